@@ -7,8 +7,8 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, State, aggregates, compact,
-    definitions, keep, verify,
+    Ask, Durability, FolderError, Full, History, Retention, Recorder, RecorderOptions, State, aggregates, compact,
+    definitions, prune, verify,
 };
 use queuescope_log::{Definitions, Dnf, Schema};
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ fn open(path: &Path, schema: &Schema) -> Result<Recorder, FolderError> {
         journal_records: 1000,
         archive: true,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     Recorder::open(path, schema, options).map(|(recorder, _)| recorder)
 }
@@ -135,7 +135,7 @@ fuzz_target!(|crafted: Crafted| {
         assert_eq!(finished.records, count + 1);
         assert_eq!(read(folder, (0, u64::MAX)).expect("it was recorded to"), count + 1);
     }
-    let _ = (compact(folder), keep(folder, Keep { age: Some(1), bytes: Some(1) }), read(folder, (0, u64::MAX)));
+    let _ = (compact(folder), prune(folder, Retention { age: Some(1), bytes: Some(1) }), read(folder, (0, u64::MAX)));
 });
 
 /// How many records are told of some times.

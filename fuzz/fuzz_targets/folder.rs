@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, Recovery, State, Verified,
+    Ask, Durability, FolderError, Full, History, Retention, Recorder, RecorderOptions, Recovery, State, Verified,
     aggregates, definitions, verify,
 };
 use queuescope_log::{Dnf, Schema};
@@ -36,7 +36,7 @@ fn open(folder: &Path) -> Result<(Recorder, Recovery), FolderError> {
         journal_records: 1000,
         archive: false,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     Recorder::open(folder, &schema, options)
 }

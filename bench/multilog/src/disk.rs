@@ -4,7 +4,7 @@
 use crate::traffic::{Flows, SIZE, pool, schema};
 use crate::{median, thread_cpu};
 use hdrhistogram::Histogram;
-use queuescope_archive::{Durability, Full, Keep, Recorder, RecorderOptions, VOLUME_RECORDS};
+use queuescope_archive::{Durability, Full, Recorder, RecorderOptions, Retention, VOLUME_RECORDS};
 use queuescope_log::{Log, Memory, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ pub fn options(durability: Durability, archive: bool) -> RecorderOptions {
         journal_records: VOLUME_RECORDS,
         archive,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::findings::{self, Findings};
 use crate::index::FlowIndex;
 use crate::worst::WorstMeter;
 use hdrhistogram::Histogram;
-use queuescope_ingest::Chosen;
+use queuescope_ingest::PacketFilter;
 use queuescope_ingest::records::Departures;
 use queuescope_meter::{
     BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, Follower, History, MaxDelay, Overtaking, Past,
@@ -69,7 +69,7 @@ pub struct Analysis<D: FlowIndex, W> {
     last_enqueued: Nanos,
     /// What left before the packet with this number is part of a burst or never will be, but for what a burst holds.
     joined: u64,
-    victims: Option<Chosen<Departures>>,
+    victims: Option<PacketFilter<Departures>>,
     /// Whether packets overtake one another, where they might; and which of them was overtaken by most, and by how much.
     order: Option<Overtaking>,
     overtaken: Option<(Nanos, D::Key)>,

@@ -8,7 +8,7 @@ use crate::worst::{AT_MOST, Named, Worst};
 use hdrhistogram::Histogram;
 use queuescope_ingest::notes::{noted, unnamed};
 use queuescope_ingest::records::Departures;
-use queuescope_ingest::{Chosen, Source};
+use queuescope_ingest::{PacketFilter, Source};
 use queuescope_meter::{Blamed, Jump, Picture, Score, Share};
 use queuescope_report::format::duration;
 use queuescope_report::model;
@@ -32,7 +32,7 @@ pub struct Findings<D: FlowIndex> {
     /// Packets that were overtaken; and of the one that was by most, by how much and whose it was.
     pub(crate) overtaken: u64,
     pub(crate) most_overtaken: Option<(Nanos, D::Key)>,
-    pub(crate) victims: Option<Chosen<Departures>>,
+    pub(crate) victims: Option<PacketFilter<Departures>>,
     pub(crate) params: AnalysisParams,
 }
 
@@ -66,7 +66,7 @@ impl<D: FlowIndex> Findings<D> {
         skipped.extend(noted("flows_forgotten", self.counts.forgotten, FORGOTTEN));
         skipped.extend(self.overtaken());
         skipped.extend(noted("unjoined", self.counts.unjoined, UNJOINED));
-        skipped.extend(self.victims.as_ref().and_then(Chosen::note));
+        skipped.extend(self.victims.as_ref().and_then(PacketFilter::note));
         skipped.extend(unnamed(self.counts.unnamed));
         skipped.extend(noted("show_among_heaviest", self.crowded(), AMONG_HEAVIEST));
         skipped.extend(self.params.show.as_ref().and_then(|show| self.index.note(show, &names)));

@@ -35,7 +35,7 @@ pub use analyzer::{Analyzer, Error};
 pub use findings::Findings;
 pub use index::{FLOWS, FlowIndex, name_digest};
 pub use lasting::Lasting;
-pub use metered::{Asked, Known, Metered, Meters, WantedMeters};
+pub use metered::{Known, Metered, MeteringOptions, Meters, WantedMeters};
 pub use options::AnalysisOptions;
 pub use show::{Show, ShowError};
 pub use tally::Tally;

@@ -5,17 +5,17 @@ use crate::analyzer::Error;
 use crate::index::FLOWS;
 use crate::options::AnalysisOptions;
 use queuescope_ingest::records::{Departures, Unknown, as_departure, numbered, without_flow};
-use queuescope_ingest::{Chosen, Listener, Source};
+use queuescope_ingest::{Listener, PacketFilter, Source};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
 use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::{Meter, Overhead};
-use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation};
+use queuescope_sim::{InFlight, LinkId, Observer, Output, Simulation};
 use queuescope_wire::{Departure, FlowKey, Flows, KeyMask, Nanos, Packet, QueueId, Rate};
 
 /// Which run it is, and how its queues are analysed.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct MeteringOptions {
     /// What is run.
     pub name: String,
     /// What that is: a scenario, or the link of a command.
@@ -23,7 +23,7 @@ pub struct Asked {
     /// How queues are analysed.
     pub options: AnalysisOptions,
     /// Which packets are taken to be in the queues; all if there is none.
-    pub chosen: Option<Chosen<Departures>>,
+    pub chosen: Option<PacketFilter<Departures>>,
 }
 
 /// Which meters a run has.
@@ -56,7 +56,7 @@ pub struct Metered<W: Watcher> {
     analyses: bool,
     /// What happens before does not count.
     from: Nanos,
-    chosen: Option<Chosen<Departures>>,
+    chosen: Option<PacketFilter<Departures>>,
     mask: KeyMask,
     analysis: Analysis<Flows, W>,
     packets: u64,
@@ -80,9 +80,9 @@ pub trait Known {
     }
 }
 
-impl Known for OnItsWay {
+impl Known for InFlight {
     fn key(&self) -> FlowKey {
-        OnItsWay::key(self)
+        InFlight::key(self)
     }
 }
 
@@ -93,7 +93,7 @@ impl<W: Watcher> Meters<W> {
     /// # Errors
     /// If no sketch can be as asked for, or an expression means nothing.
     pub fn new(
-        asked: &Asked,
+        asked: &MeteringOptions,
         simulation: &Simulation,
         wanted: WantedMeters,
         links: &[LinkId],
@@ -121,7 +121,7 @@ impl<W: Watcher> Meters<W> {
     }
 
     /// What was found of all queues, with what was `skipped` on the way here; and the watcher of the first.
-    pub fn report(self, asked: &Asked, simulation: &Simulation, skipped: Vec<Skipped>) -> (Report, W) {
+    pub fn report(self, asked: &MeteringOptions, simulation: &Simulation, skipped: Vec<Skipped>) -> (Report, W) {
         let (mut report, watcher) = self.first.report(asked, simulation, skipped);
         let others = self.others.into_iter().map(|other| {
             let link = other.name().unwrap_or(NO_METER).to_owned();
@@ -143,7 +143,7 @@ impl<W: Watcher> Metered<W> {
     /// # Errors
     /// If no sketch can be as asked for, or an expression means nothing.
     pub fn new(
-        asked: &Asked,
+        asked: &MeteringOptions,
         simulation: &Simulation,
         link: LinkId,
         analyses: bool,
@@ -219,8 +219,8 @@ impl<W: Watcher> Metered<W> {
     }
 
     /// What was found, with what was `skipped` on the way here.
-    pub fn report(self, asked: &Asked, simulation: &Simulation, mut skipped: Vec<Skipped>) -> (Report, W) {
-        skipped.extend(self.chosen.as_ref().and_then(Chosen::note));
+    pub fn report(self, asked: &MeteringOptions, simulation: &Simulation, mut skipped: Vec<Skipped>) -> (Report, W) {
+        skipped.extend(self.chosen.as_ref().and_then(PacketFilter::note));
         let (discipline, _) = simulation.discipline(self.link);
         let source = Source {
             input: Input {
@@ -321,16 +321,16 @@ impl<W: Watcher> Meters<W> {
 
 impl<W: Watcher> Observer for Meters<W> {
     #[inline]
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, _headers: &Headers) {
         let departure = Departure { packet: numbered(departure.packet), ..*departure };
         self.left(link, &departure, packet);
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, _headers: &Headers) {
         self.got_dropped(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, packet);
     }
 
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &InFlight) {
         self.got_marked(link, &numbered(*marked), reason, now, packet);
     }
 }

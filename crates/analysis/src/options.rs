@@ -4,7 +4,7 @@ use crate::analysis::{ALPHA, AnalysisParams, MOST_BURSTS, Scale, SketchOptions};
 use crate::analyzer::Error;
 use crate::show::Show;
 use queuescope_ingest::records::Unknown;
-use queuescope_ingest::{self as ingest, Chosen};
+use queuescope_ingest::{self as ingest, PacketFilter};
 use queuescope_meter::{History, Tau};
 use queuescope_scenario::Meter;
 use queuescope_sketch::Estimator;
@@ -73,7 +73,7 @@ impl AnalysisOptions {
             most_bursts: self.most_bursts,
             details: self.details,
             rate,
-            victims: Chosen::victims(self.victims.as_deref(), unknown).map_err(ingest::Error::from)?,
+            victims: PacketFilter::victims(self.victims.as_deref(), unknown).map_err(ingest::Error::from)?,
             show: Show::of(self.show.as_deref())?,
             ..params
         })

@@ -9,7 +9,7 @@ use crate::analysis::ALPHA;
 use crate::show::Show;
 pub use at::{At, AtError};
 pub use error::{Nothing, WhyError};
-use queuescope_ingest::Chosen;
+use queuescope_ingest::PacketFilter;
 use queuescope_ingest::records::Departures;
 pub use recorder::Recorder;
 use std::num::NonZeroU64;
@@ -26,7 +26,7 @@ pub struct Question {
     /// A flow, by its name in a report, or by a part that no other name has.
     pub flow: Option<String>,
     /// Packets of which an expression holds.
-    pub victims: Option<Chosen<Departures>>,
+    pub victims: Option<PacketFilter<Departures>>,
     /// When they waited; or a moment, for what was in the queue then.
     pub at: Option<At>,
     /// The share of the bytes from which on a flow is listed; [`ALPHA`] unless set.

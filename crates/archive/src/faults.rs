@@ -1,7 +1,7 @@
 //! What becomes of records when the disk fails, or the power does ([`power`]), and of what is told to be lost ([`gaps`]).
 
 use crate::journal::Medium;
-use crate::{Ask, Durability, FinishError, Full, History, Keep, RecordError, Recorder, RecorderOptions};
+use crate::{Ask, Durability, FinishError, Full, History, RecordError, Recorder, RecorderOptions, Retention};
 use proptest::prelude::*;
 use queuescope_log::{Dnf, Schema};
 use std::fs::{File, OpenOptions};
@@ -29,7 +29,7 @@ fn options(durability: Durability) -> RecorderOptions {
         journal_records: 750,
         archive: false,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     }
 }
 
@@ -192,8 +192,11 @@ proptest! {
 fn records_that_were_taken_away_are_not_told_to_be_kept() {
     let folder = tempfile::tempdir().expect("there is room");
     let faulty = Faulty { fault: Fault::Io, left: Arc::new(Mutex::new(40)), at_sync: false };
-    let options =
-        RecorderOptions { archive: true, keep: Keep { age: None, bytes: Some(0) }, ..options(Durability::Written) };
+    let options = RecorderOptions {
+        archive: true,
+        keep: Retention { age: None, bytes: Some(0) },
+        ..options(Durability::Written)
+    };
     let (recorder, _) =
         Recorder::with(faulty, folder.path(), &schema(), options).unwrap_or_else(|error| panic!("{error}"));
     while recorder.append(&records(0..300)).is_ok() {}

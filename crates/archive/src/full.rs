@@ -1,7 +1,7 @@
 //! What becomes of records when the disk does not keep up: it stands still until it is told to go on.
 
 use crate::journal::{Disk, Medium};
-use crate::{Ask, Durability, Finished, Full, History, Keep, Recorder, RecorderOptions, Sources, verify};
+use crate::{Ask, Durability, Finished, Full, History, Recorder, RecorderOptions, Retention, Sources, verify};
 use queuescope_log::{Dnf, Log, Schema};
 use std::fs::File;
 use std::io::{self, Write};
@@ -75,7 +75,7 @@ fn open(path: &Path, gate: &Gate, full: Full) -> Recorder {
         journal_records: ROOM,
         archive: true,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     Recorder::with(gate.clone(), path, &schema(), options).unwrap_or_else(|error| panic!("{error}")).0
 }
@@ -193,7 +193,7 @@ fn too_little_memory_is_refused() {
         journal_records: ROOM,
         archive: true,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     let promise = RecorderOptions { full: Full::LoseOldest, durability: Durability::Written, ..options.clone() };
     let error = Recorder::open(folder.path(), &schema(), promise).map(|_| ()).expect_err("it cannot be");

@@ -27,9 +27,9 @@ mod folder;
 mod full;
 mod history;
 mod journal;
-mod keep;
 mod mark;
 mod names;
+mod prune;
 mod reader;
 mod recorder;
 mod regular;
@@ -43,8 +43,8 @@ pub use compact::{Compacted, Files, compact};
 pub use derived::{Aggregates, aggregates, definitions};
 pub use error::{Damage, FolderError};
 pub use history::{Ask, History, Sources};
-pub use keep::{Keep, Taken, keep};
 pub use names::ALERTS;
+pub use prune::{Pruned, Retention, prune};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};
 pub use recorder::{
     Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,

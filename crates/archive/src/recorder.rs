@@ -12,8 +12,8 @@ use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
 use crate::journal::{Disk, Medium};
-use crate::keep::Keep;
 use crate::mark::{Mark, Note};
+use crate::prune::Retention;
 use crate::reader::Part;
 use crate::store::Store;
 use crate::volume::GROUP;
@@ -70,7 +70,7 @@ pub struct RecorderOptions {
     /// Attributes that volumes have indexes of.
     pub indexes: Vec<AttributeId>,
     /// Which volumes stay when another was made.
-    pub keep: Keep,
+    pub keep: Retention,
 }
 
 impl Default for RecorderOptions {
@@ -83,7 +83,7 @@ impl Default for RecorderOptions {
             journal_records: VOLUME_RECORDS,
             archive: true,
             indexes: Vec::new(),
-            keep: Keep::default(),
+            keep: Retention::default(),
         }
     }
 }

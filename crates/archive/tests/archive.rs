@@ -5,7 +5,7 @@
 use crate::common::read;
 use proptest::prelude::*;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, Recovery, Sources, State, verify,
+    Ask, Durability, FolderError, Full, History, Recorder, RecorderOptions, Recovery, Retention, Sources, State, verify,
 };
 use queuescope_log::{AttributeId, Dnf, LAST_TIME, Log, Memory, Options, Schema, Scope};
 use std::fs;
@@ -91,7 +91,7 @@ fn options(journal_records: u64, indexes: &[&str]) -> RecorderOptions {
         journal_records,
         archive: true,
         indexes,
-        keep: Keep::default(),
+        keep: Retention::default(),
     }
 }
 

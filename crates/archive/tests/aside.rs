@@ -4,7 +4,7 @@
 
 use crate::common::numbers::{NONE, SIZE, append, journal, killed, open, options, recording, records, schema, told};
 use crate::common::{files, read};
-use queuescope_archive::{Durability, Keep, Recorder, RecorderOptions, keep};
+use queuescope_archive::{Durability, Recorder, RecorderOptions, Retention, prune};
 use std::fs;
 use std::path::Path;
 
@@ -95,7 +95,7 @@ fn a_journal_that_is_in_volumes_goes() {
     again.finish().unwrap_or_else(|error| panic!("{error}"));
     // Its volume may be taken away before anybody records again.
     let kept = stopped("kept");
-    keep(&kept, Keep { age: None, bytes: Some(1) }).unwrap_or_else(|error| panic!("{error}"));
+    prune(&kept, Retention { age: None, bytes: Some(1) }).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((told(&kept), journal(&kept).exists()), (NONE, false));
     // It is all that is left of records whose volume cannot be read.
     let damaged = stopped("damaged");

@@ -5,7 +5,7 @@
 use crate::common::read;
 use proptest::prelude::*;
 use queuescope_archive::definitions as archived;
-use queuescope_archive::{Durability, FolderError, Full, Keep, Recorder, RecorderOptions, Sources, State, verify};
+use queuescope_archive::{Durability, FolderError, Full, Recorder, RecorderOptions, Retention, Sources, State, verify};
 use queuescope_log::{Definitions, Log, Schema};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn options(durability: Durability, journal_records: u64) -> RecorderOptions {
         journal_records,
         archive: false,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     }
 }
 

@@ -5,8 +5,8 @@
 
 use crate::common::{files, read};
 use queuescope_archive::{
-    Durability, FolderError, Full, Keep, Recorder, RecorderOptions, State, aggregates, compact, definitions, keep,
-    verify,
+    Durability, FolderError, Full, Recorder, RecorderOptions, Retention, State, aggregates, compact, definitions,
+    prune, verify,
 };
 use queuescope_log::{Definitions, Schema};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -71,7 +71,7 @@ fn open(path: &Path, archive: bool) -> Result<Recorder, FolderError> {
         journal_records: 1000,
         archive,
         indexes: vec![schema().find("number").expect("it is there")],
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     Recorder::open(path, &schema(), options).map(|(recorder, _)| recorder)
 }
@@ -118,7 +118,7 @@ fn all(path: &Path) -> Vec<(&'static str, Option<String>)> {
         ("definitions", told(definitions(path).map(drop))),
         ("aggregates", told(aggregates(path, 200).map(drop))),
         ("record", told(open(path, true).and_then(|mut recorder| recorder.define(&defined()).map(drop)))),
-        ("keep", told(keep(path, Keep { age: None, bytes: Some(1 << 40) }).map(drop))),
+        ("keep", told(prune(path, Retention { age: None, bytes: Some(1 << 40) }).map(drop))),
         ("compact", told(compact(path).map(drop))),
     ]
 }

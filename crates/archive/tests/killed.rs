@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test starts processes, and is told by its environment how often")]
 
 use crate::common::read;
-use queuescope_archive::{Durability, Full, Keep, Recorder, RecorderOptions};
+use queuescope_archive::{Durability, Full, Recorder, RecorderOptions, Retention};
 use queuescope_log::Schema;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -33,7 +33,7 @@ fn child() {
         journal_records: 1 << 17,
         archive: true,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     let (recorder, recovery) =
         Recorder::open(Path::new(&folder), &schema(), options).unwrap_or_else(|error| panic!("{error}"));

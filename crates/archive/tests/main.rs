@@ -6,7 +6,7 @@ mod common;
 mod folders;
 mod gone;
 mod hostile;
-mod keep;
 mod killed;
 mod missing;
+mod prune;
 mod small_disk;

@@ -6,7 +6,7 @@
 mod common;
 
 use common::read;
-use queuescope_archive::{Durability, Full, Keep, Recorder, RecorderOptions};
+use queuescope_archive::{Durability, Full, Recorder, RecorderOptions, Retention};
 use queuescope_log::Schema;
 use std::fs;
 
@@ -40,7 +40,7 @@ fn memory_stays_under_what_is_given_however_much_comes() {
         journal_records: u64::MAX,
         archive: true,
         indexes: vec![peer],
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     let before = resident();
     let (recorder, _) = Recorder::open(folder.path(), &schema, options).unwrap_or_else(|error| panic!("{error}"));

@@ -4,8 +4,8 @@
 
 use crate::common::{files, read};
 use queuescope_archive::{
-    Durability, FolderError, Full, Keep, Recorder, RecorderOptions, State, aggregates, compact, definitions, keep,
-    verify,
+    Durability, FolderError, Full, Recorder, RecorderOptions, Retention, State, aggregates, compact, definitions,
+    prune, verify,
 };
 use queuescope_log::{Definitions, Number, Schema};
 use std::fs;
@@ -26,7 +26,7 @@ fn open(path: &Path) -> Result<Recorder, FolderError> {
         journal_records: 100,
         archive: true,
         indexes: vec![schema().find("number").expect("it is there")],
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     Recorder::open(path, &schema(), options).map(|(recorder, _)| recorder)
 }
@@ -102,7 +102,7 @@ fn what_is_damaged_may_be_taken_away() {
     for file in files(path).iter().filter(|file| file.to_string_lossy().contains("/00000000000000000000.")) {
         fs::remove_file(file).expect("it is there");
     }
-    let taken = keep(path, Keep { age: None, bytes: Some(left) }).unwrap_or_else(|error| panic!("{error}"));
+    let taken = prune(path, Retention { age: None, bytes: Some(left) }).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((taken.volumes, taken.records, taken.left), (1, 100, left));
     assert!(verify(path).expect("it is a log").files.iter().all(|file| file.state == State::Closed));
     assert_eq!(record(path, 300).finish().expect("the rest is whole").records, 300);

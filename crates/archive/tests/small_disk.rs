@@ -4,7 +4,7 @@
 
 use crate::common::read;
 use queuescope_archive::{
-    Durability, FinishError, Full, Keep, Recorder, RecorderOptions, State, compact, keep, verify,
+    Durability, FinishError, Full, Recorder, RecorderOptions, Retention, State, compact, prune, verify,
 };
 use queuescope_log::Schema;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn options(durability: Durability) -> RecorderOptions {
         journal_records: 30_000,
         archive: true,
         indexes: vec![schema().find("peer").expect("it is there")],
-        keep: Keep::default(),
+        keep: Retention::default(),
     }
 }
 
@@ -136,7 +136,7 @@ fn a_folder_that_cannot_be_written_can_be_read() {
             .map(|_| ())
             .expect_err("it is read-only"),
         compact(&folder).map(|_| ()).expect_err("it is read-only"),
-        keep(&folder, Keep { age: None, bytes: Some(1) }).map(|_| ()).expect_err("it is read-only"),
+        prune(&folder, Retention { age: None, bytes: Some(1) }).map(|_| ()).expect_err("it is read-only"),
     ];
     for error in errors {
         let text = error.to_string();

@@ -8,7 +8,7 @@
 mod networks;
 
 use networks::Network;
-use queuescope_archive::{Durability, Full, Keep, Recorder, RecorderOptions};
+use queuescope_archive::{Durability, Full, Recorder, RecorderOptions, Retention};
 use queuescope_log::{Number, Schema};
 use queuescope_sim::{Journey, Records, Telemetry};
 use queuescope_wire::Nanos;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         journal_records: 1 << 16,
         archive: false,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     let (recorder, _) = Recorder::open(Path::new(folder), Schema::packet(), options)?;
     let defined = definitions.apply(recorder.log())?;

@@ -7,8 +7,8 @@ use crate::terminal::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use queuescope_archive::{
-    Aggregates, Compacted, FileReport, Files, FolderError, Keep, Part, State, Taken, Verified, aggregates, compact,
-    definitions, keep, schema, verify,
+    Aggregates, Compacted, FileReport, Files, FolderError, Part, Pruned, Retention, State, Verified, aggregates,
+    compact, definitions, prune, schema, verify,
 };
 use queuescope_log::{Definitions, Function, Kind, Number, Schema};
 use queuescope_recording::{check_log, cut_off, kept_aside, missing};
@@ -182,8 +182,8 @@ fn kept(args: &KeepArgs) -> Result<Outcome> {
     if args.age.is_some() && schema(&args.folder)?.time().is_none() {
         bail!("the records of {} have no time, so that none is old; give --size", args.folder.display());
     }
-    let wanted = Keep { age: args.age.map(|age| age.0), bytes: args.size.map(|size| size.0) };
-    let Taken { volumes, records, bytes, left } = keep(&args.folder, wanted)?;
+    let wanted = Retention { age: args.age.map(|age| age.0), bytes: args.size.map(|size| size.0) };
+    let Pruned { volumes, records, bytes, left } = prune(&args.folder, wanted)?;
     let (volumes, records, bytes) = (count(volumes), count(records), count(bytes));
     print(
         false,

@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::setup::options;
 use crate::terminal::note;
 use anyhow::{Context, Result, bail};
-use queuescope_analysis::{Asked, Meters, Show};
+use queuescope_analysis::{MeteringOptions, Meters, Show};
 use queuescope_ingest::Stop;
 use queuescope_link::command::keep as stand_between;
 use queuescope_link::{Error, complete_report};
@@ -50,10 +50,15 @@ const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 
 /// How the queues of what is run, which has this name, are analysed.
-fn asked(args: &Link, name: String) -> Result<Asked> {
+fn asked(args: &Link, name: String) -> Result<MeteringOptions> {
     let format = if args.scenario.is_some() { SCENARIO } else { COMMANDS_LINK };
     let Link { keys, question, sketch, output, .. } = args;
-    Ok(Asked { name, format, options: options(keys, question, sketch, output), chosen: args.analysed.chosen()? })
+    Ok(MeteringOptions {
+        name,
+        format,
+        options: options(keys, question, sketch, output),
+        chosen: args.analysed.chosen()?,
+    })
 }
 
 /// Who asks for an end; a terminal that is drawn on is given back before a second signal ends the process.
@@ -105,7 +110,12 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for Attended<F> {
 }
 
 /// The report on what a link carried, and what was written beside it.
-fn report(meters: Meters<Outputs>, asked: &Asked, ran: Ran, mut skipped: Vec<Skipped>) -> Result<(Report, Written)> {
+fn report(
+    meters: Meters<Outputs>,
+    asked: &MeteringOptions,
+    ran: Ran,
+    mut skipped: Vec<Skipped>,
+) -> Result<(Report, Written)> {
     let Ran { simulation, about, real_time, skipped: left_out } = ran;
     skipped.extend(left_out);
     let (mut report, outputs) = meters.report(asked, &simulation, skipped);

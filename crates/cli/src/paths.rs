@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 pub use queuescope_ingest::read_text;
 use queuescope_ingest::{Place, is_standard_input};
-use queuescope_recording::Beside;
+use queuescope_recording::AtomicFile;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -57,8 +57,8 @@ fn check_creatable(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Named after the file.
-pub fn create(path: &Path) -> Result<Beside> {
-    Ok(Beside::create(path)?)
+pub fn create(path: &Path) -> Result<AtomicFile> {
+    Ok(AtomicFile::create(path)?)
 }
 
 /// The context of every error about an output.

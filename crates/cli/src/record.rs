@@ -8,7 +8,7 @@ use crate::terminal::note;
 use anyhow::Result;
 use queuescope_ingest::notes::file_notes;
 use queuescope_ingest::records::{Frames, Records};
-use queuescope_ingest::{Arriving, Stop, length};
+use queuescope_ingest::{CaptureInput, Stop, length};
 use queuescope_recording::{Headers, Recorded, into_folder};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -22,7 +22,7 @@ pub fn run(args: &Record) -> Result<Outcome> {
     let mut headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, args.sample)?;
     let stop = Stop::on_signals()?;
     let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
-    let mut arriving = Arriving::open(&args.file, Some(&stop))?;
+    let mut arriving = CaptureInput::open(&args.file, Some(&stop))?;
     let progress = Progress::new(length(&args.file));
     let kept = into_folder(&args.log, &keeping, &derived, Box::new(note), |folder| {
         headers.keep_all(&mut arriving, folder, &mut |read, packets| progress.update(read, packets))

@@ -10,7 +10,7 @@ use crate::setup::options;
 use crate::sweep;
 use crate::views::Views;
 use anyhow::{Error, Result, bail};
-use queuescope_analysis::{Asked, Meters, WantedMeters};
+use queuescope_analysis::{MeteringOptions, Meters, WantedMeters};
 use queuescope_ingest::Stop;
 use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
@@ -76,10 +76,15 @@ fn overrides(args: &Sim) -> impl Iterator<Item = Override> {
 }
 
 /// What is asked of the queues.
-fn asked(args: &Sim) -> Result<Asked> {
+fn asked(args: &Sim) -> Result<MeteringOptions> {
     let Sim { keys, question, sketch, output, .. } = args;
     let options = options(keys, question, sketch, output);
-    Ok(Asked { name: args.scenario.display().to_string(), format: SCENARIO, options, chosen: args.analysed.chosen()? })
+    Ok(MeteringOptions {
+        name: args.scenario.display().to_string(),
+        format: SCENARIO,
+        options,
+        chosen: args.analysed.chosen()?,
+    })
 }
 
 /// What observes a run: the recording to a folder, if there is one, and the meters.
@@ -88,7 +93,7 @@ type Observing = (Option<SimulatedLog>, Meters<Outputs>);
 /// Runs what was built, to its end or to a signal, and reports what was found, with what was `skipped` before.
 fn simulate(
     args: &Sim,
-    asked: &Asked,
+    asked: &MeteringOptions,
     scenario: &Scenario,
     built: Built,
     mut observing: Observing,
@@ -123,7 +128,7 @@ fn simulate(
 
 /// The meters of a run: that of the link that is `wanted`, or those of the scenario. The first has the outputs.
 pub(crate) fn metered(
-    asked: &Asked,
+    asked: &MeteringOptions,
     wanted: Option<&str>,
     scenario: &Scenario,
     simulation: &Simulation,
@@ -156,7 +161,7 @@ fn step_through<O: Observer>(
         check_room(simulation)?;
         check(observer)?;
         progress.update(step, simulation.hops());
-        if let Some(stop) = stop.filter(|stop| step < STEPS && stop.is_asked()) {
+        if let Some(stop) = stop.filter(|stop| step < STEPS && stop.is_requested()) {
             stop.obey();
             break;
         }

@@ -4,7 +4,7 @@ use crate::args::Output;
 use crate::outcome::{Outcome, print};
 use crate::paths::create;
 use anyhow::Result;
-use queuescope_recording::Beside;
+use queuescope_recording::AtomicFile;
 use queuescope_recording::Written;
 use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
@@ -15,7 +15,7 @@ pub struct Views {
     json: bool,
     /// Whether a command has standard output for itself.
     aside: bool,
-    html: Option<Beside>,
+    html: Option<AtomicFile>,
 }
 
 impl Views {

@@ -8,7 +8,7 @@ use crate::source;
 use anyhow::{Result, anyhow};
 use queuescope_analysis::why::{Nothing, Question, Recorder, WhyError};
 use queuescope_ingest::records::Unknown;
-use queuescope_ingest::{Chosen, Opened};
+use queuescope_ingest::{Opened, PacketFilter};
 use queuescope_report::{json, text};
 use queuescope_wire::FlowTable;
 
@@ -42,7 +42,7 @@ fn question(args: &Why) -> Result<Question> {
     let mut question = Question::default();
     question.packet = args.packet;
     question.flow = args.flow.clone();
-    question.victims = Chosen::victims(args.focus.victims.as_deref(), unknown).map_err(explained)?;
+    question.victims = PacketFilter::victims(args.focus.victims.as_deref(), unknown).map_err(explained)?;
     question.at = args.at;
     question.alpha = args.alpha.0;
     question.show = show(args.focus.show.as_deref())?;

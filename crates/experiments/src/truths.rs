@@ -6,7 +6,7 @@ use queuescope_meter::Truths;
 use queuescope_queue::{Dropped, Headers, Limit, MarkReason, Sink};
 use queuescope_run::{check_room, metered_link};
 use queuescope_scenario::Scenario;
-use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, Output, Speedup, build};
+use queuescope_sim::{Built, Files, InFlight, LinkId, Observer, Output, Speedup, build};
 use queuescope_wire::{Departure, FlowId, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet, Rate};
 use std::convert::Infallible;
 use std::path::Path;
@@ -108,7 +108,7 @@ impl Listener for Recorder {
 }
 
 impl Observer for Recorder {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, _headers: &Headers) {
         if Some(link) == self.link {
             let flow = self.flows.intern(&self.mask.mask(&packet.key()), departure.dequeued, |_, _| {});
             self.record(&Departure { packet: Packet { flow, ..departure.packet }, ..*departure });

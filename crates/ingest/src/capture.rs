@@ -1,13 +1,13 @@
 //! From a capture file to arrivals at the queue.
 
 use crate::Progress;
-use crate::arriving::Arriving;
-use crate::chosen::Chosen;
+use crate::capture_input::CaptureInput;
 use crate::clock::Clock;
 use crate::input::Queue;
 use crate::listener::Listener;
 use crate::managed::ManagedQueue;
 use crate::notes::{file_notes, noted, parser_notes};
+use crate::packet_filter::PacketFilter;
 use crate::records::Frames;
 use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_queue::TailDrop;
@@ -42,10 +42,10 @@ pub struct Read {
 /// # Errors
 /// Those of the listener.
 pub fn replay<L: Listener<Key = MaskedKey>>(
-    arriving: &mut Arriving,
+    arriving: &mut CaptureInput,
     reading: &Queue,
     mask: KeyMask,
-    chosen: Option<Chosen<Frames>>,
+    chosen: Option<PacketFilter<Frames>>,
     mut queue: impl Entered<L>,
     listener: &mut L,
     progress: Progress<'_>,
@@ -90,7 +90,7 @@ pub fn replay<L: Listener<Key = MaskedKey>>(
     queue.finish(listener);
     let skipped = feed.skipped(&arriving.reader);
     Ok(Read {
-        packets: feed.frames - feed.chosen.as_ref().map_or(0, Chosen::left_out),
+        packets: feed.frames - feed.chosen.as_ref().map_or(0, PacketFilter::left_out),
         bytes: feed.bytes,
         first: feed.clock.span().0,
         span: feed.clock.span(),
@@ -145,7 +145,7 @@ impl<L: Listener<Key = MaskedKey>> Entered<L> for ManagedQueue {
 struct Feed<'a> {
     reading: &'a Queue,
     mask: KeyMask,
-    chosen: Option<Chosen<Frames>>,
+    chosen: Option<PacketFilter<Frames>>,
     parser: Parser,
     clock: Clock,
     /// The id of the next packet that is read, and of the next that is sent.
@@ -287,7 +287,7 @@ impl Feed<'_> {
             "packets of more than 1 MiB, say their records; no link has such: is the file damaged?",
         );
         let (read, parsed) = (file_notes(reader), parser_notes(&self.parser));
-        let left_out = self.chosen.as_ref().and_then(Chosen::note);
+        let left_out = self.chosen.as_ref().and_then(PacketFilter::note);
         left_out.into_iter().chain(back).chain(read).chain(split).chain(implausible).chain(parsed).collect()
     }
 }

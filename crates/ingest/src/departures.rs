@@ -1,9 +1,9 @@
 //! From a table of departures to whoever listens, without a replay.
 
 use crate::Progress;
-use crate::chosen::Chosen;
 use crate::listener::Listener;
 use crate::notes::noted;
+use crate::packet_filter::PacketFilter;
 use crate::rows::Rows;
 use crate::rows::{damage, departure, malformed, odd};
 use crate::stop::Stop;
@@ -37,7 +37,7 @@ const REORDER: usize = 1 << 16;
 /// Those of the listener.
 pub fn read<L: Listener<Key = str>>(
     reader: &mut DepartureReader,
-    mut chosen: Option<Chosen<Rows>>,
+    mut chosen: Option<PacketFilter<Rows>>,
     stop: Option<&Stop>,
     listener: &mut L,
     progress: Progress<'_>,
@@ -49,7 +49,7 @@ pub fn read<L: Listener<Key = str>>(
         if rows.is_multiple_of(65_536) {
             progress(reader.input_read(), rows);
         }
-        if let Some(stop) = stop.filter(|stop| stop.is_asked()) {
+        if let Some(stop) = stop.filter(|stop| stop.is_requested()) {
             stop.obey();
             break None;
         }
@@ -83,7 +83,7 @@ pub fn read<L: Listener<Key = str>>(
         order.pop(listener);
     }
     let stats = reader.stats();
-    let left_out = chosen.iter().flat_map(Chosen::notes);
+    let left_out = chosen.iter().flat_map(PacketFilter::notes);
     let late = "rows too far out of order to be put right; taken to leave with the row before them";
     let order = [
         noted("out_of_order", stats.out_of_order, "rows whose packet left before an earlier row's; put in order"),

@@ -4,8 +4,8 @@
 //! - [`OpenedCapture::replay`] and [`OpenedTable::read`] hand all that departs to a [`Listener`], and return a [`Source`]:
 //!   what was read, and what was skipped on the way.
 //! - [`tap`]: captures on both sides of a router, for a [`Listener`], too.
-//! - [`Arriving`] is a capture that may let its reader wait; [`Stop`] is the end that a signal asks for.
-//! - [`Chosen`]: which packets an expression means, about the [`records`] that are made of them.
+//! - [`CaptureInput`] is a capture that may let its reader wait; [`Stop`] is the end that a signal asks for.
+//! - [`PacketFilter`]: which packets an expression means, about the [`records`] that are made of them.
 //!
 //! Tables need the feature `table`, which brings Arrow and Parquet.
 //!
@@ -45,9 +45,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod arriving;
 mod capture;
-mod chosen;
+mod capture_input;
 mod clock;
 #[cfg(feature = "table")]
 mod departures;
@@ -56,6 +55,7 @@ mod input;
 mod listener;
 mod managed;
 pub mod notes;
+mod packet_filter;
 mod place;
 pub mod records;
 #[cfg(feature = "table")]
@@ -66,12 +66,12 @@ mod stop;
 mod table;
 pub mod tap;
 
-pub use arriving::{Arriving, is_standard_input, length, open_capture};
-pub use chosen::{Chosen, Flag, expression};
+pub use capture_input::{CaptureInput, is_standard_input, length, open_capture};
 pub use clock::Clock;
 pub use error::{Error, ExpressionError};
 pub use input::{How, Input, Queue};
 pub use listener::Listener;
+pub use packet_filter::{Flag, PacketFilter, expression};
 pub use place::{Place, read_text};
 pub use source::{Opened, OpenedCapture, Source, open};
 pub use stop::Stop;

@@ -141,7 +141,7 @@ pub fn as_departure(packet: Packet, queue: QueueId, enqueued: Nanos, dequeued: N
 }
 
 /// A departure as expressions know it: by the packet's number, and without the simulation's own numbers of flows.
-pub fn as_told(departure: &Departure) -> Departure {
+pub fn for_expressions(departure: &Departure) -> Departure {
     without_flow(&Departure { packet: numbered(departure.packet), ..*departure })
 }
 

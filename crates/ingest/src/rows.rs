@@ -1,8 +1,8 @@
 //! Rows of a table of departures: what each describes, and what was remarkable about them.
 
-use crate::chosen::Chosen;
 use crate::error::ExpressionError;
 use crate::notes::{noted, unnamed};
+use crate::packet_filter::PacketFilter;
 use crate::records::{Departures, Records, Unknown};
 use queuescope_log::{Dnf, NoAggregates, Schema, departure as record};
 use queuescope_report::model::Skipped;
@@ -42,7 +42,7 @@ impl Records for Rows {
     }
 }
 
-impl Chosen<Rows> {
+impl PacketFilter<Rows> {
     /// Whether the row with this number, from 0, is meant. Flows have no numbers here: they would have to be
     /// remembered by name.
     pub fn holds(&mut self, row: &Row<'_>, number: u64) -> bool {

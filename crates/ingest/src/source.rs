@@ -1,12 +1,12 @@
 //! What can be opened and read: a capture that is replayed, or a table.
 
-use crate::arriving::{Arriving, length};
-use crate::chosen::{Chosen, Flag};
+use crate::capture_input::{CaptureInput, length};
 use crate::error::Error;
 use crate::input::{How, Input, Queue};
 use crate::listener::Listener;
 use crate::managed::ManagedQueue;
 use crate::notes::noted;
+use crate::packet_filter::{Flag, PacketFilter};
 use crate::records::Frames;
 use crate::stop::Stop;
 #[cfg(feature = "table")]
@@ -45,8 +45,8 @@ pub enum Opened {
 /// A capture that could be opened.
 #[derive(Debug)]
 pub struct OpenedCapture {
-    arriving: Arriving,
-    chosen: Option<Chosen<Frames>>,
+    arriving: CaptureInput,
+    chosen: Option<PacketFilter<Frames>>,
     rate: Rate,
     origin: Origin,
 }
@@ -58,8 +58,8 @@ impl OpenedCapture {
     /// # Errors
     /// If it cannot be read or is no capture; if the expression means nothing.
     pub fn open(path: &Path, rate: Rate, only: Option<&str>, stop: Option<&Stop>) -> Result<Self, Error> {
-        let chosen = Chosen::of(Flag::Input, only)?;
-        Ok(Self { arriving: Arriving::open(path, stop)?, chosen, rate, origin: Origin::of(path, only) })
+        let chosen = PacketFilter::of(Flag::Input, only)?;
+        Ok(Self { arriving: CaptureInput::open(path, stop)?, chosen, rate, origin: Origin::of(path, only) })
     }
 
     /// A capture from any source, which the report and errors call `name`: all of it, or the packets of which `only` holds.
@@ -72,7 +72,7 @@ impl OpenedCapture {
         rate: Rate,
         only: Option<&str>,
     ) -> Result<Self, Error> {
-        let chosen = Chosen::of(Flag::Input, only)?;
+        let chosen = PacketFilter::of(Flag::Input, only)?;
         let origin = Origin { name: name.to_owned(), length: None, only: only.map(str::to_owned) };
         Ok(Self { arriving: CaptureReader::new(source, name)?.into(), chosen, rate, origin })
     }

@@ -114,7 +114,7 @@ impl Stop {
 
     /// Whether a signal came.
     #[inline]
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
@@ -208,7 +208,7 @@ impl Read for Stoppable {
         if self.is_live {
             self.stop.wait(&self.file)?;
         }
-        if self.stop.is_asked() {
+        if self.stop.is_requested() {
             // No end: a record that is not whole yet is not damaged.
             self.stop.obey();
             return Err(io::Error::other("a signal to stop came"));

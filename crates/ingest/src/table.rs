@@ -1,10 +1,10 @@
 //! Tables of departures: opened, and read.
 
-use crate::arriving::is_standard_input;
-use crate::chosen::{Chosen, Flag};
+use crate::capture_input::is_standard_input;
 use crate::error::Error;
 use crate::input::Input;
 use crate::listener::Listener;
+use crate::packet_filter::{Flag, PacketFilter};
 use crate::rows::Rows;
 use crate::source::{AS_IT_WAS, Origin, Source};
 use crate::stop::{Stop, Stoppable};
@@ -26,7 +26,7 @@ pub fn open_table(path: &Path, options: TableOptions) -> Result<DepartureReader,
 #[derive(Debug)]
 pub struct OpenedTable {
     reader: DepartureReader,
-    chosen: Option<Chosen<Rows>>,
+    chosen: Option<PacketFilter<Rows>>,
     stop: Option<Stop>,
     origin: Origin,
 }
@@ -34,7 +34,7 @@ pub struct OpenedTable {
 impl OpenedTable {
     pub(crate) fn open(input: &Input, options: &TableOptions, stop: Option<&Stop>) -> Result<Self, Error> {
         let only = input.only.as_deref();
-        let chosen = Chosen::of(Flag::Input, only)?;
+        let chosen = PacketFilter::of(Flag::Input, only)?;
         let reader = table_until(&input.file, options.clone(), stop)?;
         Ok(Self { reader, chosen, stop: stop.cloned(), origin: Origin::of(&input.file, only) })
     }

@@ -33,8 +33,8 @@ pub use options::{Ingress, Stamps, TapOptions};
 pub use tapped::Tapped;
 
 use crate::Progress;
-use crate::chosen::{Chosen, Flag};
 use crate::listener::Listener;
+use crate::packet_filter::{Flag, PacketFilter};
 use crate::place::Place;
 use crate::stop::Stop;
 use bridge::Bridge;
@@ -68,7 +68,7 @@ impl Captures {
     /// # Errors
     /// If the expression means nothing; if two captures are the same file, or one cannot be read several times.
     pub fn open(ingress: Vec<Ingress>, egress: &Path, options: TapOptions) -> Result<Self, TapError> {
-        let chosen = Chosen::of(Flag::Input, options.only.as_deref())?;
+        let chosen = PacketFilter::of(Flag::Input, options.only.as_deref())?;
         let tunnel = if options.inner { Tunnel::Inner } else { Tunnel::Outer };
         let of = |path: &Path, shift| Capture { path: path.to_owned(), tunnel, shift, chosen: chosen.clone() };
         let ingress = ingress.into_iter().map(|Ingress { path, rate }| {

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::held_back::HeldBack;
 use crate::real_time::{RealTime, Ways};
+use crate::testbed::End;
 use crate::timing::Sleep;
-use crate::yard::End;
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_queue::PipelineParams;
 use queuescope_report::model::{self, Report, Skipped};

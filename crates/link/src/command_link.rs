@@ -5,8 +5,8 @@ use crate::command::{Behind, Prints, Signal};
 use crate::error::Error;
 use crate::plan::LinkOptions;
 use crate::real_time::{Watcher, Way, Ways};
+use crate::testbed::{End, Testbed};
 use crate::timing::{Sleep, sleep_exactly};
-use crate::yard::{End, Yard};
 use queuescope_ingest::Stop;
 use queuescope_run::summary::About;
 use queuescope_run::{Ran, metered_link};
@@ -101,7 +101,7 @@ impl Program {
     /// If this user may not make the ends, or the keeper cannot be run.
     pub fn begin(keeper: &Path, words: &[OsString], prints: Prints) -> Result<(Self, Ends), Error> {
         let sleep = sleep_exactly().map_err(Error::system("cannot wake up when it is time"))?;
-        let Yard { inside, outside, .. } = Yard::new()?;
+        let Testbed { inside, outside, .. } = Testbed::new()?;
         let no_namespace = || io::Error::other("the command's end is in no namespace");
         let run_behind = || Behind::run(inside.namespace.as_ref().ok_or_else(no_namespace)?, keeper, words, prints);
         let behind = run_behind().map_err(Error::system("cannot run a command behind a link"))?;

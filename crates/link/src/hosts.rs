@@ -1,6 +1,6 @@
 //! Real hosts that send what a scenario says, over the kernel's TCP.
 
-use crate::yard::End;
+use crate::testbed::End;
 use queuescope_live::traffic::{
     DatagramSender, Ended, SendParams, ServeParams, Start, TrafficError, count_datagrams, find_controls, listen, send,
     send_datagrams, serve, take_with,

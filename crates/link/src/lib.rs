@@ -7,7 +7,7 @@
 //! last was due, not from when it was made.
 //!
 //! - [`RealTime`] moves packets; a [`Watcher`] is told what happens at the links. [`HeldBack`] says how long the machine was too slow for it.
-//! - [`Way`] says which packets go where; [`Yard`] has the network namespaces and interfaces of one run.
+//! - [`Way`] says which packets go where; [`Testbed`] has the network namespaces and interfaces of one run.
 //! - [`command`] runs a program behind a link, and leaves nothing of it when either ends. [`CommandLink`] is the link of a command as
 //!   [`LinkOptions`] say, and [`Program`] the command.
 //! - [`traffic`]: flows over the TCP of this machine, planned and summed up.
@@ -26,9 +26,9 @@ mod plan;
 mod real_hosts;
 mod real_time;
 mod rewrite;
+mod testbed;
 mod timing;
 pub mod traffic;
-mod yard;
 
 pub use carried::complete_report;
 pub use command_link::{CommandLink, Ends, Program};
@@ -38,5 +38,5 @@ pub use held_back::HeldBack;
 pub use plan::LinkOptions;
 pub use real_hosts::RealHosts;
 pub use real_time::{Counts, LinkError, RealTime, Running, Watcher, Way, Ways};
+pub use testbed::{End, Testbed};
 pub use timing::{Sleep, Timing, sleep_exactly};
-pub use yard::{End, Yard};

@@ -6,8 +6,8 @@ use crate::carried::{begun, notes, real_time};
 use crate::error::Error;
 use crate::hosts::{Hosts, Outcome};
 use crate::real_time::{Running, Watcher, Way, Ways};
+use crate::testbed::End;
 use crate::timing::sleep_exactly;
-use crate::yard::End;
 use planned::{Planned, ip};
 use queuescope_ingest::Stop;
 use queuescope_ingest::notes::noted;
@@ -38,7 +38,7 @@ fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran, Error> {
     let stop = Stop::on_signals()?;
     let built = build_without_traffic(scenario, files)?;
     let ran = RealHosts::carry(scenario, files, built, &stop, &mut Unwatched(&stop))?;
-    if stop.is_asked() { Err(Error::Stopped) } else { Ok(ran) }
+    if stop.is_requested() { Err(Error::Stopped) } else { Ok(ran) }
 }
 
 /// Watches nothing, and ends when a signal asks for it.
@@ -46,7 +46,7 @@ struct Unwatched<'a>(&'a Stop);
 
 impl Watcher for Unwatched<'_> {
     fn look(&mut self, _now: Nanos) -> Running {
-        if self.0.is_asked() { Running::Over } else { Running::On }
+        if self.0.is_requested() { Running::Over } else { Running::On }
     }
 }
 
@@ -72,7 +72,7 @@ impl RealHosts {
         let ends = [senders, receivers];
         let mut real = begun(scenario, simulation, ways, &ends, sleep);
         real.run(scenario.duration, LOOK, stop.waker(), watcher)?;
-        if stop.is_asked() {
+        if stop.is_requested() {
             stop.obey();
         }
         let sent = sending.end()?;

@@ -4,11 +4,11 @@ use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
 use crate::held_back::{HeldBack, Watch};
 use crate::rewrite::{set_ecn, set_window};
+use crate::testbed::End;
 use crate::timing::{GoesFirst, Sleep, Timing};
-use crate::yard::End;
 use queuescope_live::{Incoming, now, timespec};
 use queuescope_queue::{Dropped, Headers, MarkReason};
-use queuescope_sim::{Entrance, Foreign, LinkId, Observer, OnItsWay, Simulation};
+use queuescope_sim::{Entrance, ExternalPacket, InFlight, LinkId, Observer, Simulation};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Departure, Ecn, FlowId, FlowKey, FlowTable, Nanos, Packet, PacketId};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -27,13 +27,13 @@ const FLOWS: usize = 1 << 16;
 /// Told what happens to packets at the links of the network, in order of time, which counts from the beginning of the run.
 pub trait Watcher {
     /// A packet left the queue of a link.
-    fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &OnItsWay, _frame: &Frame) {}
+    fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &InFlight, _frame: &Frame) {}
 
     /// A packet was dropped at a link.
-    fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &OnItsWay, _frame: &Frame) {}
+    fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &InFlight, _frame: &Frame) {}
 
     /// A packet that has left the queue of a link was lost on it.
-    fn lost(&mut self, _link: LinkId, _packet: &OnItsWay, _now: Nanos, _frame: &Frame) {}
+    fn lost(&mut self, _link: LinkId, _packet: &InFlight, _now: Nanos, _frame: &Frame) {}
 
     /// A packet was marked at a link; `marked` shows it as it is now.
     fn marked(
@@ -42,7 +42,7 @@ pub trait Watcher {
         _marked: &Packet,
         _reason: MarkReason,
         _now: Nanos,
-        _packet: &OnItsWay,
+        _packet: &InFlight,
         _frame: &Frame,
     ) {
     }
@@ -224,7 +224,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
     /// The simulation goes on until `at`, and what it delivers is given to its end.
     fn go_on(&mut self, at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
         let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
-        let mut hands = Hands { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+        let mut hands = Delivery { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
         simulation.run_until(at, &mut hands);
         hands.failure.map_or(Ok(()), Err)
     }
@@ -277,7 +277,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
             Some(((segment, reverse), window))
         });
         let (tcp, window) = tcp.flatten().unzip();
-        let packet = Foreign {
+        let packet = ExternalPacket {
             tag: self.frames.insert(bytes, seen, window, to),
             flow,
             tcp,
@@ -285,7 +285,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
             ecn: if l4s && seen.ecn == Ecn::Ect0 { Ecn::Ect1 } else { seen.ecn },
         };
         let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
-        let mut hands = Hands { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+        let mut hands = Delivery { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
         simulation.come(&entrance, &packet, at, &mut hands);
         hands.failure.map_or(Ok(()), Err)
     }
@@ -351,7 +351,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
 }
 
 /// Gives what arrives to the end that it is for.
-struct Hands<'a, O> {
+struct Delivery<'a, O> {
     ends: &'a [End; 2],
     frames: &'a mut Frames,
     timing: &'a mut Timing,
@@ -361,34 +361,34 @@ struct Hands<'a, O> {
     failure: Option<LinkError>,
 }
 
-impl<O: Watcher> Observer for Hands<'_, O> {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
+impl<O: Watcher> Observer for Delivery<'_, O> {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, _headers: &Headers) {
         if let Some(tag) = packet.foreign() {
             self.watcher.departed(link, departure, packet, self.frames.at(tag));
         }
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, _headers: &Headers) {
         if let Some(tag) = packet.foreign() {
             self.watcher.dropped(link, dropped, packet, self.frames.at(tag));
             self.frames.remove(tag);
         }
     }
 
-    fn lost(&mut self, link: LinkId, _id: PacketId, packet: &OnItsWay, _headers: &Headers, now: Nanos) {
+    fn lost(&mut self, link: LinkId, _id: PacketId, packet: &InFlight, _headers: &Headers, now: Nanos) {
         if let Some(tag) = packet.foreign() {
             self.watcher.lost(link, packet, now, self.frames.at(tag));
             self.frames.remove(tag);
         }
     }
 
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &InFlight) {
         if let Some(tag) = packet.foreign() {
             self.watcher.marked(link, marked, reason, now, packet, self.frames.at(tag));
         }
     }
 
-    fn delivered(&mut self, _id: PacketId, packet: &OnItsWay, headers: &Headers, due: Nanos) {
+    fn delivered(&mut self, _id: PacketId, packet: &InFlight, headers: &Headers, due: Nanos) {
         let Some(tag) = packet.foreign() else { return };
         let frame = self.frames.at(tag);
         if frame.seen.is_some_and(|seen| seen.ecn != packet.ecn) {

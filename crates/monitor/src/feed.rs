@@ -5,7 +5,7 @@ use crate::view::View;
 use queuescope_analysis::{Analysis, Watcher};
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_ingest::records::{Departures, Unknown};
-use queuescope_ingest::{Chosen, ExpressionError, Flag, Listener};
+use queuescope_ingest::{ExpressionError, Flag, Listener, PacketFilter};
 use queuescope_live::{Left, Probe, ProbeError, now, to_epoch};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
@@ -22,7 +22,7 @@ const RAW: u32 = 101;
 pub struct Feed {
     parser: Parser,
     mask: KeyMask,
-    chosen: Option<Chosen<Departures>>,
+    chosen: Option<PacketFilter<Departures>>,
     /// What came at once, which is put in order.
     batch: Vec<Held>,
     /// When it was begun, by the kernel's clock, and what makes that the time of day.
@@ -79,7 +79,7 @@ impl Feed {
         Ok(Self {
             parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
             mask,
-            chosen: Chosen::where_unknown(Flag::Input, only, Unknown::OF_OUTSIDE)?,
+            chosen: PacketFilter::where_unknown(Flag::Input, only, Unknown::OF_OUTSIDE)?,
             batch: Vec::new(),
             origin: now(),
             to_epoch: to_epoch(),
@@ -194,7 +194,7 @@ impl Feed {
 
     /// What was remarkable.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
-        let left_out = self.chosen.as_ref().and_then(Chosen::note);
+        let left_out = self.chosen.as_ref().and_then(PacketFilter::note);
         let late = "packets that left before others that were told first; taken to leave with them";
         let late = noted("out_of_order", self.late, late);
         left_out.into_iter().chain(late).chain(parser_notes(&self.parser))

@@ -14,7 +14,7 @@ use queuescope_link::{Frame, Running, Watcher};
 use queuescope_live::to_epoch;
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
-use queuescope_sim::{LinkId, OnItsWay};
+use queuescope_sim::{InFlight, LinkId};
 use queuescope_wire::{Departure, FlowKey, Flows, Nanos, Packet, QueueId};
 
 /// The link type of packets that begin with an IP header.
@@ -82,7 +82,7 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
         self.shown.iter_mut().for_each(|shown| shown.begins(origin));
     }
 
-    fn departed(&mut self, link: LinkId, departure: &Departure, _packet: &OnItsWay, frame: &Frame) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, _packet: &InFlight, frame: &Frame) {
         let departure = Departure { packet: numbered(departure.packet), ..*departure };
         let captured = self.captured(frame, departure.enqueued);
         self.meters.left(link, &departure, &captured);
@@ -91,7 +91,7 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
         }
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, _packet: &OnItsWay, frame: &Frame) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, _packet: &InFlight, frame: &Frame) {
         let came = dropped.enqueued.unwrap_or(dropped.at);
         let dropped = Dropped { packet: numbered(dropped.packet), ..*dropped };
         let captured = self.captured(frame, came);
@@ -102,13 +102,13 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
         }
     }
 
-    fn lost(&mut self, link: LinkId, _packet: &OnItsWay, _now: Nanos, _frame: &Frame) {
+    fn lost(&mut self, link: LinkId, _packet: &InFlight, _now: Nanos, _frame: &Frame) {
         if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_of(link)) {
             shown.lost();
         }
     }
 
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, _: &OnItsWay, frame: &Frame) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, _: &InFlight, frame: &Frame) {
         let captured = self.captured(frame, now);
         self.meters.got_marked(link, &numbered(*marked), reason, now, &captured);
         let there = as_departure(*marked, QueueId::default(), now, now);

@@ -49,7 +49,7 @@ impl FlowOwners {
     pub fn first(&self) -> BTreeMap<FlowKey, Owner> {
         match (&self.owners, self.granularities.first()) {
             (Some(owners), Some(first)) => {
-                owners.by(*first).into_iter().map(|(flow, owner)| (flow, as_told(&owner))).collect()
+                owners.by(*first).into_iter().map(|(flow, owner)| (flow, for_expressions(&owner))).collect()
             }
             _ => BTreeMap::new(),
         }
@@ -79,7 +79,7 @@ impl FlowOwners {
             let told: Vec<_> = meant.flat_map(|culprits| &mut culprits.flows).collect();
             let known = owners.among(*granularity, &told.iter().filter_map(|culprit| key(culprit)).collect());
             for culprit in told {
-                culprit.owner = key(culprit).and_then(|key| known.get(&key)).map(|owner| as_told(owner));
+                culprit.owner = key(culprit).and_then(|key| known.get(&key)).map(|owner| for_expressions(owner));
             }
         }
     }
@@ -110,7 +110,7 @@ const STOPPED: &str =
 const UNKNOWN: &str =
     "the kernel may not be asked whose flows are (a socket of netlink, sock_diag); no flow has an owner";
 
-fn as_told(owner: &queuescope_live::Owner) -> Owner {
+fn for_expressions(owner: &queuescope_live::Owner) -> Owner {
     let queuescope_live::Owner { pid, command, cgroup, container, unit, uid } = owner.clone();
     Owner { pid, command, cgroup, container, unit, uid }
 }

@@ -72,7 +72,7 @@ impl Attached {
         let params = options.probe()?;
         let feed = Feed::new(options.only.as_deref(), options.asked.mask(), options.inner)?;
         let analysed = options.analysis(&params)?;
-        let probe = Probe::attach_unless(&options.interface, params, &|| stop.is_asked())?;
+        let probe = Probe::attach_unless(&options.interface, params, &|| stop.is_requested())?;
         Ok(Self { options, probe, params, analysed, feed, seer, stop })
     }
 
@@ -127,7 +127,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
     /// Those of the kernel, the terminal, the watcher and the reporter.
     pub fn run(mut self, end: Nanos) -> Result<(Report, W, R), R::Error> {
         let mut look = now();
-        while !self.stop.is_asked() && !self.is_over() && now() < end {
+        while !self.stop.is_requested() && !self.is_over() && now() < end {
             let came = self.take()?;
             if now() >= look {
                 look = now().saturating_add(LOOK);
@@ -142,7 +142,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
                 self.probe.wait(PAUSE)?;
             }
         }
-        if self.stop.is_asked() {
+        if self.stop.is_requested() {
             self.stop.obey();
         }
         self.finish()

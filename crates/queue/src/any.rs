@@ -99,10 +99,10 @@ macro_rules! disciplines {
             }
 
             #[inline]
-            fn wants_to_be_asked(&self) -> bool {
+            fn polls_when_empty(&self) -> bool {
                 match self {
-                    $(Self::$Type(discipline) => Discipline::wants_to_be_asked(discipline),)*
-                    Self::Custom(discipline) => Discipline::wants_to_be_asked(discipline),
+                    $(Self::$Type(discipline) => Discipline::polls_when_empty(discipline),)*
+                    Self::Custom(discipline) => Discipline::polls_when_empty(discipline),
                 }
             }
 

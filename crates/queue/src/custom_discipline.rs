@@ -81,8 +81,8 @@ impl Discipline for CustomDiscipline {
         self.discipline.backlog()
     }
 
-    fn wants_to_be_asked(&self) -> bool {
-        self.discipline.wants_to_be_asked()
+    fn polls_when_empty(&self) -> bool {
+        self.discipline.polls_when_empty()
     }
 
     fn next_timer(&self) -> Option<Nanos> {
@@ -115,7 +115,7 @@ trait Erased {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut dyn Sink);
     fn dequeue(&mut self, now: Nanos, sink: &mut dyn Sink) -> Option<Departure>;
     fn backlog(&self) -> Backlog;
-    fn wants_to_be_asked(&self) -> bool;
+    fn polls_when_empty(&self) -> bool;
     fn next_timer(&self) -> Option<Nanos>;
     fn on_timer(&mut self, now: Nanos);
     fn is_fifo(&self) -> bool;
@@ -137,8 +137,8 @@ impl<D: Discipline> Erased for D {
         Discipline::backlog(self)
     }
 
-    fn wants_to_be_asked(&self) -> bool {
-        Discipline::wants_to_be_asked(self)
+    fn polls_when_empty(&self) -> bool {
+        Discipline::polls_when_empty(self)
     }
 
     fn next_timer(&self) -> Option<Nanos> {

@@ -18,7 +18,7 @@ pub trait Discipline {
 
     /// Whether it is to be asked once more, though it is empty, when the link has sent all: it changes by that.
     #[inline]
-    fn wants_to_be_asked(&self) -> bool {
+    fn polls_when_empty(&self) -> bool {
         false
     }
 

@@ -301,7 +301,7 @@ impl Discipline for FqCodel {
     }
 
     #[inline]
-    fn wants_to_be_asked(&self) -> bool {
+    fn polls_when_empty(&self) -> bool {
         self.as_ns3 && self.backlog.packets == 0 && !(self.new.is_empty() && self.old.is_empty())
     }
 

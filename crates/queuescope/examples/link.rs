@@ -2,10 +2,10 @@
 //! `cargo run --release -p queuescope --features link --example link`.
 
 use queuescope::ingest::Stop;
-use queuescope::link::{Frame, RealTime, Running, Watcher, Way, Ways, Yard, sleep_exactly};
+use queuescope::link::{Frame, RealTime, Running, Testbed, Watcher, Way, Ways, sleep_exactly};
 use queuescope::live::Namespace;
 use queuescope::scenario::Scenario;
-use queuescope::sim::{Built, EntranceParams, Files, LinkId, OnItsWay, build_without_traffic};
+use queuescope::sim::{Built, EntranceParams, Files, InFlight, LinkId, build_without_traffic};
 use queuescope::{Class, Departure, FlowKey, Nanos};
 use std::error::Error;
 use std::io;
@@ -36,7 +36,7 @@ fn carry() -> Result<(u64, Nanos), Box<dyn Error>> {
     };
     let ways = Both([way((inside, outside), 1)?, way((outside, inside), 0)?]);
 
-    let Yard { inside, outside, .. } = Yard::new()?;
+    let Testbed { inside, outside, .. } = Testbed::new()?;
     let namespace = inside.namespace.as_ref().ok_or("the inside end is in a namespace")?;
     namespace.run(|| -> io::Result<()> {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
@@ -56,7 +56,7 @@ struct Seen {
 }
 
 impl Watcher for Seen {
-    fn departed(&mut self, _link: LinkId, departure: &Departure, _packet: &OnItsWay, _frame: &Frame) {
+    fn departed(&mut self, _link: LinkId, departure: &Departure, _packet: &InFlight, _frame: &Frame) {
         self.packets += 1;
         self.longest = self.longest.max(departure.sojourn());
     }

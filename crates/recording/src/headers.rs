@@ -7,7 +7,7 @@ use crate::recording::{Notes, Recorded, Recording};
 use crate::spool::Unwritten;
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_ingest::records::{Frames, Records};
-use queuescope_ingest::{Arriving, Chosen, Flag, Progress};
+use queuescope_ingest::{CaptureInput, Flag, PacketFilter, Progress};
 use queuescope_log::{LAST_TIME, Sampling};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
@@ -19,7 +19,7 @@ const UPDATE: u64 = 65_536;
 
 /// Which frames are kept, and what was seen of them.
 pub struct Headers {
-    chosen: Option<Chosen<Frames>>,
+    chosen: Option<PacketFilter<Frames>>,
     parser: Parser,
     sampling: Option<Sampling>,
     unsampled: u64,
@@ -47,7 +47,7 @@ impl Headers {
     /// If the expression means nothing.
     pub fn of(chosen: Option<&str>, inner: bool, sample: Option<u64>) -> Result<Self, Error> {
         Ok(Self {
-            chosen: Chosen::<Frames>::of(Flag::Where, chosen)?,
+            chosen: PacketFilter::<Frames>::of(Flag::Where, chosen)?,
             parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
             sampling: sample.map(|one_of| Sampling::new(1.0 / one_of as f64, 0)).transpose()?,
             unsampled: 0,
@@ -91,7 +91,7 @@ impl Headers {
     /// As of [`keep`](Self::keep).
     pub fn keep_all(
         &mut self,
-        arriving: &mut Arriving,
+        arriving: &mut CaptureInput,
         folder: &mut IntoFolder<'_>,
         progress: Progress<'_>,
     ) -> Result<Option<String>, Error> {
@@ -124,7 +124,7 @@ impl Headers {
 
     /// What the expression left out.
     pub fn left_out(&self) -> impl Iterator<Item = Skipped> + use<> {
-        self.chosen.as_ref().and_then(Chosen::note).into_iter()
+        self.chosen.as_ref().and_then(PacketFilter::note).into_iter()
     }
 
     /// What the sample left out, and what was remarkable in headers.

@@ -1,6 +1,6 @@
 //! How packets are kept in a folder, and what is worked out of them.
 
-use queuescope_archive::{Durability, Full, Keep};
+use queuescope_archive::{Durability, Full, Retention};
 use queuescope_log::AttributeId;
 use queuescope_wire::ByteCount;
 
@@ -15,7 +15,7 @@ pub struct Keeping {
     /// What becomes of packets when memory is full, since the disk does not keep up.
     pub full: Full,
     /// Which packets stay, by age and size, when others come; the oldest volumes go first.
-    pub keep: Keep,
+    pub keep: Retention,
     /// Attributes to make indexes of, so that few packets with a value are found fast among many.
     pub indexes: Vec<AttributeId>,
 }
@@ -27,7 +27,7 @@ impl Default for Keeping {
             durability: Durability::Relaxed,
             memory: ByteCount(1_000_000_000),
             full: Full::Wait,
-            keep: Keep::default(),
+            keep: Retention::default(),
             indexes: Vec::new(),
         }
     }

@@ -11,13 +11,13 @@
 //! `queuescope-archive` has the format of folders, and reads and writes their files.
 //!
 //! ```
-//! use queuescope_ingest::Arriving;
+//! use queuescope_ingest::CaptureInput;
 //! use queuescope_recording::{Derived, Headers, Keeping, into_folder};
 //!
 //! # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path().join("traffic");
-//! let mut capture = Arriving::open(trace.as_ref(), None)?;
+//! let mut capture = CaptureInput::open(trace.as_ref(), None)?;
 //! let mut headers = Headers::of(Some("tcp"), false, None)?;
 //! let notes = Box::new(|note: &str| eprintln!("note: {note}"));
 //! let (damage, kept) = into_folder(&folder, &Keeping::default(), &Derived::default(), notes, |folder| {
@@ -29,8 +29,8 @@
 
 mod alarms;
 mod annotate;
+mod atomic_file;
 mod attributes;
-mod beside;
 mod error;
 mod folder;
 mod headers;
@@ -43,8 +43,8 @@ mod simulated;
 mod spool;
 mod telemetry;
 
+pub use atomic_file::AtomicFile;
 pub use attributes::attributes;
-pub use beside::Beside;
 pub use error::Error;
 pub use folder::check_log;
 pub use headers::{Headers, IntoFolder, Kept, into_folder};

@@ -1,7 +1,7 @@
 //! What is written for each packet: the annotated capture, the table of departures, the log.
 
 use crate::annotate::Annotator;
-use crate::beside::Beside;
+use crate::atomic_file::AtomicFile;
 use crate::error::Error;
 use crate::queued::{Passing, QueuedLog};
 use crate::recording::Recorded;
@@ -21,7 +21,7 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-type Table = DepartureWriter<BufWriter<Beside>>;
+type Table = DepartureWriter<BufWriter<AtomicFile>>;
 
 /// The per-packet outputs of a run. What cannot be written is counted, and the run goes on: a full disk costs no report. An
 /// error of another kind is kept, and ends the run at the next packet.
@@ -211,12 +211,12 @@ fn begin_annotated(path: &Path) -> Result<(PathBuf, Annotator<Spool>), Error> {
 }
 
 fn begin_table(path: &Path) -> Result<(PathBuf, Table), Error> {
-    let table = Table::new(BufWriter::new(Beside::create(path)?), Nanos::ZERO).map_err(Error::table(path))?;
+    let table = Table::new(BufWriter::new(AtomicFile::create(path)?), Nanos::ZERO).map_err(Error::table(path))?;
     Ok((path.to_owned(), table))
 }
 
 fn end(table: Table) -> Result<(), Box<dyn std::error::Error>> {
-    Ok(Beside::put_written(table.finish()?)?)
+    Ok(AtomicFile::commit_written(table.finish()?)?)
 }
 
 /// What was written for each packet, when nothing more comes.

@@ -3,13 +3,13 @@
 use crate::error::Error;
 use crate::queued::QueuedLog;
 use crate::recording::Recorded;
-use queuescope_ingest::Chosen;
+use queuescope_ingest::PacketFilter;
 use queuescope_ingest::notes::noted;
-use queuescope_ingest::records::{Departures, as_departure, as_told, numbered};
+use queuescope_ingest::records::{Departures, as_departure, for_expressions, numbered};
 use queuescope_log::packet::{self, Known, fill_known};
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_report::model::Skipped;
-use queuescope_sim::{LinkId, Observer, OnItsWay, Simulation, segment};
+use queuescope_sim::{InFlight, LinkId, Observer, Simulation, segment};
 use queuescope_wire::{Departure, Ecn, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct SimulatedLog {
     log: QueuedLog,
-    chosen: Option<Chosen<Departures>>,
+    chosen: Option<PacketFilter<Departures>>,
     /// Whether a link is measured, by its number; and the names of those.
     measured: Vec<bool>,
     names: Vec<(LinkId, String)>,
@@ -32,7 +32,7 @@ pub struct SimulatedLog {
 
 impl SimulatedLog {
     /// Of all packets, or of those that are chosen.
-    pub fn new(log: QueuedLog, simulation: &Simulation, chosen: Option<Chosen<Departures>>) -> Self {
+    pub fn new(log: QueuedLog, simulation: &Simulation, chosen: Option<PacketFilter<Departures>>) -> Self {
         let mut measured = vec![false; simulation.topology().links().count()];
         simulation.measured().for_each(|link| measured[link.index()] = true);
         let name = |link| (link, simulation.topology().link(link).name.clone());
@@ -62,7 +62,7 @@ impl SimulatedLog {
     /// If not all is kept.
     pub fn finish(mut self) -> Result<Recorded, Error> {
         self.check()?;
-        let left_out = self.chosen.as_ref().map_or(0, Chosen::left_out);
+        let left_out = self.chosen.as_ref().map_or(0, PacketFilter::left_out);
         let others = [noted("not_recorded", left_out, NOT_MEANT), self.names()].into_iter().flatten().collect();
         Ok(Recorded { others, ..self.log.finish()? })
     }
@@ -76,15 +76,15 @@ impl SimulatedLog {
     }
 
     /// Whether what happened to a packet is recorded, by when it came, or was dropped.
-    fn wants(&mut self, link: LinkId, at: Nanos, departure: &Departure, packet: &OnItsWay) -> bool {
+    fn wants(&mut self, link: LinkId, at: Nanos, departure: &Departure, packet: &InFlight) -> bool {
         self.failure.is_none()
             && self.measured[link.index()]
             && at >= self.from
-            && self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&as_told(departure), &packet.key()))
+            && self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&for_expressions(departure), &packet.key()))
     }
 
     /// What is known of the packet's headers, as if it had been captured when it came to the queue.
-    fn fill(&mut self, at: Nanos, ecn: Ecn, packet: &OnItsWay, headers: &Headers) {
+    fn fill(&mut self, at: Nanos, ecn: Ecn, packet: &InFlight, headers: &Headers) {
         fill_known(
             &mut self.headers,
             &Known { at, length: packet.bytes, key: &packet.key(), ecn, tcp: segment(headers) },
@@ -93,7 +93,7 @@ impl SimulatedLog {
 }
 
 impl Observer for SimulatedLog {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {
         let before = self.marked.remove(&(link, departure.packet.id));
         if !self.wants(link, departure.enqueued, departure, packet) {
             return;
@@ -104,7 +104,7 @@ impl Observer for SimulatedLog {
         self.failure = self.log.departed(&self.headers, &departure).err();
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, headers: &Headers) {
         let before = self.marked.remove(&(link, dropped.packet.id));
         let enqueued = dropped.enqueued.unwrap_or(dropped.at);
         let left = as_departure(dropped.packet, dropped.queue, enqueued, dropped.at);
@@ -116,7 +116,7 @@ impl Observer for SimulatedLog {
         self.failure = self.log.dropped(&self.headers, &dropped).err();
     }
 
-    fn marked(&mut self, link: LinkId, marked: &Packet, _: MarkReason, _: Nanos, packet: &OnItsWay) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, _: MarkReason, _: Nanos, packet: &InFlight) {
         // What is known of it on its way is not changed yet, unless it was marked here before.
         if self.measured[link.index()] {
             self.marked.entry((link, marked.id)).or_insert(packet.ecn);

@@ -1,6 +1,6 @@
 //! The telemetry of each packet, as a table.
 
-use crate::beside::Beside;
+use crate::atomic_file::AtomicFile;
 use crate::error::Error;
 use crate::spool::Unwritten;
 use queuescope_sim::{Hop, Journey, NodeId, Topology};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Where the telemetry goes. Once something cannot be written, the packets that came are counted: a table without its end cannot be read.
 pub struct TelemetryTable {
     path: PathBuf,
-    writer: Option<HopWriter<BufWriter<Beside>>>,
+    writer: Option<HopWriter<BufWriter<AtomicFile>>>,
     nodes: Vec<String>,
     links: Vec<String>,
     /// Packets that came, and why they are not in the table.
@@ -26,7 +26,7 @@ impl TelemetryTable {
     /// # Errors
     /// If it cannot be created.
     pub fn create(path: &Path, topology: &Topology) -> Result<Self, Error> {
-        let writer = HopWriter::new(BufWriter::new(Beside::create(path)?)).map_err(Error::table(path))?;
+        let writer = HopWriter::new(BufWriter::new(AtomicFile::create(path)?)).map_err(Error::table(path))?;
         let nodes = (0..topology.len() as u32).map(|node| topology.node_name(NodeId(node)).to_owned()).collect();
         let links = topology.links().map(|link| topology.link(link).name.clone()).collect();
         Ok(Self { path: path.to_owned(), writer: Some(writer), nodes, links, packets: 0, lost: None })
@@ -75,6 +75,6 @@ impl TelemetryTable {
     }
 }
 
-fn end(writer: HopWriter<BufWriter<Beside>>) -> Result<(), Box<dyn std::error::Error>> {
-    Ok(Beside::put_written(writer.finish()?)?)
+fn end(writer: HopWriter<BufWriter<AtomicFile>>) -> Result<(), Box<dyn std::error::Error>> {
+    Ok(AtomicFile::commit_written(writer.finish()?)?)
 }

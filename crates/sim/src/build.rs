@@ -448,7 +448,7 @@ mod tests {
                 &mut self,
                 link: LinkId,
                 departure: &queuescope_wire::Departure,
-                packet: &crate::OnItsWay,
+                packet: &crate::InFlight,
                 _headers: &queuescope_queue::Headers,
             ) {
                 if link.0 == 0 {

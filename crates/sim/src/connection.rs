@@ -6,7 +6,7 @@ use queuescope_wire::{Class, Ecn, FlowKey, Nanos};
 
 use crate::ControlChoice;
 use crate::event::{Events, Turn};
-use crate::packets::{Kind, OnItsWay, Owner, connection_key, flow_id};
+use crate::packets::{InFlight, Kind, Owner, connection_key, flow_id};
 
 /// How the connections of a group of flows behave.
 #[derive(Debug, Clone)]
@@ -223,7 +223,7 @@ impl Connection {
 
     /// A segment as a packet: of data, or the other way.
     #[inline]
-    pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> (OnItsWay, Headers) {
+    pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> (InFlight, Headers) {
         let Place { index, number, group, routes, hosts, network_header, class, l4s, activity } = place;
         let way = usize::from(!data);
         let (source, destination) = (hosts[way], hosts[1 - way]);
@@ -231,7 +231,7 @@ impl Connection {
         let [flow, reverse] = kinds.map(|kind| flow_id(number, kind));
         let activity = activity.filter(|_| data);
         let headers = Headers { source, destination, reverse, tcp: Some(segment), activity, fed_back: false };
-        let packet = OnItsWay {
+        let packet = InFlight {
             flow,
             // Fewer than 2^32: a record of each is kept.
             number: number as u32,

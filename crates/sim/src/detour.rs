@@ -1,6 +1,6 @@
 //! A fault in the network's tables: some packets go by a node that is not on their way.
 
-use crate::packets::OnItsWay;
+use crate::packets::InFlight;
 use crate::topology::NodeId;
 use crate::workload::Random;
 
@@ -38,7 +38,7 @@ impl Detour {
     }
 
     /// Puts a packet on the other way, if it is meant.
-    pub fn take(&mut self, packet: &mut OnItsWay) {
+    pub fn take(&mut self, packet: &mut InFlight) {
         let meant = packet.route == self.direct && self.flow.is_none_or(|flow| flow == packet.number);
         if meant && self.chance.open() < self.share {
             packet.route = self.by;

@@ -162,9 +162,9 @@ impl Queue {
     }
 
     #[inline]
-    pub fn wants_to_be_asked(&self) -> bool {
+    pub fn polls_when_empty(&self) -> bool {
         match self {
-            Self::One(discipline) => discipline.wants_to_be_asked(),
+            Self::One(discipline) => discipline.polls_when_empty(),
             Self::Many(_) => false,
         }
     }

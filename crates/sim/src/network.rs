@@ -5,7 +5,7 @@ use crate::Observer;
 use crate::detour::Detour;
 use crate::event::{Event, Events};
 use crate::link::{Link, LinkSink, LinkStats, Queue};
-use crate::packets::{OnItsWay, Owner, Packets};
+use crate::packets::{InFlight, Owner, Packets};
 use crate::topology::{LinkId, NodeId, Topology};
 use queuescope_queue::{
     AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
@@ -45,7 +45,7 @@ pub(crate) struct Switch {
 /// What a packet's arrival at the end of a link means.
 pub(crate) enum Arrival {
     /// It goes on.
-    OnItsWay,
+    InFlight,
     /// It is where it was to go, and waits there for whoever takes it.
     There(PacketId),
 }
@@ -117,7 +117,7 @@ impl Network {
 
     /// A new packet starts on its way, from the host at the beginning of its route.
     #[inline]
-    pub fn send(&mut self, mut packet: OnItsWay, headers: Headers, observer: &mut impl Observer) {
+    pub fn send(&mut self, mut packet: InFlight, headers: Headers, observer: &mut impl Observer) {
         for detour in &mut self.detours {
             detour.take(&mut packet);
         }
@@ -130,7 +130,7 @@ impl Network {
     #[inline]
     pub fn arrive(&mut self, link: u32, observer: &mut impl Observer) -> Arrival {
         let sent = &mut self.links[link as usize].sent;
-        let Some((_, id, _)) = sent.pop_front() else { return Arrival::OnItsWay };
+        let Some((_, id, _)) = sent.pop_front() else { return Arrival::InFlight };
         match sent.front() {
             Some((next, _, turn)) => self.events.push_in_turn(*next, Event::Arrive(link), *turn),
             // The next begins at the start of the ring, which is in the caches.
@@ -143,7 +143,7 @@ impl Network {
             Some(next) => {
                 let next = *next;
                 self.offer(next, id, observer);
-                Arrival::OnItsWay
+                Arrival::InFlight
             }
             None => {
                 let (packet, headers) = self.packets.whole(id);
@@ -232,7 +232,7 @@ impl Network {
             }
         }
         let link = &mut self.links[index as usize];
-        if link.queue.backlog().packets > 0 || link.queue.wants_to_be_asked() {
+        if link.queue.backlog().packets > 0 || link.queue.polls_when_empty() {
             link.serving = true;
             self.events.push_in_turn(link.transmitter.free_at(), Event::Serve(index), link.turn);
         }
@@ -338,7 +338,7 @@ impl Network {
         match verdict {
             Egress::Send => self.transmit(index, &departure, observer),
             Egress::SendAndFeedBack => {
-                let copy = OnItsWay { owner: Owner::Switch, ..*self.packets.at(packet.id) };
+                let copy = InFlight { owner: Owner::Switch, ..*self.packets.at(packet.id) };
                 let copy = self.packets.insert(copy, Headers { fed_back: true, ..headers });
                 self.recirculate(switch, index, copy);
                 self.transmit(index, &departure, observer);

@@ -1,7 +1,7 @@
 //! Who is told what happens in a simulation.
 
 use crate::connection::FlowRecord;
-use crate::packets::OnItsWay;
+use crate::packets::InFlight;
 use crate::topology::LinkId;
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_wire::{Departure, Nanos, Packet, PacketId};
@@ -10,23 +10,23 @@ use queuescope_wire::{Departure, Nanos, Packet, PacketId};
 pub trait Observer {
     /// A packet left the queue of a link and went onto it.
     #[inline]
-    fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &OnItsWay, _headers: &Headers) {}
+    fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &InFlight, _headers: &Headers) {}
 
     /// A packet was dropped at a link.
     #[inline]
-    fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &OnItsWay, _headers: &Headers) {}
+    fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &InFlight, _headers: &Headers) {}
 
     /// A packet that has left the queue of a link was lost on it.
     #[inline]
-    fn lost(&mut self, _link: LinkId, _id: PacketId, _packet: &OnItsWay, _headers: &Headers, _now: Nanos) {}
+    fn lost(&mut self, _link: LinkId, _id: PacketId, _packet: &InFlight, _headers: &Headers, _now: Nanos) {}
 
     /// A packet was marked at a link; `marked` shows it as it is now.
     #[inline]
-    fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, _now: Nanos, _packet: &OnItsWay) {}
+    fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, _now: Nanos, _packet: &InFlight) {}
 
     /// A packet is where it was to go.
     #[inline]
-    fn delivered(&mut self, _id: PacketId, _packet: &OnItsWay, _headers: &Headers, _now: Nanos) {}
+    fn delivered(&mut self, _id: PacketId, _packet: &InFlight, _headers: &Headers, _now: Nanos) {}
 
     /// The receiver has all of a flow.
     #[inline]
@@ -39,27 +39,27 @@ impl Observer for () {}
 /// Whoever is behind it.
 impl<O: Observer> Observer for &mut O {
     #[inline]
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {
         (**self).departed(link, departure, packet, headers);
     }
 
     #[inline]
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, headers: &Headers) {
         (**self).dropped(link, dropped, packet, headers);
     }
 
     #[inline]
-    fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+    fn lost(&mut self, link: LinkId, id: PacketId, packet: &InFlight, headers: &Headers, now: Nanos) {
         (**self).lost(link, id, packet, headers, now);
     }
 
     #[inline]
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &InFlight) {
         (**self).marked(link, marked, reason, now, packet);
     }
 
     #[inline]
-    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+    fn delivered(&mut self, id: PacketId, packet: &InFlight, headers: &Headers, now: Nanos) {
         (**self).delivered(id, packet, headers, now);
     }
 
@@ -72,35 +72,35 @@ impl<O: Observer> Observer for &mut O {
 /// Whoever is there.
 impl<O: Observer> Observer for Option<O> {
     #[inline]
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {
         if let Some(observer) = self {
             observer.departed(link, departure, packet, headers);
         }
     }
 
     #[inline]
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, headers: &Headers) {
         if let Some(observer) = self {
             observer.dropped(link, dropped, packet, headers);
         }
     }
 
     #[inline]
-    fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+    fn lost(&mut self, link: LinkId, id: PacketId, packet: &InFlight, headers: &Headers, now: Nanos) {
         if let Some(observer) = self {
             observer.lost(link, id, packet, headers, now);
         }
     }
 
     #[inline]
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &InFlight) {
         if let Some(observer) = self {
             observer.marked(link, marked, reason, now, packet);
         }
     }
 
     #[inline]
-    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+    fn delivered(&mut self, id: PacketId, packet: &InFlight, headers: &Headers, now: Nanos) {
         if let Some(observer) = self {
             observer.delivered(id, packet, headers, now);
         }
@@ -117,31 +117,31 @@ impl<O: Observer> Observer for Option<O> {
 /// One after the other.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     #[inline]
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {
         self.0.departed(link, departure, packet, headers);
         self.1.departed(link, departure, packet, headers);
     }
 
     #[inline]
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, headers: &Headers) {
         self.0.dropped(link, dropped, packet, headers);
         self.1.dropped(link, dropped, packet, headers);
     }
 
     #[inline]
-    fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+    fn lost(&mut self, link: LinkId, id: PacketId, packet: &InFlight, headers: &Headers, now: Nanos) {
         self.0.lost(link, id, packet, headers, now);
         self.1.lost(link, id, packet, headers, now);
     }
 
     #[inline]
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &InFlight) {
         self.0.marked(link, marked, reason, now, packet);
         self.1.marked(link, marked, reason, now, packet);
     }
 
     #[inline]
-    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+    fn delivered(&mut self, id: PacketId, packet: &InFlight, headers: &Headers, now: Nanos) {
         self.0.delivered(id, packet, headers, now);
         self.1.delivered(id, packet, headers, now);
     }

@@ -2,7 +2,7 @@
 
 use crate::BuildError;
 use crate::Observer;
-use crate::packets::{OnItsWay, Owner};
+use crate::packets::{InFlight, Owner};
 use crate::simulation::Simulation;
 use crate::topology::NodeId;
 use queuescope_queue::{Activity, Headers, Host};
@@ -34,8 +34,8 @@ pub struct EntranceParams {
 
 /// A packet from outside.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Foreign {
-    /// Whose it is, as the caller knows it: [`OnItsWay::foreign`] tells it wherever the packet is.
+pub struct ExternalPacket {
+    /// Whose it is, as the caller knows it: [`InFlight::foreign`] tells it wherever the packet is.
     pub tag: u32,
     /// Its flow.
     pub flow: FlowId,
@@ -59,12 +59,12 @@ impl Simulation {
     }
 
     /// A packet comes from outside at `now`, after everything that happens until then.
-    pub fn come(&mut self, entrance: &Entrance, packet: &Foreign, now: Nanos, observer: &mut impl Observer) {
+    pub fn come(&mut self, entrance: &Entrance, packet: &ExternalPacket, now: Nanos, observer: &mut impl Observer) {
         self.run_until(now, observer);
-        let &Foreign { tag, flow, bytes, ecn, tcp } = packet;
+        let &ExternalPacket { tag, flow, bytes, ecn, tcp } = packet;
         let &Entrance { route, hosts, group, class, activity } = entrance;
         let on_its_way =
-            OnItsWay { flow, number: tag, group, hosts, bytes, ecn, class, route, hop: 0, owner: Owner::Outside };
+            InFlight { flow, number: tag, group, hosts, bytes, ecn, class, route, hop: 0, owner: Owner::Outside };
         let (tcp, reverse) = tcp.map_or((None, flow), |(segment, reverse)| (Some(segment), reverse));
         let headers = Headers { tcp, activity, ..Headers::plain(hosts[0], hosts[1], reverse) };
         self.send_foreign(on_its_way, headers, observer);

@@ -7,7 +7,7 @@ use queuescope_wire::{Class, Ecn, Family, FlowId, FlowKey, PacketId};
 /// possible stay in the caches.
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
-    slots: Vec<OnItsWay>,
+    slots: Vec<InFlight>,
     headers: Vec<Headers>,
     free: Vec<u32>,
     sent: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Packets {
 
 /// What is known of a packet beside what queues see.
 #[derive(Debug, Clone, Copy)]
-pub struct OnItsWay {
+pub struct InFlight {
     /// Its flow; another flow has it when this one is over.
     pub flow: FlowId,
     /// The number of its connection, or of its source of datagrams; of a packet from outside, its tag.
@@ -60,7 +60,7 @@ const CLIENTS: u64 = 64_512;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-impl OnItsWay {
+impl InFlight {
     /// Its tag, if it came from outside: [`Self::key`] says nothing of it then.
     #[inline]
     pub fn foreign(&self) -> Option<u32> {
@@ -145,7 +145,7 @@ impl Packets {
 
     /// A new packet.
     #[inline]
-    pub fn insert(&mut self, packet: OnItsWay, headers: Headers) -> PacketId {
+    pub fn insert(&mut self, packet: InFlight, headers: Headers) -> PacketId {
         let number = self.sent << SLOT;
         self.sent += 1;
         match self.free.pop() {
@@ -173,13 +173,13 @@ impl Packets {
 
     /// A packet on its way.
     #[inline]
-    pub fn at(&mut self, id: PacketId) -> &mut OnItsWay {
+    pub fn at(&mut self, id: PacketId) -> &mut InFlight {
         &mut self.slots[slot(id)]
     }
 
     /// A packet on its way, and what its ends and programs see of it.
     #[inline]
-    pub fn whole(&mut self, id: PacketId) -> (&mut OnItsWay, &Headers) {
+    pub fn whole(&mut self, id: PacketId) -> (&mut InFlight, &Headers) {
         (&mut self.slots[slot(id)], &self.headers[slot(id)])
     }
 
@@ -191,7 +191,7 @@ impl Packets {
 
     /// It is there, or lost. Its headers can be read until another is inserted.
     #[inline]
-    pub fn remove(&mut self, id: PacketId) -> OnItsWay {
+    pub fn remove(&mut self, id: PacketId) -> InFlight {
         self.free.push(slot(id) as u32);
         self.slots[slot(id)]
     }

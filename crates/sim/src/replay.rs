@@ -64,7 +64,7 @@ impl<D: Discipline> Replay<D> {
         while self.link.free_at() < now && self.discipline.backlog().packets > 0 {
             self.serve_one(output);
         }
-        if self.link.free_at() < now && self.discipline.wants_to_be_asked() {
+        if self.link.free_at() < now && self.discipline.polls_when_empty() {
             self.serve_one(output);
         }
         self.fire_until(now);

@@ -6,7 +6,7 @@ use crate::detour::{Detour, DetourParams};
 use crate::event::Event;
 use crate::link::{LinkStats, Sending};
 use crate::network::{Arrival, Network};
-use crate::packets::{Kind, OnItsWay, Owner, flow_id};
+use crate::packets::{InFlight, Kind, Owner, flow_id};
 use crate::sample::{FlowSample, LinkSample, Sample};
 use crate::topology::{LinkId, NodeId, Routes, Topology};
 use crate::traffic::{DATAGRAM_HEADERS, Datagram, DatagramParams, DatagramRecord, Source, Traffic, Workload};
@@ -203,7 +203,7 @@ impl Simulation {
     }
 
     /// A packet from outside starts on its way now.
-    pub(crate) fn send_foreign(&mut self, packet: OnItsWay, headers: Headers, observer: &mut impl Observer) {
+    pub(crate) fn send_foreign(&mut self, packet: InFlight, headers: Headers, observer: &mut impl Observer) {
         self.network.send(packet, headers, observer);
         self.network.serve_idle(observer);
         self.count_gone();
@@ -397,7 +397,7 @@ impl Simulation {
         source.record.sent.packets += 1;
         source.record.sent.bytes += size;
         let [from, to] = source.hosts;
-        let packet = OnItsWay {
+        let packet = InFlight {
             flow,
             number,
             group: source.record.group,

@@ -5,7 +5,7 @@
 
 use crate::connection::FlowRecord;
 use crate::observer::Observer;
-use crate::packets::{OnItsWay, number, slot};
+use crate::packets::{InFlight, number, slot};
 use crate::topology::{LinkId, NodeId, Topology};
 use queuescope_queue::{DropReason, Dropped, Headers, MarkReason};
 use queuescope_wire::{Backlog, Departure, Nanos, Packet, PacketId};
@@ -47,7 +47,7 @@ pub struct Journey<'a> {
     /// The packet's number in the order of sending, over all flows.
     pub number: u64,
     /// What it was.
-    pub packet: &'a OnItsWay,
+    pub packet: &'a InFlight,
     /// What its ends saw of it.
     pub headers: &'a Headers,
     /// The switches that it passed, in order.
@@ -67,7 +67,7 @@ impl<O, F: FnMut(&Journey<'_>)> Telemetry<O, F> {
     fn end(
         &mut self,
         id: PacketId,
-        packet: &OnItsWay,
+        packet: &InFlight,
         headers: &Headers,
         at: Nanos,
         dropped: Option<(LinkId, DropReason)>,
@@ -80,7 +80,7 @@ impl<O, F: FnMut(&Journey<'_>)> Telemetry<O, F> {
 }
 
 impl<O: Observer, F: FnMut(&Journey<'_>)> Observer for Telemetry<O, F> {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {
         let slot = slot(departure.packet.id);
         if self.hops.len() <= slot {
             self.hops.resize_with(slot + 1, Vec::new);
@@ -97,22 +97,22 @@ impl<O: Observer, F: FnMut(&Journey<'_>)> Observer for Telemetry<O, F> {
         self.inner.departed(link, departure, packet, headers);
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, headers: &Headers) {
         self.end(dropped.packet.id, packet, headers, dropped.at, Some((link, dropped.reason)));
         self.inner.dropped(link, dropped, packet, headers);
     }
 
-    fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+    fn lost(&mut self, link: LinkId, id: PacketId, packet: &InFlight, headers: &Headers, now: Nanos) {
         self.end(id, packet, headers, now, Some((link, DropReason::Lost)));
         self.inner.lost(link, id, packet, headers, now);
     }
 
-    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+    fn delivered(&mut self, id: PacketId, packet: &InFlight, headers: &Headers, now: Nanos) {
         self.end(id, packet, headers, now, None);
         self.inner.delivered(id, packet, headers, now);
     }
 
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &InFlight) {
         self.inner.marked(link, marked, reason, now, packet);
     }
 

@@ -6,7 +6,7 @@
 
 use queuescope_queue::{Dropped, Headers};
 use queuescope_scenario::Scenario;
-use queuescope_sim::{Files, LinkId, Observer, OnItsWay, build};
+use queuescope_sim::{Files, InFlight, LinkId, Observer, build};
 use queuescope_wire::{Departure, Nanos};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -46,14 +46,14 @@ struct Queue {
 struct Seen(Vec<Queue>);
 
 impl Observer for Seen {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {
         if let Some(queue) = self.0.get_mut(link.index()) {
             queue.departed += 1;
             queue.hash = queue.hash.wrapping_add(hash(departure.dequeued, packet, headers));
         }
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, headers: &Headers) {
         if let Some(queue) = self.0.get_mut(link.index()) {
             queue.dropped += 1;
             queue.drop_hash = queue.drop_hash.wrapping_add(hash(dropped.at, packet, headers));
@@ -62,7 +62,7 @@ impl Observer for Seen {
 }
 
 /// FNV-1a of the time, the flow, the number and the size.
-fn hash(at: Nanos, packet: &OnItsWay, headers: &Headers) -> u64 {
+fn hash(at: Nanos, packet: &InFlight, headers: &Headers) -> u64 {
     let segment = headers.tcp.as_ref().unwrap();
     // Of what carries data the number, of what does not the one that it acknowledges.
     let number = if segment.length > 0 { segment.seq } else { segment.ack };

@@ -7,7 +7,7 @@ use queuescope_queue::{
 };
 use queuescope_sim::shapes::{Dumbbell, Wire, add_both};
 use queuescope_sim::{
-    BuildError, Datagram, DatagramParams, Journey, LinkId, LinkRate, NodeId, Observer, OnItsWay, Output, Replay,
+    BuildError, Datagram, DatagramParams, InFlight, Journey, LinkId, LinkRate, NodeId, Observer, Output, Replay,
     Simulation, Telemetry, Topology, number,
 };
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
@@ -21,7 +21,7 @@ struct Log {
 }
 
 impl Observer for Log {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, _headers: &Headers) {
         assert_eq!(u64::from(packet.bytes), departure.packet.size.0, "links add nothing");
         if link.0 == self.link {
             let id = number(departure.packet.id);
@@ -29,7 +29,7 @@ impl Observer for Log {
         }
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, _packet: &OnItsWay, _headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, _packet: &InFlight, _headers: &Headers) {
         assert_eq!((link.0, dropped.reason), (self.link, DropReason::Overlimit));
         self.drops.push((number(dropped.packet.id), dropped.at));
     }

@@ -2,7 +2,7 @@
 
 use queuescope_queue::Headers;
 use queuescope_scenario::Scenario;
-use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, build};
+use queuescope_sim::{Built, Files, InFlight, LinkId, Observer, build};
 use queuescope_wire::{Departure, Nanos, PacketId};
 
 #[derive(Debug, Default)]
@@ -13,16 +13,16 @@ struct Seen {
 }
 
 impl Observer for Seen {
-    fn departed(&mut self, link: LinkId, _departure: &Departure, _packet: &OnItsWay, _headers: &Headers) {
+    fn departed(&mut self, link: LinkId, _departure: &Departure, _packet: &InFlight, _headers: &Headers) {
         self.departed += u64::from(link == LinkId(0));
     }
 
-    fn lost(&mut self, link: LinkId, _id: PacketId, _packet: &OnItsWay, _headers: &Headers, _now: Nanos) {
+    fn lost(&mut self, link: LinkId, _id: PacketId, _packet: &InFlight, _headers: &Headers, _now: Nanos) {
         assert_eq!(link, LinkId(0));
         self.lost += 1;
     }
 
-    fn delivered(&mut self, _id: PacketId, _packet: &OnItsWay, _headers: &Headers, _now: Nanos) {
+    fn delivered(&mut self, _id: PacketId, _packet: &InFlight, _headers: &Headers, _now: Nanos) {
         self.delivered += 1;
     }
 }

@@ -8,7 +8,7 @@
 
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_scenario::Scenario;
-use queuescope_sim::{Files, LinkId, Observer, OnItsWay, build};
+use queuescope_sim::{Files, InFlight, LinkId, Observer, build};
 use queuescope_wire::{Nanos, Packet};
 use std::fmt::Write;
 
@@ -117,12 +117,12 @@ impl Told {
 }
 
 impl Observer for Told {
-    fn dropped(&mut self, _link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+    fn dropped(&mut self, _link: LinkId, dropped: &Dropped, packet: &InFlight, headers: &Headers) {
         self.drops += 1;
         self.add([dropped.at.0, packet.number.into(), headers.tcp.as_ref().map_or(0, |segment| segment.seq)]);
     }
 
-    fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+    fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, now: Nanos, packet: &InFlight) {
         self.marks += 1;
         self.add([now.0, packet.number.into(), packet.bytes.into()]);
     }

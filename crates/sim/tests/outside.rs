@@ -3,7 +3,7 @@
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{
-    Built, EntranceParams, Files, Foreign, LinkId, Observer, OnItsWay, Simulation, build, build_without_traffic,
+    Built, EntranceParams, ExternalPacket, Files, InFlight, LinkId, Observer, Simulation, build, build_without_traffic,
 };
 use queuescope_wire::{Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId};
 
@@ -18,24 +18,24 @@ struct Seen {
 }
 
 impl Observer for Seen {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, _headers: &Headers) {
         if link == LinkId(0) {
             self.left.push((departure.enqueued, departure.dequeued));
             self.tags.push(packet.foreign());
         }
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, _headers: &Headers) {
         assert_eq!(link, LinkId(0));
         self.dropped.push(dropped.at);
         self.tags.push(packet.foreign());
     }
 
-    fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, _now: Nanos, _packet: &OnItsWay) {
+    fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, _now: Nanos, _packet: &InFlight) {
         self.marked += 1;
     }
 
-    fn delivered(&mut self, _id: PacketId, packet: &OnItsWay, _headers: &Headers, now: Nanos) {
+    fn delivered(&mut self, _id: PacketId, packet: &InFlight, _headers: &Headers, now: Nanos) {
         self.delivered.push((now, packet.ecn));
     }
 }
@@ -67,7 +67,7 @@ fn they_meet_what_simulated_packets_meet() {
     let entrance = simulation.entrance(params).expect("there is a way");
     let mut seen = Seen::default();
     for tag in 0..50 {
-        let packet = Foreign { tag, flow: FlowId(7), bytes: 1000, ecn: Ecn::Ect0, tcp: None };
+        let packet = ExternalPacket { tag, flow: FlowId(7), bytes: 1000, ecn: Ecn::Ect0, tcp: None };
         simulation.come(&entrance, &packet, Nanos(u64::from(tag) * 1_000_000), &mut seen);
     }
     finish(&mut simulation, &mut seen);

@@ -2,7 +2,7 @@
 
 use queuescope_queue::MarkReason;
 use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, build};
+use queuescope_sim::{Built, Files, InFlight, LinkId, Observer, build};
 use queuescope_wire::{ByteCount, Nanos, Packet};
 
 const SECOND: u64 = 1_000_000_000;
@@ -80,7 +80,7 @@ fn the_limit_is_of_all_classes_together() {
 struct Marks(Vec<Nanos>);
 
 impl Observer for Marks {
-    fn marked(&mut self, _: LinkId, _: &Packet, reason: MarkReason, now: Nanos, _: &OnItsWay) {
+    fn marked(&mut self, _: LinkId, _: &Packet, reason: MarkReason, now: Nanos, _: &InFlight) {
         assert_eq!(reason, MarkReason::FlowWeight);
         self.0.push(now);
     }

@@ -1,7 +1,7 @@
 //! How departures are analysed.
 
 use crate::show::Show;
-use queuescope_ingest::Chosen;
+use queuescope_ingest::PacketFilter;
 use queuescope_ingest::records::Departures;
 use queuescope_meter::{History, Tau};
 use queuescope_queue::Limit;
@@ -47,7 +47,7 @@ pub struct AnalysisParams {
     /// Where it is not known that packets leave in order: arrivals that are no further apart are in no order.
     pub order_tolerance: Nanos,
     /// Whose waiting is examined; that of all packets if there is none.
-    pub victims: Option<Chosen<Departures>>,
+    pub victims: Option<PacketFilter<Departures>>,
     /// Which flows are listed; all if there is none.
     pub show: Option<Show>,
 }

@@ -4,7 +4,7 @@ use super::recorder::Recorder;
 use super::{At, Nothing, Question, WhyError};
 use crate::index::FlowIndex;
 use queuescope_ingest::notes::unnamed;
-use queuescope_ingest::{Chosen, Source};
+use queuescope_ingest::{PacketFilter, Source};
 use queuescope_meter::{Amount, Culprits, Departed, Dropped, Ranking, Share};
 use queuescope_report::model;
 use queuescope_wire::{FlowId, Nanos, PacketId, Rate};
@@ -112,7 +112,7 @@ impl<D: FlowIndex> Recorder<D> {
     /// All packets that may be victims, or those that waited in a stretch of time.
     fn chosen(&self, at: Option<At>, origin: Nanos) -> Result<Found, WhyError> {
         is_stretch(at, "packets wait")?;
-        let text = self.question.victims.as_ref().map_or("", Chosen::text);
+        let text = self.question.victims.as_ref().map_or("", PacketFilter::text);
         let holds = format!("of which '{text}' holds");
         self.waits([format!("packets {holds}"), holds], |_| true, at, origin)
     }

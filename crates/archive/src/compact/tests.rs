@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::journal::Tail;
-use crate::keep::{Keep, take_away};
+use crate::prune::{Retention, prune_locked};
 use crate::reader::{State, verify};
 use crate::{Ask, Sources};
 use proptest::prelude::*;
@@ -209,8 +209,8 @@ fn what_is_taken_away_while_somebody_reads_is_passed_by() {
     short(path);
     compact_to(path, 8).expect("there is room");
     let (told, sources) = ask(path, "true", (0, u64::MAX), 10, &|| {
-        let keep = Keep { age: Some(6), bytes: None };
-        take_away(&Folder::open(path).expect("it is one"), keep).expect("there is room");
+        let keep = Retention { age: Some(6), bytes: None };
+        prune_locked(&Folder::open(path).expect("it is one"), keep).expect("there is room");
     });
     let positions: Vec<_> = told.iter().map(|(position, _)| *position).collect();
     // What was read at once is told, and what stayed.

@@ -6,7 +6,7 @@ use crate::compact::compact_in;
 use crate::compact::tests::{DAY, Part, ask, write};
 use crate::journal::{Disk, POSITIONS, Tail};
 use crate::reader::{State, verify};
-use crate::{Durability, Full, Keep, Recorder, RecorderOptions};
+use crate::{Durability, Full, Recorder, RecorderOptions, Retention};
 use proptest::prelude::*;
 use queuescope_log::{LAST_TIME, Log};
 use std::collections::BTreeSet;
@@ -64,7 +64,7 @@ fn options() -> RecorderOptions {
         journal_records: 1000,
         archive: true,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is asked while the folder changes.
 
 use super::*;
-use crate::{Durability, Full, Keep, Recorder, RecorderOptions};
+use crate::{Durability, Full, Recorder, RecorderOptions, Retention};
 use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 
@@ -17,7 +17,7 @@ fn record(path: &Path, numbers: std::ops::Range<u32>, archive: bool) {
         journal_records: 1 << 20,
         archive,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     };
     let (recorder, _) = Recorder::open(path, &schema, options).unwrap_or_else(|error| panic!("{error}"));
     let records: Vec<u8> = numbers.flat_map(u32::to_be_bytes).collect();

@@ -10,7 +10,7 @@ use crate::compact::compact_in;
 use crate::compact::tests::{DAY, Part, Told, ask, contents, is_whole, write};
 use crate::error::FolderError;
 use crate::folder::Folder;
-use crate::keep::{Keep, take_away};
+use crate::prune::{Retention, prune_locked};
 use crate::recorder::recover;
 use crate::store::Store;
 use disks::{Failing, Fault, Pieces};
@@ -45,7 +45,7 @@ impl Change {
             Self::Compact => compact_in(folder, 30).map(drop),
             Self::Keep => {
                 let bytes = Catalogue::read(path)?.volumes.iter().map(|entry| entry.bytes).sum::<u64>() / 2;
-                take_away(&folder, Keep { age: None, bytes: Some(bytes) }).map(drop)
+                prune_locked(&folder, Retention { age: None, bytes: Some(bytes) }).map(drop)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Folders of records that are numbers.
 
-use queuescope_archive::{Durability, Full, Keep, Recorder, RecorderOptions, State, verify};
+use queuescope_archive::{Durability, Full, Recorder, RecorderOptions, Retention, State, verify};
 use queuescope_log::Schema;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub fn options(durability: Durability) -> RecorderOptions {
         journal_records: 1 << 20,
         archive: true,
         indexes: Vec::new(),
-        keep: Keep::default(),
+        keep: Retention::default(),
     }
 }
 

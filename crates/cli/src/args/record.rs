@@ -5,7 +5,7 @@ use crate::expressions::attributes;
 use crate::paths::read_text;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum, ValueHint};
-use queuescope_archive::{Durability, Full, Keep};
+use queuescope_archive::{Durability, Full, Retention};
 use queuescope_log::Schema;
 use queuescope_recording::{self as recording, DefinitionsFile};
 use queuescope_wire::{ByteCount, Nanos};
@@ -187,7 +187,7 @@ impl Keeping {
         keeping.durability = self.durability.into();
         keeping.memory = self.log_memory;
         keeping.full = self.when_full.into();
-        keeping.keep = Keep { age: self.keep_for.map(|age| age.0), bytes: self.keep_size.map(|size| size.0) };
+        keeping.keep = Retention { age: self.keep_for.map(|age| age.0), bytes: self.keep_size.map(|size| size.0) };
         keeping.indexes = attributes("--index", self.log_index.as_deref(), schema)?;
         Ok(keeping)
     }

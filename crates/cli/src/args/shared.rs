@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum, ValueHint};
 use queuescope_analysis::AnalysisOptions;
 use queuescope_ingest::records::Departures;
-use queuescope_ingest::{Chosen, Flag};
+use queuescope_ingest::{Flag, PacketFilter};
 use queuescope_queue::Limit;
 use queuescope_recording::query::Loaded;
 use queuescope_scenario::{Overhead, Override};
@@ -274,8 +274,8 @@ impl Analysed {
     ///
     /// # Errors
     /// If the expression means nothing.
-    pub fn chosen(&self) -> Result<Option<Chosen<Departures>>> {
-        Chosen::of(Flag::Input, self.only.as_deref()).map_err(explained)
+    pub fn chosen(&self) -> Result<Option<PacketFilter<Departures>>> {
+        PacketFilter::of(Flag::Input, self.only.as_deref()).map_err(explained)
     }
 }
 

@@ -41,7 +41,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let (mut program, ends) = Program::begin(&keeper, &args.command, prints)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let shown = shown(args, &format!("{meter}: {name}"), &stop)?;
-    let has_ended = |now, is_over| Ok(program.has_ended(now, stop.is_asked(), is_over)?);
+    let has_ended = |now, is_over| Ok(program.has_ended(now, stop.is_requested(), is_over)?);
     let mut watched = Watched::new(meters, shown, Attended(has_ended));
     let ran = link.carry(&ends, &stop, &mut watched)?;
     let meters = watched.finish()?;

@@ -39,7 +39,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let meters = metered(&asked, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let shown = shown(args, &format!("{meter}: {}", asked.name), &stop)?;
-    let mut watched = Watched::new(meters, shown, Attended(|_, is_over| Ok(stop.is_asked() || is_over)));
+    let mut watched = Watched::new(meters, shown, Attended(|_, is_over| Ok(stop.is_requested() || is_over)));
     let ran = RealHosts::carry(&scenario, &files, built, &stop, &mut watched)?;
     let ran = Ran { about: About { meter, ..ran.about }.named(&asked.name), ..ran };
     let (report, written) = report(watched.finish()?, &asked, ran, skipped)?;

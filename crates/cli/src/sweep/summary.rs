@@ -4,7 +4,7 @@ use crate::args::Output;
 use crate::outcome::print;
 use crate::paths::{cannot_write, create};
 use anyhow::{Context, Result};
-use queuescope_recording::Beside;
+use queuescope_recording::AtomicFile;
 use queuescope_report::model::SweepFigures;
 use queuescope_report::{html, json, text};
 use queuescope_run::sweep::{Plan, Rows, Summed};
@@ -16,8 +16,8 @@ use std::path::PathBuf;
 pub struct Summary<'a> {
     plan: &'a Plan,
     json: bool,
-    html: Option<Beside>,
-    table: Option<(PathBuf, CellWriter<BufWriter<Beside>>)>,
+    html: Option<AtomicFile>,
+    table: Option<(PathBuf, CellWriter<BufWriter<AtomicFile>>)>,
     rows: Rows<'a>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Summary<'a> {
     pub fn finish(self) -> Result<()> {
         let sweep = self.rows.finish();
         if let Some((path, table)) = self.table {
-            Beside::put_written(table.finish().with_context(|| cannot_write(&path))?)?;
+            AtomicFile::commit_written(table.finish().with_context(|| cannot_write(&path))?)?;
         }
         if let Some(page) = self.html {
             page.write_whole(|out| html::write_sweep(&sweep, out))?;

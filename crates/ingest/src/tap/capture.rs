@@ -3,9 +3,9 @@
 use super::error::TapError;
 use super::headers::Headers;
 use crate::Progress;
-use crate::arriving::{Arriving, is_standard_input, length};
-use crate::chosen::Chosen;
+use crate::capture_input::{CaptureInput, is_standard_input, length};
 use crate::notes::{file_notes, noted, parser_notes};
+use crate::packet_filter::PacketFilter;
 use crate::records::Frames;
 use crate::stop::Stop;
 use queuescope_meter::tap::{Feed, Seen};
@@ -28,7 +28,7 @@ pub struct Capture {
     /// What is done to its stamps.
     pub shift: Shift,
     /// Which of its packets are meant; none: all.
-    pub chosen: Option<Chosen<Frames>>,
+    pub chosen: Option<PacketFilter<Frames>>,
 }
 
 /// From when a packet was stamped to when it came to the queue, or left it.
@@ -70,10 +70,10 @@ pub struct Work<'p> {
 
 /// A pass over a capture.
 pub struct Reading<'a, 'p> {
-    arriving: Arriving,
+    arriving: CaptureInput,
     parser: Parser,
     capture: &'a Capture,
-    chosen: Option<Chosen<Frames>>,
+    chosen: Option<PacketFilter<Frames>>,
     invariant: InvariantParams,
     work: &'a Work<'p>,
     /// Where headers are kept, and the number of the link there.
@@ -129,7 +129,7 @@ impl Capture {
         stop: Option<&Stop>,
     ) -> Result<Reading<'a, 'p>, OpenError> {
         Ok(Reading {
-            arriving: Arriving::open(&self.path, stop)?,
+            arriving: CaptureInput::open(&self.path, stop)?,
             parser: Parser::new(self.tunnel),
             capture: self,
             chosen: self.chosen.clone(),
@@ -159,7 +159,7 @@ impl Capture {
         };
         while reading.next_frame(&mut see).is_some() {}
         let back = "packets with a time before that of the packet before them";
-        let left_out = reading.chosen.as_ref().and_then(Chosen::note);
+        let left_out = reading.chosen.as_ref().and_then(PacketFilter::note);
         let notes = left_out.into_iter().chain(noted("time_ran_back", reading.backwards, back));
         let notes = notes.chain(file_notes(&reading.arriving.reader)).chain(parser_notes(&reading.parser)).collect();
         Ok(Content {

@@ -206,7 +206,7 @@ fn draw(mut view: View, news: &Receiver<News>, stop: &Stop, is_over: &AtomicBool
             view.key(key, now());
             is_pressed = true;
         }
-        if view.is_over || stop.is_asked() {
+        if view.is_over || stop.is_requested() {
             is_over.store(true, Ordering::Relaxed);
         }
         if is_pressed || now() >= due {

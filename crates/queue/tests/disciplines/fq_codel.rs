@@ -113,16 +113,16 @@ fn a_link_that_has_nothing_to_send_turns_the_queues_of_ns3_off() {
     let mut drops = Drops::default();
     for (flavour, asks) in [(CodelFlavour::Rfc, false), (CodelFlavour::Linux, false), (CodelFlavour::Ns3, true)] {
         let mut queue = queue(FqCodelParams { flavour, ..FqCodelParams::default() });
-        assert!(!queue.wants_to_be_asked());
+        assert!(!queue.polls_when_empty());
         queue.enqueue(packet(0, 0, 100), Nanos(0), &mut drops);
         queue.enqueue(packet(1, 1, 1514), Nanos(0), &mut drops);
         queue.dequeue(Nanos(0), &mut drops).unwrap();
-        assert!(!queue.wants_to_be_asked(), "one packet waits");
+        assert!(!queue.polls_when_empty(), "one packet waits");
         queue.dequeue(Nanos(0), &mut drops).unwrap();
-        assert_eq!(queue.wants_to_be_asked(), asks);
+        assert_eq!(queue.polls_when_empty(), asks);
         if asks {
             assert!(queue.dequeue(Nanos(0), &mut drops).is_none());
-            assert!(!queue.wants_to_be_asked(), "it was asked");
+            assert!(!queue.polls_when_empty(), "it was asked");
         }
         queue.enqueue(packet(2, 0, 100), Nanos(0), &mut drops);
         assert_eq!(queue.stats().new_flows, if asks { 3 } else { 2 });

@@ -4,7 +4,7 @@ use super::held::Question;
 use super::load::Loaded;
 use super::select::Selection;
 use super::show::{Form, Found, write_rows};
-use crate::beside::Beside;
+use crate::atomic_file::AtomicFile;
 use crate::error::Error;
 use queuescope_log::{AttributeId, Schema, arrow};
 use queuescope_table::BatchWriter;
@@ -20,7 +20,7 @@ pub struct Export {
 
 enum To {
     Parquet(Box<Parquet>),
-    Rows(PathBuf, Form, BufWriter<Beside>),
+    Rows(PathBuf, Form, BufWriter<AtomicFile>),
 }
 
 impl Export {
@@ -29,7 +29,7 @@ impl Export {
     /// # Errors
     /// If it cannot be written, or its name ends otherwise.
     pub fn create(path: &Path, attributes: &[AttributeId], schema: &Schema) -> Result<Self, Error> {
-        let rows = |form| Ok(To::Rows(path.to_owned(), form, BufWriter::new(Beside::create(path)?)));
+        let rows = |form| Ok(To::Rows(path.to_owned(), form, BufWriter::new(AtomicFile::create(path)?)));
         let to = match path.extension().and_then(|end| end.to_str()) {
             Some("parquet") => {
                 Parquet::create(path, attributes, None, schema).map(|parquet| To::Parquet(Box::new(parquet)))
@@ -53,7 +53,7 @@ impl Export {
                 let selection = Selection::Packets(attributes, None);
                 let found =
                     write_rows(&selection, question, loaded, form, &mut out, note).map_err(Error::write(&path))?;
-                Beside::put_written(out)?;
+                AtomicFile::commit_written(out)?;
                 Ok(found)
             }
         }
@@ -65,7 +65,7 @@ pub struct Parquet {
     path: PathBuf,
     attributes: Vec<AttributeId>,
     limit: u64,
-    writer: BatchWriter<BufWriter<Beside>>,
+    writer: BatchWriter<BufWriter<AtomicFile>>,
 }
 
 /// Rows that are handed to it at once.
@@ -78,7 +78,8 @@ impl Parquet {
     /// If it cannot be written.
     pub fn create(path: &Path, attributes: &[AttributeId], limit: Option<u64>, schema: &Schema) -> Result<Self, Error> {
         let columns = arrow::columns(schema, attributes);
-        let writer = BatchWriter::new(BufWriter::new(Beside::create(path)?), columns).map_err(Error::table(path))?;
+        let writer =
+            BatchWriter::new(BufWriter::new(AtomicFile::create(path)?), columns).map_err(Error::table(path))?;
         let (path, attributes) = (path.to_owned(), attributes.to_owned());
         Ok(Self { path, attributes, limit: limit.unwrap_or(u64::MAX), writer })
     }
@@ -107,7 +108,7 @@ impl Parquet {
             self.writer.write(&batch).map_err(Error::table(&self.path))?;
         }
         let out = self.writer.finish().map_err(Error::table(&self.path))?;
-        Beside::put_written(out)?;
+        AtomicFile::commit_written(out)?;
         Ok(Found { packets, has_more, seen })
     }
 }

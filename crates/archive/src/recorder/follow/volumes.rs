@@ -9,7 +9,7 @@ use crate::archive::Archiver;
 use crate::catalogue::Catalogue;
 use crate::error::FolderError;
 use crate::journal::Closed;
-use crate::keep::{Keep, take_away};
+use crate::prune::{Retention, prune_locked};
 use crate::strays::remove_strays;
 use queuescope_log::AttributeId;
 use std::io;
@@ -23,7 +23,7 @@ pub(in crate::recorder) struct Archiving {
     /// Attributes that volumes have indexes of.
     pub indexes: Vec<AttributeId>,
     /// Which volumes stay when another was made.
-    pub keep: Keep,
+    pub keep: Retention,
     /// How long to wait after a failure.
     pub pauses: Pauses,
 }
@@ -52,7 +52,7 @@ impl Shared {
         }
     }
 
-    fn make_volumes(&self, archiver: &Archiver<'_>, keep: Keep, pauses: Pauses) {
+    fn make_volumes(&self, archiver: &Archiver<'_>, keep: Retention, pauses: Pauses) {
         let (mut pause, mut keeps_too_much, mut damaged) = (pauses.first, false, None);
         loop {
             let mut state = self.lock();
@@ -67,7 +67,7 @@ impl Shared {
             }
             let made = journal.as_ref().map_or(Ok(()), |journal| make(archiver, journal));
             // Also if there is no new volume: perhaps old ones take the room that it needs.
-            let kept = self.take_away(keep, keeps_too_much);
+            let kept = self.prune_locked(keep, keeps_too_much);
             keeps_too_much = kept.is_err();
             let gives_up = last && (made.is_err() || journal.is_none());
             let is_damaged = matches!((&made, &journal),
@@ -99,13 +99,13 @@ impl Shared {
     }
 
     /// Takes volumes away that are not to stay, and counts their records; `again` if it went wrong before.
-    fn take_away(&self, keep: Keep, again: bool) -> Result<(), FolderError> {
-        if keep == Keep::default() {
+    fn prune_locked(&self, keep: Retention, again: bool) -> Result<(), FolderError> {
+        if keep == Retention::default() {
             return Ok(());
         }
         // The catalogue does not list any more what was not removed then.
         let strays = if again { self.remove_strays() } else { Ok(()) };
-        let kept = take_away(&self.folder, keep);
+        let kept = prune_locked(&self.folder, keep);
         // By the catalogue: they are gone also if something went wrong behind it.
         if let Ok(catalogue) = Catalogue::read(&self.folder.path) {
             self.lock().removed = catalogue.removed.records.saturating_sub(self.removed_before);

@@ -15,7 +15,7 @@ fn schema(path: &Path) -> Schema {
     History::open(path).expect("it is one").schema().clone()
 }
 
-fn options(keep: Keep) -> RecorderOptions {
+fn options(keep: Retention) -> RecorderOptions {
     RecorderOptions {
         memory: 1 << 23,
         full: Full::Wait,
@@ -31,7 +31,7 @@ fn options(keep: Keep) -> RecorderOptions {
 const LONG: Duration = Duration::from_secs(1 << 20);
 
 /// Somebody records to a folder that has records.
-fn open(path: &Path, store: &Failing, pause: Duration, keep: Keep) -> (Told, Recorder) {
+fn open(path: &Path, store: &Failing, pause: Duration, keep: Retention) -> (Told, Recorder) {
     let before = folder(path);
     let pauses = Pauses { first: pause, most: pause };
     let opened = Recorder::within(Disk, Arc::new(store.clone()), pauses, path, &schema(path), options(keep));
@@ -71,7 +71,7 @@ fn damage(path: &Path) {
 fn volumes_are_made_once_the_disk_works_again() {
     let folder = tempfile::tempdir().expect("there is room");
     let (path, store) = (folder.path(), Failing::later(Fault::Full));
-    let (before, recorder) = open(path, &store, Duration::ZERO, Keep::default());
+    let (before, recorder) = open(path, &store, Duration::ZERO, Retention::default());
     store.fail(true);
     append(&recorder, 5 * JOURNAL);
     // It is tried again and again, and recording goes on.
@@ -93,7 +93,7 @@ fn who_ends_recording_does_not_wait_and_is_told() {
     for mends in [false, true] {
         let folder = tempfile::tempdir().expect("there is room");
         let (path, store) = (folder.path(), Failing::later(Fault::Io));
-        let (before, recorder) = open(path, &store, LONG, Keep::default());
+        let (before, recorder) = open(path, &store, LONG, Retention::default());
         store.fail(true);
         append(&recorder, 3 * JOURNAL);
         until(|| recorder.troubled().is_some());
@@ -108,7 +108,7 @@ fn who_ends_recording_does_not_wait_and_is_told() {
         }
         assert_eq!(count(path) as u64, all);
         // They become volumes next time.
-        let opened = Recorder::open(path, &schema(path), options(Keep::default()));
+        let opened = Recorder::open(path, &schema(path), options(Retention::default()));
         let (recorder, recovery) = opened.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((recovery.records, recorder.finish().expect("it works").records), (all, all));
         assert_eq!((count(path) as u64, journals(path).len()), (all, 0));
@@ -120,7 +120,7 @@ fn who_ends_recording_does_not_wait_and_is_told() {
 fn a_damaged_journal_ends_volumes_and_not_recording() {
     let folder = tempfile::tempdir().expect("there is room");
     let (path, store) = (folder.path(), Failing::later(Fault::Io));
-    let (before, recorder) = open(path, &store, Duration::ZERO, Keep::default());
+    let (before, recorder) = open(path, &store, Duration::ZERO, Retention::default());
     store.fail(true);
     append(&recorder, 4 * JOURNAL);
     store.wait(1);
@@ -146,7 +146,7 @@ fn what_could_not_be_removed_goes_once_it_can() {
         let failed = (1..=60).filter(|at| {
             let (folder, store) = (tempfile::tempdir().expect("there is room"), Failing::later(Fault::Io));
             let path = folder.path();
-            let (before, recorder) = open(path, &store, Duration::ZERO, Keep { age: None, bytes: Some(1) });
+            let (before, recorder) = open(path, &store, Duration::ZERO, Retention { age: None, bytes: Some(1) });
             store.fail(true);
             append(&recorder, 4 * JOURNAL);
             store.wait(1);
@@ -186,7 +186,7 @@ fn old_volumes_go_also_if_no_others_come() {
     // A file where the day of the next records is to be.
     let day = path.join("archive/date=1972-04-17");
     fs::write(&day, "in the way").expect("there is room");
-    let keep = Keep { age: None, bytes: Some(1) };
+    let keep = Retention { age: None, bytes: Some(1) };
     let pauses = Pauses { first: LONG, most: LONG };
     let opened = Recorder::within(Disk, Arc::new(store), pauses, path, &schema(path), options(keep));
     let (recorder, _) = opened.unwrap_or_else(|error| panic!("{error}"));

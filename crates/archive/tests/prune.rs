@@ -5,7 +5,9 @@
 use crate::common;
 use crate::common::{Found, all};
 use proptest::prelude::*;
-use queuescope_archive::{Durability, FolderError, Full, Keep, Recorder, RecorderOptions, State, Taken, keep, verify};
+use queuescope_archive::{
+    Durability, FolderError, Full, Pruned, Recorder, RecorderOptions, Retention, State, prune, verify,
+};
 use queuescope_log::Schema;
 use std::path::Path;
 
@@ -18,7 +20,7 @@ fn schema() -> Schema {
     Schema::parse("timed.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn options(keep: Keep) -> RecorderOptions {
+fn options(keep: Retention) -> RecorderOptions {
     RecorderOptions {
         memory: 1 << 23,
         full: Full::Wait,
@@ -39,7 +41,7 @@ fn records(times: &[u64], from: usize) -> Vec<u8> {
 }
 
 /// Records in several goes, and how many records the folder had after the last.
-fn record(path: &Path, parts: &[Vec<u64>], keep: Keep) -> u64 {
+fn record(path: &Path, parts: &[Vec<u64>], keep: Retention) -> u64 {
     let (mut from, mut there) = (0, 0);
     for part in parts {
         let (recorder, _) = Recorder::open(path, &schema(), options(keep)).unwrap_or_else(|error| panic!("{error}"));
@@ -76,7 +78,7 @@ fn stretches(path: &Path, times: &[u64]) -> Vec<Stretch> {
 }
 
 /// How many stretches go.
-fn model(stretches: &[Stretch], keep: Keep) -> usize {
+fn model(stretches: &[Stretch], keep: Retention) -> usize {
     let newest = stretches.iter().map(|stretch| stretch.newest).max().unwrap_or(0);
     let behind = |at: usize| stretches[at..].iter().map(|stretch| stretch.bytes).sum::<u64>();
     let too_many = (0..stretches.len()).filter(|at| keep.bytes.is_some_and(|most| behind(*at) > most)).count();
@@ -103,14 +105,14 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().expect("there is room");
         let path = folder.path();
-        record(path, &parts, Keep::default());
+        record(path, &parts, Retention::default());
         let times = parts.concat();
         let before = stretches(path, &times);
         let bytes: u64 = before.iter().map(|stretch| stretch.bytes).sum();
         let volumes = verify(path).expect("it is whole").files.len();
-        let wanted = Keep { age, bytes: share.map(|share| bytes * share / 100) };
+        let wanted = Retention { age, bytes: share.map(|share| bytes * share / 100) };
         let gone = model(&before, wanted);
-        let taken = keep(path, wanted).unwrap_or_else(|error| panic!("{error}"));
+        let taken = prune(path, wanted).unwrap_or_else(|error| panic!("{error}"));
         let first: u64 = before[..gone].iter().map(|stretch| stretch.records).sum();
         prop_assert_eq!(taken.records, first);
         prop_assert_eq!(taken.bytes, before[..gone].iter().map(|stretch| stretch.bytes).sum::<u64>());
@@ -125,13 +127,13 @@ proptest! {
         // No file is left of what is gone: volumes, with an index and checksums.
         prop_assert_eq!(common::files(path).len(), 3 * verified.files.len());
         prop_assert!(taken.volumes == 0 || common::empty_folders(path).is_empty());
-        let nothing = Taken { left: taken.left, ..Taken::default() };
-        prop_assert_eq!(keep(path, wanted).expect("it is whole"), nothing);
+        let nothing = Pruned { left: taken.left, ..Pruned::default() };
+        prop_assert_eq!(prune(path, wanted).expect("it is whole"), nothing);
         prop_assert_eq!(taken.bytes + taken.left, bytes);
 
         // Whoever records next goes on where it ended.
         let (recorder, recovery) =
-            Recorder::open(path, &schema(), options(Keep::default())).unwrap_or_else(|error| panic!("{error}"));
+            Recorder::open(path, &schema(), options(Retention::default())).unwrap_or_else(|error| panic!("{error}"));
         prop_assert_eq!(recovery.records, times.len() as u64 - first);
         let appended = recorder.append(&records(&[DAY], times.len())).expect("there is room");
         prop_assert_eq!(appended.positions.start, times.len() as u64);
@@ -141,27 +143,27 @@ proptest! {
     #[test]
     fn who_records_takes_away_as_it_goes(parts in times(), age in 0..3 * DAY) {
         let folder = tempfile::tempdir().expect("there is room");
-        let wanted = Keep { age: Some(age), bytes: None };
+        let wanted = Retention { age: Some(age), bytes: None };
         let there = record(folder.path(), &parts, wanted);
         let Found { records: rest, sources, .. } = all(folder.path()).unwrap_or_else(|error| panic!("{error}"));
         prop_assert_eq!(rest.len() / SIZE, there as usize);
         prop_assert_eq!(there + sources.removed, parts.concat().len() as u64);
         prop_assert!(records(&parts.concat(), 0).ends_with(&rest));
-        prop_assert_eq!(keep(folder.path(), wanted).expect("it is whole").volumes, 0);
+        prop_assert_eq!(prune(folder.path(), wanted).expect("it is whole").volumes, 0);
     }
 }
 
 #[test]
 fn a_folder_that_is_recorded_to_is_left() {
     let folder = tempfile::tempdir().expect("there is room");
-    let wanted = Keep { age: None, bytes: Some(0) };
-    assert!(matches!(keep(folder.path(), wanted), Err(FolderError::NotALog { .. })));
-    let (recorder, _) =
-        Recorder::open(folder.path(), &schema(), options(Keep::default())).unwrap_or_else(|error| panic!("{error}"));
-    assert!(matches!(keep(folder.path(), wanted), Err(FolderError::Busy(_))));
+    let wanted = Retention { age: None, bytes: Some(0) };
+    assert!(matches!(prune(folder.path(), wanted), Err(FolderError::NotALog { .. })));
+    let (recorder, _) = Recorder::open(folder.path(), &schema(), options(Retention::default()))
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(prune(folder.path(), wanted), Err(FolderError::Busy(_))));
     assert_eq!(recorder.append(&records(&[1, 2, 3], 0)).expect("there is room").refused, 0);
     assert_eq!(recorder.finish().expect("there is room").records, 3);
     let there = verify(folder.path()).expect("it is whole").files[0].bytes;
-    let nothing = Taken { volumes: 0, records: 0, bytes: 0, left: there };
-    assert_eq!(keep(folder.path(), wanted).expect("nobody records"), nothing, "the newest volume stays");
+    let nothing = Pruned { volumes: 0, records: 0, bytes: 0, left: there };
+    assert_eq!(prune(folder.path(), wanted).expect("nobody records"), nothing, "the newest volume stays");
 }

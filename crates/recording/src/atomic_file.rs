@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 /// A file on its way to its place; when it is dropped before, nothing is left of it. Where no other file can be created beside it, or its place
 /// is a link that leads nowhere, it is written there itself.
 #[derive(Debug)]
-pub struct Beside {
+pub struct AtomicFile {
     path: PathBuf,
     file: Place,
 }
@@ -23,7 +23,7 @@ enum Place {
     Itself(File),
 }
 
-impl Beside {
+impl AtomicFile {
     /// Begins a file.
     ///
     /// # Errors
@@ -41,23 +41,23 @@ impl Beside {
         let path = self.path.clone();
         let mut out = BufWriter::new(self);
         write(&mut out).map_err(Error::write(&path))?;
-        Self::put_written(out)
+        Self::commit_written(out)
     }
 
     /// What was written is whole.
     ///
     /// # Errors
     /// If the rest of it cannot be written, or it cannot be put in its place.
-    pub fn put_written(out: BufWriter<Self>) -> Result<(), Error> {
+    pub fn commit_written(out: BufWriter<Self>) -> Result<(), Error> {
         let path = out.get_ref().path.clone();
-        out.into_inner().map_err(|why| Error::write(&path)(why.into_error()))?.put()
+        out.into_inner().map_err(|why| Error::write(&path)(why.into_error()))?.commit()
     }
 
     /// It is whole.
     ///
     /// # Errors
     /// If it cannot be put in its place.
-    pub fn put(self) -> Result<(), Error> {
+    pub fn commit(self) -> Result<(), Error> {
         match self.file {
             Place::Other(file, place) => {
                 file.persist(&place).map(|_| ()).map_err(|error| Error::write(&self.path)(error.error))
@@ -97,7 +97,7 @@ impl Place {
     }
 }
 
-impl Write for Beside {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
             Place::Other(file, _) => file.write(bytes),
@@ -128,7 +128,7 @@ mod tests {
         let path = folder.path().join("page.html");
         fs::write(&path, "an older and longer page").unwrap();
         fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o555)).unwrap();
-        Beside::create(&path).unwrap().write_whole(|out| out.write_all(b"a page")).unwrap();
+        AtomicFile::create(&path).unwrap().write_whole(|out| out.write_all(b"a page")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "a page");
         fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     }
@@ -139,7 +139,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (link, place) = (folder.path().join("link"), folder.path().join("place"));
         std::os::unix::fs::symlink(&place, &link).unwrap();
-        Beside::create(&link).unwrap().write_whole(|out| out.write_all(b"a page")).unwrap();
+        AtomicFile::create(&link).unwrap().write_whole(|out| out.write_all(b"a page")).unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read_to_string(&place).unwrap(), "a page");
     }
@@ -149,11 +149,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page.html");
         fs::write(&path, "an older page").unwrap();
-        let half = |out: &mut BufWriter<Beside>| {
+        let half = |out: &mut BufWriter<AtomicFile>| {
             out.write_all(b"half a")?;
             Err(io::Error::other("the rest is missing"))
         };
-        Beside::create(&path).unwrap().write_whole(half).unwrap_err();
+        AtomicFile::create(&path).unwrap().write_whole(half).unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), "an older page");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -163,7 +163,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, names) = (folder.path().join("a.csv"), || fs::read_dir(folder.path()).unwrap().count());
         let begin = |path: &Path| {
-            let mut file = Beside::create(path).unwrap();
+            let mut file = AtomicFile::create(path).unwrap();
             file.write_all(b"new").unwrap();
             file
         };
@@ -172,7 +172,7 @@ mod tests {
         fs::write(&path, "old").unwrap();
         drop(begin(&path));
         assert_eq!((fs::read(&path).unwrap(), names()), (b"old".to_vec(), 1));
-        begin(&path).put().unwrap();
+        begin(&path).commit().unwrap();
         assert_eq!((fs::read(&path).unwrap(), names()), (b"new".to_vec(), 1));
     }
 
@@ -185,14 +185,14 @@ mod tests {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
         symlink(&path, &link).unwrap();
-        Beside::create(&link).unwrap().put().unwrap();
+        AtomicFile::create(&link).unwrap().commit().unwrap();
         assert!(link.is_symlink());
         assert_eq!(
             (fs::read(&path).unwrap(), path.metadata().unwrap().permissions().mode() & 0o777),
             (Vec::new(), 0o640)
         );
-        Beside::create(Path::new("/dev/null")).unwrap().put().unwrap();
-        let error = Beside::create(&folder.path().join("none/a")).unwrap_err();
+        AtomicFile::create(Path::new("/dev/null")).unwrap().commit().unwrap();
+        let error = AtomicFile::create(&folder.path().join("none/a")).unwrap_err();
         assert!(error.to_string().starts_with("cannot write "), "{error}");
     }
 }

@@ -12,7 +12,7 @@ use queuescope_wire::{Departure, FlowKey, Nanos};
 
 /// Decides which packets are meant, and counts the others.
 #[derive(Debug, Clone)]
-pub struct Chosen<R> {
+pub struct PacketFilter<R> {
     pub(crate) filter: Filter,
     pub(crate) records: R,
     pub(crate) left_out: u64,
@@ -32,7 +32,7 @@ pub enum Flag {
     Victims,
 }
 
-impl<R: Records> Chosen<R> {
+impl<R: Records> PacketFilter<R> {
     /// What the expression of `flag` means, if there is one; without, no record has to be made.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl<R: Records> Chosen<R> {
     }
 }
 
-impl Chosen<Frames> {
+impl PacketFilter<Frames> {
     /// When a frame was captured, as [`Frames::time`] has it; to be asked of each.
     #[inline]
     pub fn time(&mut self, record: &Record<'_>) -> Option<Nanos> {
@@ -84,7 +84,7 @@ impl Chosen<Frames> {
     }
 }
 
-impl Chosen<Departures> {
+impl PacketFilter<Departures> {
     /// What the expression of `flag` means, if there is one, where some attributes are not known.
     ///
     /// # Errors

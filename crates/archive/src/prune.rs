@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Which volumes stay. What is in journals does in any case; the default is all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Keep {
+pub struct Retention {
     /// Those with a record at most so many nanoseconds older than the newest that is in a volume. Records without a
     /// time are never too old.
     pub age: Option<u64>,
@@ -22,7 +22,7 @@ pub struct Keep {
 
 /// What was taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Taken {
+pub struct Pruned {
     /// Volumes.
     pub volumes: u64,
     /// Their records.
@@ -37,25 +37,29 @@ pub struct Taken {
 ///
 /// # Errors
 /// If it is no log, somebody records to it, or it cannot be written.
-pub fn keep(path: &Path, keep: Keep) -> Result<Taken, FolderError> {
+pub fn prune(path: &Path, retention: Retention) -> Result<Pruned, FolderError> {
     let folder = Folder::open(path)?;
     let _lock = Folder::lock(path)?;
     // While there is something to compare them to.
     remove_archived(&folder, &Catalogue::read(&folder.path)?)?;
     // Not whether volumes are whole: those that are damaged may go.
-    take_away(&folder, keep)
+    prune_locked(&folder, retention)
 }
 
 /// The same of a folder that is locked.
-pub(crate) fn take_away(folder: &Folder, keep: Keep) -> Result<Taken, FolderError> {
+pub(crate) fn prune_locked(folder: &Folder, retention: Retention) -> Result<Pruned, FolderError> {
     folder.still_there()?;
     let mut catalogue = Catalogue::read(&folder.path)?;
-    let gone = too_old(&catalogue, keep);
+    let gone = too_old(&catalogue, retention);
     let gone: Vec<_> = catalogue.volumes.drain(..gone).collect();
     let left = bytes(&catalogue.volumes);
-    let Some(before) = gone.iter().map(Entry::end).max() else { return Ok(Taken { left, ..Taken::default() }) };
-    let taken =
-        Taken { volumes: gone.len() as u64, records: gone.iter().map(Entry::records).sum(), bytes: bytes(&gone), left };
+    let Some(before) = gone.iter().map(Entry::end).max() else { return Ok(Pruned { left, ..Pruned::default() }) };
+    let taken = Pruned {
+        volumes: gone.len() as u64,
+        records: gone.iter().map(Entry::records).sum(),
+        bytes: bytes(&gone),
+        left,
+    };
     catalogue.removed.before = before;
     catalogue.removed.records += taken.records;
     catalogue.write(folder)?;
@@ -64,14 +68,14 @@ pub(crate) fn take_away(folder: &Folder, keep: Keep) -> Result<Taken, FolderErro
 }
 
 /// How many of the first volumes go. Records go in the order of their positions: an old one behind a new one stays.
-fn too_old(catalogue: &Catalogue, keep: Keep) -> usize {
-    let oldest = keep.age.zip(newest(&catalogue.volumes)).map(|(age, newest)| newest.saturating_sub(age));
+fn too_old(catalogue: &Catalogue, retention: Retention) -> usize {
+    let oldest = retention.age.zip(newest(&catalogue.volumes)).map(|(age, newest)| newest.saturating_sub(age));
     let mut left = bytes(&catalogue.volumes);
     let (mut gone, stretches) = (0, catalogue.stretches().collect::<Vec<_>>());
     // The last stays: who gave too few bytes for it did not ask for an empty folder.
     for stretch in stretches.iter().take(stretches.len().saturating_sub(1)) {
         let is_old = oldest.zip(newest(stretch)).is_some_and(|(oldest, newest)| newest < oldest);
-        if !is_old && keep.bytes.is_none_or(|most| left <= most) {
+        if !is_old && retention.bytes.is_none_or(|most| left <= most) {
             break;
         }
         gone += stretch.len();

@@ -41,14 +41,14 @@ pub struct End {
 
 /// Both ends of a link that a command is run behind.
 #[derive(Debug)]
-pub struct Yard {
+pub struct Testbed {
     /// That of the command, in a namespace of its own.
     pub inside: End,
     /// The other, in the namespace that the link was begun in.
     pub outside: End,
 }
 
-impl Yard {
+impl Testbed {
     /// Makes them.
     ///
     /// # Errors

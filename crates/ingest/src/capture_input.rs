@@ -9,14 +9,14 @@ use std::path::Path;
 
 /// A capture, and whether it may let its reader wait.
 #[derive(Debug)]
-pub struct Arriving {
+pub struct CaptureInput {
     /// The capture.
     pub reader: CaptureReader,
     is_live: bool,
     stop: Option<Stop>,
 }
 
-impl Arriving {
+impl CaptureInput {
     /// Opens a capture, or standard input as one, to be read until its end or until a signal comes.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Arriving {
 }
 
 /// It is read to its end, whatever comes, by somebody who has nothing to hand over.
-impl From<CaptureReader> for Arriving {
+impl From<CaptureReader> for CaptureInput {
     fn from(reader: CaptureReader) -> Self {
         Self { reader, is_live: false, stop: None }
     }
