@@ -14,7 +14,7 @@ pub const PAGE: &str = "docs/reference/notes.md";
 const ABOUT: &str = "\
 # Notes of reports
 
-Each stage counts what it skipped, cut short or corrected. In text these counts are the lines below *notes*, in JSON the field `skipped` of the
+Each stage counts what it skipped, cut short or corrected. In text these counts are the lines that begin with `note`, in JSON the field `skipped` of the
 `summary`: a list of `reason`, `count` and `meaning`. This page lists the reasons with their meanings. It is made from the code by
 `cargo xtask notes --write`; where a meaning has a value of the run in it, this page has `…`.
 ";
