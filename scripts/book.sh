@@ -2,7 +2,7 @@
 # Builds the book in docs into target/book, and checks its links and those of all other Markdown. Without mdBook the sources are
 # checked only, and a line `skipped: …` says so.
 #
-# --installed: whether a fitting mdBook is there. --install: builds one into target/tools, once.
+# --installed: whether a fitting mdBook is there. --install: builds one into target/tools, once (some 3.5 minutes of CPU time).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
