@@ -262,7 +262,7 @@ impl<D: FlowIndex> Recorder<D> {
                 granularity,
                 not_shown: show.map(|_| model::NotShown::beside(all, total.bytes, flows.iter().map(|part| part.bytes))),
                 flows,
-                flows_total: all.0,
+                flows_total: all,
             }
         };
         let classes = ranking.classes.iter().filter(|_| ranking.classes.len() > 1);
