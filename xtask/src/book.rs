@@ -62,7 +62,8 @@ impl Files {
         walk(root, Path::new(""), &mut all)?;
         let mut pages = BTreeMap::new();
         for path in all.iter().filter(|path| path.extension().is_some_and(|it| it == "md")) {
-            let text = fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
+            let text =
+                fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
             pages.insert(path.clone(), Page::parse(&text));
         }
         Ok(Self { all, pages })
@@ -77,7 +78,8 @@ impl Files {
         let mut problems = Vec::new();
         for (path, page) in &self.pages {
             for link in page.links.iter().filter(|link| !is_elsewhere(link)) {
-                let (file, anchor) = link.split_once('#').map_or((&**link, None), |(file, anchor)| (file, Some(anchor)));
+                let (file, anchor) =
+                    link.split_once('#').map_or((&**link, None), |(file, anchor)| (file, Some(anchor)));
                 let folder = path.parent().unwrap_or(Path::new(""));
                 let target = if file.is_empty() { Some(path.clone()) } else { joined(folder, file) };
                 let problem = match target {
@@ -116,7 +118,8 @@ impl Files {
         // The tests of this chore name pages that nobody has.
         let own = Path::new("xtask/src/book");
         let is_own = |path: &Path| path.starts_with(own) || path == own.with_extension("rs");
-        let has_names = |path: &Path| path.extension().and_then(|it| it.to_str()).is_some_and(|it| NAMING.contains(&it));
+        let has_names =
+            |path: &Path| path.extension().and_then(|it| it.to_str()).is_some_and(|it| NAMING.contains(&it));
         for path in self.all.iter().filter(|path| has_names(path) && !is_own(path) && root.join(path).is_file()) {
             // Files that are no text are made by tests, and name nothing.
             let Ok(text) = fs::read_to_string(root.join(path)) else { continue };

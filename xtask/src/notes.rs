@@ -22,7 +22,10 @@ Each stage counts what it skipped, cut short or corrected. In text these counts 
 /// The parts of the page: titles, and which files, in the order of the most special path.
 const PARTS: &[(&str, &[&str])] = &[
     ("Headers of packets", &["crates/wire"]),
-    ("Captures on both sides of a router (`tap`): notes, and what became of packets", &["crates/ingest/src/tap", "crates/meter/src/tap"]),
+    (
+        "Captures on both sides of a router (`tap`): notes, and what became of packets",
+        &["crates/ingest/src/tap", "crates/meter/src/tap"],
+    ),
     ("Captures and tables", &["crates/ingest", "crates/run"]),
     ("Analysis", &["crates/analysis"]),
     ("Folders, captures and tables that are written; queries", &["crates/recording"]),
@@ -34,14 +37,54 @@ const PARTS: &[(&str, &[&str])] = &[
 
 /// Notes whose reasons the code puts together: file, a text that must be in it, reason, meaning.
 const PUT_TOGETHER: &[(&str, &str, &str, &str)] = &[
-    ("crates/ingest/src/chosen.rs", "\"left_out_by_input\"", "left_out_by_input", "packets of which `--input` does not hold"),
-    ("crates/ingest/src/chosen.rs", "\"left_out_by_where\"", "left_out_by_where", "packets of which `--where` does not hold"),
-    ("crates/ingest/src/chosen.rs", "\"not_victims\"", "not_victims", "packets of which `--victims` does not hold: part of the queue, and not examined"),
-    ("crates/recording/src/spool.rs", "Unwritten::new(\"pcapng\"", "pcapng_unwritten", "packets that are not in the capture (`--pcapng`), since it could not be written"),
-    ("crates/recording/src/spool.rs", "{}_unwritten_bytes\"", "pcapng_unwritten_bytes", "bytes that these packets would have taken"),
-    ("crates/recording/src/recording.rs", "Unwritten::new(\"log\"", "log_unwritten", "packets that are not in the folder (`--log`), since it could not be written"),
-    ("crates/recording/src/outputs.rs", "Unwritten::new(\"parquet\"", "parquet_unwritten", "packets that are not in the table (`--parquet`), since it could not be written"),
-    ("crates/recording/src/telemetry.rs", "Unwritten::new(\"telemetry\"", "telemetry_unwritten", "packets that are not in the table of `--telemetry`, since it could not be written"),
+    (
+        "crates/ingest/src/chosen.rs",
+        "\"left_out_by_input\"",
+        "left_out_by_input",
+        "packets of which `--input` does not hold",
+    ),
+    (
+        "crates/ingest/src/chosen.rs",
+        "\"left_out_by_where\"",
+        "left_out_by_where",
+        "packets of which `--where` does not hold",
+    ),
+    (
+        "crates/ingest/src/chosen.rs",
+        "\"not_victims\"",
+        "not_victims",
+        "packets of which `--victims` does not hold: part of the queue, and not examined",
+    ),
+    (
+        "crates/recording/src/spool.rs",
+        "Unwritten::new(\"pcapng\"",
+        "pcapng_unwritten",
+        "packets that are not in the capture (`--pcapng`), since it could not be written",
+    ),
+    (
+        "crates/recording/src/spool.rs",
+        "{}_unwritten_bytes\"",
+        "pcapng_unwritten_bytes",
+        "bytes that these packets would have taken",
+    ),
+    (
+        "crates/recording/src/recording.rs",
+        "Unwritten::new(\"log\"",
+        "log_unwritten",
+        "packets that are not in the folder (`--log`), since it could not be written",
+    ),
+    (
+        "crates/recording/src/outputs.rs",
+        "Unwritten::new(\"parquet\"",
+        "parquet_unwritten",
+        "packets that are not in the table (`--parquet`), since it could not be written",
+    ),
+    (
+        "crates/recording/src/telemetry.rs",
+        "Unwritten::new(\"telemetry\"",
+        "telemetry_unwritten",
+        "packets that are not in the table of `--telemetry`, since it could not be written",
+    ),
 ];
 
 /// Prints the page, or writes it with `--write`.
@@ -87,7 +130,8 @@ pub fn page(root: &Path) -> Result<String> {
         let others = only.filter_map(|(name, texts)| Some((name.clone(), texts.first()?.clone()))).collect();
         let notes = notes(&file, others);
         for (reason, meaning) in notes.with_context(|| format!("a note of {}", path.display()))? {
-            let part = part(path).with_context(|| format!("{} makes notes; give it a part in xtask/src/notes.rs", path.display()))?;
+            let part = part(path)
+                .with_context(|| format!("{} makes notes; give it a part in xtask/src/notes.rs", path.display()))?;
             parts[part].entry(reason).or_insert_with(BTreeSet::new).insert(meaning);
         }
     }
@@ -271,7 +315,9 @@ fn text(expr: &Expr, names: &BTreeMap<String, String>) -> Option<String> {
             _ => None,
         },
         Expr::MethodCall(call) if call.method.to_string().starts_with("unwrap_or") => text(&call.receiver, names),
-        Expr::MethodCall(call) if call.method == "to_owned" || call.method == "to_string" => text(&call.receiver, names),
+        Expr::MethodCall(call) if call.method == "to_owned" || call.method == "to_string" => {
+            text(&call.receiver, names)
+        }
         Expr::Path(path) => names.get(&path.path.get_ident()?.to_string()).cloned(),
         Expr::If(it) => {
             let last = |block: &syn::Block| match block.stmts.last()? {
@@ -341,7 +387,8 @@ mod tests {
             counters! { frames: \"all\", cut: \"cut short\", }
             mod tests { fn not() { noted(\"test\", 1, \"of a test\"); } }
         ";
-        let mut found = notes(&syn::parse_file(file).expect("it is Rust"), BTreeMap::new()).expect("each has a meaning");
+        let mut found =
+            notes(&syn::parse_file(file).expect("it is Rust"), BTreeMap::new()).expect("each has a meaning");
         found.sort();
         let found: Vec<_> = found.iter().map(|(reason, meaning)| (&**reason, &**meaning)).collect();
         assert_eq!(

@@ -24,7 +24,8 @@ fn commands_of_the_guides_print_what_they_show() {
 
 /// Runs all pages of a folder, which have at least so many commands.
 fn pages(folder: &str, least: usize) {
-    let mut pages: Vec<_> = fs::read_dir(file(folder)).expect("it is there").map(|it| it.expect("it can be listed").path()).collect();
+    let mut pages: Vec<_> =
+        fs::read_dir(file(folder)).expect("it is there").map(|it| it.expect("it can be listed").path()).collect();
     pages.sort();
     let mut problems = String::new();
     let mut count = 0;
@@ -44,7 +45,8 @@ fn pages(folder: &str, least: usize) {
                     if !matches(&shown, &printed.lines().collect::<Vec<_>>()) {
                         let shown = shown.join("\n");
                         let name = page.display();
-                        writeln!(problems, "== {name}\n$ {command}\n-- the page has\n{shown}\n-- it prints\n{printed}").expect("it is a string");
+                        writeln!(problems, "== {name}\n$ {command}\n-- the page has\n{shown}\n-- it prints\n{printed}")
+                            .expect("it is a string");
                     }
                 }
             }
@@ -98,7 +100,10 @@ fn run(command: &str, folder: &Path) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_queuescope")).parent().expect("it is in a folder").to_owned();
     let path = std::env::var("PATH").expect("there are programs");
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{{ {command}\n}} 2>&1")]).current_dir(folder).env("PATH", format!("{}:{path}", programs.display()));
+    shell
+        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", programs.display()));
     let output = shell.env_remove("COLUMNS").output().expect("there is a shell");
     String::from_utf8(output.stdout).expect("it is text")
 }
@@ -108,7 +113,9 @@ fn matches(shown: &[String], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
         Some((line, rest)) if line.trim() == "..." => (0..=printed.len()).any(|skip| matches(rest, &printed[skip..])),
-        Some((line, rest)) => printed.split_first().is_some_and(|(first, others)| first.trim_end() == line.trim_end() && matches(rest, others)),
+        Some((line, rest)) => printed
+            .split_first()
+            .is_some_and(|(first, others)| first.trim_end() == line.trim_end() && matches(rest, others)),
     }
 }
 

@@ -25,9 +25,11 @@ impl Site {
         walk(folder, Path::new(""), &mut files)?;
         let mut pages = BTreeMap::new();
         // What is shown where a page is not there knows its links from the root of a server only.
-        let html = files.iter().filter(|path| path.extension().is_some_and(|it| it == "html") && !path.ends_with("404.html"));
+        let html =
+            files.iter().filter(|path| path.extension().is_some_and(|it| it == "html") && !path.ends_with("404.html"));
         for path in html {
-            let text = fs::read_to_string(folder.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
+            let text =
+                fs::read_to_string(folder.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
             pages.insert(path.clone(), Html::parse(&text));
         }
         Ok(Self { files, pages })
@@ -82,8 +84,14 @@ mod tests {
     fn dead_links_of_a_built_page_are_found() {
         let html = |text| Html::parse(text);
         let pages = BTreeMap::from([
-            (PathBuf::from("a/x.html"), html("<h1 id=\"top\"></h1> <a href=\"#top\"> <a href=\"../y.html#b\"> <img src=\"z.png\">")),
-            (PathBuf::from("y.html"), html("<a href=\"a/x.html#none\"> <a href=\"https://example.org\"> <a href=\"w.html\">")),
+            (
+                PathBuf::from("a/x.html"),
+                html("<h1 id=\"top\"></h1> <a href=\"#top\"> <a href=\"../y.html#b\"> <img src=\"z.png\">"),
+            ),
+            (
+                PathBuf::from("y.html"),
+                html("<a href=\"a/x.html#none\"> <a href=\"https://example.org\"> <a href=\"w.html\">"),
+            ),
         ]);
         let files = pages.keys().cloned().collect();
         let site = Site { files, pages };

@@ -24,7 +24,9 @@ impl Page {
                     let before = times.entry(name.clone()).and_modify(|times| *times += 1).or_insert(0_u32);
                     anchors.insert(if *before == 0 { name } else { format!("{name}-{before}") });
                 }
-                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => links.push(dest_url.to_string()),
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    links.push(dest_url.to_string())
+                }
                 Event::Html(html) | Event::InlineHtml(html) => {
                     let named = ["src", "srcset", "href"].into_iter().flat_map(|name| attributes(&html, name));
                     links.extend(named.map(str::to_owned));

@@ -24,7 +24,8 @@ fn commands_in_the_book_are_current() {
     for (name, command) in &commands {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         let anchor = name.replace(' ', "-");
-        writeln!(text, "| [`{name}`](#{anchor}) | {} |", super::cell(about.trim_end_matches('.'))).expect("it is a string");
+        writeln!(text, "| [`{name}`](#{anchor}) | {} |", super::cell(about.trim_end_matches('.')))
+            .expect("it is a string");
     }
     for (name, command) in &mut commands {
         describe(name, command, &mut text);
@@ -50,7 +51,9 @@ fn describe(name: &str, command: &mut Command, text: &mut String) {
     *text += &format!("\n{}\n", paragraphs(&about, ""));
     let usage = command.render_usage().to_string();
     *text += &format!("\n```text\n{}\n```\n", usage.trim_start_matches("Usage:").trim());
-    let shown = command.get_arguments().filter(|arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str()));
+    let shown = command
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str()));
     let mut groups: Vec<(String, Vec<&Arg>)> = Vec::new();
     for arg in shown {
         let heading = match arg.get_help_heading() {
@@ -111,6 +114,9 @@ fn option(arg: &Arg) -> String {
 
 /// Paragraphs of a help text, the further ones indented.
 fn paragraphs(text: &str, indent: &str) -> String {
-    let lines = text.trim().lines().map(|line| if line.is_empty() { String::new() } else { format!("{indent}{}", escaped(line)) });
+    let lines = text
+        .trim()
+        .lines()
+        .map(|line| if line.is_empty() { String::new() } else { format!("{indent}{}", escaped(line)) });
     lines.collect::<Vec<_>>().join("\n").trim_start().to_owned()
 }

@@ -29,7 +29,8 @@ fn table(name: &str, schema: &Schema, is_meant: impl Fn(&str) -> bool) -> String
     let mut text = format!("\n## `{name}`\n\n{} bytes: {}.\n\n", schema.record_size(), cell(schema.doc()));
     text += "| attribute | kind | what it is |\n| --- | --- | --- |\n";
     for attribute in schema.attributes().iter().filter(|attribute| is_meant(&attribute.name)) {
-        let names: Vec<_> = std::iter::once(&attribute.name).chain(&attribute.aliases).map(|it| format!("`{it}`")).collect();
+        let names: Vec<_> =
+            std::iter::once(&attribute.name).chain(&attribute.aliases).map(|it| format!("`{it}`")).collect();
         let values: Vec<_> = attribute.values.iter().map(|(name, key)| format!("`{name}` ({key})")).collect();
         let values = if values.is_empty() { String::new() } else { format!(". Values: {}", values.join(", ")) };
         text += &format!("| {} | {} | {}{values} |\n", names.join(", "), kind(attribute), cell(&attribute.doc));

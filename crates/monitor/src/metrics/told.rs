@@ -245,7 +245,9 @@ mod tests {
             let ["#", "HELP", name, help] = line.splitn(4, ' ').collect::<Vec<_>>()[..] else { continue };
             let mut near = lines[at..].iter().chain(lines[..at].iter().rev());
             let kind = near.find_map(|line| line.strip_prefix("# TYPE ")?.strip_prefix(name)?.strip_prefix(' '));
-            let samples = lines.iter().filter(|line| line.starts_with(&format!("{name}_")) || line.starts_with(&format!("{name}{{")));
+            let samples = lines
+                .iter()
+                .filter(|line| line.starts_with(&format!("{name}_")) || line.starts_with(&format!("{name}{{")));
             let labels: BTreeSet<_> = samples
                 .filter_map(|line| Some(line.split_once('{')?.1.split_once('}')?.0))
                 .flat_map(|labels| labels.split(',').filter_map(|label| label.split_once('=')))
@@ -259,7 +261,10 @@ mod tests {
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             std::fs::write(file, &page).unwrap();
         }
-        assert!(std::fs::read_to_string(file).unwrap_or_default() == page, "{file} is old: UPDATE_GOLDEN=1 writes it anew");
+        assert!(
+            std::fs::read_to_string(file).unwrap_or_default() == page,
+            "{file} is old: UPDATE_GOLDEN=1 writes it anew"
+        );
     }
 
     #[test]
