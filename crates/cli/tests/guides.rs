@@ -14,7 +14,7 @@ use std::process::Command;
 
 #[test]
 fn commands_of_the_tutorial_print_what_it_shows() {
-    pages("docs/tutorial", 12);
+    pages("docs/tutorial", 11);
 }
 
 #[test]

@@ -97,7 +97,9 @@ fn option(arg: &Arg) -> String {
         name += &joint;
     }
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-    let mut item = format!("- `{name}`: {}\n", paragraphs(&help, "  "));
+    let help = paragraphs(&help, "  ");
+    let stop = if help.ends_with(['.', ':', '?']) || help.is_empty() { "" } else { "." };
+    let mut item = format!("- `{name}`: {help}{stop}\n");
     let defaults: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     if takes && !defaults.is_empty() && !arg.is_hide_default_value_set() {
         item += &format!("  Default: `{}`.\n", defaults.join(","));
