@@ -25,7 +25,7 @@ impl Page {
                     anchors.insert(if *before == 0 { name } else { format!("{name}-{before}") });
                 }
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                    links.push(dest_url.to_string())
+                    links.push(dest_url.to_string());
                 }
                 Event::Html(html) | Event::InlineHtml(html) => {
                     let named = ["src", "srcset", "href"].into_iter().flat_map(|name| attributes(&html, name));
