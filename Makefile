@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 CARGO ?= cargo
 
-.PHONY: help demo test setup setup-test fmt clippy floors circles orphans prose licences extension unit properties doc models sanitize fuzz-check fuzz skipped
+.PHONY: help demo test setup setup-test fmt clippy floors circles orphans prose licences extension unit properties doc book models sanitize fuzz-check fuzz skipped
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,13 +61,16 @@ properties: ## Run the tests again with other cases of every property; the seed 
 doc: ## Build the documentation, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --features queuescope/full --locked
 
+book: ## Build the book in docs into target/book, and check its links and those of all other Markdown
+	scripts/book.sh
+
 models: ## Run the models of the log's order under loom and shuttle, and without each of its fences and checks (minutes)
 	$(CARGO) xtask models
 
 sanitize: ## Run the log's tests under the address and the thread sanitizer (needs nightly Rust)
 	scripts/sanitize.sh
 
-skipped: ## List what the last `make unit` skipped, and why
+skipped: ## List what the last `make unit` and `make book` skipped, and why
 	@scripts/skipped.sh
 
 fuzz-check: ## Check that the fuzz targets compile (needs a C++ compiler)

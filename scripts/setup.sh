@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing: a C compiler (for zstd and liblzma), a new enough Rust and, with `test`, rustfmt, clippy and a C++ compiler
-# (for the fuzz targets).
+# Installs what is missing: a C compiler (for zstd and liblzma), a new enough Rust and, with `test`, rustfmt, clippy, a C++ compiler
+# (for the fuzz targets) and mdBook (for the book; without it that check is skipped).
 # What is there is left alone. With NO_INSTALL=1 nothing is installed; what to install is said instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,6 +19,7 @@ main() {
     cargo fmt --version >/dev/null 2>&1 || add_component rustfmt
     command -v c++ >/dev/null || install_packages 'a C++ compiler' build-essential
     cargo clippy --version >/dev/null 2>&1 || add_component clippy
+    scripts/book.sh --installed || install_mdbook
   fi
 }
 
@@ -58,6 +59,14 @@ add_component() {
   say "$1 is missing."
   allowed && command -v rustup >/dev/null && rustup component add "$1" && return
   fail "Install it by 'rustup component add $1' (or your system's package), then run this again."
+}
+
+# That it cannot be had is no reason to end: only the book is not built then.
+install_mdbook() {
+  say "mdBook is missing; installing it into target/tools"
+  if allowed; then scripts/book.sh --install || say "mdBook could not be installed; the book will not be built."; else
+    say "Install it by 'scripts/book.sh --install'; without it the book is not built."
+  fi
 }
 
 install_packages() {

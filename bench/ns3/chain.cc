@@ -1,5 +1,5 @@
 // Routers in a chain in ns-3, and TCP flows between any two of them: one run, one JSON object on standard output, with a
-// hash over every packet that the queues between the routers let go. docs/ns3.md says what for.
+// hash over every packet that the queues between the routers let go. docs/explanation/ns3.md says what for.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 //   chain --hops=1 --rate=45000000 --delay=5750000 --limit=90 --writes=512 --send-buffer=10000000

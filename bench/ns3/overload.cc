@@ -1,5 +1,5 @@
 // PIE's drop probability in ns-3 under ten times the load that the link carries, then half of it: how long it takes to rise to
-// 1 and to fall to 0 (Kunze et al., IM 2021, figure 5); one run, one JSON object on standard output. docs/ns3.md says what is
+// 1 and to fall to 0 (Kunze et al., IM 2021, figure 5); one run, one JSON object on standard output. docs/explanation/ns3.md says what is
 // built and why. SPDX-License-Identifier: MIT OR Apache-2.0
 //
 //   overload --rate=10 --load=10 --rest=0.5 --until=5 --duration=14 --seed=1

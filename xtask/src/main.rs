@@ -2,11 +2,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "chores open files and start programs; the rule is for the core crates")]
 
+mod book;
 mod circles;
 mod floors;
 mod licences;
 mod metadata;
 mod models;
+mod notes;
 mod orphans;
 mod prose;
 mod repeat;
@@ -15,6 +17,10 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 The project's own chores.
+
+cargo xtask book [FOLDER]
+    Check that the book in docs has every page, and that all links of Markdown in the repository lead somewhere; with FOLDER,
+    those of the built book in it too.
 
 cargo xtask circles
     Check that no more than ten files of a crate import each other in a circle.
@@ -28,6 +34,9 @@ cargo xtask licences
 
 cargo xtask models
     Run the models of the log's order under loom and shuttle, and show that each of its fences and checks is needed.
+
+cargo xtask notes [--write]
+    Print the page of the book that lists the notes of reports, or write it; book checks that it is current.
 
 cargo xtask orphans
     Check that every test file of a crate whose tests are one binary is in it.
@@ -45,10 +54,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (chore, rest) = arguments.split_first().map_or(("--help", &[][..]), |(chore, rest)| (chore.as_str(), rest));
     let outcome = match chore {
+        "book" => book::run(rest),
         "circles" => circles::run(rest),
         "floors" => floors::run(rest),
         "licences" => licences::run(rest),
         "models" => models::run(rest),
+        "notes" => notes::run(rest),
         "orphans" => orphans::run(rest),
         "prose" => prose::run(rest),
         "repeat" => repeat::run(rest),

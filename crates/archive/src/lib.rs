@@ -8,7 +8,7 @@
 //! - [`compact`]: few volumes of many; [`keep`]: old records taken away.
 //! - [`verify`]: every byte of a folder looked at.
 //!
-//! `docs/folders.md` has the format.
+//! `docs/reference/folders.md` has the format.
 
 #![allow(clippy::disallowed_methods, reason = "this crate is a door: it reads and writes folders")]
 

@@ -272,7 +272,7 @@ fn most_memory(child: &Child) -> u64 {
 
 #[test]
 fn memory_does_not_grow_with_the_flows_that_pass() {
-    /// As `docs/live.md` has it.
+    /// As `docs/reference/live.md` has it.
     const MOST: u64 = 128 << 20;
     let ends = match Ends::new("tbf rate 30mbit burst 20kb limit 400kb") {
         Ok(ends) => ends,

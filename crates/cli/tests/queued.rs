@@ -316,7 +316,7 @@ fn the_example_is_true() {
     let directory = tempfile::tempdir().expect("there is room");
     let log = directory.path().join("queued");
     printed(run("analyze data/demo.pcap.xz --rate 20mbps --limit 100ms --log", &[&log]), 0);
-    let docs = std::fs::read_to_string(file("docs/folders.md")).expect("it is there");
+    let docs = std::fs::read_to_string(file("docs/reference/folders.md")).expect("it is there");
     let asked: Vec<_> = docs.split("```\n").filter(|part| part.contains("$ queuescope query queued '")).collect();
     assert_eq!(asked.len(), 2);
     for block in asked {

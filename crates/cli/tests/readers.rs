@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// The page whose recordings and examples these tests run.
-const PAGE: &str = "docs/archive.md";
+const PAGE: &str = "docs/how-to/archive.md";
 
 #[test]
 fn every_reader_finds_what_query_prints() {

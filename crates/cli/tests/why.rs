@@ -8,7 +8,7 @@ use queuescope_wire::Nanos;
 use serde_json::Value;
 use std::path::Path;
 
-/// The worked example of docs/culprits.md: 8 Mb/s, flow A four packets at 0 ms, B one each millisecond from 1 ms, V one.
+/// The worked example of docs/explanation/culprits.md: 8 Mb/s, flow A four packets at 0 ms, B one each millisecond from 1 ms, V one.
 const EXAMPLE: &str = "flow,size,enqueued,dequeued,class\n\
     A,1000,0,0,0\nA,1000,0,1000000,0\nA,1000,0,2000000,0\nA,1000,0,3000000,0\n\
     B,1000,1000000,4000000,0\nB,1000,2000000,5000000,0\nB,1000,3000000,6000000,1\nB,1000,4000000,7000000,0\n\

@@ -1,4 +1,4 @@
-//! How right the estimators are on a capture, against the number of snapshots: the tables of `docs/accuracy.md`.
+//! How right the estimators are on a capture, against the number of snapshots: the tables of `bench/accuracy.md`.
 //!
 //! `cargo run --release -p queuescope-experiments --example accuracy -- CAPTURE RATE [RATE...]`
 //!

@@ -26,7 +26,7 @@ impl Study for EgressPi {
     }
 
     fn source(&self) -> &'static str {
-        "docs/egress-pi.md; what Kunze et al., IM 2021, section VIII, ask for"
+        "docs/explanation/egress-pi.md; what Kunze et al., IM 2021, section VIII, ask for"
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {

@@ -27,7 +27,7 @@ impl Study for TwoWorlds {
     }
 
     fn source(&self) -> &'static str {
-        "docs/link.md: the simulator beside the kernel's TCP"
+        "docs/reference/link.md: the simulator beside the kernel's TCP"
     }
 
     fn is_real(&self) -> bool {

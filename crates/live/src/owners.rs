@@ -41,7 +41,7 @@ const REST: u64 = 19;
 ///
 /// It needs no privilege to find sockets, their users and cgroups; `cap_sys_ptrace` and `cap_dac_read_search` to find processes of
 /// other users. What a
-/// look costs is in `docs/live.md`; looks take a twentieth of a processor at most, however many flows are named.
+/// look costs is in `docs/reference/live.md`; looks take a twentieth of a processor at most, however many flows are named.
 ///
 /// Only flows of TCP and UDP whose socket is in this network namespace have an owner: not what is forwarded, also for containers
 /// with a namespace of their own. Of sockets that share a port (`SO_REUSEPORT`) the kernel tells one. A socket that was gone before

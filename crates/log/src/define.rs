@@ -29,7 +29,7 @@ pub const DEFAULT_PERIOD: u64 = 1_000_000;
 /// The longest text, in bytes.
 const LONGEST_TEXT: usize = 1 << 18;
 
-/// Filters, aggregates, triggers and indexes of records of one schema. `docs/definitions.md` says how they are written.
+/// Filters, aggregates, triggers and indexes of records of one schema. `docs/reference/definitions.md` says how they are written.
 ///
 /// ```
 /// # use queuescope_log::{Definitions, Schema};

@@ -14,7 +14,7 @@
 //!   log.
 //! - [`TextError`]: what is wrong with an expression, a schema or definitions, in the text that the user wrote, under a caret.
 //!
-//! The crate reads no file and no clock. `docs/expressions.md`, `docs/schemas.md` and `docs/definitions.md` are its
+//! The crate reads no file and no clock. `docs/reference/expressions.md`, `docs/reference/schemas.md` and `docs/reference/definitions.md` are its
 //! pages for users.
 
 #[cfg(feature = "arrow")]

@@ -11,7 +11,7 @@ use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What both read alike; `docs/expressions.md` tells what they do not.
+/// What both read alike; `docs/reference/expressions.md` tells what they do not.
 const FILTERS: &[&str] = &[
     "tcp",
     "udp",

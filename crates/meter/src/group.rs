@@ -8,7 +8,7 @@
 //! The order differs from theirs. They go from the finest key up, and would tell an incast of two senders as two flows;
 //! here the best explanation comes first (bytes times specificity), is widened while that costs
 //! specificity but gains bytes, and narrowed while it keeps nearly all of its bytes. A flow that is heavy by itself
-//! stays visible: as a row, or named in the row of its group. See `docs/grouping.md`.
+//! stays visible: as a row, or named in the row of its group. See `docs/explanation/grouping.md`.
 
 mod amount;
 mod cells;

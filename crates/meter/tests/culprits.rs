@@ -27,7 +27,7 @@ fn amounts(ranking: &Ranking<FlowId>) -> Vec<(FlowId, u64, u64)> {
     ranking.parts.iter().map(|(flow, amount)| (*flow, amount.packets, amount.bytes)).collect()
 }
 
-/// The worked example of docs/culprits.md: packets of 1000 bytes, one a millisecond. A's burst of four comes at 0, then
+/// The worked example of docs/explanation/culprits.md: packets of 1000 bytes, one a millisecond. A's burst of four comes at 0, then
 /// B just keeps pace with the link, and V's packet comes at 5 ms.
 fn worked_example() -> QueueLog {
     let ms = 1_000_000;

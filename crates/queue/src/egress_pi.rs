@@ -46,7 +46,7 @@ pub struct EgressPiParams {
     pub beta_shift: u32,
     /// Packets that waited less are left alone while p' is below an eighth, so that a probability that is still falling takes no window from flows whose queue is
     /// gone: 94 us, three quarters of the target. With 31 us a single flow at 1 Gb/s and 350 us has 6 % less goodput
-    /// (docs/egress-pi.md).
+    /// (docs/explanation/egress-pi.md).
     pub calm: Nanos,
     /// The same from an eighth on: 31 us, a quarter of the target. Many flows of small windows over a long round trip need marks before
     /// the queue is long again.

@@ -481,7 +481,7 @@ fn the_schema_refuses_what_is_wrong() {
 #[test]
 fn the_reference_in_the_documentation_is_current() {
     const MARK: &str = "<!-- reference -->\n";
-    let file = "docs/scenarios.md";
+    let file = "docs/reference/scenario-keys.md";
     let page = common::text(file);
     let [before, _, after] = page.split(MARK).collect::<Vec<_>>()[..] else {
         panic!("the page has the reference between two marks");

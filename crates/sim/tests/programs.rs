@@ -27,7 +27,7 @@ fn shares(built: &Built) -> Vec<(f64, f64)> {
     groups.map(|group| share(&group.sojourn)).collect()
 }
 
-/// The values of the paper's experiment (docs/abc.md), and two users of whom one sends twice as much.
+/// The values of the paper's experiment (docs/explanation/abc.md), and two users of whom one sends twice as much.
 const CLASSES: &str = r#"
 duration = "20s"
 warmup = "5s"

@@ -1,6 +1,6 @@
 //! What a TCP is made of: numbers, and where two well-known ones differ.
 //!
-//! [`TcpParams::ns3`] behaves as ns-3 3.37 does by default, [`TcpParams::linux`] as Linux 6 does by default. docs/tcp.md
+//! [`TcpParams::ns3`] behaves as ns-3 3.37 does by default, [`TcpParams::linux`] as Linux 6 does by default. docs/explanation/tcp.md
 //! lists each difference and where it was found.
 
 use queuescope_wire::Nanos;

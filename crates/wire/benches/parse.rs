@@ -1,6 +1,6 @@
 //! Nanoseconds per frame: this crate's parser against etherparse, on the same frames, to the same keys.
 //!
-//! `cargo bench -p queuescope-wire --bench parse` prints the table of `docs/parsing.md`.
+//! `cargo bench -p queuescope-wire --bench parse` prints the table of `docs/explanation/parsing.md`.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -116,7 +116,7 @@ impl<'a> Scope<'a> {
         self.aggregates.iter().map(|(_, name)| name.as_str())
     }
 
-    /// Reads an expression; `docs/expressions.md` says what can be written. No text at all means every record.
+    /// Reads an expression; `docs/reference/expressions.md` says what can be written. No text at all means every record.
     ///
     /// # Errors
     /// What is wrong with it, and where.

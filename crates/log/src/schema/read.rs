@@ -50,7 +50,7 @@ struct Written {
 }
 
 impl Schema {
-    /// Reads a schema from TOML; `name` is what the text is called in errors. `docs/schemas.md` says what can be
+    /// Reads a schema from TOML; `name` is what the text is called in errors. `docs/reference/schemas.md` says what can be
     /// written.
     ///
     /// # Errors

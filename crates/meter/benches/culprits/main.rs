@@ -1,4 +1,4 @@
-//! How many departures a second the streaming culprits keep up with, on one core: the table of `docs/windows.md`.
+//! How many departures a second the streaming culprits keep up with, on one core: the table of `docs/explanation/windows.md`.
 //!
 //! `cargo bench -p queuescope-meter --bench culprits`
 //!

@@ -1,4 +1,4 @@
-//! How right the streaming culprits are, against the age and the length of bursts: the tables of `docs/windows.md`.
+//! How right the streaming culprits are, against the age and the length of bursts: the tables of `docs/explanation/windows.md`.
 //!
 //! `cargo run --release -p queuescope-meter --example streaming [SECONDS [WORKLOAD]]`
 //!

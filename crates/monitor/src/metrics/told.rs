@@ -229,6 +229,44 @@ mod tests {
         assert_eq!([value("delay_seconds_count", ""), value("delay_seconds_sum", "")], [13.0, 1.5]);
     }
 
+    /// The page of the book has each metric. After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-monitor --lib metrics::` writes it anew.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the page is a file of the repository")]
+    fn the_page_in_the_book_is_current() {
+        let mut page = concat!(
+            "# Metrics\n\nWhat [`queuescope live --metrics`](live.md#metrics) answers, in the OpenMetrics format. Each sample has the label \
+             `interface`. Counters\nare since the beginning of the run, and their samples end in `_total`. This page is made from the code.\n\n",
+            "| metric | type | labels | what it is |\n| --- | --- | --- | --- |\n"
+        )
+        .to_owned();
+        let text = told();
+        let lines: Vec<_> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let ["#", "HELP", name, help] = line.splitn(4, ' ').collect::<Vec<_>>()[..] else { continue };
+            let mut near = lines[at..].iter().chain(lines[..at].iter().rev());
+            let kind = near.find_map(|line| line.strip_prefix("# TYPE ")?.strip_prefix(name)?.strip_prefix(' '));
+            let samples = lines
+                .iter()
+                .filter(|line| line.starts_with(&format!("{name}_")) || line.starts_with(&format!("{name}{{")));
+            let labels: BTreeSet<_> = samples
+                .filter_map(|line| Some(line.split_once('{')?.1.split_once('}')?.0))
+                .flat_map(|labels| labels.split(',').filter_map(|label| label.split_once('=')))
+                .map(|(label, _)| format!("`{label}`"))
+                .filter(|label| label != "`interface`" && label != "`le`")
+                .collect();
+            let labels = labels.into_iter().collect::<Vec<_>>().join(", ");
+            page += &format!("| `{name}` | {} | {labels} | {help} |\n", kind.expect("it has a type"));
+        }
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(file, &page).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(file).unwrap_or_default() == page,
+            "{file} is old: UPDATE_GOLDEN=1 writes it anew"
+        );
+    }
+
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the dashboard is a file of the repository")]
     fn the_dashboard_asks_for_what_is_told() {

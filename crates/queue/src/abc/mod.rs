@@ -10,7 +10,7 @@
 //! Choices where the paper is open:
 //!
 //! - *The activity in the header* is a fixed-point number of 16 bits, 8 of them behind the point (the prototype carried
-//!   none); `docs/abc.md` has what fewer cost.
+//!   none); `docs/explanation/abc.md` has what fewer cost.
 //! - *A packet without activity* that meets an activity AQM is taken to be average, and does not enter the average
 //!   ([`Missing`]).
 //! - *What the queue's length is*: [`QueueLength`].

@@ -1,6 +1,6 @@
 //! Departures a second on one core: the sketch beside an exact sliding window, on the same packets, in turn.
 //!
-//! `cargo bench -p queuescope-sketch` prints the table of `docs/sketch.md`.
+//! `cargo bench -p queuescope-sketch` prints the table of `docs/explanation/sketch.md`.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

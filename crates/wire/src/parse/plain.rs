@@ -2,7 +2,7 @@
 //! without extension headers, TCP or UDP, whole, with lengths that agree.
 //!
 //! This is the same reading as the other modules', only without steps in between; a test holds the two against each
-//! other. `docs/parsing.md` has the measurement that calls for it.
+//! other. `docs/explanation/parsing.md` has the measurement that calls for it.
 
 use super::bytes::{be16, chunk};
 use super::transport::{TCP, UDP};

@@ -151,7 +151,7 @@ fn a_register_for_the_queues_length_changes_little() {
     }
 }
 
-/// The tables of `docs/abc.md`: a minute for each figure.
+/// The tables of `docs/explanation/abc.md`: a minute for each figure.
 #[test]
 #[ignore = "prints tables, for a minute"]
 fn tables() {
