@@ -140,7 +140,8 @@ impl Catalogue {
         let mut lines = bytes;
         let mut head = Vec::new();
         lines.read_until(b'\n', &mut head).map_err(|error| error.to_string())?;
-        let head: CatalogueHeader = serde_json::from_slice(&head).map_err(|error| format!("its first line is wrong: {error}"))?;
+        let head: CatalogueHeader =
+            serde_json::from_slice(&head).map_err(|error| format!("its first line is wrong: {error}"))?;
         if CatalogueHeader::sealed(head.removed, head.noted, lines).crc32 != head.crc32 {
             return Err("it is not as it was written".to_owned());
         }

@@ -173,7 +173,8 @@ fn writers_wait_for_room() {
         while !writer.is_finished() {
             let used = recorder.log().snapshot().usage().records;
             assert!(used <= (ROOM + Log::BLOCK) * SIZE, "{used} bytes");
-            let (there, _) = found(|ask, receive| recorder.each(ask, receive).unwrap_or_else(|error| panic!("{error}")));
+            let (there, _) =
+                found(|ask, receive| recorder.each(ask, receive).unwrap_or_else(|error| panic!("{error}")));
             assert!(there.iter().zip(0..).all(|(found, number)| *found == (number, number)));
         }
     });

@@ -86,7 +86,7 @@ impl History {
     /// # Errors
     /// Fails if it is not a log.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
-        Folder::open(path).map(Self::of)
+        Folder::open(path).map(Self::from_folder)
     }
 
     /// Queries a folder that is open.
@@ -154,7 +154,7 @@ impl History {
         self.go_through(&mut run, &mut |position, record| {
             // Records behind `until` that were read with these are also in memory.
             let flow = if position < until { receive(position, record) } else { ControlFlow::Break(()) };
-            flow
+            stopped |= flow.is_break() && position < until;
             flow
         })?;
         let mut sources = run.sources;

@@ -21,8 +21,8 @@
 //! before another file is begun. So only the last file can have an incomplete part, and only behind the bytes that its surviving frames
 //! record as synced: then the file is *torn*. Anything else is damage.
 
-mod frame_search;
 mod frame;
+mod frame_search;
 mod scan;
 mod write;
 

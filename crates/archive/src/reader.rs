@@ -113,7 +113,8 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     // Before the catalogue is read: volumes made in the meantime are in it then, or their records in journals.
     let strays = strays(&folder, &Catalogue::default())?;
     let mut catalogue = Catalogue::read(path)?;
-    let mut verifying = Verification { folder: &folder, files: Vec::new(), times: None, next: catalogue.removed.before };
+    let mut verifying =
+        Verification { folder: &folder, files: Vec::new(), times: None, next: catalogue.removed.before };
     loop {
         let looked = verifying.go_on(&catalogue);
         let stopped = verifying.files.pop_if(FileReport::is_damaged_journal);

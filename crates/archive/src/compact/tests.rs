@@ -68,7 +68,13 @@ pub(crate) fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, ind
 pub(crate) type PositionedRecords = Vec<(u64, Vec<u8>)>;
 
 /// Runs a query, and calls `then` when `at` records were returned.
-pub(crate) fn ask(path: &Path, text: &str, (from, to): (u64, u64), at: usize, then: &dyn Fn()) -> (PositionedRecords, Sources) {
+pub(crate) fn ask(
+    path: &Path,
+    text: &str,
+    (from, to): (u64, u64),
+    at: usize,
+    then: &dyn Fn(),
+) -> (PositionedRecords, Sources) {
     let history = History::open(path).expect("it is one");
     let scope = Scope::new(history.schema());
     let expression = scope.parse(text).expect("it means something").dnf(&scope).expect("it is short");

@@ -1,8 +1,8 @@
 //! Reads records from journals, and checks each frame.
 
 use super::FRAME;
-use super::frame_search::FrameSearch;
 use super::frame::{FILE_HEADER, FRAME_HEADER, FileHeader, FrameHeader};
+use super::frame_search::FrameSearch;
 use std::io::{self, Read, Seek};
 
 /// The frames of a file, one after another.

@@ -3,7 +3,7 @@
 mod volumes;
 
 use super::recover::Recovered;
-use super::{Durability, FinishError, Finished, Full, RecordError, MemoryBudget};
+use super::{Durability, FinishError, Finished, Full, MemoryBudget, RecordError};
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{Closed, Journal, Medium};
@@ -242,7 +242,8 @@ impl Shared {
                 None => Ok(Finished { records, lost: state.lost, removed: state.removed }),
             },
             missing => {
-                let lacks = || FolderError::Damaged(Damage::new(&self.folder.path, "some of its files were taken away"));
+                let lacks =
+                    || FolderError::Damaged(Damage::new(&self.folder.path, "some of its files were taken away"));
                 let path = self.folder.moved_to().unwrap_or_else(|| self.folder.path.clone());
                 let why = Arc::new(missing.err().unwrap_or_else(lacks));
                 Err(FinishError::Missing { path, there: self.counted(0), written, why })

@@ -55,7 +55,11 @@ impl Change {
         let (returned, sources) = all(path);
         let gone = before.len() - returned.len().min(before.len());
         if !before.ends_with(&returned) || sources.0 != gone as u64 || sources.1 != 3 {
-            return Err(format!("{} of {} are returned, {sources:?} are removed and lost", returned.len(), before.len()));
+            return Err(format!(
+                "{} of {} are returned, {sources:?} are removed and lost",
+                returned.len(),
+                before.len()
+            ));
         }
         if gone > 0 && self != Self::Keep { Err(format!("{gone} are gone")) } else { Ok(()) }
     }

@@ -106,6 +106,9 @@ mod tests {
             let texts: Vec<_> = (0..100).map(|number| (number % count).to_string()).collect();
             texts.iter().map(String::as_str).collect::<DictionaryArray<Int32Type>>()
         };
-        assert_eq!((ColumnEncoding::choose(&texts(25)), ColumnEncoding::choose(&texts(26))), (ColumnEncoding::Dictionary, ColumnEncoding::Endings));
+        assert_eq!(
+            (ColumnEncoding::choose(&texts(25)), ColumnEncoding::choose(&texts(26))),
+            (ColumnEncoding::Dictionary, ColumnEncoding::Endings)
+        );
     }
 }

@@ -193,7 +193,8 @@ fn lose(change: Change, moment: impl Fn(usize) -> Vec<usize>, lucks: &[Survivors
                 fs::write(file, bytes).expect("there is room");
             }
             let last = &done[..at].last();
-            goes_on(change, after.path(), &records).unwrap_or_else(|why| panic!("{change:?}, {last:?}, {luck:?}: {why}"));
+            goes_on(change, after.path(), &records)
+                .unwrap_or_else(|why| panic!("{change:?}, {last:?}, {luck:?}: {why}"));
         }
     }
 }
@@ -206,11 +207,8 @@ fn the_power_is_lost_at_any_moment() {
 }
 
 fn luck() -> impl Strategy<Value = Survivors> {
-    (prop::collection::vec(any::<u8>(), 1..6), any::<u8>(), any::<bool>()).prop_map(|(changes, bytes, zeroed)| Survivors {
-        changes,
-        bytes,
-        zeroed,
-    })
+    (prop::collection::vec(any::<u8>(), 1..6), any::<u8>(), any::<bool>())
+        .prop_map(|(changes, bytes, zeroed)| Survivors { changes, bytes, zeroed })
 }
 
 proptest! {
