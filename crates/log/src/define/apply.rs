@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// They are for records of another schema.
-    #[error("the definitions are about records of `{defined}`, and the log has `{log}`: read them with its schema")]
+    #[error("the definitions are for records of `{defined}`, and the log has `{log}`: read them with its schema")]
     OtherSchema {
         /// The schema that they were read with.
         defined: String,
@@ -21,7 +21,7 @@ pub enum ApplyError {
         log: String,
     },
     /// The name cannot be used, for example because the log has an aggregate of this name.
-    #[error("{0}: name it otherwise, or take the other one away")]
+    #[error("{0}: use another name, or remove the other one")]
     Name(#[from] NameError),
     /// A filter exceeds the limits.
     #[error("the filter `{filter}`: {error}")]

@@ -38,7 +38,7 @@ impl Function {
             "sum" if attribute.kind.is_number() => Ok(Self::Sum(id)),
             "mean" | "avg" if attribute.kind.is_number() => Ok(Self::Mean(id)),
             "sum" | "mean" | "avg" => {
-                let message = format!("`{}` is no number that could be added", attribute.name);
+                let message = format!("`{}` is not a number, so its values cannot be added", attribute.name);
                 Err(Problem::new(message).at(inner, "here"))
             }
             other => Err(unknown(other, 0..function.len())),

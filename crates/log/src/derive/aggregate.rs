@@ -180,7 +180,7 @@ impl Working {
 
 impl Attribute {
     fn number(&self, key: u128) -> Number {
-        Number::of(self.kind, self.bits, key)
+        Number::from_key_bits(self.kind, self.bits, key)
     }
 
     fn zero(&self) -> Number {

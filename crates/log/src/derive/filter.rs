@@ -8,7 +8,7 @@ use super::scan::Scan;
 use super::{BLOCK, CHUNK};
 use crate::expr::Dnf;
 use crate::schema::Schema;
-use crate::store::{Held, View};
+use crate::store::{HeldRecords, View};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
@@ -141,7 +141,7 @@ impl FilterState {
 
     /// For an ordered filter: continues until writers can keep up. `hold` takes a new hold of
     /// the records.
-    pub fn catch_up(&self, hold: impl Fn() -> Held) {
+    pub fn catch_up(&self, hold: impl Fn() -> HeldRecords) {
         let Decides::Ordered(pass) = &self.decides else { return };
         loop {
             let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);

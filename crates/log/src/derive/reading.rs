@@ -3,13 +3,13 @@
 use super::stages::{Counts, Stages};
 use super::{Bits, CHUNK, WORDS, with_scratch};
 use crate::schema::Reader;
-use crate::store::{Held, Store, View};
+use crate::store::{HeldRecords, Store, View};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The records before some position, and the data derived from them. They stay in memory while this lives.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    held: Held,
+    held: HeldRecords,
     pub stages: Arc<Stages>,
     tail: Arc<Mutex<Tail>>,
 }
