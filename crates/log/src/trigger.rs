@@ -48,7 +48,7 @@ pub struct Alert {
 /// Why a trigger could not be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TriggerError {
-    /// The aggregate is not there.
+    /// The aggregate does not exist.
     #[error("the log does not have this aggregate; it may have been removed")]
     NoAggregate,
     /// The period is zero.
@@ -109,7 +109,7 @@ struct Watch {
 /// An earlier value of a tally.
 #[derive(Debug, Clone, Copy)]
 struct Tally {
-    /// Of which tail.
+    /// The start number of its tail.
     begun: u64,
     place: usize,
     count: u64,

@@ -20,7 +20,7 @@ pub enum DnfError {
     /// It would have too many terms.
     #[error(
         "the expression has more than {0} terms when its `or`s are put outside; sets, as `in {{80, 443}}`, make fewer, \
-         or ask in several expressions"
+         or split it into several expressions"
     )]
     TooManyTerms(usize),
     /// It takes too many steps to find.
