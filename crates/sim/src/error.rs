@@ -7,7 +7,7 @@ use queuescope_queue::PipelineError;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BuildError {
     /// No links lead from one node to another.
-    #[error("there is no way from {from} to {to}: no links lead there")]
+    #[error("there is no route from {from} to {to}: no links lead there")]
     NoWay {
         /// The first node.
         from: String,

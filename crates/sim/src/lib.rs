@@ -8,7 +8,7 @@
 //! - [`Entrance`]: where real packets enter a simulation that runs in real time.
 //! - [`RateTrace`] and [`Varying`]: a link whose rate varies.
 //! - [`Telemetry`]: the hops of each packet; [`Records`]: these as records of a log.
-//! - [`workload`]: who sends how much to whom, and when.
+//! - [`workload`]: the senders, receivers, sizes and times of flows.
 //! - [`summary`]: fairness and percentiles.
 
 mod aqm;

@@ -1,4 +1,4 @@
-//! Who sends how much to whom, and when: one implementation for all ways to run traffic.
+//! The senders, receivers, sizes and times of flows: one implementation for all ways to run traffic.
 //!
 //! - [`Workload`]: flows that start, as [`Arrivals`] x [`Sizes`] x [`Pairs`]; [`merge`] merges several in order of time.
 //! - [`UdpSource`]: datagrams at a constant rate, or on and off.
@@ -108,7 +108,7 @@ pub enum WorkloadError {
         every: Nanos,
     },
     /// No flow starts.
-    #[error("no flow starts where 0 start together: use at least 1")]
+    #[error("no flow starts if 0 start together: use at least 1")]
     NoFlows,
     /// Times of being on that are too short for the packets.
     #[error("on for {on}, hardly anything is sent in a million periods: stay on for longer, or send more often")]
@@ -123,13 +123,13 @@ pub enum WorkloadError {
         host: usize,
     },
     /// A host is listed twice.
-    #[error("host {host} stands twice in a permutation: list each once")]
+    #[error("host {host} is listed twice in a permutation: list each once")]
     Twice {
         /// The host.
         host: usize,
     },
     /// No pair of hosts is possible.
-    #[error("there are no two hosts of which one could send to the other: list more")]
+    #[error("there are no two different hosts that could be sender and receiver: list more")]
     NoPair,
     /// A packet without bytes.
     #[error("a packet cannot have 0 bytes: use at least 1")]

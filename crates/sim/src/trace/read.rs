@@ -87,7 +87,7 @@ pub(super) fn check(
     let (mut last, mut sends) = (None, false);
     let after = |line: usize, time: Nanos, last: Option<(Nanos, u64, usize)>| {
         let why = match last {
-            None if time > Nanos::ZERO => format!("the trace starts at {time}: say what the rate is from 0s on"),
+            None if time > Nanos::ZERO => format!("the trace starts at {time}: give the rate from 0s on"),
             Some((last, ..)) if time <= last => format!("{time} comes after {last}: times must increase"),
             _ if time > LATEST => format!("{time} is longer than a year"),
             _ => return Ok(()),

@@ -40,7 +40,7 @@ impl Empirical {
         match points.last() {
             None => return Err(SizesError::Points("there is no point".to_owned())),
             Some((_, share)) if *share != 1.0 => {
-                return Err(SizesError::Points(format!("the last share is {share}, and all flows are a share of 1")));
+                return Err(SizesError::Points(format!("the last share is {share}, and must be 1")));
             }
             Some((bytes, _)) if *bytes < 1.0 => {
                 return Err(SizesError::Points("no size is as large as a byte".to_owned()));
@@ -106,7 +106,7 @@ impl Empirical {
     /// The conditional distribution of sizes of at most this many bytes.
     ///
     /// # Errors
-    /// Fails if there are no such sizes, or if all are below a byte.
+    /// Fails if no size is that small, or if all are below a byte.
     pub fn at_most(&self, bytes: f64) -> Result<Self, SizesError> {
         let share = self.cumulative(bytes);
         if share <= 0.0 {

@@ -39,7 +39,7 @@ pub enum SizesError {
     #[error("a flow cannot have 0 bytes: use at least 1")]
     Empty,
     /// A range that ends before it starts.
-    #[error("sizes from {least} to {most} bytes are none: the second must not be less than the first")]
+    #[error("sizes from {least} to {most} bytes are not a range: the second number must not be less than the first")]
     Range {
         /// The lower end in bytes.
         least: u64,
@@ -73,7 +73,7 @@ pub enum SizesError {
         why: String,
     },
     /// The points together.
-    #[error("the points are no distribution: {0}")]
+    #[error("the points are not a distribution: {0}")]
     Points(String),
 }
 
