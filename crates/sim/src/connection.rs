@@ -50,7 +50,7 @@ pub(crate) struct Connection {
     /// How many events and packets may still refer to it.
     pub events: u32,
     pub record: FlowRecord,
-    /// Whether the observer was reported that it finished.
+    /// Whether its end was reported to the observer.
     pub reported: bool,
 }
 
