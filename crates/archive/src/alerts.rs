@@ -1,4 +1,4 @@
-//! The alerts of a folder, read while others may come.
+//! Reads the alerts of a folder while more may be written.
 
 use crate::names::ALERTS;
 use crate::regular::open_with;
@@ -6,36 +6,36 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// The lines of a folder's alerts, a file that grows and may not be there yet. A last line that is not whole may be cut off, and another
-/// written in its place.
+/// Reads the lines of a folder's alert file, which grows and may not exist yet. The writer may cut off an incomplete last line and
+/// write another in its place.
 #[derive(Debug)]
 pub struct AlertLines {
     path: PathBuf,
     file: Option<File>,
-    /// Whether those that are there at the first look are left out.
+    /// Skip the alerts that are there at the first read.
     from_now: bool,
-    /// Where the line begins that comes next.
+    /// Offset of the next line in the file.
     at: u64,
 }
 
-/// Bytes that are read at once.
+/// The most bytes that one call reads.
 const AT_ONCE: u64 = 1 << 20;
 
 impl AlertLines {
-    /// All alerts of a folder, or those that come from the first look on.
+    /// Reads all alerts of a folder, or with `from_now` only those written after the first read.
     pub fn of(folder: &Path, from_now: bool) -> Self {
         Self { path: folder.join(ALERTS), file: None, from_now, at: 0 }
     }
 
-    /// Their file.
+    /// The path of the alert file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Some whole lines that came since the last call; none if there are no more.
+    /// Complete lines that were written since the last call; empty if there are none.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn more(&mut self) -> io::Result<Vec<u8>> {
         let lines = loop {
             let lines = self.read()?;
@@ -77,7 +77,7 @@ mod tests {
             let mut file = OpenOptions::new().append(true).open(&file).expect("it is there");
             file.write_all(text).expect("there is room");
         };
-        // A shorter and a longer one in its place, before anybody looked.
+        // A shorter and a longer line replace the incomplete one before the next read.
         for (from_now, first, next) in [(false, &b"first\n"[..], &b"ab\n"[..]), (true, b"", b"another line\n")] {
             std::fs::write(&file, "first\nhalf a li").expect("there is room");
             let mut alerts = AlertLines::of(folder.path(), from_now);

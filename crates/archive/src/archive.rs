@@ -1,4 +1,4 @@
-//! From journals to volumes.
+//! Turns journals into volumes.
 
 use crate::catalogue::{AllSums, Catalogue, Entry, FOLDERS, GroupEntry, PARQUET, SUMS, index_end};
 use crate::error::FolderError;
@@ -13,43 +13,43 @@ use queuescope_log::{AttributeId, Schema};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Days of records that lie together: of more, all lie where those without a day do.
+/// The most days that get folders of their own. Records of more days all go to the folder for records without a day.
 const MOST_DAYS: usize = 31;
-/// What the folder of records without a day is called, as other programs do.
+/// The folder of records without a day. Other programs use the same name.
 const NO_DAY: &str = "__HIVE_DEFAULT_PARTITION__";
 /// Nanoseconds of a day.
 const DAY: u64 = 86_400_000_000_000;
 
-/// Makes volumes of a folder.
+/// Writes the volumes of a folder.
 #[derive(Debug)]
 pub(crate) struct Archiver<'a> {
     folder: &'a Folder,
     columns: Columns,
     indexes: Vec<AttributeId>,
-    /// Records of a volume, at most.
+    /// The most records of a volume.
     most: u64,
 }
 
-/// Records that become volumes, at one stretch of positions.
+/// Records of consecutive positions that become volumes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stretch<'a> {
-    /// One behind the other.
+    /// Records, one after another.
     pub rows: &'a [u8],
-    /// The position of the first.
+    /// The position of the first record.
     pub first: u64,
-    /// How many before it were lost.
+    /// The number of records lost before the first.
     pub lost: u64,
-    /// Whether they take the place of other volumes, of which the first is named after the same position.
+    /// Whether these volumes replace others, the first of which is named after the same position.
     pub joined: bool,
 }
 
 impl<'a> Archiver<'a> {
-    /// With indexes of these attributes; of a journal it takes so many records into memory at once.
+    /// Volumes get indexes of these attributes. `most` also limits how many records of a journal are in memory at once.
     pub fn new(folder: &'a Folder, indexes: Vec<AttributeId>, most: u64) -> Self {
-        Self { folder, columns: Columns::of(&folder.schema), indexes, most }
+        Self { folder, columns: Columns::new(&folder.schema), indexes, most }
     }
 
-    /// Writes records as volumes, one for each day; they count once they are in the catalogue.
+    /// Writes records as volumes, one for each day. They count only once they are in the catalogue.
     pub fn volumes(&self, stretch: Stretch<'_>) -> Result<Vec<Entry>, FolderError> {
         let schema = &self.folder.schema;
         let order = order(schema, stretch.rows);
@@ -58,36 +58,36 @@ impl<'a> Archiver<'a> {
             volumes.push(self.entry(&day, stretch, &order));
             volumes.last_mut().map_or(Ok(()), |entry| self.fill(entry, stretch, &order))
         });
-        // No catalogue knows of those that are there already; they would only take room.
+        // The catalogue lists none of the volumes written so far: they would only take up room.
         made.inspect_err(|_| drop(remove(self.folder, &volumes)))?;
         Ok(volumes)
     }
 
-    /// Makes volumes of a journal, which goes. They count together, so that a journal is in volumes whole or not at all. What
-    /// was stopped by an error before is done again, or to its end.
+    /// Turns a journal into volumes and removes it. The volumes enter the catalogue together, so a journal is in volumes completely or not at all.
+    /// Work that an error stopped earlier is repeated or completed.
     pub fn journal(&self, journal: &Closed) -> Result<(), FolderError> {
         self.folder.still_there()?;
         let mut catalogue = Catalogue::read(&self.folder.path)?;
         if journal.positions.end <= catalogue.end() {
-            // Perhaps the disk does not know of this catalogue yet.
+            // The disk may not have this catalogue yet.
             catalogue.write(self.folder)?;
             return self.folder.remove(&journal.path);
         }
         let mut volumes = Vec::new();
         let made = self.pieces(journal, catalogue.end(), &mut volumes);
-        // No catalogue knows of those that are there already; they would only take room.
+        // The catalogue lists none of the volumes written so far: they would only take up room.
         made.inspect_err(|_| drop(remove(self.folder, &volumes)))?;
         catalogue.volumes.extend(volumes);
         catalogue.write(self.folder)?;
         self.folder.remove(&journal.path)
     }
 
-    /// Makes volumes of a journal in pieces that there is memory for; those before it end at a position.
+    /// Turns a journal into volumes in pieces that fit in memory. Earlier volumes end at `end`.
     fn pieces(&self, journal: &Closed, mut end: u64, volumes: &mut Vec<Entry>) -> Result<(), FolderError> {
         let size = self.folder.schema.record_size();
         let most = self.most.min(journal.positions.end - journal.positions.start).max(1) as usize * size;
         let (mut rows, mut next) = (Vec::with_capacity(most), end);
-        // Up to where there are volumes, and the position of the first of these rows.
+        // The position behind the last volume, and the position of the first of these rows.
         let mut make = |rows: &mut Vec<u8>, first: u64| -> Result<u64, FolderError> {
             if !rows.is_empty() {
                 volumes.extend(self.volumes(Stretch { rows, first, lost: first - end, joined: false })?);
@@ -117,7 +117,7 @@ impl<'a> Archiver<'a> {
         Ok(())
     }
 
-    /// What the catalogue will say of a volume, but for its files.
+    /// The catalogue entry of a volume, without its files.
     fn entry(&self, day: &str, stretch: Stretch<'_>, order: &[u32]) -> Entry {
         let (schema, Stretch { rows, first, lost, joined }) = (&self.folder.schema, stretch);
         let size = schema.record_size();
@@ -157,7 +157,7 @@ impl<'a> Archiver<'a> {
         self.seal(entry, &sums)
     }
 
-    /// Puts a file in its place with its checksums.
+    /// Puts a file in place together with its checksums.
     fn put(
         &self,
         path: &Path,
@@ -166,7 +166,7 @@ impl<'a> Archiver<'a> {
         self.folder.place(path, |file| write(file).map_err(|error| FolderError::written(path, &error)))
     }
 
-    /// Writes the checksums of a volume's files, which are there.
+    /// Writes the checksums of a volume's files.
     fn seal(&self, entry: &mut Entry, sums: &AllSums) -> Result<(), FolderError> {
         let text = serde_json::to_vec(sums).unwrap_or_else(|error| unreachable!("it has only numbers: {error}"));
         self.folder.whole(&entry.path(&self.folder.path, SUMS), &text)?;
@@ -176,19 +176,19 @@ impl<'a> Archiver<'a> {
     }
 }
 
-/// Takes the files of volumes away that are not in the catalogue any more, and the folders of days that have none left. One
-/// that cannot be removed does not keep the others.
+/// Removes the files of volumes that are no longer in the catalogue, and the folders of days that are empty then. A file that
+/// cannot be removed does not stop the others.
 pub(crate) fn remove(folder: &Folder, volumes: &[Entry]) -> Result<(), FolderError> {
     let paths = volumes.iter().flat_map(|entry| entry.paths(&folder.path));
     let removed = paths.clone().map(|path| folder.remove(&path)).fold(Ok(()), Result::and);
     for day in paths.filter_map(|path| path.parent().map(Path::to_owned)) {
-        // One that has others stays.
+        // A folder with other volumes stays.
         folder.remove_folder(&day);
     }
     removed
 }
 
-/// The folders of records' days, and which records are of each, in their order.
+/// The folders of the records' days, and the records of each day in order.
 fn days(schema: &Schema, rows: &[u8], order: Vec<u32>) -> Vec<(String, Vec<u32>)> {
     let Some(time) = schema.time().map(|id| schema.reader(id)) else { return vec![(String::new(), order)] };
     let size = schema.record_size();
@@ -207,7 +207,7 @@ fn days(schema: &Schema, rows: &[u8], order: Vec<u32>) -> Vec<(String, Vec<u32>)
     days.into_iter().map(|(day, order)| (name(day), order)).collect()
 }
 
-/// What the folder of a day since 1970 is called.
+/// The folder name of a day, counted from 1970.
 fn name(day: u64) -> String {
     let time = chrono::DateTime::from_timestamp((day * (DAY / 1_000_000_000)) as i64, 0);
     let date = time.map_or_else(|| NO_DAY.to_owned(), |time| time.format("%Y-%m-%d").to_string());

@@ -1,7 +1,7 @@
-//! Journals that volumes were made of, by their names: whether that is so.
+//! Checks whether volumes really hold the records of a journal that its name says they hold.
 //!
-//! Such a journal is there if a process was stopped after a volume counted and before the journal was removed. But it may also have been put
-//! back or renamed after others got the numbers of its records: then it may be all that is left of these.
+//! Such a journal remains if a process was stopped after a volume counted and before it removed the journal. But somebody may also have put
+//! the journal back or renamed it after other records got its numbers. Then it may be the only copy of its records.
 
 use crate::catalogue::{Catalogue, stretches};
 use crate::error::{Damage, FolderError};
@@ -14,26 +14,26 @@ use std::io::{self, BufReader, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// What a journal is that by its name is of records in volumes.
+/// What a journal holds whose name says that its records are in volumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Archived {
-    /// Volumes have all its records, each under its number; or it has none.
+    /// Volumes have all its records, each under its number; or it has no records.
     Done,
-    /// It has others, or not all of it can be read or compared.
+    /// It has other records, or not all of it can be read or compared.
     Other,
     /// It has records behind those of all volumes.
     Beyond(Damage),
 }
 
-/// Compares a journal to the volumes.
+/// Compares a journal with the volumes.
 ///
 /// # Errors
-/// Those of the system about the journal.
+/// Returns the errors of system calls on the journal.
 pub(crate) fn compare(folder: &Folder, path: &Path, catalogue: &Catalogue) -> Result<Archived, FolderError> {
     let io = |error| FolderError::io("read", path, error);
     let (length, file) = match regular::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
         Ok(opened) => opened,
-        // It went meanwhile, as it should.
+        // Somebody removed it in the meantime, as they should.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Archived::Done),
         Err(error) if regular::unusable(&error).is_some() => return Ok(Archived::Other),
         Err(error) => return Err(io(error)),
@@ -54,20 +54,20 @@ pub(crate) fn compare(folder: &Folder, path: &Path, catalogue: &Catalogue) -> Re
     if last > end && scan.frames() > 0 {
         let why = format!(
             "it has records from number {} to {last}, and volumes end before {end}: it was put back, or renamed; give it the name \
-             {:020}.journal if nothing else has these numbers, or take it out of the folder",
+             {:020}.journal if nothing else has these numbers, or move it out of the folder",
             header.first.max(end),
             header.first
         );
-        return Ok(Archived::Beyond(Damage::of(path, why)));
+        return Ok(Archived::Beyond(Damage::new(path, why)));
     }
     let is_whole = matches!(scan.end(), Some(End::Closed)) || (scan.frames() == 0 && scan.end() == Some(End::Open));
     let is_done = is_whole && Records::open(path, length).is_ok_and(|records| are_in(folder, catalogue, records));
     Ok(if is_done { Archived::Done } else { Archived::Other })
 }
 
-/// Whether volumes have all these records. What cannot be read of volumes, they do not have.
+/// Whether volumes have all these records. Records of volumes that cannot be read do not count.
 fn are_in(folder: &Folder, catalogue: &Catalogue, mut records: Records) -> bool {
-    let Ok(history) = Folder::open(&folder.path).map(History::of) else { return false };
+    let Ok(history) = Folder::open(&folder.path).map(History::from_folder) else { return false };
     let mut next = records.next();
     for stretch in stretches(&catalogue.volumes) {
         let Ok(Some((first, _))) = next else { break };
@@ -89,10 +89,10 @@ fn are_in(folder: &Folder, catalogue: &Catalogue, mut records: Records) -> bool 
     matches!(next, Ok(None))
 }
 
-/// The records of a journal, one after the other.
+/// The records of a journal, one after another.
 struct Records {
     scan: Scan<BufReader<File>>,
-    /// The records of a frame, how many bytes of them were returned, and the position of the next.
+    /// The records of a frame, how many of its bytes were returned, and the position of the next record.
     frame: Vec<u8>,
     returned: usize,
     position: u64,
@@ -105,7 +105,7 @@ impl Records {
         Ok(Self { scan, frame: Vec::new(), returned: 0, position: 0 })
     }
 
-    /// The next, with its position.
+    /// The next record and its position.
     fn next(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
         if self.returned == self.frame.len() {
             (self.position, self.returned) = (self.scan.next_position(), 0);

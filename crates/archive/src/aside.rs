@@ -1,7 +1,7 @@
-//! Files that are kept aside: what was in the way of records, or lay behind damage. Nothing reads them.
+//! Files that are set aside: they were in the way of records, or lay behind damage. Nothing reads them.
 //!
-//! Each has the name of the journal that it was, or was the end of, with another ending. Whoever needs the records takes them from
-//! there; whoever does not removes the file.
+//! Each keeps the name of the journal that it was, or was the end of, with another extension. If you need the records, take them from there;
+//! if not, remove the file.
 
 use crate::error::FolderError;
 use crate::folder::Folder;
@@ -10,23 +10,23 @@ use std::fs;
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// How the names of such files end.
+/// The extension of files set aside.
 const KEPT: &str = "kept";
 
-/// Gives a file a name under which it is kept, and returns that.
+/// Renames a file so that it is set aside, and returns its new path.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system call.
 pub(crate) fn set_aside(folder: &Folder, path: &Path) -> Result<PathBuf, FolderError> {
     let kept = free(path)?;
     folder.rename(path, &kept)?;
     Ok(kept)
 }
 
-/// Copies what a file has from an offset on to where it is kept, and returns where that is. It is there after a loss of power, too.
+/// Copies the end of a file, from an offset on, to a file set aside, and returns the path of the copy. The copy survives a loss of power.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system call.
 pub(crate) fn keep_end(folder: &Folder, path: &Path, offset: u64) -> Result<PathBuf, FolderError> {
     let kept = free(path)?;
     folder.place(&kept, |mut file| {
@@ -40,10 +40,10 @@ pub(crate) fn keep_end(folder: &Folder, path: &Path, offset: u64) -> Result<Path
     Ok(kept)
 }
 
-/// All files of a folder that are kept aside, by their names.
+/// All files of a folder that are set aside, sorted by name.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system call.
 pub(crate) fn kept(folder: &Folder) -> Result<Vec<PathBuf>, FolderError> {
     let error = |error| FolderError::io("list", &folder.path, error);
     let listed = fs::read_dir(&folder.path).map_err(error)?.map(|entry| Ok(entry.map_err(error)?.path()));
@@ -53,7 +53,7 @@ pub(crate) fn kept(folder: &Folder) -> Result<Vec<PathBuf>, FolderError> {
     Ok(found)
 }
 
-/// A name that no file has: `X.journal.kept`, or with a number before the last ending.
+/// An unused name: `X.journal.kept`, or one with a number before the last extension.
 fn free(path: &Path) -> Result<PathBuf, FolderError> {
     let mut end = path.extension().unwrap_or_default().to_owned();
     end.push(".");

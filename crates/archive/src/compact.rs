@@ -1,10 +1,10 @@
-//! Making few files of many: many short recordings leave many small volumes.
+//! Joins small files: many short recordings leave many small volumes.
 //!
-//! Journals that nobody made volumes of become some. Then volumes are joined whose records follow each other without a
-//! gap and that have a day in common: their records are read and checked, and written again as one stretch. The new
-//! volumes have other names, the catalogue lists them in place of the old ones at once, and the old files go after. Who
-//! reads meanwhile looks the rest up again; what somebody leaves who is stopped goes when the folder is recorded to again,
-//! or here.
+//! Journals that are not in volumes yet become volumes. Then volumes are joined whose records follow each other without a
+//! gap and that have a day in common: their records are read, checked, and written again as one stretch. The new
+//! volumes have other names. The catalogue replaces the old ones by the new ones in one step; the old files are removed after that. A process
+//! that reads at the same time reads the catalogue again. Files left by a process that was stopped are removed here, or when the folder is
+//! recorded to again.
 
 use crate::archive::{Archiver, Stretch, remove};
 use crate::catalogue::{Catalogue, Entry, stretches};
@@ -21,52 +21,52 @@ use std::mem;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What there was, and what there is.
+/// The files before and after compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compacted {
     /// Before.
     pub before: Files,
     /// After.
     pub after: Files,
-    /// What was not whole at its end, and was cut off.
+    /// The incomplete end of the last journal, which was cut off.
     pub cut: Option<Part>,
-    /// Files that were kept aside, as of [`Recovery`](crate::Recovery).
+    /// Files that were set aside, as in [`Recovery`](crate::Recovery).
     pub kept: Vec<PathBuf>,
 }
 
 /// Files of records: journals, and volumes with their indexes and checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Files {
-    /// How many.
+    /// The number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
-/// Makes volumes of all that is in journals, with the indexes that the last volume has and the folder's definitions name, and joins small ones. It takes
-/// memory for two and a half times the records of the largest that it makes.
+/// Turns all journals into volumes and joins small volumes. Volumes get the indexes that the last volume has and that the folder's
+/// definitions name. It needs two and a half times the memory of the records of the largest volume that it writes.
 ///
 /// # Errors
-/// If it is no log, somebody records to it, it is damaged, or it cannot be written. What was done before stays, and
+/// Fails if the folder is not a log, is being recorded to, is damaged, or cannot be written. What was done before stays, and
 /// no record is lost.
 pub fn compact(path: &Path) -> Result<Compacted, FolderError> {
     compact_to(path, VOLUME_RECORDS)
 }
 
-/// The same with volumes of so many records at most.
+/// Like [`compact`], with volumes of at most `most` records.
 fn compact_to(path: &Path, most: u64) -> Result<Compacted, FolderError> {
     compact_in(Folder::open(path)?, most)
 }
 
-/// The same of a folder that is open.
+/// Like [`compact_to`], for a folder that is open.
 pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderError> {
-    let history = History::of(folder);
+    let history = History::from_folder(folder);
     let folder = history.folder();
     let _lock = Folder::lock(&folder.path)?;
     let before = files(folder)?;
     let (cut, kept) = make_volumes(folder)?;
     let mut catalogue = Catalogue::read(&folder.path)?;
-    // From behind, so that what is before stays where it is.
+    // From the last run to the first, so that the indices of earlier runs stay valid.
     for run in runs(&catalogue.volumes, most).into_iter().rev() {
         let joined = join(&history, &catalogue.volumes[run.clone()])?;
         let old: Vec<_> = catalogue.volumes.splice(run, joined).collect();
@@ -76,11 +76,11 @@ pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderE
     Ok(Compacted { before, after: files(folder)?, cut, kept })
 }
 
-/// Makes volumes of journals, as a recording does; what of them was cut off and kept aside.
+/// Turns journals into volumes, as a recording does. Returns what was cut off, and which files were set aside.
 fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderError> {
     let recovered = recover(folder)?;
     let left_out = (recovered.cut, recovered.kept);
-    // What was lost behind the last record is what a journal without records keeps.
+    // Records lost behind the last record are recorded in a journal without records.
     let mut rest = folder.journal(Disk, VOLUME_RECORDS, recovered.tail);
     rest.finish().map_err(|(path, error)| FolderError::io("write", &path, error))?;
     if recovered.journals.is_empty() {
@@ -97,7 +97,7 @@ fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderE
     Ok(left_out)
 }
 
-/// Volumes that become one stretch: places among those of the catalogue.
+/// Ranges of the catalogue's volumes that are joined into one stretch each.
 fn runs(volumes: &[Entry], most: u64) -> Vec<Range<usize>> {
     let (mut runs, mut run, mut at) = (Vec::new(), 0..0, 0);
     for stretch in stretches(volumes) {
@@ -114,7 +114,7 @@ fn runs(volumes: &[Entry], most: u64) -> Vec<Range<usize>> {
     runs
 }
 
-/// Whether a stretch is joined to some. Large ones are not, so that few records are written again and again.
+/// Whether a stretch joins a run. Large stretches do not: otherwise few new records would cause many to be written again.
 fn follows(run: &[Entry], next: &[Entry], most: u64) -> bool {
     let is_small = |volumes: &[Entry]| records(volumes) <= most / 2;
     let (Some(last), Some(first)) = (run.last(), next.first()) else { return false };

@@ -1,8 +1,8 @@
-//! What is worked out of a folder's records: its definitions, and what its aggregates were when recording ended.
+//! What is derived from a folder's records: its definitions, and the values of its aggregates when recording ended.
 //!
-//! `definitions.toml` is as people write definitions; every folder has one, so that one that was lost is missed. `aggregates.json`
-//! saves reading all records when recording goes on; what is not there, not as it was written, or of other records or
-//! definitions, is worked out of the records again.
+//! `definitions.toml` has the definitions as people write them. Every folder has this file, so a lost one is noticed. `aggregates.json`
+//! saves reading all records when recording continues. If it is missing, changed, or of other records or definitions, the aggregates
+//! are computed from the records again.
 
 use crate::error::{Damage, FolderError, MISSING};
 use crate::folder::Folder;
@@ -18,60 +18,60 @@ use std::path::Path;
 
 pub(crate) const DEFINITIONS: &str = "definitions.toml";
 
-/// What aggregates are of the records before a position.
+/// The saved state of aggregates over the records before a position.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Known {
+struct AggregatesFile {
     position: u64,
     /// The checksum of the definitions.
     definitions: u32,
-    /// By name, four words each, in hexadecimal.
+    /// By name: four words each, in hexadecimal.
     states: BTreeMap<String, [String; 4]>,
-    /// Of all this, written without it as 0.
+    /// Checksum of this whole structure with 0 in its place.
     crc32: u32,
 }
 
-impl Known {
+impl AggregatesFile {
     fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|error| unreachable!("it has only texts: {error}"))
     }
 
-    /// With its checksum.
+    /// The same with its checksum set.
     fn sealed(self) -> Self {
         let open = Self { crc32: 0, ..self };
         Self { crc32: crc32fast::hash(open.text().as_bytes()), ..open }
     }
 }
 
-/// What is worked out of a folder's records, which may be nothing.
+/// The definitions of a folder, which may be empty.
 ///
 /// # Errors
-/// If they cannot be read.
+/// Fails if they cannot be read.
 pub fn definitions(path: &Path) -> Result<Definitions, FolderError> {
     read(&Folder::open(path)?)
 }
 
-/// The same of a folder that is open. What cannot be read, or is not as it was written, is never replaced by others.
+/// Like [`definitions`], for a folder that is open. A file that cannot be read, or has changed since it was written, is never replaced.
 pub(crate) fn read(folder: &Folder) -> Result<Definitions, FolderError> {
     Ok(read_sealed(folder)?.0)
 }
 
-/// The definitions, and their checksum as it was written; `None`: somebody changed them by hand.
+/// The definitions, and their checksum when they were written; `None`: somebody changed them by hand.
 fn read_sealed(folder: &Folder) -> Result<(Definitions, Option<u32>), FolderError> {
     let name = folder.path.join(DEFINITIONS);
     let bytes = match regular::read(&name, regular::TEXT) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(FolderError::NoDefinitions(name)),
         read => read.map_err(|error| FolderError::unread(&name, error))?,
     };
-    let damaged = |why: String| FolderError::from(Damage::of(&name, why));
-    let text = String::from_utf8(bytes).map_err(|_| damaged("it is no text".to_owned()))?;
+    let damaged = |why: String| FolderError::from(Damage::new(&name, why));
+    let text = String::from_utf8(bytes).map_err(|_| damaged("it is not text".to_owned()))?;
     let seal = whole(&text).map_err(damaged)?;
     let parsed = Definitions::parse(&name.display().to_string(), &text, &folder.schema);
     Ok((parsed.map_err(FolderError::Schema)?, seal))
 }
 
-/// Whether definitions may be replaced by others: they are as they were written, and in the folder that they were written to. What
-/// was kept of aggregates says so; where that is missing or damaged, aggregates are worked out again.
+/// Checks that definitions may be replaced: they are as they were written, and were written to this folder. The saved aggregates
+/// show that; if these are missing or damaged, aggregates are computed again.
 pub(crate) fn check(folder: &Folder) -> Result<(), FolderError> {
     let (_, seal) = read_sealed(folder)?;
     let kept = match kept(folder) {
@@ -81,20 +81,20 @@ pub(crate) fn check(folder: &Folder) -> Result<(), FolderError> {
     if agree(seal, kept.as_ref()) { Ok(()) } else { Err(foreign(folder).into()) }
 }
 
-/// Whether aggregates were kept of definitions with this checksum. Those that were changed by hand have none, and count.
-fn agree(seal: Option<u32>, kept: Option<&Kept>) -> bool {
+/// Whether saved aggregates have definitions with this checksum. Definitions changed by hand have no checksum, and count as matching.
+fn agree(seal: Option<u32>, kept: Option<&SavedAggregates>) -> bool {
     kept.zip(seal).is_none_or(|(kept, seal)| kept.definitions == seal)
 }
 
 fn foreign(folder: &Folder) -> Damage {
     let why = format!(
-        "aggregates were kept of other definitions than these, so it may be a file of another folder; to use these from now on, \
+        "the saved aggregates are of other definitions, so it may be a file of another folder; to use these from now on, \
          write '{SEAL}{BY_HAND}' in its first line"
     );
-    Damage::of(&folder.path.join(DEFINITIONS), why)
+    Damage::new(&folder.path.join(DEFINITIONS), why)
 }
 
-/// What a new folder has: no definitions.
+/// Writes the definitions of a new folder: none.
 pub(crate) fn create(folder: &Folder) -> Result<(), FolderError> {
     write(folder, &Definitions::new(&folder.schema))
 }
@@ -105,9 +105,9 @@ pub(crate) fn is_new(path: &Path) -> bool {
     read.map_or_else(|error| error.kind() == ErrorKind::NotFound, |bytes| bytes == sealed("").as_bytes())
 }
 
-/// What the first line begins with that has the checksum of the others.
+/// The start of the first line, which has the checksum of the others.
 const SEAL: &str = "# crc32 ";
-/// What stands in place of the checksum in a file that somebody changed by hand, until the folder is recorded to again.
+/// What stands in place of the checksum after somebody changed the file by hand, until the folder is recorded to again.
 const BY_HAND: &str = "none";
 
 fn write(folder: &Folder, definitions: &Definitions) -> Result<(), FolderError> {
@@ -124,7 +124,7 @@ fn sealed(text: &str) -> String {
 }
 
 /// The checksum in the first line of a text of definitions that is as it was written, `None` if somebody changed it by hand; or what is
-/// wrong with it. One without such a line may have been emptied or cut short.
+/// wrong with the text. A text without this line may have been emptied or cut short.
 fn whole(text: &str) -> Result<Option<u32>, String> {
     let by_hand = format!("to change it by hand, write '{SEAL}{BY_HAND}' there");
     let Some((written, rest)) = text.strip_prefix(SEAL).and_then(|text| text.split_once('\n')) else {
@@ -143,18 +143,18 @@ fn whole(text: &str) -> Result<Option<u32>, String> {
 /// The values of a folder's aggregates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregates {
-    /// Whether they were kept when recording ended: then they are also of records that were taken away since. Else nobody kept
-    /// them, as who is killed does not, and they were worked out of the records that are there.
+    /// Whether they were saved when recording ended. Then they include records that were removed since. Otherwise nothing was saved, for
+    /// example because the process was killed, and they were computed from the records that are there.
     pub kept: bool,
-    /// By name.
+    /// Name and value of each aggregate.
     pub values: Vec<(String, Number)>,
 }
 
-/// The values of a folder's aggregates, of all its records before a position: those that were kept, if they are of that one.
-/// Otherwise all records are read.
+/// The values of a folder's aggregates over all records before `position`. Saved values are used if they are of that position;
+/// otherwise all records are read.
 ///
 /// # Errors
-/// If they cannot be read.
+/// Fails if the folder cannot be read.
 pub fn aggregates(path: &Path, position: u64) -> Result<Aggregates, FolderError> {
     let folder = Folder::open(path)?;
     let definitions = read(&folder)?;
@@ -170,15 +170,15 @@ pub fn aggregates(path: &Path, position: u64) -> Result<Aggregates, FolderError>
     Ok(Aggregates { kept, values: values.collect() })
 }
 
-/// Adds definitions to a log whose first record has this position in the folder, with what aggregates are of the records
-/// before it. Also what was wrong with what was kept of them: then they were worked out again.
+/// Adds definitions to a log whose first record has this position in the folder, with the aggregates of the records
+/// before it. Also returns what was wrong with the saved aggregates, if they had to be computed again.
 pub(crate) fn define(
     folder: &Folder,
     definitions: &Definitions,
     log: &Log,
     position: u64,
 ) -> Result<(Defined, Option<Damage>), FolderError> {
-    // Those that are there are not overwritten unless they are understood.
+    // Existing definitions are not overwritten unless they can be read.
     check(folder)?;
     let (known, damage) = match known(folder, definitions) {
         Err(FolderError::Damaged(damage)) => (None, Some(damage)),
@@ -189,21 +189,21 @@ pub(crate) fn define(
         None => work_out(folder, definitions)?,
     };
     let defined = apply(folder, definitions, log, &states)?;
-    // What was kept is of other definitions, and soon of other records. It must not come back beside these after a loss of power.
+    // The saved aggregates are of other definitions. They must not come back beside the new ones after a loss of power.
     folder.remove(&folder.path.join(AGGREGATES))?;
     folder.sync()?;
     write(folder, definitions)?;
     Ok((defined, damage))
 }
 
-/// What is wrong with what is kept.
+/// What is wrong with the saved aggregates.
 pub(crate) fn verify(folder: &Folder) -> Result<Option<Damage>, FolderError> {
     let path = folder.path.join(DEFINITIONS);
     let looked = || -> Result<bool, FolderError> {
         let (_, mut seal) = read_sealed(folder)?;
         loop {
             let kept = kept(folder)?;
-            // Who begins to record may have changed both meanwhile.
+            // A process that starts to record may have changed both in the meantime.
             let (_, now) = read_sealed(folder)?;
             if now == seal {
                 return Ok(agree(now, kept.as_ref()));
@@ -215,13 +215,13 @@ pub(crate) fn verify(folder: &Folder) -> Result<Option<Damage>, FolderError> {
         Ok(false) => Ok(Some(foreign(folder))),
         Ok(true) => Ok(None),
         Err(FolderError::Damaged(damage)) => Ok(Some(damage)),
-        Err(FolderError::Schema(error)) => Ok(Some(Damage::of(&path, error.to_string()))),
-        Err(FolderError::NoDefinitions(path)) => Ok(Some(Damage::of(&path, MISSING))),
+        Err(FolderError::Schema(error)) => Ok(Some(Damage::new(&path, error.to_string()))),
+        Err(FolderError::NoDefinitions(path)) => Ok(Some(Damage::new(&path, MISSING))),
         Err(error) => Err(error),
     }
 }
 
-/// Keeps what aggregates are of all records before a position of the folder.
+/// Saves the aggregates of all records before a position of the folder.
 pub(crate) fn keep(
     folder: &Folder,
     definitions: &Definitions,
@@ -232,14 +232,14 @@ pub(crate) fn keep(
     folder.still_there()?;
     let words = |state: State| state.map(|word| format!("{word:x}"));
     let states = states(defined, snapshot).map(|(name, state)| (name.to_owned(), words(state))).collect();
-    let known = Known { position, definitions: checksum(definitions), states, crc32: 0 }.sealed();
+    let known = AggregatesFile { position, definitions: checksum(definitions), states, crc32: 0 }.sealed();
     folder.whole(&folder.path.join(AGGREGATES), known.text().as_bytes())
 }
 
 type States = BTreeMap<String, State>;
 
-/// What was kept of the records before a position.
-struct Kept {
+/// The saved aggregates of the records before a position.
+struct SavedAggregates {
     position: u64,
     /// The checksum of the definitions.
     definitions: u32,
@@ -259,21 +259,21 @@ fn checksum(definitions: &Definitions) -> u32 {
     crc32fast::hash(definitions.text().as_bytes())
 }
 
-/// What was kept, if it is of these definitions.
+/// The saved aggregates, if they are of these definitions.
 fn known(folder: &Folder, definitions: &Definitions) -> Result<Option<(u64, States)>, FolderError> {
     let kept = kept(folder)?.filter(|kept| kept.definitions == checksum(definitions));
     Ok(kept.map(|kept| (kept.position, kept.states)))
 }
 
-/// What was kept, as it was written.
-fn kept(folder: &Folder) -> Result<Option<Kept>, FolderError> {
+/// The saved aggregates, as they were written.
+fn kept(folder: &Folder) -> Result<Option<SavedAggregates>, FolderError> {
     let path = folder.path.join(AGGREGATES);
     let bytes = match regular::read(&path, regular::AGGREGATES) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(|error| FolderError::unread(&path, error))?,
     };
-    let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
-    let known: Known = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let damaged = |why: String| FolderError::Damaged(Damage::new(&path, why));
+    let known: AggregatesFile = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     let crc32 = known.crc32;
     let known = known.sealed();
     if known.crc32 != crc32 {
@@ -285,10 +285,10 @@ fn kept(folder: &Folder) -> Result<Option<Kept>, FolderError> {
         Ok((name, State::try_from(words).unwrap_or_default()))
     };
     let states = known.states.into_iter().map(state).collect::<Result<_, FolderError>>()?;
-    Ok(Some(Kept { position: known.position, definitions: known.definitions, states }))
+    Ok(Some(SavedAggregates { position: known.position, definitions: known.definitions, states }))
 }
 
-/// Works aggregates out of all records that the folder has.
+/// Computes aggregates from all records of the folder.
 fn work_out(folder: &Folder, definitions: &Definitions) -> Result<States, FolderError> {
     if definitions.aggregates().is_empty() {
         return Ok(States::new());
@@ -314,7 +314,7 @@ fn work_out(folder: &Folder, definitions: &Definitions) -> Result<States, Folder
     Ok(states(&defined, &snapshot).map(|(name, state)| (name.to_owned(), state)).collect())
 }
 
-/// A log with as much room as addresses can be had for: memory is only taken for what is not released.
+/// A log with as many records as fit into the address space. It takes memory only for records that are not released.
 pub(crate) fn unbounded(schema: &Schema) -> Result<Log, FolderError> {
     let size = schema.record_size() as u64;
     let log = |bits: u32| Log::new(schema.clone(), Options { records: (1 << bits) / size, memory: Memory::Lazy });

@@ -1,4 +1,4 @@
-//! What becomes of records when the disk fails, or the power does ([`power`]), and of what is told to be lost ([`gaps`]).
+//! What happens to records when the disk fails or power is lost ([`power`]), and to gaps that were reported ([`gaps`]).
 
 use crate::journal::Medium;
 use crate::{Ask, Durability, FinishError, Full, History, RecordError, Recorder, RecorderOptions, Retention};
@@ -36,19 +36,19 @@ fn options(durability: Durability) -> RecorderOptions {
 /// What goes wrong with a write.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
-    /// So many bytes of it are written, and nothing after.
+    /// This many bytes of it are written, and nothing after.
     Full(usize),
-    /// Nothing of it is.
+    /// Nothing of it is written.
     Io,
-    /// All writes are cut into pieces of so many bytes, and some are interrupted: no fault.
+    /// All writes are cut into pieces of this many bytes, and some are interrupted: not a fault.
     Short(usize),
 }
 
-/// Files that fail at a byte.
+/// Files that fail at a certain byte.
 #[derive(Debug, Clone)]
 struct Faulty {
     fault: Fault,
-    /// Writes, or calls of `sync`, until then.
+    /// Bytes of writes, or calls of `sync`, until the fault.
     left: Arc<Mutex<usize>>,
     at_sync: bool,
 }
@@ -113,14 +113,14 @@ impl Write for FaultyFile {
     }
 }
 
-/// Records until something fails; how many were acknowledged, and what failed.
+/// Records until something fails. Returns how many records were acknowledged, and the error.
 fn record(path: &Path, faulty: Faulty, durability: Durability, batches: &[u32]) -> (u32, Option<RecordError>) {
     let (recorder, _) =
         Recorder::with(faulty, path, &schema(), options(durability)).unwrap_or_else(|error| panic!("{error}"));
     let (mut next, mut acknowledged) = (0, 0);
     for count in batches {
         if let Err(error) = recorder.append(&records(next..next + count)) {
-            // It stays so.
+            // The error stays.
             assert!(
                 recorder.append(&records(0..1)).is_err() && recorder.flush().is_err() && recorder.finish().is_err()
             );
@@ -142,11 +142,11 @@ fn found(path: &Path) -> Vec<u8> {
     let needed = [history.schema().find("number").expect("it is there")];
     let mut records = Vec::new();
     let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
-    let told = history.each(ask, &mut |_, record| {
+    let outcome = history.each(ask, &mut |_, record| {
         records.extend_from_slice(record);
         ControlFlow::Continue(())
     });
-    told.unwrap_or_else(|error| panic!("{error}"));
+    outcome.unwrap_or_else(|error| panic!("{error}"));
     records
 }
 
@@ -178,7 +178,7 @@ proptest! {
                 prop_assert!(error.to_string().contains(".journal: "), "{}", error);
             }
         }
-        // Whoever comes next goes on where it ends.
+        // The next recorder continues where it ends.
         let (recorder, recovery) =
             Recorder::open(folder.path(), &schema(), options(durability)).unwrap_or_else(|error| panic!("{error}"));
         prop_assert_eq!(recovery.records as usize, kept.len() / SIZE);
@@ -189,7 +189,7 @@ proptest! {
 }
 
 #[test]
-fn records_that_were_taken_away_are_not_told_to_be_kept() {
+fn removed_records_are_not_counted_as_kept() {
     let folder = tempfile::tempdir().expect("there is room");
     let faulty = Faulty { fault: Fault::Io, left: Arc::new(Mutex::new(40)), at_sync: false };
     let options = RecorderOptions {

@@ -1,7 +1,8 @@
-//! What is in a folder, and who may write to it.
+//! The files of a folder, and the lock for writing to it.
 //!
-//! `log.toml` says that it is a log and of which format; it is written last when a folder is made. `schema.toml` is the
-//! schema, as it was read. `lock` is locked by who records, and has how far that is. `*.journal` are the records. `alerts.jsonl` is written by the command.
+//! `log.toml` marks the folder as a log and gives its format; it is written last when a folder is made. `schema.toml` is the
+//! schema, as it was read. `lock` is locked by the process that records, and notes how far it has written. `*.journal` are the records.
+//! `alerts.jsonl` is written by the command.
 
 use crate::catalogue::{self, Catalogue};
 use crate::derived;
@@ -23,19 +24,19 @@ use std::time::Duration;
 
 const MANIFEST: &str = "log.toml";
 const SCHEMA: &str = "schema.toml";
-/// What is wrong where a file is not there that every log has.
+/// What is wrong if a file is missing that every log has.
 const REST: &str = "it is not there, and the rest of a log is";
-/// How names of files end that are being written.
+/// The extension of files that are being written.
 pub(crate) const NEW: &str = "new";
-/// How names of files of records end.
+/// The extension of files of records.
 const JOURNAL: &str = "journal";
-/// How often and how long it is waited for the lock.
+/// How often the lock is tried, and the pause between.
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// The format that this program reads and writes.
 const FORMAT: u32 = 1;
 
-/// What `log.toml` says.
+/// The contents of `log.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
@@ -53,25 +54,25 @@ pub(crate) struct Folder {
     pub schema: Schema,
     /// Where its files are made.
     store: Arc<dyn Store>,
-    /// The folder itself, as it was opened: as long as that is open, no other has its inode.
+    /// The folder itself, as it was opened: while it is open, no other folder can have its inode.
     itself: File,
 }
 
-/// The right to record to a folder, as long as it is held.
+/// The right to record to a folder, for as long as it is held.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
 }
 
 impl Lock {
-    /// The file that is locked, once more: it stays locked until all are closed.
+    /// A second handle of the locked file: the file stays locked until all handles are closed.
     pub fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 }
 
 impl Folder {
-    /// Makes a folder for a log, which [`may_become`](Self::may_become) one.
+    /// Makes a folder for a log, if the path [`may_become`](Self::may_become) one.
     pub fn create(path: &Path, schema: &Schema) -> Result<Self, FolderError> {
         let itself = File::open(path).map_err(|error| FolderError::io("open", path, error))?;
         let folder = Self { path: path.to_owned(), schema: schema.clone(), store: Arc::new(Disk), itself };
@@ -83,7 +84,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Whether a folder is one of a log, is not there, or is empty but for what is left of one that was never finished.
+    /// Checks that a folder is a log, does not exist, or is empty except for what is left of a log that was never finished.
     pub fn may_become(path: &Path) -> Result<(), FolderError> {
         let listed = match fs::read_dir(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -102,7 +103,7 @@ impl Folder {
             return Ok(());
         }
         if Self::has_rest(path) {
-            return Err(Damage::of(&path.join(MANIFEST), REST).into());
+            return Err(Damage::new(&path.join(MANIFEST), REST).into());
         }
         others.sort_unstable();
         let why = format!("it holds {} and no {MANIFEST}; give an empty folder", others[0].display());
@@ -114,7 +115,7 @@ impl Folder {
         path.join(MANIFEST).exists()
     }
 
-    /// Whether there are files that every log has, with or without the first of them.
+    /// Whether there are files that every log has, even if `log.toml` is missing.
     fn has_rest(path: &Path) -> bool {
         [SCHEMA, catalogue::NAME].iter().any(|name| path.join(name).exists())
     }
@@ -125,12 +126,12 @@ impl Folder {
             let file = path.join(name);
             let bytes = match regular::read(&file, most) {
                 Err(error) if error.kind() == ErrorKind::NotFound && Self::has_rest(path) => {
-                    Err(FolderError::Damaged(Damage::of(&file, REST)))
+                    Err(FolderError::Damaged(Damage::new(&file, REST)))
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => Err(not(format!("there is no {name} in it"))),
                 read => read.map_err(|error| FolderError::unread(&file, error)),
             };
-            let no_text = |_| FolderError::from(Damage::of(&file, "it is not as it was written: it is no text"));
+            let no_text = |_| FolderError::from(Damage::new(&file, "it is not as it was written: it is not text"));
             String::from_utf8(bytes?).map_err(no_text)
         };
         let manifest: Manifest = toml::from_str(&read(MANIFEST, regular::SMALL)?).map_err(|error| {
@@ -142,24 +143,24 @@ impl Folder {
         let (name, text) = (path.join(SCHEMA), read(SCHEMA, regular::TEXT)?);
         if crc32fast::hash(text.as_bytes()) != manifest.schema {
             let why = format!("it is not as it was written, or {MANIFEST} beside it is not");
-            return Err(Damage::of(&name, why).into());
+            return Err(Damage::new(&name, why).into());
         }
         let schema = Schema::parse(&name.display().to_string(), &text).map_err(FolderError::Schema)?;
         let itself = File::open(path).map_err(|error| FolderError::io("open", path, error))?;
         Ok(Self { path: path.to_owned(), schema, store: Arc::new(Disk), itself })
     }
 
-    /// The same with files that are made elsewhere.
+    /// The same folder with files that are made by `store`.
     pub fn on(self, store: Arc<dyn Store>) -> Self {
         Self { store, ..self }
     }
 
-    /// Journals of its records that go on behind `tail`, each of at most so many records.
+    /// A writer of journals with at most `most` records each, that continues behind `tail`.
     pub fn journal<M: Medium>(&self, medium: M, most: u64, tail: Tail) -> Journal<M> {
         Journal::new(medium, &self.path, self.schema.record_size(), self.checksum(), most, tail)
     }
 
-    /// Whether its path leads to it still: nothing is written to another that took its place.
+    /// Checks that the path still leads to this folder: nothing is written to another one that took its place.
     pub fn still_there(&self) -> Result<(), FolderError> {
         let opened = self.itself.metadata().map_err(|error| FolderError::io("look at", &self.path, error))?;
         match fs::metadata(&self.path) {
@@ -171,7 +172,7 @@ impl Folder {
         }
     }
 
-    /// Where the folder itself is, if its path does not lead to it and the kernel knows a path that does.
+    /// Where the folder is now, if its path no longer leads to it and the kernel knows a path that does.
     pub fn moved_to(&self) -> Option<PathBuf> {
         let opened = self.itself.metadata().ok()?;
         let leads_to_it = |path: &Path| fs::metadata(path).is_ok_and(|found| is_same(&opened, &found));
@@ -179,13 +180,13 @@ impl Folder {
         (!leads_to_it(&self.path) && leads_to_it(&now)).then_some(now)
     }
 
-    /// The right to record, unless somebody has it.
+    /// Takes the lock for recording, unless another process holds it.
     pub fn lock(path: &Path) -> Result<Lock, FolderError> {
         make(path).map_err(|error| FolderError::io("make the folder", path, error))?;
         let name = path.join(LOCK);
         let file = regular::open_with(&name, OpenOptions::new().create(true).truncate(false).write(true));
         let file = file.map_err(|error| FolderError::io("open", &name, error))?;
-        // Who looks whether somebody records holds it for a moment.
+        // A process that checks whether the folder is being recorded to holds it for a moment.
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
                 Ok(()) => return Ok(Lock { file }),
@@ -196,7 +197,7 @@ impl Folder {
         Err(FolderError::Busy(path.to_owned()))
     }
 
-    /// Whether somebody records.
+    /// Whether a process records to the folder.
     pub fn is_locked(path: &Path) -> Result<bool, FolderError> {
         let name = path.join(LOCK);
         match regular::open(&name).map(|file| file.try_lock_shared()) {
@@ -208,7 +209,7 @@ impl Folder {
         }
     }
 
-    /// What stands in the place of the files that have no records and no checksum, and is no regular file.
+    /// Files without records and without checksum that are not regular files.
     pub fn others(&self) -> Result<Vec<Damage>, FolderError> {
         let mut found = Vec::new();
         for path in [LOCK, ALERTS].map(|name| self.path.join(name)) {
@@ -220,14 +221,14 @@ impl Folder {
         Ok(found)
     }
 
-    /// The journals whose records begin at a position or behind it, in the order of their records. Those before were
-    /// made volumes of.
+    /// The journals whose first record is at `from` or behind it, in the order of their records. Earlier journals are in
+    /// volumes.
     pub fn journals(&self, from: u64) -> Result<Vec<PathBuf>, FolderError> {
         let (later, _) = self.all_journals(from)?;
         Ok(later)
     }
 
-    /// All journals: those from a position on, and those before it.
+    /// All journals: those whose first record is at `from` or behind it, and those before it.
     pub fn all_journals(&self, from: u64) -> Result<(Vec<PathBuf>, Vec<PathBuf>), FolderError> {
         let error = |error| FolderError::io("list", &self.path, error);
         let mut found = Vec::new();
@@ -238,29 +239,29 @@ impl Folder {
             }
         }
         found.sort_unstable();
-        // What has another name is none that was written so: it is looked at, and found to be wrong.
+        // A journal with an unusual name was not written here. It is read, and reported as damaged.
         Ok(found.into_iter().partition(|path| position(path).is_none_or(|first| first >= from)))
     }
 
-    /// A position that no record has that was there before this was called: where the last journal would end if it had nothing
-    /// but records. It is behind the first position of a journal that has any bytes, so that one without a whole record is read, too.
+    /// A position above those of all records that exist when this is called: where the last journal would end if it had nothing
+    /// but records. It is above the first position of every journal that has any bytes, so a journal without a complete record is read, too.
     pub fn may_end(&self) -> Result<u64, FolderError> {
-        // First the journals: those that go meanwhile are in the catalogue then.
+        // Journals first: those that disappear in the meantime are in the catalogue by then.
         let last = self.journals(0)?.pop();
         let in_journal = last.and_then(|path| {
             let data = fs::symlink_metadata(&path).ok()?;
-            // What is no journal, by its kind or its name, is damage for whoever reads it.
+            // Something that is not a journal, by its kind or its name, is reported as damage by the reader.
             let Some(first) = position(&path).filter(|_| data.is_file()) else { return Some(u64::MAX) };
             Some(first.saturating_add(data.len().div_ceil(self.schema.record_size() as u64)))
         });
         Ok(Catalogue::read(&self.path)?.end().max(in_journal.unwrap_or(0)))
     }
 
-    /// The checksum of the schema's text, which each file of records has.
+    /// The checksum of the schema's text, which is in each file of records.
     pub fn checksum(&self) -> u32 {
         crc32fast::hash(self.schema.text().as_bytes())
     }
-    /// Writes a file that is there whole or not at all, also after a loss of power.
+    /// Writes a file that exists completely or not at all, even after a loss of power.
     pub fn whole(&self, path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         self.place(path, |mut file| {
             file.write_all(bytes).map_err(|error| FolderError::io("write", path, error))?;
@@ -268,7 +269,7 @@ impl Folder {
         })
     }
 
-    /// The same of what something else writes, with what that tells.
+    /// Like `whole`, with contents that `write` writes; returns what `write` returns.
     pub fn place<T>(
         &self,
         path: &Path,
@@ -277,23 +278,23 @@ impl Folder {
         let beside = path.with_extension(NEW);
         let io = |error| FolderError::io("write", path, error);
         let written = || -> Result<T, FolderError> {
-            let (mut file, told) = write(self.store.create(&beside).map_err(io)?)?;
+            let (mut file, result) = write(self.store.create(&beside).map_err(io)?)?;
             file.sync().map_err(io)?;
             self.store.rename(&beside, path).map_err(io)?;
-            Ok(told)
+            Ok(result)
         };
-        // Half of it would only take room; a disk that is full has none.
-        let told = written().inspect_err(|_| drop(self.store.remove(&beside)))?;
+        // Half a file would only take up room, and a full disk has none.
+        let result = written().inspect_err(|_| drop(self.store.remove(&beside)))?;
         path.parent().map_or(Ok(()), |folder| self.store.sync_folder(folder)).map_err(io)?;
-        Ok(told)
+        Ok(result)
     }
 
-    /// Gives a file another name, which none has.
+    /// Renames a file to an unused name.
     pub fn rename(&self, path: &Path, to: &Path) -> Result<(), FolderError> {
         self.store.rename(path, to).map_err(|error| FolderError::io("rename", path, error))
     }
 
-    /// Takes a file away, if it is there.
+    /// Removes a file, if it exists.
     pub fn remove(&self, path: &Path) -> Result<(), FolderError> {
         match self.store.remove(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(FolderError::io("remove", path, error)),
@@ -301,12 +302,12 @@ impl Folder {
         }
     }
 
-    /// Takes a folder in it away, unless something is in that.
+    /// Removes a folder in it, if that is empty.
     pub fn remove_folder(&self, path: &Path) {
         let _ = self.store.remove_folder(path);
     }
 
-    /// Makes a folder in it, with those above, which are known to be there also after a loss of power.
+    /// Makes a folder in it, and the folders above. They survive a loss of power.
     pub fn make_folder(&self, within: &Path) -> Result<(), FolderError> {
         let mut path = self.path.clone();
         for part in within {
@@ -322,7 +323,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Returns when what was put in place and removed in it survives a loss of power.
+    /// Returns when all renames and removals in it survive a loss of power.
     pub fn sync(&self) -> Result<(), FolderError> {
         self.store.sync_folder(&self.path).map_err(|error| FolderError::io("sync", &self.path, error))
     }
@@ -332,8 +333,8 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Makes a folder, if it is not there, in one that is: a path with a slip in it makes nothing. That one knows of it then, also after a
-/// loss of power.
+/// Makes a folder, if it does not exist, in a folder that does exist: a path with a typing error makes nothing. The new folder survives
+/// a loss of power.
 fn make(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -341,7 +342,7 @@ fn make(path: &Path) -> io::Result<()> {
             return Err(io::Error::other(format!("there is no folder {}; make it first", missing.display())));
         }
         Err(error) if error.kind() != ErrorKind::AlreadyExists || !path.is_dir() => return Err(error),
-        // One without a log may have been made by who was stopped before this.
+        // A process that was stopped before this call may have made a folder without a log.
         Err(_) if Folder::is_there(path) => return Ok(()),
         _ => {}
     }

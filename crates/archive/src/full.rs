@@ -1,4 +1,4 @@
-//! What becomes of records when the disk does not keep up: it stands still until it is told to go on.
+//! What happens to records when the disk does not keep up: it stalls until a test lets it continue.
 
 use crate::journal::{Disk, Medium};
 use crate::{Ask, Durability, Finished, Full, History, Recorder, RecorderOptions, Retention, Sources, verify};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-/// A disk that stands still.
+/// A disk that stalls.
 #[derive(Debug, Clone, Default)]
 struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -59,7 +59,7 @@ impl Write for Gated {
 }
 
 const SIZE: u64 = 8;
-/// Records that there is room for.
+/// The number of records that fit in memory.
 const ROOM: u64 = 4 * Log::BLOCK;
 
 fn schema() -> Schema {
@@ -99,7 +99,7 @@ fn found(
 
 fn in_folder(path: &Path) -> (Vec<(u64, u64)>, Sources) {
     let history = History::open(path).unwrap_or_else(|error| panic!("{error}"));
-    found(|ask, tell| history.each(ask, tell).unwrap_or_else(|error| panic!("{error}")))
+    found(|ask, receive| history.each(ask, receive).unwrap_or_else(|error| panic!("{error}")))
 }
 
 #[test]
@@ -139,11 +139,11 @@ fn the_oldest_records_are_lost_and_counted() {
     assert!(finished.lost >= all - ROOM - 2 * Log::BLOCK && finished.records + finished.lost == all, "{finished:?}");
     let (there, sources) = in_folder(folder.path());
     assert_eq!((sources.lost, there.len() as u64), (finished.lost, finished.records));
-    // What is there is where it was, and the end is.
+    // The records that are there are at their positions, and the last one is there.
     assert!(there.iter().all(|(position, number)| position == number) && there.last() == Some(&(all - 1, all - 1)));
     let verified = verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(verified.files.iter().map(|file| file.lost).sum::<u64>(), finished.lost);
-    // Who goes on, does so behind it.
+    // The next recorder continues behind it.
     let recorder = open(folder.path(), &gate, Full::Wait);
     assert_eq!(recorder.append(&records(0..1)).expect("nothing fails").positions, all..all + 1);
     assert_eq!(
@@ -159,7 +159,7 @@ fn writers_wait_for_room() {
     let all = 10 * ROOM;
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            // Also more at once than there is room for.
+            // Also batches that are larger than the memory.
             for start in (0..all).step_by(2 * ROOM as usize) {
                 assert_eq!(recorder.append(&records(start..start + 2 * ROOM)).expect("nothing fails").refused, 0);
             }
@@ -169,15 +169,16 @@ fn writers_wait_for_room() {
         }
         assert!(!writer.is_finished() && recorder.log().snapshot().len() <= ROOM);
         gate.open();
-        // What has left memory is found, too.
+        // Records that have left memory are found, too.
         while !writer.is_finished() {
             let used = recorder.log().snapshot().usage().records;
             assert!(used <= (ROOM + Log::BLOCK) * SIZE, "{used} bytes");
-            let (there, _) = found(|ask, tell| recorder.each(ask, tell).unwrap_or_else(|error| panic!("{error}")));
+            let (there, _) =
+                found(|ask, receive| recorder.each(ask, receive).unwrap_or_else(|error| panic!("{error}")));
             assert!(there.iter().zip(0..).all(|(found, number)| *found == (number, number)));
         }
     });
-    let (there, sources) = found(|ask, tell| recorder.each(ask, tell).unwrap_or_else(|error| panic!("{error}")));
+    let (there, sources) = found(|ask, receive| recorder.each(ask, receive).unwrap_or_else(|error| panic!("{error}")));
     assert!(there.len() as u64 == all && sources.from_memory <= ROOM && sources.lost == 0, "{sources:?}");
     assert_eq!(recorder.finish().expect("nothing fails"), Finished { records: all, lost: 0, removed: 0 });
     assert_eq!(in_folder(folder.path()).0, there);

@@ -1,10 +1,10 @@
-//! Asking for records of a folder: of its volumes, its journals, and what a process that records has in memory.
+//! Queries over the records of a folder: over its volumes, its journals, and the memory of the process that records.
 //!
-//! Records are read stretch by stretch into a small log, and that is asked; so there is one way to answer, and memory for
-//! no more than a stretch. Somebody may make volumes of journals meanwhile, join volumes, or take some away: then what is
-//! next is looked up again.
+//! Records are read stretch by stretch into a small log, and the query runs on that log. So there is one implementation of queries, and it
+//! needs memory for one stretch only. In the meantime another process may turn journals into volumes, join volumes, or remove some; then the
+//! catalogue is read again.
 
-mod asking;
+mod query_run;
 
 use crate::catalogue::{Catalogue, Entry, Removed};
 use crate::error::Damage;
@@ -13,96 +13,96 @@ use crate::folder::Folder;
 use crate::mark::Note;
 use crate::reader::Part;
 use crate::volume::Columns;
-use asking::Asking;
+use query_run::QueryRun;
 use queuescope_log::{AttributeId, Dnf, Schema, Snapshot};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// A folder that is asked.
+/// A folder that can be queried.
 #[derive(Debug)]
 pub struct History {
     folder: Folder,
     columns: Columns,
 }
 
-/// Which records are meant.
+/// A query: which records are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// What holds of them. It is about the schema's attributes only.
+    /// Records must match this expression. It uses only attributes of the schema.
     pub expression: &'a Dnf,
-    /// From this time on, in nanoseconds as the records have it,
+    /// Records must have this time or a later one, in nanoseconds since the records' epoch,
     pub from: u64,
-    /// and before this; `u64::MAX` is no end.
+    /// and a time before this one; `u64::MAX` means no end.
     pub to: u64,
-    /// The attributes that are looked at besides: others may be zero in what is told.
+    /// Other attributes that the caller reads. Attributes that are not listed may be zero in the records that are returned.
     pub needed: &'a [AttributeId],
 }
 
 impl Ask<'_> {
-    /// Whether no record between these times is meant.
+    /// Whether the query excludes all records between these times.
     fn misses(&self, (earliest, latest): (u64, u64)) -> bool {
         latest < self.from || (earliest >= self.to && self.to < u64::MAX)
     }
 }
 
-/// What was read to answer.
+/// What was read to answer a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// Records in all that are there.
+    /// Total number of records that are there.
     pub records: u64,
-    /// Row groups of volumes that were passed by, since all their records are of other times.
+    /// Row groups of volumes that were skipped, because all their records are of other times.
     pub other_times: u64,
-    /// Row groups of which indexes left some pages, or none.
+    /// Row groups of which indexes left only some pages, or none.
     pub by_index: u64,
-    /// How many pages these were.
+    /// The number of these pages.
     pub pages: u64,
-    /// Row groups that were read whole.
+    /// Row groups that were read completely.
     pub whole: u64,
-    /// Records that were read from volumes.
+    /// Records read from volumes.
     pub from_volumes: u64,
-    /// Records that were read from journals.
+    /// Records read from journals.
     pub from_journals: u64,
-    /// Records that were looked at in memory.
+    /// Records read from memory.
     pub from_memory: u64,
-    /// Records that are in neither: the disk could not keep up when they came, or they were missing when recording went on.
+    /// Records that are lost: the disk could not keep up, or they were missing when recording continued.
     pub lost: u64,
-    /// Records that are not there any more, since they were old or too many.
+    /// Records that were removed because they were old or too many.
     pub removed: u64,
-    /// Records behind the last that were written, and are not there: a journal was emptied or cut short, or a loss of power took what
-    /// was not synced.
+    /// Records at the end that were written and are gone: a journal was emptied or cut short, or a loss of power took what was
+    /// not synced.
     pub missing: u64,
-    /// What is wrong with the note of how far was written, if something is: then `missing` may be too small.
+    /// What is wrong with the note of how far records were written, if anything: then `missing` may be too small.
     pub note: Option<Damage>,
-    /// What is not whole at its end.
+    /// The incomplete end of the last journal.
     pub torn: Option<Part>,
 }
 
-/// Receives records, with their positions, until it breaks off.
+/// Receives records and their positions, until it returns `Break`.
 type Receive<'t> = dyn FnMut(u64, &[u8]) -> ControlFlow<()> + 't;
 
 impl History {
-    /// Opens a folder to ask it.
+    /// Opens a folder for queries.
     ///
     /// # Errors
-    /// If it is no log.
+    /// Fails if it is not a log.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
-        Folder::open(path).map(Self::of)
+        Folder::open(path).map(Self::from_folder)
     }
 
-    /// Asks one that is open.
-    pub(crate) fn of(folder: Folder) -> Self {
-        Self { columns: Columns::of(&folder.schema), folder }
+    /// Queries a folder that is open.
+    pub(crate) fn from_folder(folder: Folder) -> Self {
+        Self { columns: Columns::new(&folder.schema), folder }
     }
 
-    /// What its records are made of.
+    /// The schema of its records.
     pub fn schema(&self) -> &Schema {
         &self.folder.schema
     }
 
-    /// The time of the record that comes first, in nanoseconds, if they have one. Records that came behind it may be earlier.
+    /// The time in nanoseconds of the first record, if records have a time. Later records may have earlier times.
     ///
     /// # Errors
-    /// As of [`each`](Self::each).
+    /// As [`each`](Self::each).
     pub fn first(&self) -> Result<Option<u64>, FolderError> {
         let Some(time) = self.schema().time() else { return Ok(None) };
         let catalogue = Catalogue::read(&self.folder.path)?;
@@ -112,35 +112,35 @@ impl History {
         }
         let mut found = None;
         let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &[time] };
-        // The journal that it is in suffices.
-        let asked = self.go_through(&mut Asking::new(self, ask).until(catalogue.end() + 1), &mut |_, record| {
+        // The journal with that record is enough.
+        let outcome = self.go_through(&mut QueryRun::new(self, ask).until(catalogue.end() + 1), &mut |_, record| {
             found = found.or_else(|| Some(self.schema().key(time, record) as u64));
             ControlFlow::Break(())
         });
-        // What is wrong behind it is told to who asks for that.
-        found.map_or_else(|| asked.map(|()| None), |found| Ok(Some(found)))
+        // Damage behind the first record is reported by queries that read there.
+        found.map_or_else(|| outcome.map(|()| None), |found| Ok(Some(found)))
     }
 
-    /// Tells the records that are meant, in the order of their positions, until it is told to stop: those that are there when it
-    /// begins, however many come meanwhile.
+    /// Passes the matching records to `receive`, in the order of their positions, until `receive` returns `Break`. It covers the records that
+    /// exist when the query starts, however many are added in the meantime.
     ///
     /// # Errors
-    /// If something cannot be read, or is not as it was written; what was told before is right.
+    /// Fails if something cannot be read, or is not as it was written. Records passed before the error are right.
     pub fn each(&self, ask: Ask<'_>, receive: &mut Receive<'_>) -> Result<Sources, FolderError> {
-        // Before anything else: more is written meanwhile.
-        let note = Note::of(&self.folder.path);
+        // Before anything else: more is written in the meantime.
+        let note = Note::read(&self.folder.path);
         let until = self.folder.may_end()?;
-        let mut asking = Asking::new(self, ask).until(until);
-        self.go_through(&mut asking, &mut |position, record| {
+        let mut run = QueryRun::new(self, ask).until(until);
+        self.go_through(&mut run, &mut |position, record| {
             if position < until { receive(position, record) } else { ControlFlow::Break(()) }
         })?;
-        asking.sources.missing = note.missing(asking.at, asking.sources.torn.as_ref());
-        asking.sources.note = note.damage;
-        Ok(asking.sources)
+        run.sources.missing = note.missing(run.at, run.sources.torn.as_ref());
+        run.sources.note = note.damage;
+        Ok(run.sources)
     }
 
-    /// The same, but from the first record of a snapshot on as the snapshot has them. A record's position in the folder is `from` more
-    /// than in the snapshot.
+    /// Like [`each`](Self::each), but records from the first one of a snapshot on come from the snapshot. A record's position in the folder is
+    /// `from` higher than its position in the snapshot.
     pub(crate) fn each_before(
         &self,
         ask: Ask<'_>,
@@ -148,17 +148,17 @@ impl History {
         from: u64,
         receive: &mut Receive<'_>,
     ) -> Result<Sources, FolderError> {
-        let mut asking = Asking::new(self, ask).until(from + snapshot.first());
+        let mut run = QueryRun::new(self, ask).until(from + snapshot.first());
         let until = from + snapshot.first();
         let mut stopped = false;
-        self.go_through(&mut asking, &mut |position, record| {
-            // The rest of what is read at once is in memory, too.
-            let told = if position < until { receive(position, record) } else { ControlFlow::Break(()) };
-            stopped |= told.is_break() && position < until;
-            told
+        self.go_through(&mut run, &mut |position, record| {
+            // Records behind `until` that were read with these are also in memory.
+            let flow = if position < until { receive(position, record) } else { ControlFlow::Break(()) };
+            stopped |= flow.is_break() && position < until;
+            flow
         })?;
-        let mut sources = asking.sources;
-        sources.lost += until.saturating_sub(asking.at);
+        let mut sources = run.sources;
+        sources.lost += until.saturating_sub(run.at);
         sources.from_memory = snapshot.len() - snapshot.first();
         let query = snapshot.query().matching(ask.expression).from(ask.from).to(ask.to);
         let mut matched = query.matched();
@@ -168,7 +168,7 @@ impl History {
         Ok(sources)
     }
 
-    /// All records of volumes that lie one behind the other, in the order of their positions.
+    /// All records of volumes with consecutive positions, in the order of their positions.
     pub(crate) fn records_of(&self, volumes: &[Entry]) -> Result<Vec<u8>, FolderError> {
         let (first, end) = (volumes.first().map_or(0, Entry::first), volumes.iter().map(Entry::end).max().unwrap_or(0));
         let mut records = Vec::with_capacity((end - first) as usize * self.schema().record_size());
@@ -179,15 +179,15 @@ impl History {
         Ok(records)
     }
 
-    /// The same, one after the other.
+    /// Like [`records_of`](Self::records_of), one record at a time.
     pub(crate) fn each_of(&self, volumes: &[Entry], receive: &mut Receive<'_>) -> Result<(), FolderError> {
         let Some(group) = volumes.first().and_then(|entry| entry.groups.first()) else { return Ok(()) };
         let all: Vec<_> = self.schema().iter().map(|(id, _)| id).collect();
         let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
         let end = volumes.iter().map(Entry::end).max().unwrap_or(group.end);
         let removed = Removed { before: group.first.saturating_sub(group.lost), records: 0 };
-        let mut asking = Asking::new(self, ask).until(end);
-        asking.go_on(&Catalogue { removed, noted: None, volumes: volumes.to_vec() }, receive)
+        let mut run = QueryRun::new(self, ask).until(end);
+        run.go_on(&Catalogue { removed, noted: None, volumes: volumes.to_vec() }, receive)
     }
 
     /// The folder.
@@ -195,14 +195,14 @@ impl History {
         &self.folder
     }
 
-    fn go_through(&self, asking: &mut Asking<'_>, receive: &mut Receive<'_>) -> Result<(), FolderError> {
+    fn go_through(&self, run: &mut QueryRun<'_>, receive: &mut Receive<'_>) -> Result<(), FolderError> {
         let mut catalogue = Catalogue::read(&self.folder.path)?;
         loop {
-            let gone_on = asking.go_on(&catalogue, receive);
-            // Perhaps somebody made or joined volumes, or took some away, since the catalogue was read. A journal that
-            // became a volume meanwhile is not missed: there is no other behind the last.
+            let gone_on = run.go_on(&catalogue, receive);
+            // Another process may have made, joined or removed volumes since the catalogue was read. A journal that became a
+            // volume in the meantime is not missed: no other journal is behind the last.
             let now = Catalogue::read(&self.folder.path)?;
-            if now == catalogue || (gone_on.is_ok() && !asking.is_behind(&now)) {
+            if now == catalogue || (gone_on.is_ok() && !run.is_behind(&now)) {
                 return gone_on;
             }
             catalogue = now;

@@ -14,15 +14,15 @@
 //! | checksum of these 32 | 4 | | checksum of these 28 | 4 |
 //! | zero | 4 | | | |
 //!
-//! # What a loss of power leaves
+//! # After a loss of power
 //!
-//! What is not synced may be there in parts, in any order. So that this is told from damage, a file's header is synced
-//! before its first frame is written, all frames before the one that closes it, and that before another file is begun.
-//! Therefore only the last file may have something that is not whole, and only behind what the frames that are there
-//! know to be synced: then it is *torn*. Anything else is damage.
+//! Unsynced bytes may survive in parts, in any order. Damage must be distinguishable from that. Therefore a file's header is synced
+//! before its first frame is written, all frames before the closing frame are synced before that is written, and the closing frame is synced
+//! before another file is begun. So only the last file can have an incomplete part, and only behind the bytes that its surviving frames
+//! record as synced: then the file is *torn*. Anything else is damage.
 
-mod behind;
 mod frame;
+mod frame_search;
 mod scan;
 mod write;
 
@@ -31,13 +31,13 @@ pub(crate) use frame::{FILE_HEADER, FRAME_HEADER};
 pub(crate) use scan::{End, Scan};
 pub(crate) use write::{Closed, Disk, Journal, Medium, Tail, end, is_name};
 
-/// Positions that records can have: those before this. It leaves room to add some up, and is more than ten million records a second
+/// Records have positions below this one. It leaves room for adding some up, and is more than ten million records per second
 /// for two centuries.
 pub(crate) const POSITIONS: u64 = 1 << 56;
-/// Bytes of records in a frame, at most: what is read at once.
+/// The most bytes of records in a frame, which is read at once.
 pub(crate) const FRAME: usize = 1 << 20;
 
-/// Bytes of a file of records of a size, at most: as many as a volume has, each in a frame of its own.
+/// The most bytes of a file with records of this size: as many records as a volume has, each in a frame of its own.
 pub(crate) fn longest(record_size: usize) -> u64 {
     FILE_HEADER as u64 + GROUP as u64 * (record_size + FRAME_HEADER) as u64 + FRAME_HEADER as u64
 }

@@ -1,14 +1,14 @@
 //! Logs in folders: records that outlive their process.
 //!
 //! - [`Recorder`]: a [`Log`](queuescope_log::Log) whose records are written to a folder as they come, by a thread that
-//!   follows the log's tail; [`Durability`] says when they count as kept. One process records to a folder at a time.
-//!   Another makes volumes in Parquet of what is written.
-//! - [`History`]: asks what a folder holds; also while another process records to it.
-//! - [`AlertLines`]: what triggers wrote, while others may fire.
-//! - [`compact`]: few volumes of many; [`keep`]: old records taken away.
-//! - [`verify`]: every byte of a folder looked at.
+//!   follows the log's tail; [`Durability`] defines when a record counts as kept. One process at a time records to a folder.
+//!   Another thread turns what was written into volumes in Parquet.
+//! - [`History`]: queries over the records of a folder, also while another process records to it.
+//! - [`AlertLines`]: reads alerts of triggers, while more may fire.
+//! - [`compact`]: joins many small volumes into few; [`prune()`]: removes old records.
+//! - [`verify`]: checks every byte of a folder.
 //!
-//! `docs/reference/folders.md` has the format.
+//! `docs/reference/folders.md` describes the format.
 
 #![allow(clippy::disallowed_methods, reason = "this crate is a door: it reads and writes folders")]
 

@@ -1,10 +1,11 @@
-//! How far a folder was written, in its file `lock`: so that what is emptied or cut short at its end is missed.
+//! Notes in the file `lock` how far a folder was written, so that a reader notices if its end was emptied or cut short.
 //!
-//! The last journal and the alerts have no end that could be checked: who is killed leaves them open. The recorder notes behind
-//! each write how far it is. What is noted first is synced, and what follows is not: after a loss of power it may be an older note,
-//! which misses less. The catalogue says that there is one, so that it is missed itself; folders of earlier versions have none.
+//! The last journal and the alerts have no end that can be checked: a process that is killed leaves them open. So the recorder notes after
+//! each write how far it is. The first note is synced, later ones are not: after a loss of power an older note may be left,
+//! so fewer losses are noticed. The catalogue records that there is a note, so that a lost note is noticed, too. Folders of earlier versions
+//! have no note.
 //!
-//! What is found missing stays known once recording goes on: records as a gap in their numbers, alerts in the catalogue.
+//! Losses that were found stay known after recording continues: lost records as a gap in the positions, lost alerts in the catalogue.
 
 use crate::catalogue::Catalogue;
 use crate::error::{Damage, FolderError, MISSING};
@@ -19,10 +20,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often a note is read that is not whole: somebody may be writing it.
+/// How often an incomplete note is read again: a process may be writing it.
 const TRIES: u32 = 5;
 
-/// The note, as long as somebody records.
+/// The note of a folder that is being recorded to.
 #[derive(Debug)]
 pub(crate) struct Mark {
     file: File,
@@ -33,9 +34,9 @@ pub(crate) struct Mark {
 struct State {
     /// How far the folder is written.
     written: Written,
-    /// Bytes of alerts that are missing, and that the catalogue does not know of yet.
+    /// Bytes of alerts that are missing and that the catalogue does not list yet.
     lost: u64,
-    /// Whether recording has begun. Until then, what was noted before stays.
+    /// Whether recording has begun. Until then the earlier note stays.
     has_begun: bool,
 }
 
@@ -48,17 +49,17 @@ pub(crate) struct Written {
     pub alerts: u64,
 }
 
-/// What was noted last.
+/// The last note.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// Nothing where there is no note, or none that is whole.
+    /// Zero if there is no note, or no complete one.
     pub written: Written,
-    /// What is wrong with it.
+    /// What is wrong with the note.
     pub damage: Option<Damage>,
 }
 
 impl Mark {
-    /// Of a folder that has so much now, and of whose alerts so many bytes are missing. Nothing is noted yet.
+    /// For a folder that ends at `position` and lacks `lost` bytes of alerts. Nothing is noted yet.
     pub fn new(lock: &Lock, folder: &Folder, position: u64, lost: u64) -> Result<Self, FolderError> {
         let file = lock.file().map_err(|error| FolderError::io("open", &folder.path.join(LOCK), error))?;
         let alerts = length(&folder.path.join(ALERTS))?.unwrap_or(0);
@@ -66,8 +67,8 @@ impl Mark {
         Ok(Self { file, state: Mutex::new(state) })
     }
 
-    /// Recording begins: what is missing stays known, and what is written is noted from now on. Before this, nobody else changes the
-    /// catalogue. What cannot be written is tried again by whoever records next: less is missed then, or the same once more.
+    /// Call this when recording begins: losses stay known, and from now on writes are noted. Until this call no other process changes the
+    /// catalogue. If the catalogue cannot be written, the next recorder tries again: it notices fewer losses, or the same again.
     pub fn begin(&self, folder: &Folder) {
         let mut state = self.lock();
         if state.lost > 0 && self.note_in_catalogue(folder, &state).is_ok() {
@@ -93,12 +94,12 @@ impl Mark {
         Ok(())
     }
 
-    /// Records before a position were written.
+    /// Notes that all records before a position were written.
     pub fn records(&self, position: u64) {
         self.note(|written| written.position = position);
     }
 
-    /// So many bytes of alerts were written.
+    /// Notes that this many bytes of alerts were written.
     pub fn alerts(&self, bytes: u64) {
         self.note(|written| written.alerts = bytes);
     }
@@ -117,7 +118,7 @@ impl Mark {
 impl State {
     fn note(&self, file: &File) {
         if self.has_begun {
-            // Without it less is missed, and nothing else is wrong.
+            // Without the note fewer losses are noticed, and nothing else is wrong.
             let _ = file.write_all_at(self.line().as_bytes(), 0);
         }
     }
@@ -129,32 +130,32 @@ impl State {
 }
 
 impl Note {
-    /// That of a folder.
-    pub fn of(folder: &Path) -> Self {
+    /// Reads the note of a folder.
+    pub fn read(folder: &Path) -> Self {
         let mut note = Self::default();
         for _ in 0..TRIES {
             let why = match read(folder) {
                 Ok(Some(written)) => return Self { written, damage: None },
                 Ok(None) if !is_expected(folder) => return Self::default(),
                 Ok(None) => "it is missing or empty".to_owned(),
-                // Whatever else stands there is reported by what it is.
+                // If something other than a regular file stands there, another check reports it.
                 Err(error) if matches!(regular::unusable(&error), Some(Unusable::NotRegular(_))) => {
                     return Self::default();
                 }
                 Err(error) => error.to_string(),
             };
-            let why = format!("{why}; nothing shows whether records or alerts that were written last are missing");
-            note.damage = Some(Damage::of(&folder.join(LOCK), why));
+            let why = format!("{why}; so missing last records or alerts would not be noticed");
+            note.damage = Some(Damage::new(&folder.join(LOCK), why));
         }
         note
     }
 
-    /// Records that are not there of a folder that ends at a position, and at its end is not whole.
+    /// The number of records missing from a folder that ends at `end`, with an incomplete part behind it if `torn` is given.
     pub fn missing(&self, end: u64, torn: Option<&Part>) -> u64 {
         self.written.position.max(torn.map_or(0, |part| part.end)).saturating_sub(end)
     }
 
-    /// Bytes of alerts that are not there.
+    /// Bytes of alerts that are missing.
     pub fn alerts_missing(&self, folder: &Path) -> Result<u64, FolderError> {
         Ok(self.written.alerts.saturating_sub(length(&folder.join(ALERTS))?.unwrap_or(0)))
     }
@@ -165,11 +166,11 @@ impl Note {
         let now = length(&path)?;
         let is = now.map_or_else(|| MISSING.to_owned(), |now| format!("it has {now} bytes"));
         let lacks = had > now.unwrap_or(0);
-        Ok(lacks.then(|| Damage::of(&path, format!("{is}, and had {had} bytes when it was written last"))))
+        Ok(lacks.then(|| Damage::new(&path, format!("{is}, and had {had} bytes when it was written last"))))
     }
 }
 
-/// What `lock` says; nothing where it is not there or empty.
+/// Reads `lock`; `None` if it is missing or empty.
 fn read(folder: &Path) -> io::Result<Option<Written>> {
     let bytes = match regular::read(&folder.join(LOCK), regular::SMALL) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -180,7 +181,7 @@ fn read(folder: &Path) -> io::Result<Option<Written>> {
     if bytes.is_empty() { Ok(None) } else { written.ok_or_else(damaged).map(Some) }
 }
 
-/// Whether a folder should have a note. It was there before the catalogue says so.
+/// Whether a folder should have a note. The note is written before the catalogue says that there is one.
 fn is_expected(folder: &Path) -> bool {
     Catalogue::read(folder).is_ok_and(|catalogue| catalogue.noted.is_some())
 }
@@ -192,14 +193,14 @@ impl Written {
         (written.line() == line && written.position <= POSITIONS).then_some(written)
     }
 
-    /// The numbers, and a checksum of both.
+    /// Both numbers, and a checksum of them.
     fn line(&self) -> String {
         let numbers = format!("{:020} {:020}", self.position, self.alerts);
         format!("{numbers} {:010}\n", crc32fast::hash(numbers.as_bytes()))
     }
 }
 
-/// The bytes of a file, if it is there. Whatever else stands there is reported by what reads it.
+/// The length of a file in bytes, if it exists. Anything else in its place is reported by the code that reads it.
 fn length(path: &Path) -> Result<Option<u64>, FolderError> {
     match regular::open(path).and_then(|file| file.metadata()) {
         Ok(data) => Ok(Some(data.len())),
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_with_any_bit_flipped_is_none() {
+    fn a_note_with_a_flipped_bit_is_rejected() {
         let written = Written { position: 1_000, alerts: u64::MAX };
         let line = written.line();
         assert_eq!(Written::parse(&line), Some(written));
@@ -225,7 +226,7 @@ mod tests {
         for length in 0..line.len() {
             assert_eq!(Written::parse(&line[..length]), None, "{length}");
         }
-        // No log has as many.
+        // No log has as many records.
         assert_eq!(Written::parse(&Written { position: POSITIONS + 1, alerts: 0 }.line()), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Names of files of a folder that errors know, too.
+//! Names of files of a folder that error messages also use.
 
-/// How far was written, and who records.
+/// Is locked by the process that records, and notes how far it has written.
 pub(crate) const LOCK: &str = "lock";
-/// What is known of aggregates.
+/// The saved values of aggregates.
 pub(crate) const AGGREGATES: &str = "aggregates.json";
-/// The alerts of triggers, a line each: who records writes them.
+/// The alerts of triggers, one per line. The process that records writes them.
 pub const ALERTS: &str = "alerts.jsonl";

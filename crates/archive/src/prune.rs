@@ -1,7 +1,7 @@
-//! Taking old records away: whole volumes, those whose records came first before others.
+//! Removes old records: whole volumes, those with the lowest positions first.
 //!
-//! The catalogue is written before files go, so that readers know. What somebody leaves who is stopped between is in no
-//! catalogue, and goes when the folder is recorded to again. The volumes of the newest records always stay.
+//! The catalogue is written before files are removed, so that readers know. A process that is stopped in between leaves files that no
+//! catalogue lists; they are removed when the folder is recorded to again. The volumes of the newest records always stay.
 
 use crate::archive::remove;
 use crate::catalogue::{Catalogue, Entry};
@@ -10,43 +10,43 @@ use crate::folder::Folder;
 use crate::strays::remove_archived;
 use std::path::Path;
 
-/// Which volumes stay. What is in journals does in any case; the default is all.
+/// Which volumes to keep. Records in journals stay in any case. The default keeps all volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Those with a record at most so many nanoseconds older than the newest that is in a volume. Records without a
+    /// Keep volumes with a record that is at most this many nanoseconds older than the newest record of a volume. Records without a
     /// time are never too old.
     pub age: Option<u64>,
-    /// As many as have at most so many bytes together; those of the newest records in any case.
+    /// Keep volumes of at most this many bytes in total, but those of the newest records in any case.
     pub bytes: Option<u64>,
 }
 
-/// What was taken away.
+/// What was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pruned {
-    /// Volumes.
+    /// The number of removed volumes.
     pub volumes: u64,
-    /// Their records.
+    /// The number of their records.
     pub records: u64,
-    /// The bytes of their files.
+    /// The size of their files in bytes.
     pub bytes: u64,
-    /// The bytes of the volumes that stay.
+    /// The size in bytes of the volumes that stay.
     pub left: u64,
 }
 
-/// Takes volumes of a folder away that are not to stay.
+/// Removes the volumes of a folder that are too old or too many.
 ///
 /// # Errors
-/// If it is no log, somebody records to it, or it cannot be written.
+/// Fails if the folder is not a log, is being recorded to, or cannot be written.
 pub fn prune(path: &Path, retention: Retention) -> Result<Pruned, FolderError> {
     let folder = Folder::open(path)?;
     let _lock = Folder::lock(path)?;
-    // While there is something to compare them to.
+    // While the volumes to compare them with are still there.
     remove_archived(&folder, &Catalogue::read(&folder.path)?)?;
-    // Not whether volumes are whole: those that are damaged may go.
+    // This does not check whether volumes are whole: damaged ones may be removed.
     prune_locked(&folder, retention)
 }
 
-/// The same of a folder that is locked.
+/// Like [`prune`], for a folder that is locked.
 pub(crate) fn prune_locked(folder: &Folder, retention: Retention) -> Result<Pruned, FolderError> {
     folder.still_there()?;
     let mut catalogue = Catalogue::read(&folder.path)?;
@@ -67,12 +67,12 @@ pub(crate) fn prune_locked(folder: &Folder, retention: Retention) -> Result<Prun
     Ok(taken)
 }
 
-/// How many of the first volumes go. Records go in the order of their positions: an old one behind a new one stays.
+/// How many of the first volumes to remove. They go in the order of positions: an old record behind a new one stays.
 fn too_old(catalogue: &Catalogue, retention: Retention) -> usize {
     let oldest = retention.age.zip(newest(&catalogue.volumes)).map(|(age, newest)| newest.saturating_sub(age));
     let mut left = bytes(&catalogue.volumes);
     let (mut gone, stretches) = (0, catalogue.stretches().collect::<Vec<_>>());
-    // The last stays: who gave too few bytes for it did not ask for an empty folder.
+    // The last stretch stays: a limit that is smaller than it does not mean an empty folder.
     for stretch in stretches.iter().take(stretches.len().saturating_sub(1)) {
         let is_old = oldest.zip(newest(stretch)).is_some_and(|(oldest, newest)| newest < oldest);
         if !is_old && retention.bytes.is_none_or(|most| left <= most) {

@@ -1,4 +1,4 @@
-//! Reading journals, and looking at every byte of a folder.
+//! Reads journals, and checks every byte of a folder.
 
 use crate::archived::{Archived, compare};
 use crate::aside;
@@ -15,54 +15,54 @@ use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// The bytes of a file from something on that is not whole, since who recorded was stopped or power was lost.
+/// An incomplete end of a file: the process that recorded was stopped, or power was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Which file.
+    /// The file.
     pub path: PathBuf,
-    /// From where on.
+    /// The offset where the incomplete part begins.
     pub offset: u64,
-    /// How many bytes.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// Records among them that are whole themselves: they came behind others that are not, as a loss of power leaves what
-    /// was not synced.
+    /// The number of whole records in it: a loss of power can leave unsynced records that came behind others
+    /// that are incomplete.
     pub records: u64,
-    /// The position behind the last of these; 0 if there are none.
+    /// The position behind the last of these records; 0 if there are none.
     pub end: u64,
 }
 
-/// What a look at every byte found.
+/// The result of checking every byte.
 #[derive(Debug)]
 pub struct Verified {
-    /// The kind of records.
+    /// The schema of the records.
     pub schema: Schema,
-    /// Its volumes and journals, in the order of their records.
+    /// Volumes and journals, in the order of their records.
     pub files: Vec<FileReport>,
-    /// The earliest and the latest time of whole records, in nanoseconds, if they have one.
+    /// The earliest and the latest time in nanoseconds of whole records, if records have a time.
     pub times: Option<(u64, u64)>,
-    /// Records that were taken away, since they were old or too many.
+    /// Records that were removed because they were old or too many.
     pub removed: u64,
     /// The position behind the last record.
     pub end: u64,
-    /// Records behind it that were written, and are not there: a journal was emptied or cut short, or a loss of power took what was not
-    /// synced.
+    /// Records behind it that were written and are gone: a journal was emptied or cut short, or a loss of power took what was
+    /// not synced.
     pub missing: u64,
-    /// Bytes of alerts that were missing when recording went on.
+    /// Bytes of alerts that were missing when recording continued.
     pub alerts_lost: u64,
 }
 
-/// A volume, or a journal.
+/// The result for a volume or a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReport {
-    /// Which.
+    /// The file.
     pub path: PathBuf,
     /// The position of its first record.
     pub first: u64,
-    /// Whole records; none of a volume that is damaged.
+    /// Whole records; 0 for a damaged volume.
     pub records: u64,
-    /// How many records before it were lost: the disk could not keep up, or they were missing when recording went on.
+    /// Records lost before it: the disk could not keep up, or they were missing when recording continued.
     pub lost: u64,
-    /// Bytes that are whole; of a volume with its indexes, and none if it is damaged.
+    /// Bytes that are whole; for a volume with its indexes, and 0 if it is damaged.
     pub bytes: u64,
     /// The attributes that it has indexes of; a journal has none.
     pub indexes: Vec<String>,
@@ -75,49 +75,50 @@ pub struct FileReport {
 pub enum State {
     /// It was closed: nothing is missing.
     Closed,
-    /// It was not: somebody records to it, or was stopped.
+    /// It was not closed: a process records to it, or was stopped.
     Open,
-    /// This at its end is not whole, as who is stopped leaves the last journal: it is cut off when somebody records again, and kept aside if
-    /// there are whole records in it.
+    /// Its end is incomplete, because the process that recorded was stopped. The next recorder cuts this part off, and sets it aside
+    /// if it has whole records.
     Torn(Part),
-    /// Not as it was written.
+    /// It is not as it was written.
     Damaged(Damage),
-    /// Nothing reads it: it was kept aside, since it was in the way of records, or behind damage.
+    /// It was set aside, because it was in the way of records or behind damage. Nothing reads it.
     Kept,
 }
 
-/// What the records of a folder are made of.
+/// The schema of a folder's records.
 ///
 /// # Errors
-/// If it is no log.
+/// Fails if the folder is not a log.
 pub fn schema(path: &Path) -> Result<Schema, FolderError> {
     Folder::open(path).map(|folder| folder.schema)
 }
 
-/// Whether somebody records to a folder.
+/// Whether a process records to a folder.
 ///
 /// # Errors
-/// If that cannot be found out.
+/// Fails if the lock cannot be checked.
 pub fn is_recorded(path: &Path) -> Result<bool, FolderError> {
     Folder::is_locked(path)
 }
 
-/// Looks at every byte of a folder's records.
+/// Checks every byte of a folder's records.
 ///
 /// # Errors
-/// If it is no log, or nobody knows what is in it. What is damaged, missing or cannot be read is told of the file.
+/// Fails if the folder is not a log, or if its contents are unknown. Damaged, missing and unreadable files are reported in the result.
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
-    // Before anything else: more is written meanwhile.
-    let note = Note::of(path);
-    // Before the catalogue is read: volumes that are made meanwhile are in it then, or their records in journals.
+    // Before anything else: more is written in the meantime.
+    let note = Note::read(path);
+    // Before the catalogue is read: volumes made in the meantime are in it then, or their records in journals.
     let strays = strays(&folder, &Catalogue::default())?;
     let mut catalogue = Catalogue::read(path)?;
-    let mut verifying = Verifying { folder: &folder, files: Vec::new(), times: None, next: catalogue.removed.before };
+    let mut verifying =
+        Verification { folder: &folder, files: Vec::new(), times: None, next: catalogue.removed.before };
     loop {
         let looked = verifying.go_on(&catalogue);
         let stopped = verifying.files.pop_if(FileReport::is_damaged_journal);
-        // Perhaps somebody made or joined volumes, or took some away, since the catalogue was read.
+        // Another process may have made, joined or removed volumes since the catalogue was read.
         let now = Catalogue::read(path)?;
         if looked.is_ok() && stopped.is_none() && now.end() <= verifying.next {
             break;
@@ -129,31 +130,31 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         }
         catalogue = now;
     }
-    let Verifying { mut files, times, next, .. } = verifying;
+    let Verification { mut files, times, next, .. } = verifying;
     let is_new = |path: &&PathBuf| first_of(path).is_some_and(|first| first >= next);
     if let Some(stray) = strays.iter().find(is_new).filter(|_| !files.iter_mut().any(FileReport::is_damaged_journal)) {
-        files.push(FileReport::of(unlisted(&folder, stray), next));
+        files.push(FileReport::damaged(unlisted(&folder, stray), next));
     }
     for path in folder.all_journals(catalogue.end())?.1 {
         let found = compare(&folder, &path, &catalogue)?;
-        // Perhaps volumes were joined or taken away meanwhile.
+        // Volumes may have been joined or removed in the meantime.
         if found == Archived::Done || Catalogue::read(&folder.path)? != catalogue {
             continue;
         }
-        let why = "its records are not those that volumes have under their numbers, or it cannot be read whole: it was put back, renamed \
+        let why = "its records differ from those of volumes with the same numbers, or it cannot be read whole: it was put back, renamed \
                    or damaged; it is kept aside when the folder is recorded to again";
-        let damage = if let Archived::Beyond(damage) = found { damage } else { Damage::of(&path, why) };
-        files.push(FileReport::of(damage, next));
+        let damage = if let Archived::Beyond(damage) = found { damage } else { Damage::new(&path, why) };
+        files.push(FileReport::damaged(damage, next));
     }
     let others = derived::verify(&folder)?.into_iter().chain(folder.others()?);
     let others = others.chain(note.alerts_damage(path)?).chain(note.damage.clone());
-    files.extend(others.map(|damage| FileReport::of(damage, next)));
+    files.extend(others.map(|damage| FileReport::damaged(damage, next)));
     for path in aside::kept(&folder)? {
         let bytes = fs::symlink_metadata(&path).map_or(0, |data| data.len());
         let state = State::Kept;
         files.push(FileReport { path, first: next, records: 0, lost: 0, bytes, indexes: Vec::new(), state });
     }
-    // What is damaged is not missing besides.
+    // What is damaged is not counted as missing, too.
     let is_damaged = files.iter_mut().any(FileReport::is_damaged_journal);
     let torn = files.iter().find_map(|file| if let State::Torn(part) = &file.state { Some(part) } else { None });
     let missing = if is_damaged { 0 } else { note.missing(next, torn) };
@@ -161,28 +162,28 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     Ok(Verified { files, times, removed, end: next, missing, alerts_lost, schema: folder.schema })
 }
 
-/// A look at every byte.
-struct Verifying<'a> {
+/// A check of every byte of a folder.
+struct Verification<'a> {
     folder: &'a Folder,
     files: Vec<FileReport>,
     times: Option<(u64, u64)>,
-    /// All before this position was looked at.
+    /// All records before this position were checked.
     next: u64,
 }
 
-impl Verifying<'_> {
-    /// Goes on with what the folder has now.
+impl Verification<'_> {
+    /// Continues with the current files of the folder.
     fn go_on(&mut self, catalogue: &Catalogue) -> Result<(), FolderError> {
         let folder = self.folder;
         self.next = self.next.max(catalogue.removed.before);
         self.files.retain(|file| file.first >= catalogue.removed.before);
-        // Several days of the same records are volumes of their own.
+        // Several days of the same records are separate volumes.
         for stretch in catalogue.stretches() {
             let end = stretch.iter().map(Entry::end).max().unwrap_or(0);
             if end <= self.next {
                 continue;
             }
-            // Who stopped within it looks at all of it again.
+            // A check that stopped within a stretch checks all of it again.
             self.files.retain(|file| file.first < stretch[0].first());
             for (number, entry) in stretch.iter().enumerate() {
                 self.volume(entry, number > 0)?;
@@ -216,10 +217,10 @@ impl Verifying<'_> {
         let lost = if is_part { 0 } else { entry.lost() };
         let expected = self.next + entry.groups.first().map_or(0, |group| group.lost);
         let state = match entry.verify(&self.folder.path) {
-            // Perhaps it is not there because somebody took it away or joined it since the catalogue was read.
+            // It may be gone because another process removed or joined it since the catalogue was read.
             Err(error) if !Catalogue::read(&self.folder.path)?.volumes.contains(entry) => return Err(error),
             Err(error) => State::Damaged(damage(error)?),
-            Ok(()) if !is_part && first > expected => State::Damaged(Damage::of(&path, missing(first, self.next))),
+            Ok(()) if !is_part && first > expected => State::Damaged(Damage::new(&path, missing(first, self.next))),
             Ok(()) => State::Closed,
         };
         let (mut records, mut bytes) = (0, 0);
@@ -233,8 +234,8 @@ impl Verifying<'_> {
 }
 
 impl FileReport {
-    /// What is damaged, and has no records of its own.
-    fn of(damage: Damage, first: u64) -> Self {
+    /// The report of a damaged file, without records of its own.
+    fn damaged(damage: Damage, first: u64) -> Self {
         let (path, state) = (damage.path.clone(), State::Damaged(damage));
         Self { path, first, records: 0, lost: 0, bytes: 0, indexes: Vec::new(), state }
     }
@@ -249,11 +250,11 @@ impl FileReport {
     }
 }
 
-/// What cannot be read of a file is told of it, and others are looked at.
+/// Turns a read error into a report, so that other files can still be checked.
 fn damage(error: FolderError) -> Result<Damage, FolderError> {
     match error {
         FolderError::Damaged(damage) => Ok(damage),
-        FolderError::Io { path, why, .. } => Ok(Damage::of(&path, format!("it cannot be read: {why}"))),
+        FolderError::Io { path, why, .. } => Ok(Damage::new(&path, format!("it cannot be read: {why}"))),
         error => Err(error),
     }
 }
@@ -272,22 +273,22 @@ fn missing(first: u64, next: u64) -> String {
             "its first record is number {first}, and the one before it ends before {next}: one of both was put back or renamed"
         );
     }
-    format!("its first record is number {first}, and the one before it ends before {next}: something is missing")
+    format!("its first record is number {first}, and the one before it ends before {next}: records are missing")
 }
 
-/// Whom the records of a frame are told to, with the position of the first.
-type Tell<'t> = dyn FnMut(u64, &[u8]) -> Result<(), FolderError> + 't;
+/// Receives the records of a frame, and the position of the first.
+type ReceiveFrame<'t> = dyn FnMut(u64, &[u8]) -> Result<(), FolderError> + 't;
 
-/// A journal, of which the records before `next` are elsewhere. Only the last may have something that is not whole.
+/// Checks a journal. Records before `next` are elsewhere. Only the last journal may have an incomplete end.
 ///
 /// # Errors
-/// Those of the system, and of whom it is told.
+/// Returns errors of system calls, and errors of `receive`.
 pub(crate) fn look(
     folder: &Folder,
     path: &Path,
     next: u64,
     last: bool,
-    tell: &mut Tell<'_>,
+    receive: &mut ReceiveFrame<'_>,
 ) -> Result<FileReport, FolderError> {
     let io = |error| FolderError::io("read", path, error);
     let report = |(first, lost), records, bytes, state| FileReport {
@@ -339,11 +340,11 @@ pub(crate) fn look(
     loop {
         let first = scan.next_position();
         let Some(records) = scan.next_frame().map_err(io)? else { break };
-        tell(first, records)?;
+        receive(first, records)?;
     }
     let (offset, end) = (scan.offset(), scan.next_position());
     if !last && scan.frames() == 0 && matches!(scan.end(), Some(End::Open | End::Closed)) {
-        // It says how many were lost, as the one behind it does, too.
+        // Its header records the losses, and so does that of the journal behind it.
         return Ok(report((next, 0), 0, offset, State::Closed));
     }
     let state = match scan.end() {
@@ -362,13 +363,13 @@ mod tests {
     use crate::compact::tests::{DAY, Part as Recorded, write};
 
     #[test]
-    fn all_days_of_a_stretch_are_looked_at_also_once_more() {
+    fn all_days_of_a_stretch_are_checked_again_after_a_change() {
         let folder = tempfile::tempdir().expect("there is room");
         write(folder.path(), &[Recorded { times: vec![1, DAY + 1, 2 * DAY + 1], lost: 0 }], 0, 0, true);
         let catalogue = Catalogue::read(folder.path()).expect("it is whole");
         let folder = Folder::open(folder.path()).expect("it is one");
-        let mut verifying = Verifying { folder: &folder, files: Vec::new(), times: None, next: 0 };
-        // As one that was read before the volumes of the last days were others.
+        let mut verifying = Verification { folder: &folder, files: Vec::new(), times: None, next: 0 };
+        // As if the catalogue had been read before other volumes replaced those of the last days.
         let mut old = catalogue.clone();
         old.volumes[1].name = "elsewhere".to_owned();
         assert!(catalogue.volumes.len() == 3 && verifying.go_on(&old).is_err());

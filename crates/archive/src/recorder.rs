@@ -1,8 +1,8 @@
 //! A log whose records are written to a folder as they come.
 //!
-//! A thread follows the log's tail and writes what is before it to journals: records are in the log already, one behind
-//! the other, so writers do not wait for the disk unless they want to, and what many of them appended meanwhile is written
-//! at once. Another makes volumes of journals that are full ([`archive`](crate::archive)).
+//! A thread follows the log's tail and writes the records before it to journals. The records are already in the log, one after
+//! another, so writers do not wait for the disk unless they want to, and records appended by many writers in the meantime are written
+//! together. Another thread turns full journals into volumes ([`archive`](crate::archive)).
 
 mod follow;
 mod recover;
@@ -28,53 +28,53 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// When a record counts as kept: [`Recorder::append`] returns then.
+/// When a record counts as kept, and [`Recorder::append`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// At once; it is written soon after. What was not written is lost if the process is killed.
+    /// At once; the record is written soon after. Records that are not written yet are lost if the process is killed.
     #[default]
     Relaxed,
-    /// When the system has it: it survives the process, not a loss of power.
+    /// When the system has it: it survives the end of the process, but not a loss of power.
     Written,
     /// When the disk has it.
     Synced,
 }
 
-/// What becomes of records when memory is full, since the disk does not keep up.
+/// What happens when memory is full because the disk does not keep up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Full {
     /// Writers wait.
     #[default]
     Wait,
-    /// New records are left out: [`Appended::refused`] says how many, with those that are [late](Recorder::late).
+    /// New records are left out. [`Appended::refused`] counts them, together with those that are [late](Recorder::late).
     LeaveOut,
-    /// The oldest records that are not written yet are lost: [`Finished::lost`] says how many, and the folder does. Only of
-    /// what is recorded [relaxed](Durability::Relaxed).
+    /// The oldest records that are not written yet are lost. [`Finished::lost`] counts them, and so does the folder. Only for
+    /// [relaxed](Durability::Relaxed) recording.
     LoseOldest,
 }
 
-/// How is recorded.
+/// Options of a recorder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecorderOptions {
-    /// Bytes of memory for all: three eighths for records, as much for making volumes, the rest for what does not grow.
-    /// Records that were written leave it when others come.
+    /// Bytes of memory in total: three eighths for records, as much for making volumes, the rest for fixed-size data.
+    /// Written records leave memory when new ones need the room.
     pub memory: u64,
-    /// What becomes of records when it is full.
+    /// What happens when memory is full.
     pub full: Full,
     /// When a record counts as kept.
     pub durability: Durability,
-    /// Records of a journal, at most, up to [`VOLUME_RECORDS`].
+    /// The most records of a journal, up to [`VOLUME_RECORDS`].
     pub journal_records: u64,
-    /// Whether volumes are made of journals that are full, and of all when recording ends.
+    /// Whether to turn full journals into volumes, and all journals when recording ends.
     pub archive: bool,
-    /// Attributes that volumes have indexes of.
+    /// Attributes that volumes get indexes of.
     pub indexes: Vec<AttributeId>,
-    /// Which volumes stay when another was made.
+    /// Which volumes to keep whenever another one was made.
     pub keep: Retention,
 }
 
 impl Default for RecorderOptions {
-    /// A gigabyte, whole volumes, and no record left out or taken away.
+    /// A gigabyte of memory, volumes are made, and no record is left out or removed.
     fn default() -> Self {
         Self {
             memory: 1_000_000_000,
@@ -88,7 +88,7 @@ impl Default for RecorderOptions {
     }
 }
 
-/// Records of a journal at most: a volume of them is read as a whole.
+/// The most records of a journal: a volume of that size is read as a whole.
 pub const VOLUME_RECORDS: u64 = GROUP as u64;
 
 /// What was found in a folder that was recorded to before.
@@ -96,52 +96,52 @@ pub const VOLUME_RECORDS: u64 = GROUP as u64;
 pub struct Recovery {
     /// Records that are there.
     pub records: u64,
-    /// What was not whole at the end, and was cut off.
+    /// The incomplete end, which was cut off.
     pub cut: Option<Part>,
-    /// Records that were written and are not there any more: a journal was emptied or cut short, or a loss of power took what was not
-    /// synced.
+    /// Records that were written and are gone: a journal was emptied or cut short, or a loss of power took what was
+    /// not synced.
     pub missing: u64,
-    /// What is wrong with the note of how far was written, if something is: then `missing` and `alerts` may lack something.
+    /// What is wrong with the note of how far records were written, if anything: then `missing` and `alerts` may be too low.
     pub note: Option<Damage>,
-    /// What is wrong with the alerts: they are fewer than were written.
+    /// What is wrong with the alerts: there are fewer than were written.
     pub alerts: Option<Damage>,
-    /// Files with records that are in no journal or volume, which were kept aside: a journal that was put back, or what lay behind
+    /// Files that were set aside because their records are in no journal or volume: a journal that was put back, or bytes behind
     /// damage.
     pub kept: Vec<PathBuf>,
 }
 
-/// What was recorded.
+/// The result of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
     /// Records that the folder has.
     pub records: u64,
-    /// Records that were lost since it was opened, since the disk could not keep up.
+    /// Records lost since the folder was opened, because the disk could not keep up.
     pub lost: u64,
-    /// Records that were taken away since it was opened, since they were old or too many.
+    /// Records removed since the folder was opened, because they were old or too many.
     pub removed: u64,
 }
 
-/// Why a record is not kept. How many are is counted in the folder.
+/// Why a record is not kept. The folder counts how many are kept.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot write {}: {why}; {written} records are kept, and nothing is recorded after them", path.display())]
 pub struct RecordError {
-    /// Which file.
+    /// The file.
     pub path: PathBuf,
-    /// What the system says.
+    /// The error of the system call.
     pub why: Arc<io::Error>,
     /// Records that were written before.
     pub written: u64,
 }
 
-/// Why recording did not end as it should.
+/// Why recording did not end properly.
 #[derive(Debug, thiserror::Error)]
 pub enum FinishError {
     /// Records could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// All records were written, but not all became volumes, or what aggregates are could not be kept.
+    /// All records were written, but not all became volumes, or the values of aggregates could not be saved.
     #[error(
-        "all {written} records are kept, but not all that follows from them, which is made when the folder is recorded to again: \
+        "all {written} records are kept, but not all volumes and aggregates; these are made when the folder is recorded to again: \
          {why}"
     )]
     Archive {
@@ -150,14 +150,14 @@ pub enum FinishError {
         /// What went wrong.
         why: Arc<FolderError>,
     },
-    /// Records were written, and are not there any more: somebody removed, moved or changed the folder, or files in it.
+    /// Records that were written are gone: somebody removed, moved or changed the folder, or files in it.
     #[error("{there} of {written} records are in {}: {why}", path.display())]
     Missing {
-        /// The folder, where it is now.
+        /// The current path of the folder.
         path: PathBuf,
         /// Records that are there.
         there: u64,
-        /// Records that were written, those that were there before among them.
+        /// Records that were written, including those that were there before.
         written: u64,
         /// What is missing.
         why: Arc<FolderError>,
@@ -169,20 +169,20 @@ pub enum FinishError {
 pub struct Recorder {
     shared: Arc<Shared>,
     threads: Threads,
-    /// The time of records, if they have one, and how many were left out since theirs was too late.
+    /// The time of records, if they have one, and how many were left out because their time was too late.
     time: Option<Reader>,
     late: AtomicU64,
     derived: Option<(Definitions, Defined)>,
-    /// What was wrong with what was kept of aggregates.
+    /// What was wrong with the saved aggregates.
     damage: Option<Damage>,
     _lock: Lock,
 }
 
 impl Recorder {
-    /// Goes on with a folder, or makes it.
+    /// Continues a folder, or makes it.
     ///
     /// # Errors
-    /// If somebody else records to it, it has records of another schema, is damaged, or cannot be written.
+    /// Fails if another process records to it, or if it has records of another schema, is damaged, or cannot be written.
     pub fn open(path: &Path, schema: &Schema, options: RecorderOptions) -> Result<(Self, Recovery), FolderError> {
         Self::with(Disk, path, schema, options)
     }
@@ -200,7 +200,7 @@ impl Recorder {
         Self::within(medium, Arc::new(Disk), Pauses::default(), path, schema, options)
     }
 
-    /// With journals and other files that are made elsewhere, and other pauses.
+    /// Like `with`, with journals and other files made elsewhere, and with other pauses.
     pub(crate) fn within<M>(
         medium: M,
         store: Arc<dyn Store>,
@@ -213,11 +213,11 @@ impl Recorder {
         M: Medium + Send + 'static,
         M::File: 'static,
     {
-        // What is no log's is left as it is.
+        // A folder that is not a log stays as it is.
         if options.full == Full::LoseOldest && options.durability != Durability::Relaxed {
             return Err(FolderError::Acknowledged);
         }
-        let room = Room::new(&options, schema.record_size())?;
+        let room = MemoryBudget::new(&options, schema.record_size())?;
         Folder::may_become(path)?;
         let lock = Folder::lock(path)?;
         let folder = if Folder::is_there(path) { Folder::open(path)? } else { Folder::create(path, schema)? };
@@ -226,10 +226,10 @@ impl Recorder {
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
         let folder = folder.on(store);
-        let note = Note::of(path);
+        let note = Note::read(path);
         let mut recovered = recover(&folder)?;
         let missing = note.missing(recovered.tail.next, recovered.cut.as_ref());
-        // Their numbers are not given out again: that they are missing stays known.
+        // Their positions are not used again: the gap shows that they are missing.
         recovered.tail.next += missing;
         recovered.tail.lost += missing;
         has_room(&folder, recovered.tail.next)?;
@@ -256,16 +256,16 @@ impl Recorder {
         ))
     }
 
-    /// The records that came since it was opened, and are still in memory.
+    /// The records that came since the folder was opened and are still in memory.
     pub fn log(&self) -> &Log {
         &self.shared.log
     }
 
-    /// Adds what is worked out of the records, of those before too, and keeps it with the folder. It is for before anything is
-    /// appended; a second time it is as if the first had not been.
+    /// Adds definitions, which cover earlier records too, and saves them with the folder. Call it before the first record is
+    /// appended. A second call replaces the first.
     ///
     /// # Errors
-    /// If it cannot be added to the log, or kept.
+    /// Fails if the definitions cannot be added to the log, or cannot be saved.
     pub fn define(&mut self, definitions: &Definitions) -> Result<&Defined, FolderError> {
         if let Some((_, defined)) = self.derived.take() {
             defined.remove(&self.shared.log);
@@ -280,48 +280,48 @@ impl Recorder {
         self.derived.as_ref().map(|(_, defined)| defined)
     }
 
-    /// What was wrong with what was kept of aggregates, if it was, when they were [defined](Self::define): they were worked out
-    /// of all records again.
+    /// What was wrong with the saved aggregates, if anything, when they were [defined](Self::define): they were computed from
+    /// all records again.
     pub fn worked_out_again(&self) -> Option<&Damage> {
         self.damage.as_ref()
     }
 
-    /// Why no volumes are made or taken away at the moment, if so. It is tried again and again, a while apart; meanwhile records
-    /// are kept in journals. What is still so when recording ends, [`finish`](Self::finish) tells.
+    /// Why no volumes can be made or removed at the moment, if so. The recorder tries again after pauses; in the meantime, records
+    /// stay in journals. If the problem lasts until recording ends, [`finish`](Self::finish) returns it.
     pub fn troubled(&self) -> Option<Arc<FolderError>> {
         self.shared.troubled()
     }
 
-    /// Where the folder is now, if somebody moved it and that is known: nothing is recorded to it any more.
+    /// The current path of the folder, if somebody moved it and that is known: nothing is recorded to it any more.
     pub fn moved_to(&self) -> Option<PathBuf> {
         self.shared.folder.moved_to()
     }
 
-    /// Notes that so many bytes of alerts are there, so that they are missed if they are fewer later. Until a record comes, or recording
-    /// ends, nothing is noted.
+    /// Notes the size of the alerts in bytes, so that a later loss is noticed. Nothing is noted until a record comes or recording
+    /// ends.
     pub fn alerted(&self, bytes: u64) {
         self.shared.mark.alerts(bytes);
     }
 
-    /// The folder's position of a position of the log.
+    /// The folder's position for a position of the log.
     pub fn position(&self, of_log: u64) -> u64 {
         self.shared.from + of_log
     }
 
-    /// How many records were left out since their time is after [`LAST_TIME`].
+    /// The number of records left out because their time is after [`LAST_TIME`].
     pub fn late(&self) -> u64 {
         self.late.load(Ordering::Relaxed)
     }
 
-    /// Appends records to the log, and returns when they are kept. Their positions are those of the folder; of more than
-    /// a quarter of what there is room for, others may be between. Those whose time is after [`LAST_TIME`] are left out, and
-    /// counted as refused.
+    /// Appends records to the log, and returns when they are kept. Returns their positions in the folder. If there are more than
+    /// a quarter of the records that fit in memory, records of other writers may lie between them. Records whose time is after [`LAST_TIME`] are
+    /// left out, and counted as refused.
     ///
     /// # Errors
-    /// If something could not be written, now or before. The records may be in the log all the same.
+    /// Fails if something could not be written, now or before. The records may be in the log all the same.
     ///
     /// # Panics
-    /// If `records` is not a whole number of records.
+    /// Panics if `records` is not a whole number of records.
     pub fn append(&self, records: &[u8]) -> Result<Appended, RecordError> {
         let (shared, size) = (&*self.shared, self.shared.log.schema().record_size());
         let timely = self.timely(records, size);
@@ -352,7 +352,7 @@ impl Recorder {
         Ok(Appended { positions, refused: refused + late })
     }
 
-    /// Those of some records whose time a folder can have; `None`: it is all of them.
+    /// The records whose time a folder can have; `None`: all of them.
     fn timely(&self, records: &[u8], size: usize) -> Option<Vec<u8>> {
         let time = self.time.as_ref()?;
         let is_late = |record: &[u8]| time.key(record) > u128::from(LAST_TIME);
@@ -360,37 +360,37 @@ impl Recorder {
         all.clone().any(is_late).then(|| all.filter(|record| !is_late(record)).flatten().copied().collect())
     }
 
-    /// Returns when all records that were appended are kept.
+    /// Returns when all appended records are kept.
     ///
     /// # Errors
-    /// If something could not be written.
+    /// Fails if something could not be written.
     pub fn flush(&self) -> Result<(), RecordError> {
         self.shared.wait(self.shared.log.snapshot().len())
     }
 
-    /// Asks for all records that were appended, also by others before: what is not in memory any more is read from the
+    /// Queries all appended records, including earlier ones of the folder: records that have left memory are read from the
     /// folder.
     ///
     /// # Errors
-    /// As of [`History::each`].
+    /// As [`History::each`].
     pub fn each(
         &self,
         ask: Ask<'_>,
-        tell: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+        receive: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<Sources, FolderError> {
-        // The snapshot first: what left memory before it was written before.
+        // The snapshot first: records that have left memory were written before that.
         let snapshot = self.shared.log.snapshot();
-        History::open(&self.shared.folder.path)?.each_before(ask, &snapshot, self.shared.from, tell)
+        History::open(&self.shared.folder.path)?.each_before(ask, &snapshot, self.shared.from, receive)
     }
 
-    /// Writes what is left, makes volumes of it, and tells what was recorded: what is in the folder then, which is looked at.
+    /// Writes the remaining records, turns them into volumes, checks the folder, and returns what it has.
     ///
     /// # Errors
-    /// If something could not be written, or what was written is not there.
+    /// Fails if something could not be written, or if something that was written is gone.
     pub fn finish(mut self) -> Result<Finished, FinishError> {
         self.threads.stop(&self.shared, true);
         let finished = self.shared.finished();
-        // What aggregates are is kept as long as the records are, whatever became of volumes.
+        // Values of aggregates are saved as long as all records are written, even if volumes failed.
         let is_written = matches!(finished, Ok(_) | Err(FinishError::Archive { .. }));
         let kept = self.derived.as_ref().filter(|_| is_written).map_or(Ok(()), |(definitions, defined)| {
             let snapshot = self.shared.log.snapshot();
@@ -409,20 +409,20 @@ impl Drop for Recorder {
     }
 }
 
-/// How memory is shared out.
+/// How memory is divided.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct MemoryBudget {
     /// Records in memory.
     records: u64,
-    /// Records of a volume that is made.
+    /// Records of a volume while it is made.
     volume: u64,
     /// Bytes of records that are written at once.
     at_once: usize,
 }
 
-impl Room {
+impl MemoryBudget {
     fn new(options: &RecorderOptions, size: usize) -> Result<Self, FolderError> {
-        // Three eighths are for records, three for making volumes, and two for all that does not grow with them.
+        // Three eighths are for records, three for making volumes, and two for what does not grow with them.
         let (share, size) = (options.memory / 8 * 3, size as u64);
         let records = share / size;
         if records < LEAST {
@@ -433,9 +433,9 @@ impl Room {
     }
 }
 
-/// Bytes that a record takes beside itself while a volume is made: as it is sorted, as an index, and written.
+/// Bytes that a record takes in addition while a volume is made: for sorting, indexing and writing.
 const SORTED: u64 = 128;
-/// Bytes of records that are written at once, at most.
+/// The most bytes of records that are written at once.
 const AT_ONCE: u64 = 4 << 20;
-/// Records that have to fit into memory: they are released by the block.
+/// Records that must fit in memory: they are released by the block.
 const LEAST: u64 = 4 * Log::BLOCK;

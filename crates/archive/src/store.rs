@@ -1,7 +1,7 @@
-//! Where the files of volumes, the catalogue and all else but journals are made, put in their place and removed.
+//! Creates, renames and removes the files of volumes, the catalogue, and everything else except journals.
 //!
-//! What a [`Folder`](crate::folder::Folder) changes goes through here; tests have others, which fail, or note what is done so
-//! that the power can be lost at any moment of it.
+//! All changes of a [`Folder`](crate::folder::Folder) go through this trait. Tests use implementations that fail, or that note
+//! each operation, to simulate a loss of power at any moment.
 
 use crate::journal::Disk;
 use crate::regular;
@@ -10,19 +10,19 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What can be done to files.
+/// Operations on files.
 pub(crate) trait Store: Debug + Send + Sync {
-    /// Makes a file, without what it had if it was there.
+    /// Creates a file, or empties an existing one.
     fn create(&self, path: &Path) -> io::Result<Box<dyn Written>>;
-    /// Puts a file in the place of another, whole.
+    /// Renames a file in one step, over an existing one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Takes a file away.
+    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes a folder in one that is there.
+    /// Makes a folder in an existing one.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
-    /// Takes an empty folder away.
+    /// Removes an empty folder.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
-    /// Returns when what was made, put in place and removed in a folder survives a loss of power.
+    /// Returns when all creations, renames and removals in a folder survive a loss of power.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! Files of volumes that the catalogue does not list, and journals of which all is in volumes.
+//! Stray files: files of volumes that the catalogue does not list, and journals whose records are all in volumes.
 
 use crate::archived::{Archived, compare};
 use crate::catalogue::{self, Catalogue, Entry, FOLDERS, PARQUET, SUMS};
@@ -10,7 +10,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Removes journals of which all is in volumes: before these are taken away.
+/// Removes journals whose records are all in volumes. Call it before these volumes are removed.
 pub(crate) fn remove_archived(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
     for path in folder.all_journals(catalogue.end())?.1 {
         if compare(folder, &path, catalogue)? == Archived::Done {
@@ -20,18 +20,18 @@ pub(crate) fn remove_archived(folder: &Folder, catalogue: &Catalogue) -> Result<
     Ok(())
 }
 
-/// Removes files of volumes that are in the catalogue no more.
+/// Removes files of volumes that the catalogue no longer lists.
 pub(crate) fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
     let strays = strays(folder, catalogue)?;
     let mut gone = strays.iter().filter(|path| first_of(path).is_some_and(|first| first < catalogue.end()));
     gone.try_for_each(|path| folder.remove(path))
 }
 
-/// What is wrong if no catalogue lists a volume, and no journal has its records.
+/// The damage if no catalogue lists a volume, and no journal has its records.
 pub(crate) fn unlisted(folder: &Folder, stray: &Path) -> Damage {
     let stray = stray.strip_prefix(&folder.path).unwrap_or(stray).display();
     let why = format!("it does not list {stray}, whose records are in no journal either, so it may be an older one");
-    Damage::of(&folder.path.join(catalogue::NAME), why)
+    Damage::new(&folder.path.join(catalogue::NAME), why)
 }
 
 /// The position of the first record of a volume's file.
@@ -52,7 +52,7 @@ pub(crate) fn strays(folder: &Folder, catalogue: &Catalogue) -> Result<Vec<PathB
         for entry in listed {
             let entry = entry.map_err(|error| FolderError::io("list", &path, error))?;
             let path = entry.path();
-            // A link to a folder leads to what may be another log's.
+            // A link to a folder may lead to another log.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
             } else if is_ours(&folder.schema, &path) && !known.contains(&path) {
@@ -63,7 +63,7 @@ pub(crate) fn strays(folder: &Folder, catalogue: &Catalogue) -> Result<Vec<PathB
     Ok(found)
 }
 
-/// Whether a file is named as those of volumes are, written whole or not. What somebody has set aside under another name is his.
+/// Whether a file has the name of a volume's file, complete or not. Files that somebody set aside under other names are not ours.
 fn is_ours(schema: &Schema, path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_index = |end: &str| {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_named_as_volumes_are_is_ours() {
+    fn only_files_with_names_of_volumes_are_ours() {
         let schema = Schema::ethernet_tcp();
         let (_, attribute) = schema.iter().next().expect("it has some");
         let (one, joined) = ("00000000000000000000", "00000000000000000000-00000000000000000040");

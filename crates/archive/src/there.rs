@@ -1,4 +1,4 @@
-//! How many records a folder has when nothing more is written to it: what is said to be kept is counted where it lies.
+//! Counts the records of a folder after recording ended: the recorder reports only records whose files are really there.
 
 use crate::catalogue::{Catalogue, Entry};
 use crate::error::{Damage, FolderError};
@@ -7,7 +7,7 @@ use crate::journal::Closed;
 use crate::reader::{State, look};
 use crate::regular;
 
-/// The records of a folder's volumes and of some journals, if all their files are there, as long as they were written.
+/// The records of a folder's volumes and of some journals, if all their files exist and have the right length.
 pub(crate) fn all<'a>(folder: &Folder, journals: impl Iterator<Item = &'a Closed>) -> Result<u64, FolderError> {
     folder.still_there()?;
     let catalogue = Catalogue::read(&folder.path)?;
@@ -17,20 +17,20 @@ pub(crate) fn all<'a>(folder: &Folder, journals: impl Iterator<Item = &'a Closed
         let opened = regular::open(path).and_then(|file| file.metadata());
         let now = opened.map_err(|error| FolderError::unread(path, error))?.len();
         if now != *bytes {
-            return Err(Damage::of(path, format!("it has {now} bytes, and should have {bytes}")).into());
+            return Err(Damage::new(path, format!("it has {now} bytes, and should have {bytes}")).into());
         }
         records += positions.end - positions.start;
     }
     Ok(records)
 }
 
-/// How many records of a folder are there and whole, as far as their files' lengths tell.
+/// How many records of a folder are there and whole, judged by the lengths of their files.
 pub(crate) fn count(folder: &Folder) -> Result<u64, FolderError> {
     folder.still_there()?;
     loop {
         let catalogue = Catalogue::read(&folder.path)?;
         let counted = in_journals(folder, catalogue.end());
-        // Perhaps somebody made volumes since the catalogue was read.
+        // Another process may have made volumes since the catalogue was read.
         if Catalogue::read(&folder.path)? == catalogue {
             let whole = catalogue.volumes.iter().filter(|entry| entry.check(&folder.path).is_ok());
             return Ok(whole.map(Entry::records).sum::<u64>() + counted?);

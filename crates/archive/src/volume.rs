@@ -1,8 +1,8 @@
-//! Volumes: records of a stretch of positions that lie in Parquet.
+//! Volumes: records of consecutive positions, in a Parquet file.
 //!
-//! A volume has a column for each attribute that is no view of another, and one of positions. Its rows are sorted as the
-//! schema says (`sort`), so that what is alike lies together and takes little, then by position. Beside it lie, for each
-//! attribute that is indexed, its keys and the pages that they are in ([`index`]), and checksums of all ([`sums`]).
+//! A volume has a column for each attribute that is not a view of another one, and one of positions. Its rows are sorted as the
+//! schema says (`sort`), so that similar records are adjacent and compress well, then by position. Beside it there are, for each
+//! indexed attribute, its keys and the pages that they are in ([`index`]), and checksums of all files ([`sums`]).
 
 pub(crate) mod encoding;
 pub(crate) mod index;
@@ -16,26 +16,26 @@ use queuescope_log::arrow::Column;
 use queuescope_log::{AttributeId, Schema};
 use std::sync::Arc;
 
-/// Rows of a page: what is read at least.
+/// Rows of a page: the least that is read at once.
 pub(crate) const PAGE: usize = 8192;
-/// Rows of a row group, at most.
+/// The most rows of a row group.
 pub(crate) const GROUP: usize = 1 << 20;
-/// Pages of a row group, at most.
+/// The most pages of a row group.
 pub(crate) const PAGES: usize = GROUP / PAGE;
 
 /// The columns of a schema's volumes.
 #[derive(Debug)]
 pub(crate) struct Columns {
-    /// Of attributes, in the order of the schema.
+    /// The columns of attributes, in the order of the schema.
     pub attributes: Vec<(AttributeId, Column)>,
-    /// What the column of positions is called, which is the last.
+    /// The name of the column of positions, which is the last.
     pub position: String,
     pub arrow: SchemaRef,
 }
 
 impl Columns {
-    /// Those of a schema.
-    pub fn of(schema: &Schema) -> Self {
+    /// The columns for a schema.
+    pub fn new(schema: &Schema) -> Self {
         let mut position = "position".to_owned();
         while schema.iter().any(|(_, attribute)| attribute.name == position) {
             position.insert(0, '_');

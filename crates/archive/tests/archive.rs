@@ -1,4 +1,4 @@
-//! Records that became volumes are those that were recorded, and are found as in memory.
+//! Records that became volumes are the recorded ones, and queries find the same records as in memory.
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Every kind, a view, an order to sort by, and a time.
+/// An attribute of every kind, a view, a sort order, and a time.
 const SCHEMA: &str = r#"
 name = "everything"
 time = "at"
@@ -95,14 +95,14 @@ fn options(journal_records: u64, indexes: &[&str]) -> RecorderOptions {
     }
 }
 
-/// A record: few hosts, days near each other or far apart, and bytes of any kind.
+/// A record: few hosts, days near each other or far apart, and arbitrary bytes.
 fn record() -> impl Strategy<Value = Vec<u8>> {
     let size = schema().record_size();
     let day = 86_400_000_000_000u64;
     let time = prop_oneof![
         3 => (0..3 * day).prop_map(|at| 19_000 * 86_400_000_000_000 + at),
         1 => 0..1000u64,
-        // Later ones are left out: `history/extreme.rs` has them where they were written all the same.
+        // Records with later times are left out: `history/extreme.rs` tests folders that have them all the same.
         1 => 0..=LAST_TIME,
         1 => Just(LAST_TIME),
     ];
@@ -132,7 +132,7 @@ fn write(path: &Path, parts: &[Vec<Vec<u8>>], options: &RecorderOptions) {
     }
 }
 
-/// The fields of records, which are all that counts: bits between them are not kept.
+/// Compares the fields of records only: bits between fields are not kept.
 fn same(schema: &Schema, a: &[u8], b: &[u8], attributes: &[AttributeId]) -> bool {
     attributes.iter().all(|id| {
         let place = schema.attribute(*id).place;
@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_recorded_is_found_as_in_memory(
+    fn queries_find_the_same_records_as_in_memory(
         parts in prop::collection::vec(prop::collection::vec(record(), 0..120), 1..3),
         (journal, indexed) in (25..160u64, 0..4usize),
         questions in prop::collection::vec((expression(), any::<[prop::sample::Index; 3]>()), 6),
@@ -239,7 +239,7 @@ proptest! {
             Ok(verified) => prop_assert!(verified.files.iter().any(|file| file.state != State::Closed), "{}", path.display()),
             Err(error) => prop_assert!(matches!(error, FolderError::Damaged(_)), "{}", error),
         }
-        // What is read of it is right, or nothing is.
+        // What is read of it is right, or reading fails.
         match read(folder.path()) {
             Ok((back, _)) => {
                 let schema = schema();
@@ -252,7 +252,7 @@ proptest! {
     }
 }
 
-/// Files that a folder's records are in, and the catalogue.
+/// The files of a folder's records, and the catalogue.
 fn files(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.join("catalogue.jsonl")];
     let mut folders = vec![path.join("archive"), path.join("beside")];
@@ -279,7 +279,7 @@ fn plain(count: u32) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_file_that_is_missing_is_missed() {
+fn a_missing_file_is_noticed() {
     let folder = tempfile::tempdir().expect("there is room");
     write(folder.path(), &[plain(1000)], &options(300, &["peer"]));
     let whole = files(folder.path());
@@ -287,9 +287,9 @@ fn a_file_that_is_missing_is_missed() {
     for path in &whole {
         let bytes = fs::read(path).expect("it is there");
         fs::remove_file(path).expect("it is there");
-        let asked = dnf(&schema(), "peer == ::7");
+        let expression = dnf(&schema(), "peer == ::7");
         let history = History::open(folder.path()).expect("it is one");
-        let error = history.each(Ask { expression: &asked, from: 0, to: u64::MAX, needed: &[] }, &mut |_, _| {
+        let error = history.each(Ask { expression: &expression, from: 0, to: u64::MAX, needed: &[] }, &mut |_, _| {
             ControlFlow::Continue(())
         });
         assert!(error.expect_err("a file is missing").to_string().contains(&path.display().to_string()));
@@ -303,28 +303,28 @@ fn indexes_leave_few_pages() {
     let folder = tempfile::tempdir().expect("there is room");
     write(folder.path(), &[plain(50_000)], &options(40_000, &["peer", "flags"]));
     let (history, schema) = (History::open(folder.path()).expect("it is one"), schema());
-    let asked = dnf(&schema, "peer == ::7");
+    let expression = dnf(&schema, "peer == ::7");
     let needed = [schema.find("count").expect("it is there")];
-    let (records, sources) = found(&history, Ask { expression: &asked, from: 0, to: u64::MAX, needed: &needed });
+    let (records, sources) = found(&history, Ask { expression: &expression, from: 0, to: u64::MAX, needed: &needed });
     assert!(records.len() == 500 && records.iter().all(|(position, _)| position % 100 == 7));
     assert_eq!((sources.by_index, sources.pages, sources.whole), (2, 2, 0));
-    // Nobody has it.
-    let asked = dnf(&schema, "peer == ::700");
-    let (records, sources) = found(&history, Ask { expression: &asked, from: 0, to: u64::MAX, needed: &needed });
+    // No record has it.
+    let expression = dnf(&schema, "peer == ::700");
+    let (records, sources) = found(&history, Ask { expression: &expression, from: 0, to: u64::MAX, needed: &needed });
     assert_eq!((records.len(), sources.by_index, sources.pages, sources.from_volumes), (0, 2, 0, 0));
     // Another time.
-    let asked = Dnf::all();
-    let (records, sources) = found(&history, Ask { expression: &asked, from: 0, to: 5_000_000, needed: &needed });
+    let expression = Dnf::all();
+    let (records, sources) = found(&history, Ask { expression: &expression, from: 0, to: 5_000_000, needed: &needed });
     assert_eq!((records.len(), sources.whole, sources.other_times), (5, 1, 1));
 }
 
 #[test]
-fn who_was_stopped_between_volume_and_catalogue_left_nothing_behind() {
+fn a_stop_between_volume_and_catalogue_leaves_nothing_behind() {
     let (folder, copy) = (tempfile::tempdir().expect("there is room"), tempfile::tempdir().expect("there is room"));
     let journals = RecorderOptions { archive: false, ..options(300, &[]) };
     write(copy.path(), &[plain(1000)], &journals);
     write(folder.path(), &[plain(1000)], &options(300, &[]));
-    // Journals that are in volumes already, and a volume that is not in the catalogue.
+    // Journals whose records are already in volumes, and a volume that is not in the catalogue.
     let journal = "00000000000000000300.journal";
     fs::copy(copy.path().join(journal), folder.path().join(journal)).expect("there is room");
     let stray = folder.path().join("archive/date=1970-01-01/00000000000000000300-00000000000000001000.parquet");
@@ -334,7 +334,7 @@ fn who_was_stopped_between_volume_and_catalogue_left_nothing_behind() {
     write_more(folder.path(), 1000);
     assert!(!folder.path().join(journal).exists() && !stray.exists());
     assert_eq!(read(folder.path()).expect("it is whole").0.len(), 1010 * schema().record_size());
-    // Journals that no volume was made of become some.
+    // The next recorder turns journals without volumes into volumes.
     write_more(copy.path(), 1000);
     assert_eq!(files(copy.path()).len(), 1 + 5 * 2);
     assert_eq!(read(copy.path()).expect("it is whole").0.len(), 1010 * schema().record_size());

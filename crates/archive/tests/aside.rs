@@ -1,15 +1,17 @@
-//! Whole records that are found in a folder, and are none of its log, are kept aside.
+//! Whole records in a folder that do not belong to its log are set aside.
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-use crate::common::numbers::{NONE, SIZE, append, journal, killed, open, options, recording, records, schema, told};
+use crate::common::numbers::{
+    NONE, SIZE, append, damaged_and_aside, journal, killed, open, options, recording, records, schema,
+};
 use crate::common::{files, read};
 use queuescope_archive::{Durability, Recorder, RecorderOptions, Retention, prune};
 use std::fs;
 use std::path::Path;
 
 #[test]
-fn a_journal_that_has_another_name_is_refused() {
+fn a_renamed_journal_is_refused() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
@@ -18,20 +20,20 @@ fn a_journal_that_has_another_name_is_refused() {
     let other = renamed.join("00000000000000000050.journal");
     fs::rename(journal(&renamed), &other).expect("it is there");
     let before = fs::read(&other).expect("it is there");
-    assert_eq!(told(&renamed), [vec![other.clone()], Vec::new()]);
+    assert_eq!(damaged_and_aside(&renamed), [vec![other.clone()], Vec::new()]);
     let refused = Recorder::open(&renamed, &schema(), options(Durability::Relaxed)).map(drop);
     let error = refused.expect_err("it has records of its own").to_string();
     assert!(error.contains("it was put back, or renamed"), "{error}");
     assert_eq!(fs::read(&other).expect("it is kept"), before);
-    // Under its name again, all is there.
+    // Under its own name again, all records are there.
     fs::rename(&other, journal(&renamed)).expect("it is there");
     assert_eq!(read(&renamed).expect("it is whole").0.len() / SIZE, 1000);
     recorder.finish().unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A journal comes back when others have the numbers of its records, or none has any more.
+/// A journal comes back after other records got its positions, or after its records were removed.
 #[test]
-fn a_journal_that_was_put_back_is_kept_aside() {
+fn a_restored_journal_is_set_aside() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
@@ -41,7 +43,7 @@ fn a_journal_that_was_put_back_is_kept_aside() {
         let old = fs::read(journal(&back)).expect("it is there");
         fs::remove_file(journal(&back)).expect("it is there");
         if !has_note {
-            // Numbers are given once more.
+            // The positions are used again.
             fs::remove_file(back.join("lock")).expect("it is there");
         }
         let again = open(&back, Durability::Relaxed);
@@ -54,12 +56,12 @@ fn a_journal_that_was_put_back_is_kept_aside() {
         is_right();
         for kept in ["journal.kept", "journal.2.kept"].map(|end| journal(&back).with_extension(end)) {
             fs::write(journal(&back), &old).expect("there is room");
-            assert_eq!(told(&back)[0], [journal(&back)]);
+            assert_eq!(damaged_and_aside(&back)[0], [journal(&back)]);
             let (again, found) = Recorder::open(&back, &schema(), options(Durability::Relaxed)).expect("it goes on");
             assert_eq!(found.kept, std::slice::from_ref(&kept));
             assert_eq!(again.finish().expect("it is whole").records, 100 + u64::from(more));
             assert_eq!(fs::read(&kept).expect("it is kept"), old);
-            let [damaged, aside] = told(&back);
+            let [damaged, aside] = damaged_and_aside(&back);
             assert!(damaged.is_empty() && aside.contains(&kept) && !journal(&back).exists(), "{damaged:?} {aside:?}");
             is_right();
         }
@@ -67,9 +69,9 @@ fn a_journal_that_was_put_back_is_kept_aside() {
     recorder.finish().unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Who is stopped after a volume counts and before its journal goes leaves both.
+/// A process that is stopped after a volume counts and before its journal is removed leaves both.
 #[test]
-fn a_journal_that_is_in_volumes_goes() {
+fn a_journal_that_is_in_volumes_is_removed() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let before = open(&path, Durability::Relaxed);
@@ -89,15 +91,15 @@ fn a_journal_that_is_in_volumes_goes() {
         stopped
     };
     let recorded = stopped("recorded");
-    assert_eq!(told(&recorded), NONE);
+    assert_eq!(damaged_and_aside(&recorded), NONE);
     let (again, found) = Recorder::open(&recorded, &schema(), options(Durability::Relaxed)).expect("it is whole");
     assert_eq!((found.kept.len(), found.records, journal(&recorded).exists()), (0, 1000, false));
     again.finish().unwrap_or_else(|error| panic!("{error}"));
-    // Its volume may be taken away before anybody records again.
+    // Its volume may be removed before the next recording.
     let kept = stopped("kept");
     prune(&kept, Retention { age: None, bytes: Some(1) }).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((told(&kept), journal(&kept).exists()), (NONE, false));
-    // It is all that is left of records whose volume cannot be read.
+    assert_eq!((damaged_and_aside(&kept), journal(&kept).exists()), (NONE, false));
+    // It is the only copy of records whose volume cannot be read.
     let damaged = stopped("damaged");
     let is_of = |path: &Path| path.to_string_lossy().contains("00000000000000000100.parquet");
     let volume = files(&damaged).into_iter().find(|path| is_of(path)).expect("it was made");
@@ -111,9 +113,9 @@ fn a_journal_that_is_in_volumes_goes() {
     assert_eq!(fs::read(&found.kept[0]).expect("it is kept"), old);
 }
 
-/// Nobody who is stopped leaves these.
+/// No stopped process leaves such files.
 #[test]
-fn what_is_no_journal_of_ours_is_kept_aside() {
+fn foreign_journals_are_set_aside() {
     let folder = tempfile::tempdir().expect("there is room");
     open(folder.path(), Durability::Relaxed).finish().unwrap_or_else(|error| panic!("{error}"));
     for (name, bytes) in [("other.journal", vec![b'x']), ("00000000000000000000.journal", vec![0; 41])] {
@@ -129,7 +131,7 @@ fn what_is_no_journal_of_ours_is_kept_aside() {
 }
 
 #[test]
-fn whole_records_behind_damage_are_kept_aside() {
+fn whole_records_behind_damage_are_set_aside() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
@@ -143,12 +145,12 @@ fn whole_records_behind_damage_are_kept_aside() {
         }
         let whole = fs::read(journal(&copy)).expect("it is there");
         let mut bytes = whole.clone();
-        // In the last record before these, which are written three hundred at once.
+        // In the last record before these, which are written in frames of three hundred.
         bytes[whole.len() - behind / 300 * (32 + 300 * SIZE) - 1] ^= 1;
         fs::write(journal(&copy), &bytes).expect("there is room");
         let (again, found) = Recorder::open(&copy, &schema(), options(Durability::Relaxed)).expect("it goes on");
         let cut = found.cut.expect("something is not whole");
-        // Their numbers are not given out again, whatever `lock` says.
+        // The positions are not used again, whatever `lock` says.
         assert_eq!((cut.records, again.position(0)), (behind as u64, 1600));
         let kept = journal(&copy).with_extension("journal.kept");
         let expected = if behind > 0 { vec![kept.clone()] } else { Vec::new() };
@@ -157,7 +159,7 @@ fn whole_records_behind_damage_are_kept_aside() {
             assert_eq!(fs::read(&kept).expect("it is kept"), bytes[cut.offset as usize..]);
         }
         again.finish().unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(told(&copy), [Vec::new(), expected]);
+        assert_eq!(damaged_and_aside(&copy), [Vec::new(), expected]);
     }
     recorder.finish().unwrap_or_else(|error| panic!("{error}"));
 }

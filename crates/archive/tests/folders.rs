@@ -1,4 +1,4 @@
-//! Records that are read from a folder are those that were recorded, whatever happened between.
+//! The records read from a folder are those that were recorded, whatever happened in between.
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
@@ -34,7 +34,7 @@ fn options(durability: Durability, journal_records: u64) -> RecorderOptions {
     }
 }
 
-/// Records so many, in batches of changing size, some of them empty.
+/// Records these numbers in batches of changing size, some of them empty.
 fn record(path: &Path, numbers: std::ops::Range<u32>, options: RecorderOptions) {
     let (recorder, recovery) = Recorder::open(path, &schema(), options).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((recovery.records, recovery.cut), (u64::from(numbers.start), None));
@@ -71,7 +71,7 @@ fn what_was_recorded_is_read() {
     for durability in [Durability::Relaxed, Durability::Written, Durability::Synced] {
         let folder = tempfile::tempdir().expect("there is room");
         let path = folder.path().join("log");
-        // Files of some thousand records; recorded to three times.
+        // Files of some thousand records, in three recordings.
         record(&path, 0..40_000, options(durability, 4000));
         record(&path, 40_000..40_000, options(durability, 4000));
         record(&path, 40_000..50_000, options(durability, 1 << 30));
@@ -85,7 +85,7 @@ fn what_was_recorded_is_read() {
 }
 
 #[test]
-fn many_record_and_one_reads_meanwhile() {
+fn a_reader_works_while_many_writers_record() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     let (recorder, _) =
@@ -109,7 +109,7 @@ fn many_record_and_one_reads_meanwhile() {
             let (now, _) = read(path).unwrap_or_else(|error| panic!("{error}"));
             assert!(now.len() >= before && now.len().is_multiple_of(SIZE));
             before = now.len();
-            // What the folder has, the log has in the same order.
+            // The folder has its records in the order of the log.
             assert!(all(recorder.log()).starts_with(&now));
         }
     });
@@ -125,26 +125,26 @@ fn one_process_records_at_a_time() {
     let (recorder, _) = Recorder::open(folder.path(), &schema(), options.clone()).expect("it is empty");
     let second = Recorder::open(folder.path(), &schema(), options.clone());
     assert!(matches!(second, Err(FolderError::Busy(_))), "{second:?}");
-    // Readers may.
+    // Readers are allowed.
     assert!(read(folder.path()).is_ok());
     drop(recorder);
     assert!(Recorder::open(folder.path(), &schema(), options).is_ok());
 }
 
 #[test]
-fn what_is_no_log_is_refused() {
+fn folders_without_a_log_are_refused() {
     let folder = tempfile::tempdir().expect("there is room");
     let options = options(Durability::Relaxed, 1 << 20);
     let error = |result: Result<_, FolderError>| result.map(|_: ()| ()).unwrap_err().to_string();
     let reading = |path: &Path| error(read(path).map(|_| ()));
     let recording = |schema: &Schema| error(Recorder::open(folder.path(), schema, options.clone()).map(|_| ()));
-    assert!(reading(&folder.path().join("nowhere")).contains("no log: there is no log.toml"));
+    assert!(reading(&folder.path().join("nowhere")).contains("not a log: there is no log.toml"));
     fs::write(folder.path().join("letter.txt"), "dear").expect("there is room");
     assert!(recording(&schema()).contains("it holds letter.txt"));
     assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1, "a refused folder is left as it was");
     fs::remove_file(folder.path().join("letter.txt")).expect("it is there");
     record(folder.path(), 0..10, options.clone());
-    // Its records are larger.
+    // The other schema has larger records.
     let options = RecorderOptions { memory: 1 << 26, ..options.clone() };
     let other = error(Recorder::open(folder.path(), Schema::ethernet_tcp(), options).map(|_| ()));
     assert!(other.contains("'numbered', not of 'ethernet-tcp'"), "{other}");
@@ -155,7 +155,7 @@ fn what_is_no_log_is_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told() {
+fn an_unwritable_folder_is_an_error() {
     let folder = tempfile::tempdir().expect("there is room");
     let file = folder.path().join("file");
     fs::write(&file, "").expect("there is room");
@@ -164,13 +164,13 @@ fn a_folder_that_cannot_be_written_is_told() {
     assert!(error.to_string().contains("file"), "{error}");
 }
 
-/// A folder with some files, of which the last was not closed.
+/// A folder with several journals, of which the last was not closed.
 fn left(path: &Path, count: u32) -> Vec<u8> {
     record(path, 0..count, options(Durability::Relaxed, 280));
     let files = files(path);
     let last = files.last().expect("there is one");
     let bytes = fs::read(last).expect("it is there");
-    // Without what closed it.
+    // Without its closing frame.
     fs::write(last, &bytes[..bytes.len() - 32]).expect("there is room");
     fs::read(last).expect("it is there")
 }
@@ -186,7 +186,7 @@ fn a_torn_end_is_cut_off_wherever_it_is_torn() {
         fs::write(&last, &bytes[..length]).expect("there is room");
         let (now, sources) = read(whole.path()).unwrap_or_else(|error| panic!("{length}: {error}"));
         assert!(now.len() / SIZE >= before as usize && records(0..1500).starts_with(&now), "{length}");
-        // A file without a whole frame goes whole.
+        // A file without a whole frame is removed.
         let kept = sources.torn.as_ref().map_or(length as u64, |torn| torn.offset);
         assert_eq!(sources.torn.map_or(0, |torn| torn.bytes), length as u64 - kept);
         if length % 97 == 0 {
@@ -234,7 +234,7 @@ fn a_file_with_another_name_among_journals_does_not_hide_them() {
     fs::remove_file(&stray).expect("it is there");
     for link in [stray, folder.path().join("00000000000000000300.journal")] {
         std::os::unix::fs::symlink("nowhere", &link).expect("there is room");
-        let error = read(folder.path()).map(|(found, _)| found.len()).expect_err("it is no journal");
+        let error = read(folder.path()).map(|(found, _)| found.len()).expect_err("it is not a journal");
         assert!(matches!(&error, FolderError::Damaged(damage) if damage.path == link), "{error}");
         fs::remove_file(&link).expect("it is there");
     }
@@ -255,7 +255,7 @@ proptest! {
         fs::write(path, bytes).expect("there is room");
         let verified = verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
         prop_assert!(verified.files.iter().any(|file| file.state != State::Closed), "bit {} of {}", bit, path.display());
-        // What is read is the beginning, or nothing; never something else.
+        // What is read is the beginning, or nothing, but never something else.
         match read(folder.path()) {
             Ok((found, sources)) => prop_assert!(sources.torn.is_some() && records(0..1200).starts_with(&found)),
             Err(FolderError::Damaged(damage)) => prop_assert_eq!(&damage.path, path),
@@ -265,7 +265,7 @@ proptest! {
 }
 
 #[test]
-fn any_flipped_bit_of_what_records_are_made_of_is_found() {
+fn any_flipped_bit_of_a_schema_is_found() {
     let folder = tempfile::tempdir().expect("there is room");
     record(folder.path(), 0..100, RecorderOptions { archive: true, ..options(Durability::Relaxed, 280) });
     for name in ["schema.toml", "log.toml"] {
@@ -291,7 +291,7 @@ fn any_flipped_bit_of_definitions_is_found_or_changes_nothing() {
         Recorder::open(folder.path(), &schema(), options(Durability::Relaxed, 280)).expect("there is room");
     recorder.define(&definitions).unwrap_or_else(|error| panic!("{error}"));
     finish(recorder);
-    // As who is killed leaves it.
+    // As a killed process leaves it.
     fs::remove_file(folder.path().join("aggregates.json")).expect("it is there");
     let path = folder.path().join("definitions.toml");
     let (whole, mut found) = (fs::read(&path).expect("it is there"), 0);
@@ -310,7 +310,7 @@ fn any_flipped_bit_of_definitions_is_found_or_changes_nothing() {
 }
 
 #[test]
-fn a_file_that_is_missing_is_missed() {
+fn a_missing_file_is_noticed() {
     let folder = tempfile::tempdir().expect("there is room");
     record(folder.path(), 0..40_000, options(Durability::Written, 2800));
     let files = files(folder.path());
@@ -318,8 +318,8 @@ fn a_file_that_is_missing_is_missed() {
     fs::remove_file(&files[1]).expect("it is there");
     let Err(FolderError::Damaged(damage)) = read(folder.path()) else { panic!("a file is missing") };
     assert_eq!(damage.path, files[2]);
-    assert!(damage.why.contains("something is missing"), "{damage}");
-    // Also the first.
+    assert!(damage.why.contains("records are missing"), "{damage}");
+    // The same without the first file.
     fs::remove_file(&files[0]).expect("it is there");
     assert!(read(folder.path()).is_err());
 }
@@ -327,7 +327,7 @@ fn a_file_that_is_missing_is_missed() {
 #[test]
 fn volumes_of_a_journal_fit_memory_that_is_less_than_it_was() {
     let folder = tempfile::tempdir().expect("there is room");
-    // As much as it takes, and what of it is for the records of a volume.
+    // The least memory, and the part of it that is for the records of a volume.
     let least = (4 * Log::BLOCK * SIZE as u64).div_ceil(3) * 8;
     let most = least / 8 * 3 / (SIZE as u64 + 128);
     let count = (3 * most + most / 2) as u32;

@@ -1,8 +1,10 @@
-//! What is said to be kept is there: somebody removes, moves or replaces a folder, or files in it, while it is recorded to.
+//! The recorder counts only records that are there: somebody removes, moves or replaces a folder, or files in it, during a recording.
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-use crate::common::numbers::{NONE, SIZE, append, journal, killed, open, options, recording, records, schema, told};
+use crate::common::numbers::{
+    NONE, SIZE, append, damaged_and_aside, journal, killed, open, options, recording, records, schema,
+};
 use crate::common::{files, read};
 use queuescope_archive::{ALERTS, Ask, Durability, FinishError, History, Recorder, State, compact, verify};
 use queuescope_log::Dnf;
@@ -11,7 +13,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Why recording does not end well, and how many records are said to be there.
+/// Why recording ended with an error, and how many records the error says are there.
 fn ended(recorder: Recorder) -> (u64, String) {
     let error = recorder.finish().expect_err("records are missing");
     let there = match &error {
@@ -24,7 +26,7 @@ fn ended(recorder: Recorder) -> (u64, String) {
     (there, text)
 }
 
-/// All that is in a folder.
+/// All files in a folder.
 fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = files(path)
         .into_iter()
@@ -33,24 +35,24 @@ fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn a_folder_that_was_removed_has_nothing() {
+fn a_removed_folder_has_nothing() {
     for goes_on in [false, true] {
         let folder = tempfile::tempdir().expect("there is room");
         let path = folder.path().join("log");
         let recorder = recording(&path);
         fs::remove_dir_all(&path).expect("it is there");
         if goes_on {
-            // Perhaps it is noticed now already.
+            // The recorder may notice it already here.
             _ = recorder.append(&records(1000..2000)).and_then(|_| recorder.flush());
         }
-        let (there, told) = ended(recorder);
-        assert!(there == 0 && told.contains("removed, moved or replaced"), "{told}");
+        let (there, message) = ended(recorder);
+        assert!(there == 0 && message.contains("removed, moved or replaced"), "{message}");
         assert!(!path.exists(), "nothing is written where it was");
     }
 }
 
 #[test]
-fn a_folder_that_was_moved_has_all_that_was_written_and_it_is_said_where() {
+fn a_moved_folder_has_all_that_was_written_and_its_new_path_is_known() {
     for goes_on in [false, true] {
         let folder = tempfile::tempdir().expect("there is room");
         let (path, moved) = (folder.path().join("log"), folder.path().join("moved"));
@@ -58,19 +60,19 @@ fn a_folder_that_was_moved_has_all_that_was_written_and_it_is_said_where() {
         assert_eq!(recorder.moved_to(), None);
         fs::rename(&path, &moved).expect("there is room");
         if goes_on {
-            // Perhaps it is noticed now already.
+            // The recorder may notice it already here.
             _ = recorder.append(&records(1000..2000)).and_then(|_| recorder.flush());
         }
         assert_eq!(recorder.moved_to().as_deref(), Some(&*moved.canonicalize().expect("it is there")));
-        let (there, told) = ended(recorder);
-        assert_eq!(there, 1000, "{told}");
+        let (there, message) = ended(recorder);
+        assert_eq!(there, 1000, "{message}");
         assert!(
-            told.contains(&format!("was moved to {}", moved.canonicalize().expect("it is there").display())),
-            "{told}"
+            message.contains(&format!("was moved to {}", moved.canonicalize().expect("it is there").display())),
+            "{message}"
         );
         assert!(!path.exists(), "nothing is written where it was");
         assert_eq!(read(&moved).expect("it is whole").0, records(0..1000));
-        // It can be recorded to where it is.
+        // It can be recorded to at its new path.
         let again = open(&moved, Durability::Relaxed);
         append(&again, 1000..1001);
         assert_eq!(again.finish().expect("it is whole").records, 1001);
@@ -88,39 +90,39 @@ fn another_folder_in_its_place_is_left_as_it_is() {
     other.finish().unwrap_or_else(|error| panic!("{error}"));
     let before = contents(&path);
     _ = recorder.append(&records(1000..2000)).and_then(|_| recorder.flush());
-    let (there, told) = ended(recorder);
-    assert!(there == 1000 && told.contains("was moved to "), "{told}");
+    let (there, message) = ended(recorder);
+    assert!(there == 1000 && message.contains("was moved to "), "{message}");
     assert_eq!(contents(&path), before);
-    // What was recorded before is where it was moved to.
+    // The earlier records are where the folder was moved to.
     assert_eq!(read(&moved).expect("it is whole").0, records(0..1000));
 }
 
 #[test]
-fn a_journal_that_was_removed_is_missed() {
+fn a_removed_journal_is_noticed() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
     fs::remove_file(journal(&path)).expect("it is there");
-    let (there, told) = ended(recorder);
-    assert!(there == 100 && told.starts_with("100 of 1000 records are in "), "{told}");
-    assert!(told.contains("00000000000000000100.journal"), "{told}");
+    let (there, message) = ended(recorder);
+    assert!(there == 100 && message.starts_with("100 of 1000 records are in "), "{message}");
+    assert!(message.contains("00000000000000000100.journal"), "{message}");
     assert_eq!(read(&path).expect("the rest is whole").0.len() / SIZE, 100);
 }
 
 #[test]
-fn a_volume_that_was_emptied_is_missed() {
+fn an_emptied_volume_is_noticed() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
     let volume = files(&path).into_iter().find(|path| path.extension().is_some_and(|end| end == "parquet"));
     let volume = volume.expect("it was made");
     fs::write(&volume, "").expect("there is room");
-    let (there, told) = ended(recorder);
-    assert!(there == 900 && told.starts_with("900 of 1000 records are in "), "{told}");
-    assert!(told.contains("00000000000000000000.parquet"), "{told}");
+    let (there, message) = ended(recorder);
+    assert!(there == 900 && message.starts_with("900 of 1000 records are in "), "{message}");
+    assert!(message.contains("00000000000000000000.parquet"), "{message}");
 }
 
-/// How many records are said to be missing by who looks at every byte, and by who asks.
+/// How many records are missing according to `verify`, and according to a query.
 fn missing(path: &Path) -> [u64; 2] {
     let everything = Dnf::all();
     let ask = Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
@@ -130,7 +132,7 @@ fn missing(path: &Path) -> [u64; 2] {
     [verified.missing, asked.unwrap_or_else(|error| panic!("{error}")).missing]
 }
 
-/// How many records are said to be lost for good, by the same.
+/// How many records are lost for good, according to the same two.
 fn lost(path: &Path) -> [u64; 2] {
     let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
     let (_, sources) = read(path).unwrap_or_else(|error| panic!("{error}"));
@@ -138,7 +140,7 @@ fn lost(path: &Path) -> [u64; 2] {
 }
 
 #[test]
-fn a_gap_is_kept_also_if_nothing_comes_behind_it() {
+fn a_gap_stays_known_even_if_no_record_follows() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
@@ -147,7 +149,7 @@ fn a_gap_is_kept_also_if_nothing_comes_behind_it() {
     fs::remove_file(journal(&copy)).expect("it is there");
     open(&copy, Durability::Relaxed).finish().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((missing(&copy), lost(&copy)), ([0; 2], [900; 2]));
-    // Once more, with the gap behind the last record.
+    // Again, with the gap behind the last record.
     fs::remove_file(copy.join("00000000000000001000.journal")).expect("it has the gap");
     assert_eq!((missing(&copy), lost(&copy)), ([900; 2], [0; 2]));
     compact(&copy).unwrap_or_else(|error| panic!("{error}"));
@@ -170,14 +172,14 @@ fn make_older(folder: &Path) {
 }
 
 #[test]
-fn a_note_that_is_damaged_is_named() {
+fn a_damaged_note_is_named() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
     let lock = path.join("lock");
     let whole = fs::read(&lock).expect("it is there");
     let noted = |path: &Path| read(path).unwrap_or_else(|error| panic!("{error}")).1.note;
-    assert_eq!((noted(&path), told(&path)), (None, NONE));
+    assert_eq!((noted(&path), damaged_and_aside(&path)), (None, NONE));
     let longer = [&whole[..], b"x"].concat();
     let wrong = [None, Some(&b""[..]), Some(b"no note"), Some(&whole[..20]), Some(&whole[..52]), Some(&longer)];
     for (number, wrong) in wrong.into_iter().enumerate() {
@@ -188,27 +190,27 @@ fn a_note_that_is_damaged_is_named() {
         fs::remove_file(&lock).expect("it is there");
         wrong.into_iter().for_each(|bytes| fs::write(&lock, bytes).expect("there is room"));
         assert_eq!(noted(&copy).map(|damage| damage.path), Some(lock.clone()), "{wrong:?}");
-        assert_eq!(told(&copy), [vec![lock.clone()], Vec::new()], "{wrong:?}");
+        assert_eq!(damaged_and_aside(&copy), [vec![lock.clone()], Vec::new()], "{wrong:?}");
         let (again, found) = Recorder::open(&copy, &schema(), options(Durability::Relaxed)).expect("it goes on");
         assert_eq!((found.note.map(|damage| damage.path), found.records), (Some(lock.clone()), 100), "{wrong:?}");
         again.finish().unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((noted(&copy), told(&copy)), (None, NONE), "{wrong:?}: it was written anew");
+        assert_eq!((noted(&copy), damaged_and_aside(&copy)), (None, NONE), "{wrong:?}: it was not written again");
         assert_eq!(fs::read(&lock).expect("it is there").len(), whole.len());
         // Folders of earlier versions have an empty one.
         if wrong.is_none_or(<[u8]>::is_empty) {
             make_older(&copy);
             fs::write(&lock, "").expect("there is room");
-            assert_eq!((noted(&copy), told(&copy), missing(&copy)), (None, NONE, [0; 2]));
+            assert_eq!((noted(&copy), damaged_and_aside(&copy), missing(&copy)), (None, NONE, [0; 2]));
             open(&copy, Durability::Relaxed).finish().unwrap_or_else(|error| panic!("{error}"));
             fs::remove_file(&lock).expect("it is there");
-            assert_eq!(told(&copy), [vec![lock], Vec::new()], "it has one since");
+            assert_eq!(damaged_and_aside(&copy), [vec![lock], Vec::new()], "it has one since");
         }
     }
     recorder.finish().unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
-fn records_that_were_written_last_are_missed() {
+fn missing_last_records_are_noticed() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
@@ -225,16 +227,16 @@ fn records_that_were_written_last_are_missed() {
         let lacks = 1000 - there as u64;
         assert_eq!(lacks == 0, length == whole, "{length}: {there}");
         assert_eq!(missing(&copy), [lacks; 2], "{length}");
-        let (again, found) =
-            Recorder::open(&copy, &schema(), options(Durability::Relaxed)).expect("it is said, and goes on");
+        let (again, found) = Recorder::open(&copy, &schema(), options(Durability::Relaxed))
+            .expect("the loss is reported, and recording continues");
         assert_eq!((found.missing, found.records), (lacks, there as u64), "{length}");
-        // Until something comes, it is not accepted.
+        // Until a record comes, the loss is not accepted.
         drop(again);
         assert_eq!(missing(&copy), [lacks; 2], "{length}");
         let again = open(&copy, Durability::Relaxed);
         append(&again, 0..10);
         assert_eq!(again.finish().expect("it is whole").records, there as u64 + 10);
-        // It stays known, and their numbers are not given out again.
+        // The gap stays known, and the positions are not used again.
         for _ in 0..2 {
             assert_eq!((missing(&copy), lost(&copy)), ([0; 2], [lacks; 2]), "{length}");
             let position =
@@ -251,7 +253,7 @@ fn records_that_were_written_last_are_missed() {
 }
 
 #[test]
-fn alerts_that_were_written_are_missed() {
+fn missing_alerts_are_noticed() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     let recorder = recording(&path);
@@ -276,10 +278,10 @@ fn alerts_that_were_written_are_missed() {
             None => fs::remove_file(&alerts).expect("it is there"),
         }
         assert_eq!(damaged(), std::slice::from_ref(&alerts), "{wrong:?}");
-        let (again, found) =
-            Recorder::open(&path, &schema(), options(Durability::Relaxed)).expect("it is said, and goes on");
+        let (again, found) = Recorder::open(&path, &schema(), options(Durability::Relaxed))
+            .expect("the loss is reported, and recording continues");
         assert_eq!(found.alerts.map(|damage| damage.path), Some(alerts.clone()), "{wrong:?}");
-        // Whoever fails to start accepts nothing.
+        // A recorder that fails to start accepts nothing.
         again.alerted(wrong.map_or(0, str::len) as u64);
         drop(again);
         assert_eq!(damaged(), std::slice::from_ref(&alerts), "{wrong:?}");

@@ -1,5 +1,5 @@
-//! Folders of somebody who means harm: another thing stands where a file of the folder belongs. Nothing waits for it, reads it to
-//! its end, or writes to what it leads to.
+//! Folders of an attacker: something else is in place of a file of the folder. No operation waits for it, reads it to
+//! its end, or writes to the target of a link.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What stands where a file belongs.
+/// What is in place of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Instead {
     Zeros,
@@ -26,7 +26,7 @@ enum Instead {
 
 const ALL: [Instead; 5] = [Instead::Zeros, Instead::Pipe, Instead::Folder, Instead::Sparse, Instead::LinkToItself];
 
-/// More than there is memory for.
+/// More bytes than fit in memory.
 const HUGE: u64 = 1 << 42;
 
 impl Instead {
@@ -37,7 +37,7 @@ impl Instead {
             Self::Pipe => mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("there is room"),
             Self::Folder => fs::create_dir(path).expect("there is room"),
             Self::Sparse => File::create(path).and_then(|file| file.set_len(HUGE)).expect("it takes no room"),
-            // Also what has the right bytes is not read by another name.
+            // A link is not followed, even if its target has the right bytes.
             Self::LinkToItself => symlink(elsewhere, path).expect("there is room"),
         }
     }
@@ -47,8 +47,8 @@ impl Instead {
         fs::rename(elsewhere, path).expect("it is there still");
     }
 
-    /// What is told of it.
-    fn told(self) -> &'static str {
+    /// The message about it.
+    fn expected_message(self) -> &'static str {
         match self {
             Self::Zeros | Self::LinkToItself => "it is a symbolic link",
             Self::Pipe => "it is a pipe",
@@ -102,7 +102,7 @@ fn own_files(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Everything that reads a folder or records to it: what of it is refused.
+/// Every operation that reads a folder or records to it, and its error.
 fn all(path: &Path) -> Vec<(&'static str, Option<String>)> {
     let verified = verify(path).map(|verified| {
         let damage = verified.files.into_iter().find_map(|file| match file.state {
@@ -111,39 +111,40 @@ fn all(path: &Path) -> Vec<(&'static str, Option<String>)> {
         });
         damage.map_or(Ok(()), Err)
     });
-    let told = |error: Result<(), FolderError>| error.err().map(|error| error.to_string());
+    let message = |error: Result<(), FolderError>| error.err().map(|error| error.to_string());
     vec![
         ("verify", verified.map_or_else(|error| Some(error.to_string()), Result::err)),
-        ("read", told(read(path).map(drop))),
-        ("definitions", told(definitions(path).map(drop))),
-        ("aggregates", told(aggregates(path, 200).map(drop))),
-        ("record", told(open(path, true).and_then(|mut recorder| recorder.define(&defined()).map(drop)))),
-        ("keep", told(prune(path, Retention { age: None, bytes: Some(1 << 40) }).map(drop))),
-        ("compact", told(compact(path).map(drop))),
+        ("read", message(read(path).map(drop))),
+        ("definitions", message(definitions(path).map(drop))),
+        ("aggregates", message(aggregates(path, 200).map(drop))),
+        ("record", message(open(path, true).and_then(|mut recorder| recorder.define(&defined()).map(drop)))),
+        ("keep", message(prune(path, Retention { age: None, bytes: Some(1 << 40) }).map(drop))),
+        ("compact", message(compact(path).map(drop))),
     ]
 }
 
 #[test]
-fn nothing_waits_for_what_stands_where_a_file_belongs() {
+fn no_operation_waits_for_something_in_place_of_a_file() {
     for instead in ALL {
         let folder_of_tests = tempfile::tempdir().expect("there is room");
         let (path, elsewhere) = (folder_of_tests.path().join("log"), folder_of_tests.path().join("elsewhere"));
         folder(&path);
         for file in own_files(&path) {
             instead.put(&file, &elsewhere);
-            let told = all(&path);
-            let verified = told[0].1.clone().unwrap_or_default();
-            // The length of a volume's files is known; so is that of nothing else.
+            let refusals = all(&path);
+            let verified = refusals[0].1.clone().unwrap_or_default();
+            // The lengths of a volume's files are known, and no others.
             let is_of_volume = file.starts_with(path.join("archive")) || file.starts_with(path.join("beside"));
-            let expected = if is_of_volume && instead == Instead::Sparse { "it has 43980" } else { instead.told() };
-            assert!(verified.contains(expected), "{instead:?}, {}: {told:?}", file.display());
+            let expected =
+                if is_of_volume && instead == Instead::Sparse { "it has 43980" } else { instead.expected_message() };
+            assert!(verified.contains(expected), "{instead:?}, {}: {refusals:?}", file.display());
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            assert!(verified.contains(&name), "{instead:?}, {}: {told:?}", file.display());
-            let refused = |what: &str| told.iter().any(|(of, why)| *of == what && why.is_some());
-            // What was kept of aggregates is worked out again.
-            assert!(refused("record") || name == "aggregates.json", "{instead:?}, {}: {told:?}", file.display());
+            assert!(verified.contains(&name), "{instead:?}, {}: {refusals:?}", file.display());
+            let refused = |what: &str| refusals.iter().any(|(of, why)| *of == what && why.is_some());
+            // The saved aggregates are computed again.
+            assert!(refused("record") || name == "aggregates.json", "{instead:?}, {}: {refusals:?}", file.display());
             if name == "aggregates.json" {
-                // It has gone with that, and is made again.
+                // The operation removed it and made a new file.
                 fs::remove_file(&elsewhere).expect("it is there still");
                 fs::remove_dir_all(&path).expect("it is there");
                 folder(&path);
@@ -164,27 +165,27 @@ fn the_lock_and_alerts_are_verified_to_be_files() {
     for file in ["lock", "alerts.jsonl"].map(|name| path.join(name)) {
         for instead in [Instead::Zeros, Instead::Pipe, Instead::Folder, Instead::LinkToItself] {
             instead.put(&file, &elsewhere);
-            let told = all(&path)[0].1.clone().unwrap_or_default();
-            let wanted = format!("{} is damaged: {}", file.display(), instead.told());
-            let advice = "take it away: a new one is made when the folder is recorded to again";
-            assert!(told.starts_with(&wanted) && told.ends_with(advice), "{told}");
+            let message = all(&path)[0].1.clone().unwrap_or_default();
+            let wanted = format!("{} is damaged: {}", file.display(), instead.expected_message());
+            let advice = "remove it: a new one is made when the folder is recorded to again";
+            assert!(message.starts_with(&wanted) && message.ends_with(advice), "{message}");
             instead.take(&file, &elsewhere);
         }
     }
-    // There need not be alerts. What `lock` says is missed.
+    // A folder may have no alerts. A missing `lock` is noticed.
     fs::remove_file(path.join("alerts.jsonl")).expect("it is there");
     assert_eq!(all(&path)[0], ("verify", None));
     fs::remove_file(path.join("lock")).expect("it is there");
-    let told = all(&path)[0].1.clone().unwrap_or_default();
-    assert!(told.contains("lock is damaged: it is missing or empty"), "{told}");
+    let message = all(&path)[0].1.clone().unwrap_or_default();
+    assert!(message.contains("lock is damaged: it is missing or empty"), "{message}");
 }
 
 #[test]
-fn nothing_is_written_to_what_a_link_leads_to() {
+fn nothing_is_written_to_the_target_of_a_link() {
     let folder_of_tests = tempfile::tempdir().expect("there is room");
     let (path, other) = (folder_of_tests.path().join("log"), folder_of_tests.path().join("other"));
     folder(&path);
-    // Where files are written before they are put in their place.
+    // The names under which files are written before they are renamed.
     for name in ["catalogue.new", "definitions.new", "aggregates.new"] {
         fs::write(&other, "somebody's").expect("there is room");
         symlink(&other, path.join(name)).expect("there is room");
@@ -194,7 +195,7 @@ fn nothing_is_written_to_what_a_link_leads_to() {
     assert_eq!(recorder.append(&7u32.to_be_bytes()).expect("there is room").refused, 0);
     assert_eq!(recorder.finish().expect("there is room").records, 201);
     assert_eq!(fs::read(&other).expect("it is there"), b"somebody's");
-    // Who records makes the file that is locked.
+    // The recorder makes the file that is locked.
     fs::remove_file(path.join("lock")).expect("it is there");
     symlink(folder_of_tests.path().join("new"), path.join("lock")).expect("there is room");
     let error = open(&path, true).map(drop).expect_err("it is a link").to_string();
@@ -207,13 +208,13 @@ fn nothing_is_written_to_what_a_link_leads_to() {
 }
 
 #[test]
-fn volumes_of_another_log_stay_where_a_link_leads_to_them() {
+fn volumes_of_another_log_behind_a_link_stay() {
     let folder_of_tests = tempfile::tempdir().expect("there is room");
     let (path, other) = (folder_of_tests.path().join("log"), folder_of_tests.path().join("other"));
     folder(&path);
     folder(&other);
     let of_other = files(&other);
-    // Its positions are none that the catalogue has.
+    // The catalogue has none of its positions.
     symlink(other.join("archive"), path.join("archive").join("date=2026-11-22")).expect("there is room");
     open(&path, true).unwrap_or_else(|error| panic!("{error}")).finish().expect("there is room");
     assert_eq!(files(&other), of_other);

@@ -1,7 +1,7 @@
-//! A process that records is killed at some moment, again and again: no record that it acknowledged is lost, none is
-//! invented, and they are in order. `QUEUESCOPE_KILLS` is how often (20 if it is not set).
+//! A process that records is killed at random moments, again and again: no record that it acknowledged is lost, none is
+//! invented, and they are in order. `QUEUESCOPE_KILLS` sets the number of kills (20 if it is not set).
 
-#![allow(clippy::disallowed_methods, reason = "a test starts processes, and is told by its environment how often")]
+#![allow(clippy::disallowed_methods, reason = "a test starts processes; its environment sets how many")]
 
 use crate::common::read;
 use queuescope_archive::{Durability, Full, Recorder, RecorderOptions, Retention};
@@ -11,9 +11,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The folder that a child records to.
+/// The folder that a child process records to.
 const FOLDER: &str = "QUEUESCOPE_TEST_FOLDER";
-/// Whether what it acknowledges is synced.
+/// Whether records count as kept only when they are synced.
 const SYNCED: &str = "QUEUESCOPE_TEST_SYNCED";
 const ROOM: u64 = 1 << 25;
 
@@ -22,7 +22,7 @@ fn schema() -> Schema {
     Schema::parse("numbers.toml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is run in a process of its own: records numbers, and says of each batch when it is kept.
+/// The child process: records numbers, and prints for each batch when it is kept.
 #[test]
 fn child() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
@@ -69,7 +69,7 @@ fn nothing_that_was_acknowledged_is_lost() {
             .spawn()
             .expect("it starts");
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
-        // It is recording when it has said something.
+        // It is recording once it has printed something.
         let mut line = String::new();
         while !line.contains("kept ") {
             line.clear();
@@ -84,7 +84,7 @@ fn nothing_that_was_acknowledged_is_lost() {
         child.wait().expect("it is there");
         let mut kept = 0;
         let mut see = |line: &str| {
-            // The last line may be cut short: then its number is lower, or none.
+            // The last line may be cut short: then its number is lower, or missing.
             let number = line.trim_end().rsplit_once("kept ").and_then(|(_, number)| number.parse().ok());
             kept = number.unwrap_or(kept).max(kept);
         };

@@ -1,5 +1,5 @@
-//! A recorder takes no more memory than it is given, however much is recorded: looked at from outside, in a process of its
-//! own. `QUEUESCOPE_TIMES` is how many times as much is recorded (3 if it is not set).
+//! A recorder takes no more memory than its limit, however much is recorded. The test measures a process of its
+//! own. `QUEUESCOPE_TIMES` is the amount to record, as a multiple of the limit (3 if it is not set).
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at its own process")]
 
@@ -10,7 +10,7 @@ use queuescope_archive::{Durability, Full, Recorder, RecorderOptions, Retention}
 use queuescope_log::Schema;
 use std::fs;
 
-/// Bytes of memory that a recorder is given.
+/// The memory limit of the recorder in bytes.
 const GIVEN: u64 = 32 << 20;
 /// Bytes of a record.
 const SIZE: usize = 32;
@@ -21,10 +21,10 @@ fn schema() -> Schema {
     Schema::parse("numbers.toml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Bytes of memory of this process that are its own.
+/// Anonymous resident memory of this process in bytes.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("this is Linux");
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux lists it");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") << 10
 }
 

@@ -1,4 +1,4 @@
-//! What is missing or damaged in a folder is told before anything is put behind it, and what is whole is told, too.
+//! Missing and damaged files of a folder are reported before anything is written behind them, and intact files are reported, too.
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
@@ -31,7 +31,7 @@ fn open(path: &Path) -> Result<Recorder, FolderError> {
     Recorder::open(path, &schema(), options).map(|(recorder, _)| recorder)
 }
 
-/// Records hundred numbers more, and works out their sum.
+/// Records a hundred more numbers, and computes their sum.
 fn record(path: &Path, from: u32) -> Recorder {
     let mut recorder = open(path).unwrap_or_else(|error| panic!("{error}"));
     let wanted = Definitions::parse("wanted.toml", DEFINED, &schema()).unwrap_or_else(|error| panic!("{error}"));
@@ -53,7 +53,7 @@ fn sum(of: u64) -> Vec<(String, Number)> {
 }
 
 #[test]
-fn nothing_is_put_behind_a_volume_that_is_not_whole() {
+fn nothing_is_written_behind_a_damaged_volume() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     three(path);
@@ -64,7 +64,7 @@ fn nothing_is_put_behind_a_volume_that_is_not_whole() {
         let mut flipped = bytes.clone();
         flipped[bytes.len() / 2] ^= 1;
         let is_sums = file.extension().is_some_and(|end| end == "sums");
-        // Bytes of what is no checksum are looked at when they are read.
+        // Bytes of files other than checksums are checked when they are read.
         let wrong = [None, Some(bytes[..bytes.len() - 1].to_vec()), is_sums.then_some(flipped)];
         for (number, wrong) in wrong.into_iter().enumerate().filter(|(number, wrong)| *number < 2 || wrong.is_some()) {
             match wrong {
@@ -75,11 +75,11 @@ fn nothing_is_put_behind_a_volume_that_is_not_whole() {
                 [open(path).map(drop).expect_err("it is damaged"), compact(path).map(drop).expect_err("it is")];
             for error in errors {
                 assert!(matches!(&error, FolderError::NotWhole { damage, .. } if damage.path == *file), "{error}");
-                let told = error.to_string();
-                assert!(told.contains("log verify") && told.contains("log keep"), "{told}");
-                assert!(number > 0 || told.contains("it is not there"), "{told}");
+                let message = error.to_string();
+                assert!(message.contains("log verify") && message.contains("log keep"), "{message}");
+                assert!(number > 0 || message.contains("it is not there"), "{message}");
             }
-            // It is told of its volume, and the others are looked at.
+            // It is reported for its volume, and the others are checked.
             let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
             let damaged: Vec<_> =
                 verified.files.iter().filter(|file| matches!(&file.state, State::Damaged(_))).collect();
@@ -94,7 +94,7 @@ fn nothing_is_put_behind_a_volume_that_is_not_whole() {
 }
 
 #[test]
-fn what_is_damaged_may_be_taken_away() {
+fn damaged_volumes_can_be_pruned() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     three(path);
@@ -109,11 +109,11 @@ fn what_is_damaged_may_be_taken_away() {
 }
 
 #[test]
-fn definitions_that_were_lost_are_missed() {
+fn lost_definitions_are_noticed() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     drop(open(path).expect("it is new"));
-    // Every folder has them.
+    // Every folder has definitions.
     assert!(definitions(path).expect("they are there").is_empty());
     three(path);
     let file = path.join("definitions.toml");
@@ -126,17 +126,17 @@ fn definitions_that_were_lost_are_missed() {
     assert!(!file.exists() && path.join("aggregates.json").exists(), "nothing takes their place");
     let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
     assert!(verified.files.iter().any(|found| found.path == file && matches!(found.state, State::Damaged(_))));
-    // Records are read without.
+    // Reading records does not need them.
     assert_eq!(read(path).expect("they are whole").0.len(), 300 * 4);
     fs::write(&file, text).expect("there is room");
     assert_eq!(aggregates(path, 300).expect("it is whole").values, sum(300));
-    // Who wants none says so.
+    // A file that says so explicitly has none.
     fs::write(&file, "# crc32 none\n").expect("there is room");
     assert!(open(path).is_ok() && definitions(path).expect("there are none").is_empty());
 }
 
 #[test]
-fn definitions_that_were_emptied_or_cut_short_are_refused_and_left_as_they_are() {
+fn emptied_or_truncated_definitions_are_refused_and_left_as_they_are() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     three(path);
@@ -156,14 +156,14 @@ fn definitions_that_were_emptied_or_cut_short_are_refused_and_left_as_they_are()
         assert!(verified.files.iter().any(|found| found.path == file && matches!(found.state, State::Damaged(_))));
         assert_eq!(fs::read_to_string(&file).expect("it is there"), wrong, "nothing takes its place");
     }
-    // Also where somebody records already.
+    // The same if the folder is being recorded to.
     fs::write(&file, &whole).expect("there is room");
     let mut recorder = open(path).unwrap_or_else(|error| panic!("{error}"));
     fs::write(&file, "").expect("there is room");
     let none = Definitions::new(&schema());
     assert!(recorder.define(&none).is_err() && fs::read(&file).expect("it is there").is_empty());
     drop(recorder);
-    // By hand: what is there then counts, and is sealed again by who records.
+    // By hand: the changed definitions count, and the next recorder seals them again.
     fs::write(&file, format!("# crc32 none\n{rest}")).expect("there is room");
     assert_eq!(aggregates(path, 300).expect("it is whole").values, sum(300));
     record(path, 300).finish().expect("it is whole");
@@ -187,21 +187,24 @@ fn definitions_of_another_folder_are_refused_and_nothing_changes() {
     };
     for _ in 0..2 {
         let error = open(&path).map(drop).expect_err("they are of another folder").to_string();
-        assert!(error.contains("definitions.toml is damaged: aggregates were kept of other definitions"), "{error}");
+        assert!(
+            error.contains("definitions.toml is damaged: the saved aggregates are of other definitions"),
+            "{error}"
+        );
         assert!(error.contains("# crc32 none") && damaged(&path), "{error}");
         assert_eq!(files(&path), all);
         assert_eq!(fs::read(&file).expect("it is there"), foreign);
         assert_eq!(fs::read(&kept).expect("it is there"), aggregates_of_own);
     }
-    // Whose they are, they are used by.
+    // The original definitions are accepted.
     fs::write(&file, &own).expect("there is room");
     assert!(!damaged(&path));
     assert_eq!(record(&path, 300).finish().expect("it is whole").records, 400);
-    // So are those that somebody changed by hand.
+    // So are definitions that somebody changed by hand.
     fs::write(&file, "# crc32 none\n").expect("there is room");
     assert!(!damaged(&path));
     drop(open(&path).unwrap_or_else(|error| panic!("{error}")));
-    // Without anything that was kept, nobody knows of others.
+    // Without the saved aggregates nothing shows that they are of another folder.
     fs::write(&file, foreign).expect("there is room");
     fs::remove_file(&kept).expect("it is there");
     drop(open(&path).unwrap_or_else(|error| panic!("{error}")));
@@ -218,7 +221,7 @@ fn volumes_that_an_older_catalogue_does_not_list_stay() {
         record(path, from).finish().expect("there is room");
     }
     let (new, all) = (fs::read(&catalogue).expect("it is there"), files(path));
-    // A copy of yesterday, put in its place.
+    // Yesterday's copy in place of the catalogue.
     fs::write(&catalogue, old).expect("there is room");
     let errors = [open(path).map(drop), compact(path).map(drop)];
     for error in errors.map(|result| result.expect_err("it is an old one").to_string()) {
@@ -242,13 +245,13 @@ fn definitions_of_a_log_without_its_manifest_are_not_replaced() {
     drop(recorder);
     let text = fs::read(path.join("definitions.toml")).expect("it is there");
     fs::remove_file(path.join("log.toml")).expect("it is there");
-    let error = open(path).map(drop).expect_err("it is no log").to_string();
+    let error = open(path).map(drop).expect_err("it is not a log").to_string();
     assert!(error.contains("log.toml is damaged: it is not there, and the rest of a log is; put a copy"), "{error}");
     assert_eq!(fs::read(path.join("definitions.toml")).expect("it is there"), text);
 }
 
 #[test]
-fn what_every_log_has_is_missed_by_name() {
+fn a_missing_file_of_every_log_is_named() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     three(path);
@@ -258,19 +261,22 @@ fn what_every_log_has_is_missed_by_name() {
         if without { fs::remove_file(&file) } else { fs::write(&file, "") }.expect("there is room");
         let why = if without { "it is not there, and the rest of a log is" } else { "it is empty, so nothing says" };
         for error in [open(path).map(drop), verify(path).map(drop)].map(|result| result.expect_err("it is not whole")) {
-            let told = error.to_string();
-            assert!(told.contains(&format!("{name} is damaged: {why}")) && told.contains("put a copy"), "{told}");
+            let message = error.to_string();
+            assert!(
+                message.contains(&format!("{name} is damaged: {why}")) && message.contains("put a copy"),
+                "{message}"
+            );
         }
         fs::write(&file, bytes).expect("there is room");
     }
     assert_eq!(read(path).expect("it is whole").0.len(), 300 * 4);
-    // Without a file of a log it is none.
+    // Without any file of a log, a folder is not a log.
     let error = verify(&path.join("nowhere")).map(drop).expect_err("it is not there").to_string();
-    assert!(error.contains("is no log: there is no log.toml in it"), "{error}");
+    assert!(error.contains("is not a log: there is no log.toml in it"), "{error}");
 }
 
 #[test]
-fn only_the_folder_itself_is_made() {
+fn parents_of_a_folder_are_not_made() {
     let folder = tempfile::tempdir().expect("there is room");
     let missing = folder.path().join("no");
     let error = open(&missing.join("such/log")).map(drop).expect_err("there is no folder").to_string();
@@ -280,7 +286,7 @@ fn only_the_folder_itself_is_made() {
 }
 
 #[test]
-fn definitions_of_somebody_else_are_left_as_they_are() {
+fn definitions_in_a_folder_without_a_log_are_left_as_they_are() {
     let folder = tempfile::tempdir().expect("there is room");
     fs::write(folder.path().join("definitions.toml"), DEFINED).expect("there is room");
     let error = open(folder.path()).map(drop).expect_err("it holds something");
@@ -288,7 +294,7 @@ fn definitions_of_somebody_else_are_left_as_they_are() {
 }
 
 #[test]
-fn aggregates_are_worked_out_again() {
+fn aggregates_are_computed_again() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     three(path);
@@ -308,7 +314,7 @@ fn aggregates_are_worked_out_again() {
         let known = aggregates(path, u64::from(from) + 100).expect("it is whole");
         assert!(known.kept && known.values == sum(u64::from(from) + 100));
     }
-    // Who was killed kept none, and nothing is wrong with them.
+    // A killed process saved none, and nothing is wrong with that.
     fs::remove_file(&file).expect("it is there");
     assert!(!aggregates(path, 600).expect("records are whole").kept);
     assert_eq!(record(path, 600).worked_out_again(), None);

@@ -1,4 +1,4 @@
-//! What is taken away is what a plain model says, and the rest is as it was.
+//! `prune` removes what a simple model says, and the rest stays as it was.
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
@@ -32,7 +32,7 @@ fn options(keep: Retention) -> RecorderOptions {
     }
 }
 
-/// Records of these times, numbered on.
+/// Records of these times, numbered from `from`.
 fn records(times: &[u64], from: usize) -> Vec<u8> {
     let record = |(number, time): (usize, &u64)| {
         time.to_be_bytes().into_iter().chain(((from + number) as u32).to_be_bytes()).collect::<Vec<_>>()
@@ -40,7 +40,7 @@ fn records(times: &[u64], from: usize) -> Vec<u8> {
     times.iter().enumerate().flat_map(record).collect()
 }
 
-/// Records in several goes, and how many records the folder had after the last.
+/// Records in several sessions; returns how many records the folder had after the last.
 fn record(path: &Path, parts: &[Vec<u64>], keep: Retention) -> u64 {
     let (mut from, mut there) = (0, 0);
     for part in parts {
@@ -53,7 +53,7 @@ fn record(path: &Path, parts: &[Vec<u64>], keep: Retention) -> u64 {
     there
 }
 
-/// A stretch of the model: the position of its first record, how many there are, their newest time, and the bytes.
+/// A stretch of the model: the position of its first record, the number of records, their newest time, and the bytes.
 #[derive(Debug, Clone)]
 struct Stretch {
     first: u64,
@@ -77,19 +77,19 @@ fn stretches(path: &Path, times: &[u64]) -> Vec<Stretch> {
     found
 }
 
-/// How many stretches go.
+/// How many stretches are removed.
 fn model(stretches: &[Stretch], keep: Retention) -> usize {
     let newest = stretches.iter().map(|stretch| stretch.newest).max().unwrap_or(0);
     let behind = |at: usize| stretches[at..].iter().map(|stretch| stretch.bytes).sum::<u64>();
     let too_many = (0..stretches.len()).filter(|at| keep.bytes.is_some_and(|most| behind(*at) > most)).count();
     let is_old = |at: &usize| keep.age.is_some_and(|age| stretches[*at].newest < newest.saturating_sub(age));
-    // The last stays.
+    // The last one stays.
     let last = stretches.len() - 1;
     (too_many..last).find(|at| !is_old(at)).unwrap_or(last).min(last)
 }
 
 fn times() -> impl Strategy<Value = Vec<Vec<u64>>> {
-    // Later parts are later, more or less.
+    // Later parts have later times, with some overlap.
     let part = |number: u64| prop::collection::vec((0..3 * DAY).prop_map(move |at| number * DAY + at), 1..50);
     (1..6u64).prop_flat_map(move |parts| (0..parts).map(part).collect::<Vec<_>>())
 }
@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_old_or_too_much_goes(
+    fn old_volumes_and_volumes_over_the_limit_are_removed(
         parts in times(),
         age in prop::option::of(0..4 * DAY),
         share in prop::option::of(0..=100u64),
@@ -124,14 +124,14 @@ proptest! {
         let verified = verify(path).expect("it is whole");
         prop_assert!(verified.files.iter().all(|file| file.state == State::Closed));
         prop_assert_eq!((verified.removed, verified.files.len() as u64), (first, volumes as u64 - taken.volumes));
-        // No file is left of what is gone: volumes, with an index and checksums.
+        // No file of removed volumes is left: a volume has three files, with an index and checksums.
         prop_assert_eq!(common::files(path).len(), 3 * verified.files.len());
         prop_assert!(taken.volumes == 0 || common::empty_folders(path).is_empty());
         let nothing = Pruned { left: taken.left, ..Pruned::default() };
         prop_assert_eq!(prune(path, wanted).expect("it is whole"), nothing);
         prop_assert_eq!(taken.bytes + taken.left, bytes);
 
-        // Whoever records next goes on where it ended.
+        // The next recorder continues where it ended.
         let (recorder, recovery) =
             Recorder::open(path, &schema(), options(Retention::default())).unwrap_or_else(|error| panic!("{error}"));
         prop_assert_eq!(recovery.records, times.len() as u64 - first);
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn who_records_takes_away_as_it_goes(parts in times(), age in 0..3 * DAY) {
+    fn a_recorder_removes_old_volumes_as_it_records(parts in times(), age in 0..3 * DAY) {
         let folder = tempfile::tempdir().expect("there is room");
         let wanted = Retention { age: Some(age), bytes: None };
         let there = record(folder.path(), &parts, wanted);
@@ -154,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn a_folder_that_is_recorded_to_is_left() {
+fn a_folder_that_is_being_recorded_to_is_not_pruned() {
     let folder = tempfile::tempdir().expect("there is room");
     let wanted = Retention { age: None, bytes: Some(0) };
     assert!(matches!(prune(folder.path(), wanted), Err(FolderError::NotALog { .. })));

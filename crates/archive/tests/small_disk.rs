@@ -1,4 +1,4 @@
-//! A disk that is really full, and one that cannot be written: a small file system of its own, which takes root to mount.
+//! A full disk, and a read-only one: real small file systems, which only root can mount.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test starts programs and looks at files")]
 
@@ -18,11 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of a record.
 const SIZE: usize = 12;
 
-/// A small file system, as long as it lives.
+/// A small file system that is unmounted on drop.
 struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    /// Of so many KiB; `None`, and why is told, if it cannot be mounted.
+    /// A file system of this size; `None`, with a printed reason, if it cannot be mounted.
     fn new(test: &str, kibibytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room");
         let mounted = mount(&["-t", "tmpfs", "-o", &format!("size={kibibytes}k"), "tmpfs"], folder.path());
@@ -39,7 +39,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // A process that another test begins has open what is open here until it becomes its program; meanwhile the disk is busy.
+        // A child process of another test inherits our open files until it executes its program; until then the disk is busy.
         let since = Instant::now();
         while !unmount(self.path()) {
             assert!(since.elapsed() < PATIENCE, "{} is still mounted", self.path().display());
@@ -111,7 +111,7 @@ fn what_was_acknowledged_is_there_when_the_disk_is_full() {
         assert_eq!(ended.written, count, "what is kept is counted: {ended}");
         let verified = verify(&folder).unwrap_or_else(|error| panic!("{error}"));
         assert!(!verified.files.iter().any(|file| matches!(file.state, State::Damaged(_))), "{verified:?}");
-        // With more room it goes on.
+        // With more room, recording continues.
         assert!(mount(&["-o", "remount,size=64m"], disk.path()));
         let recorder = open(&folder, durability);
         assert_eq!(recorder.append(&records(count..count + 10)).expect("there is room").positions, count..count + 10);

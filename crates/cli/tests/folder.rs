@@ -84,13 +84,13 @@ fn old_packets_go_while_others_are_recorded() {
     printed(run("record --log", &[&log, &demo]), 0);
     // Two recordings of it are too many.
     let recorded = printed(run("record --keep-size 300kB --log", &[&log, &demo]), 0);
-    assert!(recorded.contains("18,949 packets taken away"), "{recorded}");
+    assert!(recorded.contains("18,949 packets removed"), "{recorded}");
     assert_eq!(printed(run("query --select count --csv", &[&log]), 0), "count\n18949\n");
     let info = printed(run("log info", &[&log]), 0);
     assert!(info.contains("removed") && info.contains("volumes  1, "), "{info}");
     // None is older than the newest by so much.
     let recorded = printed(run("record --keep-for 1h --log", &[&log, &demo]), 0);
-    assert!(!recorded.contains("taken away"), "{recorded}");
+    assert!(!recorded.contains("packets removed"), "{recorded}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn aggregates_are_told_with_units_also_if_nobody_kept_them() {
     assert!(has(&info) && !info.contains("worked out of"), "{info}");
     std::fs::write(log.join("aggregates.json"), "{}").expect("there is room");
     let told = run("record --where icmp --log", &[&log, &demo]);
-    assert!(String::from_utf8_lossy(&told.stderr).contains("aggregates were worked out of the records"), "{told:?}");
+    assert!(String::from_utf8_lossy(&told.stderr).contains("aggregates were computed from the records"), "{told:?}");
     std::fs::remove_file(log.join("aggregates.json")).expect("it is there");
     let info = printed(run("log info", &[&log]), 0);
     assert!(info.contains("bytes    ") && info.contains("(worked out of the records that are there"), "{info}");

@@ -176,7 +176,7 @@ fn what_is_emptied_after_a_kill_is_missed() {
     let ended = run("query --select count --csv", &[&log]);
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{said}");
-    assert!(said.contains("6 packets that were written last are not there any more"), "{said}");
+    assert!(said.contains("6 packets at the end that were written and are gone"), "{said}");
     // It is said once more, and goes on.
     let (child, mut input) = start("record -", &log);
     input.write_all(&[&header, &packets[..2].concat()[..]].concat()).expect("it reads");

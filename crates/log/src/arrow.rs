@@ -2,7 +2,7 @@
 //!
 //! | kind of an attribute | type of its column |
 //! | --- | --- |
-//! | the time of the schema | `Timestamp(Nanosecond)`, UTC; a batch has none from the year 2262 on ([`LAST_TIME`]) |
+//! | the time of the schema | `Timestamp(Nanosecond)`, UTC; times from the year 2262 on are errors ([`LAST_TIME`]) |
 //! | one bit | `Boolean` |
 //! | whole numbers, sizes, other times, up to 64 bits | the narrowest `UInt` or `Int` that holds them |
 //! | longer whole numbers | `Utf8`, in decimal, as a dictionary |
@@ -19,33 +19,33 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, SchemaRef};
 use std::sync::Arc;
 
-/// Records that are made batches of columns.
+/// Turns records into batches of columns.
 #[derive(Debug)]
 pub struct Batches {
     columns: Vec<Column>,
     schema: SchemaRef,
-    /// The time of the schema, if a column has it.
+    /// The time of the schema, if one of the columns is that attribute.
     time: Option<Reader>,
     rows: usize,
     size: usize,
-    /// The records of a batch, one behind the other.
+    /// The records of a batch, one after another.
     bytes: Vec<u8>,
 }
 
-/// What the columns of attributes are, in a file's schema.
+/// The Arrow schema for columns of these attributes.
 ///
 /// # Panics
-/// If one is another schema's.
+/// Panics if an attribute belongs to another schema.
 pub fn columns(schema: &Schema, attributes: &[AttributeId]) -> SchemaRef {
     let fields = attributes.iter().map(|id| Column::new(*id, schema).field());
     Arc::new(arrow_schema::Schema::new(fields.collect::<Vec<_>>()))
 }
 
 impl Batches {
-    /// Some attributes of records; so many records a batch, at least one.
+    /// Batches of these attributes, with `rows` records each, at least one.
     ///
     /// # Panics
-    /// If an attribute is another schema's.
+    /// Panics if an attribute belongs to another schema.
     pub fn new(schema: &Schema, attributes: &[AttributeId], rows: usize) -> Self {
         let (size, rows) = (schema.record_size(), rows.max(1));
         let time = schema.time().filter(|time| attributes.contains(time)).map(|time| schema.reader(time));
@@ -54,15 +54,15 @@ impl Batches {
         Self { columns, schema, time, rows, size, bytes: Vec::with_capacity(rows * size) }
     }
 
-    /// What the columns are.
+    /// The Arrow schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// Adds a record; a batch, if that is full now.
+    /// Adds a record; returns a batch once it is full.
     ///
     /// # Errors
-    /// If its time is after [`LAST_TIME`] and a column would have it; and what Arrow says, which has no reason to.
+    /// Fails if the record's time is after [`LAST_TIME`] and a column would hold it. Also returns errors of Arrow, which are not expected.
     pub fn push(&mut self, record: &[u8]) -> Result<Option<RecordBatch>, ArrowError> {
         if self.time.as_ref().is_some_and(|time| time.key(record) > u128::from(LAST_TIME)) {
             let why =
@@ -76,10 +76,10 @@ impl Batches {
     /// A batch of the records that are in none yet, if there are any.
     ///
     /// # Errors
-    /// As of [`push`](Self::push).
+    /// As [`push`](Self::push).
     pub fn rest(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let count = self.bytes.len() / self.size;
-        // A batch without columns has rows all the same.
+        // A batch without columns still has rows.
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let arrays = || self.columns.iter().map(|column| column.array(&self.bytes, self.size)).collect();
         let batch = (count > 0).then(|| RecordBatch::try_new_with_options(self.schema(), arrays(), &options));

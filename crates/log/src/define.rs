@@ -1,7 +1,7 @@
-//! What is worked out of a log, by names, as a text that people write and that is kept beside the log.
+//! Definitions: named filters, aggregates, triggers and indexes of a log, as a text that people write and that is kept beside the log.
 //!
-//! Parameters of a text are put in (`parameter`). It is taken apart (`read` does so for TOML, `single` for arguments of a command); `resolve` finds out what the
-//! parts mean and how they hang together; `apply` adds them to a log, each behind what it needs.
+//! `parameter` replaces the parameters of a text. `read` (TOML) and `single` (arguments of a command) take the text apart; `resolve` finds out what the
+//! parts mean and how they depend on each other; `apply` adds them to a log, each after what it depends on.
 
 mod apply;
 mod condition;
@@ -23,13 +23,13 @@ use part::Parts;
 use queuescope_text::{Source, TextError};
 use std::fmt::Write;
 
-/// How often a trigger is looked at that does not say so, in nanoseconds: 1 ms, as in the paper (section 5.2).
+/// The period of a trigger that gives none, in nanoseconds: 1 ms, as in the paper (section 5.2).
 pub const DEFAULT_PERIOD: u64 = 1_000_000;
 
 /// The longest text, in bytes.
 const LONGEST_TEXT: usize = 1 << 18;
 
-/// Filters, aggregates, triggers and indexes of records of one schema. `docs/reference/definitions.md` says how they are written.
+/// Filters, aggregates, triggers and indexes over records of one schema. `docs/reference/definitions.md` describes the syntax.
 ///
 /// ```
 /// # use queuescope_log::{Definitions, Schema};
@@ -54,7 +54,7 @@ pub struct Definitions {
     schema: Schema,
     indexes: Vec<AttributeId>,
     filters: Vec<FilterDefinition>,
-    /// In the order of the ids that expressions have for them.
+    /// In the order of the ids that expressions use for them.
     aggregates: Vec<AggregateDefinition>,
     triggers: Vec<TriggerDefinition>,
 }
@@ -62,72 +62,72 @@ pub struct Definitions {
 /// A filter with a name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilterDefinition {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How it was written, but for blanks.
+    /// The text as it was written, without surrounding blanks.
     pub text: String,
-    /// Which records are meant. Aggregates in it are places in [`Definitions::aggregates`].
+    /// The records that it matches. Ids of aggregates in it are indices of [`Definitions::aggregates`].
     pub expression: Expr,
 }
 
 /// An aggregate with a name.
 #[derive(Debug, Clone)]
 pub struct AggregateDefinition {
-    /// What it is called, also in expressions.
+    /// Its name, also in expressions.
     pub name: String,
-    /// What is worked out.
+    /// What it computes.
     pub function: Function,
-    /// The filter whose records are taken in; all records, if there is none.
+    /// The filter whose records it covers; `None`: all records.
     pub filter: Option<String>,
 }
 
 /// A trigger with a name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriggerDefinition {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The aggregate that is looked at.
+    /// The aggregate that it checks.
     pub aggregate: String,
-    /// How it compares when the trigger fires,
+    /// The trigger fires if the aggregate has this relation
     pub relation: Relation,
-    /// with this.
+    /// to this number.
     pub threshold: Number,
-    /// How often it is looked at, in nanoseconds; [`SHORTEST_PERIOD`] or more.
+    /// How often it is checked, in nanoseconds; [`SHORTEST_PERIOD`] or more.
     pub period: u64,
-    /// Of the records of which time is meant, in nanoseconds before now; of all, if it is not given.
+    /// The length of the window before now that it covers, in nanoseconds; `None`: all records.
     pub window: Option<u64>,
 }
 
-/// Made of texts.
+/// Construction from texts.
 impl Definitions {
-    /// No definitions yet, of records of a schema.
+    /// No definitions yet, for records of a schema.
     pub fn new(schema: &Schema) -> Self {
         let schema = schema.clone();
         Self { schema, indexes: Vec::new(), filters: Vec::new(), aggregates: Vec::new(), triggers: Vec::new() }
     }
 
-    /// Reads definitions from TOML; `name` is what the text is called in errors.
+    /// Reads definitions from TOML; `name` names the text in errors.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Returns what is wrong with the text, and where.
     pub fn parse(name: &str, text: &str, schema: &Schema) -> Result<Self, TextError> {
         let mut definitions = Self::new(schema);
         definitions.add_text(name, text)?;
         Ok(definitions)
     }
 
-    /// Adds those of another text, which may name what is here already. If anything is wrong, nothing is added.
+    /// Adds the definitions of another text, which may refer to existing ones. If anything is wrong, nothing is added.
     ///
     /// # Errors
-    /// What is wrong with it, and where: also names that are taken.
+    /// Returns what is wrong with the text, and where; also if a name exists already.
     pub fn add_text(&mut self, name: &str, text: &str) -> Result<(), TextError> {
         self.add_text_with(name, text, &[])
     }
 
-    /// Adds those of a text that has parameters, with values for them; those that are not given are what the text says.
+    /// Adds the definitions of a text with parameters. Parameters that `values` does not set have the defaults of the text.
     ///
     /// # Errors
-    /// As [`add_text`](Self::add_text); also if a parameter has no value, or there is none of a name. Other errors show the
+    /// As [`add_text`](Self::add_text); also if a parameter has no value, or if `values` names an unknown parameter. Other errors show the
     /// text with the values in it.
     pub fn add_text_with(&mut self, name: &str, text: &str, values: &[(&str, &str)]) -> Result<(), TextError> {
         let text = parameter::filled(name, text, values)?;
@@ -135,7 +135,7 @@ impl Definitions {
         self.add(vec![Source { name: name.to_owned(), text: text.into_owned() }], &parts)
     }
 
-    /// Adds a filter, written as `name=expression`; `option` is what the text is called in errors.
+    /// Adds a filter, written as `name=expression`; `option` names the text in errors.
     ///
     /// # Errors
     /// As [`add_text`](Self::add_text).
@@ -159,7 +159,7 @@ impl Definitions {
         self.add_singles(&[Single { option, text, kind: SingleKind::Trigger }])
     }
 
-    /// Adds several that were written one by one. They may name each other, whichever comes first.
+    /// Adds several definitions that were written separately. They may refer to each other in any order.
     ///
     /// # Errors
     /// As [`add_text`](Self::add_text).
@@ -183,10 +183,10 @@ impl Definitions {
     }
 }
 
-/// A definition that is written by itself.
+/// A definition that is written separately.
 #[derive(Debug, Clone, Copy)]
 pub struct Single<'a> {
-    /// What the text is called in errors: the option that it was given to.
+    /// Names the text in errors: the option that it was given to.
     pub option: &'a str,
     /// The text.
     pub text: &'a str,
@@ -194,7 +194,7 @@ pub struct Single<'a> {
     pub kind: SingleKind,
 }
 
-/// What is defined by itself.
+/// The kind of a separate definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SingleKind {
     /// `name=expression`
@@ -205,9 +205,9 @@ pub enum SingleKind {
     Trigger,
 }
 
-/// What they are.
+/// Access to the definitions.
 impl Definitions {
-    /// What the records are made of.
+    /// The schema of the records.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -237,13 +237,13 @@ impl Definitions {
         self.indexes.is_empty() && self.filters.is_empty() && self.aggregates.is_empty() && self.triggers.is_empty()
     }
 
-    /// What expressions can speak of: the attributes and the aggregates, with their places as ids.
+    /// The names that expressions can use: attributes, and aggregates with their indices as ids.
     pub(crate) fn scope(&self) -> Scope<'_> {
         let names = self.aggregates.iter().map(|aggregate| aggregate.name.clone());
         Scope::with_aggregates(&self.schema, (0..).map(crate::expr::AggregateId).zip(names))
     }
 
-    /// As TOML, which [`parse`](Self::parse) reads as the same definitions.
+    /// As TOML; [`parse`](Self::parse) reads it as the same definitions.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -256,7 +256,7 @@ impl Definitions {
             let name = |id: &AttributeId| format!("\"{}\"", self.schema.attribute(*id).name);
             writeln!(to, "index = [{}]", self.indexes.iter().map(name).collect::<Vec<_>>().join(", "))?;
         }
-        // Nothing else needs an escape: names are letters and digits, and no expression has a quote.
+        // Nothing else needs an escape: names are letters, digits and underscores, and expressions contain no quotes.
         for FilterDefinition { name, text, .. } in &self.filters {
             let text = text.replace('\\', "\\\\");
             writeln!(to, "\n[[filter]]\nname = \"{name}\"\nexpression = \"{text}\"")?;

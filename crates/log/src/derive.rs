@@ -1,11 +1,11 @@
-//! What follows from the records: which filters match, aggregates, indexes.
+//! Derived data: which records filters match, aggregates, and indexes.
 //!
-//! All of it is a function of the records before some position, so it can be made late, by whoever comes first, and
-//! thrown away. It is made by *chunk* and by *block*, of whole ones that are complete; what is not made yet, a reader
-//! finds in the records themselves. So there is nothing that could be seen of one record's effects without the others.
+//! All derived data is a function of the records before some position. So it can be computed late, by the first thread that needs it, and
+//! discarded. It is computed by *chunk* and by *block*, once these are complete; where it is not computed yet, a reader
+//! looks at the records themselves. So a reader never sees some effects of a record without the others.
 //!
-//! When records leave memory, what was derived of each goes with them. Aggregates have then been worked out of all of
-//! them, and filters that see records in order have seen them.
+//! When records leave memory, their derived data is discarded too. By then aggregates include all these records,
+//! and filters that need records in order have passed them.
 
 mod aggregate;
 mod cells;
@@ -35,28 +35,28 @@ use set::Group;
 
 use std::cell::RefCell;
 
-/// Records of a chunk: what filters are evaluated on at once.
+/// Records of a chunk: filters are evaluated on a chunk at once.
 pub(crate) const CHUNK: u64 = 1024;
-/// Records of a block: what is sorted for an index at once. A position in it has two bytes.
+/// Records of a block: an index sorts a block at once. A position within it has two bytes.
 pub(crate) const BLOCK: u64 = 1 << 16;
 /// Chunks of a block.
 pub(crate) const CHUNKS: usize = (BLOCK / CHUNK) as usize;
 
-/// Room for working things out; one for each thread, since it is large.
+/// Buffers for computing derived data; one for each thread, because they are large.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub set: set::Scratch,
     pub index: index::Scratch,
 }
 
-/// Lends the thread's room.
+/// Lends the thread's buffers.
 pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = RefCell::default();
     }
     SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
         Ok(mut scratch) => work(&mut scratch),
-        // Only if `work` comes here again, which nothing here does.
+        // Only if `work` calls this function again, which nothing here does.
         Err(_) => work(&mut Scratch::default()),
     })
 }

@@ -1,13 +1,13 @@
-//! Expressions: which records are meant.
+//! Expressions: which records to select.
 //!
-//! Text to [`Expr`] (`lex`, `parse`, `operand`, `pcap`), to text again (`print`), to the normal form that indexes and
-//! filters work with (`dnf`, `term`), to what decides on a record (`filter`). [`Expr::holds`] decides without any of
-//! that, slowly; tests hold the rest against it.
+//! Text becomes an [`Expr`] (`lex`, `parse`, `operand`, `pcap`), which can be printed as text (`print`) or brought into the normal form that indexes and
+//! filters work with (`dnf`, `term`), from which a `filter` is built. [`Expr::holds`] evaluates an expression directly and slowly, without
+//! these steps; tests compare the rest with it.
 //!
-//! The parser is written by hand and not with a combinator library: pcap's words mean something by what stood before
+//! The parser is written by hand and not with a combinator library: the meaning of pcap's words depends on the words before
 //! them (`tcp port 80 or 443`, `src or dst host`), an attribute decides how the value behind it is read, and an error
-//! names what was expected at this very word, with the nearest right name. Each is a line in a recursive descent and
-//! a struggle against backtracking in combinators. Operators have three levels only.
+//! names what was expected at this very word, with the nearest right name. In a recursive descent each of these is one line;
+//! with combinators it would be a struggle against backtracking. Operators have three levels only.
 
 mod dnf;
 mod filter;
@@ -32,56 +32,56 @@ pub use term::{AggregateTest, MaskTest, Predicate, Term};
 
 use crate::{AttributeId, Schema};
 
-/// Which records are meant. Built by [`Scope::parse`], or by hand with [`Expr::all`] and [`Expr::any`].
+/// A condition on records. Built by [`Scope::parse`], or by hand with [`Expr::all`] and [`Expr::any`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
-    /// All records, or none.
+    /// True for all records, or for none.
     Constant(bool),
-    /// Those that one attribute decides on.
+    /// A test of one attribute.
     Test(Test),
-    /// The others.
+    /// True where the inner expression is false.
     Not(Box<Expr>),
-    /// Those that are in each; at least two, none of which is of this variant itself.
+    /// True if all of these are; at least two, none of which is of this variant itself.
     All(Vec<Expr>),
-    /// Those that are in any; at least two, none of which is of this variant itself.
+    /// True if any of these is; at least two, none of which is of this variant itself.
     Any(Vec<Expr>),
 }
 
-/// What is asked of one attribute. Values are keys.
+/// A test of one attribute. Values are keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
     /// `attribute < key`.
     Compare {
-        /// What is compared.
+        /// The left side.
         attribute: AttributeId,
-        /// How.
+        /// The relation.
         relation: Relation,
-        /// With what.
+        /// The right side.
         key: u128,
     },
     /// `attribute in {..}`.
     Within {
-        /// What is looked up.
+        /// The attribute.
         attribute: AttributeId,
-        /// Where; not empty.
+        /// The set; not empty.
         ranges: Ranges,
     },
     /// `attribute & mask == value`, and `attribute like 192.*.*.1`.
     Mask {
-        /// Whose bits are looked at.
+        /// The attribute.
         attribute: AttributeId,
-        /// Which bits.
+        /// The bits to test.
         mask: u128,
-        /// What they are.
+        /// Their wanted values.
         value: u128,
-        /// Or what they are not.
+        /// Whether the bits must be equal to `value`, or must differ.
         equal: bool,
     },
     /// `attribute < AGGREGATE + offset`.
     Aggregate(AggregateTest, Relation),
 }
 
-/// How two values compare.
+/// A relation between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// `<`
@@ -99,7 +99,7 @@ pub enum Relation {
 }
 
 impl Expr {
-    /// What is in each of these.
+    /// True if all of these are.
     pub fn all(each: impl IntoIterator<Item = Self>) -> Self {
         let mut parts = Vec::new();
         for expr in each {
@@ -118,7 +118,7 @@ impl Expr {
         }
     }
 
-    /// What is in any of these.
+    /// True if any of these is.
     pub fn any(each: impl IntoIterator<Item = Self>) -> Self {
         let mut parts = Vec::new();
         for expr in each {
@@ -137,13 +137,13 @@ impl Expr {
         }
     }
 
-    /// What is not in this one.
+    /// True where this expression is false.
     #[allow(clippy::should_implement_trait, reason = "it stands beside `all` and `any`")]
     pub fn not(self) -> Self {
         Self::Not(Box::new(self))
     }
 
-    /// Whether a record is meant, found step by step: what [`Filter::matches`] is held against.
+    /// Evaluates the expression on a record step by step: the reference for [`Filter::matches`].
     pub fn holds(&self, schema: &Schema, record: &[u8], aggregates: &impl Aggregates) -> bool {
         match self {
             Self::Constant(constant) => *constant,
@@ -174,15 +174,15 @@ impl Test {
 }
 
 impl Relation {
-    /// All of them.
+    /// All relations.
     pub const ALL: [Self; 6] = [Self::Less, Self::AtMost, Self::Equal, Self::NotEqual, Self::AtLeast, Self::Greater];
 
-    /// Whether two values are so related.
+    /// Whether two values have this relation.
     pub fn holds<T: Ord>(self, a: &T, b: &T) -> bool {
         self.orderings().contains(a.cmp(b))
     }
 
-    /// How it is written.
+    /// Its symbol in expressions.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Less => "<",
@@ -194,7 +194,7 @@ impl Relation {
         }
     }
 
-    /// The orderings of which it is true.
+    /// The orderings for which it is true.
     pub fn orderings(self) -> Orderings {
         match self {
             Self::Less => Orderings::LESS,
@@ -206,7 +206,7 @@ impl Relation {
         }
     }
 
-    /// The keys up to `highest` that are so related to `key`.
+    /// The keys up to `highest` that have this relation to `key`.
     pub(crate) fn ranges(self, key: u128, highest: u128) -> Ranges {
         let below = key.checked_sub(1).map(|end| (0, end));
         let above = key.checked_add(1).map(|start| (start, highest));

@@ -1,10 +1,10 @@
-//! What stands before a log: which records are appended at all.
+//! Filters and samples records before they are appended to a log.
 
 use crate::expr::{Dnf, Filter, NoAggregates};
 use crate::log::Log;
 use std::ops::AddAssign;
 
-/// A writer's way into a log, with a capture filter and a sampling ratio (paper, table 1). Each writer has its own.
+/// A writer's input to a log, with a capture filter and a sampling ratio (paper, table 1). Each writer has its own.
 #[derive(Debug)]
 pub struct Intake<'a> {
     log: &'a Log,
@@ -14,15 +14,15 @@ pub struct Intake<'a> {
     counts: Counts,
 }
 
-/// Chooses a share of records, each by chance; the same ones for the same seed.
+/// Samples a share of records at random; the same records for the same seed.
 #[derive(Debug, Clone)]
 pub struct Sampling {
-    /// A random number below this is kept; all, if there is none.
+    /// Records are kept if their random number is below this; `None`: all are kept.
     below: Option<u64>,
     random: u64,
 }
 
-/// What became of records that were offered.
+/// What happened to the records that were offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Appended.
@@ -31,50 +31,50 @@ pub struct Counts {
     pub filtered: u64,
     /// Left out by sampling.
     pub unsampled: u64,
-    /// Without room in the log.
+    /// Refused because the log is full.
     pub refused: u64,
 }
 
-/// Why there is no such sampling.
+/// The sampling ratio is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("{0} is no share of records to keep: it is above 0 and at most 1")]
+#[error("{0} is not a share of records to keep: give a number above 0 and up to 1")]
 pub struct RatioError(pub f64);
 
 impl<'a> Intake<'a> {
-    /// Everything is appended.
+    /// Appends everything.
     pub fn new(log: &'a Log) -> Self {
         Self { log, filter: None, sampling: None, kept: Vec::new(), counts: Counts::default() }
     }
 
-    /// Only what an expression means is appended.
+    /// Appends only records that match an expression.
     ///
     /// # Panics
-    /// If it names an aggregate: those know only what was appended.
+    /// Panics if it names an aggregate: aggregates know only records that were appended.
     #[must_use]
     pub fn filtered(self, expression: &Dnf) -> Self {
         assert!(expression.aggregates().is_empty(), "a capture filter is about the record alone");
         Self { filter: Some(Filter::new(expression, self.log.schema())), ..self }
     }
 
-    /// Of what passes the filter a share is appended, each record by chance; the same ones for the same seed.
+    /// Appends a share of the records that pass the filter, chosen at random; the same records for the same seed.
     ///
     /// # Errors
-    /// If it is no share.
+    /// Fails if `ratio` is not above 0 and at most 1.
     pub fn sampled(self, ratio: f64, seed: u64) -> Result<Self, RatioError> {
         Ok(Self { sampling: Some(Sampling::new(ratio, seed)?), ..self })
     }
 
-    /// Offers records that lie one behind the other; what is kept of them is appended as one batch.
+    /// Offers consecutive records; those that are kept are appended as one batch.
     ///
     /// # Panics
-    /// If `records` is not a whole number of records.
+    /// Panics if `records` is not a whole number of records.
     pub fn offer(&mut self, records: &[u8]) -> Counts {
         let size = self.log.schema().record_size();
         let mut counts = Counts::default();
         let appended = if self.filter.is_none() && self.sampling.is_none() {
             self.log.append(records)
         } else {
-            assert!(records.len().is_multiple_of(size), "{} bytes are no whole number of records", records.len());
+            assert!(records.len().is_multiple_of(size), "{} bytes are not a whole number of records", records.len());
             self.kept.clear();
             for record in records.chunks_exact(size) {
                 if self.filter.as_ref().is_some_and(|filter| !filter.matches(record, &NoAggregates)) {
@@ -93,27 +93,27 @@ impl<'a> Intake<'a> {
         counts
     }
 
-    /// What became of all that was offered.
+    /// The counts of all records that were offered.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 }
 
 impl Sampling {
-    /// Of a share.
+    /// Samples this share of records.
     ///
     /// # Errors
-    /// If it is none.
+    /// Fails if `ratio` is not above 0 and at most 1.
     pub fn new(ratio: f64, seed: u64) -> Result<Self, RatioError> {
         if !(ratio > 0.0 && ratio <= 1.0) {
             return Err(RatioError(ratio));
         }
-        // 2^64 is one more than there is.
+        // 2^64 itself does not fit in the type.
         let below = (ratio < 1.0).then_some((ratio * 2f64.powi(64)) as u64);
         Ok(Self { below, random: seed })
     }
 
-    /// Whether the next record is one of them.
+    /// Whether the next record is kept.
     pub fn keeps(&mut self) -> bool {
         self.below.is_none_or(|below| next(&mut self.random) < below)
     }

@@ -1,21 +1,21 @@
-//! Records of fixed size, what they are made of, and expressions that ask for them.
+//! Records of fixed size, their schemas, expressions that select them, and an in-memory log of them.
 //!
-//! - [`Schema`]: the [`Attribute`]s of a record, each with its [`Kind`] and place. Every value that can be compared has
-//!   a *key*, a `u128` in the order of the values, so that an index, a range and a prefix are the same thing for all
+//! - [`Schema`]: the [`Attribute`]s of a record, each with its [`Kind`] and place. Every comparable value has
+//!   a *key*, a `u128` in the order of the values, so that indexes, ranges and prefixes work alike for all
 //!   kinds.
-//! - [`packet`], [`departure`] and [`queued`]: how headers of captured frames, departures, and both together become
+//! - [`packet`], [`departure`] and [`queued`]: turn headers of captured frames, departures, and both together into
 //!   records.
-//! - [`Scope`] reads the text of an expression to an [`Expr`]; [`Expr::dnf`] normalises it to a [`Dnf`]; [`Filter`]
-//!   decides with that on records.
-//! - [`Log`]: records in one order, to which any number of threads append; what follows from them (filters, indexes,
-//!   aggregates); a [`Snapshot`] of it and a [`Query`] of that. An [`Intake`] stands before it, a [`Monitor`] looks at
+//! - [`Scope`] parses the text of an expression to an [`Expr`]; [`Expr::dnf`] normalises it to a [`Dnf`]; a [`Filter`]
+//!   evaluates that on records.
+//! - [`Log`]: records in one order, appended by any number of threads, and data derived from them (filters, indexes,
+//!   aggregates); a [`Snapshot`] of it, and a [`Query`] on that. An [`Intake`] filters and samples records before a log; a [`Monitor`] checks
 //!   [`Trigger`]s.
-//! - [`Definitions`]: filters, aggregates, triggers and indexes by names, as people write them and as they are added to a
+//! - [`Definitions`]: named filters, aggregates, triggers and indexes, as people write them and as they are added to a
 //!   log.
-//! - [`TextError`]: what is wrong with an expression, a schema or definitions, in the text that the user wrote, under a caret.
+//! - [`TextError`]: what is wrong with an expression, a schema or definitions, shown in the user's text under a caret.
 //!
 //! The crate reads no file and no clock. `docs/reference/expressions.md`, `docs/reference/schemas.md` and `docs/reference/definitions.md` are its
-//! pages for users.
+//! user documentation.
 
 #[cfg(feature = "arrow")]
 pub mod arrow;

@@ -1,10 +1,10 @@
-//! Atomics and what waits, which loom and shuttle replace: `--cfg loom`, `--cfg shuttle`. And what only makes faster.
+//! Atomics and waiting, which loom and shuttle replace (`--cfg loom`, `--cfg shuttle`), and prefetching, which only affects speed.
 
 #[cfg(not(any(loom, shuttle)))]
 mod with {
     pub use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Lets others run: spins while little is waited for, then gives the processor away.
+    /// Waits for other threads: spins at first, then yields the processor.
     #[derive(Debug, Default)]
     pub struct Backoff(crossbeam_utils::Backoff);
 
@@ -45,12 +45,12 @@ mod with {
 
 pub use with::{AtomicU64, Backoff, Ordering};
 
-/// Has the processor fetch what will be read soon: a hint, which changes nothing.
+/// Prefetches memory that will be read soon: a hint without other effects.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the processor's own instruction"))]
 pub fn prefetch<T>(what: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: what is fetched ahead need not even be memory, and nothing is read.
+    // SAFETY: a prefetch may have any address, even an invalid one, and nothing is read.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(what.cast());

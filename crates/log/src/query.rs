@@ -1,4 +1,4 @@
-//! Which records are meant, found the cheapest way, and what is worked out of them.
+//! Queries: find matching records the cheapest way, and compute aggregates over them.
 
 mod explain;
 mod group;
@@ -15,7 +15,7 @@ use crate::schema::Schema;
 use plan::Plan;
 use std::sync::Arc;
 
-/// What is asked of a snapshot: an expression, a filter, or all; within a time.
+/// A query on a snapshot: an expression, a filter, or all records; within a time range.
 ///
 /// ```
 /// # use queuescope_log::{Log, Memory, Options, Schema, Scope};
@@ -31,16 +31,16 @@ use std::sync::Arc;
 pub struct Query<'a> {
     reading: &'a Reading,
     schema: &'a Schema,
-    what: What<'a>,
-    /// What must hold of these besides, in turn.
+    what: Selection<'a>,
+    /// Further expressions that must hold, in turn.
     then: Vec<&'a Dnf>,
     from: u64,
     to: u64,
 }
 
-/// Which records are asked for, whenever they were.
+/// The selected records, at any time.
 #[derive(Debug, Clone)]
-enum What<'a> {
+enum Selection<'a> {
     All,
     Expression(&'a Dnf),
     Filter(Arc<FilterState>),
@@ -48,35 +48,38 @@ enum What<'a> {
 
 impl<'a> Query<'a> {
     pub(crate) fn new(reading: &'a Reading, schema: &'a Schema) -> Self {
-        Self { reading, schema, what: What::All, then: Vec::new(), from: 0, to: u64::MAX }
+        Self { reading, schema, what: Selection::All, then: Vec::new(), from: 0, to: u64::MAX }
     }
 
     pub(crate) fn of_filter(self, state: &Arc<FilterState>) -> Self {
-        Self { what: What::Filter(Arc::clone(state)), ..self }
+        Self { what: Selection::Filter(Arc::clone(state)), ..self }
     }
 
-    /// Of the records that were asked for before, those of which an expression holds. It is about the log's attributes
-    /// only: what compares with aggregates is added to the log as a filter.
+    /// Narrows the query to records that match an expression. It may use only attributes of the log:
+    /// add an expression with aggregates to the log as a filter.
     ///
     /// # Panics
-    /// If it names an aggregate.
+    /// Panics if it names an aggregate.
     #[must_use]
     pub fn matching(mut self, expression: &'a Dnf) -> Self {
-        assert!(expression.aggregates().is_empty(), "an expression with aggregates is to be a filter of the log");
+        assert!(
+            expression.aggregates().is_empty(),
+            "an expression with aggregates must be added as a filter of the log"
+        );
         match self.what {
-            What::All => self.what = What::Expression(expression),
-            What::Filter(_) | What::Expression(_) => self.then.push(expression),
+            Selection::All => self.what = Selection::Expression(expression),
+            Selection::Filter(_) | Selection::Expression(_) => self.then.push(expression),
         }
         self
     }
 
-    /// From a time on, in nanoseconds as the records have it. It means nothing for records without a time.
+    /// Narrows the query to records from a time on, in nanoseconds since the records' epoch. No effect for records without a time.
     #[must_use]
     pub fn from(self, time: u64) -> Self {
         Self { from: time, ..self }
     }
 
-    /// Before a time; `u64::MAX` is no end, so that a record of that time is found, too.
+    /// Narrows the query to records before a time; `u64::MAX` means no end, so a record with that time is found, too.
     #[must_use]
     pub fn to(self, time: u64) -> Self {
         Self { to: time, ..self }
@@ -87,11 +90,11 @@ impl<'a> Query<'a> {
         Matched::new(Plan::new(self))
     }
 
-    /// The records by their own time, equal ones in the order of the log: captures of several links have none other in
-    /// common. All positions are worked out first.
+    /// The records by their own time, records with equal times in the order of the log: captures of several links have only the time in
+    /// common. All positions are computed first.
     ///
     /// # Panics
-    /// If records have no time.
+    /// Panics if records have no time.
     pub fn by_time(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         let time = self.schema.time().unwrap_or_else(|| panic!("records of `{}` have no time", self.schema.name()));
         let (time, view) = (self.schema.reader(time), self.reading.view());
@@ -100,7 +103,7 @@ impl<'a> Query<'a> {
         found.into_iter().map(move |(_, position)| (position, view.record(position)))
     }
 
-    /// How they are found.
+    /// How the records are found.
     pub fn explain(&self) -> Explained {
         Plan::new(self).explain()
     }

@@ -1,4 +1,4 @@
-//! What a record is made of: typed attributes at fixed places.
+//! Schemas of records: typed attributes at fixed places.
 
 mod builtin;
 pub mod departure;
@@ -23,14 +23,14 @@ const MOST_BYTES: usize = 4096;
 const MOST_ATTRIBUTES: usize = 1024;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 64;
-/// Most names that are listed in an error.
+/// The most names that an error lists.
 const MOST_LISTED: usize = 24;
 
-/// The latest time that files of records have, in nanoseconds since 1970: the last before the year 2262. Later ones would leave the
-/// 64 bits, signed, that Arrow and Parquet have for a time, and whoever reads those would see a time before 1970.
+/// The latest time that files of records can hold, in nanoseconds since 1970: the last one before the year 2262. Later times would exceed the
+/// signed 64 bits of times in Arrow and Parquet, and would be read as times before 1970.
 pub const LAST_TIME: u64 = 9_214_646_400_000_000_000 - 1;
 
-/// What a record is made of: its size and its attributes.
+/// The schema of records: their size and attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
     text: String,
@@ -48,23 +48,23 @@ pub struct Schema {
 /// One value in every record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Other names for it.
     pub aliases: Vec<String>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Where it is in the record.
     pub place: Place,
-    /// Whether other attributes hold the same bytes.
+    /// Whether it shows bytes of another attribute in another way.
     pub view: bool,
-    /// Names for some of its values, by their keys; found whatever their case.
+    /// Names of some values, with their keys; letter case does not matter.
     pub values: Vec<(String, u128)>,
-    /// What it means, for people.
+    /// Its meaning, for people.
     pub doc: String,
 }
 
-/// An attribute of a schema, by its place in [`Schema::attributes`].
+/// An attribute of a schema, by its index in [`Schema::attributes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttributeId(pub u16);
 
@@ -74,22 +74,22 @@ impl Schema {
         &self.text
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its records are, for people.
+    /// A description of its records, for people.
     pub fn doc(&self) -> &str {
         &self.doc
     }
 
-    /// Bytes of a record.
+    /// The size of a record in bytes.
     pub fn record_size(&self) -> usize {
         self.record_size
     }
 
-    /// All attributes; an [`AttributeId`] is a place in this list.
+    /// All attributes, indexed by [`AttributeId`].
     pub fn attributes(&self) -> &[Attribute] {
         &self.attributes
     }
@@ -102,7 +102,7 @@ impl Schema {
     /// An attribute of this schema.
     ///
     /// # Panics
-    /// If the id is another schema's, and this one has fewer attributes.
+    /// Panics if the id belongs to another schema, and this one has fewer attributes.
     pub fn attribute(&self, id: AttributeId) -> &Attribute {
         &self.attributes[usize::from(id.0)]
     }
@@ -117,7 +117,7 @@ impl Schema {
         self.names.keys().map(String::as_str)
     }
 
-    /// The first names, for an error about a name that is not among them.
+    /// The first names, for an error about an unknown name.
     pub(crate) fn listed(&self) -> String {
         let names = self.attributes.iter().map(|attribute| attribute.name.as_str());
         let shown = names.take(MOST_LISTED).collect::<Vec<_>>().join(", ");
@@ -127,32 +127,32 @@ impl Schema {
         }
     }
 
-    /// The time of a record, if it has one.
+    /// The attribute with the time of a record, if it has one.
     pub fn time(&self) -> Option<AttributeId> {
         self.time
     }
 
-    /// What archives sort records by, so that alike ones lie together.
+    /// The attributes by which archives sort records, so that similar records are adjacent.
     pub fn sort(&self) -> &[AttributeId] {
         &self.sort
     }
 
-    /// What reads an attribute's keys.
+    /// A reader of an attribute's keys.
     ///
     /// # Panics
-    /// If the id is another schema's, and this one has fewer attributes.
+    /// Panics if the id belongs to another schema, and this one has fewer attributes.
     pub fn reader(&self, id: AttributeId) -> Reader {
         self.readers[usize::from(id.0)]
     }
 
-    /// An attribute's key in a record; see [`Reader::key`].
+    /// The key of an attribute in a record; see [`Reader::key`].
     pub fn key(&self, id: AttributeId, record: &[u8]) -> u128 {
         self.reader(id).key(record)
     }
 }
 
 impl Attribute {
-    /// Whether it can be compared: all but bytes too many for a key.
+    /// Whether it can be compared: every attribute can, except bytes that are too long for a key.
     pub fn is_comparable(&self) -> bool {
         self.place.bits <= 128
     }

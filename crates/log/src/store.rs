@@ -1,4 +1,4 @@
-//! Where records are: who may write which of them, how far they can be read, and from where on.
+//! Storage of the records: which positions may be written, how far they can be read, and from where on.
 
 mod floor;
 mod rows;
@@ -9,34 +9,34 @@ pub use rows::{Memory, MemoryError};
 pub use sequence::FrozenTail;
 
 use crate::derive::CHUNK;
-use floor::Ground;
+use floor::FlooredRows;
 use rows::Rows;
 pub(crate) use sequence::MOST;
 use sequence::{Sequence, WINDOW};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Records that are completed at once, at most: readers see a long batch piece by piece.
+/// The most records that are completed at once: readers see a long batch piece by piece.
 const PIECE: u64 = if WINDOW < 1024 { 1 } else { 1024 };
 
-/// Records in one total order, which any number of writers append to and readers read.
+/// Records in one total order, appended by any number of writers and read by any number of readers.
 #[derive(Debug)]
 pub(crate) struct Store {
     sequence: Sequence,
-    ground: Arc<Ground>,
+    floored: Arc<FlooredRows>,
 }
 
 impl Store {
-    /// Room for so many records of `size` bytes, from a position on, which is the first floor.
+    /// Room for `records` records of `size` bytes, from position `first` on, which is the first floor.
     pub fn new(size: usize, first: u64, records: u64, when: Memory) -> Result<(Self, Arc<Floor>), MemoryError> {
         let end = first.checked_add(records).filter(|end| *end <= MOST);
         let room = first..end.ok_or(MemoryError::TooLarge { records, size })?;
         let floor = Floor::new(Rows::new(size, room.clone(), when)?, first);
-        Ok((Self { sequence: Sequence::new(room), ground: Arc::clone(&floor.ground) }, floor))
+        Ok((Self { sequence: Sequence::new(room), floored: Arc::clone(&floor.floored) }, floor))
     }
 
-    /// Appends records, of which `records` is a whole number, one behind the other; as many as there is room for. Their
-    /// positions are the answer.
+    /// Appends consecutive records, as many as fit; `records` must be a whole number of records. Returns their
+    /// positions.
     #[inline]
     pub fn append(&self, records: &[u8]) -> Range<u64> {
         let size = self.size();
@@ -56,50 +56,50 @@ impl Store {
     #[inline]
     #[expect(unsafe_code, reason = "the one place that writes rows")]
     fn write(&self, start: u64, piece: &[u8]) {
-        // SAFETY: (1) what is reserved is in the room that both parts have in common; (2) no two reservations have a
-        // position in common, and `append` goes over its own once; (3) it completes a piece after this.
-        unsafe { self.ground.rows.write(start, piece) }
+        // SAFETY: (1) reserved positions are within the room, which sequence and rows share; (2) no two reservations share a
+        // position, and `append` passes its own once; (3) a piece is completed after this.
+        unsafe { self.floored.rows.write(start, piece) }
     }
 
-    /// Holds all records from a floor on whose append returned before this, and perhaps more.
+    /// Holds all records from a floor on whose append returned before this call, and perhaps more.
     ///
     /// # Panics
-    /// If it is another store's floor.
+    /// Panics if the floor belongs to another store.
     #[inline]
-    pub fn hold(&self, floor: &Arc<Floor>) -> Held {
-        // A tail says nothing of other rows.
-        assert!(Arc::ptr_eq(&floor.ground, &self.ground), "a floor of another log");
-        Held { floor: Arc::clone(floor), tail: self.sequence.tail() }
+    pub fn hold(&self, floor: &Arc<Floor>) -> HeldRecords {
+        // A tail means nothing for other rows.
+        assert!(Arc::ptr_eq(&floor.floored, &self.floored), "a floor of another log");
+        HeldRecords { floor: Arc::clone(floor), tail: self.sequence.tail() }
     }
 
-    /// The position behind the last record that is seen now.
+    /// The position behind the last record that is visible now.
     pub fn tail(&self) -> u64 {
         self.sequence.tail()
     }
 
-    /// A floor above all that there were, for who comes from now on.
+    /// A floor above all earlier ones, for later readers.
     ///
     /// # Panics
-    /// If it is not above them, or behind the tail.
+    /// Panics if it is not above them, or if it is behind the tail.
     #[expect(unsafe_code, reason = "what is before a floor may be given back")]
     pub fn raise(&self, first: u64) -> Arc<Floor> {
         assert!(first <= self.tail(), "a floor at {first} is behind the tail");
-        // SAFETY: what is before the tail is written, by one who reserved it, and nobody reserves it again.
-        unsafe { self.ground.raise(first) }
+        // SAFETY: positions before the tail are written by the writer that reserved them, and no writer reserves them again.
+        unsafe { self.floored.raise(first) }
     }
 
-    /// Gives the memory of records back that nobody can read any more. All that is derived from the records before the
-    /// answer can go too.
+    /// Gives back the memory of records that no reader can read any more. Data derived from the records before the
+    /// result can be discarded, too.
     pub fn give_back(&self) -> u64 {
-        self.ground.give_back()
+        self.floored.give_back()
     }
 
-    /// Holds what readers see.
+    /// Freezes the tail that readers see.
     pub fn freeze(&self) -> FrozenTail<'_> {
         self.sequence.freeze()
     }
 
-    /// The position behind the last that there is room for.
+    /// The position behind the last one that there is room for.
     pub fn capacity(&self) -> u64 {
         self.sequence.capacity()
     }
@@ -107,29 +107,29 @@ impl Store {
     /// Bytes of a record.
     #[inline]
     pub fn size(&self) -> usize {
-        self.ground.rows.size()
+        self.floored.rows.size()
     }
 }
 
-/// The records from a floor on, before some tail. They never change, and stay while this lives.
+/// The records from a floor on, before some tail. They never change, and stay in memory while this lives.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct HeldRecords {
     floor: Arc<Floor>,
     tail: u64,
 }
 
-impl Held {
-    /// What can be read.
+impl HeldRecords {
+    /// The readable records.
     #[inline]
     pub fn view(&self) -> View<'_> {
-        View { ground: &self.floor.ground, first: self.floor.first(), tail: self.tail }
+        View { floored: &self.floor.floored, first: self.floor.first(), tail: self.tail }
     }
 }
 
-/// Records that somebody holds. What is read of them lives as long as that.
+/// Records that are held. References to them live as long as the hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
-    ground: &'a Ground,
+    floored: &'a FlooredRows,
     first: u64,
     tail: u64,
 }
@@ -138,10 +138,10 @@ impl<'a> View<'a> {
     /// Bytes of a record.
     #[inline]
     pub fn size(&self) -> usize {
-        self.ground.rows.size()
+        self.floored.rows.size()
     }
 
-    /// The position of the first record, a multiple of a block's.
+    /// The position of the first record, a multiple of a block.
     #[inline]
     pub fn first(&self) -> u64 {
         self.first
@@ -153,36 +153,36 @@ impl<'a> View<'a> {
         self.tail
     }
 
-    /// Bytes of memory that the records have, with those of earlier ones that were not given back.
+    /// Bytes of memory of the records, including earlier ones that were not given back.
     pub fn bytes(&self) -> u64 {
-        self.tail.saturating_sub(self.ground.given_back()) * self.size() as u64
+        self.tail.saturating_sub(self.floored.given_back()) * self.size() as u64
     }
 
-    /// The records at some positions, one behind the other.
+    /// The records at some positions, one after another.
     ///
     /// # Panics
-    /// If not all of them are in the view.
+    /// Panics if not all of them are in the view.
     #[inline]
     #[expect(unsafe_code, reason = "the one place that reads rows")]
     pub fn rows(&self, positions: Range<u64>) -> &'a [u8] {
         assert!(self.first <= positions.start, "positions before the floor");
         assert!(positions.start <= positions.end && positions.end <= self.tail, "positions behind the tail");
         // SAFETY: (1) the tail was taken from the sequence of these rows (`Store::hold`), and the positions are before
-        // it; (2) they are not before a floor of these rows, which is borrowed while the answer lives: `floor` says why
-        // what is behind it is not given back.
-        unsafe { self.ground.rows.read(positions) }
+        // it; (2) they are not before a floor of these rows, which is borrowed while the result lives: `floor` explains why
+        // nothing behind it is given back.
+        unsafe { self.floored.rows.read(positions) }
     }
 
-    /// Has the processor fetch a record that will be read soon.
+    /// Prefetches a record that will be read soon.
     #[inline]
     pub fn prefetch(&self, position: u64) {
-        self.ground.rows.prefetch(position);
+        self.floored.rows.prefetch(position);
     }
 
     /// The records of a chunk that are in the view.
     ///
     /// # Panics
-    /// If the chunk begins behind the tail, or before the floor.
+    /// Panics if the chunk begins behind the tail, or before the floor.
     #[inline]
     pub fn chunk(&self, chunk: u64) -> &'a [u8] {
         self.rows(chunk * CHUNK..((chunk + 1) * CHUNK).min(self.tail))
@@ -191,7 +191,7 @@ impl<'a> View<'a> {
     /// One record.
     ///
     /// # Panics
-    /// If it is not in the view.
+    /// Panics if it is not in the view.
     #[inline]
     pub fn record(&self, position: u64) -> &'a [u8] {
         self.rows(position..position + 1)

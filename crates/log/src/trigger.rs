@@ -1,8 +1,8 @@
-//! Triggers: conditions over aggregates that are looked at again and again.
+//! Triggers: conditions over aggregates that are checked periodically.
 //!
-//! A [`Monitor`] has the triggers and is called with the time, as often as the shortest of their periods. A pass takes
-//! one snapshot. It works out each aggregate that a trigger of the pass is about once, from where the pass before ended
-//! on; a window slides by whole passes.
+//! A [`Monitor`] has the triggers. The caller runs its passes with the current time, as often as the shortest period. A pass takes
+//! one snapshot. It computes each aggregate that its triggers need once, continuing where the previous pass ended;
+//! a window slides by whole passes.
 
 use crate::derive::{AggregateState, State, Tail, Tallies};
 use crate::expr::{AggregateId, Number, Orderings, Relation};
@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex};
 /// A condition over an aggregate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trigger {
-    /// Which of an aggregate's values.
+    /// The aggregate value to check.
     pub aggregate: AggregateId,
-    /// How it compares when the trigger fires,
+    /// The trigger fires if the value has this relation
     pub relation: Relation,
-    /// with this.
+    /// to this number.
     pub threshold: Number,
-    /// How often it is looked at, in nanoseconds.
+    /// How often it is checked, in nanoseconds.
     pub period: u64,
-    /// Of the records of which time is meant, in nanoseconds before now: whole periods, so that it is rounded up to
-    /// such. `None`: of all.
+    /// The length of the window before now, in nanoseconds; it is rounded up to whole
+    /// periods. `None`: all records.
     pub window: Option<u64>,
 }
 
@@ -33,36 +33,36 @@ pub struct TriggerId(u64);
 /// A trigger fired.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alert {
-    /// Which.
+    /// The trigger.
     pub trigger: TriggerId,
-    /// When, by the time that the pass was called with.
+    /// The time that was passed to the pass.
     pub at: u64,
     /// The aggregate's value.
     pub value: Number,
-    /// How many records the log had: those before this position were seen.
+    /// The number of records in the log: those before this position were included.
     pub position: u64,
-    /// Whether it did not fire when it was looked at before.
+    /// Whether it did not fire at the previous check.
     pub new: bool,
 }
 
-/// Why there is no such trigger.
+/// Why a trigger could not be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TriggerError {
-    /// The aggregate is not there.
-    #[error("there is no such aggregate in the log; it may have been removed")]
+    /// The aggregate does not exist.
+    #[error("the log does not have this aggregate; it may have been removed")]
     NoAggregate,
     /// The period is zero.
-    #[error("a trigger's period is longer than nothing")]
+    #[error("a trigger's period must be longer than zero")]
     NoPeriod,
-    /// The window is many periods.
+    /// The window has too many periods.
     #[error("a window is {MOST_PERIODS} periods at most: make the period longer")]
     LongWindow,
 }
 
-/// Periods of a window, at most: each has a state of its own.
+/// The most periods of a window: each has a state of its own.
 const MOST_PERIODS: u64 = 1 << 16;
 
-/// Periods of a trigger's window, if it can have them.
+/// The number of periods in a trigger's window, if it is valid.
 pub(crate) fn periods(period: u64, window: Option<u64>) -> Result<Option<usize>, TriggerError> {
     if period == 0 {
         return Err(TriggerError::NoPeriod);
@@ -73,12 +73,12 @@ pub(crate) fn periods(period: u64, window: Option<u64>) -> Result<Option<usize>,
     }
 }
 
-/// Triggers over the aggregates of a log. It holds no records between its passes. Of those that came and were
-/// [released](Log::release) between two of them, a window knows nothing; what is asked of all records still counts them.
+/// Triggers over the aggregates of a log. It holds no records between its passes. A window misses records that came and were
+/// [released](Log::release) between two passes; triggers over all records still include them.
 #[derive(Debug)]
 pub struct Monitor<'a> {
     log: &'a Log,
-    /// What the pass before worked out of the last chunk.
+    /// The results of the previous pass about the last chunk.
     tail: Arc<Mutex<Tail>>,
     tallies: Tallies,
     last: u64,
@@ -86,7 +86,7 @@ pub struct Monitor<'a> {
     watches: Vec<Watch>,
 }
 
-/// An aggregate that is worked out again each period, and the triggers over it.
+/// An aggregate that is computed in each period, and the triggers over it.
 #[derive(Debug)]
 struct Watch {
     id: AggregateId,
@@ -94,22 +94,22 @@ struct Watch {
     value: usize,
     period: u64,
     window: Option<Window>,
-    /// When it is looked at next.
+    /// The time of the next check.
     due: u64,
-    /// Its value when it was looked at, and how many records there were.
-    known: Option<(u64, Number)>,
-    /// For a count: how much was counted then.
+    /// Its value at the last check, and the number of records then.
+    last_check: Option<(u64, Number)>,
+    /// For a count: the tally at the last check.
     tally: Option<Tally>,
-    /// Whether all triggers were looked at, and whether any of them fired then.
-    looked: bool,
+    /// Whether all triggers were checked, and whether any of them fired then.
+    was_checked: bool,
     firing: bool,
     triggers: Vec<Watched>,
 }
 
-/// What one of the tallies was.
+/// An earlier value of a tally.
 #[derive(Debug, Clone, Copy)]
 struct Tally {
-    /// Of which tail.
+    /// The start number of its tail.
     begun: u64,
     place: usize,
     count: u64,
@@ -123,17 +123,17 @@ struct Watched {
     fired: bool,
 }
 
-/// The last periods, and what the aggregate is of all of them: two stacks, so that what leaves need not be taken out of
-/// a state, which a maximum could not do.
+/// The last periods, and the aggregate's state over all of them. It has two stacks, so that a period that leaves the window need not be removed from
+/// a state, which is impossible for a maximum.
 #[derive(Debug)]
 struct Window {
     periods: usize,
-    /// Of each of the earlier periods and all between it and the later ones; the last is the earliest.
+    /// Of each earlier period, the joined state of it and of all later periods on this stack; the last entry is of the earliest period.
     earlier: Vec<State>,
     later: VecDeque<State>,
-    /// Of all later ones.
+    /// The joined state of all later periods.
     sum: State,
-    /// How many records were taken in.
+    /// How many records were included.
     position: u64,
 }
 
@@ -143,11 +143,11 @@ impl<'a> Monitor<'a> {
         Self { log, tail: Arc::default(), tallies: Tallies::default(), last: 0, watches: Vec::new() }
     }
 
-    /// Adds a trigger, which is looked at first in the next pass. A window begins now, unless another trigger of the
-    /// aggregate has the same, which it shares.
+    /// Adds a trigger, which is first checked in the next pass. A window begins now, unless a trigger of the same
+    /// aggregate, period and window exists: then both share it.
     ///
     /// # Errors
-    /// If it cannot be.
+    /// Fails if the aggregate does not exist, or if the period or the window is not valid.
     pub fn add(&mut self, trigger: Trigger) -> Result<TriggerId, TriggerError> {
         let Trigger { aggregate: id, relation, threshold, period, window } = trigger;
         let periods = periods(period, window)?;
@@ -167,7 +167,7 @@ impl<'a> Monitor<'a> {
         match found {
             Some(watch) => {
                 watch.triggers.push(watched);
-                watch.looked = false;
+                watch.was_checked = false;
             }
             None => {
                 let window = periods.map(|periods| Window::new(periods, aggregate, snapshot.len()));
@@ -180,9 +180,9 @@ impl<'a> Monitor<'a> {
                     period,
                     window,
                     due: 0,
-                    known: None,
+                    last_check: None,
                     tally: None,
-                    looked: false,
+                    was_checked: false,
                     firing: false,
                     triggers,
                 });
@@ -191,7 +191,7 @@ impl<'a> Monitor<'a> {
         Ok(TriggerId(self.last))
     }
 
-    /// Takes a trigger away; whether it was there.
+    /// Removes a trigger; returns whether it existed.
     pub fn remove(&mut self, trigger: TriggerId) -> bool {
         let before = self.len();
         for watch in &mut self.watches {
@@ -201,78 +201,78 @@ impl<'a> Monitor<'a> {
         self.len() < before
     }
 
-    /// How many triggers there are.
+    /// The number of triggers.
     pub fn len(&self) -> usize {
         self.watches.iter().map(|watch| watch.triggers.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no triggers.
     pub fn is_empty(&self) -> bool {
         self.watches.is_empty()
     }
 
-    /// When the next pass has something to do; `None` without triggers.
+    /// The time of the next pass that has something to do; `None` without triggers.
     pub fn due(&self) -> Option<u64> {
         self.watches.iter().map(|watch| watch.due).min()
     }
 
-    /// Looks at the triggers whose period is over at `now`, in nanoseconds of whichever clock, and tells those that
-    /// fire. A period that was missed is not made up for.
-    pub fn pass(&mut self, now: u64, mut tell: impl FnMut(Alert)) {
+    /// Checks the triggers whose period is over at `now`, in nanoseconds of any clock, and passes an [`Alert`] to `notify` for each that
+    /// fires. Missed periods are not made up for.
+    pub fn pass(&mut self, now: u64, mut notify: impl FnMut(Alert)) {
         if self.watches.iter().all(|watch| watch.due > now) {
             return;
         }
         let snapshot = self.log.snapshot_with(Arc::clone(&self.tail));
         snapshot.tallies(&mut self.tallies);
         for watch in self.watches.iter_mut().filter(|watch| watch.due <= now) {
-            // In step with what was due, unless that is long over.
+            // In step with the previous due time, unless that is long over.
             let next = watch.due.saturating_add(watch.period);
-            if watch.looked_at() {
+            if watch.is_checked() {
                 let missed = (now - watch.due) / watch.period;
                 watch.window.iter_mut().for_each(|window| window.miss(missed, &watch.aggregate));
             }
             watch.due = if next > now { next } else { now.saturating_add(watch.period) };
-            watch.look(now, &snapshot, &self.tallies, &mut tell);
+            watch.look(now, &snapshot, &self.tallies, &mut notify);
         }
     }
 }
 
 impl Watch {
-    /// Whether it was looked at before.
-    fn looked_at(&self) -> bool {
-        self.known.is_some()
+    /// Whether it was checked before.
+    fn is_checked(&self) -> bool {
+        self.last_check.is_some()
     }
 
-    fn look(&mut self, now: u64, snapshot: &Snapshot<'_>, tallies: &Tallies, tell: &mut impl FnMut(Alert)) {
+    fn look(&mut self, now: u64, snapshot: &Snapshot<'_>, tallies: &Tallies, notify: &mut impl FnMut(Alert)) {
         let position = snapshot.len();
         let value = self.value(snapshot, tallies);
-        let same = self.known.replace((position, value)).is_some_and(|(_, before)| before == value);
-        if same && self.looked && !self.firing {
+        let same = self.last_check.replace((position, value)).is_some_and(|(_, before)| before == value);
+        if same && self.was_checked && !self.firing {
             return;
         }
-        (self.looked, self.firing) = (true, false);
+        (self.was_checked, self.firing) = (true, false);
         for watched in &mut self.triggers {
             let fires = watched.orderings.contains(value.compare(watched.threshold));
             if fires {
-                tell(Alert { trigger: watched.id, at: now, value, position, new: !watched.fired });
+                notify(Alert { trigger: watched.id, at: now, value, position, new: !watched.fired });
             }
             watched.fired = fires;
             self.firing |= fires;
         }
     }
 
-    /// What the aggregate is now.
+    /// The aggregate's current value.
     fn value(&mut self, snapshot: &Snapshot<'_>, tallies: &Tallies) -> Number {
         let end = snapshot.len();
         if self.window.is_none()
-            && let Some((position, value)) = self.known
+            && let Some((position, value)) = self.last_check
             && position == end
         {
             return value;
         }
         let more = self.counted(snapshot, tallies);
         let function = &self.aggregate.function;
-        match (&mut self.window, self.known, more) {
+        match (&mut self.window, self.last_check, more) {
             (None, Some((_, Number::Unsigned(value))), Some(more)) => Number::Unsigned(value + u128::from(more)),
             (None, ..) => function.value(&snapshot.state(&self.aggregate), self.value),
             (Some(window), _, more) => {
@@ -286,9 +286,9 @@ impl Watch {
         }
     }
 
-    /// For a count: how much was counted since it was looked at before, if that is known.
+    /// For a count: the increase since the last check, if that is known.
     fn counted(&mut self, snapshot: &Snapshot<'_>, tallies: &Tallies) -> Option<u64> {
-        // The aggregate is not looked at if that is not needed: it may be far away.
+        // The aggregate's state is not read unless needed: it may be far away in memory.
         let before = self.tally.filter(|tally| tally.begun == tallies.begun);
         let place = before.map(|tally| tally.place).or_else(|| snapshot.tallied(&self.aggregate));
         self.tally = place.map(|place| Tally { begun: tallies.begun, place, count: tallies.counts[place] });
@@ -302,10 +302,10 @@ impl Window {
         Self { periods, earlier, later, sum: aggregate.function.empty(), position }
     }
 
-    /// So many periods were over without being looked at. What came meanwhile is counted to the last of them.
+    /// Moves past `periods` periods without a check. Records of that time count in the last of them.
     fn miss(&mut self, periods: u64, aggregate: &AggregateState) {
         if periods >= self.periods as u64 {
-            // Nothing of what there was is in it any more.
+            // Nothing that was in the window is in it any more.
             self.earlier.clear();
             self.later.clear();
             self.sum = aggregate.function.empty();
@@ -316,7 +316,7 @@ impl Window {
         }
     }
 
-    /// Takes in what a period brought, lets go of the one that is too long ago, and tells what is left.
+    /// Adds the state of a period, removes the oldest period, and returns the state of those that are left.
     fn slide(&mut self, state: State, aggregate: &AggregateState) -> State {
         let function = &aggregate.function;
         self.later.push_back(state);

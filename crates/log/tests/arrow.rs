@@ -1,4 +1,4 @@
-//! Records as Arrow batches have the values that the records have.
+//! Arrow batches have the values of their records.
 #![cfg(feature = "arrow")]
 
 use crate::common;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use queuescope_log::arrow::{Batches, Column, columns};
 use queuescope_log::{AttributeId, Kind, LAST_TIME, Number, Schema};
 
-/// A value of a column, and the number or text that it should be.
+/// Compares a value of a column with the record's number or text.
 fn same(column: &ArrayRef, row: usize, id: AttributeId, schema: &Schema, record: &[u8]) -> bool {
     let attribute = schema.attribute(id);
     let number = || Number::of_key(attribute, schema.key(id, record));
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_made_columns_comes_back_bit_for_bit(records in prop::collection::vec(common::record(), 1..40)) {
+    fn columns_convert_back_to_the_same_bits(records in prop::collection::vec(common::record(), 1..40)) {
         let schema = common::schema();
         let (size, rows) = (schema.record_size(), records.concat());
         let mut back = vec![0; rows.len()];

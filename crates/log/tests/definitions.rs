@@ -1,5 +1,5 @@
-//! Definitions: read, written and read again they are the same, and in a log they are what a slow look at each record
-//! says, in whichever order they are written.
+//! Definitions survive writing and reading. In a log they give the results of a slow evaluation of each record,
+//! in whichever order they are written.
 
 use crate::common;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use queuescope_log::{
     SingleKind, Snapshot,
 };
 
-/// What is defined: filters `f0`, `f1`, ..., and aggregates `SEQ`, `MAXIMUM`, `a2`, ... with the places of their filters.
+/// Definitions: filters `f0`, `f1`, ..., and aggregates `SEQ`, `MAXIMUM`, `a2`, ... with the indices of their filters.
 #[derive(Debug, Clone)]
 struct Spec {
     filters: Vec<Expr>,
@@ -28,7 +28,7 @@ fn is_number(id: AttributeId) -> bool {
     matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Float | Kind::Size | Kind::Time)
 }
 
-/// Of these, all can be looked at slowly.
+/// Functions that the test can evaluate slowly.
 fn simple() -> impl Strategy<Value = Function> {
     prop_oneof![Just(Function::Count), attribute().prop_map(Function::Min), attribute().prop_map(Function::Max)]
 }
@@ -42,7 +42,7 @@ fn condition(name: String, function: &Function) -> impl Strategy<Value = String>
     let number = match function {
         Function::Min(id) | Function::Max(id) => {
             let attribute = common::schema().attribute(*id);
-            // Whatever is no number cannot be written.
+            // NaN cannot be written.
             (0..8u128)
                 .prop_map(move |key| {
                     attribute.text_of((attribute.highest_key() / 2 + key).min(attribute.highest_key()))
@@ -76,7 +76,7 @@ fn spec(function: impl Strategy<Value = Function>) -> impl Strategy<Value = Spec
         let scope = common::scope(common::schema());
         let plain = |filter: &Expr| filter.dnf(&scope).is_ok_and(|dnf| dnf.aggregates().is_empty()) && !names(filter);
         let place = |(at, (function, filter)): (usize, (Function, Option<prop::sample::Index>))| {
-            // What expressions name must not depend on a filter that names it.
+            // A filter must not depend on an aggregate that covers its own matches.
             let filter = filter.map(|filter| filter.index(filters.len()));
             (function, filter.filter(|filter| at > 1 || plain(&filters[*filter])))
         };
@@ -90,7 +90,7 @@ fn spec(function: impl Strategy<Value = Function>) -> impl Strategy<Value = Spec
     })
 }
 
-/// Whether an expression names an aggregate, also one that its normal form is without.
+/// Whether an expression names an aggregate, even one that its normal form drops.
 fn names(filter: &Expr) -> bool {
     let text = filter.text(&common::scope(common::schema()));
     text.contains("SEQ") || text.contains("MAXIMUM")
@@ -130,7 +130,7 @@ impl Spec {
     }
 }
 
-/// What filters match and aggregates are, found record by record.
+/// The matches of filters and the values of aggregates, computed record by record.
 fn slowly(spec: &Spec, records: &[Vec<u8>]) -> (Vec<Vec<u64>>, Vec<Number>) {
     let schema = common::schema();
     let mut taken: Vec<Vec<&[u8]>> = vec![Vec::new(); spec.aggregates.len()];
@@ -175,7 +175,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_as_the_same(spec in spec(function())) {
+    fn definitions_are_read_as_they_were_written(spec in spec(function())) {
         let read = spec.read();
         let mut expressions: Vec<_> = read.filters().iter().map(|filter| filter.expression.clone()).collect();
         if spec.backwards {
@@ -189,13 +189,13 @@ proptest! {
     }
 
     #[test]
-    fn in_a_log_they_are_what_they_say(
+    fn results_in_a_log_agree_with_a_slow_evaluation(
         spec in spec(simple()),
         records in prop::collection::vec(common::record(), 0..60),
         before in any::<prop::sample::Index>(),
     ) {
         let log = log(common::schema());
-        // Ids of the log are others than those of the text.
+        // Ids of the log differ from those of the text.
         log.add_aggregate(&["OTHER"], None, &Function::Count).expect("the name is free");
         let half = before.index(records.len() + 1);
         let _ = log.append(&records[..half].concat());
@@ -209,7 +209,7 @@ proptest! {
         }
         for (at, value) in values.iter().enumerate() {
             let aggregate = defined.aggregate(&name(at)).expect("it is there");
-            // What is not a number is not equal to itself.
+            // NaN is not equal to itself.
             let found = snapshot.value(aggregate).expect("it is there");
             prop_assert!(found.compare(*value).is_eq(), "{}: {:?} and not {:?}", name(at), found, value);
         }
@@ -243,15 +243,16 @@ fn passed(switch: u128) -> Vec<u8> {
 }
 
 #[test]
-fn triggers_tell_by_their_names() {
+fn monitors_pass_on_the_names_of_triggers() {
     let log = log(Schema::packet());
     let mut definitions = Definitions::parse("path.toml", PATH, Schema::packet()).expect("it is right");
     definitions.add_trigger("--trigger", "many=strays >= 2@2ms/10ms").expect("it is right");
     let defined = definitions.apply(&log).expect("it fits");
     let mut monitor = defined.monitor(&log).expect("all is there");
-    let mut told = Vec::new();
+    let mut alerts = Vec::new();
     let mut pass = |now: u64| {
-        monitor.pass(now * 1_000_000, |name, Alert { at, new, .. }| told.push((name.to_owned(), at / 1_000_000, new)));
+        monitor
+            .pass(now * 1_000_000, |name, Alert { at, new, .. }| alerts.push((name.to_owned(), at / 1_000_000, new)));
     };
     for (now, switch) in [(0, 1), (1, 7), (2, 7), (3, 2), (4, 7)] {
         let _ = log.append(&passed(switch));
@@ -259,14 +260,14 @@ fn triggers_tell_by_their_names() {
     }
     let path = |at, new| ("path".to_owned(), at, new);
     let many = |at, new| ("many".to_owned(), at, new);
-    assert_eq!(told, [path(1, true), path(2, false), many(2, true), path(3, false), path(4, false), many(4, false)]);
+    assert_eq!(alerts, [path(1, true), path(2, false), many(2, true), path(3, false), path(4, false), many(4, false)]);
 }
 
 #[test]
 fn definitions_are_merged_from_files_and_arguments() {
     let mut definitions = Definitions::parse("path.toml", PATH, Schema::packet()).expect("it is right");
     definitions.add_text("more.toml", "index = ['ttl', 'dst_ip']").expect("it is right");
-    // What is defined last is named first.
+    // The last definition is named first.
     let single = |kind, text| Single { option: "--", text, kind };
     let singles = [
         single(SingleKind::Trigger, "low = worst < 3 @ 10ms"),
@@ -308,7 +309,7 @@ period = "10000000ns"
     assert!(Definitions::parse("none", "", Schema::packet()).expect("nothing can be wrong").is_empty());
 }
 
-/// pcap's words may have a backslash, and blanks are no part of an expression.
+/// pcap's words may have a backslash, and blanks are not part of an expression.
 #[test]
 fn an_expression_keeps_its_words() {
     let text = "[[filter]]\nname = 'low'\nexpression = \"\"\"\nether proto \\\\ip\n  and ttl < 3\"\"\"";
@@ -319,7 +320,7 @@ fn an_expression_keeps_its_words() {
 }
 
 #[test]
-fn what_cannot_be_added_leaves_the_log_as_it_was() {
+fn failed_definitions_leave_the_log_unchanged() {
     let log = log(Schema::packet());
     log.add_aggregate(&["strays"], None, &Function::Count).expect("the name is free");
     let definitions = Definitions::parse("path.toml", PATH, Schema::packet()).expect("it is right");

@@ -1,11 +1,11 @@
-//! What a user reads who defined something wrong: each file in `definitions/` with what is said about it. Files (`.toml`)
-//! are of the schema `packet`; arguments (`.args`, one a line behind what it defines) are added to a filter `web` and
-//! the aggregates `bytes_of_web` of it and `packets`.
+//! Error messages for wrong definitions: each file in `definitions/` with the messages about it. Files (`.toml`)
+//! are for the schema `packet`; arguments (`.args`, one a line behind the kind of definition) are added to a filter `web` and
+//! the aggregates `bytes_of_web` over it and `packets`.
 //!
-//! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test it definitions_errors::` writes the texts anew; read
+//! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test it definitions_errors::` rewrites the texts; read
 //! them.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and, asked to, write the golden texts")]
+#![allow(clippy::disallowed_methods, reason = "tests read the golden texts, and write them on request")]
 
 use queuescope_log::{Definitions, Schema};
 use std::path::{Path, PathBuf};

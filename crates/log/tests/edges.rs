@@ -1,5 +1,5 @@
-//! Where the original system was found to break: many results, disjunctions, aggregates over a query, an index that is
-//! added late, the edge of a block, and a log that is full. (Several triggers of an aggregate and several aggregates of
+//! Cases in which the original system was found to break: many results, disjunctions, aggregates over a query, an index that is
+//! added late, the edge of a block, and a full log. (Several triggers of an aggregate and several aggregates of
 //! a filter are in `triggers.rs`, more writers than cores in `stress.rs`.)
 
 use queuescope_log::{AttributeId, Dnf, Function, Log, Memory, Number, Options, Schema};
@@ -40,7 +40,7 @@ fn records(numbers: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 fn fill(log: &Log, numbers: std::ops::Range<u32>) {
-    // Batches that end nowhere near a block's edge.
+    // Batches that do not end at the edges of blocks.
     for start in numbers.clone().step_by(77) {
         assert_eq!(log.append(&records(start..numbers.end.min(start + 77))).refused, 0);
     }
@@ -164,7 +164,7 @@ fn a_full_log_answers_and_takes_no_more_memory() {
         log.snapshot().value(count),
         Some(Number::Unsigned(by_hand(ROOM, |number| number % 10 == 9).len() as u128))
     );
-    // Two bytes a record, and what tells where keys begin, which a small log has more of.
+    // Two bytes for each record, and the directories, which take a larger part of a small log.
     assert!(full.indexes <= 2 * 5 * u64::from(ROOM), "{full:?}");
     assert!(log.remove_index(id(&log, "number")));
     assert!(log.snapshot().usage().indexes < full.indexes);

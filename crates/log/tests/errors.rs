@@ -1,9 +1,9 @@
-//! What a user reads who wrote something wrong: each file in `errors/` with what is said about it. Expressions
-//! (`.expr`, one a line) are of the schema `packet`, with the aggregates `MAXSEQ` and `TS`; schemas are TOML.
+//! Error messages for wrong expressions and schemas: each file in `errors/` with the messages about it. Expressions
+//! (`.expr`, one a line) are for the schema `packet`, with the aggregates `MAXSEQ` and `TS`; schemas are TOML.
 //!
-//! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test it errors::` writes the texts anew; read them.
+//! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test it errors::` rewrites the texts; read them.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and, asked to, write the golden texts")]
+#![allow(clippy::disallowed_methods, reason = "tests read the golden texts, and write them on request")]
 
 use queuescope_log::{Schema, Scope};
 use std::path::{Path, PathBuf};

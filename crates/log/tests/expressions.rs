@@ -1,4 +1,4 @@
-//! Whatever an expression is turned into, it means the same.
+//! All forms of an expression have the same meaning.
 
 use crate::common;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_as_the_same(expr in common::expr()) {
+    fn text_is_read_as_the_same_expression(expr in common::expr()) {
         let schema = common::schema();
         let scope = common::scope(schema);
         let text = expr.text(&scope);
@@ -100,7 +100,7 @@ proptest! {
     }
 }
 
-/// What could be an expression: words in any order, more often than not about something.
+/// Texts that could be expressions: words in any order, often with an attribute.
 fn words() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "dst_port",
@@ -191,7 +191,7 @@ fn packet(text: &str) -> Expr {
     Scope::new(Schema::packet()).parse(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Asserts that each text means what the first means.
+/// Asserts that all texts mean the same.
 fn same(texts: &[&str]) {
     for text in texts {
         assert_eq!(packet(text), packet(texts[0]), "{text}");
@@ -270,7 +270,7 @@ fn words_of_pcap_are_tests_of_attributes() {
     ] {
         let scope = Scope::new(Schema::packet());
         let parse = |text: &str| scope.parse(text);
-        // Where this would be read otherwise by tcpdump, it has to say which.
+        // tcpdump reads this differently, so it needs parentheses.
         let pcap = if pcap == "icmp or ttl < 3 && length > 1kB" {
             assert!(parse(pcap).is_err());
             "icmp or (ttl < 3 && length > 1kB)"
@@ -286,7 +286,7 @@ fn words_of_pcap_are_tests_of_attributes() {
 }
 
 #[test]
-fn words_of_pcap_ask_other_schemas_too() {
+fn words_of_pcap_work_with_other_schemas() {
     for name in ["ethernet-tcp", "departure", "queued"] {
         let scope = Scope::new(Schema::built_in(name).unwrap());
         for text in ["tcp port 443 and net 10.0.0.0/8", "src host 10.0.0.1", "dst portrange 1-100", "ip", "less 100"] {
@@ -327,7 +327,7 @@ fn predicates_on_one_attribute_become_one() {
 }
 
 #[test]
-fn terms_tell_what_an_index_can_be_asked() {
+fn terms_return_the_ranges_for_an_index() {
     let schema = Schema::packet();
     let scope = Scope::new(schema);
     let dnf = scope.parse("tcp port 443 and src_ip in 10.0.0.0/8 and ttl & 1").unwrap().dnf(&scope).unwrap();
@@ -344,7 +344,7 @@ fn terms_tell_what_an_index_can_be_asked() {
 }
 
 #[test]
-fn too_much_is_refused_and_not_tried() {
+fn oversized_expressions_are_refused_early() {
     let schema = Schema::packet();
     let scope = Scope::new(schema);
     let attributes = [
@@ -385,14 +385,14 @@ fn too_much_is_refused_and_not_tried() {
         assert!(error.to_string().contains(what), "{error}");
     }
     assert!(scope.parse(&format!("{}tcp{}", "(".repeat(64), ")".repeat(64))).is_ok());
-    // What is many but simple is not refused.
+    // Many simple tests are not refused.
     let ports: Vec<_> = (0..1000).map(|port| format!("dst_port==1{port:03}")).collect();
     let dnf = scope.parse(&ports.join("||")).unwrap().dnf(&scope).unwrap();
     assert_eq!(dnf.terms().len(), 1);
 }
 
 #[test]
-fn a_record_that_was_cut_short_is_read_as_zeros() {
+fn a_truncated_record_is_padded_with_zeros() {
     let schema = Schema::packet();
     let scope = Scope::new(schema);
     let filter = Filter::new(&scope.parse("ttl == 0 and hops == 0").unwrap().dnf(&scope).unwrap(), schema);

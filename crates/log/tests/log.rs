@@ -1,4 +1,4 @@
-//! Whatever is added, removed and asked while records come: the answer is what a look at every record gives.
+//! Whatever is added, removed and queried while records come: the results agree with an evaluation of every record.
 
 use crate::common;
 use proptest::prelude::*;
@@ -12,10 +12,10 @@ fn log(schema: &Schema, records: u64) -> Log {
     Log::new(schema.clone(), Options { records, memory: Memory::Lazy }).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What happens to a log.
+/// An operation on a log.
 #[derive(Debug, Clone)]
 enum Event {
-    /// So many records.
+    /// Appends this many records.
     Append(usize),
     AddFilter(Expr),
     RemoveFilter(prop::sample::Index),
@@ -67,8 +67,8 @@ fn event(longest: usize) -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A log beside the plain list of its records.
-struct Beside<'a> {
+/// A log, and the plain list of its records.
+struct LogWithModel<'a> {
     log: &'a Log,
     records: Vec<Vec<u8>>,
     pool: &'a [Vec<u8>],
@@ -77,7 +77,7 @@ struct Beside<'a> {
     next: u64,
 }
 
-impl Beside<'_> {
+impl LogWithModel<'_> {
     fn append(&mut self, count: usize) {
         let batch: Vec<_> = (0..count)
             .map(|_| {
@@ -93,7 +93,7 @@ impl Beside<'_> {
     fn happens(&mut self, event: &Event) {
         let schema = self.log.schema();
         let scope = Scope::new(schema);
-        // Aggregates that there are not cannot be named; what compares with them is another test's.
+        // Aggregates that do not exist cannot be named; another test covers comparisons with aggregates.
         let plain = |expr: &Expr| expr.dnf(&scope).ok().filter(|dnf| dnf.aggregates().is_empty());
         match event {
             Event::Append(count) => self.append(*count),
@@ -189,7 +189,7 @@ impl Beside<'_> {
                 assert!(value.compare(number(keys.iter().copied().min().unwrap_or(described.highest_key()))).is_eq());
             }
             Which::Max => assert!(value.compare(number(keys.iter().copied().max().unwrap_or(0))).is_eq()),
-            // Sums of floating-point numbers depend on their order, and huge ones cancel to anything.
+            // Sums of floating-point numbers depend on their order, and huge values can cancel to anything.
             Which::Sum | Which::Mean if described.kind == queuescope_log::Kind::Float => {}
             Which::Sum => assert!(near(float(value), sum()), "{value:?} {}", sum()),
             Which::Mean => assert!(near(float(value), sum() / (places.len().max(1) as f64)), "{value:?}"),
@@ -201,7 +201,7 @@ fn run(pool: &[Vec<u8>], events: &[Event], seed: u64) {
     let schema = common::schema();
     let log = log(schema, 1 << 20);
     let mut beside =
-        Beside { log: &log, records: Vec::new(), pool, filters: Vec::new(), aggregates: Vec::new(), next: seed };
+        LogWithModel { log: &log, records: Vec::new(), pool, filters: Vec::new(), aggregates: Vec::new(), next: seed };
     for event in events {
         beside.happens(event);
     }
@@ -212,7 +212,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_log_is_what_its_records_are(
+    fn a_log_agrees_with_its_records(
         pool in prop::collection::vec(common::record(), 1..12),
         events in prop::collection::vec(event(3000), 1..30),
         seed in any::<u64>(),
@@ -225,7 +225,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 4, ..ProptestConfig::default() })]
 
     #[test]
-    fn it_is_so_over_several_blocks(
+    fn a_log_of_several_blocks_agrees_with_its_records(
         pool in prop::collection::vec(common::record(), 1..12),
         mut events in prop::collection::vec(event(3000), 1..20),
         middle in any::<prop::sample::Index>(),
@@ -248,7 +248,7 @@ proptest! {
         let (Ok(counted_dnf), Ok(dnf)) = (counted.dnf(&scope), expr.dnf(&scope)) else { return Ok(()) };
         let log = log(schema, 1 << 20);
         let mut beside =
-            Beside { log: &log, records: Vec::new(), pool: &pool, filters: Vec::new(), aggregates: Vec::new(), next: seed };
+            LogWithModel { log: &log, records: Vec::new(), pool: &pool, filters: Vec::new(), aggregates: Vec::new(), next: seed };
         let mut filter = None;
         let late = late.index(batches.len());
         for (index, count) in batches.into_iter().enumerate() {
@@ -332,7 +332,7 @@ fn the_papers_retransmissions_are_found() {
         }
         log.append(&record).positions.start
     };
-    // Another flow has higher numbers; packets change places within a millisecond; then two come again.
+    // Another flow has higher numbers; packets are reordered within a millisecond; then two packets are sent again.
     let events =
         [(1, 100, 1), (2, 900, 2), (1, 300, 3), (1, 200, 3), (1, 400, 10), (1, 300, 12), (2, 100, 13), (1, 200, 14)];
     let positions: Vec<_> = events.into_iter().map(|(host, number, at)| append(host, number, at)).collect();
@@ -341,20 +341,20 @@ fn the_papers_retransmissions_are_found() {
     snapshot.filter(rtms).expect("it is there").matched().for_each(|position, _| found.push(position));
     assert_eq!(found, [positions[5], positions[7]]);
     assert_eq!(snapshot.value(r), Some(Number::Unsigned(2)));
-    // Far more records than a chunk: the same goes on.
+    // Far more records than a chunk: the results stay the same.
     for at in 20..3000 {
         append(2, 5, at);
     }
     append(1, 350, 4000);
     assert_eq!((snapshot.value(r), log.snapshot().value(r)), (Some(Number::Unsigned(2)), Some(Number::Unsigned(3))));
-    // The aggregate goes, but not from the filter that names it.
+    // The aggregate is removed, but the filter that names it keeps it.
     assert!(log.remove_aggregate(r) && !log.remove_aggregate(r) && log.snapshot().value(r).is_none());
     append(1, 360, 5000);
     assert_eq!(log.snapshot().filter(rtms).expect("it is there").matched().count(), 4);
 }
 
 #[test]
-fn what_has_no_room_is_refused() {
+fn records_without_room_are_refused() {
     let schema = Schema::ethernet_tcp();
     let log = log(schema, 100);
     let size = schema.record_size();
@@ -368,7 +368,7 @@ fn what_has_no_room_is_refused() {
 
 #[test]
 #[should_panic(expected = "65535 hold the tail frozen")]
-fn a_tail_is_frozen_by_so_many_at_most() {
+fn too_many_holds_of_a_frozen_tail_panic() {
     let log = log(Schema::ethernet_tcp(), 10);
     (0..=65_535).for_each(|_| std::mem::forget(log.freeze_tail()));
 }
@@ -386,7 +386,7 @@ fn room_for_much_costs_little() {
     }
     let _ = log.append(&vec![0; schema.record_size() * 70_000]);
     assert!(log.snapshot().usage().total() < 70_000 * 60 + (4 << 20), "{:?}", log.snapshot().usage());
-    // What an aggregate needs is counted also when it was taken away.
+    // Data that a removed aggregate needs is still counted.
     let before = log.snapshot().usage().filters;
     assert!(log.remove_filter(filter));
     assert!(log.snapshot().usage().filters > before / 2);

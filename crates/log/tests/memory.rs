@@ -1,14 +1,14 @@
-//! What is released gives its memory back. In a process of its own, since it looks at all memory of the process.
+//! Released records give their memory back. The test has a process of its own, because it measures all memory of the process.
 
-#![allow(clippy::disallowed_methods, reason = "a test reads what the system tells of its process")]
+#![allow(clippy::disallowed_methods, reason = "a test reads the system's statistics of its process")]
 
 use queuescope_log::{Function, Log, Memory, Options, Schema};
 
-/// Records that are kept, at least.
+/// The least number of records that are kept.
 const KEPT: u64 = 2 * Log::BLOCK;
 const BATCH: u64 = 4096;
 
-/// Bytes of the process that are in memory, where the system tells.
+/// Resident memory of the process in bytes, if the system reports it.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     // Pages are 4 KiB or more.
@@ -39,7 +39,7 @@ fn memory_stays_the_same_however_much_comes() {
             log.release(log.snapshot().len().saturating_sub(KEPT));
         }
     };
-    // What somebody holds stays.
+    // Records that a snapshot holds stay.
     append(3 * KEPT);
     let all = log.snapshot().usage();
     assert_eq!(all.records, 3 * KEPT * size);
@@ -49,7 +49,7 @@ fn memory_stays_the_same_however_much_comes() {
     assert_eq!(few.records, KEPT * size);
     assert!(few.aggregates + 10_000 < all.aggregates, "{few:?} of {all:?}");
     assert!(few.indexes < all.indexes / 2 && few.filters < all.filters * 2 / 3, "{few:?} of {all:?}");
-    // Ten times as much; the room that is left is for the block that is written, and for parts of large pages.
+    // Ten times as much; the remaining room is for the block being written, and for parts of large pages.
     append(10 * KEPT);
     let much = log.snapshot().usage();
     assert!(much.total() < few.total() * 2, "{much:?} after {few:?}");

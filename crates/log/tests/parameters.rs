@@ -7,7 +7,7 @@ const PATH: &str = r#"
 about = "packets that passed a switch"
 [parameters]
 switch = { about = "the number of the switch" }
-limit = { about = "so many are nothing to tell of", default = "0" }
+limit = { about = "up to this many are normal", default = "0" }
 [[filter]]
 name = "off_path_{switch}"
 expression = "switch_1 == {switch} and dst_port in {80, 443} or switch_2 == {switch}"
@@ -53,7 +53,7 @@ fn one_text_is_added_for_several_values() {
 }
 
 #[test]
-fn what_is_wrong_with_values_is_told() {
+fn wrong_values_are_errors() {
     for (values, expected) in [
         (&[][..], "`switch` has no value"),
         (&[("switch", "7"), ("swich", "7")][..], "there is no parameter `swich`"),
@@ -66,7 +66,7 @@ fn what_is_wrong_with_values_is_told() {
     }
     let near = read(&[("switch", "7"), ("swich", "7")]).unwrap_err();
     assert!(near.contains("did you mean `switch`?"), "{near}");
-    // Where the values are in it, the text is shown so.
+    // Errors in the resulting text show it with the values.
     assert!(read(&[("switch", "seven")]).unwrap_err().contains("off_path_seven"));
     let text = "[parameters]\nswitch = { default = \"1\" }";
     let error = Definitions::parse("none.toml", text, Schema::packet()).unwrap_err().to_string();
@@ -76,9 +76,9 @@ fn what_is_wrong_with_values_is_told() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Values are put in once: braces in one mean nothing.
+    /// Values are inserted once: braces in a value are not parameters.
     #[test]
-    fn values_are_not_looked_into(value in "[a-z{}_]{0,12}") {
+    fn values_are_not_searched_for_parameters(value in "[a-z{}_]{0,12}") {
         let text = "[parameters]\na = { about = '' }\nb = { about = '' }\n[[filter]]\nname = 'f'\nexpression = 'ttl == {a}{b}'";
         let mut definitions = Definitions::new(Schema::packet());
         let error = definitions.add_text_with("t", text, &[("a", &value), ("b", "{a}")]).unwrap_err().to_string();

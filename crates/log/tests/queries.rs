@@ -1,4 +1,4 @@
-//! Queries within a time, of a filter, in groups, by whichever way: the same as by hand.
+//! Queries within a time range, over a filter, and in groups, by each access path: the results agree with a direct evaluation.
 
 use proptest::prelude::*;
 use queuescope_log::{AttributeId, Dnf, Function, GroupKey, Intake, Log, Memory, Number, Options, Schema, Step};
@@ -77,7 +77,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_way_leads_to_the_same(
+    fn each_access_path_finds_the_same_records(
         rows in prop_oneof![3 => rows(0..5000), 1 => rows(60_000..140_000)],
         (host, port, low) in (0..20u8, 8000..8007u16, 0..1500u16),
         origin in 0..5000u64,
@@ -156,7 +156,7 @@ proptest! {
 }
 
 #[test]
-fn the_last_of_times_is_found_where_there_is_no_end() {
+fn the_largest_time_is_found_without_an_end() {
     let ends = [0, 1, 2, i64::MAX as u64, u64::MAX - 1, u64::MAX];
     let log = log(&schema());
     append(&log, &ends.map(|at| (at, 1, 1, 1)));
@@ -169,7 +169,7 @@ fn the_last_of_times_is_found_where_there_is_no_end() {
 }
 
 #[test]
-fn the_cheapest_way_is_taken_and_told() {
+fn the_cheapest_path_is_chosen_and_explained() {
     let schema = schema();
     let log = log(&schema);
     let rows: Vec<_> =
@@ -180,13 +180,13 @@ fn the_cheapest_way_is_taken_and_told() {
     assert_eq!(explain("node == 7 and door == 7"), "a look at 200,000 records; of 200,000 records");
     log.add_index(id(&log, "door"));
     log.add_index(id(&log, "node"));
-    let told = explain("node == 7 and door == 7");
+    let plan = explain("node == 7 and door == 7");
     assert_eq!(
-        told,
+        plan,
         "the index of node, about 984 records in 3 blocks, where it helps also of door; a look at 3,392 records; of \
          200,000 records"
     );
-    // Of a disjunction each term needs an index.
+    // Each term of a disjunction needs an index.
     assert!(explain("node == 7 or bytes == 3").starts_with("a look at 200,000"));
     assert!(explain("node == 7 or door == 3").starts_with("the index of node"));
     assert_eq!(explain(""), "all records; of 200,000 records");
@@ -201,13 +201,13 @@ fn the_cheapest_way_is_taken_and_told() {
     assert_eq!(within.matched().map(|(position, _)| position).collect::<Vec<_>>(), [7]);
     let usage = snapshot.usage();
     assert_eq!(usage.records, 200_000 * 13);
-    // Two bytes a record and index, and the directories.
+    // Two bytes for each record and index, and the directories.
     assert!((2 * 2 * 196_608..2 * 3 * 196_608).contains(&usage.indexes), "{usage:?}");
     assert!(usage.filters > 0 && usage.total() > usage.records);
 }
 
 #[test]
-fn what_stands_before_a_log_leaves_out_and_counts() {
+fn an_intake_filters_samples_and_counts() {
     let schema = schema();
     let log = log(&schema);
     let record = |node: u8| {

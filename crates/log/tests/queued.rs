@@ -1,4 +1,4 @@
-//! Records of packets that went through a queue: their headers as of `packet`, and behind them what the queue did.
+//! Records of packets that passed a queue: their headers as in `packet`, and behind them what the queue did.
 
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, 
 
 const AT: Nanos = Nanos(1_700_000_000_000_000_007);
 
-/// Raw IP as a record, and again from what the parser knows of it and its TCP header.
+/// A raw IP packet as a record, once from its bytes and once from the fields that the parser knows.
 fn both(data: &[u8], tcp: Option<Segment>) -> [[u8; packet::SIZE]; 2] {
     let frame = Parser::new(Tunnel::Outer).parse(LinkType::RawIp, data.len() as u32, data);
     let mut records = [[0xff; packet::SIZE]; 2];
@@ -20,7 +20,7 @@ fn both(data: &[u8], tcp: Option<Segment>) -> [[u8; packet::SIZE]; 2] {
     records
 }
 
-/// What only a frame tells.
+/// Attributes that only a frame has.
 const UNKNOWN: [&str; 10] = [
     "captured",
     "ip_header_words",
@@ -34,7 +34,7 @@ const UNKNOWN: [&str; 10] = [
     "ip_dont_fragment",
 ];
 
-/// Checks that both records have the same, but for what is not known.
+/// Checks that both records are equal except for unknown attributes.
 fn same([seen, known]: [[u8; packet::SIZE]; 2], also_unknown: &[&str]) {
     let schema = Schema::packet();
     for (id, attribute) in schema.iter() {
@@ -50,7 +50,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_known_of_a_packet_stands_where_a_frame_has_it(
+    fn known_fields_are_in_the_same_places_as_in_a_frame(
         (src, dst) in any::<([u8; 4], [u8; 4])>(), ports in any::<(u16, u16)>(), (seq, ack) in any::<(u32, u32)>(),
         (syn, fin, payload, tos) in any::<(bool, bool, u8, u8)>(), v6 in any::<bool>(),
     ) {
@@ -70,14 +70,14 @@ proptest! {
 }
 
 #[test]
-fn so_does_what_is_known_of_a_datagram() {
+fn known_fields_of_a_datagram_are_in_the_same_places() {
     let mut data = Vec::new();
     PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(5, 6).write(&mut data, &[0; 30]).unwrap();
     same(both(&data, None), &["payload_length"]);
 }
 
 #[test]
-fn what_the_queue_did_is_behind_the_headers() {
+fn the_queue_fields_follow_the_headers() {
     let mut data = Vec::new();
     PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(5, 6).write(&mut data, &[0; 30]).unwrap();
     let [headers, _] = both(&data, None);

@@ -1,4 +1,4 @@
-//! Frames and departures as records: what went in is what the schema's attributes read.
+//! Frames and departures as records: the schema's attributes return what was written.
 
 use etherparse::{
     EtherType, Ethernet2Header, IcmpEchoHeader, Icmpv4Type, IpFragOffset, IpNumber, Ipv4Header, Ipv6FlowLabel,
@@ -28,7 +28,7 @@ fn record_of(data: &[u8], telemetry: Option<&Telemetry>) -> Record {
     record
 }
 
-/// An attribute's key.
+/// The key of an attribute.
 fn get(record: &[u8], name: &str) -> u128 {
     let schema = packet::schema();
     schema.key(schema.find(name).unwrap_or_else(|| panic!("there is no {name}")), record)
@@ -39,7 +39,7 @@ fn mac(record: &Record, name: &str) -> [u8; 6] {
     bytes
 }
 
-/// The headers that a record tells of, as bytes on the wire, put together by another library from the attributes.
+/// The headers of a record's packet as bytes on the wire, built from the attributes by another library.
 fn headers_of(record: &Record) -> Vec<u8> {
     let mut bytes = Vec::new();
     let vlan = get(record, "has_vlan") == 1;
@@ -131,7 +131,7 @@ fn headers_of(record: &Record) -> Vec<u8> {
     bytes
 }
 
-/// A frame made by another library, and how long its headers are.
+/// A frame built by another library, and the length of its headers.
 fn frame() -> impl Strategy<Value = (Vec<u8>, usize)> {
     let addresses = (any::<[u8; 6]>(), any::<[u8; 6]>(), any::<[u8; 16]>(), any::<[u8; 16]>());
     let header = (any::<u8>(), any::<u8>(), any::<u16>(), any::<bool>(), 0..0x10_0000u32);
@@ -178,7 +178,7 @@ fn frame() -> impl Strategy<Value = (Vec<u8>, usize)> {
             .write(&mut segment)
             .unwrap(),
             1 => {
-                // Any port but that of a tunnel.
+                // Any port except that of a tunnel.
                 let destination_port = if dst_port == 4789 { 53 } else { dst_port };
                 let length = 8 + payload as u16;
                 UdpHeader { source_port: src_port, destination_port, length, checksum: id }
@@ -223,7 +223,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_headers_of_a_frame_can_be_told_from_its_record((bytes, headers) in frame()) {
+    fn the_headers_of_a_frame_can_be_rebuilt_from_its_record((bytes, headers) in frame()) {
         let record = record_of(&bytes, None);
         prop_assert_eq!(headers_of(&record), &bytes[..headers]);
         prop_assert_eq!(get(&record, "payload_length"), (bytes.len() - headers) as u128);
@@ -284,7 +284,7 @@ fn an_echo_request_has_its_identifier() {
 }
 
 #[test]
-fn fragments_are_told_and_later_ones_have_the_ports_of_the_first() {
+fn fragments_are_marked_and_later_ones_have_the_ports_of_the_first() {
     // IPv6: hop-by-hop options, a fragment header, UDP.
     let packet = |offset: u16, more: u16, rest: &[u8]| {
         let mut bytes = [&[4; 6][..], &[2; 6], &[0x86, 0xdd, 0x60, 0, 0, 0]].concat();
@@ -325,7 +325,7 @@ fn fragments_are_told_and_later_ones_have_the_ports_of_the_first() {
 }
 
 #[test]
-fn telemetry_is_there_if_switches_told() {
+fn telemetry_is_there_if_switches_added_it() {
     let hops: Vec<_> = (1..=6).map(|n| Hop { switch: n, queue: n * 1000 }).collect();
     let telemetry = Telemetry { ingress: Nanos(5), egress: Nanos(9), hops: &hops };
     let record = record_of(&[0; 60], Some(&telemetry));

@@ -1,4 +1,4 @@
-//! A log that releases records answers as one that has them all, from its floor on; also whoever began before.
+//! From its floor on, a log that releases records agrees with one that keeps all; so do readers that began earlier.
 
 use crate::rising;
 
@@ -10,10 +10,10 @@ use rising::{append, dnf, found, log_from, record, records};
 
 const BLOCK: u64 = Log::BLOCK;
 const MS: u64 = 1_000_000;
-/// What an expression is by hand, of a record's key and value.
+/// A direct evaluation of an expression, from a record's key and value.
 type ByHand = fn(u8, u16) -> bool;
 
-/// What is asked of the record alone.
+/// Expressions that need only the record.
 const PLAIN: [(&str, ByHand); 5] = [
     ("value < 300", |_, value| value < 300),
     ("key == 3 and value >= 500", |key, value| key == 3 && value >= 500),
@@ -29,16 +29,16 @@ fn function(log: &Log, which: usize) -> Function {
         .clone()
 }
 
-/// What happens to both.
+/// An operation on both logs.
 #[derive(Debug, Clone)]
 enum Event {
     Append(u64),
-    /// How many of the records there are then.
+    /// Which share of the records to release.
     Release(prop::sample::Index),
     Hold,
     LetGo(prop::sample::Index),
     AddFilter(usize),
-    /// One that compares with an aggregate.
+    /// An expression that compares with an aggregate.
     AddOrdered(prop::sample::Index, bool),
     RemoveFilter(prop::sample::Index),
     AddAggregate(usize, Option<usize>),
@@ -67,7 +67,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A log that releases, and one that has the same and does not.
+/// A log that releases, and one with the same records that does not.
 struct Both<'a> {
     log: &'a Log,
     whole: &'a Log,
@@ -78,13 +78,13 @@ struct Both<'a> {
     names: u32,
     monitors: [Monitor<'a>; 2],
     windows: Vec<TriggerId>,
-    /// When the monitors were asked, where the log was then, and for how many passes a window lacks records.
+    /// The time of the last pass, the position of the log then, and for how many passes a window lacks records.
     now: u64,
     passed: u64,
     lacking: u32,
 }
 
-/// Snapshots of both at one moment, and what they have.
+/// Snapshots of both logs at one moment, and their results.
 struct Pair<'a> {
     log: Snapshot<'a>,
     whole: Snapshot<'a>,
@@ -203,7 +203,7 @@ impl<'a> Both<'a> {
         self.aggregates.push((of_whole, name));
     }
 
-    /// Triggers look at aggregates that were taken away, too.
+    /// Triggers keep using aggregates that were removed.
     fn pass(&mut self) {
         let [of_log, of_whole] = self.monitors.each_mut().map(|monitor| {
             let mut alerts: Vec<Alert> = Vec::new();
@@ -242,14 +242,14 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 6, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_left_is_as_if_nothing_had_left(events in prop::collection::vec(event(), 1..50)) {
+    fn the_remaining_records_agree_with_a_log_that_keeps_all(events in prop::collection::vec(event(), 1..50)) {
         let (log, whole) = (log_from(0, 1 << 23), log_from(0, 1 << 23));
         let mut both = Both::new(&log, &whole);
         for event in &events {
             both.happens(event);
         }
         both.pair().check();
-        // Nobody holds anything any more.
+        // No reader holds anything any more.
         for pair in std::mem::take(&mut both.held) {
             pair.check();
         }
@@ -259,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn a_log_that_starts_in_the_middle_goes_on_as_one_that_was_there(
+    fn a_log_that_starts_at_a_position_agrees_with_one_from_the_start(
         (before, more) in (0..3 * BLOCK, 0..2 * BLOCK),
         late in any::<bool>(),
     ) {
@@ -269,7 +269,7 @@ proptest! {
         let log = log_from(first, 1 << 20);
         assert_eq!((log.snapshot().first(), log.snapshot().len(), log.snapshot().is_empty()), (first, first, true));
         let mut both = Both { floor: first, ..Both::new(&log, &whole) };
-        // Aggregates of all, of a filter, and of a filter that compares with the first.
+        // Aggregates over all records, over a filter, and over a filter that compares with the first.
         let add = |both: &mut Both<'_>| {
             both.add_aggregate(1, None);
             both.add_filter(PLAIN[0].0);

@@ -1,4 +1,4 @@
-//! Where releasing records ends, and what it leaves.
+//! Limits and effects of releasing records.
 
 use crate::rising;
 
@@ -8,7 +8,7 @@ use rising::{append, dnf, found, log_from, record, records};
 const BLOCK: u64 = Log::BLOCK;
 
 #[test]
-fn an_aggregate_that_comes_late_is_of_what_is_there() {
+fn a_late_aggregate_covers_the_records_that_are_there() {
     let log = log_from(0, 1 << 20);
     append(&log, 2 * BLOCK + 700);
     assert_eq!(log.release(BLOCK + 5), BLOCK);
@@ -54,7 +54,7 @@ fn a_log_begins_with_a_block() {
 
 #[test]
 #[should_panic(expected = "before the floor")]
-fn what_is_released_is_not_there() {
+fn released_records_cannot_be_read() {
     let log = log_from(0, 1 << 20);
     append(&log, BLOCK + 1);
     log.release(BLOCK);
@@ -62,7 +62,7 @@ fn what_is_released_is_not_there() {
 }
 
 #[test]
-fn writers_pass_by_what_left_before_they_came_to_it() {
+fn writers_skip_chunks_that_were_released() {
     let log = log_from(0, 1 << 20);
     let filter = log.add_filter(dnf(&log, "value < 300"));
     log.add_index(log.schema().find("key").expect("it is there"));
@@ -79,12 +79,12 @@ fn writers_pass_by_what_left_before_they_came_to_it() {
         |positions: std::ops::Range<u64>| positions.filter(|position| record(*position).2 < 300).count() as u128;
     assert_eq!(snapshot.value(count), Some(Number::Unsigned(small(0..snapshot.len()))));
     assert_eq!(found(&snapshot.filter(filter).expect("it is there")).len() as u128, small(BLOCK..snapshot.len()));
-    // There are more small ones than any value is high.
+    // There are more small values than the highest value.
     assert_eq!(found(&snapshot.filter(rise).expect("it is there")), []);
 }
 
 #[test]
-fn a_monitor_that_comes_late_begins_at_the_floor() {
+fn a_late_monitor_begins_at_the_floor() {
     let log = log_from(0, 1 << 20);
     let filter = log.add_filter(dnf(&log, "value < 300"));
     let value = log.schema().find("value").expect("it is there");

@@ -1,8 +1,8 @@
-//! Records are released while others write, ask, look at triggers, and add and remove what is derived: every snapshot has
-//! all from its floor on, and aggregates count also what left. `QUEUESCOPE_STRESS` is how many rounds (one if it is not
+//! Records are released while other threads write, query, check triggers, and add and remove derived data: every snapshot has
+//! all records from its floor on, and aggregates include released records. `QUEUESCOPE_STRESS` is the number of rounds (one if it is not
 //! set).
 
-#![allow(clippy::disallowed_methods, reason = "a test is told by its environment how long to run")]
+#![allow(clippy::disallowed_methods, reason = "the environment of a test sets how long it runs")]
 
 use queuescope_log::{
     AggregateId, Dnf, Function, Log, Memory, Monitor, Number, Options, Relation, Schema, Snapshot, Trigger,
@@ -30,7 +30,7 @@ const WRITERS: u8 = 3;
 const EACH: u32 = 250_000;
 const SIZE: usize = 7;
 
-/// What is a number's random value: all know it.
+/// A number's random value, which all threads can compute.
 fn random(writer: u8, number: u32) -> u16 {
     let mixed = (u64::from(number) << 8 | u64::from(writer)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 40) as u16 % 1000
@@ -57,7 +57,7 @@ fn dnf(log: &Log, text: &str) -> Dnf {
     scope.parse(text).unwrap_or_else(|error| panic!("{error}")).dnf(&scope).expect("it is simple")
 }
 
-/// Every record is whole, and each writer's come in order: the writer, number and random value of each.
+/// Checks that every record is whole, and that each writer's records are in order. Returns writer, number and random value of each.
 fn look(snapshot: &Snapshot<'_>) -> Vec<(u8, u32, u16)> {
     let mut next = [None; WRITERS as usize];
     let rows = snapshot.records(snapshot.first()..snapshot.len());
@@ -72,8 +72,8 @@ fn look(snapshot: &Snapshot<'_>) -> Vec<(u8, u32, u16)> {
     rows.chunks_exact(SIZE).map(read).collect()
 }
 
-/// What is in the log from the begin on, and the filters and aggregates of that.
-struct Known {
+/// All records of the log so far, and the filters and aggregates over them.
+struct Expected {
     small: Dnf,
     small_filter: queuescope_log::FilterId,
     small_count: AggregateId,
@@ -81,7 +81,7 @@ struct Known {
     late: queuescope_log::FilterId,
 }
 
-impl Known {
+impl Expected {
     fn check(&self, snapshot: &Snapshot<'_>) {
         let (records, first) = (look(snapshot), snapshot.first());
         assert_eq!(records.len() as u64, snapshot.len() - first);
@@ -115,13 +115,13 @@ fn round() {
     let small_count = log.add_aggregate(&["SMALL"], Some(small_filter), &Function::Count).expect("the name is free");
     let highest = log.add_aggregate(&["HIGHEST"], None, &Function::Max(attribute("number"))).expect("the name is free");
     let late = log.add_filter(dnf(&log, "number < HIGHEST"));
-    let known = Known { small, small_filter, small_count, highest, late };
+    let known = Expected { small, small_filter, small_count, highest, late };
     let (over, floor, counted) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let working = || !over.load(Ordering::Relaxed);
     thread::scope(|scope| {
         let (log, known, floor) = (&log, &known, &floor);
         let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(move || write(log, writer))).collect();
-        // Who releases all but a little, and sometimes all.
+        // A thread that releases almost all records, and sometimes all.
         scope.spawn(|| {
             let mut round = 0u64;
             while working() {
@@ -135,7 +135,7 @@ fn round() {
                 thread::yield_now();
             }
         });
-        // Who asks the newest, and who asks what was taken some time ago.
+        // A thread that queries the newest snapshot, and older ones.
         scope.spawn(|| {
             while working() {
                 let least = floor.load(Ordering::Relaxed);
@@ -153,7 +153,7 @@ fn round() {
                 held = next;
             }
         });
-        // What comes and goes.
+        // Derived data is added and removed.
         scope.spawn(|| {
             while working() {
                 log.add_index(attribute("random"));
@@ -179,7 +179,7 @@ fn round() {
                 assert_eq!(found, rises.count() as u64);
             }
         });
-        // A monitor, whose count is of all records, however many left since it looked.
+        // A monitor, whose count includes all records, however many were released since its last pass.
         scope.spawn(|| {
             let mut monitor = Monitor::new(log);
             let (relation, threshold) = (Relation::AtLeast, Number::Unsigned(1));

@@ -1,4 +1,4 @@
-//! Schemas of users: where attributes are, and that any text is read or refused.
+//! Users' schemas: where attributes are, and that any text is either read or refused.
 
 use proptest::prelude::*;
 use queuescope_log::{AttributeId, Kind, Order, Place, Schema};
@@ -46,7 +46,7 @@ kind = "bytes6"
 "#;
 
 #[test]
-fn attributes_follow_each_other_unless_they_say_where_they_are() {
+fn attributes_are_adjacent_unless_they_have_an_offset() {
     let schema = Schema::parse("probe.toml", PROBE).unwrap();
     let place = |name: &str| schema.attribute(schema.find(name).unwrap()).place;
     let at = |offset, bit, bits, order| Place { offset, bit, bits, order };
@@ -78,12 +78,12 @@ fn attributes_follow_each_other_unless_they_say_where_they_are() {
 }
 
 #[test]
-fn a_record_is_as_long_as_its_attributes_if_nothing_is_said() {
+fn a_record_is_as_long_as_its_attributes_by_default() {
     let schema = Schema::parse("x", "name = \"x\"\n[[attribute]]\nname = \"a\"\nkind = \"u12\"\noffset = 3").unwrap();
     assert_eq!((schema.record_size(), schema.time()), (5, None));
 }
 
-/// The text of a schema with some of its lines exchanged, doubled or taken away, or other digits.
+/// The text of a schema with some of its lines swapped, repeated or removed, or with other digits.
 fn mutated() -> impl Strategy<Value = String> {
     let change = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..6u8, 0..300u32);
     let texts = vec![PROBE, include_str!("common/every-kind.toml"), include_str!("../src/schema/packet.toml")];
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_no_schema_or_one(text in "(\\PC|\n|\\[\\[attribute\\]\\]|name|kind|=|\"|u8){0,40}") {
+    fn any_text_is_a_schema_or_refused(text in "(\\PC|\n|\\[\\[attribute\\]\\]|name|kind|=|\"|u8){0,40}") {
         if let Err(error) = Schema::parse("text", &text) {
             prop_assert!(error.count() > 0);
         }

@@ -1,7 +1,7 @@
-//! Writers, queriers, triggers, and filters, indexes and aggregates that come and go, all at once: every snapshot is what
-//! a look at its records gives. `QUEUESCOPE_STRESS` is how many rounds (one if it is not set; some hundred take minutes).
+//! Writers, queries, triggers, and filters, indexes and aggregates that are added and removed, all at once: every snapshot agrees with
+//! an evaluation of its records. `QUEUESCOPE_STRESS` is the number of rounds (one if it is not set; some hundred take minutes).
 
-#![allow(clippy::disallowed_methods, reason = "a test is told by its environment how long to run")]
+#![allow(clippy::disallowed_methods, reason = "the environment of a test sets how long it runs")]
 
 use queuescope_log::{
     Dnf, FilterId, Function, GroupKey, Log, Memory, Monitor, Number, Options, Relation, Schema, Snapshot, Trigger,
@@ -31,7 +31,7 @@ kind = "u16"
 const WRITERS: u8 = 5;
 const EACH: u32 = 60_000;
 
-/// What is a number's random value: all know it.
+/// A number's random value, which all threads can compute.
 fn random(writer: u8, number: u32) -> u16 {
     let mixed = (u64::from(number) << 8 | u64::from(writer)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 40) as u16 % 1000
@@ -58,7 +58,7 @@ fn write(log: &Log, writer: u8) {
     }
 }
 
-/// Every record is whole, and each writer's come in order, without one left out: the reference for all else.
+/// Checks that every record is whole, and that each writer's records are in order without gaps: the reference for everything else.
 fn check_records(snapshot: &Snapshot<'_>) -> Vec<(u8, u32, u16)> {
     let mut next = [0; WRITERS as usize];
     let mut records = Vec::with_capacity(snapshot.len() as usize);
@@ -78,10 +78,10 @@ fn dnf(log: &Log, text: &str) -> Dnf {
     scope.parse(text).unwrap_or_else(|error| panic!("{error}")).dnf(&scope).expect("it is simple")
 }
 
-/// A filter of the log, an expression of the same, and the same by hand.
+/// Compares a filter of the log, an equal expression, and a direct evaluation.
 fn check_query(snapshot: &Snapshot<'_>, dnf: &Dnf, filter: Option<FilterId>, by_hand: &[u64]) {
-    let asked = snapshot.query().matching(dnf);
-    assert_eq!(asked.matched().map(|(position, _)| position).collect::<Vec<_>>(), by_hand, "{}", asked.explain());
+    let query = snapshot.query().matching(dnf);
+    assert_eq!(query.matched().map(|(position, _)| position).collect::<Vec<_>>(), by_hand, "{}", query.explain());
     if let Some(query) = filter.and_then(|filter| snapshot.filter(filter)) {
         assert_eq!(query.matched().count(), by_hand.len() as u64);
         assert_eq!(query.matched().map(|(position, _)| position).collect::<Vec<_>>(), by_hand);
@@ -115,14 +115,14 @@ fn round(prefault: bool) {
             })
             .collect();
         scope.spawn(|| {
-            // What comes and goes.
+            // Derived data is added and removed.
             while !over.load(Ordering::Relaxed) {
                 log.add_index(attribute("random"));
                 let filter = log.add_filter(of_two.clone());
                 let sum = log.add_aggregate(&["SUM"], Some(filter), &Function::Sum(attribute("random")));
                 let sum = sum.expect("the name is free");
                 log.add_index(attribute("writer"));
-                // One that sees records in order, and comes late.
+                // A filter that sees records in order, and is added late.
                 let rise = log.add_filter(dnf(&log, "number > HIGHEST"));
                 let snapshot = log.snapshot();
                 let records = check_records(&snapshot);
@@ -141,7 +141,7 @@ fn round(prefault: bool) {
                 assert!(log.remove_filter(rise));
                 assert!(log.remove_filter(filter) && log.remove_index(attribute("random")));
                 assert!(log.remove_aggregate(sum) && log.remove_index(attribute("writer")));
-                // What the snapshot has, it keeps.
+                // A snapshot keeps what it has.
                 assert_eq!(snapshot.value(sum), Some(Number::Unsigned(expected)));
                 check_query(&snapshot, &of_two, Some(filter), &of_two_places);
             }
@@ -195,7 +195,7 @@ fn round(prefault: bool) {
                 let random = |at| u16::from_be_bytes([snapshot.record(at)[5], snapshot.record(at)[6]]);
                 positions.filter(|at| random(*at) < 20).count() as u128
             };
-            // The window begins where the log is now.
+            // The window begins at the log's current position.
             let frozen = log.freeze_tail();
             let all = monitor.add(trigger).expect("it can be");
             let window = monitor.add(Trigger { window: Some(3), ..trigger }).expect("it can be");
@@ -213,7 +213,7 @@ fn round(prefault: bool) {
             while !over.load(Ordering::Relaxed) {
                 let mut alerts = Vec::new();
                 monitor.pass(now, |alert| alerts.push(alert));
-                // All of a pass are of one snapshot; if none is told, no record counts yet.
+                // All alerts of a pass are from one snapshot; without alerts, no record counts yet.
                 let position = alerts.first().map_or(last, |alert| alert.position);
                 assert!(position >= last && alerts.iter().all(|alert| alert.position == position));
                 let more = small(last..position);

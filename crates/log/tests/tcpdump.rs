@@ -1,4 +1,4 @@
-//! Tests in the words of pcap find the packets that tcpdump finds, where it is there.
+//! Tests in pcap's words find the packets that tcpdump finds, if it is installed.
 
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What both read alike; `docs/reference/expressions.md` tells what they do not.
+/// Filters that both read alike; `docs/reference/expressions.md` lists the differences.
 const FILTERS: &[&str] = &[
     "tcp",
     "udp",
@@ -63,7 +63,7 @@ const FILTERS: &[&str] = &[
     "len > 500 and udp",
 ];
 
-/// A frame of a kind that tcpdump's filters see through, with values that meet those asked for.
+/// A frame of a kind that tcpdump's filters can parse, with values that often match.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let port = || prop::sample::select(vec![22, 53, 80, 443, 1023, 1024, 8080, 50_000]);
     let low = || prop::sample::select(vec![1, 7, 9]);
@@ -122,7 +122,7 @@ fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// How many frames of a capture tcpdump lets through, or why it was not asked.
+/// How many frames of a capture tcpdump passes, or why it did not run.
 fn tcpdump(capture: &[u8], filter: &str) -> Result<usize, String> {
     let command = Command::new("tcpdump")
         .args(["-r", "-", "-w", "-", filter])
@@ -131,7 +131,7 @@ fn tcpdump(capture: &[u8], filter: &str) -> Result<usize, String> {
         .stderr(Stdio::piped())
         .spawn();
     let mut child = command.map_err(|error| error.to_string())?;
-    // What comes out is less than what goes in, and that fits into the pipes' buffers.
+    // The output is smaller than the input, which fits into the pipes' buffers.
     let sent = child.stdin.take().map(|mut stdin| stdin.write_all(capture));
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
     if !output.status.success() || !matches!(sent, Some(Ok(()))) {

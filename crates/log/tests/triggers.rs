@@ -1,4 +1,4 @@
-//! Triggers fire when what they compare is so, and not else.
+//! Triggers fire exactly when their condition holds.
 
 use queuescope_log::{
     AggregateId, Alert, Function, Log, Memory, Monitor, Number, Options, Relation, Schema, Trigger, TriggerError,
@@ -37,7 +37,7 @@ fn pass(monitor: &mut Monitor<'_>, now: u64) -> Vec<Alert> {
 }
 
 #[test]
-fn a_trigger_fires_each_period_while_it_is_so() {
+fn a_trigger_fires_each_period_while_its_condition_holds() {
     let log = log();
     let large = aggregate(&log, "LARGE", Some("value > 100"), &Function::Count);
     let mut monitor = Monitor::new(&log);
@@ -67,12 +67,12 @@ fn a_window_slides_also_over_a_maximum() {
     let max = aggregate(&log, "MAX", None, &Function::Max(value));
     append(&log, [60_000; 10]);
     let mut monitor = Monitor::new(&log);
-    // What was before the trigger is in no window.
+    // Records from before the trigger are in no window.
     let sums = monitor.add(above(sum, 0, Some(3 * MS))).unwrap();
     let maxima = monitor.add(above(max, 0, Some(3 * MS))).unwrap();
     let values: Vec<u16> = vec![5, 0, 7, 3, 0, 0, 0, 9, 1, 1, 1, 1, 0, 2, 8, 6, 4, 4, 4];
     for (index, value) in values.iter().enumerate() {
-        // Many records in a period, the value among them.
+        // Many records in a period, including the value.
         append(&log, std::iter::once(*value).chain(std::iter::repeat_n(0, 700)));
         let window = &values[index.saturating_sub(2)..=index];
         let alerts = pass(&mut monitor, index as u64 * MS);
@@ -88,7 +88,7 @@ fn counts_go_on_while_filters_come_and_go() {
     let log = log();
     let small = aggregate(&log, "SMALL", Some("value < 10"), &Function::Count);
     let value = log.schema().find("value").unwrap();
-    // One that sees records in order, beside those that do not.
+    // A filter that sees records in order, beside those that do not.
     aggregate(&log, "HIGHEST", None, &Function::Max(value));
     let low = aggregate(&log, "LOW", Some("value < HIGHEST"), &Function::Count);
     let mut monitor = Monitor::new(&log);
@@ -98,7 +98,7 @@ fn counts_go_on_while_filters_come_and_go() {
     let (mut counts, mut others) = ([(0, 0)].to_vec(), Vec::new());
     let mut most = 0;
     for round in 0..60u64 {
-        // From none to some chunks of records at once.
+        // From no records to several chunks of records at once.
         let new: Vec<u16> = (0..[0, 1, 40, 700, 1024, 3000, 5][round as usize % 7])
             .map(|n: u64| (n * 7919 + round) as u16 % 40)
             .collect();
@@ -127,7 +127,7 @@ fn counts_go_on_while_filters_come_and_go() {
 }
 
 #[test]
-fn what_was_missed_is_not_made_up_for() {
+fn missed_periods_are_not_made_up_for() {
     let log = log();
     let all = aggregate(&log, "ALL", None, &Function::Count);
     let mut monitor = Monitor::new(&log);
@@ -139,7 +139,7 @@ fn what_was_missed_is_not_made_up_for() {
 }
 
 #[test]
-fn a_window_forgets_what_is_too_long_ago_whenever_it_is_looked_at() {
+fn a_window_drops_old_records_whenever_it_is_checked() {
     let log = log();
     let value = log.schema().find("value").unwrap();
     let all = aggregate(&log, "ALL", None, &Function::Count);
@@ -156,7 +156,7 @@ fn a_window_forgets_what_is_too_long_ago_whenever_it_is_looked_at() {
     append(&log, [7]);
     assert_eq!(counts(1000 * MS), numbers(1, 7));
     append(&log, [5]);
-    // Two periods are missed: the first record is three ago.
+    // Two periods were missed: the first record is three periods old.
     assert_eq!(counts(1003 * MS), numbers(1, 5));
     assert_eq!(counts(1004 * MS), numbers(1, 5));
     append(&log, [3]);
@@ -165,7 +165,7 @@ fn a_window_forgets_what_is_too_long_ago_whenever_it_is_looked_at() {
 }
 
 #[test]
-fn a_trigger_shares_the_window_that_is_there() {
+fn a_trigger_shares_an_existing_window() {
     let log = log();
     let all = aggregate(&log, "ALL", None, &Function::Count);
     let mut monitor = Monitor::new(&log);
@@ -200,7 +200,7 @@ fn many_triggers_of_one_aggregate_and_many_aggregates_of_one_filter() {
 }
 
 #[test]
-fn what_cannot_be_a_trigger_is_refused() {
+fn invalid_triggers_are_refused() {
     let log = log();
     let all = aggregate(&log, "ALL", None, &Function::Count);
     let mut monitor = Monitor::new(&log);

@@ -1,4 +1,4 @@
-//! What is worked out of packets while they are recorded, and triggers that fire.
+//! Aggregates and triggers that are evaluated while packets are recorded.
 
 use crate::error::Error;
 use crate::keeping::Derived;
@@ -13,10 +13,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// What is to be worked out of a folder's records: what it was before, and what is added.
+/// The definitions for a folder: those that it has already, plus the new ones.
 ///
 /// # Errors
-/// If that means nothing, or something else than before.
+/// Fails if the new definitions are wrong, or differ from existing ones of the same name.
 pub fn wanted(folder: &Path, schema: &Schema, derived: &Derived) -> Result<Definitions, Error> {
     let known = folder.join("log.toml").exists().then(|| definitions(folder)).transpose()?;
     let mut all = known.unwrap_or_else(|| Definitions::new(schema));
@@ -47,20 +47,20 @@ fn add(to: &mut Definitions, derived: &Derived) -> Result<(), TextError> {
     to.add_singles(&singles)
 }
 
-/// Cuts off an alert that is not whole, where there is one, before anybody adds others: how many bytes of alerts there are then.
+/// Cuts off an incomplete last alert, before any others are added; returns the remaining size of the alerts in bytes.
 ///
 /// # Errors
-/// If it cannot be.
+/// Returns the error of the system call.
 pub fn cut_off(folder: &Path) -> Result<u64, Error> {
     let path = folder.join(ALERTS);
     let cut = if path.exists() { whole_lines(&path).and_then(|file| Ok(file.metadata()?.len())) } else { Ok(0) };
     cut.map_err(Error::write(&path))
 }
 
-/// Bytes of a line, at most: it has the name of a trigger and some numbers.
+/// The most bytes of a line: it has the name of a trigger and some numbers.
 const LONGEST_LINE: u64 = 4096;
 
-/// Opens a file of lines to add others. A last one that is not whole is cut off: its writer was stopped. A longer end is no line.
+/// Opens a file of lines to append to it. An incomplete last line is cut off: its writer was stopped. An end that is longer than a line is an error.
 fn whole_lines(path: &Path) -> io::Result<File> {
     let mut file = open_with(path, OpenOptions::new().read(true).append(true).create(true))?;
     let length = file.metadata()?.len();
@@ -71,7 +71,9 @@ fn whole_lines(path: &Path) -> io::Result<File> {
     let whole = match last.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => from + end as u64 + 1,
         None if from == 0 => 0,
-        None => return Err(io::Error::other("its end is no line of alerts; it is left as it is: put it elsewhere")),
+        None => {
+            return Err(io::Error::other("its end is not a line of alerts; it is left as it is: move it elsewhere"));
+        }
     };
     if whole < length {
         file.set_len(whole)?;
@@ -79,25 +81,25 @@ fn whole_lines(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Triggers that are looked at as packets come.
+/// Triggers that are checked as packets come.
 #[derive(Debug)]
 pub struct Alarms<'a> {
     recording: &'a Recording,
     monitor: NamedMonitor<'a>,
     path: PathBuf,
     out: File,
-    /// When the last packet came, and the longest of the triggers' periods.
+    /// The time of the last packet, and the longest period of the triggers.
     last: Nanos,
     longest: u64,
-    /// How often one fired that had not the time before.
+    /// How often a trigger fired that had not fired at its previous check.
     pub fired: u64,
 }
 
 impl<'a> Alarms<'a> {
-    /// Those of a folder's definitions, if there are any.
+    /// The triggers of a folder's definitions; `None` if there are none.
     ///
     /// # Errors
-    /// If what fires cannot be written.
+    /// Fails if alerts cannot be written.
     pub fn of(recording: &'a Recording, definitions: &Definitions) -> Result<Option<Self>, Error> {
         let Some(defined) = recording.recorder().defined().filter(|_| !definitions.triggers().is_empty()) else {
             return Ok(None);
@@ -109,10 +111,10 @@ impl<'a> Alarms<'a> {
         Ok(Some(Self { recording, monitor, path, out, last: Nanos::ZERO, longest, fired: 0 }))
     }
 
-    /// A packet comes at this time: looks at the triggers that are due by then, of the packets before it.
+    /// Call this when a packet comes: checks the triggers that are due by `time`, over the packets before it.
     ///
     /// # Errors
-    /// If what fires cannot be written, or a packet before cannot be kept.
+    /// Fails if alerts cannot be written, or if an earlier packet cannot be kept.
     #[inline]
     pub fn at(&mut self, time: Nanos) -> Result<(), Error> {
         // Time does not go back.
@@ -123,10 +125,10 @@ impl<'a> Alarms<'a> {
         self.look(self.last)
     }
 
-    /// No more packets come: each trigger is looked at once more.
+    /// Call this after the last packet: checks each trigger once more.
     ///
     /// # Errors
-    /// As of [`at`](Self::at).
+    /// As [`at`](Self::at).
     pub fn finish(&mut self) -> Result<(), Error> {
         self.look(self.last.saturating_add(Nanos(self.longest)))
     }
@@ -147,7 +149,7 @@ impl<'a> Alarms<'a> {
         Ok(())
     }
 
-    /// Writes some lines: how long the file is then.
+    /// Writes some lines; returns the length of the file after that.
     fn write(&mut self, lines: &[Line]) -> io::Result<u64> {
         let mut text = Vec::new();
         for line in lines {

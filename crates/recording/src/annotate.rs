@@ -1,4 +1,4 @@
-//! The capture again, with a comment on each packet.
+//! Copies a capture, with a comment on each packet.
 
 use queuescope_meter::Contribution;
 use queuescope_pcap::{PcapngWriter, Record};
@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// Writes packets in the order in which they came, each as soon as it is known what became of it. Its bytes are kept
-/// until then: memory is bounded by what waits in the queue.
+/// Writes packets in the order in which they came, each as soon as its outcome is known. Its bytes are kept
+/// until then: memory is bounded by the packets that wait in the queue.
 pub struct Annotator<W: Write> {
     writer: PcapngWriter<W>,
-    /// Interface and link type of the input, and the interface they have here.
+    /// Interface and link type in the input, and the interface in the output.
     interfaces: Vec<(u32, u32, u32)>,
     waiting: VecDeque<Waiting>,
 }
@@ -23,9 +23,9 @@ struct Waiting {
     time: Nanos,
     original_len: u32,
     data: Vec<u8>,
-    /// The packets that the frame became: several if a super-packet was split, none if it is left out.
+    /// The packets of the frame: several if a super-packet was split, none if it was left out.
     packets: Range<u64>,
-    /// How many of them neither left nor were dropped yet, and how many were dropped.
+    /// How many of them have neither left nor been dropped yet, and how many were dropped.
     unknown: u64,
     dropped: u64,
     comment: String,
@@ -35,16 +35,16 @@ impl<W: Write> Annotator<W> {
     /// Starts the file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the first write error.
     pub fn new(out: W) -> io::Result<Self> {
         let application = concat!("queuescope ", env!("CARGO_PKG_VERSION"));
         Ok(Self { writer: PcapngWriter::new(out, application)?, interfaces: Vec::new(), waiting: VecDeque::new() })
     }
 
-    /// A frame was read at `time`, which becomes these packets. One that becomes none is written with the others, in its place.
+    /// Call this for each frame, read at `time`, with the packets that it becomes. A frame without packets is written in its place among the others.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error.
     pub fn read(&mut self, record: &Record<'_>, time: Nanos, packets: Range<u64>) -> io::Result<()> {
         let known = self.interfaces.iter().find(|(old, link, _)| (*old, *link) == (record.interface, record.link));
         let interface = match known {
@@ -68,10 +68,10 @@ impl<W: Write> Annotator<W> {
         self.write()
     }
 
-    /// A packet left the queue.
+    /// Call this when a packet leaves the queue.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error.
     pub fn departed(&mut self, departure: &Departure, part: Contribution) -> io::Result<()> {
         let comment = if departure.sojourn() == Nanos::ZERO {
             "queuescope: did not wait".to_owned()
@@ -89,10 +89,10 @@ impl<W: Write> Annotator<W> {
         self.known(departure.packet, comment)
     }
 
-    /// A packet was dropped.
+    /// Call this when a packet is dropped.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error.
     pub fn dropped(&mut self, packet: Packet, reason: DropReason) -> io::Result<()> {
         if let Some(waiting) = self.of(packet) {
             waiting.dropped += 1;
@@ -100,15 +100,15 @@ impl<W: Write> Annotator<W> {
         self.known(packet, format!("queuescope: dropped, {}", reason.name()))
     }
 
-    /// What is written to.
+    /// The output.
     pub fn get_mut(&mut self) -> &mut W {
         self.writer.get_mut()
     }
 
-    /// Ends the file, and gives what was written to back.
+    /// Ends the file, and returns the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error.
     pub fn finish(self) -> io::Result<W> {
         debug_assert!(self.waiting.is_empty(), "every packet left or was dropped");
         self.writer.finish()
@@ -122,13 +122,13 @@ impl<W: Write> Annotator<W> {
         self.write()
     }
 
-    /// The frame that became this packet.
+    /// The frame of this packet.
     fn of(&mut self, packet: Packet) -> Option<&mut Waiting> {
         let position = self.waiting.partition_point(|waiting| waiting.packets.end <= packet.id.0);
         self.waiting.get_mut(position)
     }
 
-    /// Writes the frames of which everything is known, up to the first of which it is not.
+    /// Writes the frames whose outcome is known, up to the first of which it is not.
     fn write(&mut self) -> io::Result<()> {
         while self.waiting.front().is_some_and(|waiting| waiting.unknown == 0) {
             let Some(waiting) = self.waiting.pop_front() else { break };
@@ -143,5 +143,5 @@ impl<W: Write> Annotator<W> {
     }
 }
 
-/// The comment on a frame that never came to the queue.
+/// The comment on a frame that did not enter the queue.
 const LEFT_OUT: &str = "queuescope: left out by --input";

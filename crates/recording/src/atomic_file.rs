@@ -1,5 +1,5 @@
-//! A file that is there when it is whole: it is written beside its place, under another name, and put there at its end. What was in its
-//! place before stays until then, and for good if something goes wrong.
+//! A file that appears only when it is complete: it is written beside its path, under another name, and renamed at its end. An existing file
+//! stays until then, and stays for good if something goes wrong.
 
 use crate::error::Error;
 use std::fs::{File, OpenOptions};
@@ -7,19 +7,19 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file on its way to its place; when it is dropped before, nothing is left of it. Where no other file can be created beside it, or its place
-/// is a link that leads nowhere, it is written there itself.
+/// A file that is being written; dropped before it is committed, it leaves nothing. If no file can be created beside its path, or if the path
+/// is a link without a target, it is written at the path itself.
 #[derive(Debug)]
 pub struct AtomicFile {
     path: PathBuf,
-    file: Place,
+    file: Destination,
 }
 
 #[derive(Debug)]
-enum Place {
-    /// Another file, and where it will be: behind links.
+enum Destination {
+    /// A temporary file, and the path that it will get, after following links.
     Other(NamedTempFile, PathBuf),
-    /// Itself: a pipe or a device, which nothing can take the place of; or a file in a folder that takes no other.
+    /// The path itself: a pipe or a device, which cannot be replaced; or a file in a folder in which no others can be made.
     Itself(File),
 }
 
@@ -27,16 +27,16 @@ impl AtomicFile {
     /// Begins a file.
     ///
     /// # Errors
-    /// If it cannot be written there.
+    /// Fails if it cannot be written there.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let file = Place::of(path).map_err(Error::write(path))?;
+        let file = Destination::open(path).map_err(Error::write(path))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Writes all of it, and puts it in its place.
+    /// Writes the whole file, and commits it.
     ///
     /// # Errors
-    /// If that cannot be done.
+    /// Fails if it cannot be written or renamed.
     pub fn write_whole(self, write: impl FnOnce(&mut BufWriter<Self>) -> io::Result<()>) -> Result<(), Error> {
         let path = self.path.clone();
         let mut out = BufWriter::new(self);
@@ -44,31 +44,31 @@ impl AtomicFile {
         Self::commit_written(out)
     }
 
-    /// What was written is whole.
+    /// Commits the file behind a buffer.
     ///
     /// # Errors
-    /// If the rest of it cannot be written, or it cannot be put in its place.
+    /// Fails if the rest cannot be written, or if the file cannot be renamed.
     pub fn commit_written(out: BufWriter<Self>) -> Result<(), Error> {
         let path = out.get_ref().path.clone();
         out.into_inner().map_err(|why| Error::write(&path)(why.into_error()))?.commit()
     }
 
-    /// It is whole.
+    /// Renames the complete file to its path.
     ///
     /// # Errors
-    /// If it cannot be put in its place.
+    /// Fails if it cannot be renamed.
     pub fn commit(self) -> Result<(), Error> {
         match self.file {
-            Place::Other(file, place) => {
+            Destination::Other(file, place) => {
                 file.persist(&place).map(|_| ()).map_err(|error| Error::write(&self.path)(error.error))
             }
-            Place::Itself(_) => Ok(()),
+            Destination::Itself(_) => Ok(()),
         }
     }
 }
 
-impl Place {
-    fn of(path: &Path) -> io::Result<Self> {
+impl Destination {
+    fn open(path: &Path) -> io::Result<Self> {
         let before = match path.metadata() {
             Ok(before) if !before.is_file() => return OpenOptions::new().write(true).open(path).map(Self::Itself),
             Ok(before) => Some(before.permissions()),
@@ -81,7 +81,7 @@ impl Place {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // As files are made, but for what the user's mask takes away.
+            // The usual permissions of new files, reduced by the user's mask.
             options.permissions(PermissionsExt::from_mode(0o666));
         }
         let file = match options.prefix(".queuescope-").suffix(".new").tempfile_in(folder) {
@@ -100,15 +100,15 @@ impl Place {
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
-            Place::Other(file, _) => file.write(bytes),
-            Place::Itself(file) => file.write(bytes),
+            Destination::Other(file, _) => file.write(bytes),
+            Destination::Itself(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.file {
-            Place::Other(file, _) => file.flush(),
-            Place::Itself(file) => file.flush(),
+            Destination::Other(file, _) => file.flush(),
+            Destination::Itself(file) => file.flush(),
         }
     }
 }
@@ -119,10 +119,10 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Root may create files anywhere, so that only others see the difference.
+    /// Root may create files anywhere, so this needs another user.
     #[cfg(unix)]
     #[test]
-    fn a_file_in_a_folder_that_takes_no_other_is_written_itself() {
+    fn a_file_in_a_read_only_folder_is_written_in_place() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page.html");
@@ -135,7 +135,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_leads_nowhere_stays_a_link() {
+    fn a_link_without_a_target_stays_a_link() {
         let folder = tempfile::tempdir().unwrap();
         let (link, place) = (folder.path().join("link"), folder.path().join("place"));
         std::os::unix::fs::symlink(&place, &link).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_half_way_leaves_what_was_there() {
+    fn a_failed_write_leaves_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page.html");
         fs::write(&path, "an older page").unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_takes_the_place_of_another_when_it_is_whole() {
+    fn a_file_replaces_another_when_it_is_complete() {
         let folder = tempfile::tempdir().unwrap();
         let (path, names) = (folder.path().join("a.csv"), || fs::read_dir(folder.path()).unwrap().count());
         let begin = |path: &Path| {

@@ -1,25 +1,25 @@
-//! Attributes of records as an option names them.
+//! Attributes of records, as options name them.
 
 use queuescope_log::{AttributeId, Schema};
 use queuescope_text::{Problem, TextError, did_you_mean};
 use std::ops::Range;
 
-/// A list of attributes whose values can be compared, as an option has it: `src_ip,dst_ip`.
+/// Parses a list of comparable attributes from an option: `src_ip,dst_ip`.
 ///
 /// # Errors
-/// What is wrong with it, in its text.
+/// Returns what is wrong with it, shown in its text.
 pub fn attributes(option: &str, text: Option<&str>, schema: &Schema) -> Result<Vec<AttributeId>, TextError> {
     let text = text.unwrap_or_default();
     let found = list(text).map(|(word, span)| comparable(word, &span, schema)).collect::<Result<_, _>>();
     found.map_err(|problem| wrong(option, text, problem))
 }
 
-/// That an option is wrong, in its text.
+/// An error in the text of an option.
 pub(crate) fn wrong(option: &str, text: &str, problem: Problem) -> TextError {
     TextError::new(option, text, vec![problem])
 }
 
-/// The words between commas, and where they are.
+/// The words between commas, and their spans.
 pub(crate) fn list(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     let mut start = 0;
     let words = text.split(',').map(move |part| {
@@ -34,7 +34,7 @@ pub(crate) fn list(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
 /// An attribute whose values can be compared.
 ///
 /// # Errors
-/// If there is none of this name, or its values are not compared.
+/// Fails if there is no attribute of this name, or if its values cannot be compared.
 pub(crate) fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<AttributeId, Problem> {
     let id = attribute(word, span, schema, &[])?;
     if schema.attribute(id).is_comparable() {
@@ -44,10 +44,10 @@ pub(crate) fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Re
     }
 }
 
-/// An attribute by its name; `others` are names that could be meant too.
+/// An attribute by its name; `others` are further names for suggestions.
 ///
 /// # Errors
-/// If there is none of this name.
+/// Fails if there is no attribute of this name.
 pub(crate) fn attribute(
     word: &str,
     span: &Range<usize>,

@@ -1,4 +1,4 @@
-//! What can go wrong with a recording, a per-packet output or a query.
+//! Errors of recordings, per-packet outputs and queries.
 
 use queuescope_archive::{FinishError, FolderError, RecordError};
 use queuescope_ingest::ExpressionError;
@@ -15,40 +15,40 @@ pub enum Error {
     /// A folder cannot be opened, or is damaged.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// A record cannot be kept, and none after it.
+    /// A record cannot be kept; no later record is kept either.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A recording did not end as it should.
+    /// A recording did not end properly.
     #[error(transparent)]
     Finish(#[from] FinishError),
     /// The recorder is in use when the recording ends.
-    #[error("somebody records still")]
+    #[error("the recorder is still in use")]
     InUse,
-    /// A file is named where a folder is needed.
+    /// The path is a file; a log is a folder.
     #[error("{} is a file; a log is a folder", .0.display())]
     NoFolder(PathBuf),
-    /// There is no folder of this name.
-    #[error("cannot open {}: there is no such folder; queuescope record makes one", .0.display())]
+    /// The folder does not exist.
+    #[error("cannot open {}: the folder does not exist; queuescope record makes it", .0.display())]
     Absent(PathBuf),
-    /// A text means nothing; the error shows where.
+    /// A text is wrong; the error shows where.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// An expression means nothing.
+    /// An expression is wrong.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
-    /// What is to be worked out does not go with what a folder has.
+    /// New definitions conflict with those of the folder.
     #[error("{} has other definitions already", folder.display())]
     Definitions {
         /// The folder.
         folder: PathBuf,
-        /// What does not go together.
+        /// The conflict.
         #[source]
         why: TextError,
     },
-    /// No sample can be as asked for.
+    /// The sample is not valid.
     #[error(transparent)]
     Sample(#[from] RatioError),
-    /// A trigger cannot be looked at.
+    /// A trigger cannot be checked.
     #[error(transparent)]
     Trigger(#[from] TriggerError),
     /// A file cannot be written.
@@ -56,7 +56,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         why: io::Error,
     },
@@ -65,42 +65,42 @@ pub enum Error {
     Table {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         why: Box<TableError>,
     },
-    /// There is no memory for what is read.
+    /// There is not enough memory for the input.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// Records do not say when packets were in which queue.
     #[error(
-        "--in-queue needs to know when packets were in a queue, and records of `{schema}` do not say that: ask a folder that \
+        "--in-queue needs to know when packets were in a queue, and records of `{schema}` do not say that: query a folder that \
          analyze --log, tap --log or sim --log has made, or a table with --departures"
     )]
     NoQueue {
-        /// What the records are.
+        /// The schema of the records.
         schema: String,
     },
-    /// The name of a file does not say what it is to be.
-    #[error("{}: its name does not say as what; let it end with .parquet, .csv or .jsonl", cannot_write(.0))]
+    /// The name of a file does not show its format.
+    #[error("{}: its name does not show the format; it must end with .parquet, .csv or .jsonl", cannot_write(.0))]
     NoFormat(PathBuf),
     /// The source of the packets failed.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
-    /// Two things went wrong, neither because of the other.
+    /// Two independent errors.
     #[error("{}; and {}", with_causes(first), with_causes(second))]
     Both {
-        /// What went wrong first.
+        /// The first one.
         first: Box<Self>,
-        /// The other.
+        /// The other one.
         second: Box<Self>,
     },
-    /// A recording did not end as it should, and what was recorded was damaged.
+    /// A recording did not end properly, and its input was damaged.
     #[error("{}; and {damage}", with_causes(error))]
     Damaged {
-        /// What went wrong.
+        /// The error.
         error: Box<Self>,
-        /// What was wrong with the packets before that.
+        /// The damage of the input.
         damage: String,
     },
 }
@@ -119,12 +119,12 @@ impl Error {
     }
 }
 
-/// How every error about an output begins.
+/// The start of every error message about an output.
 pub(crate) fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// An error and what caused it, in one line.
+/// An error and its causes, in one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -135,11 +135,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_errors_are_told_with_their_causes() {
+    fn two_errors_are_printed_with_their_causes() {
         let full = || io::Error::other("no room");
         let write = || Error::write(Path::new("a.parquet"))(full());
         assert_eq!(with_causes(&write()), "cannot write a.parquet: no room");
         let both = Error::both(write(), Error::InUse);
-        assert_eq!(with_causes(&both), "cannot write a.parquet: no room; and somebody records still");
+        assert_eq!(with_causes(&both), "cannot write a.parquet: no room; and the recorder is still in use");
     }
 }

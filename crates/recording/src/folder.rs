@@ -1,12 +1,12 @@
-//! Paths that are to be folders of logs.
+//! Checks paths that must be folders of logs.
 
 use crate::error::Error;
 use std::path::Path;
 
-/// Refuses what cannot be the folder of a log, since it is not there or no folder.
+/// Checks that a path is an existing folder.
 ///
 /// # Errors
-/// If it is so.
+/// Fails if it does not exist, or is not a folder.
 pub fn check_log(folder: &Path) -> Result<(), Error> {
     if !folder.exists() {
         return Err(Error::Absent(folder.to_owned()));
@@ -14,10 +14,10 @@ pub fn check_log(folder: &Path) -> Result<(), Error> {
     check_folder(folder)
 }
 
-/// Refuses a file where a folder is meant.
+/// Checks that a path is not a file.
 ///
 /// # Errors
-/// If it is one.
+/// Fails if it is a file.
 pub(crate) fn check_folder(folder: &Path) -> Result<(), Error> {
     if folder.exists() && !folder.is_dir() { Err(Error::NoFolder(folder.to_owned())) } else { Ok(()) }
 }

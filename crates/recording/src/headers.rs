@@ -1,4 +1,4 @@
-//! Frames on their way into a folder, each by its headers.
+//! Records the headers of frames in a folder.
 
 use crate::alarms::{Alarms, wanted};
 use crate::error::{Error, with_causes};
@@ -17,7 +17,7 @@ use std::path::Path;
 /// Frames between updates of the progress.
 const UPDATE: u64 = 65_536;
 
-/// Which frames are kept, and what was seen of them.
+/// Selects the frames to record, and counts the others.
 pub struct Headers {
     chosen: Option<PacketFilter<Frames>>,
     parser: Parser,
@@ -26,25 +26,25 @@ pub struct Headers {
     frames: Frames,
 }
 
-/// A folder that frames are put into.
+/// A folder that frames are recorded to.
 pub struct IntoFolder<'a> {
     recording: &'a Recording,
     alarms: Option<Alarms<'a>>,
 }
 
-/// A folder that frames were put into.
+/// The result of recording frames to a folder.
 pub struct Kept {
-    /// What came there.
+    /// What was recorded.
     pub recorded: Recorded,
     /// How often a trigger fired.
     fired: u64,
 }
 
 impl Headers {
-    /// Those of which an expression holds, and one of so many of them.
+    /// Selects frames that match the expression `chosen`, and with `sample` one of that many of them.
     ///
     /// # Errors
-    /// If the expression means nothing.
+    /// Fails if the expression is wrong.
     pub fn of(chosen: Option<&str>, inner: bool, sample: Option<u64>) -> Result<Self, Error> {
         Ok(Self {
             chosen: PacketFilter::<Frames>::of(Flag::Where, chosen)?,
@@ -55,10 +55,10 @@ impl Headers {
         })
     }
 
-    /// Puts a frame into a folder, if it is to be kept: whether it is one of those that are chosen.
+    /// Records a frame, if it is selected; returns whether it matches the expression.
     ///
     /// # Errors
-    /// If it cannot be kept, or one before it could not.
+    /// Fails if it cannot be kept, or if an earlier one could not.
     #[inline]
     pub fn keep(&mut self, frame: &Record<'_>, folder: &mut IntoFolder<'_>) -> Result<bool, Error> {
         let time = self.frames.time(frame);
@@ -66,7 +66,7 @@ impl Headers {
         if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(frame, time, parsed)) {
             return Ok(false);
         }
-        // The folder leaves it out, and triggers would take its time for now.
+        // The folder leaves such a frame out, and triggers would take its time as the current one.
         let is_late = time.is_some_and(|time| time.0 > LAST_TIME);
         if let Some(alarms) = folder.alarms.as_mut().filter(|_| !is_late)
             && let Err(why) = alarms.at(time.unwrap_or_default())
@@ -85,10 +85,10 @@ impl Headers {
         Ok(true)
     }
 
-    /// Puts all frames of a capture into a folder, if they are to be kept: the damage that ended it early, if any.
+    /// Records all selected frames of a capture; returns the damage that ended it early, if any.
     ///
     /// # Errors
-    /// As of [`keep`](Self::keep).
+    /// As [`keep`](Self::keep).
     pub fn keep_all(
         &mut self,
         arriving: &mut CaptureInput,
@@ -113,7 +113,7 @@ impl Headers {
         }
     }
 
-    /// Whether a frame is one of those that are chosen. Where all are, nothing is done.
+    /// Whether a frame matches the expression. Without an expression this costs nothing.
     #[inline]
     pub fn holds(&mut self, frame: &Record<'_>) -> bool {
         let Some(chosen) = &mut self.chosen else { return true };
@@ -122,12 +122,12 @@ impl Headers {
         chosen.holds(frame, time, parsed)
     }
 
-    /// What the expression left out.
+    /// Frames left out by the expression.
     pub fn left_out(&self) -> impl Iterator<Item = Skipped> + use<> {
         self.chosen.as_ref().and_then(PacketFilter::note).into_iter()
     }
 
-    /// What the sample left out, and what was remarkable in headers.
+    /// Packets left out by the sample, and unusual headers.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
         let unsampled = noted("unsampled", self.unsampled, "packets left out by --sample");
         unsampled.into_iter().chain(parser_notes(&self.parser))
@@ -135,38 +135,38 @@ impl Headers {
 }
 
 impl IntoFolder<'_> {
-    /// From now on, what cannot be kept is counted, and is no error.
+    /// From now on, records that cannot be kept are counted, and are not an error.
     pub fn go_on(&self) {
         self.recording.go_on();
     }
 
-    /// What could not be kept, once something could not be.
+    /// Packets that could not be kept, once there is an error.
     pub fn unwritten(&self) -> Option<Unwritten> {
         self.recording.unwritten()
     }
 
-    /// The next frame may be a while: those before it are written.
+    /// Writes the frames so far. Call this when the next frame may take a while.
     ///
     /// # Errors
-    /// If they cannot be kept.
+    /// Fails if they cannot be kept.
     pub fn flush(&self) -> Result<(), Error> {
         self.recording.flush()
     }
 }
 
 impl Kept {
-    /// Alerts, and what is not there.
+    /// Alerts, and missing packets.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
-        let fired = noted("fired", self.fired, "times a trigger fired; queuescope watch --all tells them");
+        let fired = noted("fired", self.fired, "times a trigger fired; queuescope watch --all prints them");
         self.recorded.short().chain(fired)
     }
 }
 
-/// Opens a folder for frames, and finishes it when `put` has put them there: what `put` returned, which is the damage of what it read,
-/// and what came to the folder, also if `put` failed.
+/// Opens a folder for frames, lets `put` record frames, and finishes the folder. Returns the result of `put`, which is the damage of its input,
+/// and what was recorded, even if `put` failed.
 ///
 /// # Errors
-/// If the folder cannot be recorded to, or not all that was put there can be kept.
+/// Fails if the folder cannot be recorded to, or if not all packets can be kept.
 pub fn into_folder(
     path: &Path,
     keeping: &Keeping,
@@ -178,7 +178,7 @@ pub fn into_folder(
     let recording = Recording::open(path, Frames::schema(), keeping, Some(&definitions), notes)?;
     let mut folder = IntoFolder { alarms: Alarms::of(&recording, &definitions)?, recording: &recording };
     let ended = put(&mut folder);
-    // What was put there is kept, whatever went wrong behind it.
+    // Records are kept even if a later step failed.
     let looked = if ended.is_ok() { folder.alarms.as_mut().map_or(Ok(()), Alarms::finish) } else { Ok(()) };
     let looked = match looked {
         Err(why) if recording.goes_on() => {
@@ -192,7 +192,7 @@ pub fn into_folder(
         (damage, Ok(recorded)) => Ok((damage, Kept { recorded, fired })),
         (Ok(None), Err(error)) => Err(error),
         (Ok(Some(damage)), Err(error)) => Err(Error::Damaged { error: Box::new(error), damage }),
-        // The same twice. The last error knows how much is kept.
+        // Both are the same error. The last one includes how much is kept.
         (Err(Error::Record(_)), Err(last)) => Err(last),
         (Err(error), Err(other)) => Err(Error::both(error, other)),
     }

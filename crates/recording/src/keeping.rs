@@ -1,4 +1,4 @@
-//! How packets are kept in a folder, and what is worked out of them.
+//! Options for keeping packets in a folder, and for derived data.
 
 use queuescope_archive::{Durability, Full, Retention};
 use queuescope_log::AttributeId;
@@ -8,20 +8,20 @@ use queuescope_wire::ByteCount;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Keeping {
-    /// When a packet counts as kept, and the next is read.
+    /// When a packet counts as kept, and the next one is read.
     pub durability: Durability,
-    /// Memory at most: three eighths of it for packets that came last, as much for writing them in Parquet.
+    /// Limit of memory: three eighths are for the latest packets, as much for writing them in Parquet.
     pub memory: ByteCount,
-    /// What becomes of packets when memory is full, since the disk does not keep up.
+    /// What happens to packets when memory is full because the disk does not keep up.
     pub full: Full,
-    /// Which packets stay, by age and size, when others come; the oldest volumes go first.
+    /// Which packets to keep, by age and size, when others come; the oldest volumes are removed first.
     pub keep: Retention,
-    /// Attributes to make indexes of, so that few packets with a value are found fast among many.
+    /// Attributes to index, so that packets with a rare value are found fast.
     pub indexes: Vec<AttributeId>,
 }
 
 impl Default for Keeping {
-    /// A gigabyte of memory; no packet is left out or taken away, and one counts as kept at once.
+    /// A gigabyte of memory; no packet is left out or removed, and a packet counts as kept at once.
     fn default() -> Self {
         Self {
             durability: Durability::Relaxed,
@@ -33,27 +33,27 @@ impl Default for Keeping {
     }
 }
 
-/// What is worked out of packets while they are recorded, and kept with the folder.
+/// What to compute over packets while they are recorded, and to keep with the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Derived {
-    /// Filters by a name, which aggregates can be of: `web=tcp port 443`.
+    /// Named filters, which aggregates can refer to: `web=tcp port 443`.
     pub filters: Vec<String>,
-    /// Aggregates by a name, of all packets or of a filter's: `bytes=sum(length)@web`.
+    /// Named aggregates, over all packets or those of a filter: `bytes=sum(length)@web`.
     pub aggregates: Vec<String>,
-    /// Triggers by a name, which fire when an aggregate is so: `busy=bytes > 100MB@10ms/1s`.
+    /// Named triggers, which fire when an aggregate passes a threshold: `busy=bytes > 100MB@10ms/1s`.
     pub triggers: Vec<String>,
-    /// More of all that, and indexes, as a file has them.
+    /// Further definitions, and indexes, from a file.
     pub definitions: Option<DefinitionsFile>,
 }
 
 /// A text with filters, aggregates, triggers and indexes, such as a recipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinitionsFile {
-    /// What errors call it.
+    /// The name of the text in errors.
     pub name: String,
-    /// What it says, in TOML.
+    /// The text in TOML.
     pub text: String,
-    /// Values of its parameters, by their names.
+    /// Values of its parameters, by name.
     pub values: Vec<(String, String)>,
 }

@@ -1,14 +1,14 @@
-//! Headers of packets, and what queues did to them: recorded to folders, and found again.
+//! Records headers of packets, and what queues did to the packets, to folders, and finds them again.
 //!
-//! - [`into_folder`] opens a folder for frames and finishes it; [`Headers`] says which frames are kept, [`Keeping`] how, and [`Derived`] what
-//!   is worked out of them meanwhile.
-//! - [`QueuedLog`] is a folder for what a queue did to each packet. [`Outputs`] writes that, an annotated capture and a table beside an
-//!   analysis; [`SimulatedLog`] is the same for all links of a simulation.
-//! - [`Unwritten`]: what could not be written. Measuring goes on, and counts it.
+//! - [`into_folder`] opens a folder for frames and finishes it; [`Headers`] selects the frames to keep, [`Keeping`] has options of the folder, and
+//!   [`Derived`] has the definitions to evaluate meanwhile.
+//! - [`QueuedLog`] is a folder that records what a queue did to each packet. [`Outputs`] writes such a folder, an annotated capture and a table
+//!   beside an analysis; [`SimulatedLog`] writes one for all links of a simulation.
+//! - [`Unwritten`]: what could not be written. The measurement goes on, and counts it.
 //!
-//! [`query`] finds packets of folders, captures and tables again, and works things out of them.
+//! [`query`] finds packets of folders, captures and tables, and computes functions over them.
 //!
-//! `queuescope-archive` has the format of folders, and reads and writes their files.
+//! `queuescope-archive` defines the format of folders, and reads and writes their files.
 //!
 //! ```
 //! use queuescope_ingest::CaptureInput;

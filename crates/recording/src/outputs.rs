@@ -1,4 +1,4 @@
-//! What is written for each packet: the annotated capture, the table of departures, the log.
+//! Per-packet outputs: the annotated capture, the table of departures, and the log.
 
 use crate::annotate::Annotator;
 use crate::atomic_file::AtomicFile;
@@ -23,14 +23,14 @@ use std::path::{Path, PathBuf};
 
 type Table = DepartureWriter<BufWriter<AtomicFile>>;
 
-/// The per-packet outputs of a run. What cannot be written is counted, and the run goes on: a full disk costs no report. An
-/// error of another kind is kept, and ends the run at the next packet.
+/// The per-packet outputs of a run. Packets that cannot be written are counted, and the run goes on: a full disk does not cost the report. Any
+/// other error is kept, and ends the run at the next packet.
 #[derive(Default)]
 pub struct Outputs {
     annotator: Option<(PathBuf, Annotator<Spool>)>,
     table: Option<(PathBuf, Table)>,
     log: Option<Passing>,
-    /// Rows that came for the table, and why it cannot be written.
+    /// Rows for the table, and why it cannot be written.
     rows: u64,
     table_lost: Option<Unwritten>,
     /// Names of flows, by id.
@@ -39,27 +39,27 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Creates the files, so that what cannot be written fails before the work is done.
+    /// Creates the files, so that a path that cannot be written fails before the work is done.
     ///
     /// # Errors
-    /// If a file cannot be created.
+    /// Fails if a file cannot be created.
     pub fn create(pcapng: Option<&Path>, parquet: Option<&Path>, log: Option<QueuedLog>) -> Result<Self, Error> {
         let annotator = pcapng.map(begin_annotated).transpose()?;
         let table = parquet.map(begin_table).transpose()?;
         Ok(Self { annotator, table, log: log.map(Passing::new), ..Self::default() })
     }
 
-    /// What could not be written so far, by outputs.
+    /// What could not be written so far, for each output.
     pub fn unwritten(&mut self) -> Vec<Unwritten> {
         let capture = self.annotator.as_mut().and_then(|(_, annotator)| annotator.get_mut().unwritten().cloned());
         let log = self.log.as_ref().and_then(Passing::unwritten);
         capture.into_iter().chain(self.table_lost.clone()).chain(log).collect()
     }
 
-    /// Ends the files and the log, whatever becomes of the other: what was put into the log, if there is one, and what could not be written.
+    /// Ends the files and the log, even if one of them fails. Returns what was put into the log, if there is one, and what could not be written.
     ///
     /// # Errors
-    /// If they could not be written.
+    /// Fails if they could not be ended.
     pub fn finish(mut self) -> Result<Written, Error> {
         let log = self.log.take().map(Passing::finish).transpose();
         match (self.end_files(), log) {
@@ -199,7 +199,7 @@ impl Watcher for Outputs {
     }
 }
 
-/// Begins an annotated capture. What cannot be written from then on is counted.
+/// Creates an annotated capture. Packets that cannot be written from then on are counted.
 fn begin_annotated(path: &Path) -> Result<(PathBuf, Annotator<Spool>), Error> {
     let begin = || {
         let mut annotator = Annotator::new(Spool::new(path, File::create(path)?))?;
@@ -219,7 +219,7 @@ fn end(table: Table) -> Result<(), Box<dyn std::error::Error>> {
     Ok(AtomicFile::commit_written(table.finish()?)?)
 }
 
-/// What was written for each packet, when nothing more comes.
+/// The result of the per-packet outputs.
 #[derive(Debug, Default)]
 pub struct Written {
     /// What was put into the log, if there is one.
@@ -229,7 +229,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// The same, with a note if a signal ended the run early.
+    /// Adds a note if a signal ended the run early.
     pub fn ended_by(mut self, stop: Option<&Stop>) -> Self {
         if let Some(recorded) = &mut self.recorded {
             recorded.others.extend(stop.and_then(Stop::note));
@@ -237,12 +237,12 @@ impl Written {
         self
     }
 
-    /// The same for a report.
+    /// The notes for a report.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
         self.recorded.iter().flat_map(Recorded::notes).chain(self.unwritten.iter().flat_map(Unwritten::notes))
     }
 
-    /// A part is not all.
+    /// What is missing from the outputs.
     pub fn damage(&self) -> Option<String> {
         let recorded = self.recorded.as_ref().and_then(Recorded::damage);
         let all: Vec<_> = self.unwritten.iter().map(Unwritten::damage).chain(recorded).collect();

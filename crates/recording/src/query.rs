@@ -1,9 +1,9 @@
-//! Questions about packets: of a capture, a table of departures, or a folder that was recorded to.
+//! Queries over packets of a capture, a table of departures, or a folder.
 //!
-//! - [`Loaded`] is an input, in memory or in a folder ([`Held`]); a [`Question`] says which packets are meant, and [`Held::each`] finds them.
-//! - [`Selection`] is what an answer has, made of [`SelectOptions`] as people write them. [`write_rows`] writes it as text, CSV or JSON;
-//!   [`Parquet`] and [`Export`] put packets into files.
-//! - [`Company`]: in place of the packets that were found, those that were in the same queue while they waited.
+//! - [`Loaded`] is an input, in memory or in a folder ([`Held`]); a [`Question`] selects packets, and [`Held::each`] finds them.
+//! - [`Selection`] is the content of an answer, built from [`SelectOptions`] as people write them. [`write_rows`] writes the answer as text, CSV
+//!   or JSON; [`Parquet`] and [`Export`] write packets to files.
+//! - [`Company`]: replaces the packets found by those that were in the same queue while they waited.
 //!
 //! ```
 //! use queuescope_log::Schema;

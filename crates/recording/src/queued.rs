@@ -1,4 +1,4 @@
-//! What a queue did to each packet, into a folder, with the packet's headers.
+//! Records what a queue did to each packet in a folder, with the packet's headers.
 
 use crate::error::Error;
 use crate::keeping::Keeping;
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 
-/// Records of the schema `queued` on their way to a folder.
+/// Writes records of the schema `queued` to a folder.
 #[derive(Debug)]
 pub struct QueuedLog {
     recording: Recording,
@@ -24,30 +24,30 @@ pub struct QueuedLog {
 }
 
 impl QueuedLog {
-    /// Opens a folder, or makes it, so that one that cannot be recorded to fails before the work is done. What cannot be kept later is
-    /// counted, and is no error.
+    /// Opens or makes a folder, so that one that cannot be recorded to fails before the work is done. Packets that cannot be kept later are
+    /// counted, and are not an error.
     ///
     /// # Errors
-    /// If it cannot be recorded to.
+    /// Fails if it cannot be recorded to.
     pub fn open(path: &Path, keeping: &Keeping, notes: Notes) -> Result<Self, Error> {
         let recording = Recording::open(path, queued::schema(), keeping, None, notes)?;
         recording.go_on();
         Ok(Self { recording, record: Box::new([0; queued::SIZE]) })
     }
 
-    /// A packet with such headers left the queue.
+    /// Records that a packet with these headers left the queue.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// Fails if it cannot be kept.
     pub fn departed(&mut self, headers: &[u8; packet::SIZE], departure: &Departure) -> Result<(), Error> {
         queued::fill(&mut self.record, headers, departure, queued::LEFT);
         self.recording.push(self.record.as_slice())
     }
 
-    /// A packet with such headers was dropped.
+    /// Records that a packet with these headers was dropped.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// Fails if it cannot be kept.
     pub fn dropped(&mut self, headers: &[u8; packet::SIZE], dropped: &Dropped) -> Result<(), Error> {
         let none = Backlog::default();
         let Dropped { packet, queue, at, .. } = *dropped;
@@ -57,18 +57,18 @@ impl QueuedLog {
         self.recording.push(self.record.as_slice())
     }
 
-    /// The next packet may be a while.
+    /// Writes the records so far. Call this when the next packet may take a while.
     ///
     /// # Errors
-    /// If what came before cannot be kept.
+    /// Fails if they cannot be kept.
     pub fn hand_over(&self) -> Result<(), Error> {
         self.recording.flush()
     }
 
-    /// Nothing more comes.
+    /// Ends the recording.
     ///
     /// # Errors
-    /// If not all is kept.
+    /// Fails if not all records are kept.
     pub fn finish(self) -> Result<Recorded, Error> {
         self.recording.finish()
     }
@@ -79,7 +79,7 @@ fn number_of(reason: DropReason) -> u8 {
     queued::LEFT + 1 + reason as u8
 }
 
-/// Keeps the headers of packets until it is known what became of them, and records both. Memory is bounded by what waits.
+/// Keeps the headers of packets until their outcome is known, and records both. Memory is bounded by the packets that wait.
 #[derive(Debug)]
 pub struct Passing {
     log: QueuedLog,
@@ -89,23 +89,23 @@ pub struct Passing {
     headless: u64,
 }
 
-/// The headers of what is in the queue.
+/// The headers of packets in the queue.
 #[derive(Debug)]
 struct Waiting {
     headers: [u8; packet::SIZE],
-    /// The packets that the frame became: several if a super-packet was split.
+    /// The packets of the frame: several if a super-packet was split.
     packets: Range<u64>,
-    /// How many of them neither left nor were dropped yet.
+    /// How many of them have neither left nor been dropped yet.
     unknown: u64,
 }
 
 impl Passing {
-    /// Nothing has come yet.
+    /// No packet has come yet.
     pub fn new(log: QueuedLog) -> Self {
         Self { log, frames: Frames::default(), waiting: VecDeque::new(), flows: Lasting::new(), headless: 0 }
     }
 
-    /// A frame was read at `time`, which becomes these packets: none if it is left out.
+    /// Call this for each frame, read at `time`, with the packets that it becomes: none if it is left out.
     pub fn read(&mut self, record: &Record<'_>, frame: &Frame, time: Nanos, packets: Range<u64>) {
         if !packets.is_empty() {
             let headers = *self.frames.fill(record, Some(time), frame);
@@ -113,16 +113,16 @@ impl Passing {
         }
     }
 
-    /// A packet came with such headers, or several; their ids are above those before them.
+    /// Call this when one or several packets with these headers come; their ids are above all earlier ones.
     pub fn came(&mut self, headers: [u8; packet::SIZE], packets: Range<u64>) {
         let unknown = packets.end - packets.start;
         self.waiting.push_back(Waiting { headers, packets, unknown });
     }
 
-    /// A packet left the queue, of the flow that has the id `flow` at the moment.
+    /// Call this when a packet leaves the queue; `flow` is the current id of its flow.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// Fails if it cannot be kept.
     pub fn departed(&mut self, departure: &Departure, flow: FlowId) -> Result<(), Error> {
         let packet = self.numbered(departure.packet, flow);
         match headers(&mut self.waiting, packet) {
@@ -133,10 +133,10 @@ impl Passing {
         Ok(())
     }
 
-    /// A packet was dropped.
+    /// Call this when a packet is dropped.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// Fails if it cannot be kept.
     pub fn dropped(&mut self, dropped: &Dropped, flow: FlowId) -> Result<(), Error> {
         let packet = self.numbered(dropped.packet, flow);
         match headers(&mut self.waiting, packet) {
@@ -147,39 +147,39 @@ impl Passing {
         Ok(())
     }
 
-    /// The id of a flow is taken back.
+    /// Call this when the id of a flow is freed for reuse.
     pub fn forget(&mut self, flow: FlowId) {
         self.flows.forget(flow, &());
     }
 
-    /// What could not be kept so far, once something could not be.
+    /// Packets that could not be kept so far, once there is an error.
     pub fn unwritten(&self) -> Option<Unwritten> {
         self.log.recording.unwritten()
     }
 
-    /// The next packet may be a while: what is known goes to the folder.
+    /// Writes the known outcomes to the folder. Call this when the next packet may take a while.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// Fails if they cannot be kept.
     pub fn hand_over(&self) -> Result<(), Error> {
         self.log.hand_over()
     }
 
-    /// Nothing more comes.
+    /// Ends the recording.
     ///
     /// # Errors
-    /// If not all is kept.
+    /// Fails if not all records are kept.
     pub fn finish(self) -> Result<Recorded, Error> {
         let others = noted("not_recorded", self.headless, HEADLESS).into_iter().collect();
         Ok(Recorded { others, ..self.log.finish()? })
     }
 
-    /// The packet under the number of its flow that no other flow gets.
+    /// The packet, with a number of its flow that no other flow gets.
     fn numbered(&mut self, packet: Packet, flow: FlowId) -> Packet {
         Packet { flow: self.flows.id(flow), ..packet }
     }
 
-    /// The oldest go when it is known what became of them.
+    /// Drops the oldest headers whose outcomes are known.
     fn forget_known(&mut self) {
         while self.waiting.front().is_some_and(|waiting| waiting.unknown == 0) {
             self.waiting.pop_front();
@@ -187,10 +187,10 @@ impl Passing {
     }
 }
 
-const HEADLESS: &str = "packets that were not seen to come in: what they were then, and since when they waited, is not known; \
+const HEADLESS: &str = "packets whose arrival was not seen: their headers and arrival times are not known; \
                         not recorded";
 
-/// The headers of a packet of which it is known now what became of it.
+/// The headers of a packet whose outcome is known now.
 fn headers(waiting: &mut VecDeque<Waiting>, packet: Packet) -> Option<&[u8; packet::SIZE]> {
     let position = waiting.partition_point(|waiting| waiting.packets.end <= packet.id.0);
     let found = waiting.get_mut(position).filter(|waiting| waiting.packets.contains(&packet.id.0))?;

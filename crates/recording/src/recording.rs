@@ -1,4 +1,4 @@
-//! Records on their way to a folder.
+//! Writes records to a folder.
 
 use crate::alarms;
 use crate::error::Error;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Records that are appended at once.
 const BATCH: usize = 256;
 
-/// A folder that is recorded to.
+/// A folder that is being recorded to.
 #[derive(Debug)]
 pub struct Recording {
     is_synced: bool,
@@ -28,10 +28,10 @@ pub struct Recording {
     batch: Batch,
 }
 
-/// Hears what a user should know while packets are recorded: a note each time.
+/// Receives notes for the user while packets are recorded, one per call.
 pub type Notes = Box<dyn FnMut(&str) + Send>;
 
-/// Records that are appended together. When it is dropped, it appends the rest, so that an error does not cost what came before.
+/// Records that are appended together. On drop it appends the rest, so that an error does not cost earlier records.
 struct Batch {
     path: PathBuf,
     recorder: Arc<Recorder>,
@@ -39,42 +39,42 @@ struct Batch {
     full: usize,
     refused: Cell<u64>,
     notes: RefCell<Notes>,
-    /// Whether there was a note that no volumes are made.
+    /// Whether a note was given that no volumes are made.
     troubled: Cell<bool>,
-    /// Records that came; whether recording goes on when one cannot be kept; and why one could not be.
+    /// The number of records that came; whether recording goes on when one cannot be kept; and why one could not be kept.
     came: Cell<u64>,
     goes_on: Cell<bool>,
     failed: RefCell<Option<String>>,
 }
 
-/// What a folder has when nothing more comes.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// Which.
+    /// The folder.
     pub path: PathBuf,
-    /// Records that came to those that were there.
+    /// Records that were added.
     pub records: u64,
-    /// Records that were left out, and records that were lost, since the disk did not keep up.
+    /// Records that were left out because the disk did not keep up.
     pub refused: u64,
-    /// See `refused`.
+    /// Records that were lost because the disk did not keep up.
     pub lost: u64,
-    /// Records that were left out, since their time is later than that of any folder.
+    /// Records that were left out because their time is too late for any folder.
     pub late: u64,
-    /// Records that were taken away, since they were old or too many.
+    /// Records that were removed because they were old or too many.
     pub removed: u64,
-    /// Records that came and are not there, since the folder could not be written; or why something else of it could not be.
+    /// Records that are missing because the folder could not be written; or why another part of it could not be written.
     pub unwritten: Option<Unwritten>,
     /// Packets that were not recorded for other reasons.
     pub others: Vec<Skipped>,
-    /// What was there.
+    /// The state of the folder before the recording.
     pub recovery: Recovery,
 }
 
 impl Recording {
-    /// Goes on with a folder, or makes it; also with what is worked out of its records, if there are definitions.
+    /// Continues a folder, or makes it, with definitions if there are any.
     ///
     /// # Errors
-    /// If it cannot be recorded to, or has records of another schema.
+    /// Fails if it cannot be recorded to, or has records of another schema.
     pub fn open(
         path: &Path,
         schema: &Schema,
@@ -97,7 +97,7 @@ impl Recording {
             keep: keeping.keep,
         };
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
-        // At once: nothing says it again, whatever becomes of this recording.
+        // At once: nothing repeats these notes, whatever happens to this recording.
         recovery.cut.iter().for_each(|cut| notes(&cut_off(cut)));
         recovery.kept.iter().for_each(|kept| notes(&kept_aside(kept)));
         if recovery.missing > 0 {
@@ -113,14 +113,14 @@ impl Recording {
             ));
         }
         if let Some(damage) = &recovery.note {
-            notes(&format!("{} is damaged: {}; it is written anew", damage.path.display(), damage.why));
+            notes(&format!("{} is damaged: {}; it is written again", damage.path.display(), damage.why));
         }
         recorder.alerted(alarms::cut_off(path)?);
         if let Some(definitions) = definitions {
             recorder.define(definitions)?;
             if let Some(damage) = recorder.worked_out_again() {
                 let (path, why) = (damage.path.display(), &damage.why);
-                notes(&format!("{path} is damaged: {why}; aggregates were worked out of the records that are there"));
+                notes(&format!("{path} is damaged: {why}; aggregates were computed from the records that are there"));
             }
         }
         let full = BATCH * schema.record_size();
@@ -139,58 +139,58 @@ impl Recording {
         &self.batch.path
     }
 
-    /// Whether what is acknowledged survives a loss of power.
+    /// Whether acknowledged records survive a loss of power.
     pub fn is_synced(&self) -> bool {
         self.is_synced
     }
 
-    /// What is recorded with.
+    /// The recorder.
     pub fn recorder(&self) -> &Recorder {
         &self.batch.recorder
     }
 
-    /// From now on, what cannot be kept is counted, and is no error: a measurement cannot be made once more.
+    /// From now on, records that cannot be kept are counted, and are not an error: a measurement cannot be repeated.
     pub fn go_on(&self) {
         self.batch.goes_on.set(true);
     }
 
-    /// Whether that is so.
+    /// Whether [`go_on`](Self::go_on) was called.
     pub fn goes_on(&self) -> bool {
         self.batch.goes_on.get()
     }
 
-    /// Something of the folder cannot be written: nothing more is put there.
+    /// Part of the folder cannot be written: nothing more is recorded.
     pub fn fail(&self, why: &impl ToString) {
         self.batch.failed.borrow_mut().get_or_insert_with(|| why.to_string());
     }
 
-    /// What could not be kept, once something could not be; how much that is, is known at the end.
+    /// Why records could not be kept, if there is an error; their number is known at the end.
     pub fn unwritten(&self) -> Option<Unwritten> {
         let failed = self.batch.failed.borrow();
         failed.as_ref().map(|why| Unwritten::new("log", &self.batch.path, why))
     }
 
-    /// One more record.
+    /// Adds a record.
     ///
     /// # Errors
-    /// If it cannot be kept, or one before it could not.
+    /// Fails if it cannot be kept, or if an earlier one could not.
     #[inline]
     pub fn push(&self, record: &[u8]) -> Result<(), Error> {
         self.batch.push(record)
     }
 
-    /// Appends those that were not yet.
+    /// Appends the records that are still buffered.
     ///
     /// # Errors
-    /// As of [`push`](Self::push).
+    /// As [`push`](Self::push).
     pub fn flush(&self) -> Result<(), Error> {
         self.batch.append(&mut self.batch.records.borrow_mut())
     }
 
-    /// Nothing more comes: what is left is written.
+    /// Writes the rest, and ends the recording.
     ///
     /// # Errors
-    /// If not all is kept.
+    /// Fails if not all records are kept.
     pub fn finish(self) -> Result<Recorded, Error> {
         self.flush()?;
         let Self { recovery, batch, .. } = self;
@@ -214,7 +214,7 @@ impl Recording {
     }
 }
 
-/// What the system says, without how much was kept at that time.
+/// The error of the system, without the number of records kept at that time.
 fn what_failed(why: &FinishError) -> String {
     match why {
         FinishError::Record(RecordError { why, .. }) => why.to_string(),
@@ -222,7 +222,7 @@ fn what_failed(why: &FinishError) -> String {
     }
 }
 
-/// Records that a folder has that could not be finished.
+/// The number of records in a folder that could not be finished.
 fn kept(why: &FinishError) -> u64 {
     match why {
         FinishError::Record(RecordError { written, .. }) | FinishError::Archive { written, .. } => *written,
@@ -230,37 +230,36 @@ fn kept(why: &FinishError) -> u64 {
     }
 }
 
-/// That records which were written to a folder are not there any more.
+/// A message about records that were written to a folder and are gone.
 pub fn missing(folder: &Path, records: u64) -> String {
     format!(
-        "{} records that were written to {} last are not there any more: a journal was emptied, cut short, damaged or taken away, or a loss of \
+        "{} of the last records that were written to {} are gone: a journal was emptied, cut short, damaged or removed, or a loss of \
          power took what was not synced",
         count(records),
         folder.display()
     )
 }
 
-/// That a file was kept aside.
+/// A message about a file that was set aside.
 pub fn kept_aside(path: &Path) -> String {
     format!(
-        "{} has what was found in the folder and is none of its records: a journal that was put back or renamed, or what lay behind \
+        "{} has bytes that were found in the folder and do not belong to its records: a journal that was put back or renamed, or what lay behind \
          damage; nothing reads it, and you may move or remove it",
         path.display()
     )
 }
 
-/// What was not whole at the end of a folder, and is not there any more.
+/// A message about the incomplete end of a folder, which was cut off.
 pub fn cut_off(cut: &Part) -> String {
     let behind = match cut.records {
         0 => String::new(),
-        records => format!(
-            "; {} records were among them, behind others that are not whole, and are kept aside",
-            count(records)
-        ),
+        records => {
+            format!("; {} whole records were among them, behind incomplete ones, and are kept aside", count(records))
+        }
     };
     let (bytes, path) = (count(cut.bytes), cut.path.display());
     format!(
-        "{bytes} bytes at the end of {path} were not whole, and were cut off: who recorded last was stopped{behind}"
+        "{bytes} bytes at the end of {path} were incomplete, and were cut off: the last recording was stopped{behind}"
     )
 }
 
@@ -275,7 +274,7 @@ impl Batch {
     fn append(&self, records: &mut Vec<u8>) -> Result<(), Error> {
         if !records.is_empty() {
             self.came.set(self.came.get() + (records.len() * BATCH / self.full) as u64);
-            // Where nothing more can be kept, those that wait for the disk would be in the way.
+            // Once nothing more can be kept, records that wait for the disk would be in the way.
             if self.failed.borrow().is_none() {
                 match self.recorder.append(records) {
                     Ok(appended) => self.refused.set(self.refused.get() + appended.refused),
@@ -291,7 +290,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Notes once when no volumes are made any more, and once when they are again.
+    /// Adds a note when volumes are no longer made, and one when they are made again.
     fn note_trouble(&self) {
         let trouble = self.recorder.troubled();
         if self.troubled.replace(trouble.is_some()) == trouble.is_some() {
@@ -301,7 +300,7 @@ impl Batch {
         let mut notes = self.notes.borrow_mut();
         notes(&match trouble {
             Some(why) => format!(
-                "{path} gets no volumes at the moment, and old ones may stay: {why}; packets are kept in journals meanwhile, \
+                "{path} cannot get volumes at the moment, and old ones may stay: {why}; packets are kept in journals meanwhile, \
                  and it is tried again"
             ),
             None => format!("{path} gets volumes again"),
@@ -317,13 +316,13 @@ impl fmt::Debug for Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // Another error ended the recording. If this is the reason, an earlier call returned it.
+        // Another error ended the recording. If this error is the reason, an earlier call returned it.
         _ = self.append(&mut self.records.take());
     }
 }
 
 impl Recorded {
-    /// The same for a report.
+    /// The notes for a report.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         let path = self.path.display();
         let before = self.recovery.records;
@@ -336,11 +335,11 @@ impl Recorded {
         std::iter::once(recorded).chain(self.short()).chain(self.others.clone())
     }
 
-    /// What is not there: since the disk did not keep up, or was not to be kept.
+    /// The missing records: the disk did not keep up, or they were not to be kept.
     pub fn short(&self) -> impl Iterator<Item = Skipped> + use<> {
         let left_out = "packets left out: the disk did not keep up, and memory was full";
         let lost = "packets lost before they were written: the disk did not keep up, and memory was full";
-        let removed = "packets taken away from the folder: they were old, or too many";
+        let removed = "packets removed from the folder: they were old, or too many";
         let notes = [
             noted("left_out", self.refused, left_out),
             noted("lost", self.lost, lost),
@@ -350,7 +349,7 @@ impl Recorded {
         notes.into_iter().flatten().chain(self.unwritten.iter().flat_map(Unwritten::notes).collect::<Vec<_>>())
     }
 
-    /// A part is not all.
+    /// What is missing from the folder.
     pub fn damage(&self) -> Option<String> {
         if let Some(unwritten) = &self.unwritten {
             return Some(unwritten.damage());
@@ -362,7 +361,7 @@ impl Recorded {
     }
 }
 
-/// What packets are whose times a folder cannot have.
+/// The meaning of packets whose times a folder cannot hold.
 const LATE: &str = "packets left out: their times are in the year 2262 or later, which no folder has";
 
 #[cfg(test)]
@@ -373,7 +372,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn who_stops_with_an_error_keeps_what_came_before() {
+    fn an_error_keeps_earlier_records() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let (keeping, notes) = (Keeping::default(), Box::new(|note: &str| panic!("{note}")));

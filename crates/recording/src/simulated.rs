@@ -1,4 +1,4 @@
-//! What the queues of a simulation did to each packet, into a folder.
+//! Records what the queues of a simulation did to each packet in a folder.
 
 use crate::error::Error;
 use crate::queued::QueuedLog;
@@ -13,25 +13,25 @@ use queuescope_sim::{InFlight, LinkId, Observer, Simulation, segment};
 use queuescope_wire::{Departure, Ecn, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
-/// Records what passes the measured links of a simulation, under the number of the link as that of the queue,
+/// Records the packets that pass the measured links of a simulation. The number of the queue is the number of the link
 /// in the order of the topology. An error is kept, and ends the run at its next step.
 #[derive(Debug)]
 pub struct SimulatedLog {
     log: QueuedLog,
     chosen: Option<PacketFilter<Departures>>,
-    /// Whether a link is measured, by its number; and the names of those.
+    /// Whether a link is measured, by its number; and the names of measured links.
     measured: Vec<bool>,
     names: Vec<(LinkId, String)>,
-    /// What happens before does not count.
+    /// Earlier packets are not recorded.
     from: Nanos,
-    /// Packets that were marked where they are at the moment, and their codepoints before that.
+    /// Packets that were marked in the queue where they are now, and their codepoints before that.
     marked: BTreeMap<(LinkId, PacketId), Ecn>,
     headers: Box<[u8; packet::SIZE]>,
     failure: Option<Error>,
 }
 
 impl SimulatedLog {
-    /// Of all packets, or of those that are chosen.
+    /// Records all packets, or those that match the filter.
     pub fn new(log: QueuedLog, simulation: &Simulation, chosen: Option<PacketFilter<Departures>>) -> Self {
         let mut measured = vec![false; simulation.topology().links().count()];
         simulation.measured().for_each(|link| measured[link.index()] = true);
@@ -48,18 +48,18 @@ impl SimulatedLog {
         }
     }
 
-    /// What went wrong since the last call.
+    /// Returns the error since the last call, if any.
     ///
     /// # Errors
-    /// That.
+    /// Returns that error.
     pub fn check(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Nothing more comes.
+    /// Ends the recording.
     ///
     /// # Errors
-    /// If not all is kept.
+    /// Fails if not all records are kept.
     pub fn finish(mut self) -> Result<Recorded, Error> {
         self.check()?;
         let left_out = self.chosen.as_ref().map_or(0, PacketFilter::left_out);
@@ -67,7 +67,7 @@ impl SimulatedLog {
         Ok(Recorded { others, ..self.log.finish()? })
     }
 
-    /// Which numbers of queues are which links.
+    /// A note with the links of the queues' numbers.
     fn names(&self) -> Option<Skipped> {
         let more = if self.names.len() > NAMED { ", ..." } else { "" };
         let names: Vec<_> = self.names.iter().take(NAMED).map(|(link, name)| format!("{} is {name}", link.0)).collect();
@@ -75,7 +75,7 @@ impl SimulatedLog {
         noted("queues", self.names.len() as u64, &meaning)
     }
 
-    /// Whether what happened to a packet is recorded, by when it came, or was dropped.
+    /// Whether to record a packet, by the time when it came or was dropped.
     fn wants(&mut self, link: LinkId, at: Nanos, departure: &Departure, packet: &InFlight) -> bool {
         self.failure.is_none()
             && self.measured[link.index()]
@@ -83,7 +83,7 @@ impl SimulatedLog {
             && self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&for_expressions(departure), &packet.key()))
     }
 
-    /// What is known of the packet's headers, as if it had been captured when it came to the queue.
+    /// The known header fields of the packet, as if it had been captured on arrival at the queue.
     fn fill(&mut self, at: Nanos, ecn: Ecn, packet: &InFlight, headers: &Headers) {
         fill_known(
             &mut self.headers,
@@ -117,19 +117,19 @@ impl Observer for SimulatedLog {
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, _: MarkReason, _: Nanos, packet: &InFlight) {
-        // What is known of it on its way is not changed yet, unless it was marked here before.
+        // Its fields on the path are not changed yet, unless it was marked here before.
         if self.measured[link.index()] {
             self.marked.entry((link, marked.id)).or_insert(packet.ecn);
         }
     }
 }
 
-const NOT_MEANT: &str = "packets, of all links, of which --input does not hold; not recorded";
+const NOT_MEANT: &str = "packets, of all links, that do not match --input; not recorded";
 
-/// Links that are named in a note.
+/// The most links that a note names.
 const NAMED: usize = 12;
 
-/// The queue of a link, as far as numbers of queues go.
+/// The queue number of a link, saturating at the highest number.
 fn queue(link: LinkId) -> QueueId {
     QueueId(u16::try_from(link.0).unwrap_or(u16::MAX))
 }

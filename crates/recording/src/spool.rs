@@ -1,7 +1,7 @@
-//! A capture that is written beside a measurement: where it cannot be written, that is measured which is not in it.
+//! Writes a capture beside a measurement, and counts the packets that could not be written.
 //!
-//! Its file always ends with a whole block of pcapng: what the disk took of another is cut off. Once there is room, writing goes on
-//! behind it, so that a disk that was full for a time costs the packets of that time.
+//! Its file always ends with a whole block of pcapng: an incompletely written block is cut off. Once there is room, writing continues
+//! behind it, so a disk that was full for a time costs the packets of that time.
 
 use crate::error::cannot_write;
 use queuescope_ingest::notes::noted;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes that are written at once.
 const FULL: usize = 1 << 16;
-/// The type of a block that has a packet. Others say what those behind them mean, so they are kept until they can be written.
+/// The type of a block with a packet. Other blocks describe the blocks behind them, so they are kept until they can be written.
 const PACKET: u32 = 6;
 
 /// Takes blocks of pcapng, each written as a whole.
@@ -21,40 +21,40 @@ const PACKET: u32 = 6;
 pub struct Spool {
     path: PathBuf,
     file: File,
-    /// Where the next block goes. Nothing that is no regular file can be written anew.
+    /// The offset of the next block; `None` if it is not a regular file, so a block cannot be cut off.
     at: Option<u64>,
-    /// Whole blocks on their way.
+    /// Whole blocks that are not written yet.
     buffer: Vec<u8>,
-    /// Whether writing goes on when the file cannot be written.
+    /// Whether to go on when the file cannot be written.
     goes_on: bool,
-    /// What is not there; and whether nothing more can be written.
+    /// What is missing; and whether nothing more can be written.
     lost: Option<Unwritten>,
     is_over: bool,
 }
 
-/// What is not in an output, since it could not be written.
+/// What is missing from an output, because it could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unwritten {
-    /// What it is called in reports.
+    /// The name of the output in reports.
     pub what: &'static str,
-    /// Which.
+    /// Its path.
     pub path: PathBuf,
-    /// Packets that are not in it, and the bytes that they would have taken there, where that is known.
+    /// The number of missing packets, where that is known.
     pub packets: u64,
-    /// See `packets`.
+    /// The bytes that they would have taken there, where that is known.
     pub bytes: u64,
-    /// What the system said first.
+    /// The first error of the system.
     pub why: String,
 }
 
 impl Spool {
-    /// Writes to a file that was just made.
+    /// Writes to a new file.
     pub fn new(path: &Path, file: File) -> Self {
         let at = file.metadata().is_ok_and(|data| data.is_file()).then_some(0);
         Self::to(path, file, at)
     }
 
-    /// Writes to what others write to, too, such as standard output.
+    /// Writes to a file with other writers, such as standard output.
     pub fn shared(path: &Path, file: File) -> Self {
         Self::to(path, file, None)
     }
@@ -64,12 +64,12 @@ impl Spool {
         Self { path: path.to_owned(), file, at, buffer, goes_on: false, lost: None, is_over: false }
     }
 
-    /// From now on, what cannot be written is counted, and is no error; but a pipe without a reader is one.
+    /// From now on, packets that cannot be written are counted, and are not an error; but a pipe without a reader is one.
     pub fn go_on(&mut self) {
         self.goes_on = true;
     }
 
-    /// What is not there, once something could not be written.
+    /// What is missing, once something could not be written.
     pub fn unwritten(&self) -> Option<&Unwritten> {
         self.lost.as_ref()
     }
@@ -89,7 +89,7 @@ impl Spool {
         Ok(())
     }
 
-    /// How many bytes were written, and what ended that.
+    /// The number of bytes written, and the error that ended it.
     fn write_out(&mut self) -> (usize, io::Result<()>) {
         if let Some(at) = self.at
             && let Err(why) = self.file.seek(SeekFrom::Start(at))
@@ -108,7 +108,7 @@ impl Spool {
         (written, Ok(()))
     }
 
-    /// Some bytes were written, and the rest could not be: of packets it is lost.
+    /// Some bytes were written, and the rest could not be: its packets are lost.
     fn lose(&mut self, written: usize, why: &io::Error) {
         let lost = self.lost.get_or_insert_with(|| Unwritten::new("pcapng", &self.path, why));
         let (mut at, mut kept, mut whole) = (0, Vec::new(), 0);
@@ -126,10 +126,10 @@ impl Spool {
         match &mut self.at {
             Some(end) => {
                 *end += whole as u64;
-                // Where that fails, too, a reader finds the rest of a block at the end.
+                // If that fails, too, a reader finds an incomplete block at the end.
                 let _ = self.file.set_len(*end);
             }
-            // No reader could find the next block behind a part of one.
+            // No reader could find the next block behind an incomplete one.
             None => self.is_over = true,
         }
         self.buffer = kept;
@@ -152,17 +152,17 @@ impl Write for Spool {
 }
 
 impl Unwritten {
-    /// Nothing yet of what this could not be written to.
+    /// For an output that could not be written at all; nothing is counted yet.
     pub fn new(what: &'static str, path: &Path, why: &impl ToString) -> Self {
         Self { what, path: path.to_owned(), packets: 0, bytes: 0, why: why.to_string() }
     }
 
-    /// Which, and why, in a line.
+    /// The path and the reason, in one line.
     pub fn line(&self) -> String {
         format!("{}: {}", self.path.display(), self.why)
     }
 
-    /// The same for a user while it runs.
+    /// A note for the user while the run goes on.
     pub fn news(&self) -> Skipped {
         let meaning =
             format!("{}: {}; measuring goes on, and what is not in it is counted", cannot_write(&self.path), self.why);
@@ -196,7 +196,7 @@ mod tests {
     use queuescope_pcap::{CaptureReader, PcapngWriter};
     use queuescope_wire::Nanos;
 
-    /// Writes packets with their numbers as time; each takes so many bytes.
+    /// Writes packets with their numbers as time; each takes the given number of bytes.
     fn write(writer: &mut PcapngWriter<Spool>, numbers: std::ops::Range<u64>, bytes: usize) {
         for number in numbers {
             writer.packet(0, Nanos(number), bytes as u32, &vec![7; bytes], None).expect("it goes on");

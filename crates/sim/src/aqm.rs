@@ -1,4 +1,4 @@
-//! What manages the queue that packets are replayed through, chosen while the program runs.
+//! The active queue management that packets are replayed through, chosen at run time.
 
 use crate::build::fitted;
 use crate::{Output, Replay, ReplayedProgram};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
-/// Any discipline or switch program, or one of your own. It can be built: parameters that fit no switch are found early.
+/// Any discipline or switch program, or a custom one. It is known to be buildable: parameters that do not fit a switch are errors when it is created.
 #[derive(Debug, Clone)]
 pub struct Aqm {
     text: String,
@@ -29,10 +29,10 @@ enum Choice {
 }
 
 impl Aqm {
-    /// Reads a name with parameters as scenarios have them, such as `codel,target=10ms`. `option` is what messages call it.
+    /// Reads a name with parameters in the notation of scenarios, such as `codel,target=10ms`. `option` names the text in messages.
     ///
     /// # Errors
-    /// What is wrong with it, in its text.
+    /// Returns what is wrong with the text, shown in it.
     pub fn parse(option: &'static str, text: &str) -> Result<Self, TextError> {
         let choice = Choice::BuiltIn(Management::parse(option, text)?);
         let aqm = Self { text: text.trim().to_owned(), choice };
@@ -44,12 +44,12 @@ impl Aqm {
         }
     }
 
-    /// A discipline of your own. Its limit is what its factory says.
+    /// A custom discipline. Its factory sets its limit.
     pub fn custom_discipline(factory: DisciplineFactory) -> Self {
         Self { text: factory.name().to_owned(), choice: Choice::Discipline(factory) }
     }
 
-    /// A switch program of your own.
+    /// A custom switch program.
     pub fn custom_program(factory: PipelineFactory) -> Self {
         Self { text: factory.name().to_owned(), choice: Choice::Program(factory) }
     }
@@ -59,7 +59,7 @@ impl Aqm {
         matches!(self.choice, Choice::BuiltIn(Management::Discipline(DisciplineParams::TailDrop(_))))
     }
 
-    /// Whether packets leave in the order in which they came, all of them.
+    /// Whether all packets leave in the order in which they came.
     pub fn is_fifo(&self) -> bool {
         match self.replay(Limit::None, &outlet()) {
             Managed::Discipline(replay) => replay.discipline().is_fifo(),
@@ -67,7 +67,7 @@ impl Aqm {
         }
     }
 
-    /// An empty queue under it that holds `limit`, before an idle link.
+    /// An empty queue managed by it, with this limit, before an idle link.
     pub fn replay(&self, limit: Limit, outlet: &Outlet) -> Managed {
         self.build(limit, *outlet).expect("what cannot be built is no Aqm")
     }
@@ -89,7 +89,7 @@ impl Aqm {
     }
 }
 
-/// The queues of a program, which hold `limit` together, as a discipline does. In a scenario each may have it for itself.
+/// Queues of a program that share `limit`, as in a discipline. In a scenario each queue may have a limit of its own.
 fn sharing(queues: MultiQueueParams, limit: Limit) -> MultiQueueParams {
     let all = if queues.queues == NonZeroU16::MIN { queues.shared_limit } else { limit };
     MultiQueueParams { shared_limit: all, ..queues }
@@ -101,7 +101,7 @@ fn outlet() -> Outlet {
     Outlet { rate, overhead: 0, queue: QueueId(0), seed: 0 }
 }
 
-/// As it was written.
+/// In the notation in which it was written.
 impl fmt::Display for Aqm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
@@ -131,23 +131,23 @@ impl TryFrom<PipelineParams> for Aqm {
     }
 }
 
-/// Why a switch program cannot be run around one queue.
+/// Why a switch program cannot manage a single queue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(transparent)]
 pub struct AqmError(PipelineError);
 
-/// A queue that something manages, drained by a link.
+/// A managed queue that a link drains.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "each packet would follow the pointer")]
 pub enum Managed {
-    /// Under a discipline.
+    /// With a discipline.
     Discipline(Replay<AnyDiscipline>),
     /// Within a switch program.
     Program(Box<ReplayedProgram>),
 }
 
 impl Managed {
-    /// A packet arrives, no earlier than the one before it. `headers` is what a switch program reads of it.
+    /// A packet arrives, no earlier than the previous one. A switch program reads its `headers`.
     pub fn arrive(&mut self, packet: Packet, headers: impl FnOnce() -> Headers, now: Nanos, output: &mut impl Output) {
         match self {
             Self::Discipline(replay) => replay.arrive(packet, now, output),
@@ -155,7 +155,7 @@ impl Managed {
         }
     }
 
-    /// No packet arrives before `now`: everything that departs by then does.
+    /// No packet arrives before `now`: all departures up to then happen.
     pub fn advance(&mut self, now: Nanos, output: &mut impl Output) {
         match self {
             Self::Discipline(replay) => replay.advance(now, output),
@@ -163,7 +163,7 @@ impl Managed {
         }
     }
 
-    /// No packet arrives any more: everything that waits departs.
+    /// No packet arrives any more: all waiting packets depart.
     pub fn finish(&mut self, output: &mut impl Output) {
         match self {
             Self::Discipline(replay) => replay.finish(output),
@@ -179,7 +179,7 @@ impl Managed {
         }
     }
 
-    /// What it counted so far, each counter with its name in reports.
+    /// Its counters so far, each with its name in reports.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         match self {
             Self::Discipline(replay) => replay.discipline().counters(),

@@ -1,4 +1,4 @@
-//! From a scenario to a simulation.
+//! Builds a simulation from a scenario.
 
 mod programs;
 mod workloads;
@@ -22,14 +22,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use workloads::add_workload;
 
-/// A scenario that can run.
+/// A simulation that was built from a scenario.
 #[derive(Debug)]
 pub struct Built {
-    /// It.
+    /// The simulation.
     pub simulation: Simulation,
-    /// The groups of flows and the workloads, by the number that flows carry.
+    /// The groups of flows and the workloads, indexed by the group number of flows.
     pub groups: Vec<Group>,
-    /// The links that are watched, in the order of the scenario's meters; the first link, if it names none.
+    /// The measured links, in the order of the scenario's meters; the first link if it names none.
     pub meters: Vec<LinkId>,
     /// The sender and the receiver of each flow of each group; several flows may have the same.
     pub hosts: Vec<Vec<(NodeId, NodeId)>>,
@@ -44,7 +44,7 @@ pub struct Group {
     pub transport: String,
 }
 
-/// What the files hold that a scenario names, by the paths as it has them.
+/// The contents of the files that a scenario names, by the paths in the scenario.
 #[derive(Debug, Default)]
 pub struct Files {
     /// Traces of links.
@@ -63,7 +63,7 @@ pub struct NamedFiles {
 }
 
 impl NamedFiles {
-    /// All paths: those of traces, then those of captures.
+    /// All paths: first those of traces, then those of captures.
     pub fn paths(&self) -> impl Iterator<Item = &String> {
         self.traces.iter().chain(&self.captures)
     }
@@ -82,14 +82,14 @@ pub fn files_of(scenario: &Scenario) -> NamedFiles {
     NamedFiles { traces: traces.collect(), captures: captures.collect() }
 }
 
-/// Builds what a scenario describes.
+/// Builds the simulation that a scenario describes.
 ///
 /// # Errors
-/// If it cannot be: a file is not there, or there is no way from a host to another.
+/// Fails if a file is missing, or if no route leads from one host to another.
 pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let mut built = lay_out(scenario, files)?;
     let Built { simulation, hosts, .. } = &mut built;
-    // All of a group are between the same two switches: either there is a way for all, or for none.
+    // All hosts of a group are between the same two switches: there are routes for all of them, or for none.
     for (from, to) in hosts.iter().filter_map(|hosts| hosts.first()) {
         simulation.way(*from, *to)?;
         simulation.way(*to, *from)?;
@@ -105,32 +105,32 @@ pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     Ok(built.sampled(scenario))
 }
 
-/// Who sends what in a scenario: of the same one it is the same, whoever sends it.
+/// The traffic of a group in a scenario. It is the same for the same scenario, whatever runs it.
 pub enum TrafficSource {
-    /// Flows that are alike.
+    /// Flows of the same kind.
     Flows {
         /// The number of their group.
         group: u32,
-        /// How they behave.
+        /// Their transport parameters.
         transport: Box<Transport>,
-        /// When they send no more.
+        /// When they stop sending.
         stop: Option<Nanos>,
-        /// When each starts, in order of time, between which nodes.
+        /// When each flow starts, in order of time, and between which nodes.
         starts: Box<dyn Iterator<Item = FlowStart> + Send>,
     },
     /// Datagrams from one host to another.
     Datagrams {
         /// What they have in common.
         params: DatagramParams,
-        /// Each, in order of time.
+        /// The datagrams, in order of time.
         datagrams: Box<dyn Iterator<Item = Datagram> + Send>,
     },
 }
 
-/// The traffic of a scenario between the `hosts` that [`build_without_traffic`] has made for it.
+/// The traffic of a scenario between the `hosts` that [`build_without_traffic`] made for it.
 ///
 /// # Errors
-/// If there is no such traffic, or a file is not there.
+/// Fails if the traffic is not possible, or if a file is missing.
 pub fn traffic(
     scenario: &Scenario,
     files: &Files,
@@ -147,7 +147,7 @@ pub fn traffic(
     Ok(sources)
 }
 
-/// The same, but nobody sends anything: for packets from outside.
+/// Like [`build`], without traffic: for packets from outside.
 ///
 /// # Errors
 /// As [`build`].
@@ -156,7 +156,7 @@ pub fn build_without_traffic(scenario: &Scenario, files: &Files) -> Result<Built
 }
 
 impl Built {
-    /// From here on the state is sampled, if the scenario says so.
+    /// Samples the state from here on, if the scenario says so.
     fn sampled(mut self, scenario: &Scenario) -> Self {
         if let Some(interval) = scenario.record.interval {
             self.simulation.sample_every(interval);
@@ -165,7 +165,7 @@ impl Built {
     }
 }
 
-/// The network and the hosts.
+/// Builds the network and the hosts.
 fn lay_out(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let network = scenario.network();
     let mut builder =
@@ -205,17 +205,17 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     network: Network,
     topology: Topology,
-    /// The switches, by their place in the network.
+    /// The switches, by their index in the network.
     hosts: Vec<NodeId>,
     /// Both directions of each link of the network.
     links: Vec<(LinkId, LinkId)>,
 }
 
-/// The hosts of a group: a sender and a receiver for each flow.
+/// The sender and the receiver of a flow.
 type Pair = (NodeId, NodeId);
 
 impl Builder<'_> {
-    /// The switches and the links between them.
+    /// Adds the switches and the links between them.
     fn links(&mut self, files: &Files) -> Result<(), BuildError> {
         let nodes: Vec<_> = self.network.nodes.iter().map(|name| self.topology.add_node(name)).collect();
         self.hosts = nodes.clone();
@@ -244,7 +244,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The programs of switches, fitted to the ports that they have. Links with a program at one switch have the same
+    /// Adds the programs of switches, fitted to their ports. Links with a program at one switch have the same
     /// one; each queue has the limit of its link.
     fn switches(&mut self, hosts: &[Vec<Pair>]) {
         let promises = self.promises(hosts);
@@ -260,8 +260,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What hosts were promised, for switches that meter them: the reference rate of those who send, and the class of
-    /// those who send and who answer. Hosts that were promised nothing are left out.
+    /// The promises to hosts, for switches that meter them: the reference rate of senders, and the class of
+    /// senders and receivers. Hosts without promises are left out.
     fn promises(&self, hosts: &[Vec<Pair>]) -> Vec<(Host, Promise)> {
         let flows = self.scenario.flows.iter().map(|flows| (flows.reference, flows.class));
         let loads = self.scenario.workloads.iter().map(|load| (load.reference, load.class));
@@ -277,8 +277,8 @@ impl Builder<'_> {
         promised
     }
 
-    /// A sender and a receiver for each flow of a group; senders are as much farther away as the group's round-trip
-    /// time is longer than the path's.
+    /// Adds a sender and a receiver for each flow of a group. Senders get extra delay for the part of the group's round-trip
+    /// time that exceeds the path's.
     fn hosts_of(&mut self, flows: &FlowGroup) -> Result<Vec<Pair>, BuildError> {
         let hosts = flows.hosts.unwrap_or(flows.count);
         let path = self.scenario.path_rtt(&self.network, &flows.from, &flows.to).unwrap_or(Nanos::ZERO);
@@ -294,7 +294,7 @@ impl Builder<'_> {
         (0..pairs).map(|n| self.pair(&load.name, n, &load.from, &load.to, Nanos::ZERO)).collect()
     }
 
-    /// Adds the sender of a group with this number, from 0, at one switch, and its receiver at another.
+    /// Adds sender number `n` of a group, from 0, at one switch, and its receiver at another.
     fn pair(&mut self, group: &str, n: u32, from: &str, to: &str, extra: Nanos) -> Result<Pair, BuildError> {
         let access = &self.scenario.access;
         let wire = |delay| Wire {
@@ -321,7 +321,7 @@ impl Builder<'_> {
     }
 }
 
-/// How a report names the transport of a group.
+/// The name of a group's transport in reports.
 fn transport_name(traffic: &Traffic) -> String {
     match traffic {
         Traffic::Tcp(params) => format!("tcp {}", params.algorithm()),
@@ -391,7 +391,7 @@ fn add_flows(
     Ok(())
 }
 
-/// What is random in a group.
+/// The seed of a group.
 fn seed_of(scenario: &Scenario, group: u32) -> u64 {
     seed::derive(scenario.seed ^ 0x7472_6166_6669_6373, u64::from(group))
 }
@@ -404,7 +404,7 @@ mod tests {
     use queuescope_queue::{Contract, PipelineParams};
     use queuescope_scenario::NamedSizes;
 
-    /// Senders have a reference rate and a class, receivers a class; who was promised nothing is as the program says.
+    /// Senders have a reference rate and a class, receivers a class; hosts without promises have the program's defaults.
     #[test]
     fn hosts_have_what_their_flows_and_workloads_were_promised() {
         let text = r#"
@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(queues, [(0, 0.0), (1, 1.0)]);
     }
 
-    /// Every flow of datagrams has a five-tuple of its own, they come in bursts, and their bytes are the load.
+    /// Every flow of datagrams has a five-tuple of its own, flows come in bursts, and their bytes add up to the load.
     #[test]
     fn flows_of_datagrams_are_the_load() {
         #[derive(Default)]
@@ -475,7 +475,7 @@ mod tests {
         assert_eq!((seen.bytes, seen.flows.len() as u64), (1_028 * seen.packets, seen.packets));
     }
 
-    /// By straight lines between the points, as they were published with them.
+    /// With straight lines between the points, as they were published.
     #[test]
     fn every_name_of_sizes_is_known() {
         let mean = |named: &NamedSizes| sizes(&scenario::Sizes::Named(*named)).unwrap().mean().round();

@@ -1,4 +1,4 @@
-//! What stands at a place in a simulation: one that queuescope has, or one from outside.
+//! A built-in or a custom component of a simulation.
 
 use queuescope_queue::{
     AnyDiscipline, AnyPipeline, DisciplineFactory, DisciplineParams, Outlet, PipelineError, PipelineFactory,
@@ -6,17 +6,17 @@ use queuescope_queue::{
 };
 use queuescope_tcp::{AlgorithmParams, ControlFactory, Controller, Opening};
 
-/// One that queuescope has, by its parameters `P`, or one of your own, by its factory `F`. Parameters and factories turn into
+/// A built-in component with parameters `P`, or a custom one with a factory `F`. Parameters and factories convert into
 /// it (`params.into()`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choice<P, F> {
-    /// One that queuescope has.
+    /// A built-in component.
     BuiltIn(P),
-    /// One from outside.
+    /// A custom component.
     Custom(F),
 }
 
-/// The queue before a link.
+/// The discipline of a queue before a link.
 pub type DisciplineChoice = Choice<DisciplineParams, DisciplineFactory>;
 
 /// The program of a switch.
@@ -36,10 +36,10 @@ impl DisciplineChoice {
 }
 
 impl PipelineChoice {
-    /// The program, on a switch with these ports; the first one's seed is that of the whole program.
+    /// The program, on a switch with these ports; the first port's seed is the seed of the whole program.
     ///
     /// # Errors
-    /// If the parameters fit no switch, or not one of so many ports.
+    /// Fails if the parameters fit no switch, or not one with this number of ports.
     pub fn build(&self, outlets: &[Outlet]) -> Result<AnyPipeline, PipelineError> {
         match self {
             Self::BuiltIn(params) => params.build(outlets),
@@ -59,7 +59,7 @@ impl ControlChoice {
     }
 }
 
-/// By default as with the parameters of queuescope.
+/// The built-in component with default parameters.
 impl<P: Default, F> Default for Choice<P, F> {
     fn default() -> Self {
         Self::BuiltIn(P::default())

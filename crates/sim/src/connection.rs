@@ -1,4 +1,4 @@
-//! TCP connections in a simulation: a sender, a receiver, and what became of them.
+//! TCP connections in a simulation: a sender, a receiver, and their results.
 
 use queuescope_queue::{Activity, Headers, Host};
 use queuescope_tcp::{CongestionControl, Controller, Opening, Receiver, Segment, Sender, TcpParams};
@@ -8,10 +8,10 @@ use crate::ControlChoice;
 use crate::event::{Events, Turn};
 use crate::packets::{InFlight, Kind, Owner, connection_key, flow_id};
 
-/// How the connections of a group of flows behave.
+/// The behaviour of a group's connections.
 #[derive(Debug, Clone)]
 pub struct Transport {
-    /// The sender and the receiver.
+    /// Parameters of sender and receiver.
     pub tcp: TcpParams,
     /// The congestion control.
     pub algorithm: ControlChoice,
@@ -19,12 +19,12 @@ pub struct Transport {
     pub class: Class,
     /// Whether ECN-capable packets are ECT(1), for a queue of low latency (RFC 9331 section 4.1).
     pub l4s: bool,
-    /// The activity that senders write into data themselves (ABC).
+    /// The activity that senders write into data packets themselves (ABC).
     pub activity: Option<Activity>,
 }
 
 impl Transport {
-    /// In the first class.
+    /// With the first class of service.
     pub fn new(tcp: TcpParams, algorithm: impl Into<ControlChoice>) -> Self {
         Self { tcp, algorithm: algorithm.into(), class: Class(0), l4s: false, activity: None }
     }
@@ -35,26 +35,26 @@ impl Transport {
 pub(crate) struct Connection {
     pub sender: Sender<Controller>,
     pub receiver: Receiver,
-    pub place: Place,
-    /// The workload that it is of.
+    pub place: ConnectionIdentity,
+    /// The workload that it belongs to.
     pub workload: u32,
-    /// When the events of the timers come; the latest time there is if there is none.
+    /// When the timers' events come; the latest possible time if there is none.
     pub sender_timer: Nanos,
     pub receiver_timer: Nanos,
-    /// Where events come in turn: the pace and the retransmission timer of the sender, and the timer of the receiver.
+    /// If events come in turn: the sender's pace and retransmission timer, and the receiver's timer.
     pace: Alarm,
     timeout: Alarm,
     pub answers: Alarm,
-    /// Packets of it that are on their way.
-    pub on_their_way: u32,
-    /// Whether its events and packets may still refer to it.
+    /// Its packets that are in flight.
+    pub in_flight: u32,
+    /// How many events and packets may still refer to it.
     pub events: u32,
     pub record: FlowRecord,
-    /// Whether it was told to be finished.
-    pub told: bool,
+    /// Whether its end was reported to the observer.
+    pub reported: bool,
 }
 
-/// A timer that was set, and its turn among what happens at its time: that of when it was set.
+/// A timer that is set, and its turn among events of the same time: that of the moment when it was set.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Alarm {
     at: Option<Nanos>,
@@ -62,7 +62,7 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// It is set to that time, or is not set. If that is so already, it keeps its turn.
+    /// Sets it to a time, or clears it. If the time does not change, it keeps its turn.
     #[inline]
     pub fn set(&mut self, at: Option<Nanos>, events: &mut Events) {
         if self.at != at {
@@ -71,16 +71,16 @@ impl Alarm {
     }
 }
 
-/// Where a connection is.
+/// The identity of a connection, and its routes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    /// Its place among the connections, which another has when it is over.
+pub(crate) struct ConnectionIdentity {
+    /// Its index among the connections, which is reused when it is over.
     pub index: u32,
     /// Its number, in the order of starting.
     pub number: u64,
-    /// The group of flows that it is of.
+    /// Its group of flows.
     pub group: u32,
-    /// The ways of data and of acknowledgements.
+    /// The routes of data and of acknowledgements.
     pub routes: [u32; 2],
     pub hosts: [Host; 2],
     /// Bytes of headers below TCP.
@@ -91,54 +91,54 @@ pub(crate) struct Place {
     pub activity: Option<Activity>,
 }
 
-/// What became of a flow.
+/// The results of a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowRecord {
     /// Its number, in the order of starting, from 0.
     pub number: u64,
-    /// The group of flows that it is of.
+    /// Its group of flows.
     pub group: u32,
-    /// Who it is, as its data would be captured.
+    /// Its flow key, as a capture of its data would show it.
     pub key: FlowKey,
-    /// Who sent, and who received.
+    /// The sender and the receiver.
     pub hosts: [Host; 2],
     /// When it started.
     pub started: Nanos,
-    /// When the receiver had all of it, if it has an end and that came.
+    /// When the receiver had all bytes, if the flow is finite and finished.
     pub finished: Option<Nanos>,
-    /// Bytes that it has to send, if it has an end.
+    /// Bytes to send, if the flow is finite.
     pub bytes: Option<u64>,
-    /// How far it was when the warm-up ended.
+    /// Its progress at the end of the warm-up.
     pub in_warmup: Progress,
     /// Bytes that the receiver had in order at the end.
     pub delivered: u64,
-    /// Segments that were sent again, in all.
+    /// Total number of retransmitted segments.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer, in all.
+    /// Total number of expiries of the retransmission timer.
     pub timeouts: u64,
     /// The smoothed round-trip time at the end.
     pub smoothed_rtt: Option<Nanos>,
 }
 
-/// How far a flow is.
+/// The progress of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes that the receiver has in order.
     pub delivered: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
 }
 
 impl FlowRecord {
-    /// How far it is.
+    /// Its progress so far.
     pub fn progress(&self) -> Progress {
         let Self { delivered, retransmissions, timeouts, .. } = *self;
         Progress { delivered, retransmissions, timeouts }
     }
 
-    /// What it did since the warm-up.
+    /// Its progress since the warm-up.
     pub fn counted(&self) -> Progress {
         let (now, before) = (self.progress(), self.in_warmup);
         Progress {
@@ -150,7 +150,14 @@ impl FlowRecord {
 }
 
 impl Connection {
-    pub fn new(transport: &Transport, place: Place, workload: u32, bytes: Option<u64>, seed: u64, now: Nanos) -> Self {
+    pub fn new(
+        transport: &Transport,
+        place: ConnectionIdentity,
+        workload: u32,
+        bytes: Option<u64>,
+        seed: u64,
+        now: Nanos,
+    ) -> Self {
         let tcp = &transport.tcp;
         let initial_window = u64::from(tcp.initial_window) * u64::from(tcp.mss);
         let control = transport.algorithm.build(Opening { mss: tcp.mss, initial_window, seed });
@@ -179,14 +186,14 @@ impl Connection {
             pace: Alarm::default(),
             timeout: Alarm::default(),
             answers: Alarm::default(),
-            on_their_way: 0,
+            in_flight: 0,
             events: 0,
             record,
-            told: false,
+            reported: false,
         }
     }
 
-    /// The sender's timers that were set since take their turns, where events come in turn.
+    /// If events come in turn, takes the turns of the sender's timers that were set since.
     #[inline]
     pub fn take_turns(&mut self, events: &mut Events) {
         if events.are_in_turn() {
@@ -196,7 +203,7 @@ impl Connection {
         }
     }
 
-    /// The turn of the sender's timer that is due then.
+    /// The turn of the sender's timer that is due at this time.
     #[inline]
     pub fn turn(&self, due: Nanos, events: &mut Events) -> Turn {
         [self.pace, self.timeout]
@@ -205,7 +212,7 @@ impl Connection {
             .map_or_else(|| events.turn(), |alarm| alarm.turn)
     }
 
-    /// What is known of it now.
+    /// Its results so far.
     pub fn record(&self) -> FlowRecord {
         FlowRecord {
             delivered: self.receiver.delivered(),
@@ -216,15 +223,15 @@ impl Connection {
         }
     }
 
-    /// Whether nothing refers to it any more and nothing is to come of it.
+    /// Whether nothing refers to it any more and it has nothing left to do.
     pub fn is_over(&self) -> bool {
-        self.sender.is_done() && self.on_their_way == 0 && self.events == 0
+        self.sender.is_done() && self.in_flight == 0 && self.events == 0
     }
 
-    /// A segment as a packet: of data, or the other way.
+    /// Makes a packet from a segment: of data, or in the other direction.
     #[inline]
-    pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> (InFlight, Headers) {
-        let Place { index, number, group, routes, hosts, network_header, class, l4s, activity } = place;
+    pub fn packet(place: ConnectionIdentity, data: bool, segment: Segment, ecn: Ecn) -> (InFlight, Headers) {
+        let ConnectionIdentity { index, number, group, routes, hosts, network_header, class, l4s, activity } = place;
         let way = usize::from(!data);
         let (source, destination) = (hosts[way], hosts[1 - way]);
         let kinds = if data { [Kind::Data, Kind::Acknowledgements] } else { [Kind::Acknowledgements, Kind::Data] };
@@ -233,7 +240,7 @@ impl Connection {
         let headers = Headers { source, destination, reverse, tcp: Some(segment), activity, fed_back: false };
         let packet = InFlight {
             flow,
-            // Fewer than 2^32: a record of each is kept.
+            // Fewer than 2^32, because the record of each is kept.
             number: number as u32,
             group,
             hosts: [source, destination],
@@ -253,7 +260,7 @@ mod tests {
     use super::*;
     use crate::event::Event;
 
-    /// A timer that is set before a packet leaves comes before it arrives, also if the event is pushed behind it.
+    /// A timer that is set before a packet leaves fires before the packet arrives, even if its event is pushed later.
     #[test]
     fn a_timer_has_the_turn_of_when_it_was_set() {
         let at = Nanos(7);

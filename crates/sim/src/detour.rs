@@ -1,30 +1,30 @@
-//! A fault in the network's tables: some packets go by a node that is not on their way.
+//! A fault in the network's tables: some packets go through a node that is not on their route.
 
 use crate::packets::InFlight;
 use crate::topology::NodeId;
 use crate::workload::Random;
 
-/// Which packets go by which node.
+/// Which packets take a detour, and through which node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetourParams {
-    /// Who sends them,
+    /// The source of the packets,
     pub from: NodeId,
-    /// where they go by,
+    /// the node that they go through,
     pub via: NodeId,
-    /// and who is to get them.
+    /// and their destination.
     pub to: NodeId,
-    /// The connection, or source of datagrams, by its number; all, if it is not given.
+    /// The number of the connection or source of datagrams; `None`: all.
     pub flow: Option<u32>,
-    /// Which share of their packets, from 0 to 1: each by chance.
+    /// The share of these packets, from 0 to 1, chosen at random.
     pub share: f64,
 }
 
-/// A detour while a simulation runs.
+/// A detour in a running simulation.
 #[derive(Debug)]
 pub(crate) struct Detour {
-    /// The way that packets have to be on,
+    /// The route that packets must be on,
     direct: u32,
-    /// and the one that they are put on.
+    /// and the route that they are moved to.
     by: u32,
     flow: Option<u32>,
     share: f64,
@@ -32,12 +32,12 @@ pub(crate) struct Detour {
 }
 
 impl Detour {
-    /// From one way to another.
+    /// From one route to another.
     pub fn new(params: &DetourParams, direct: u32, by: u32, seed: u64) -> Self {
         Self { direct, by, flow: params.flow, share: params.share, chance: Random::new(seed) }
     }
 
-    /// Puts a packet on the other way, if it is meant.
+    /// Moves a packet to the other route, if it is chosen.
     pub fn take(&mut self, packet: &mut InFlight) {
         let meant = packet.route == self.direct && self.flow.is_none_or(|flow| flow == packet.number);
         if meant && self.chance.open() < self.share {

@@ -1,44 +1,44 @@
-//! What keeps a simulation from being built.
+//! Errors of building a simulation.
 
 use crate::workload::{SizesError, WorkloadError};
 use queuescope_queue::PipelineError;
 
-/// A simulation that cannot be as it was described.
+/// Why a simulation cannot be built.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BuildError {
-    /// There are no links from one node to another.
-    #[error("there is no way from {from} to {to}: no links lead there")]
+    /// No links lead from one node to another.
+    #[error("there is no route from {from} to {to}: no links lead there")]
     NoWay {
-        /// The one node.
+        /// The first node.
         from: String,
-        /// The other.
+        /// The other node.
         to: String,
     },
-    /// More links than can be told apart.
+    /// There are more links than ids.
     #[error("{links} links are too many: there can be 16 million")]
     TooLarge {
-        /// How many there are.
+        /// The number of links.
         links: usize,
     },
-    /// A switch that the network does not have.
+    /// The network does not have this switch.
     #[error("there is no switch {name}")]
     NoSwitch {
         /// Its name.
         name: String,
     },
-    /// A file that was not given.
+    /// The contents of a file were not given.
     #[error("the contents of {path} are not there")]
     NoFile {
         /// Its path.
         path: String,
     },
-    /// Traffic that cannot be.
+    /// The traffic is not possible.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// Sizes of flows that cannot be.
+    /// The distribution of flow sizes is not possible.
     #[error(transparent)]
     Sizes(#[from] SizesError),
-    /// A distribution of sizes that is not known.
+    /// The distribution of sizes is unknown.
     #[error("no distribution of sizes is named {name}")]
     NoSizes {
         /// Its name.
@@ -49,7 +49,7 @@ pub enum BuildError {
     Program {
         /// The switch.
         switch: String,
-        /// Why not.
+        /// The reason.
         error: PipelineError,
     },
 }

@@ -1,17 +1,17 @@
-//! What happens next: a queue of events in order of time.
+//! The event queue, in order of time.
 
 use queuescope_wire::Nanos;
 
-/// Events to come. Those of the same time come in the order in which they were pushed, so that a run is a function of its
-/// inputs; but links are served last, so that a packet which comes as another departs still finds it in the queue
+/// Future events. Events of the same time come in the order in which they were pushed, so that a run is a function of its
+/// inputs; but links are served last, so that a packet which arrives as another departs still finds that one in the queue
 /// (ConQuest definition 3.1).
 ///
-/// Or *in turn*, as in ns-3: then what begins together with something else, such as the end of a transmission and the
-/// arrival at the other end with its beginning, takes its place among those of the same time then, whenever it is pushed.
+/// Alternatively *in turn*, as in ns-3: an event that is implied by another one, such as the end of a transmission and the
+/// arrival at the other end by the start of the transmission, takes its place among events of the same time at that moment, whenever it is pushed.
 ///
-/// A heap of four children a node, as one cache line holds four keys. A key is 128 bits: the time, whether a link is
-/// served, a serial number, and what happens. What happens mostly makes something else happen soon: so the place of the
-/// event that was taken last stays free for the next that is pushed, which then has not far to go.
+/// A heap with four children per node, as one cache line holds four keys. A key has 128 bits: the time, whether a link is
+/// served, a serial number, and the event. An event usually causes another one soon. So the place of the
+/// event that was taken last stays free for the next one that is pushed, which then has a short way to move.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     heap: Vec<u128>,
@@ -25,12 +25,12 @@ pub(crate) struct Events {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Turn(u64);
 
-/// What happens.
+/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A link is free, and something waits for it.
+    /// A link is free, and packets wait for it.
     Serve(u32),
-    /// The packet at the head of what a link has sent reaches its other end.
+    /// The first packet in flight on a link reaches its other end.
     Arrive(u32),
     /// A discipline's timer.
     QueueTimer(u32),
@@ -46,9 +46,9 @@ pub(crate) enum Event {
     Stop(u32),
     /// A switch's timer.
     SwitchTimer(u32),
-    /// What a switch recirculates comes to ingress again.
+    /// Recirculated packets come to a switch's ingress again.
     Recirculated(u32),
-    /// What was counted so far does not count.
+    /// The warm-up ends: earlier counts are discarded.
     WarmedUp,
     /// The state is sampled.
     Sample,
@@ -58,12 +58,12 @@ pub(crate) enum Event {
 const INDEX: u32 = 24;
 const CODE: u32 = INDEX + 4;
 const CHILDREN: usize = 4;
-/// The bit that lets links be served last, and the serial numbers below it.
+/// The bit that makes links be served last, and the serial numbers below it.
 const LATE: u64 = 1 << 63;
 const SERIALS: u64 = LATE >> CODE;
 
 impl Events {
-    /// The most that an event's index can be.
+    /// The highest index of an event.
     pub const MOST: u32 = (1 << INDEX) - 1;
 
     /// From now on events come in turn.
@@ -77,14 +77,14 @@ impl Events {
         self.in_turn
     }
 
-    /// A turn, which is taken now for an event that is pushed later. It may not wait until as many are taken as there are
-    /// numbers, 2^35: then it comes late among those of its time.
+    /// Takes a turn now for an event that is pushed later. The event must be pushed before 2^35 further turns are taken, which is the number
+    /// of serial numbers; otherwise it comes late among events of its time.
     #[inline]
     pub fn turn(&mut self) -> Turn {
         if self.in_turn { self.next() } else { Turn::default() }
     }
 
-    /// `event` happens at `at`, in a turn that was taken for it; or that it takes now, unless events come in turn.
+    /// Pushes an event at `at`, in a turn that was taken for it; or in a turn taken now, unless events come in turn.
     #[inline]
     pub fn push_in_turn(&mut self, at: Nanos, event: Event, turn: Turn) {
         let turn = if self.in_turn { turn } else { self.next() };
@@ -99,7 +99,7 @@ impl Events {
         }
     }
 
-    /// `event` happens at `at`.
+    /// Pushes an event at `at`.
     #[inline]
     pub fn push(&mut self, at: Nanos, event: Event) {
         let turn = self.turn();
@@ -122,7 +122,7 @@ impl Events {
         first.map(|key| Nanos((key >> 64) as u64))
     }
 
-    /// The first event, with its time.
+    /// Takes the first event, with its time.
     #[inline]
     pub fn pop(&mut self) -> Option<(Nanos, Event)> {
         self.fill();
@@ -131,7 +131,7 @@ impl Events {
         Some((Nanos((first >> 64) as u64), Event::from_code(first as u32 & ((1 << CODE) - 1))))
     }
 
-    /// The first place is not free any more.
+    /// Fills the free first place.
     #[inline]
     fn fill(&mut self) {
         if std::mem::take(&mut self.hole)
@@ -142,7 +142,7 @@ impl Events {
         }
     }
 
-    /// The events that wait get the first serial numbers, in their order.
+    /// Gives the waiting events the first serial numbers, in their order.
     #[cold]
     fn renumber(&mut self) {
         self.fill();
@@ -154,7 +154,7 @@ impl Events {
         self.serial = self.heap.len() as u64 + 1;
     }
 
-    /// The last slot of the heap is free for `key`: it moves up to where it belongs.
+    /// The last slot of the heap is free for `key`, which moves up to its place.
     #[inline]
     fn rise(&mut self, key: u128) {
         let mut at = self.heap.len() - 1;
@@ -169,7 +169,7 @@ impl Events {
         self.heap[at] = key;
     }
 
-    /// The root is free for `key`: it moves down to where it belongs.
+    /// The root is free for `key`, which moves down to its place.
     #[inline]
     fn sink(&mut self, key: u128) {
         let heap = &mut self.heap[..];
@@ -281,7 +281,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list that is sorted by time, and stays in order where times are equal; whenever serial numbers run out.
+        /// Compares with a stable sort by time, for all points at which serial numbers run out.
         #[test]
         fn events_come_in_order_of_time_then_of_pushing(
             steps in prop::collection::vec(prop::option::of((0..20u64, any::<bool>())), 0..300), left in 1..400u64

@@ -1,14 +1,14 @@
-//! Packets through queues and links.
+//! Simulates packets that pass queues and links.
 //!
-//! - [`Replay`]: a stream of packets with their arrival times through one discipline, drained at a rate.
-//! - [`Aqm`]: any discipline or switch program, chosen while the program runs; [`Managed`]: packets through it.
+//! - [`Replay`]: a stream of packets with arrival times through one discipline, drained at a rate.
+//! - [`Aqm`]: any discipline or switch program, chosen at run time; [`Managed`]: a queue with it.
 //! - [`Transmitter`]: a link that sends one packet at a time, in exact integer arithmetic.
 //! - [`Speedup`]: arrival times, compressed by an exact ratio.
 //! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
-//! - [`Entrance`]: where real packets come into a simulation whose time is the real one.
+//! - [`Entrance`]: where real packets enter a simulation that runs in real time.
 //! - [`RateTrace`] and [`Varying`]: a link whose rate varies.
-//! - [`Telemetry`]: what each packet met on its way; [`Records`]: that as records of a log.
-//! - [`workload`]: who sends how much to whom, and when.
+//! - [`Telemetry`]: the hops of each packet; [`Records`]: these as records of a log.
+//! - [`workload`]: the senders, receivers, sizes and times of flows.
 //! - [`summary`]: fairness and percentiles.
 
 mod aqm;

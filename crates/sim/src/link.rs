@@ -1,4 +1,4 @@
-//! A link with the queue before it.
+//! A link with its queue.
 
 use crate::event::Turn;
 use crate::packets::Packets;
@@ -11,17 +11,17 @@ use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, Ra
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// How fast a link sends.
+/// The rate of a link.
 #[derive(Debug, Clone)]
 pub enum LinkRate {
-    /// Always the same.
+    /// A constant rate.
     Constant(Rate),
-    /// As a trace has it.
+    /// The rate of a trace.
     Varying(crate::RateTrace),
 }
 
 impl LinkRate {
-    /// What can be sent in a stretch of time, to the byte.
+    /// The bytes that can be sent in an interval of time, exactly.
     pub fn capacity(&self, during: Range<Nanos>) -> ByteCount {
         match self {
             Self::Constant(rate) => rate.bytes_in(during.end.saturating_sub(during.start)),
@@ -38,31 +38,31 @@ impl LinkRate {
     }
 }
 
-/// A link, while the simulation runs.
+/// A link in a running simulation.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub id: LinkId,
     pub queue: Queue,
     pub transmitter: Sending,
     pub delay: Nanos,
-    /// Bytes that it adds to each packet as it sends it; the queue does not hold them.
+    /// Bytes that it adds to each packet as it sends it; the queue does not count them.
     pub overhead: u32,
-    /// Which share of packets is lost on the way, and what chance says of each; none, if no packet is.
+    /// The share of packets lost on it, and their random numbers; `None` if no packet is lost.
     loss: Option<(f64, Random)>,
-    /// The switch that it leaves, and which port of it it is.
+    /// The switch whose port it is, and the number of the port.
     pub switch: Option<(u32, Port)>,
     /// Whether an event will serve the queue.
     pub serving: bool,
-    /// When the event of the discipline's timer comes; the latest time there is if there is none.
+    /// When the discipline's timer event comes; the latest possible time if there is none.
     pub timer: Nanos,
-    /// What was sent and has not arrived, with when it will, and its turn then: that of when it was sent.
+    /// Packets in flight on it, with their arrival times and their turns then: those of when they were sent.
     pub sent: VecDeque<(Nanos, PacketId, Turn)>,
-    /// The turn in which what is being sent ends.
+    /// The turn in which the current transmission ends.
     pub turn: Turn,
     pub stats: LinkStats,
 }
 
-/// What waits before a link.
+/// What holds the packets that wait for a link.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "each packet would follow the pointer")]
 pub(crate) enum Queue {
@@ -77,28 +77,28 @@ pub(crate) enum Sending {
     Varying(Box<crate::Varying>),
 }
 
-/// What was counted at a link since the warm-up.
+/// Counters of a link since the warm-up.
 #[derive(Debug, Clone)]
 pub struct LinkStats {
-    /// What came to its queue. Bytes are those that the queue holds, here and below: without what the link adds.
+    /// Arrivals at its queue. Bytes are those that the queue counts, here and below: without the link's overhead.
     pub offered: Backlog,
-    /// What it sent, that which was lost on it included.
+    /// Packets that it sent, including those that were lost on it.
     pub sent: Backlog,
-    /// Packets that it sent and that were lost on it, by chance. No queue dropped them.
+    /// Packets that it sent and that were lost on it, at random. No queue dropped them.
     pub lost: u64,
-    /// What its queue dropped, by reason.
+    /// Packets that its queue dropped, by reason.
     pub drops: [u64; DropReason::ALL.len()],
-    /// What was marked, by reason.
+    /// Packets that were marked, by reason.
     pub marks: [u64; MarkReason::ALL.len()],
-    /// The time that drops behind the queue cost it.
+    /// Transmission time that it lost because packets were dropped behind the queue.
     pub wasted: Nanos,
-    /// The longest queue that a packet met, in bytes.
+    /// The longest queue that a packet found, in bytes.
     pub longest: ByteCount,
-    /// What was counted of each group of flows, by its number, as far as any came.
+    /// Counters of each group of flows, by group number, up to the last group with packets.
     groups: Option<Vec<GroupStats>>,
 }
 
-/// What was counted of a group of flows at a link whose queue is measured, since the warm-up.
+/// Counters of a group of flows at a link with a measured queue, since the warm-up.
 #[derive(Debug, Clone, Default)]
 pub struct GroupStats {
     /// Sojourn times of packets that were sent.
@@ -130,7 +130,7 @@ impl Link {
         }
     }
 
-    /// Whether a packet of a group that goes onto it is lost.
+    /// Whether a packet of a group that is sent on it is lost.
     #[inline]
     pub fn loses(&mut self, group: u32) -> bool {
         let is_lost = self.loss.as_mut().is_some_and(|(share, chance)| chance.open() < *share);
@@ -194,7 +194,7 @@ impl Sending {
         }
     }
 
-    /// When the last bit of what it was given is sent.
+    /// When the last bit of its packets is sent.
     #[inline]
     pub fn finished_at(&self) -> Nanos {
         match self {
@@ -234,7 +234,7 @@ impl LinkStats {
         }
     }
 
-    /// Counts from nothing.
+    /// Resets all counters.
     pub(crate) fn reset(&mut self) {
         *self = Self::new(self.is_measured());
     }
@@ -253,7 +253,7 @@ impl LinkStats {
         Some(all)
     }
 
-    /// What was counted of each group of flows, by its number; nothing of the last ones if no packet of theirs came.
+    /// Counters of each group of flows, by group number; groups at the end without packets are missing.
     pub fn groups(&self) -> &[GroupStats] {
         self.groups.as_deref().unwrap_or_default()
     }
@@ -277,12 +277,12 @@ impl LinkStats {
     }
 }
 
-/// Told of what a queue drops and marks.
+/// Receives the drops and marks of a queue.
 pub(crate) struct LinkSink<'a, O> {
     pub link: LinkId,
     pub stats: &'a mut LinkStats,
     pub packets: &'a mut Packets,
-    /// Packets that are no more, for who owns them.
+    /// Owners of packets that are gone.
     pub gone: &'a mut Vec<crate::packets::Owner>,
     pub observer: &'a mut O,
 }

@@ -1,4 +1,4 @@
-//! The network while a simulation runs: packets from link to link, through queues and switches.
+//! The network of a running simulation: moves packets from link to link, through queues and switches.
 
 use crate::BuildError;
 use crate::Observer;
@@ -13,7 +13,7 @@ use queuescope_queue::{
 use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
 
-/// Links, switches, and what is on its way between them.
+/// Links, switches, and the packets in flight between them.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub now: Nanos,
@@ -21,13 +21,13 @@ pub(crate) struct Network {
     pub packets: Packets,
     pub links: Vec<Link>,
     pub switches: Vec<Switch>,
-    /// The links of each way.
+    /// The links of each route.
     pub routes: Vec<Box<[u32]>>,
-    /// What leads packets another way.
+    /// Faults that move packets to other routes.
     pub detours: Vec<Detour>,
-    /// Owners of packets that were dropped, for whoever counts them.
+    /// Owners of packets that were dropped; the caller takes them for its counts.
     pub gone: Vec<Owner>,
-    /// Links that were idle, to which something has come.
+    /// Links that were idle, and that have packets to send now.
     idle: Vec<u32>,
 }
 
@@ -36,25 +36,25 @@ pub(crate) struct Network {
 pub(crate) struct Switch {
     pipeline: AnyPipeline,
     recirculation: Nanos,
-    /// What comes to ingress again: when, for which of its links, and what.
+    /// Recirculated packets: their time, link and id.
     recirculated: VecDeque<(Nanos, u32, PacketId)>,
-    /// When the event of the program's timer comes; the latest time there is if there is none.
+    /// When the program's timer event comes; the latest possible time if there is none.
     timer: Nanos,
 }
 
-/// What a packet's arrival at the end of a link means.
+/// The result of a packet's arrival at the end of a link.
 pub(crate) enum Arrival {
-    /// It goes on.
+    /// It continues on its route.
     InFlight,
-    /// It is where it was to go, and waits there for whoever takes it.
-    There(PacketId),
+    /// It has reached its destination, where the caller takes it.
+    Delivered(PacketId),
 }
 
 impl Network {
     /// An empty network.
     ///
     /// # Errors
-    /// If a switch cannot run its program.
+    /// Fails if a switch cannot run its program.
     pub fn new(topology: &Topology, seed: u64) -> Result<Self, BuildError> {
         if topology.links.len() > Events::MOST as usize {
             return Err(BuildError::TooLarge { links: topology.links.len() });
@@ -115,7 +115,7 @@ impl Network {
         Ok(network)
     }
 
-    /// A new packet starts on its way, from the host at the beginning of its route.
+    /// Sends a new packet from the host at the beginning of its route.
     #[inline]
     pub fn send(&mut self, mut packet: InFlight, headers: Headers, observer: &mut impl Observer) {
         for detour in &mut self.detours {
@@ -126,14 +126,14 @@ impl Network {
         self.offer(link, id, observer);
     }
 
-    /// The packet at the head of what a link has sent is at its other end.
+    /// The first packet in flight on a link reaches its other end.
     #[inline]
     pub fn arrive(&mut self, link: u32, observer: &mut impl Observer) -> Arrival {
         let sent = &mut self.links[link as usize].sent;
         let Some((_, id, _)) = sent.pop_front() else { return Arrival::InFlight };
         match sent.front() {
             Some((next, _, turn)) => self.events.push_in_turn(*next, Event::Arrive(link), *turn),
-            // The next begins at the start of the ring, which is in the caches.
+            // The next packet then begins at the start of the ring, which is in the caches.
             None => sent.clear(),
         }
         let packet = self.packets.at(id);
@@ -148,12 +148,12 @@ impl Network {
             None => {
                 let (packet, headers) = self.packets.whole(id);
                 observer.delivered(id, packet, headers, self.now);
-                Arrival::There(id)
+                Arrival::Delivered(id)
             }
         }
     }
 
-    /// A packet comes to the queue of a link.
+    /// A packet arrives at the queue of a link.
     #[inline]
     fn offer(&mut self, index: u32, id: PacketId, observer: &mut impl Observer) {
         let link = &mut self.links[index as usize];
@@ -173,12 +173,12 @@ impl Network {
         }
     }
 
-    /// A packet enters a queue of a link, which is served if it can be.
+    /// Enqueues a packet at a link, and has the link served if possible.
     #[inline]
     fn enqueue(&mut self, index: u32, queue: u16, packet: Packet, observer: &mut impl Observer) {
         let now = self.now;
         let link = &mut self.links[index as usize];
-        // A link that has nothing to send is not free any earlier than now.
+        // A link with nothing to send cannot have become free before now.
         if link.queue.backlog().packets == 0 {
             link.transmitter.wait_until(now);
         }
@@ -200,7 +200,7 @@ impl Network {
         self.set_queue_timer(index);
     }
 
-    /// Links that were idle before the event that is over send what came to them: unless more happens at this time and
+    /// Links that were idle before the event that just ended send their new packets: unless there are more events at this time and
     /// links are served last, not in turn.
     #[inline]
     pub fn serve_idle(&mut self, observer: &mut impl Observer) {
@@ -213,12 +213,12 @@ impl Network {
         }
     }
 
-    /// A link is free: it sends what its queue gives.
+    /// A link is free: it sends what its queue dequeues.
     #[inline]
     pub fn serve(&mut self, index: u32, observer: &mut impl Observer) {
         let now = self.now;
         self.links[index as usize].serving = false;
-        // What a switch takes off behind the queue has had its turn on the link; one turn a call.
+        // A packet that the switch drops behind the queue has used its turn on the link; a call serves one turn.
         let link = &mut self.links[index as usize];
         let (packets, gone) = (&mut self.packets, &mut self.gone);
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
@@ -239,7 +239,7 @@ impl Network {
         self.set_queue_timer(index);
     }
 
-    /// A packet goes onto a link, whose transmitter has counted it.
+    /// Sends a packet on a link, whose transmitter has counted it.
     #[inline]
     fn transmit(&mut self, index: u32, departure: &Departure, observer: &mut impl Observer) {
         let link = &mut self.links[index as usize];
@@ -278,7 +278,7 @@ impl Network {
         self.set_queue_timer(index);
     }
 
-    // Each packet comes here twice on each link. Left to the compiler, which does not inline it, hops take 2 % more instructions.
+    // Each packet comes here twice per link. The compiler alone does not inline it, which takes 2 % more instructions per hop.
     #[inline(always)]
     fn set_queue_timer(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
@@ -353,7 +353,7 @@ impl Network {
         self.set_switch_timer(switch);
     }
 
-    /// What a program wrote into a packet stays there.
+    /// Keeps what a program wrote into a packet.
     #[inline]
     fn rewrite(&mut self, packet: &Packet, headers: &Headers) {
         *self.packets.headers(packet.id) = *headers;
@@ -370,7 +370,7 @@ impl Network {
         state.recirculated.push_back((at, link, id));
     }
 
-    /// What was recirculated comes to ingress again.
+    /// Recirculated packets come to ingress again.
     pub fn on_recirculated(&mut self, switch: u32, observer: &mut impl Observer) {
         let state = &mut self.switches[switch as usize];
         let Some((_, index, id)) = state.recirculated.pop_front() else { return };
@@ -409,14 +409,14 @@ impl Network {
     }
 }
 
-/// What can be asked.
+/// Access to the state.
 impl Network {
-    /// What waits before a link.
+    /// The backlog of a link.
     pub fn backlog(&self, link: LinkId) -> Backlog {
         self.links[link.index()].queue.backlog()
     }
 
-    /// Whether packets leave a link's queue in the order in which they came, all of them.
+    /// Whether all packets leave a link's queue in the order in which they came.
     pub fn is_fifo(&self, link: LinkId) -> bool {
         match &self.links[link.index()].queue {
             Queue::One(discipline) => discipline.is_fifo(),
@@ -424,7 +424,7 @@ impl Network {
         }
     }
 
-    /// The name of what manages a link's queue, and what that counted.
+    /// The name and the counters of what manages a link's queue.
     pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
         let link = &self.links[link.index()];
         match (&link.queue, link.switch) {
@@ -437,7 +437,7 @@ impl Network {
         }
     }
 
-    /// The probability with which a link's queue drops at the moment, if what manages it keeps one.
+    /// The current drop probability of a link's queue, if its manager has one.
     pub fn drop_probability(&self, link: LinkId) -> Option<f64> {
         let link = &self.links[link.index()];
         match (&link.queue, link.switch) {
@@ -447,13 +447,13 @@ impl Network {
         }
     }
 
-    /// What was counted at a link.
+    /// The counters of a link.
     pub fn stats(&self, link: LinkId) -> &LinkStats {
         &self.links[link.index()].stats
     }
 }
 
-/// The outlet of a link's queues, which are numbered from 0 in each link: whoever is told of them is told of the link too.
+/// The outlet of a link's queues. Queues are numbered from 0 in each link, so observers also get the link.
 fn outlet(topology: &Topology, link: LinkId, seed: u64) -> Outlet {
     Outlet {
         rate: topology.link(link).rate.mean(),

@@ -1,4 +1,4 @@
-//! Who is told what happens in a simulation.
+//! Observers of a simulation.
 
 use crate::connection::FlowRecord;
 use crate::packets::InFlight;
@@ -6,9 +6,9 @@ use crate::topology::LinkId;
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_wire::{Departure, Nanos, Packet, PacketId};
 
-/// Told of what happens in a simulation, in order of time. All of it is of no effect unless it is said to be.
+/// Receives the events of a simulation, in order of time. The default methods do nothing.
 pub trait Observer {
-    /// A packet left the queue of a link and went onto it.
+    /// A packet left the queue of a link, and its transmission began.
     #[inline]
     fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &InFlight, _headers: &Headers) {}
 
@@ -16,27 +16,27 @@ pub trait Observer {
     #[inline]
     fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &InFlight, _headers: &Headers) {}
 
-    /// A packet that has left the queue of a link was lost on it.
+    /// A packet that left the queue of a link was lost on the link.
     #[inline]
     fn lost(&mut self, _link: LinkId, _id: PacketId, _packet: &InFlight, _headers: &Headers, _now: Nanos) {}
 
-    /// A packet was marked at a link; `marked` shows it as it is now.
+    /// A packet was marked at a link; `marked` is the packet after that.
     #[inline]
     fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, _now: Nanos, _packet: &InFlight) {}
 
-    /// A packet is where it was to go.
+    /// A packet reached its destination.
     #[inline]
     fn delivered(&mut self, _id: PacketId, _packet: &InFlight, _headers: &Headers, _now: Nanos) {}
 
-    /// The receiver has all of a flow.
+    /// The receiver has all bytes of a flow.
     #[inline]
     fn finished(&mut self, _flow: &FlowRecord) {}
 }
 
-/// Nobody.
+/// Ignores all events.
 impl Observer for () {}
 
-/// Whoever is behind it.
+/// Passes events on.
 impl<O: Observer> Observer for &mut O {
     #[inline]
     fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {
@@ -69,7 +69,7 @@ impl<O: Observer> Observer for &mut O {
     }
 }
 
-/// Whoever is there.
+/// Passes events on if there is an observer.
 impl<O: Observer> Observer for Option<O> {
     #[inline]
     fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {
@@ -114,7 +114,7 @@ impl<O: Observer> Observer for Option<O> {
     }
 }
 
-/// One after the other.
+/// Passes events to both, in order.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     #[inline]
     fn departed(&mut self, link: LinkId, departure: &Departure, packet: &InFlight, headers: &Headers) {

@@ -1,4 +1,4 @@
-//! Packets that come from outside: a real host's, that pass the network of a simulation while its time is the real one.
+//! Packets from outside: packets of real hosts that pass the network of a simulation that runs in real time.
 
 use crate::BuildError;
 use crate::Observer;
@@ -9,7 +9,7 @@ use queuescope_queue::{Activity, Headers, Host};
 use queuescope_tcp::Segment;
 use queuescope_wire::{Class, Ecn, FlowId, Nanos};
 
-/// The way of packets from one host to another.
+/// The route of packets from one host to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Entrance {
     route: u32,
@@ -19,23 +19,23 @@ pub struct Entrance {
     activity: Option<Activity>,
 }
 
-/// What packets that take a way have in common.
+/// What packets of a route have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntranceParams {
-    /// The host that they come from, and the one that they are for.
+    /// The source host, and the destination host.
     pub hosts: (NodeId, NodeId),
-    /// The group of flows that they are of.
+    /// The group of flows that they belong to.
     pub group: u32,
     /// Their class of service.
     pub class: Class,
-    /// The activity that the host writes into them itself (ABC).
+    /// The activity that the host writes into the packets itself (ABC).
     pub activity: Option<Activity>,
 }
 
 /// A packet from outside.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExternalPacket {
-    /// Whose it is, as the caller knows it: [`InFlight::foreign`] tells it wherever the packet is.
+    /// The caller's own number for the packet, which [`InFlight::foreign`] returns everywhere.
     pub tag: u32,
     /// Its flow.
     pub flow: FlowId,
@@ -43,22 +43,22 @@ pub struct ExternalPacket {
     pub bytes: u32,
     /// Its ECN codepoint.
     pub ecn: Ecn,
-    /// Its TCP header and the flow of the packets in the opposite direction, for switch programs that read or rewrite them. Without it they
-    /// do nothing to it.
+    /// Its TCP header and the flow of the packets in the opposite direction, for switch programs that read or rewrite them. Without it these programs
+    /// do nothing to the packet.
     pub tcp: Option<(Segment, FlowId)>,
 }
 
 impl Simulation {
-    /// A way for packets from outside.
+    /// A route for packets from outside.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails if there is no route.
     pub fn entrance(&mut self, params: EntranceParams) -> Result<Entrance, BuildError> {
         let EntranceParams { hosts: (from, to), group, class, activity } = params;
         Ok(Entrance { route: self.way(from, to)?, hosts: [Host(from.0), Host(to.0)], group, class, activity })
     }
 
-    /// A packet comes from outside at `now`, after everything that happens until then.
+    /// A packet comes from outside at `now`, after all events up to then.
     pub fn come(&mut self, entrance: &Entrance, packet: &ExternalPacket, now: Nanos, observer: &mut impl Observer) {
         self.run_until(now, observer);
         let &ExternalPacket { tag, flow, bytes, ecn, tcp } = packet;

@@ -1,9 +1,9 @@
-//! Packets on their way: what a queue does not see of them, in slots that are used again.
+//! Packets in flight: the fields that queues do not see, in slots that are reused.
 
 use queuescope_queue::{Headers, Host};
 use queuescope_wire::{Class, Ecn, Family, FlowId, FlowKey, PacketId};
 
-/// Packets on their way. What each link needs of them is apart from what only ends and programs read, so that as many as
+/// Packets in flight. The fields that each link needs are separate from those that only end hosts and programs read, so that as many as
 /// possible stay in the caches.
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
@@ -13,62 +13,62 @@ pub(crate) struct Packets {
     sent: u64,
 }
 
-/// What is known of a packet beside what queues see.
+/// The fields of a packet that queues do not see.
 #[derive(Debug, Clone, Copy)]
 pub struct InFlight {
-    /// Its flow; another flow has it when this one is over.
+    /// Its flow; the id is reused when the flow is over.
     pub flow: FlowId,
-    /// The number of its connection, or of its source of datagrams; of a packet from outside, its tag.
+    /// The number of its connection, or of its source of datagrams; for a packet from outside, its tag.
     pub number: u32,
-    /// The group of flows that it is of, by the number that whoever added the flows gave it.
+    /// The group of flows that it belongs to, a number chosen by the code that added the flows.
     pub group: u32,
-    /// Who sent it, and who is to get it.
+    /// The source host and the destination host.
     pub hosts: [Host; 2],
-    /// Bytes, from the network header on.
+    /// Bytes from the network header on.
     pub bytes: u32,
     /// Its ECN codepoint.
     pub ecn: Ecn,
-    /// Its class of service, which a switch on its way may have written.
+    /// Its class of service, which a switch on its path may have written.
     pub class: Class,
-    /// Which way it takes, and how far along it is: the number of links behind it.
+    /// Its route, and the number of links behind it.
     pub(crate) route: u32,
     pub(crate) hop: u16,
-    /// Who it is for: a connection, or a source of datagrams.
+    /// Its owner: a connection, or a source of datagrams.
     pub(crate) owner: Owner,
 }
 
-/// To whom a packet is of use.
+/// What a packet belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The receiver of a connection.
     Receiver(u32),
     /// The sender of a connection.
     Sender(u32),
-    /// Who counts what a source of datagrams sent.
+    /// The counters of a source of datagrams.
     Datagrams(u32),
-    /// Nobody: a copy that a switch fed back.
+    /// Nothing: a copy that a switch fed back.
     Switch,
-    /// Whoever is outside.
+    /// A host outside the simulation.
     Outside,
 }
 
 /// The port of every server.
 const SERVER: u16 = 5001;
-/// Ports of clients, after which they begin anew.
+/// Ports of clients; after the last they start again.
 const FIRST_CLIENT: u64 = 1024;
 const CLIENTS: u64 = 64_512;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 impl InFlight {
-    /// Its tag, if it came from outside: [`Self::key`] says nothing of it then.
+    /// Its tag, if it came from outside: [`Self::key`] means nothing then.
     #[inline]
     pub fn foreign(&self) -> Option<u32> {
         matches!(self.owner, Owner::Outside).then_some(self.number)
     }
 
-    /// Whose packet it is, as a capture would show it: hosts have addresses from 10.0.0.0 on, in the order of nodes, and
-    /// connections a port each.
+    /// Its flow key, as a capture would show it: hosts have addresses from 10.0.0.0 on, in the order of nodes, and each
+    /// connection has a port.
     pub fn key(&self) -> FlowKey {
         let kind = kind_of(self.flow);
         let key = key(self.hosts, u64::from(self.number), if kind == Kind::Datagrams { UDP } else { TCP });
@@ -80,22 +80,22 @@ impl InFlight {
     }
 }
 
-/// What the packets of a flow are.
+/// The kind of a flow's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Data of a connection.
     Data,
-    /// What its receiver answers.
+    /// The receiver's acknowledgements.
     Acknowledgements,
     /// Datagrams.
     Datagrams,
 }
 
-/// Flow ids of datagrams are in the upper half of all, those of connections in the lower.
+/// Flow ids of datagrams are in the upper half of the range, those of connections in the lower half.
 const FIRST_DATAGRAM_FLOW: u32 = 1 << 31;
 
-/// The flow of the packets of one kind of the connection, or of the flow of datagrams, with this number. Numbers of
-/// connections begin anew after 2^30: by then nothing knows of the first.
+/// The flow id for packets of one kind, of the connection or flow of datagrams with this number. Numbers of
+/// connections start again after 2^30: by then nothing refers to the first ones.
 #[inline]
 pub(crate) fn flow_id(number: u64, kind: Kind) -> FlowId {
     let connection = ((number as u32) & ((1 << 30) - 1)) << 1;
@@ -114,7 +114,7 @@ fn kind_of(flow: FlowId) -> Kind {
     }
 }
 
-/// Whose packets are of the TCP connection of this number, as its data would be captured: hosts have addresses from 10.0.0.0
+/// The flow key of the TCP connection with this number, as a capture of its data would show it: hosts have addresses from 10.0.0.0
 /// on, senders a port for each connection, and receivers port 5001.
 pub fn connection_key(hosts: [Host; 2], number: u64) -> FlowKey {
     key(hosts, number, TCP)
@@ -133,17 +133,17 @@ fn key([source, destination]: [Host; 2], number: u64, protocol: u8) -> FlowKey {
     }
 }
 
-/// Packets that one event can send at most: a window of a million segments is none of this world.
+/// The most packets that one event can send: no simulation has a window of a million segments.
 const MARGIN: usize = 1 << 20;
 
-/// Bits of a [`PacketId`] that name the slot; the others are the number of the packet in the order of sending.
+/// Bits of a [`PacketId`] for the slot; the other bits are the number of the packet in the order of sending.
 const SLOT: u32 = 24;
 
 impl Packets {
-    /// The most packets that can be on their way.
+    /// The most packets that can be in flight.
     pub const MOST: usize = (1 << SLOT) - MARGIN;
 
-    /// A new packet.
+    /// Adds a new packet.
     #[inline]
     pub fn insert(&mut self, packet: InFlight, headers: Headers) -> PacketId {
         let number = self.sent << SLOT;
@@ -156,7 +156,7 @@ impl Packets {
             }
             None => {
                 let slot = self.slots.len();
-                // Whoever runs the simulation stops at MOST; one event sends no more than the margin.
+                // The simulation stops at MOST, and one event sends no more than the margin.
                 debug_assert!(slot < 1 << SLOT);
                 self.slots.push(packet);
                 self.headers.push(headers);
@@ -171,32 +171,32 @@ impl Packets {
         self.slots.len() >= Self::MOST && self.free.len() < MARGIN
     }
 
-    /// A packet on its way.
+    /// A packet in flight.
     #[inline]
     pub fn at(&mut self, id: PacketId) -> &mut InFlight {
         &mut self.slots[slot(id)]
     }
 
-    /// A packet on its way, and what its ends and programs see of it.
+    /// A packet in flight, and the headers that end hosts and programs see.
     #[inline]
     pub fn whole(&mut self, id: PacketId) -> (&mut InFlight, &Headers) {
         (&mut self.slots[slot(id)], &self.headers[slot(id)])
     }
 
-    /// What its ends and programs see of it.
+    /// The headers that end hosts and programs see.
     #[inline]
     pub fn headers(&mut self, id: PacketId) -> &mut Headers {
         &mut self.headers[slot(id)]
     }
 
-    /// It is there, or lost. Its headers can be read until another is inserted.
+    /// Removes a packet that was delivered or lost. Its headers can be read until another packet is inserted.
     #[inline]
     pub fn remove(&mut self, id: PacketId) -> InFlight {
         self.free.push(slot(id) as u32);
         self.slots[slot(id)]
     }
 
-    /// How many are on their way.
+    /// The number of packets in flight.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -208,7 +208,7 @@ pub fn number(id: PacketId) -> u64 {
     id.0 >> SLOT
 }
 
-/// The slot of a packet, which another has when it is gone.
+/// The slot of a packet, which is reused when the packet is gone.
 #[inline]
 pub(crate) fn slot(id: PacketId) -> usize {
     (id.0 & ((1 << SLOT) - 1)) as usize

@@ -9,7 +9,7 @@ use queuescope_wire::{ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A switch program around the queues of its only port, which a link drains at a rate: what
-/// [`Replay`](crate::Replay) is for a discipline. No two packets in it have the same id.
+/// [`Replay`](crate::Replay) is for a discipline. All packets in it must have distinct ids.
 #[derive(Debug)]
 pub struct ReplayedProgram {
     program: AnyPipeline,
@@ -17,16 +17,16 @@ pub struct ReplayedProgram {
     link: Transmitter,
     /// Bytes that the link adds to each packet.
     overhead: u32,
-    /// Headers of what waits, as the program left them.
+    /// Headers of waiting packets, as the program left them.
     headers: BTreeMap<PacketId, Headers>,
-    /// What comes to ingress again, and when.
+    /// Recirculated packets, and when they come to ingress again.
     recirculated: VecDeque<(Nanos, Packet, Headers)>,
 }
 
 /// The only port.
 const PORT: Port = Port(0);
 
-/// What happens next.
+/// The next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Recirculated,
@@ -46,13 +46,13 @@ impl ReplayedProgram {
         }
     }
 
-    /// A packet arrives, no earlier than the one before it. Everything that departs before that is told first.
+    /// A packet arrives, no earlier than the previous one. All departures before that are reported first.
     pub fn arrive(&mut self, packet: Packet, headers: Headers, now: Nanos, output: &mut impl Output) {
         self.advance(now, output);
         self.ingress(packet, headers, now, output);
     }
 
-    /// No packet arrives before `now`: everything that departs by then does.
+    /// No packet arrives before `now`: all departures up to then happen.
     pub fn advance(&mut self, now: Nanos, output: &mut impl Output) {
         while let Some((at, next)) = self.next()
             && (at < now || at == now && next == Next::Recirculated)
@@ -62,7 +62,7 @@ impl ReplayedProgram {
         self.fire_until(now);
     }
 
-    /// No packet arrives any more: everything that waits departs.
+    /// No packet arrives any more: all waiting packets depart.
     pub fn finish(&mut self, output: &mut impl Output) {
         while let Some((at, next)) = self.next() {
             self.step(at, next, output);
@@ -74,7 +74,7 @@ impl ReplayedProgram {
         self.queues.backlog().packets == 0 && self.recirculated.is_empty()
     }
 
-    /// Whether packets leave in the order in which they came, all of them.
+    /// Whether all packets leave in the order in which they came.
     pub fn is_fifo(&self) -> bool {
         self.queues.is_fifo()
     }
@@ -87,7 +87,7 @@ impl ReplayedProgram {
     fn next(&self) -> Option<(Nanos, Next)> {
         let again = self.recirculated.front().map(|(at, ..)| (*at, Next::Recirculated));
         let served = (self.queues.backlog().packets > 0).then(|| (self.link.free_at(), Next::Served));
-        // At the same time what comes meets what leaves.
+        // At the same time, arrivals come before departures.
         again.into_iter().chain(served).min_by_key(|(at, _)| *at)
     }
 
@@ -105,7 +105,7 @@ impl ReplayedProgram {
 
     fn ingress(&mut self, mut packet: Packet, mut headers: Headers, now: Nanos, output: &mut impl Output) {
         let verdict = self.program.ingress(PORT, &mut packet, &mut headers, now, output);
-        // A copy that was fed back is no packet of the stream.
+        // A copy that was fed back is not a packet of the stream.
         if headers.fed_back {
             debug_assert_eq!(verdict, Ingress::Consume, "a copy has done its work");
             return;
@@ -151,7 +151,7 @@ impl ReplayedProgram {
         self.recirculated.push_back((now.saturating_add(RECIRCULATION), packet, headers));
     }
 
-    /// Timers that are due by `now`.
+    /// Fires timers that are due by `now`.
     fn fire_until(&mut self, now: Nanos) {
         while let Some(due) = self.program.next_timer().filter(|due| *due <= now) {
             self.program.on_timer(due);
@@ -159,7 +159,7 @@ impl ReplayedProgram {
     }
 }
 
-/// Forgets the headers of what a queue drops.
+/// Removes the headers of packets that a queue drops.
 struct Forgetting<'a, O> {
     all: &'a mut BTreeMap<PacketId, Headers>,
     output: &'a mut O,

@@ -1,7 +1,7 @@
-//! Simulated packets as records of a log's schema `packet`: what is known of their headers, and the telemetry of their way.
+//! Simulated packets as records of the schema `packet`: known header fields, and the telemetry of their path.
 //!
-//! Switches have the numbers of their nodes, as hosts have in their addresses. What a packet met in the queue of its own
-//! host is no switch's telemetry and is left out. Its class is its DSCP.
+//! Switches have the numbers of their nodes, which also appear in the addresses of hosts. The queue of a packet's own
+//! host is not telemetry of a switch, and is left out. The packet's class is its DSCP.
 
 use crate::telemetry::Journey;
 use queuescope_log::packet::{self, Known, Segment, fill_known, fill_telemetry};
@@ -21,8 +21,8 @@ impl Default for Records {
 }
 
 impl Records {
-    /// The record of a packet whose way has ended, as of then, with what switches told. A packet that was dropped has a
-    /// record too: whether that is wanted, the caller knows.
+    /// The record of a packet at the end of its journey, with telemetry of the switches. A dropped packet also gets a
+    /// record; the caller decides whether to use it.
     pub fn fill(&mut self, journey: &Journey<'_>) -> &[u8; packet::SIZE] {
         let Journey { packet, headers, at, .. } = *journey;
         let mut key = packet.key();
@@ -45,10 +45,10 @@ impl Records {
     }
 }
 
-/// What records have of a packet's TCP header, if it has one.
+/// The record fields of a packet's TCP header, if it has one.
 pub fn segment(headers: &Headers) -> Option<Segment> {
     headers.tcp.map(|segment| Segment {
-        // Numbers wrap on the wire.
+        // Sequence numbers wrap on the wire.
         seq: segment.seq as u32,
         ack: segment.ack as u32,
         flags: segment.flags.bits(),

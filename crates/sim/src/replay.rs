@@ -6,8 +6,8 @@ use queuescope_wire::{ByteCount, Departure, Nanos, Packet};
 
 /// A queue under a [`Discipline`] that a link drains at a rate.
 ///
-/// A packet departs when the link starts to send it. What departs at the very moment at which another packet comes is
-/// still in the queue as that one sees it: this is the `[a, d)` of ConQuest's definition 3.1.
+/// A packet departs when the link starts to send it. A packet that departs at the same time as another arrives is
+/// still in the queue for that one: this is the `[a, d)` of ConQuest's definition 3.1.
 #[derive(Debug)]
 pub struct Replay<D> {
     discipline: D,
@@ -17,19 +17,19 @@ pub struct Replay<D> {
     now: Nanos,
 }
 
-/// Told of everything that comes out of a queue, one way or the other.
+/// Receives all packets that come out of a queue: departures, and drops and marks of [`Sink`].
 pub trait Output: Sink {
     /// A packet left the queue.
     fn departed(&mut self, departure: &Departure);
 }
 
 impl<D: Discipline> Replay<D> {
-    /// An empty queue before an idle link. What the link adds to each packet takes its time, and the queue does not hold it.
+    /// An empty queue before an idle link. The link's overhead takes transmission time, but the queue does not count it.
     pub fn new(discipline: D, link: &Outlet) -> Self {
         Self { discipline, link: Transmitter::new(link.rate), overhead: link.overhead, now: Nanos::ZERO }
     }
 
-    /// A packet arrives, no earlier than the one before it. Everything that departs before that is told first.
+    /// A packet arrives, no earlier than the previous one. All departures before that are reported first.
     #[inline(always)]
     pub fn arrive(&mut self, packet: Packet, now: Nanos, output: &mut impl Output) {
         debug_assert!(now >= self.now, "arrivals are in order of time");
@@ -41,13 +41,13 @@ impl<D: Discipline> Replay<D> {
         self.discipline.enqueue(packet, now, output);
     }
 
-    /// No packet arrives before `now`: everything that departs by then does.
+    /// No packet arrives before `now`: all departures up to then happen.
     pub fn advance(&mut self, now: Nanos, output: &mut impl Output) {
         self.now = now;
         self.serve_until(now, output);
     }
 
-    /// No packet arrives any more: everything that waits departs.
+    /// No packet arrives any more: all waiting packets depart.
     pub fn finish(&mut self, output: &mut impl Output) {
         while self.discipline.backlog().packets > 0 {
             self.serve_one(output);
@@ -70,7 +70,7 @@ impl<D: Discipline> Replay<D> {
         self.fire_until(now);
     }
 
-    /// Timers that are due by `now`.
+    /// Fires timers that are due by `now`.
     #[inline(always)]
     fn fire_until(&mut self, now: Nanos) {
         while let Some(due) = self.discipline.next_timer().filter(|due| *due <= now) {
@@ -133,7 +133,7 @@ mod tests {
         log
     }
 
-    /// The worked example of ConQuest's section 3.2: a packet departs each unit of time.
+    /// The worked example of ConQuest's section 3.2: a packet departs in each unit of time.
     #[test]
     fn packets_wait_for_those_before_them() {
         let log = replay(outlet(8_000_000_000, 0), Limit::None, &[(0, 1), (0, 1), (0, 2), (2, 1), (10, 1)]);
@@ -143,7 +143,7 @@ mod tests {
 
     /// 15 kB hold ten packets of 1500 bytes, not nine; and each takes the link the time of 1538 bytes.
     #[test]
-    fn what_the_link_adds_takes_time_and_no_room() {
+    fn link_overhead_takes_time_and_no_room() {
         let arrivals: Vec<_> = (0..20).map(|_| (0, 1500)).collect();
         let log = replay(outlet(8_000_000_000, 38), Limit::Bytes(ByteCount(15_000)), &arrivals);
         let times: Vec<_> = log.departures.iter().map(|d| d.dequeued.0).collect();
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(log.departures[9].backlog_in.bytes, ByteCount(9 * 1500));
     }
 
-    /// Lindley's recursion in exact fractions, with the limit applied to what has not started by the arrival.
+    /// Lindley's recursion in exact fractions, with the limit applied to packets that have not started by the arrival.
     fn lindley(outlet: Outlet, limit: Limit, arrivals: &[(u64, u64)]) -> (Vec<(u64, u64, u64)>, Vec<u64>) {
         let rate = u128::from(outlet.rate.bits_per_second());
         let mut free = 0u128; // in units of 1/rate ns

@@ -1,35 +1,35 @@
-//! The state of a simulation at a moment.
+//! Samples of the state of a simulation.
 
 use crate::topology::LinkId;
 use queuescope_wire::{Backlog, Nanos};
 
-/// The state at a moment.
+/// The state at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// The time.
     pub at: Nanos,
-    /// Of each link that is measured.
+    /// The states of the measured links.
     pub links: Vec<LinkSample>,
-    /// Of the first flows that are active.
+    /// The states of the first active flows.
     pub flows: Vec<FlowSample>,
 }
 
-/// The state of a link; what it counted is since the warm-up.
+/// The state of a link; its counters are since the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkSample {
-    /// Which one.
+    /// The link.
     pub link: LinkId,
-    /// What waits.
+    /// The packets and bytes that wait.
     pub backlog: Backlog,
     /// What it has sent.
     pub sent: Backlog,
-    /// Of that, packets that were lost on it.
+    /// Packets of these that were lost on it.
     pub lost: u64,
-    /// What its queue has dropped.
+    /// Packets that its queue has dropped.
     pub drops: u64,
-    /// What it has marked.
+    /// Packets that it has marked.
     pub marks: u64,
-    /// The probability with which it drops, if what manages its queue keeps one.
+    /// The drop probability, if the manager of its queue has one.
     pub drop_probability: Option<f64>,
 }
 

@@ -1,7 +1,7 @@
-//! Seeds from one seed.
+//! Derives seeds from one seed.
 
-/// The seed of the `index`-th thing that needs one. A step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), so that
-/// neighbours have nothing in common.
+/// The seed with this index. A step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), so that
+/// neighbouring seeds are unrelated.
 pub(crate) fn derive(seed: u64, index: u64) -> u64 {
     let mut mixed = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! Topologies that are often wanted.
+//! Common topologies.
 
 use crate::DisciplineChoice;
 use crate::link::LinkRate;
@@ -6,24 +6,24 @@ use crate::topology::{LinkId, LinkParams, NodeId, SwitchParams, Topology};
 use queuescope_queue::PipelineParams;
 use queuescope_wire::{Nanos, Rate};
 
-/// How long a packet takes from the egress of a switch back to its ingress: the order that is told of switching chips.
+/// The time from the egress of a switch back to its ingress: the usual order of magnitude for switching chips.
 pub const RECIRCULATION: Nanos = Nanos(1_000);
 
-/// A link as scenarios have it: what both directions share, and the queue of the one that matters.
+/// A link as in scenarios: what both directions share, and the queue of the direction that matters.
 #[derive(Debug, Clone)]
 pub struct Wire {
-    /// How fast it sends.
+    /// Its rate.
     pub rate: LinkRate,
-    /// How long a bit is on its way, one way.
+    /// The propagation delay in one direction.
     pub delay: Nanos,
-    /// Bytes that it adds to each packet as it sends it, beyond its IP packet: they take its time and none of its queue.
+    /// Bytes that it adds to each packet as it sends it, beyond the IP packet: they take transmission time, but the queue does not count them.
     pub overhead: u32,
     /// The queue before it.
     pub discipline: DisciplineChoice,
 }
 
 impl Wire {
-    /// A constant rate, and packets as they are.
+    /// With a constant rate and without overhead.
     pub fn new(rate: Rate, delay: Nanos, discipline: impl Into<DisciplineChoice>) -> Self {
         Self { rate: LinkRate::Constant(rate), delay, overhead: 0, discipline: discipline.into() }
     }
@@ -34,19 +34,19 @@ impl Wire {
 pub struct Dumbbell {
     /// The nodes and links.
     pub topology: Topology,
-    /// The link between the sides, and the one back.
+    /// The link between the sides, from left to right.
     pub bottleneck: LinkId,
-    /// See `bottleneck`.
+    /// The link between the sides, from right to left.
     pub back: LinkId,
-    /// Hosts on the left, of each pair.
+    /// The left host of each pair.
     pub left: Vec<NodeId>,
-    /// Hosts on the right, of each pair.
+    /// The right host of each pair.
     pub right: Vec<NodeId>,
 }
 
 impl Dumbbell {
-    /// A bottleneck between two routers, and for each pair of hosts its links to them. The way back has the same rate and
-    /// delay, and tail drop without a limit. If the left router is a switch with a program, that has the bottleneck's queues.
+    /// A bottleneck between two routers, and for each pair of hosts its links to them. The link back has the same rate and
+    /// delay, and tail drop without a limit. If the left router is a switch with a program, the program has the bottleneck's queues.
     pub fn new(bottleneck: &Wire, program: Option<PipelineParams>, pairs: impl IntoIterator<Item = Wire>) -> Self {
         let mut topology = Topology::default();
         let (left_router, right_router) = (topology.add_node("left"), topology.add_node("right"));
@@ -72,7 +72,7 @@ impl Dumbbell {
     }
 }
 
-/// A link and the one back, which is the same but for its queue.
+/// Adds a link and the link back, which is the same except for its queue.
 pub fn add_both(
     topology: &mut Topology,
     names: (&str, &str),

@@ -1,7 +1,7 @@
 //! A simulation: traffic over a network, event by event.
 
 use crate::Observer;
-use crate::connection::{Connection, FlowRecord, Place, Transport};
+use crate::connection::{Connection, ConnectionIdentity, FlowRecord, Transport};
 use crate::detour::{Detour, DetourParams};
 use crate::event::Event;
 use crate::link::{LinkStats, Sending};
@@ -17,18 +17,18 @@ use queuescope_tcp::CongestionControl;
 use queuescope_wire::{Backlog, ByteCount, Nanos, PacketId};
 use std::collections::BTreeMap;
 
-/// Flows that a sample has at most.
+/// The most flows of a sample.
 const FLOWS_SAMPLED: usize = 64;
 
-/// Traffic over a network. It does the same for the same topology, traffic and seed, whatever the machine.
+/// Traffic over a network. The results are the same for the same topology, traffic and seed, on every machine.
 #[derive(Debug)]
 pub struct Simulation {
     network: Network,
     topology: Topology,
     traffic: Traffic,
-    /// By source and destination.
+    /// Routes by source and destination.
     ways: BTreeMap<(NodeId, NodeId), u32>,
-    /// By the node where they start.
+    /// Routes by the node where they start.
     routes: BTreeMap<NodeId, Routes>,
     seed: u64,
     warmup: Nanos,
@@ -37,10 +37,10 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A network without traffic. What happens before `warmup` does not count.
+    /// A network without traffic. Nothing counts before `warmup`.
     ///
     /// # Errors
-    /// If a switch cannot run its program.
+    /// Fails if a switch cannot run its program.
     pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Result<Self, BuildError> {
         let network = Network::new(&topology, seed)?;
         let (traffic, ways, routes) = (Traffic::default(), BTreeMap::new(), BTreeMap::new());
@@ -52,14 +52,14 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// What happens at one instant happens in the order of ns-3: the end of a transmission and the arrival at the other end
-    /// as if they had been told when it began. Otherwise links are served last. Of effect for what comes after the call.
+    /// Events of the same time come in the order of ns-3: the end of a transmission and the arrival at the other end
+    /// as if they had been pushed when it began. Otherwise links are served last. Applies to everything after this call.
     pub fn order_as_ns3(&mut self) {
         self.network.events.come_in_turn();
     }
 
-    /// What a packet takes on a link is rounded to the nearest nanosecond, each for itself, as in ns-3; not where the rate
-    /// varies. Otherwise nothing is lost by rounding.
+    /// Rounds the transmission time of each packet to the nearest nanosecond, as in ns-3; except where the rate
+    /// varies. Otherwise no rounding error accumulates.
     pub fn round_as_ns3(&mut self) {
         for link in &mut self.network.links {
             if let Sending::Constant(transmitter) = &mut link.transmitter {
@@ -68,14 +68,14 @@ impl Simulation {
         }
     }
 
-    /// The state is sampled at each multiple of `interval`.
+    /// Samples the state at each multiple of `interval`.
     pub fn sample_every(&mut self, interval: Nanos) {
         self.interval = Some(interval);
         self.network.events.push(Nanos::ZERO, Event::Sample);
     }
 
-    /// Flows that are alike. Their `from` and `to` are numbers of nodes. `group` is a number of the caller's. At `stop` they
-    /// send what they have handed to TCP, and no more.
+    /// Adds flows of the same kind. Their `from` and `to` are numbers of nodes. `group` is a number of the caller's choice. At `stop` they
+    /// still send what was handed to TCP, and no more.
     pub fn add_flows(
         &mut self,
         group: u32,
@@ -95,10 +95,10 @@ impl Simulation {
         self.traffic.workloads.push(workload);
     }
 
-    /// A source of datagrams, in order of time.
+    /// Adds a source of datagrams, which must be in order of time.
     ///
     /// # Errors
-    /// If there is no way.
+    /// Fails if there is no route.
     pub fn add_datagrams(
         &mut self,
         datagrams_of: DatagramParams,
@@ -129,11 +129,11 @@ impl Simulation {
         Ok(())
     }
 
-    /// A fault: some packets from one host to another go by a node that is not on their way, by the shortest way there
-    /// and from there. Of effect for what is sent after the call; of several that mean a packet, the first that chance takes.
+    /// Adds a fault: some packets from one host to another go through a node that is not on their route, by the shortest route to it
+    /// and from it. Applies to packets sent after this call; if several detours could apply to a packet, the first one chosen at random does.
     ///
     /// # Errors
-    /// If there is no way.
+    /// Fails if there is no route.
     pub fn add_detour(&mut self, params: &DetourParams) -> Result<(), BuildError> {
         let DetourParams { from, via, to, .. } = *params;
         let [there, on] = [self.way(from, via)?, self.way(via, to)?];
@@ -146,10 +146,10 @@ impl Simulation {
         Ok(())
     }
 
-    /// The way from a node to another, by its number.
+    /// The number of the route from one node to another.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails if there is no route.
     pub fn way(&mut self, from: NodeId, to: NodeId) -> Result<u32, BuildError> {
         if let Some(way) = self.ways.get(&(from, to)) {
             return Ok(*way);
@@ -164,8 +164,8 @@ impl Simulation {
         Ok(way)
     }
 
-    /// The links from a node to another. A host has one link away from it: its ways are those of the switch there, which are
-    /// found once.
+    /// The links from one node to another. A host has only one link away from it: its routes continue as those of the switch there, which are
+    /// computed once.
     fn links_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
         let mut links = Vec::new();
         let mut start = from;
@@ -180,7 +180,7 @@ impl Simulation {
         Some(links)
     }
 
-    /// Goes on until `end`, with everything that happens then. It can be called again with a later end.
+    /// Runs until `end`, including the events at that time. It can be called again with a later end.
     pub fn run_until(&mut self, end: Nanos, observer: &mut impl Observer) {
         while self.network.events.next_time().is_some_and(|at| at <= end) && !self.is_full() {
             let Some((at, event)) = self.network.events.pop() else { break };
@@ -192,17 +192,17 @@ impl Simulation {
         self.network.now = self.network.now.max(end);
     }
 
-    /// What became of a flow whose packets came from outside.
+    /// Adds the results of a flow whose packets came from outside.
     pub fn add_record(&mut self, record: FlowRecord) {
         self.traffic.records.push(record);
     }
 
-    /// What became of datagrams that came from outside.
+    /// Adds the results of datagrams that came from outside.
     pub fn add_datagram_record(&mut self, record: DatagramRecord) {
         self.traffic.foreign.push(record);
     }
 
-    /// A packet from outside starts on its way now.
+    /// Sends a packet from outside now.
     pub(crate) fn send_foreign(&mut self, packet: InFlight, headers: Headers, observer: &mut impl Observer) {
         self.network.send(packet, headers, observer);
         self.network.serve_idle(observer);
@@ -214,7 +214,7 @@ impl Simulation {
         match event {
             Event::Serve(link) => self.network.serve(link, observer),
             Event::Arrive(link) => {
-                if let Arrival::There(packet) = self.network.arrive(link, observer) {
+                if let Arrival::Delivered(packet) = self.network.arrive(link, observer) {
                     self.receive(packet, observer);
                 }
             }
@@ -231,7 +231,7 @@ impl Simulation {
         }
     }
 
-    /// A packet is where it was to go.
+    /// A packet reached its destination.
     #[inline]
     fn receive(&mut self, id: PacketId, observer: &mut impl Observer) {
         let now = self.network.now;
@@ -239,13 +239,13 @@ impl Simulation {
         match (packet.owner, &self.network.packets.headers(id).tcp) {
             (Owner::Receiver(index), Some(segment)) => {
                 let connection = &mut self.traffic.connections[index as usize];
-                connection.on_their_way -= 1;
+                connection.in_flight -= 1;
                 connection.receiver.receive(segment, packet.ecn, now);
                 self.answer(index, observer);
             }
             (Owner::Sender(index), Some(segment)) => {
                 let connection = &mut self.traffic.connections[index as usize];
-                connection.on_their_way -= 1;
+                connection.in_flight -= 1;
                 connection.sender.receive(segment, packet.ecn, now);
                 self.pump(index, observer);
             }
@@ -258,7 +258,7 @@ impl Simulation {
         }
     }
 
-    /// A sender sends what it may.
+    /// A sender sends as much as it may.
     #[inline]
     fn pump(&mut self, index: u32, observer: &mut impl Observer) {
         let now = self.network.now;
@@ -267,7 +267,7 @@ impl Simulation {
         connection.take_turns(&mut self.network.events);
         while let Some((segment, ecn)) = connection.sender.transmit(now) {
             connection.take_turns(&mut self.network.events);
-            connection.on_their_way += 1;
+            connection.in_flight += 1;
             let (packet, headers) = Connection::packet(place, true, segment, ecn);
             self.network.send(packet, headers, observer);
         }
@@ -283,14 +283,14 @@ impl Simulation {
         self.retire(index);
     }
 
-    /// A receiver sends what it owes.
+    /// A receiver sends the acknowledgements that are due.
     #[inline]
     fn answer(&mut self, index: u32, observer: &mut impl Observer) {
         let now = self.network.now;
         let connection = &mut self.traffic.connections[index as usize];
         let place = connection.place;
         while let Some((segment, ecn)) = connection.receiver.transmit(now) {
-            connection.on_their_way += 1;
+            connection.in_flight += 1;
             let (packet, headers) = Connection::packet(place, false, segment, ecn);
             self.network.send(packet, headers, observer);
         }
@@ -303,8 +303,9 @@ impl Simulation {
             connection.events += 1;
             self.network.events.push_in_turn(due, Event::ReceiverTimer(index), connection.answers.turn);
         }
-        if !connection.told && connection.record.bytes.is_some_and(|bytes| connection.receiver.delivered() >= bytes) {
-            connection.told = true;
+        if !connection.reported && connection.record.bytes.is_some_and(|bytes| connection.receiver.delivered() >= bytes)
+        {
+            connection.reported = true;
             connection.record.finished = Some(now);
             observer.finished(&connection.record());
         }
@@ -345,11 +346,11 @@ impl Simulation {
         let Some(start) = workload.next.take() else { return };
         workload.next = workload.starts.next();
         if let Some(next) = &workload.next {
-            // A workload that runs back in time starts its flows at once.
+            // If a workload's times go back, its next flow starts at once.
             self.network.events.push(next.at.max(self.network.now), Event::Start(index));
         }
         let nodes = [NodeId(start.from as u32), NodeId(start.to as u32)];
-        // Whoever built the simulation has asked for these ways; a node that does not exist has none.
+        // The routes were checked when the workload was added; a node that does not exist has none.
         let (Ok(there), Ok(back)) = (self.way(nodes[0], nodes[1]), self.way(nodes[1], nodes[0])) else { return };
         let traffic = &mut self.traffic;
         let (number, now) = (traffic.started, self.network.now);
@@ -361,7 +362,8 @@ impl Simulation {
         let Transport { tcp, class, l4s, activity, .. } = transport;
         let (network_header, class, l4s, activity) = (tcp.network_header, *class, *l4s, *activity);
         let routes = [there, back];
-        let place = Place { index: free, number, group, routes, hosts, network_header, class, l4s, activity };
+        let place =
+            ConnectionIdentity { index: free, number, group, routes, hosts, network_header, class, l4s, activity };
         let mut connection = Connection::new(transport, place, index, start.bytes, seed, now);
         connection.sender.connect(now);
         match traffic.connections.get_mut(free as usize) {
@@ -371,7 +373,7 @@ impl Simulation {
         self.pump(free, observer);
     }
 
-    /// The connections of a workload send no more than they have begun to.
+    /// The connections of a workload stop handing data to TCP.
     fn stop(&mut self, index: u32, observer: &mut impl Observer) {
         self.traffic.workloads[index as usize].next = None;
         for connection in 0..self.traffic.connections.len() as u32 {
@@ -389,7 +391,7 @@ impl Simulation {
         let size = size.max(ByteCount(u64::from(DATAGRAM_HEADERS)));
         source.next = source.datagrams.next();
         if let Some(next) = &source.next {
-            // A source that runs back in time sends at once.
+            // If a source's times go back, it sends at once.
             self.network.events.push(next.at.max(self.network.now), Event::Datagram(index));
         }
         let number = source.first.wrapping_add(flow);
@@ -413,25 +415,25 @@ impl Simulation {
         self.network.send(packet, headers, observer);
     }
 
-    /// Packets that were dropped are on their way no more.
+    /// Counts dropped packets as no longer in flight.
     #[inline]
     fn count_gone(&mut self) {
         while let Some(owner) = self.network.gone.pop() {
             if let Owner::Receiver(index) | Owner::Sender(index) = owner {
-                self.traffic.connections[index as usize].on_their_way -= 1;
-                // It may have been the last that anyone had of a connection.
+                self.traffic.connections[index as usize].in_flight -= 1;
+                // It may have been the last reference to a connection.
                 self.retire(index);
             }
         }
     }
 
-    /// A connection that is over makes room for another.
+    /// Frees the slot of a connection that is over.
     #[inline]
     fn retire(&mut self, index: u32) {
         let connection = &mut self.traffic.connections[index as usize];
-        if connection.told && connection.is_over() {
-            // Its place is free once: nothing refers to it, so nothing comes here again.
-            connection.told = false;
+        if connection.reported && connection.is_over() {
+            // The slot is freed only once: nothing refers to the connection, so no event comes here again.
+            connection.reported = false;
             self.traffic.records.push(connection.record());
             connection.record.bytes = None;
             self.traffic.free.push(index);
@@ -479,20 +481,20 @@ impl Simulation {
     }
 }
 
-/// What can be asked.
+/// Access to the state and results.
 impl Simulation {
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Nanos {
         self.network.now
     }
 
-    /// When the next thing happens, if nothing comes from outside before.
+    /// The time of the next event, unless a packet comes from outside before.
     #[inline]
     pub fn next_time(&self) -> Option<Nanos> {
         self.network.events.next_time()
     }
 
-    /// How long what happened does not count.
+    /// The duration of the warm-up, in which nothing counts.
     pub fn warmup(&self) -> Nanos {
         self.warmup
     }
@@ -502,7 +504,7 @@ impl Simulation {
         &self.topology
     }
 
-    /// What was counted at a link.
+    /// The counters of a link.
     pub fn link(&self, link: LinkId) -> &LinkStats {
         self.network.stats(link)
     }
@@ -512,7 +514,7 @@ impl Simulation {
         self.network.links.iter().filter(|link| link.stats.is_measured()).map(|link| link.id)
     }
 
-    /// The name of what manages a link's queue, and what that counted since the start.
+    /// The name of what manages a link's queue, and its counters since the start.
     pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
         self.network.discipline(link)
     }
@@ -522,12 +524,12 @@ impl Simulation {
         self.network.is_fifo(link)
     }
 
-    /// What waits before a link.
+    /// The backlog of a link.
     pub fn backlog(&self, link: LinkId) -> Backlog {
         self.network.backlog(link)
     }
 
-    /// What became of each flow so far, in the order in which they started.
+    /// The results of each flow so far, in the order in which they started.
     pub fn flows(&self) -> Vec<FlowRecord> {
         let traffic = &self.traffic;
         let over: std::collections::BTreeSet<_> = traffic.free.iter().collect();
@@ -538,12 +540,12 @@ impl Simulation {
         flows
     }
 
-    /// What became of the datagrams of each source.
+    /// The results of each source of datagrams.
     pub fn datagrams(&self) -> impl Iterator<Item = &DatagramRecord> {
         self.traffic.sources.iter().map(|source| &source.record).chain(&self.traffic.foreign)
     }
 
-    /// The samples that were taken.
+    /// The samples so far.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
@@ -553,18 +555,18 @@ impl Simulation {
         self.network.links.iter().map(|link| link.stats.sent.packets).sum()
     }
 
-    /// Places for connections: as many as there were at once.
+    /// Slots for connections: the highest number of concurrent connections.
     pub fn places(&self) -> usize {
         self.traffic.connections.len()
     }
 
-    /// Whether it cannot go on because more packets are on their way, or wait, than it has room for: 15 million.
+    /// Whether it cannot continue because more packets are in flight, or wait, than it has room for: 15 million.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.network.packets.is_full()
     }
 
-    /// Packets that are on their way or wait.
+    /// Packets that are in flight or wait.
     pub fn on_their_way(&self) -> usize {
         self.network.packets.len()
     }

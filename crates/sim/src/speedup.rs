@@ -4,7 +4,7 @@ use queuescope_wire::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// How many times faster than captured a stream is sent (ConQuest section 5.1 replays its trace 50 times faster).
+/// How many times faster than captured a stream is replayed (ConQuest section 5.1 replays its trace 50 times faster).
 /// An exact ratio: time `t` after the first packet becomes `t * denominator / numerator`, rounded down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Speedup {
@@ -16,13 +16,13 @@ impl Speedup {
     /// As captured.
     pub const NONE: Self = Self { numerator: 1, denominator: 1 };
 
-    /// A factor above zero, to the nearest billionth, which is the least.
+    /// The nearest multiple of a billionth to a factor above zero; at least a billionth.
     pub fn nearest(factor: f64) -> Self {
         const BILLION: u64 = 1_000_000_000;
         Self { numerator: ((factor * BILLION as f64).round() as u64).max(1), denominator: BILLION }
     }
 
-    /// A span of captured time as a span of replayed time.
+    /// Converts captured time to replayed time.
     #[inline]
     pub fn apply(self, span: Nanos) -> Nanos {
         if self == Self::NONE {

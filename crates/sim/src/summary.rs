@@ -1,13 +1,13 @@
-//! What is told of many numbers: fairness and percentiles.
+//! Summaries of many values: fairness and percentiles.
 
 use hdrhistogram::Histogram;
 use queuescope_wire::Nanos;
 
-/// Jain's index of fairness: `(sum x)^2 / (n * sum x^2)`, from 1 / n (one has everything) to 1 (all have the same).
-/// Nothing, where nobody has anything or there is nobody. (Jain, Chiu and Hawe, "A quantitative measure of fairness and
+/// Jain's fairness index: `(sum x)^2 / (n * sum x^2)`, from 1 / n (one has everything) to 1 (all have the same).
+/// `None` without shares, or if all are zero. (Jain, Chiu and Hawe, "A quantitative measure of fairness and
 /// discrimination for resource allocation in shared computer systems", DEC TR-301, 1984.)
 ///
-/// The shares are not negative; their unit does not matter.
+/// The shares must not be negative; their unit does not matter.
 pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0u64, 0.0, 0.0);
     for share in shares {
@@ -18,10 +18,10 @@ pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (count as f64 * squares))
 }
 
-/// Times, of which there may be any number: percentiles to a thousandth, and the exact mean, least and most.
+/// A collection of durations, of any number: percentiles to a thousandth, and the exact mean, minimum and maximum.
 ///
-/// It takes memory for their range, not for their number: some 300 kB from nanoseconds to an hour, as much as it needs
-/// so far. What is longer than 146 years counts as that in percentiles.
+/// Its memory depends on the range of the values, not on their number: some 300 kB for a nanosecond to an hour; it grows
+/// as needed. In percentiles, values above 146 years count as 146 years.
 #[derive(Debug, Clone)]
 pub struct Times {
     histogram: Histogram<u64>,
@@ -34,47 +34,47 @@ pub struct Times {
 const LONGEST: u64 = i64::MAX as u64 / 2;
 
 impl Times {
-    /// None yet.
+    /// An empty collection.
     pub fn new() -> Self {
         let histogram = Histogram::new(3).expect("three significant digits are allowed");
         Self { histogram, sum: 0, least: Nanos::MAX, most: Nanos::ZERO }
     }
 
-    /// One more.
+    /// Adds a duration.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
-        // Not `saturating_record`, which cuts a value to what the histogram holds so far.
+        // Not `saturating_record`, which limits a value to the histogram's current range.
         self.histogram.record(time.0.min(LONGEST)).expect("the histogram grows to any value that is not longer");
         self.sum += u128::from(time.0);
         (self.least, self.most) = (self.least.min(time), self.most.max(time));
     }
 
-    /// All of another's, too.
+    /// Adds all durations of another collection.
     pub fn add(&mut self, other: &Self) {
-        // What can be recorded at all fits a histogram that grows.
+        // Every recorded value fits a histogram that grows.
         self.histogram.add(&other.histogram).expect("histograms that grow can be added");
         self.sum += other.sum;
         (self.least, self.most) = (self.least.min(other.least), self.most.max(other.most));
     }
 
-    /// How many.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// The mean in nanoseconds, unless there is none.
+    /// The mean in nanoseconds; `None` if empty.
     pub fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
     }
 
-    /// The least and the most, unless there is none.
+    /// The minimum and the maximum; `None` if empty.
     pub fn range(&self) -> Option<(Nanos, Nanos)> {
         (self.count() > 0).then_some((self.least, self.most))
     }
 
-    /// The nearest-rank percentile: with n times in order, the one at place `ceil(percent / 100 * n)`, and the least
-    /// for 0 percent; as much as a thousandth more than it, never less, and no more than the most. Nothing, where there
-    /// is none.
+    /// The nearest-rank percentile: of n sorted durations the one at rank `ceil(percent / 100 * n)`, and the minimum
+    /// for 0 percent. The result is never less than that, at most a thousandth more, and never above the maximum. `None`
+    /// if empty.
     pub fn percentile(&self, percent: f64) -> Option<Nanos> {
         let (least, most) = self.range()?;
         if percent <= 0.0 {
@@ -96,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn jains_index_is_the_share_of_those_who_have_all() {
+    fn jains_index_is_the_fraction_that_shares_everything_equally() {
         // 20 of 100 have the same, and the others nothing.
         assert!((jain((0..100).map(|n| f64::from(u8::from(n < 20)))).unwrap() - 0.2).abs() < 1e-12);
         assert!((jain([3.0, 3.0, 3.0]).unwrap() - 1.0).abs() < 1e-12);
@@ -110,7 +110,7 @@ mod tests {
             times in prop::collection::vec(prop_oneof![0..5_000u64, 0..1u64 << 50], 1..200), percent in 0.0..=100.0f64,
             parts in 1..4usize
         ) {
-            // In parts, and added up.
+            // In parts, which are then added.
             let mut all = Times::new();
             for part in times.chunks(times.len().div_ceil(parts)) {
                 let mut some = Times::new();
@@ -120,8 +120,8 @@ mod tests {
             let mut sorted = times;
             sorted.sort_unstable();
             let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
-            let (exact, told) = (sorted[rank - 1], all.percentile(percent).unwrap().0);
-            prop_assert!(told >= exact && told as f64 <= exact as f64 * 1.001, "{told} for {exact}");
+            let (exact, estimate) = (sorted[rank - 1], all.percentile(percent).unwrap().0);
+            prop_assert!(estimate >= exact && estimate as f64 <= exact as f64 * 1.001, "{estimate} for {exact}");
             prop_assert_eq!(all.count(), sorted.len() as u64);
             let sum = sorted.iter().map(|time| u128::from(*time)).sum::<u128>();
             prop_assert_eq!(all.mean(), Some(sum as f64 / sorted.len() as f64));

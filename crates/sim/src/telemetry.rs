@@ -1,7 +1,7 @@
-//! In-band telemetry: what each packet met on its way, as switches would write it into its headers.
+//! In-band telemetry: the hops of each packet, as switches would write them into its headers.
 //!
-//! Per hop the switch, its port's queue as the packet came and as it left, and both times: the fields of INT-MD
-//! (In-band Network Telemetry dataplane specification 2.1, section 4.7). Here they cost a packet no bytes on the link.
+//! A hop has the switch, the backlog of its port's queue on arrival and departure, and both times: the fields of INT-MD
+//! (In-band Network Telemetry dataplane specification 2.1, section 4.7). Here they add no bytes to the packet on the link.
 
 use crate::connection::FlowRecord;
 use crate::observer::Observer;
@@ -10,58 +10,58 @@ use crate::topology::{LinkId, NodeId, Topology};
 use queuescope_queue::{DropReason, Dropped, Headers, MarkReason};
 use queuescope_wire::{Backlog, Departure, Nanos, Packet, PacketId};
 
-/// Gathers what each packet meets, and tells it when the packet is there or dropped. It passes on everything that it is told.
+/// Collects the hops of each packet, and reports its journey when it is delivered or dropped. Passes all events on to an inner observer.
 #[derive(Debug)]
 pub struct Telemetry<O, F> {
-    /// Who is told what happens.
+    /// The observer that receives all events.
     pub inner: O,
-    told: F,
-    /// Where each link begins.
+    report: F,
+    /// The node where each link begins.
     nodes: Vec<NodeId>,
-    /// Hops of packets that are on their way, by their slot.
+    /// Hops of packets in flight, by slot.
     hops: Vec<Vec<Hop>>,
 }
 
-/// What a packet met at a switch, on the way to a link.
+/// What a packet found at a switch, on the way to a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
     /// The switch.
     pub node: NodeId,
-    /// The link that it went onto.
+    /// The link that it was sent on.
     pub link: LinkId,
-    /// When it came to the queue of that.
+    /// When it was enqueued there.
     pub ingress: Nanos,
-    /// When it left it.
+    /// When it was dequeued.
     pub egress: Nanos,
-    /// What was in the queue when it came, without itself.
+    /// The backlog when it came, without itself.
     pub backlog_in: Backlog,
-    /// What was in the queue when it left, without itself.
+    /// The backlog when it left, without itself.
     pub backlog_out: Backlog,
     /// Whether it had been marked when it left.
     pub marked: bool,
 }
 
-/// The way of a packet that has come to an end.
+/// The complete journey of a packet.
 #[derive(Debug)]
 pub struct Journey<'a> {
     /// The packet's number in the order of sending, over all flows.
     pub number: u64,
-    /// What it was.
+    /// The packet.
     pub packet: &'a InFlight,
-    /// What its ends saw of it.
+    /// The headers that its end hosts saw.
     pub headers: &'a Headers,
-    /// The switches that it passed, in order.
+    /// The switches on its path, in order.
     pub hops: &'a [Hop],
-    /// When it ended.
+    /// When the journey ended.
     pub at: Nanos,
-    /// Where and why it was dropped, if it was.
+    /// Where and why the packet was dropped, if it was.
     pub dropped: Option<(LinkId, DropReason)>,
 }
 
 impl<O, F: FnMut(&Journey<'_>)> Telemetry<O, F> {
-    /// Tells `told` of each packet in `topology` whose way has ended, and `inner` of everything.
-    pub fn new(topology: &Topology, inner: O, told: F) -> Self {
-        Self { inner, told, nodes: topology.links.iter().map(|link| link.from).collect(), hops: Vec::new() }
+    /// Passes each completed journey of a packet in `topology` to `report`, and all events to `inner`.
+    pub fn new(topology: &Topology, inner: O, report: F) -> Self {
+        Self { inner, report, nodes: topology.links.iter().map(|link| link.from).collect(), hops: Vec::new() }
     }
 
     fn end(
@@ -74,7 +74,7 @@ impl<O, F: FnMut(&Journey<'_>)> Telemetry<O, F> {
     ) {
         let mut none = Vec::new();
         let hops = self.hops.get_mut(slot(id)).unwrap_or(&mut none);
-        (self.told)(&Journey { number: number(id), packet, headers, hops, at, dropped });
+        (self.report)(&Journey { number: number(id), packet, headers, hops, at, dropped });
         hops.clear();
     }
 }

@@ -1,4 +1,4 @@
-//! Nodes and links: what a simulation is built from.
+//! Nodes and links of a network.
 
 use crate::{DisciplineChoice, LinkRate, PipelineChoice};
 use queuescope_queue::Limit;
@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 pub struct Topology {
     pub(crate) nodes: Vec<Node>,
     pub(crate) links: Vec<LinkParams>,
-    /// By node, the links that leave it.
+    /// For each node, the links that leave it.
     leaving: Vec<Vec<u32>>,
 }
 
@@ -19,7 +19,7 @@ pub struct Topology {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// A link of a [`Topology`], which leads one way.
+/// A link of a [`Topology`], in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
@@ -37,20 +37,20 @@ pub(crate) struct Node {
     pub switch: Option<SwitchParams>,
 }
 
-/// A switch that runs a program: all links that leave its node are its ports, in the order in which they were added. Packets
-/// pass the program at the ports that it manages; at the others only if it has to see them (the ACKs of flows whose
-/// windows it bounds), and the queues there are as their links say.
+/// A switch that runs a program. All links that leave its node are its ports, in the order in which they were added. Packets
+/// pass the program at the ports that it manages; at other ports only if it has to see them (the ACKs of flows whose
+/// windows it bounds), and the queues there are those of their links.
 #[derive(Debug, Clone)]
 pub struct SwitchParams {
     /// The program.
     pub pipeline: PipelineChoice,
-    /// The links whose queues it has, and how much those hold of each.
+    /// The links whose queues the program manages, and the limits of these.
     pub managed: Vec<(LinkId, Limit)>,
-    /// How long a packet takes from egress back to ingress.
+    /// The time from egress back to ingress.
     pub recirculation: Nanos,
 }
 
-/// A link, which leads one way.
+/// A link, in one direction.
 #[derive(Debug, Clone)]
 pub struct LinkParams {
     /// Its name in reports.
@@ -59,61 +59,61 @@ pub struct LinkParams {
     pub from: NodeId,
     /// Where it ends.
     pub to: NodeId,
-    /// How fast it sends.
+    /// Its rate.
     pub rate: LinkRate,
-    /// How long a bit is on its way.
+    /// The propagation delay.
     pub delay: Nanos,
-    /// Which share of packets is lost on its way, each by chance, from 0 to 1.
+    /// The share of packets that are lost on it, at random, from 0 to 1.
     pub loss: f64,
-    /// Bytes that it adds to each packet as it sends it, beyond its IP packet: they take its time and none of its queue.
+    /// Bytes that it adds to each packet as it sends it, beyond the IP packet: they take transmission time, but the queue does not count them.
     pub overhead: u32,
-    /// The queue before it; of no effect where a switch's program manages it, which has its own.
+    /// The discipline of its queue; without effect if a switch's program manages the queue.
     pub discipline: DisciplineChoice,
     /// Whether the sojourn times in its queue are recorded.
     pub measured: bool,
 }
 
 impl Topology {
-    /// A node.
+    /// Adds a node.
     pub fn add_node(&mut self, name: impl Into<String>) -> NodeId {
         self.nodes.push(Node { name: name.into(), switch: None });
         self.leaving.push(Vec::new());
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    /// A node runs a program.
+    /// Makes a node run a program.
     pub fn set_switch(&mut self, node: NodeId, switch: SwitchParams) {
         self.nodes[node.0 as usize].switch = Some(switch);
     }
 
-    /// A link.
+    /// Adds a link.
     pub fn add_link(&mut self, link: LinkParams) -> LinkId {
         self.leaving[link.from.0 as usize].push(self.links.len() as u32);
         self.links.push(link);
         LinkId(self.links.len() as u32 - 1)
     }
 
-    /// All links, by their numbers.
+    /// All links, in the order of their numbers.
     pub fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
         (0..self.links.len() as u32).map(LinkId)
     }
 
-    /// A link, by its number.
+    /// The parameters of a link.
     pub fn link(&self, link: LinkId) -> &LinkParams {
         &self.links[link.index()]
     }
 
-    /// A link that is still to be changed.
+    /// The parameters of a link, for changes.
     pub(crate) fn link_mut(&mut self, link: LinkId) -> &mut LinkParams {
         &mut self.links[link.index()]
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -128,7 +128,7 @@ impl Topology {
         self.leaving.get(node.0 as usize).into_iter().flatten().map(|link| LinkId(*link))
     }
 
-    /// The link that leaves a node, if there is one only and it leads elsewhere.
+    /// The link that leaves a node, if there is exactly one and it leads to another node.
     pub fn only_link_from(&self, node: NodeId) -> Option<LinkId> {
         match self.leaving.get(node.0 as usize)?.as_slice() {
             [only] if self.link(LinkId(*only)).to != node => Some(LinkId(*only)),
@@ -136,8 +136,8 @@ impl Topology {
         }
     }
 
-    /// The ways from a node to all others, if there are any: the shortest by delay, then by the number of links, then by the
-    /// order of links. Links of each way in order.
+    /// The routes from a node to all others that it can reach: the shortest by delay, then by the number of links, then by the
+    /// order of links.
     pub fn routes_from(&self, from: NodeId) -> Routes {
         let mut last = vec![None; self.nodes.len()];
         let mut best = vec![(Nanos::MAX, u32::MAX); self.nodes.len()];
@@ -160,18 +160,18 @@ impl Topology {
     }
 }
 
-/// The ways from one node to all others.
+/// The routes from one node to all others.
 #[derive(Debug)]
 pub struct Routes {
     from: NodeId,
-    /// By node, the last link on the way to it.
+    /// For each node, the last link on the route to it.
     last: Vec<Option<u32>>,
-    /// By link, where it begins.
+    /// For each link, where it begins.
     starts: Vec<NodeId>,
 }
 
 impl Routes {
-    /// The links on the way to a node; none if there is no way.
+    /// The links on the route to a node, in order; `None` if there is no route.
     pub fn to(&self, to: NodeId) -> Option<Vec<u32>> {
         let mut route = Vec::new();
         let mut at = to;

@@ -1,10 +1,10 @@
-//! A link whose rate varies, as a trace has it.
+//! Links whose rate follows a trace.
 //!
-//! Two kinds:
+//! There are two kinds:
 //!
 //! - *opportunities*, the format of mahimahi (Netravali et al., USENIX ATC 2015): a list of milliseconds, at each of
-//!   which up to 1504 bytes can be sent, or not at all;
-//! - *steps*: a rate that is constant from one change to the next, and may be none.
+//!   which up to 1504 bytes can be sent; an unused opportunity is lost;
+//! - *steps*: a rate that is constant from one change to the next, and may be zero.
 //!
 //! The arithmetic is exact: whole bytes of opportunities, whole bits and remainders of steps.
 
@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use steps::{StepLink, Steps};
 
-/// How a link's rate varies. A copy shares its memory.
+/// The rate of a link over time. Copies share memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateTrace(Kind);
 
@@ -31,31 +31,31 @@ enum Kind {
 }
 
 impl RateTrace {
-    /// From text in mahimahi's format: on each line a whole number of milliseconds, in order, at which up to 1504 bytes
-    /// can be sent. The last is also when it starts again from time 0, so that an opportunity on it and one at 0 are of
-    /// the same moment.
+    /// Reads mahimahi's format: on each line a whole number of milliseconds, in order, at which up to 1504 bytes
+    /// can be sent. The last time is also the period after which the trace starts again from time 0, so an opportunity at the end and one at 0 are at
+    /// the same time.
     ///
     /// # Errors
-    /// Where a line is not such a number, they decrease, or the last is 0; with the number of the line.
+    /// Fails if a line is not such a number, if the times decrease, or if the last is 0; the error has the number of the line.
     pub fn mahimahi(text: &str) -> Result<Self, TraceError> {
         Ok(Self(Kind::Opportunities(Arc::new(Opportunities::new(&read::mahimahi(text)?)))))
     }
 
-    /// From text with a time and a rate on each line, such as `1.5s 20mbps`: the link has the rate from that time on.
-    /// The first time is 0. A rate of `0` is an outage. On the last line, `repeat` in place of a rate starts it again
-    /// from time 0; without, the last rate stays. Empty lines and what follows a `#` count for nothing.
+    /// Reads a time and a rate on each line, such as `1.5s 20mbps`: the link has the rate from that time on.
+    /// The first time is 0. A rate of `0` is an outage. On the last line, `repeat` in place of a rate starts the trace again
+    /// from time 0; otherwise the last rate stays. Empty lines and text behind a `#` are ignored.
     ///
     /// # Errors
-    /// Where a line is not that, times do not increase, or nothing could be sent any more; with the number of the line.
+    /// Fails if a line is in another format, if the times do not increase, or if nothing could be sent from some time on; the error has the number of the line.
     pub fn steps(text: &str) -> Result<Self, TraceError> {
         let (changes, period) = read::steps(text)?;
         Ok(Self::of_steps(&changes, period))
     }
 
-    /// From times and rates in bits per second (0 in an outage), in order; again and again if a period is given.
+    /// From times and rates in bits per second (0 in an outage), in order; it repeats if a period is given.
     ///
     /// # Errors
-    /// As [`steps`](Self::steps); the lines are those of `changes`, and one more for the period.
+    /// As [`steps`](Self::steps); lines are numbered as `changes`, with one more for the period.
     pub fn from_changes(changes: &[(Nanos, u64)], period: Option<Nanos>) -> Result<Self, TraceError> {
         read::check(changes.iter().copied().zip(1..), period.map(|period| (period, changes.len() + 1)))?;
         Ok(Self::of_steps(changes, period))
@@ -65,7 +65,7 @@ impl RateTrace {
         Self(Kind::Steps(Arc::new(Steps::new(changes, period))))
     }
 
-    /// After how long it starts again, if it does.
+    /// The period after which it starts again, if it repeats.
     pub fn period(&self) -> Option<Nanos> {
         match &self.0 {
             Kind::Opportunities(trace) => Some(trace.period()),
@@ -73,8 +73,8 @@ impl RateTrace {
         }
     }
 
-    /// The rate in the long run, rounded down, and at least a bit per second: the mean over a period, or the rate that
-    /// stays.
+    /// The long-term rate, rounded down, but at least one bit per second: the mean over a period, or the last
+    /// rate.
     pub fn mean_rate(&self) -> Rate {
         let bits = match &self.0 {
             Kind::Opportunities(trace) => trace.mean_rate(),
@@ -83,8 +83,8 @@ impl RateTrace {
         Rate::from_bits_per_second(bits).or(Rate::from_bits_per_second(1)).expect("one bit per second is a rate")
     }
 
-    /// How much can be sent from one moment until just before another, rounded down to bytes: what the utilisation of
-    /// such a link is a share of.
+    /// How much can be sent in an interval (its end excluded), rounded down to bytes: the reference for the utilisation of
+    /// such a link.
     pub fn capacity(&self, during: Range<Nanos>) -> ByteCount {
         match &self.0 {
             Kind::Opportunities(trace) => trace.capacity(&during),
@@ -92,7 +92,7 @@ impl RateTrace {
         }
     }
 
-    /// The first moment, `after` or later, at which something can be sent.
+    /// The first time, `after` or later, at which something can be sent.
     pub fn next_opportunity(&self, after: Nanos) -> Nanos {
         match &self.0 {
             Kind::Opportunities(trace) => trace.time(trace.first_from(after)),
@@ -100,7 +100,7 @@ impl RateTrace {
         }
     }
 
-    /// When the last bit of a packet is sent that has the link for itself from `start` on, rounded down.
+    /// When the last bit of a packet is sent that has the link to itself from `start` on, rounded down.
     pub fn finish_of(&self, size: ByteCount, start: Nanos) -> Nanos {
         let mut link = Varying::new(self.clone());
         link.wait_until(start);
@@ -109,11 +109,11 @@ impl RateTrace {
     }
 }
 
-/// A link of a varying rate that sends one packet at a time: as [`Transmitter`](crate::Transmitter), for a trace.
+/// A link with a varying rate that sends one packet at a time: the counterpart of [`Transmitter`](crate::Transmitter) for a trace.
 ///
-/// Where it differs: the moment at which the link is free for the next packet ([`free_at`](Self::free_at)) may be later
-/// than that at which the last bit of a packet was sent ([`finished_at`](Self::finished_at)), since in between nothing
-/// can be sent.
+/// The difference: the time when the link is free for the next packet ([`free_at`](Self::free_at)) may be later
+/// than the time when the last bit of a packet was sent ([`finished_at`](Self::finished_at)), because nothing can be
+/// sent in between.
 #[derive(Debug, Clone)]
 pub struct Varying(State);
 
@@ -124,7 +124,7 @@ enum State {
 }
 
 impl Varying {
-    /// A link that is free from the first moment on at which the trace lets it send.
+    /// A link that is free from the first time on at which the trace lets it send.
     pub fn new(trace: RateTrace) -> Self {
         Self(match trace.0 {
             Kind::Opportunities(trace) => State::Opportunities(OpportunityLink::new(trace)),
@@ -141,7 +141,7 @@ impl Varying {
         }
     }
 
-    /// Nothing was to be sent before `now`: what could have been sent until then is lost.
+    /// Nothing was to be sent before `now`: unused capacity up to then is lost.
     #[inline]
     pub fn wait_until(&mut self, now: Nanos) {
         match &mut self.0 {
@@ -159,7 +159,7 @@ impl Varying {
         }
     }
 
-    /// When the last bit of the last packet was or will be sent, rounded down; time 0 before the first.
+    /// When the last bit of the last packet was or will be sent, rounded down; time 0 before the first packet.
     #[inline]
     pub fn finished_at(&self) -> Nanos {
         match &self.0 {

@@ -1,4 +1,4 @@
-//! Who sends in a simulation: connections that start one after the other, and sources of datagrams.
+//! The senders of a simulation: connections that start one after another, and sources of datagrams.
 
 use crate::connection::{Connection, FlowRecord, Transport};
 use crate::topology::NodeId;
@@ -10,24 +10,24 @@ use std::fmt;
 /// Bytes of an IPv4 and a UDP header.
 pub(crate) const DATAGRAM_HEADERS: u32 = 28;
 
-/// Who sends.
+/// All senders.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub connections: Vec<Connection>,
-    /// Connections that are over, whose places can be used again.
+    /// Slots of connections that are over, for reuse.
     pub free: Vec<u32>,
-    /// Flows that are over.
+    /// Results of flows that are over.
     pub records: Vec<FlowRecord>,
     pub started: u64,
     pub workloads: Vec<Workload>,
     pub sources: Vec<Source>,
-    /// What became of datagrams that came from outside.
+    /// Results of datagrams that came from outside.
     pub foreign: Vec<DatagramRecord>,
-    /// Flows of all sources.
+    /// Number of flows of all sources.
     pub datagram_flows: u32,
 }
 
-/// Flows that start one after the other, of a group.
+/// Flows of a group that start one after another.
 pub(crate) struct Workload {
     pub group: u32,
     pub transport: Transport,
@@ -49,60 +49,60 @@ pub(crate) struct Source {
     pub record: DatagramRecord,
 }
 
-/// Whose datagrams, and how they are marked.
+/// Sender, receiver and marking of a source of datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramParams {
-    /// The group of flows that they are of, by a number of the caller's.
+    /// The group of flows, a number of the caller's choice.
     pub group: u32,
-    /// Who sends.
+    /// The sender.
     pub from: NodeId,
-    /// Who receives.
+    /// The receiver.
     pub to: NodeId,
     /// Their class of service.
     pub class: Class,
     /// Their ECN codepoint.
     pub ecn: Ecn,
-    /// How many flows they are of.
+    /// The number of flows.
     pub flows: u32,
     /// The activity that their sender writes itself (ABC).
     pub activity: Option<Activity>,
 }
 
-/// A datagram that is sent.
+/// A datagram to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// When.
+    /// The time when it is sent.
     pub at: Nanos,
-    /// Its bytes, from the network header on.
+    /// Its size in bytes, from the network header on.
     pub size: ByteCount,
-    /// Which of its source's flows it is of, from 0.
+    /// Its flow, among those of its source, from 0.
     pub flow: u32,
 }
 
 impl From<(Nanos, ByteCount)> for Datagram {
-    /// Of the source's only flow.
+    /// In the source's only flow.
     fn from((at, size): (Nanos, ByteCount)) -> Self {
         Self { at, size, flow: 0 }
     }
 }
 
 impl DatagramParams {
-    /// Of the first group, in the first class, not ECN-capable.
+    /// In group 0 and the first class, not ECN-capable.
     pub fn new(from: NodeId, to: NodeId) -> Self {
         Self { group: 0, from, to, class: Class(0), ecn: Ecn::NotEct, flows: 1, activity: None }
     }
 }
 
-/// What became of the datagrams of a source, since the warm-up; sizes are from the network header on.
+/// The results of a source of datagrams since the warm-up; sizes are from the network header on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramRecord {
-    /// The group of flows that it is of.
+    /// Its group of flows.
     pub group: u32,
-    /// Who sent, and who received.
+    /// The sender and the receiver.
     pub hosts: [Host; 2],
-    /// What was sent.
+    /// Datagrams that were sent.
     pub sent: Backlog,
-    /// What arrived.
+    /// Datagrams that arrived.
     pub delivered: Backlog,
 }
 

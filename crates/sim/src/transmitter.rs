@@ -4,16 +4,16 @@ use queuescope_wire::{ByteCount, Nanos, Rate};
 
 /// A link that sends one packet at a time.
 ///
-/// The moment at which it is free again is kept as whole nanoseconds and a remainder in units of `1 / rate` of a
-/// nanosecond, so that a busy period of any length ends exactly where the sum of its bits says: nothing drifts. As ns-3 has it
-/// ([`Transmitter::round_each`]) it does.
+/// The time when it is free again is kept as whole nanoseconds and a remainder in units of `1 / rate`
+/// nanoseconds, so a busy period of any length ends exactly where the sum of its bits says, without drift. With the rounding of
+/// ns-3 ([`Transmitter::round_each`]) it drifts.
 #[derive(Debug, Clone)]
 pub struct Transmitter {
     rate: Rate,
     free: Nanos,
     /// In units of `1 / rate` nanoseconds; below `rate`.
     remainder: u64,
-    /// Each packet takes whole nanoseconds.
+    /// Whether each packet takes whole nanoseconds.
     whole: bool,
 }
 
@@ -23,8 +23,8 @@ impl Transmitter {
         Self { rate, free: Nanos::ZERO, remainder: 0, whole: false }
     }
 
-    /// From now on what each packet takes is rounded to the nearest nanosecond (ns-3's `DataRate::CalculateBytesTxTime`): at
-    /// 10 Gb/s 1 502 bytes take 1 202 ns in place of 1 201.6.
+    /// From now on the transmission time of each packet is rounded to the nearest nanosecond (ns-3's `DataRate::CalculateBytesTxTime`): at
+    /// 10 Gb/s, 1 502 bytes take 1 202 ns in place of 1 201.6.
     pub fn round_each(&mut self) {
         (self.whole, self.remainder) = (true, 0);
     }
@@ -35,7 +35,7 @@ impl Transmitter {
         self.free
     }
 
-    /// Nothing was to be sent before `now`: it is not free any earlier than that.
+    /// Nothing was to be sent before `now`: it is not free any earlier.
     #[inline]
     pub fn wait_until(&mut self, now: Nanos) {
         if now > self.free {
@@ -47,7 +47,7 @@ impl Transmitter {
     #[inline]
     pub fn send(&mut self, size: ByteCount) {
         let rate = self.rate.bits_per_second();
-        // What both bounds admit adds up to less than 2^64; what they do not is exact too, only slower.
+        // Within both bounds the sum is below 2^64; beyond them the result is exact, too, but slower.
         if size.0 < 1 << 30 && rate < 1 << 63 {
             let carried = if self.whole { rate / 2 } else { self.remainder };
             let work = size.0 * 8_000_000_000 + carried;
@@ -68,8 +68,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// 10^9 packets of 1 byte at 7 bits a nanosecond: 8/7 ns each, which no fixed-point step of a packet could keep.
-    /// The state after a whole number of 7 packets is the state before them, later by exactly 8 ns: so is any multiple.
+    /// 10^9 packets of 1 byte at 7 bits per nanosecond: 8/7 ns each, which no fixed-point time per packet could represent.
+    /// After each 7 packets the state is the same, exactly 8 ns later; so it is after any multiple of 7.
     #[test]
     fn nothing_drifts() {
         let mut link = Transmitter::new(Rate::from_bits_per_second(7_000_000_000).unwrap());
@@ -82,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_takes_whole_nanoseconds_if_asked_to() {
-        // 1201.6 and 43.2 ns; and 2^33 bytes at 2^63 + 1 bits a second, which is the long way: 7.45 ns.
+    fn with_rounding_each_packet_takes_whole_nanoseconds() {
+        // 1201.6 and 43.2 ns; and 2^33 bytes at 2^63 + 1 bits per second, which takes the slow path: 7.45 ns.
         let ten_gigabits = 10_000_000_000;
         for (rate, size, exact, whole) in [
             (ten_gigabits, 1_502, [1_201, 2_403, 3_604], [1_202, 2_404, 3_606]),

@@ -1,12 +1,12 @@
-//! Who sends how much to whom, and when: built once, for every way to run traffic.
+//! The senders, receivers, sizes and times of flows: one implementation for all ways to run traffic.
 //!
-//! - [`Workload`]: flows that start, as [`Arrivals`] x [`Sizes`] x [`Pairs`]; [`merge`] puts several in order.
+//! - [`Workload`]: flows that start, as [`Arrivals`] x [`Sizes`] x [`Pairs`]; [`merge`] merges several in order of time.
 //! - [`UdpSource`]: datagrams at a constant rate, or on and off.
 //! - [`Captured`]: the packets of a capture as cross traffic.
 //! - [`Trains`]: flows that send their bytes as datagrams.
 //!
-//! All of them are iterators without an end (unless one is asked for), in order of time, and functions of their seed:
-//! the same flows on every machine. Nothing here knows of a network or of events.
+//! All of them are iterators without an end (unless one is given), in order of time, and functions of their seed:
+//! the same flows on every machine. Nothing here depends on a network or on events.
 
 mod arrivals;
 mod capture;
@@ -36,11 +36,11 @@ use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Flows that start, one after the other.
+/// Flows that start one after another.
 #[derive(Debug, Clone)]
 pub struct Workload {
     starts: Starts,
-    /// How large flows are, drawn from a stream of their own; flows without end, if it is not given.
+    /// The sizes of flows, from a random stream of their own; `None`: flows never end.
     sizes: Option<(Sizes, Random)>,
     pairs: Draw,
     start: Nanos,
@@ -48,44 +48,44 @@ pub struct Workload {
     left: u64,
 }
 
-/// What flows there are.
+/// Parameters of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadParams {
-    /// When they start.
+    /// When flows start.
     pub arrivals: Arrivals,
-    /// How many bytes each has; if it is not given, they never end.
+    /// The sizes of flows in bytes; `None`: flows never end.
     pub sizes: Option<Sizes>,
-    /// From where to where.
+    /// The senders and receivers.
     pub pairs: Pairs,
-    /// When it all begins.
+    /// When the workload begins.
     pub start: Nanos,
     /// No flow starts at this time or later, if it is given.
     pub until: Option<Nanos>,
-    /// So many flows at most, if it is given.
+    /// The most flows, if it is given.
     pub flows: Option<u64>,
 }
 
-/// A flow starts.
+/// The start of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowStart {
-    /// When.
+    /// The time.
     pub at: Nanos,
-    /// The host that sends.
+    /// The sending host.
     pub from: usize,
-    /// The host that receives; another one.
+    /// The receiving host, which differs from the sender.
     pub to: usize,
-    /// How many bytes, above 0; if it is not given, it never ends.
+    /// Bytes to send, above 0; `None`: the flow never ends.
     pub bytes: Option<u64>,
 }
 
 impl FlowStart {
-    /// At once, and without an end.
+    /// At time 0, and without an end.
     pub fn new(from: NodeId, to: NodeId) -> Self {
         Self { at: Nanos::ZERO, from: from.0 as usize, to: to.0 as usize, bytes: None }
     }
 }
 
-/// What no workload can be.
+/// Why a workload is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
     /// A rate of arrivals out of its bounds.
@@ -94,26 +94,26 @@ pub enum WorkloadError {
         /// Flows a second.
         rate: String,
     },
-    /// Nothing between one and the next.
+    /// The period is zero.
     #[error("a period of 0 s never ends: use a longer one")]
     Period,
-    /// So late that they would not be in order.
+    /// The delays are so long that flows would not be in order.
     #[error("a {what} of {late} is longer than the period of {every}: use at most that")]
     Late {
-        /// What is too long.
+        /// The name of the parameter.
         what: &'static str,
-        /// How long it is.
+        /// Its value.
         late: Nanos,
         /// The period.
         every: Nanos,
     },
-    /// Nothing starts together.
-    #[error("no flow starts where 0 start together: use at least 1")]
+    /// No flow starts.
+    #[error("no flow starts if 0 start together: use at least 1")]
     NoFlows,
-    /// Times of being on that are too short for what is sent.
+    /// Times of being on that are too short for the packets.
     #[error("on for {on}, hardly anything is sent in a million periods: stay on for longer, or send more often")]
     On {
-        /// How long it is on, on average.
+        /// The mean time of being on.
         on: Nanos,
     },
     /// A host sends to itself.
@@ -123,13 +123,13 @@ pub enum WorkloadError {
         host: usize,
     },
     /// A host is listed twice.
-    #[error("host {host} stands twice in a permutation: list each once")]
+    #[error("host {host} is listed twice in a permutation: list each once")]
     Twice {
         /// The host.
         host: usize,
     },
-    /// Nobody can send to anybody.
-    #[error("there are no two hosts of which one could send to the other: list more")]
+    /// No pair of hosts is possible.
+    #[error("there are no two different hosts that could be sender and receiver: list more")]
     NoPair,
     /// A packet without bytes.
     #[error("a packet cannot have 0 bytes: use at least 1")]
@@ -142,15 +142,15 @@ impl WorkloadParams {
         Self { arrivals, sizes, pairs, start: Nanos::ZERO, until: None, flows: None }
     }
 
-    /// One flow without end for each pair, started within `spread`.
+    /// One endless flow for each pair, started within `spread`.
     pub fn long_flows(pairs: Vec<(usize, usize)>, spread: Nanos) -> Self {
         Self::new(Arrivals::Together { flows: pairs.len(), every: None, spread }, None, Pairs::InTurn(pairs))
     }
 
-    /// Each of `senders` sends so many bytes to one, all within `spread`, again and again.
+    /// Each of `senders` sends this many bytes to one receiver, all within `spread`, again and again.
     ///
     /// # Errors
-    /// At 0 bytes.
+    /// Fails for 0 bytes.
     pub fn incast(
         senders: &[usize],
         receiver: usize,
@@ -162,8 +162,8 @@ impl WorkloadParams {
         Ok(Self::new(arrivals, Some(Sizes::constant(bytes)?), Pairs::to_one(senders.iter().copied(), receiver)))
     }
 
-    /// Which share of a link's rate the flows offer in the long run, without headers; nothing, if they or their
-    /// arrivals have no end.
+    /// The share of a link's rate that the flows offer in the long run, without headers; `None` if flows or
+    /// arrivals are not bounded.
     pub fn load_on(&self, link: Rate) -> Option<f64> {
         let bytes = self.arrivals.mean_rate()? * self.sizes.as_ref()?.mean();
         Some(8.0 * bytes / link.bits_per_second() as f64)
@@ -171,11 +171,11 @@ impl WorkloadParams {
 }
 
 impl Workload {
-    /// The flows of a seed. Times, sizes and pairs have streams of chance of their own: other sizes leave times and
-    /// pairs as they are.
+    /// The flows for a seed. Times, sizes and pairs have random streams of their own: other sizes leave times and
+    /// pairs unchanged.
     ///
     /// # Errors
-    /// If there can be no such flows.
+    /// Fails if the parameters are not possible.
     pub fn new(params: &WorkloadParams, seed: u64) -> Result<Self, WorkloadError> {
         let mut random = Random::new(seed);
         let (times, sizes, pairs) = (random.fork(), random.fork(), random.fork());
@@ -206,8 +206,8 @@ impl Iterator for Workload {
     }
 }
 
-/// Several workloads in one order of time, each flow with the number of its workload, from 0. Of flows that start in
-/// one nanosecond, those of the workload that was given first come first.
+/// Merges workloads in order of time; each flow comes with the number of its workload, from 0. Flows that start in
+/// the same nanosecond come in the order of their workloads.
 pub fn merge<I: Iterator<Item = FlowStart>>(workloads: impl IntoIterator<Item = I>) -> Merged<I> {
     let mut merged = Merged { workloads: workloads.into_iter().collect(), next: Vec::new(), order: BinaryHeap::new() };
     for index in 0..merged.workloads.len() {
@@ -217,13 +217,13 @@ pub fn merge<I: Iterator<Item = FlowStart>>(workloads: impl IntoIterator<Item = 
     merged
 }
 
-/// Several workloads in one order of time; see [`merge`].
+/// Workloads merged in order of time; see [`merge`].
 #[derive(Debug, Clone)]
 pub struct Merged<I> {
     workloads: Vec<I>,
-    /// The next flow of each.
+    /// The next flow of each workload.
     next: Vec<Option<FlowStart>>,
-    /// When it starts.
+    /// The times of the next flows.
     order: BinaryHeap<Reverse<(Nanos, usize)>>,
 }
 
@@ -261,7 +261,7 @@ mod tests {
         Workload::new(params, seed).unwrap()
     }
 
-    /// It must not drift: the same flows for the same seed, on every machine and in every version.
+    /// The results must not change: the same flows for the same seed, on every machine and in every version.
     #[test]
     fn flows_are_as_the_seed_says() {
         let flows: Vec<_> = starts(&poisson(1_000.0), 42).take(4).collect();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_an_end() {
+    fn a_workload_stops_at_its_end() {
         let mut some = starts(&WorkloadParams { until: Some(Nanos(5_000_000)), ..poisson(1_000.0) }, 1);
         let count = some.by_ref().inspect(|flow| assert!(flow.at < Nanos(5_000_000))).count();
         assert!((1..20).contains(&count) && some.next().is_none(), "{count}");
@@ -343,7 +343,7 @@ mod tests {
         #[test]
         fn merging_is_sorting(rates in prop::collection::vec(1.0..1e6f64, 0..6), flows in 0..50u64) {
             let workloads = || rates.iter().zip(0..).map(|(rate, seed)| {
-                // Whole milliseconds, so that many start at once.
+                // Whole milliseconds, so that many flows start at the same time.
                 starts(&WorkloadParams { flows: Some(flows), ..poisson(*rate) }, seed)
                     .map(|flow| FlowStart { at: Nanos(flow.at.0 / 1_000_000), ..flow })
             });

@@ -1,7 +1,7 @@
-//! Writes, buffers and chains of routers against ns-3 3.37: every packet that a queue between routers lets go or drops, to
+//! Writes, buffers and chains of routers compared with ns-3 3.37: every departure and drop of a queue between routers, to
 //! the nanosecond.
 //!
-//! `bench/ns3/chains.csv` holds the cells and what Debian's ns-3 3.37 did in each: of each queue, how many packets left and
+//! `bench/ns3/chains.csv` holds the cells and the results of Debian's ns-3 3.37 for each: for each queue, how many packets left and
 //! were dropped, and the sums of the hashes of their time, flow, number and size. `bench/ns3/chains.py` writes it.
 
 use queuescope_queue::{Dropped, Headers};
@@ -33,7 +33,7 @@ fn every_packet_of_every_chain_is_that_of_ns3() {
     assert!(differ.is_empty(), "{} of {}:\n{}", differ.len(), cells.len(), differ.join("\n"));
 }
 
-/// What a queue let go and dropped.
+/// Departures and drops of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Queue {
     departed: u64,
@@ -42,7 +42,7 @@ struct Queue {
     drop_hash: u64,
 }
 
-/// The queues between routers, there and back, hop by hop: they are the first links.
+/// The queues between routers, in both directions, hop by hop: they belong to the first links.
 struct Seen(Vec<Queue>);
 
 impl Observer for Seen {
@@ -64,7 +64,7 @@ impl Observer for Seen {
 /// FNV-1a of the time, the flow, the number and the size.
 fn hash(at: Nanos, packet: &InFlight, headers: &Headers) -> u64 {
     let segment = headers.tcp.as_ref().unwrap();
-    // Of what carries data the number, of what does not the one that it acknowledges.
+    // Segments with data are hashed with their sequence number, others with their acknowledgement number.
     let number = if segment.length > 0 { segment.seq } else { segment.ack };
     let numbers = [at.0, packet.number.into(), number, packet.bytes.into()];
     numbers
@@ -81,7 +81,7 @@ fn cells() -> Vec<Cell> {
     lines.map(|values| names.iter().copied().zip(values).collect()).collect()
 }
 
-/// The fields of a line of CSV; those with a comma stand in quotes.
+/// The fields of a line of CSV; fields with a comma are quoted.
 fn fields(mut line: &'static str) -> Vec<&'static str> {
     let mut fields = Vec::new();
     loop {
@@ -113,7 +113,7 @@ fn expected(cell: &Cell) -> Vec<Queue> {
     (0..departed.len()).map(queue).collect()
 }
 
-/// The scenario of a cell, as `command` in `chains.py` asks ns-3 for it.
+/// The scenario of a cell, with the parameters that `command` in `chains.py` passes to ns-3.
 fn text(cell: &Cell) -> String {
     let (hops, rate) = (number(cell, "hops"), number(cell, "rate_mbps") * 1_000_000);
     let rtt = number(cell, "rtt_ms") * 1_000_000;

@@ -1,4 +1,4 @@
-//! Traffic that nothing slows down: what a simulation does to it is known without one.
+//! Traffic that does not react: the results of a simulation are known without one.
 
 use proptest::prelude::*;
 use queuescope_queue::{
@@ -12,7 +12,7 @@ use queuescope_sim::{
 };
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
 
-/// What left a link or was dropped there.
+/// Departures and drops of a link.
 #[derive(Default)]
 struct Log {
     link: u32,
@@ -35,7 +35,7 @@ impl Observer for Log {
     }
 }
 
-/// The same of a replay.
+/// The results of a replay.
 impl Sink for Log {
     fn dropped(&mut self, dropped: &Dropped) {
         self.drops.push((dropped.packet.id.0, dropped.at));
@@ -69,7 +69,7 @@ fn one_link(wire: &Wire) -> (Topology, [NodeId; 2], LinkId) {
 }
 
 proptest! {
-    /// One link is a replay: the same packets leave at the same times, behind the same queue.
+    /// A single link is a replay: the same packets leave at the same times, behind the same backlog.
     #[test]
     fn a_link_is_a_replay(
         bits in prop_oneof![1_000_000..20_000_000_000u64, Just(8_000_000_000)],
@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(replay.discipline().backlog().packets, 0);
     }
 
-    /// At any moment, what was sent has arrived, was dropped or is on its way.
+    /// At any time, each packet sent has arrived, was dropped, or is in flight.
     #[test]
     fn no_packet_is_lost_or_invented(
         ends in prop::collection::vec(1..40_000_000u64, 1..6), rates in prop::collection::vec(1..60u64, 1..5), most in 1..30u64
@@ -138,10 +138,10 @@ proptest! {
     }
 }
 
-/// A discipline that wants it is asked once more when the last packet has been sent, not when another came until then.
+/// A discipline that polls when empty is polled once more after the last packet was sent, unless another came before that.
 #[test]
 fn a_queue_that_wants_to_be_asked_is_asked_at_the_end_of_a_transmission() {
-    // Of 1 ms each: the third comes while the second is sent, and the fourth as the third ends.
+    // Transmissions of 1 ms each: the third comes while the second is sent, and the fourth as the third ends.
     let times = [0, 1_500_000, 2_400_000, 3_500_000, 10_000_000];
     for (flavour, became_active) in [(CodelFlavour::Rfc, 1), (CodelFlavour::Ns3, 3)] {
         let params = FqCodelParams { flavour, ..FqCodelParams::default() };
@@ -169,7 +169,7 @@ fn a_queue_that_wants_to_be_asked_is_asked_at_the_end_of_a_transmission() {
     }
 }
 
-/// Two links in a row: a packet is at the end after both delays and both times to send it.
+/// Two links in a row: a packet arrives after both delays and both transmission times.
 #[test]
 fn delays_add_up() {
     let mut topology = Topology::default();
@@ -188,7 +188,7 @@ fn delays_add_up() {
     assert_eq!(simulation.datagrams().next().unwrap().delivered.packets, 0);
     simulation.run_until(Nanos(simulation.now().0 + 1), &mut log);
     assert_eq!(simulation.datagrams().next().unwrap().delivered.packets, 1);
-    // The second is at the second link half a millisecond after the first, which needs two: it waits for the rest.
+    // The second packet reaches the second link half a millisecond after the first, whose transmission takes two: it waits for the rest.
     assert_eq!(log.departures[1].1, Nanos(1_000 + 3_000_000 + 1_500_000));
     assert_eq!(log.departures[1].2, Nanos(1_000 + 3_000_000 + 1_000_000 + 2_000_000));
 }
@@ -207,7 +207,7 @@ fn the_shortest_way_is_taken_and_no_way_is_an_error() {
     assert_eq!(simulation.add_datagrams(DatagramParams::new(nodes[0], nodes[3]), [].into_iter()), Err(no_way));
 }
 
-/// What came before the warm-up was over does not count, and packets that were on their way then do when they arrive.
+/// Packets before the end of the warm-up do not count; packets in flight at that time count when they arrive.
 #[test]
 fn a_warm_up_does_not_count() {
     let (topology, [from, to], link) = one_link(&wire(8_000_000, 0, Limit::None));
@@ -221,25 +221,25 @@ fn a_warm_up_does_not_count() {
     assert_eq!(record.payload_delivered(), 10 * (1_000 - 28));
 }
 
-/// A packet's telemetry is the sum of what its links told.
+/// A packet's telemetry agrees with the events of its links.
 #[test]
 fn telemetry_follows_a_packet() {
     let dumbbell =
         Dumbbell::new(&wire(8_000_000, 1_000, Limit::Packets(2)), None, [wire(80_000_000, 500, Limit::None)]);
     let (from, to, bottleneck) = (dumbbell.left[0], dumbbell.right[0], dumbbell.bottleneck);
     let mut journeys = Vec::new();
-    let told = |journey: &Journey<'_>| {
+    let check_journey = |journey: &Journey<'_>| {
         let hops: Vec<_> = journey.hops.iter().map(|hop| (hop.node, hop.ingress.0, hop.egress.0)).collect();
         journeys.push((journey.number, hops, journey.at.0, journey.dropped));
     };
-    let mut telemetry = Telemetry::new(&dumbbell.topology, Log { link: bottleneck.0, ..Log::default() }, told);
+    let mut telemetry = Telemetry::new(&dumbbell.topology, Log { link: bottleneck.0, ..Log::default() }, check_journey);
     let mut simulation = Simulation::new(dumbbell.topology, 0, Nanos::ZERO).unwrap();
     simulation
         .add_datagrams(DatagramParams::new(from, to), (0..5).map(|_| (Nanos(0), ByteCount(1_000)).into()))
         .unwrap();
     simulation.run_until(Nanos(1_000_000_000), &mut telemetry);
     let (left, right) = (NodeId(0), NodeId(1));
-    // A packet takes 100 us on the way to the bottleneck, 1 ms on that, 100 us behind it.
+    // A packet takes 100 us to the bottleneck, 1 ms on it, and 100 us behind it.
     let first = vec![(from, 0, 0), (left, 100_500, 100_500), (right, 1_101_500, 1_101_500)];
     let overlimit = Some((bottleneck, DropReason::Overlimit));
     assert_eq!(telemetry.inner.departures.len(), 3);

@@ -1,4 +1,4 @@
-//! TCP over a bottleneck: what must hold whatever the discipline and the congestion control.
+//! TCP over a bottleneck: properties that hold for every discipline and congestion control.
 
 use crate::common::{Setting, run};
 use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
@@ -37,7 +37,7 @@ fn a_run_is_a_function_of_its_seed() {
     assert_ne!(outcome(1), outcome(2));
 }
 
-/// A thousand flows one after the other: each is delivered whole, and their places are used again.
+/// A thousand flows one after another: each is delivered completely, and their slots are reused.
 #[test]
 fn flows_with_an_end_finish_and_make_room() {
     let setting = Setting { flows: 1, discipline: buffer(20_000), ..Setting::default() };
@@ -60,7 +60,7 @@ fn flows_with_an_end_finish_and_make_room() {
     assert!(simulation.places() < 60, "{} places for flows that overlap little", simulation.places());
 }
 
-/// Two flows that are alike get alike, and together no more than there is.
+/// Two equal flows get equal shares, and together no more than the capacity.
 #[test]
 fn flows_share() {
     let discipline = DisciplineParams::defaults().into_iter().find(|params| params.name() == "fq-codel").unwrap();
@@ -74,18 +74,18 @@ fn flows_share() {
     }
 }
 
-/// What a link counts of each group adds up to what it counts of all; and the group with a queue to itself waits less.
+/// A link's counters of groups add up to its total; and the group with a queue of its own waits less.
 #[test]
-fn a_link_tells_groups_apart() {
+fn a_link_counts_each_group() {
     let discipline = DisciplineParams::defaults().into_iter().find(|params| params.name() == "fq-codel").unwrap();
     let setting = Setting { flows: 4, discipline, ..Setting::default() };
     let (mut simulation, from, to) = setting.network();
     for group in 0..4 {
         let (from, to) = (from[group].0 as usize, to[group].0 as usize);
         let starts: Vec<_> = match group {
-            // The third group has nothing to send.
+            // The third group has no flows.
             2 => Vec::new(),
-            // Small transfers: never more than a packet in the queue.
+            // Small transfers: never more than one packet in the queue.
             3 => (1..100).map(|n| FlowStart { at: Nanos(n * 150_000_000), from, to, bytes: Some(1_000) }).collect(),
             _ => vec![FlowStart { at: Nanos::ZERO, from, to, bytes: None }],
         };
@@ -106,9 +106,9 @@ fn a_link_tells_groups_apart() {
     assert!(mean(3) * 5.0 < mean(0) && mean(3) * 5.0 < mean(1), "{} {} {}", mean(0), mean(1), mean(3));
 }
 
-/// What a link sent, bit by bit, is what came out of it: payload, headers, and what was sent in vain.
+/// The bytes that a link sent are those that came out of it: payload, headers, and retransmitted data.
 #[test]
-fn what_is_delivered_was_sent() {
+fn delivered_bytes_were_sent() {
     let simulation: Simulation = run(&Setting { flows: 3, discipline: buffer(9_000), warmup: 0, ..Setting::default() });
     let payload: u64 = simulation.flows().iter().map(delivered).sum();
     let stats = simulation.link(simulation.measured().next().unwrap());
@@ -122,7 +122,7 @@ fn delivered(flow: &FlowRecord) -> u64 {
     flow.counted().delivered
 }
 
-/// From its stop on, a flow sends no more than what is on its way.
+/// After its stop, a flow sends no more than the data that was already handed over.
 #[test]
 fn a_flow_that_stops_is_over() {
     let setting = Setting { discipline: buffer(20_000), warmup: 0, ..Setting::default() };

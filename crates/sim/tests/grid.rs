@@ -1,6 +1,6 @@
-//! Small scenarios of every discipline, switch program and congestion control, as a table that must not drift.
+//! Small scenarios of every discipline, switch program and congestion control, as a table of results that must not change.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p queuescope-sim --test it grid::` writes it anew; the difference is to be read and explained.
+//! `UPDATE_GOLDEN=1 cargo test -p queuescope-sim --test it grid::` rewrites it; read and explain the differences.
 
 #![allow(clippy::disallowed_methods, reason = "a test reads its golden table")]
 
@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// 10 Mb/s, 20 ms, a buffer of two products: three flows of one kind, and datagrams that come and go.
+/// 10 Mb/s, 20 ms, and a buffer of two bandwidth-delay products: three flows of one kind, and intermittent datagrams.
 const SCENARIO: &str = r#"
 duration = "4s"
 warmup = "1s"
@@ -56,7 +56,7 @@ fn row(table: &mut String, (key, queue): (&str, &str), algorithm: Algorithm) {
     let overrides = [Override::new(format!("link.{key}={queue}")), Override::new(format!("flows.0.tcp={algorithm}"))];
     let scenario = Scenario::parse("grid", SCENARIO, &overrides).unwrap_or_else(|error| panic!("{queue}: {error}"));
     let mut built = build(&scenario, &Files::default()).unwrap();
-    // The end of the warm-up is an event of its moment; what waits just before it is what waits at it.
+    // The end of the warm-up is an event of its own time; the backlog just before it is the backlog at it.
     built.simulation.run_until(Nanos(scenario.warmup.0), &mut ());
     let simulation = &built.simulation;
     let waited: Vec<_> = simulation.topology().links().map(|link| simulation.backlog(link).packets).collect();
@@ -81,15 +81,15 @@ fn row(table: &mut String, (key, queue): (&str, &str), algorithm: Algorithm) {
     .unwrap();
 }
 
-/// Every link sends no more than it can, and what it was offered since the warm-up it has sent or dropped or holds; but for
-/// what waited before.
+/// Every link sends no more than its capacity, and everything offered since the warm-up was sent or dropped, or waits; except for
+/// packets that waited before.
 fn assert_whole(simulation: &Simulation, waited: &[u64]) {
     for (link, waited) in simulation.topology().links().zip(waited) {
         let (params, stats) = (simulation.topology().link(link), simulation.link(link));
         let able = params.rate.mean().bytes_in(simulation.now() - simulation.warmup()).0 + 1_500;
         assert!(stats.sent.bytes.0 <= able, "{} sent {} of {able}", params.name, stats.sent.bytes.0);
         let gone = stats.sent.packets + stats.drops.iter().sum::<u64>();
-        // What a program drops behind the queue, or recirculates, may be under way between both.
+        // Packets that a program drops behind the queue, or recirculates, may be between both.
         assert_eq!(stats.offered.packets + waited, gone + simulation.backlog(link).packets, "{}", params.name);
     }
 }

@@ -1,4 +1,4 @@
-//! Links that lose packets by chance.
+//! Links with random packet loss.
 
 use queuescope_queue::Headers;
 use queuescope_scenario::Scenario;
@@ -27,7 +27,7 @@ impl Observer for Seen {
     }
 }
 
-/// Datagrams for ten seconds, 1000 a second.
+/// Datagrams for ten seconds, 1000 per second.
 fn run(loss: &str, seed: u64) -> (Seen, u64) {
     let text = format!(
         "seed = {seed}\nduration = \"11s\"\nlink = {{ rate = \"100mbps\", loss = {loss} }}\n\
@@ -46,7 +46,7 @@ fn run(loss: &str, seed: u64) -> (Seen, u64) {
 }
 
 #[test]
-fn so_many_are_lost_as_are_to_be() {
+fn the_share_of_lost_packets_is_as_configured() {
     let (seen, counted) = run("0.1", 1);
     assert_eq!((seen.departed, seen.delivered + seen.lost, counted), (10_000, 10_000, seen.lost));
     // Five standard deviations of a binomial distribution.

@@ -3,7 +3,7 @@
 mod chains;
 mod common;
 mod datagrams;
-// It has its own workspace, and `make extension` tests it there. Here it is tested with what a test sees of this crate: what is public.
+// It has its own workspace, and `make extension` tests it there. Here it is compiled as part of the tests, which see only the public parts of this crate.
 #[path = "extension/src/lib.rs"]
 mod extension;
 mod flows;

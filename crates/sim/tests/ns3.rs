@@ -1,10 +1,10 @@
-//! Whole simulations against ns-3 3.37: every drop and every mark, to the nanosecond.
+//! Whole simulations compared with ns-3 3.37: every drop and every mark, to the nanosecond.
 //!
-//! The table holds what Debian's ns-3 3.37 dropped and marked in the first stretch of cells of `bench/ns3/cells.csv`:
-//! how many packets of each, and the sum of the hashes of a drop's time, flow and sequence number, and of a mark's
-//! time, flow and size in bytes. Here the same cells are run with ns-3's random numbers: the phases of BBR, and what
-//! PIE and RED draw for a packet. One packet that leaves a nanosecond earlier, an ACK that tells of another block, or
-//! one number drawn more changes all that follows.
+//! The table holds the drops and marks of Debian's ns-3 3.37 in the first interval of cells of `bench/ns3/cells.csv`:
+//! the numbers of both, and the sum of the hashes of a drop's time, flow and sequence number, and of a mark's
+//! time, flow and size in bytes. The same cells are run here with ns-3's random numbers: the phases of BBR, and the draws of
+//! PIE and RED for each packet. A packet that leaves a nanosecond earlier, an ACK with another SACK block, or
+//! one more random number changes all later results.
 
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_scenario::Scenario;
@@ -18,11 +18,11 @@ struct Cell {
     discipline: &'static str,
     control: &'static str,
     flows: u64,
-    /// Of the bottleneck, in megabits per second.
+    /// Rate of the bottleneck in Mb/s.
     rate: u64,
-    /// Of the path without its queue, in milliseconds.
+    /// Round-trip time of the path without its queue, in milliseconds.
     rtt: u64,
-    /// Of the queue, in packets.
+    /// Limit of the queue in packets.
     limit: u64,
     /// How much of the cell is run, in milliseconds.
     end: u64,
@@ -51,8 +51,8 @@ macro_rules! cells {
     };
 }
 
-/// By discipline. ns-3 writes a packet that RED marks and its full queue drops down as both, we as a drop only: of RED
-/// with DCTCP there is a cell whose queue does not fill.
+/// By discipline. ns-3 reports a packet that RED marks and its full queue drops as both, queuescope as a drop only: for RED
+/// with DCTCP the cell is one whose queue does not fill.
 const CELLS: &[Cell] = cells! {
   //cell seed                      flows rate  rtt limit   end drops marks  hashes
     20 2  "tail-drop"  "bbr"       1   10   40   17  12000    95     0  0x7062942374734104;
@@ -90,22 +90,22 @@ fn every_drop_and_mark_is_that_of_ns3() {
     for cell in CELLS {
         let scenario = Scenario::parse("cell", &text(cell), &[]).unwrap_or_else(|error| panic!("{error}"));
         let mut simulation = build(&scenario, &Files::default()).unwrap().simulation;
-        let mut told = Told::default();
-        simulation.run_until(Nanos(cell.end * 1_000_000), &mut told);
+        let mut counts = DropsAndMarks::default();
+        simulation.run_until(Nanos(cell.end * 1_000_000), &mut counts);
         let place = (cell.number, cell.seed);
-        assert_eq!((place, told.drops, told.marks), (place, cell.drops, cell.marks));
-        assert_eq!((place, told.hashes), (place, cell.hashes), "as many, but others");
+        assert_eq!((place, counts.drops, counts.marks), (place, cell.drops, cell.marks));
+        assert_eq!((place, counts.hashes), (place, cell.hashes), "the same numbers, but other packets");
     }
 }
 
 #[derive(Default)]
-struct Told {
+struct DropsAndMarks {
     drops: u64,
     marks: u64,
     hashes: u64,
 }
 
-impl Told {
+impl DropsAndMarks {
     /// FNV-1a of three numbers.
     fn add(&mut self, numbers: [u64; 3]) {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -116,7 +116,7 @@ impl Told {
     }
 }
 
-impl Observer for Told {
+impl Observer for DropsAndMarks {
     fn dropped(&mut self, _link: LinkId, dropped: &Dropped, packet: &InFlight, headers: &Headers) {
         self.drops += 1;
         self.add([dropped.at.0, packet.number.into(), headers.tcp.as_ref().map_or(0, |segment| segment.seq)]);
@@ -128,10 +128,10 @@ impl Observer for Told {
     }
 }
 
-/// As `bench/ns3/scenario.py` writes it.
+/// The scenario, as `bench/ns3/scenario.py` writes it.
 fn text(cell: &Cell) -> String {
     let Cell { seed, control, rate, rtt, limit, .. } = cell;
-    // 4 s of the bottleneck, and four times what path and queue hold.
+    // 4 s of the bottleneck, and four times the capacity of path and queue.
     let window = rate * 500_000 + 500 * rate * rtt + 6_000 * limit;
     let mut text = format!(
         "profile = \"ns3\"\nseed = {seed}\nduration = \"60s\"\n\n[stack]\nreceive-window = {window}\n\
@@ -158,7 +158,7 @@ fn text(cell: &Cell) -> String {
 fn discipline(cell: &Cell) -> String {
     let Cell { seed, discipline, rate, rtt, .. } = cell;
     let ecn = cell.control == "dctcp";
-    // DCTCP's K is a seventh of what the path holds, in packets of 1500 bytes.
+    // DCTCP's K is a seventh of the path's capacity, in packets of 1500 bytes.
     let threshold = (rate * rtt).div_ceil(84).max(2);
     let ce = if ecn { format!("\nce-threshold = \"{}ns\"", threshold * 12_000_000 / rate) } else { String::new() };
     let draws = format!("draws = {{ ns3 = {{ run = {seed} }} }}");

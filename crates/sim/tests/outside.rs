@@ -1,4 +1,4 @@
-//! Packets from outside pass the network as simulated ones do.
+//! Packets from outside pass the network like simulated packets.
 
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_scenario::Scenario;
@@ -7,7 +7,7 @@ use queuescope_sim::{
 };
 use queuescope_wire::{Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId};
 
-/// What became of packets: when each came to the bottleneck and left it, or was dropped, and when it was delivered.
+/// The outcome of packets: when each came to the bottleneck and left it, or was dropped, and when it was delivered.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     left: Vec<(Nanos, Nanos)>,
@@ -40,7 +40,7 @@ impl Observer for Seen {
     }
 }
 
-/// Datagrams of 1000 bytes, one each millisecond for 50 ms, to a link that is half as fast and marks and drops.
+/// Datagrams of 1000 bytes, one per millisecond for 50 ms, to a link with half of that rate that marks and drops.
 const TEXT: &str = r#"
     duration = "1s"
     link = { rate = "4mbps", delay = "3ms", limit = "15packets", discipline = { codel = { target = "2ms", interval = "10ms", ecn = true } } }
@@ -56,7 +56,7 @@ fn scenario() -> Scenario {
 }
 
 #[test]
-fn they_meet_what_simulated_packets_meet() {
+fn external_packets_are_treated_like_simulated_ones() {
     let mut simulated = Seen::default();
     let Built { mut simulation, .. } = build(&scenario(), &Files::default()).expect("it can be");
     simulation.run_until(Nanos(1_000_000_000), &mut simulated);
@@ -77,7 +77,7 @@ fn they_meet_what_simulated_packets_meet() {
     assert_eq!(seen, simulated);
 }
 
-/// As who runs it in real time does it: from one event to the next.
+/// As in a real-time run: from one event to the next.
 fn finish(simulation: &mut Simulation, seen: &mut Seen) {
     while let Some(next) = simulation.next_time().filter(|next| *next <= Nanos(1_000_000_000)) {
         simulation.run_until(next, seen);

@@ -1,4 +1,4 @@
-//! Switch programs as scenarios have them: what depends on the scenario around them.
+//! Switch programs in scenarios: behaviour that depends on the scenario around them.
 
 use queuescope_queue::MarkReason;
 use queuescope_scenario::{Override, Scenario};
@@ -16,7 +16,7 @@ fn run(text: &str, changes: &[&str], observer: &mut impl Observer) -> Built {
     built
 }
 
-/// Of each group at the first meter's link: Mb/s, and the mean wait in milliseconds.
+/// For each group at the first meter's link: Mb/s, and the mean sojourn time in milliseconds.
 fn shares(built: &Built) -> Vec<(f64, f64)> {
     let simulation = &built.simulation;
     let seconds = (simulation.now() - simulation.warmup()).as_secs_f64();
@@ -27,7 +27,7 @@ fn shares(built: &Built) -> Vec<(f64, f64)> {
     groups.map(|group| share(&group.sojourn)).collect()
 }
 
-/// The values of the paper's experiment (docs/explanation/abc.md), and two users of whom one sends twice as much.
+/// The values of the paper's experiment (docs/explanation/abc.md), and two users, one of whom sends twice as much.
 const CLASSES: &str = r#"
 duration = "20s"
 warmup = "5s"
@@ -46,27 +46,27 @@ udp = "20mbps"
 
 #[test]
 fn the_urgent_class_waits_less_and_gets_no_more() {
-    let told = shares(&run(CLASSES, &[], &mut ()));
-    let [(patient, patient_wait), (urgent, urgent_wait)] = told[..] else { panic!("{told:?}") };
-    assert!((patient - 30.0).abs() < 1.0 && (urgent - 20.0).abs() < 1.0, "{told:?}");
-    assert!(urgent_wait < 0.5 && patient_wait > 3.0, "{told:?}");
+    let result = shares(&run(CLASSES, &[], &mut ()));
+    let [(patient, patient_wait), (urgent, urgent_wait)] = result[..] else { panic!("{result:?}") };
+    assert!((patient - 30.0).abs() < 1.0 && (urgent - 20.0).abs() < 1.0, "{result:?}");
+    assert!(urgent_wait < 0.5 && patient_wait > 3.0, "{result:?}");
 
-    // In one class all wait the same, whatever class the flows say.
+    // In one class all packets wait equally long, whatever class the flows have.
     let one = shares(&run(CLASSES, &["link.pipeline.abc.surcharges=[0.0]"], &mut ()));
     assert!((one[0].1 / one[1].1 - 1.0).abs() < 0.1 && one[0].1 > 2.0, "{one:?}");
 
-    // The class is that of the flows; it changes who waits, not who is dropped.
+    // The class is that of the flows; it changes which packets wait, not which are dropped.
     let swapped = shares(&run(CLASSES, &["flows.patient.class=0", "flows.urgent.class=1"], &mut ()));
     assert!(swapped[0].1 < 0.5 && swapped[1].1 > 3.0, "{swapped:?}");
     assert!((swapped[0].0 - patient).abs() < 1.0 && (swapped[1].0 - urgent).abs() < 1.0, "{swapped:?}");
 
-    // Haste has its price: as if the urgent one sent four times as much.
-    let told = shares(&run(CLASSES, &["link.pipeline.abc.surcharges=[2.0, 0.0]"], &mut ()));
-    let [(patient, _), (urgent, urgent_wait)] = told[..] else { panic!("{told:?}") };
-    assert!(patient > 38.0 && urgent < 12.0 && urgent_wait < 0.5, "{told:?}");
+    // The surcharge has its price: as if the urgent user sent four times as much.
+    let result = shares(&run(CLASSES, &["link.pipeline.abc.surcharges=[2.0, 0.0]"], &mut ()));
+    let [(patient, _), (urgent, urgent_wait)] = result[..] else { panic!("{result:?}") };
+    assert!(patient > 38.0 && urgent < 12.0 && urgent_wait < 0.5, "{result:?}");
 }
 
-/// Also the queues of several classes hold together what the link's limit says.
+/// The queues of several classes together hold the link's limit, too.
 #[test]
 fn the_limit_is_of_all_classes_together() {
     let register =
@@ -75,7 +75,7 @@ fn the_limit_is_of_all_classes_together() {
     assert_eq!(built.simulation.link(built.meters[0]).longest, ByteCount(24 * 1500));
 }
 
-/// When packets were marked.
+/// The times of marks.
 #[derive(Default)]
 struct Marks(Vec<Nanos>);
 
@@ -86,7 +86,7 @@ impl Observer for Marks {
     }
 }
 
-/// A heavy flow, and a threshold that nobody reaches.
+/// A heavy flow, and a threshold that no flow reaches.
 const CHANGES: &str = r#"
 duration = "4s"
 
@@ -117,7 +117,7 @@ fn marks_begin_and_end_with_changes_of_the_parameters() {
     let within = |marks: &[Nanos], from: u64, to: u64| {
         assert!(marks.len() > 500, "{}", marks.len());
         let (first, last) = (marks[0], marks[marks.len() - 1]);
-        // A packet leaves each 0.6 ms.
+        // A packet leaves every 0.6 ms.
         assert!(Nanos(from) <= first && first < Nanos(from + SECOND / 500), "{first}");
         assert!(Nanos(to - SECOND / 500) < last && last <= Nanos(to), "{last}");
     };
@@ -127,7 +127,7 @@ fn marks_begin_and_end_with_changes_of_the_parameters() {
     let both =
         "link.pipeline.conquest-aqm.changes=[{ at = \"1s\", threshold = 40 }, { at = \"2500ms\", tau = \"1s\" }]";
     within(&marks(&[both]), SECOND, 5 * SECOND / 2);
-    // The later change alone leaves the threshold as it is.
+    // The later change alone leaves the threshold unchanged.
     let tau = "link.pipeline.conquest-aqm.changes=[{ at = \"0s\", tau = \"0s\" }]";
     assert_eq!(marks(&[tau]), []);
 }
@@ -185,7 +185,7 @@ fn receive_windows_are_bounded_for_both_links() {
     let [(first, one), (second, other)] = sojourn(&[])[..] else { panic!("two meters") };
     assert!(first < 15.0 && second < 15.0, "{first} ms, {second} ms");
     assert!(one > 17.0 && other > 8.5, "{one} and {other} Mb/s");
-    // Without a limit and without the program there is no end of queues.
+    // Without a limit and without the program the queues grow without bound.
     let [(first, _), (second, _)] = sojourn(&["link.pipeline=none"])[..] else { panic!("two meters") };
     assert!(first > 50.0 && second > 50.0, "{first} ms, {second} ms");
 }

@@ -1,4 +1,4 @@
-//! Records of simulated packets say what the packets were and what they met.
+//! Records of simulated packets agree with the packets and their journeys.
 
 use queuescope_log::Schema;
 use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
@@ -13,14 +13,14 @@ fn wire(bits: u64, limit: Limit) -> Wire {
     Wire::new(Rate::from_bits_per_second(bits).unwrap(), Nanos(50_000), discipline)
 }
 
-/// What a record says of an attribute.
+/// The value of an attribute in a record.
 fn value(record: &[u8], name: &str) -> u64 {
     let schema = Schema::packet();
     schema.key(schema.find(name).unwrap_or_else(|| panic!("no {name}")), record) as u64
 }
 
 #[test]
-fn a_record_is_what_was_simulated() {
+fn a_record_agrees_with_the_simulation() {
     let hosts = (0..2).map(|_| wire(100_000_000, Limit::None));
     let dumbbell = Dumbbell::new(&wire(10_000_000, Limit::Packets(20)), None, hosts);
     let (left, right) = (dumbbell.left.clone(), dumbbell.right.clone());
@@ -56,7 +56,7 @@ fn a_record_is_what_was_simulated() {
                 datagrams += 1;
             }
         }
-        // The host's own queue is none of a switch.
+        // The host's own queue is not a hop at a switch.
         let hops = &journey.hops[1..];
         assert_eq!((value("has_telemetry"), value("hops")), (1, hops.len() as u64));
         for (n, hop) in (1..).zip(hops) {
@@ -74,7 +74,7 @@ fn a_record_is_what_was_simulated() {
 }
 
 #[test]
-fn a_detour_takes_its_share_of_what_it_means() {
+fn a_detour_takes_its_share_of_the_packets() {
     let mut dumbbell =
         Dumbbell::new(&wire(100_000_000, Limit::None), None, (0..2).map(|_| wire(100_000_000, Limit::None)));
     let island = dumbbell.topology.add_node("island");
@@ -84,16 +84,16 @@ fn a_detour_takes_its_share_of_what_it_means() {
         let datagrams = (0..1000).map(|n| (Nanos(n * 100_000), ByteCount(500)).into());
         simulation.add_datagrams(DatagramParams::new(*from, *to), datagrams).unwrap();
     }
-    // By way of the other pair's receiver, and back.
+    // Through the other pair's receiver, and back.
     let detour = DetourParams { from: left[0], via: right[1], to: right[0], flow: None, share: 0.3 };
     simulation.add_detour(&detour).unwrap();
     let mut passed = [0u32; 2];
-    let told = |journey: &Journey<'_>| {
+    let count_journey = |journey: &Journey<'_>| {
         let by = journey.hops.iter().any(|hop| hop.node == right[1]);
         passed[usize::from(NodeId(journey.packet.hosts[0].0) == left[1])] += u32::from(by);
         assert_eq!(journey.dropped, None);
     };
-    simulation.run_until(Nanos(1_000_000_000), &mut Telemetry::new(&dumbbell.topology, (), told));
+    simulation.run_until(Nanos(1_000_000_000), &mut Telemetry::new(&dumbbell.topology, (), count_journey));
     // 1000 packets: four standard deviations are 58.
     assert!(passed[0].abs_diff(300) < 58 && passed[1] == 0, "{passed:?}");
     assert!(simulation.datagrams().all(|record| record.delivered.packets == 1000));

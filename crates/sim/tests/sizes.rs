@@ -1,5 +1,5 @@
-//! A million draws of each distribution of sizes against its exact mean, percentiles and curve; and published tables as
-//! they are shared.
+//! A million draws of each distribution of sizes compared with its exact mean, percentiles and curve; and published tables in
+//! the form in which they are shared.
 
 use queuescope_sim::workload::{Empirical, Interpolation, Random, Sizes};
 use queuescope_wire::ByteCount;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 const DRAWS: usize = 1_000_000;
 
-/// In order.
+/// A sorted sample.
 fn draws(sizes: &Sizes, count: usize) -> Vec<f64> {
     let mut random = Random::new(1);
     let mut draws: Vec<_> = (0..count).map(|_| sizes.sample(&mut random).0).collect();
@@ -15,7 +15,7 @@ fn draws(sizes: &Sizes, count: usize) -> Vec<f64> {
     draws.into_iter().map(|draw| draw as f64).collect()
 }
 
-/// Kolmogorov and Smirnov's distance. Draws are whole bytes: each stands for what is rounded to it.
+/// The Kolmogorov-Smirnov distance. Draws are whole bytes: each represents the values that round to it.
 fn distance(sizes: &Sizes, sorted: &[f64]) -> f64 {
     let mut farthest = 0.0f64;
     for (n, draw) in sorted.iter().enumerate() {
@@ -53,18 +53,18 @@ fn a_million_draws_are_the_distribution() {
         let sorted = draws(&sizes, DRAWS);
         let mean = sorted.iter().sum::<f64>() / DRAWS as f64;
         let deviation = (sorted.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / DRAWS as f64).sqrt();
-        // Five standard errors, and the byte that rounding may be.
+        // Five standard errors, and at most a byte of rounding.
         let room = 5.0 * deviation / (DRAWS as f64).sqrt() + 1.0;
         assert!((mean - sizes.mean()).abs() <= room, "{name}: a mean of {mean} for {} +- {room}", sizes.mean());
-        // Beyond this once in a million times.
+        // Exceeded once in a million samples.
         let distance = distance(&sizes, &sorted);
         assert!(distance < 2.7 / (DRAWS as f64).sqrt(), "{name}: {distance}");
         for share in [0.1, 0.25, 0.5, 0.9, 0.99] {
-            // What five standard deviations of the rank span, rounded as draws are.
+            // The range of five standard deviations of the rank, rounded like the draws.
             let room = 5.0 * f64::sqrt(share * (1.0 - share) / DRAWS as f64);
             let (low, high) = (sizes.quantile(share - room).round() - 1.0, sizes.quantile(share + room).round() + 1.0);
-            let told = sorted[(share * DRAWS as f64) as usize];
-            assert!((low..=high).contains(&told), "{name}: {told} at {share}, not {low} to {high}");
+            let value = sorted[(share * DRAWS as f64) as usize];
+            assert!((low..=high).contains(&value), "{name}: {value} at {share}, not {low} to {high}");
         }
     }
 }
@@ -82,7 +82,7 @@ fn quantiles_and_shares_are_inverse() {
             assert!(sizes.cumulative(bytes * (1.0 - 1e-12) - 1e-12) <= share + 1e-9, "{name} at {share}");
         }
         assert_eq!((sizes.cumulative(-1.0), sizes.cumulative(0.0)), (0.0, 0.0), "{name}");
-        // The middle of each of many equal shares: the mean, but for what the tail has beyond the last.
+        // The quantile in the middle of each of many equal shares: their mean, except for the tail beyond the last.
         const PARTS: u32 = 200_000;
         let parts = (0..PARTS).map(|n| sizes.quantile((f64::from(n) + 0.5) / f64::from(PARTS)));
         let mean = parts.sum::<f64>() / f64::from(PARTS);
@@ -90,10 +90,10 @@ fn quantiles_and_shares_are_inverse() {
     }
 }
 
-/// By hand, where there is a closed form.
+/// Hand-computed results where there is a closed form.
 #[test]
 fn means_and_medians_are_exact() {
-    let close = |told: f64, exact: f64| assert!((told / exact - 1.0).abs() < 1e-9, "{told} for {exact}");
+    let close = |value: f64, exact: f64| assert!((value / exact - 1.0).abs() < 1e-9, "{value} for {exact}");
     // Shape 1: L H / (H - L) ln(H / L). Shape 2: 2 L H / (L + H).
     let pareto = |shape| Sizes::pareto(shape, ByteCount(1_000), ByteCount(4_000)).unwrap();
     close(pareto(1.0).mean(), 4_000_000.0 / 3_000.0 * 4f64.ln());
@@ -120,7 +120,7 @@ fn impossible_sizes_say_why() {
     let b = ByteCount;
     assert!(Sizes::constant(b(0)).unwrap_err().to_string().contains("0 bytes"));
     assert!(Sizes::exponential(b(0)).unwrap_err().to_string().contains("0 bytes"));
-    assert!(Sizes::uniform(b(5), b(4)).unwrap_err().to_string().contains("from 5 to 4 bytes are none"));
+    assert!(Sizes::uniform(b(5), b(4)).unwrap_err().to_string().contains("from 5 to 4 bytes are not a range"));
     assert!(Sizes::pareto(1.2, b(0), b(4)).is_err());
     for shape in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let why = Sizes::pareto(shape, b(1), b(4)).unwrap_err().to_string();
@@ -133,7 +133,7 @@ fn impossible_sizes_say_why() {
     assert_eq!(Sizes::lognormal_with(1_500.0, 1_500.0).unwrap().mean().round(), 1_500.0);
 }
 
-/// A shared table, if it is there.
+/// A shared table, if the file exists.
 fn shared(name: &str) -> Option<String> {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/cdf")).join(name);
     #[allow(clippy::disallowed_methods, reason = "a test may read files")]
@@ -148,7 +148,7 @@ fn parse(name: &str, interpolation: Interpolation) -> Option<Empirical> {
     shared(name).map(|text| Empirical::parse(&text, interpolation).unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
-/// The tables of the source are those that simulations share, whether as a fraction or in percent.
+/// The built-in tables are those that simulations share, whether as fractions or in percent.
 #[test]
 fn named_tables_are_those_that_are_shared() {
     let tables = [
@@ -168,7 +168,7 @@ fn named_tables_are_those_that_are_shared() {
     }
 }
 
-/// Files that state their mean took the upper end of each interval.
+/// Files that state a mean computed it with the upper end of each interval.
 #[test]
 fn stated_means_are_those_of_steps() {
     let files = [

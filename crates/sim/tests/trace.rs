@@ -1,4 +1,4 @@
-//! Links of a varying rate against plain models of the same: mahimahi's queue, opportunity by opportunity, and an
+//! Links of a varying rate compared with simple models: mahimahi's queue, opportunity by opportunity, and an
 //! integral of steps in exact fractions.
 
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 const MS: u64 = 1_000_000;
 const OPPORTUNITY: u64 = 1504;
 
-/// What became of a packet: when it was taken from the queue, and when its last byte was sent.
+/// The outcome of a packet: when it was dequeued, and when its last byte was sent.
 type Sent = (u64, u64);
 
 /// A FIFO before a link, driven as `Replay` drives it.
@@ -35,7 +35,7 @@ fn fifo(trace: &RateTrace, arrivals: &[(u64, u64)]) -> Vec<Sent> {
     sent
 }
 
-/// The same opportunity by opportunity, as mahimahi goes through them.
+/// The same, opportunity by opportunity, as in mahimahi.
 fn opportunity_by_opportunity(millis: &[u64], arrivals: &[(u64, u64)]) -> Vec<Sent> {
     let (mut arrivals, mut queue) = (arrivals.iter().peekable(), VecDeque::new());
     let (mut sent, mut in_transit) = (Vec::new(), None::<(u64, u64)>);
@@ -80,7 +80,7 @@ fn mahimahi(millis: &[u64]) -> RateTrace {
     RateTrace::mahimahi(&lines.join("\n")).unwrap()
 }
 
-/// Arrivals, many of them at whole milliseconds or at once.
+/// Arrivals, many of them at whole milliseconds or at the same time.
 fn arrivals() -> impl Strategy<Value = Vec<(u64, u64)>> {
     let gap = prop_oneof![Just(0), 0..3 * MS, (0..20u64).prop_map(|ms| ms * MS), 0..200 * MS];
     let size = prop_oneof![1..1_600u64, Just(OPPORTUNITY), Just(752), 1..20_000u64];
@@ -93,7 +93,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u64)>> {
     })
 }
 
-/// A trace of steps, by lists of its changes; rates of none among them, and some that are coprime to everything.
+/// A trace of steps, as a list of changes; some rates are zero, and some are coprime to everything.
 fn changes() -> impl Strategy<Value = (Vec<(Nanos, u64)>, Option<Nanos>)> {
     let rate = prop_oneof![Just(0), Just(8_000_000_000), Just(7_000_000_001), 1..2_000_000_000u64, Just(1 << 63)];
     let lengths = prop::collection::vec((1..5_000u64, rate), 1..8);
@@ -109,7 +109,7 @@ fn changes() -> impl Strategy<Value = (Vec<(Nanos, u64)>, Option<Nanos>)> {
     })
 }
 
-/// The steps of a trace one after the other, round after round: start, end and rate.
+/// The steps of a trace one after another, round after round: start, end and rate.
 fn unrolled(changes: &[(Nanos, u64)], period: Option<Nanos>) -> impl Iterator<Item = (u128, u128, u128)> {
     let end = move |index: usize| {
         changes.get(index + 1).map(|(start, _)| *start).or(period).map_or(u128::MAX, |end| end.0.into())
@@ -125,7 +125,7 @@ fn unrolled(changes: &[(Nanos, u64)], period: Option<Nanos>) -> impl Iterator<It
     })
 }
 
-/// A moment as whole nanoseconds and a fraction.
+/// A time as whole nanoseconds and a fraction.
 type Exact = (u128, (u128, u128));
 
 /// When `bits` that start at `from` are sent, step by step.
@@ -139,7 +139,7 @@ fn integral(changes: &[(Nanos, u64)], period: Option<Nanos>, from: Exact, bytes:
         if start > whole {
             (whole, fraction) = (start, (0, 1));
         }
-        // A fraction is of the rate that goes on, or none.
+        // The fraction belongs to the rate that continues, or is zero.
         let begun = if fraction.0 == 0 { 0 } else { fraction.0 * rate / fraction.1 };
         let there = (end - whole).saturating_mul(rate) - begun;
         if work <= there {
@@ -207,7 +207,7 @@ proptest! {
                 free = integral(&changes, period, free, size);
                 prop_assert_eq!(u128::from(link.finished_at().0), free.0);
             }
-            // It is free where there is a rate, and not later than that.
+            // It is free when there is a rate, and not later than that.
             prop_assert!(link.free_at() >= link.finished_at());
             prop_assert_eq!(link.free_at(), trace.next_opportunity(link.finished_at()));
             prop_assert!(link.free_at().0 >= last);
@@ -252,7 +252,7 @@ proptest! {
     }
 }
 
-/// mahimahi's own example of a constant rate: one opportunity a millisecond is 12 Mb/s.
+/// mahimahi's own example of a constant rate: one opportunity per millisecond is 12 Mb/s.
 #[test]
 fn one_line_is_a_constant_rate() {
     let trace = RateTrace::mahimahi("1\n").unwrap();
@@ -263,7 +263,7 @@ fn one_line_is_a_constant_rate() {
     assert_eq!(sent, [(MS, MS), (MS, 2 * MS), (2 * MS, 2 * MS), (5 * MS, 5 * MS), (6 * MS, 6 * MS)]);
 }
 
-/// 10 Mb/s, then 2 Mb/s from 1 s on, an outage from 2 s on, and again from 3 s on.
+/// 10 Mb/s, then 2 Mb/s from 1 s on, an outage from 2 s on, and 10 Mb/s again from 3 s on.
 #[test]
 fn a_packet_is_as_fast_as_the_rate_it_meets() {
     let trace = RateTrace::steps("0s 10mbps\n1s 2mbps\n2s 0\n3s repeat").unwrap();
@@ -285,7 +285,7 @@ fn a_packet_is_as_fast_as_the_rate_it_meets() {
     assert_eq!((stays.mean_rate().bits_per_second(), stays.period()), (2_000_000, None));
 }
 
-/// The end of time, and rates as large as there are.
+/// The end of the range of times, and the highest rates.
 #[test]
 fn time_ends() {
     let fast = RateTrace::from_changes(&[(Nanos(0), u64::MAX), (Nanos(3), 1)], Some(Nanos(4))).unwrap();
@@ -301,7 +301,7 @@ fn time_ends() {
     }
 }
 
-/// The examples in `data/linktrace` are what their README says.
+/// The examples in `data/linktrace` agree with their README.
 #[test]
 fn the_examples_are_read() {
     let handover = RateTrace::steps(include_str!("../../../data/linktrace/handover.rates")).unwrap();
@@ -310,7 +310,7 @@ fn the_examples_are_read() {
     assert_eq!((bursty.period(), bursty.mean_rate().bits_per_second()), (Some(Nanos(60 * MS)), 4_010_666));
 }
 
-/// The text of a real trace, if it is there.
+/// The text of a real trace, if the file exists.
 fn real(name: &str) -> Option<String> {
     let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/linktrace")).join(name);
     if !path.exists() {
@@ -326,11 +326,11 @@ fn real(name: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// Real cellular links, kept busy: each opportunity is used, and a queue that is never empty takes what mahimahi's
-/// model takes.
+/// Real cellular links, kept busy: each opportunity is used, and a queue that is never empty sends what mahimahi's
+/// model sends.
 #[test]
 fn real_traces_are_sent_as_mahimahi_does() {
-    // Opportunities and milliseconds, as other programs count them.
+    // Opportunities and milliseconds, as counted by other programs.
     let traces = [
         ("ATT-LTE-driving-2016.down.xz", 45_604, 120_002),
         ("ATT-LTE-driving-2016.up.xz", 19_101, 120_002),
@@ -346,7 +346,7 @@ fn real_traces_are_sent_as_mahimahi_does() {
         let rate = count * OPPORTUNITY * 8_000 / last;
         assert_eq!((trace.period(), trace.mean_rate().bits_per_second()), (Some(Nanos(last * MS)), rate), "{name}");
         let millis: Vec<_> = text.lines().map(|line| line.parse::<u64>().unwrap()).collect();
-        // Two rounds of 1400-byte packets, all at once, and then one each 20 ms.
+        // Two rounds of 1400-byte packets, all at once, and then one every 20 ms.
         let all = 2 * count * OPPORTUNITY / 1_400;
         let arrivals: Vec<_> = (0..all + 20_000).map(|n| (n.saturating_sub(all) * 20 * MS, 1_400)).collect();
         let sent = fifo(&trace, &arrivals);

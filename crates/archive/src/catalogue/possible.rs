@@ -1,18 +1,18 @@
-//! Whether a catalogue can be that of a folder. Its checksum says that nothing has changed, not who wrote it: what it says is
-//! used as paths, and added up.
+//! Checks whether a catalogue is plausible. Its checksum shows that nothing has changed, but not who wrote it, and its contents are
+//! used as paths and added up.
 
 use super::{Catalogue, Entry, GroupEntry};
 use crate::journal::POSITIONS;
 use crate::volume::GROUP;
 
-/// Bytes of a volume, at most.
+/// The most bytes of a volume.
 const BYTES: u64 = 1 << 40;
 
-/// Says what cannot be.
+/// Returns what is impossible about the catalogue.
 pub(super) fn check(catalogue: &Catalogue) -> Result<(), String> {
-    let mut places = Places { before: catalogue.removed.before, ..Places::default() };
+    let mut places = PositionCheck { before: catalogue.removed.before, ..PositionCheck::default() };
     if places.before > POSITIONS || catalogue.removed.records > places.before {
-        return Err("more records were taken away than a log can have had".to_owned());
+        return Err("more records were removed than a log can have".to_owned());
     }
     for entry in &catalogue.volumes {
         let wrong = |why: &str| Err(format!("its volume '{}' {why}", entry.name.escape_default()));
@@ -29,18 +29,18 @@ pub(super) fn check(catalogue: &Catalogue) -> Result<(), String> {
     Ok(())
 }
 
-/// Positions that were gone through.
+/// Checks the positions of row groups in order.
 #[derive(Debug, Default)]
-struct Places {
+struct PositionCheck {
     /// Where the positions before those of the last group end.
     before: u64,
-    /// Those of the last group, and how many of their records no volume has yet: the days of one stretch are volumes of their own.
+    /// The positions of the last group, and how many of its records no volume has yet: the days of one stretch are separate volumes.
     last: Option<(u64, u64, u64)>,
     left: u64,
 }
 
-impl Places {
-    /// Goes on with a group; whether it can be there.
+impl PositionCheck {
+    /// Takes the next group; returns whether its positions are possible.
     fn take(&mut self, group: &GroupEntry) -> bool {
         let GroupEntry { first, end, lost, records, times, .. } = *group;
         if self.last != Some((first, end, lost)) {
@@ -56,13 +56,13 @@ impl Places {
     }
 }
 
-/// Whether a volume is named so: the folder of a day, if it has one, and the positions of its records.
+/// Whether a text is a valid volume name: the folder of a day, if any, and the positions of its records.
 fn is_name(name: &str) -> bool {
     let (day, positions) = name.split_once('/').unwrap_or(("date=none", name));
     day.strip_prefix("date=").is_some_and(is_word) && Entry::is_positions(positions)
 }
 
-/// Whether it leads to no other folder.
+/// Whether the text is a plain name that leads to no other folder.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }

@@ -1,4 +1,4 @@
-//! What is asked has the same answer before volumes are joined, while they are, and after.
+//! Queries have the same answer before, while and after volumes are joined.
 
 use super::*;
 use crate::journal::Tail;
@@ -15,7 +15,7 @@ pub(crate) const DAY: u64 = 86_400_000_000_000;
 const SCHEMA: &str = "name = \"timed\"\ntime = \"at\"\nsort = [\"key\"]\n[[attribute]]\nname = \"at\"\nkind = \"time\"\n\
                       [[attribute]]\nname = \"key\"\nkind = \"u8\"\n[[attribute]]\nname = \"number\"\nkind = \"u16\"\n";
 
-/// Records at these times, so many lost before them; in a volume, or in a journal as the last are.
+/// Records at these times, with `lost` records lost before them; in a volume, or for the last parts in a journal.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub times: Vec<u64>,
@@ -29,7 +29,7 @@ fn part() -> impl Strategy<Value = Part> {
         .prop_map(|((day, times), lost)| Part { times: times.into_iter().map(|at| day / 2 * DAY + at).collect(), lost })
 }
 
-/// Makes a folder of volumes, and behind them so many journals; the last of these may tell only what was lost.
+/// Makes a folder of volumes, and behind them `journals` journals. The last of these may record only how many records were lost.
 pub(crate) fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, indexed: bool) {
     let schema = Schema::parse("timed.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"));
     let folder = Folder::create(path, &schema).expect("there is room");
@@ -64,32 +64,38 @@ pub(crate) fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, ind
     journal.finish().expect("there is room");
 }
 
-/// What is told of records: positions and bytes.
-pub(crate) type Told = Vec<(u64, Vec<u8>)>;
+/// What a query returned: positions and bytes of records.
+pub(crate) type PositionedRecords = Vec<(u64, Vec<u8>)>;
 
-/// Asks, and does something when so many records were told.
-pub(crate) fn ask(path: &Path, text: &str, (from, to): (u64, u64), at: usize, then: &dyn Fn()) -> (Told, Sources) {
+/// Runs a query, and calls `then` when `at` records were returned.
+pub(crate) fn ask(
+    path: &Path,
+    text: &str,
+    (from, to): (u64, u64),
+    at: usize,
+    then: &dyn Fn(),
+) -> (PositionedRecords, Sources) {
     let history = History::open(path).expect("it is one");
     let scope = Scope::new(history.schema());
     let expression = scope.parse(text).expect("it means something").dnf(&scope).expect("it is short");
     let needed: Vec<_> = history.schema().iter().map(|(id, _)| id).collect();
-    let mut told = Told::new();
+    let mut returned = PositionedRecords::new();
     let sources = history.each(Ask { expression: &expression, from, to, needed: &needed }, &mut |position, record| {
-        if told.len() == at {
+        if returned.len() == at {
             then();
         }
-        told.push((position, record.to_vec()));
+        returned.push((position, record.to_vec()));
         ControlFlow::Continue(())
     });
-    (told, sources.unwrap_or_else(|error| panic!("{error}")))
+    (returned, sources.unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// Answers that must stay as they are.
-fn answers(path: &Path) -> Vec<(Told, u64, u64)> {
+fn answers(path: &Path) -> Vec<(PositionedRecords, u64, u64)> {
     let questions = [("true", (0, u64::MAX)), ("key == 3", (0, u64::MAX)), ("key < 2", (DAY / 2, 2 * DAY))];
     let answer = |(text, times)| {
-        let (told, sources) = ask(path, text, times, usize::MAX, &|| ());
-        (told, sources.lost, sources.records)
+        let (returned, sources) = ask(path, text, times, usize::MAX, &|| ());
+        (returned, sources.lost, sources.records)
     };
     questions.into_iter().map(answer).collect()
 }
@@ -130,19 +136,19 @@ proptest! {
         write(path, &parts, journals, lost, indexed);
         prop_assert!(is_whole(path));
         let before = answers(path);
-        // What times count from stays, too: when the record came that is first.
+        // The origin of times stays, too: the time of the first record.
         let starts = before[0].0.first().and_then(|(_, record)| record.first_chunk().copied().map(u64::from_be_bytes));
         let first = || History::open(path).and_then(|history| history.first()).unwrap_or_else(|error| panic!("{error}"));
         prop_assert_eq!(first(), starts);
         let lengths: Vec<_> = Catalogue::read(path).expect("it is whole").stretches().map(records).collect();
-        // Somebody reads while they are joined.
+        // A query runs while they are joined.
         let at = at.index(before[0].0.len());
-        let (told, sources) = ask(path, "true", (0, u64::MAX), at, &|| {
+        let (returned, sources) = ask(path, "true", (0, u64::MAX), at, &|| {
             let Compacted { before, after, .. } = compact_to(path, most).unwrap_or_else(|error| panic!("{error}"));
-            // What was in journals has checksums beside it now, and an index, and is in days.
+            // What was in journals now has checksums beside it, an index, and folders of days.
             assert!(after.files <= before.files || journals > 0, "{before:?} {after:?}");
         });
-        prop_assert_eq!(&(told, sources.lost, sources.records), &before[0]);
+        prop_assert_eq!(&(returned, sources.lost, sources.records), &before[0]);
         prop_assert_eq!(answers(path), before);
         prop_assert!(is_whole(path) && first() == starts);
         let catalogue = Catalogue::read(path).expect("it is whole");
@@ -152,7 +158,7 @@ proptest! {
         let in_catalogue: usize = catalogue.volumes.iter().map(|entry| entry.ends().count()).sum();
         let in_folder = contents(path).into_keys().filter(|file| ["archive", "beside"].iter().any(|name| file.starts_with(path.join(name)))).count();
         prop_assert_eq!(in_folder, in_catalogue);
-        // Journals alone say nothing of indexes.
+        // Journals alone do not name indexes.
         let has = indexed && journals < parts.len();
         prop_assert!(catalogue.volumes.iter().all(|entry| entry.indexes.is_empty() != has));
     }
@@ -178,7 +184,7 @@ fn short_recordings_of_a_day_become_one_volume() {
 }
 
 #[test]
-fn who_is_stopped_before_or_after_the_catalogue_loses_nothing() {
+fn a_stop_before_or_after_the_catalogue_is_written_loses_nothing() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     short(path);
@@ -189,7 +195,7 @@ fn who_is_stopped_before_or_after_the_catalogue_loses_nothing() {
     let put = |files: &BTreeMap<PathBuf, Vec<u8>>| {
         files.iter().for_each(|(path, bytes)| fs::write(path, bytes).expect("there is room"));
     };
-    // Old files are still there; or new ones already.
+    // The old files are still there, or the new ones are there already.
     for catalogue in [&after, &before] {
         put(&before);
         put(&after);
@@ -203,24 +209,24 @@ fn who_is_stopped_before_or_after_the_catalogue_loses_nothing() {
 }
 
 #[test]
-fn what_is_taken_away_while_somebody_reads_is_passed_by() {
+fn a_query_skips_volumes_that_are_removed_while_it_runs() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     short(path);
     compact_to(path, 8).expect("there is room");
-    let (told, sources) = ask(path, "true", (0, u64::MAX), 10, &|| {
+    let (returned, sources) = ask(path, "true", (0, u64::MAX), 10, &|| {
         let keep = Retention { age: Some(6), bytes: None };
         prune_locked(&Folder::open(path).expect("it is one"), keep).expect("there is room");
     });
-    let positions: Vec<_> = told.iter().map(|(position, _)| *position).collect();
-    // What was read at once is told, and what stayed.
+    let positions: Vec<_> = returned.iter().map(|(position, _)| *position).collect();
+    // What was already read is returned, and what stayed.
     let kept = sources.removed..40;
     assert!(kept.start > 16 && positions == (0..16).chain(kept).collect::<Vec<_>>(), "{positions:?}");
     assert!(is_whole(path));
 }
 
 #[test]
-fn volumes_that_are_damaged_stay() {
+fn damaged_volumes_stay() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     short(path);
@@ -237,7 +243,7 @@ fn volumes_that_are_damaged_stay() {
 }
 
 #[test]
-fn others_look_at_it_while_volumes_are_joined() {
+fn verify_works_while_volumes_are_joined() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
     short(path);

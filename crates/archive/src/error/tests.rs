@@ -1,4 +1,4 @@
-//! What errors say: what failed, where, why, and what to do.
+//! Error messages: what failed, where, why, and what to do.
 
 use super::*;
 use crate::{FinishError, RecordError};
@@ -10,7 +10,7 @@ fn system() -> io::Error {
 }
 
 fn damage(at: Option<(u64, u64)>) -> Damage {
-    Damage { at, ..Damage::of(Path::new("log/file"), "it is not as it was written") }
+    Damage { at, ..Damage::new(Path::new("log/file"), "it is not as it was written") }
 }
 
 #[test]
@@ -35,12 +35,12 @@ fn errors_say_what_to_do() {
         FolderError::Damaged(damage(None)),
         FolderError::Damaged(Damage { path: path.join("00000000000000000000.parquet"), ..damage(None) }),
         FolderError::Damaged(Damage { path: path.join("lock"), ..damage(None) }),
-        FolderError::Damaged(Damage::of(&path.join(ALERTS), format!("{MISSING}, and had 7 bytes"))),
+        FolderError::Damaged(Damage::new(&path.join(ALERTS), format!("{MISSING}, and had 7 bytes"))),
         FolderError::Damaged(damage(Some((64, 7)))),
         FolderError::Memory(memory),
     ];
-    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    let told = told.into_iter().chain([
+    let message: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let message = message.into_iter().chain([
         FolderError::Schema(schema).to_string().lines().next().unwrap_or_default().to_owned(),
         FinishError::from(record).to_string(),
         FinishError::Archive { written: 7, why: Arc::new(io("write")) }.to_string(),
@@ -53,13 +53,13 @@ fn errors_say_what_to_do() {
         .to_string(),
     ]);
     let wanted = include_str!("tests.txt");
-    let told: String = told.map(|line| line + "\n").collect();
-    assert_eq!(told, wanted, "\n{told}");
+    let message: String = message.map(|line| line + "\n").collect();
+    assert_eq!(message, wanted, "\n{message}");
 }
 
 #[test]
-fn nothing_is_told_twice() {
-    // Whoever tells an error tells what is below it, too.
+fn no_cause_is_printed_twice() {
+    // Printing an error also prints its sources.
     let error = FolderError::io("read", Path::new("log/file"), system());
     assert!(std::error::Error::source(&error).is_none());
     let finish = FinishError::Archive { written: 7, why: Arc::new(error) };
@@ -80,18 +80,18 @@ fn what_libraries_wrap_is_taken_out() {
     }
     let general = || ParquetError::General("bytes 0 to 7 are not as they were written".to_owned());
     for error in [general(), external(io::Error::other(general()))] {
-        let told = FolderError::volume(path, &error).to_string();
-        assert!(told.starts_with("log/file is damaged: bytes 0 to 7 are not as they were written;"), "{told}");
-        let told = FolderError::written(path, &error).to_string();
-        assert_eq!(told, "cannot write log/file: bytes 0 to 7 are not as they were written");
+        let message = FolderError::volume(path, &error).to_string();
+        assert!(message.starts_with("log/file is damaged: bytes 0 to 7 are not as they were written;"), "{message}");
+        let message = FolderError::written(path, &error).to_string();
+        assert_eq!(message, "cannot write log/file: bytes 0 to 7 are not as they were written");
     }
 }
 
 #[test]
-fn least_memory_is_never_told_as_less() {
+fn the_least_memory_is_never_rounded_down() {
     for bytes in (0..4000).chain([5_592_404, 5_592_408, 9_995_000, 9_999_999, 899_999_999_999]) {
-        let told = up(bytes);
-        let read: ByteCount = ByteCount(told).to_string().parse().unwrap_or_else(|error| panic!("{error}"));
-        assert!(read.0 >= bytes && read.0 - bytes <= bytes / 99, "{bytes} {told} {read}");
+        let message = up(bytes);
+        let read: ByteCount = ByteCount(message).to_string().parse().unwrap_or_else(|error| panic!("{error}"));
+        assert!(read.0 >= bytes && read.0 - bytes <= bytes / 99, "{bytes} {message} {read}");
     }
 }

@@ -1,4 +1,4 @@
-//! Records that are lost before they are written leave a gap that is never forgotten once it is told, wherever who records
+//! Records that are lost before they are written leave a gap. Once it is reported it is never forgotten, wherever the recorder
 //! is stopped.
 
 use super::power::{Before, Noted, before};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// What a process does with its journals, and how it ends.
 #[derive(Debug, Clone)]
 struct Session {
-    /// Records that are lost, and such that are written behind them.
+    /// How many records are lost, and how many are written behind them.
     steps: Vec<(u64, u32)>,
     finishes: bool,
     ends: End,
@@ -25,7 +25,7 @@ struct Session {
 #[derive(Debug, Clone)]
 enum End {
     Well,
-    /// After some of what it did, the last of it in part.
+    /// After a part of its operations, the last of them incomplete.
     Killed(Index, Index),
     /// With these pages of what was not synced.
     PowerLost(Index, Vec<bool>),
@@ -45,7 +45,7 @@ fn session() -> impl Strategy<Value = Session> {
     })
 }
 
-/// Goes on with a folder, and leaves it as the end of the session does.
+/// Continues with a folder, and leaves it as the end of the session does.
 fn run(folder: &Folder, session: &Session) {
     let tail = recover(folder).unwrap_or_else(|error| panic!("{error}")).tail;
     let (noted, mut closed, mut next) = (Noted::default(), Vec::new(), tail.next);
@@ -82,36 +82,36 @@ fn run(folder: &Folder, session: &Session) {
     }
 }
 
-/// What a folder has; records are numbered as their positions are.
+/// What a folder has; each record holds its position.
 fn read(path: &Path) -> Sources {
     let history = History::open(path).unwrap_or_else(|error| panic!("{error}"));
     let (needed, mut next) = ([schema().find("number").expect("it is there")], 0);
     let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
-    let told = history.each(ask, &mut |position, record| {
+    let outcome = history.each(ask, &mut |position, record| {
         assert!(position >= next && record == (position as u32).to_be_bytes(), "at {position}");
         next = position + 1;
         ControlFlow::Continue(())
     });
-    told.unwrap_or_else(|error| panic!("{error}"))
+    outcome.unwrap_or_else(|error| panic!("{error}"))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 100, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_gap_that_was_told_stays(sessions in prop::collection::vec(session(), 1..8)) {
+    fn a_reported_gap_stays(sessions in prop::collection::vec(session(), 1..8)) {
         let path = tempfile::tempdir().expect("there is room");
         let folder = Folder::create(path.path(), &schema()).expect("there is room");
-        let mut told = 0;
+        let mut reported = 0;
         for session in sessions {
             run(&folder, &session);
             read(&folder.path);
             let recovered = recover(&folder).unwrap_or_else(|error| panic!("{error}"));
-            prop_assert!(recovered.tail.next >= told, "{} are there, and {told} were", recovered.tail.next);
-            told = recovered.tail.next;
+            prop_assert!(recovered.tail.next >= reported, "recovery continues at {}, before {reported}", recovered.tail.next);
+            reported = recovered.tail.next;
             let sources = read(&folder.path);
-            prop_assert_eq!((sources.records, sources.records + sources.lost), (recovered.records, told));
-            // Also if nothing is done at all.
+            prop_assert_eq!((sources.records, sources.records + sources.lost), (recovered.records, reported));
+            // The same if nothing is done at all.
             prop_assert_eq!(recover(&folder).expect("it is whole").tail, recovered.tail);
         }
     }

@@ -1,4 +1,4 @@
-//! A loss of power: of what was synced all is there, of what was not any pages, in any order, as they were at some moment.
+//! A loss of power. All that was synced stays. Of the rest, any pages stay, in any order, as they were at some moment.
 
 use super::{SIZE, found, options, records, schema};
 use crate::journal::Medium;
@@ -11,15 +11,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// What was done to files, in order.
+/// An operation on files, in order.
 #[derive(Debug, Clone)]
 pub(super) enum Done {
     Created(PathBuf),
-    /// With what is there, which is synced.
+    /// With its contents, which are synced.
     Reopened(PathBuf, Vec<u8>),
     Written(PathBuf, Vec<u8>),
     Synced(PathBuf),
-    /// The recorder said that so many records are kept.
+    /// The recorder acknowledged this many records.
     Acknowledged(u32),
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Before {
     pub(super) path: PathBuf,
     pub(super) bytes: Vec<u8>,
     synced: usize,
-    /// How long it was after each write since it was synced.
+    /// Its length after each write since it was synced.
     pub(super) lengths: Vec<usize>,
 }
 
@@ -110,8 +110,8 @@ pub(super) fn before(done: &[Done]) -> (Vec<Before>, u32) {
 }
 
 impl Before {
-    /// The file as the disk has it: each page that has something that was not synced as it was when `length` bytes were
-    /// there, as `pages` says, and the file as long as it was at some moment.
+    /// The file as the disk has it. Each page with unsynced bytes is as it was when the file had the length that `pages` returns, and the file
+    /// is as long as it was at some moment.
     pub(super) fn after(&self, page: usize, mut pages: impl FnMut(usize) -> usize, length: usize) -> Vec<u8> {
         let mut bytes = self.bytes[..self.synced].to_vec();
         bytes.resize(length.max(self.synced), 0);
@@ -125,13 +125,13 @@ impl Before {
         bytes
     }
 
-    /// How many pages have something that was not synced.
+    /// How many pages have unsynced bytes.
     fn unsynced(&self, page: usize) -> usize {
         if self.synced == self.bytes.len() { 0 } else { self.bytes.len().div_ceil(page) - self.synced / page }
     }
 }
 
-/// Records batches; what was done.
+/// Records batches; returns the operations.
 fn record(path: &Path, durability: Durability, batches: &[u32]) -> (Vec<Done>, u32) {
     let noted = Noted::default();
     let (recorder, _) =
@@ -147,7 +147,7 @@ fn record(path: &Path, durability: Durability, batches: &[u32]) -> (Vec<Done>, u
     }
     let written = match recorder.finish() {
         Ok(finished) => finished.records,
-        // Nothing is really on a disk, which is noticed.
+        // Nothing is really on a disk, which the recorder notices.
         Err(FinishError::Missing { written, .. }) => written,
         Err(error) => panic!("{error}"),
     };
@@ -155,8 +155,8 @@ fn record(path: &Path, durability: Durability, batches: &[u32]) -> (Vec<Done>, u
     (noted.done(), next)
 }
 
-/// What a folder has after a loss is the beginning of what was recorded, with all that was acknowledged; recording goes
-/// on behind it.
+/// After a loss, a folder has the beginning of what was recorded, with all that was acknowledged. Recording continues
+/// behind it.
 fn holds(path: &Path, files: &[(PathBuf, Vec<u8>)], acknowledged: u32, next: u32) {
     for (path, bytes) in files {
         fs::write(path, bytes).expect("there is room");
@@ -168,7 +168,7 @@ fn holds(path: &Path, files: &[(PathBuf, Vec<u8>)], acknowledged: u32, next: u32
         Recorder::open(path, &schema(), options(Durability::Written)).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(recovery.records as usize, kept.len() / SIZE);
     let (from, dropped) = (recovery.records as u32, recovery.cut.map_or(0, |cut| cut.records) as u32);
-    assert!(from + dropped <= next, "more are told to be dropped than there were");
+    assert!(from + dropped <= next, "more records are reported as dropped than there were");
     assert_eq!(dropped > 0, !recovery.kept.is_empty(), "whole records are kept aside");
     assert!(recorder.append(&records(from..from + 10)).is_ok() && recorder.finish().is_ok());
     assert_eq!(found(path), records(0..from + 10));
@@ -202,7 +202,7 @@ proptest! {
             let after = files.iter().filter_map(|file| {
                 let page_at = |number: usize| pages[number % 64].map_or(0, |at| *at.get(&file.lengths));
                 let bytes = file.after(page, page_at, *length.get(&file.lengths));
-                // One that was never synced may not be there at all.
+                // A file that was never synced may not exist at all.
                 (file.synced > 0 || pages[0].is_some()).then(|| (file.path.clone(), bytes))
             });
             holds(folder.path(), &after.collect::<Vec<_>>(), acknowledged, next);
@@ -222,7 +222,7 @@ fn every_set_of_pages_may_be_there() {
         most = most.max(unsynced);
         for set in 0..1usize << unsynced {
             let is_there = |number: usize| set >> (number - last.synced / 256) & 1 == 1;
-            // Either as long as it was, or up to the last page that is there.
+            // Either the full length, or up to the last page that is there.
             let end = (0..unsynced).filter(|at| set >> at & 1 == 1).map(|at| (last.synced / 256 + at + 1) * 256).max();
             for length in [last.bytes.len(), end.unwrap_or(0).min(last.bytes.len())] {
                 let all = last.bytes.len();
@@ -241,7 +241,7 @@ fn what_was_synced_is_damaged_if_it_is_not_whole() {
     let folder = tempfile::tempdir().expect("there is room");
     let batches = [200, 150, 100, 120, 60];
     let (done, _) = record(folder.path(), Durability::Synced, &batches);
-    // Nobody closed it.
+    // Nothing closed it.
     let last = done.iter().rposition(|done| matches!(done, Done::Acknowledged(_))).expect("there are some");
     let (files, _) = before(&done[..=last]);
     let [file] = &files[..] else { panic!("there is one file") };
@@ -252,7 +252,7 @@ fn what_was_synced_is_damaged_if_it_is_not_whole() {
         bytes[at] ^= 1;
         fs::write(&file.path, bytes).expect("there is room");
         let recovered = recover(&crate::folder::Folder::open(folder.path()).expect("it is a log"));
-        // Of the last frame nobody knows whether it was synced.
+        // Nothing shows whether the last frame was synced.
         let is_last = at >= file.bytes.len() - frames[4];
         assert_eq!(recovered.is_err(), !is_last, "byte {at}");
     }
@@ -262,7 +262,7 @@ fn what_was_synced_is_damaged_if_it_is_not_whole() {
 fn records_behind_what_is_torn_are_counted() {
     let folder = tempfile::tempdir().expect("there is room");
     let (done, _) = record(folder.path(), Durability::Written, &[200, 150, 100, 120, 60]);
-    // Nobody closed it: that would have synced it.
+    // Nothing closed it: that would have synced it.
     let synced = done.iter().skip(3).position(|done| matches!(done, Done::Synced(_))).expect("it was closed");
     let (files, _) = before(&done[..3 + synced]);
     let [file] = &files[..] else { panic!("there is one file") };
@@ -272,7 +272,7 @@ fn records_behind_what_is_torn_are_counted() {
     fs::write(&file.path, bytes).expect("there is room");
     let cut = recover(&crate::folder::Folder::open(folder.path()).expect("it is a log")).expect("it is torn").cut;
     let cut = cut.expect("something is");
-    // The writer may have written some of the batches at once.
+    // The writer may have written several batches at once.
     assert_eq!((cut.offset, cut.bytes), (40, all - 40));
     assert!([430, 280, 180, 60, 0].contains(&cut.records), "{}", cut.records);
 }

@@ -1,4 +1,4 @@
-//! Times and positions at the ends of what 64 bits hold: in journals, in volumes, joined, and of files that nobody wrote so.
+//! Times and positions at the ends of the range of 64 bits: in journals, in volumes, in joined volumes, and in crafted files.
 
 use super::*;
 use crate::catalogue::Catalogue;
@@ -19,8 +19,8 @@ fn extreme() -> impl Strategy<Value = u64> {
 
 /// The times of records in their order, as a query returns them.
 fn times(path: &Path, within: (u64, u64)) -> Vec<u64> {
-    let (told, _) = ask(path, "true", within, usize::MAX, &|| ());
-    told.iter().map(|(_, record)| u64::from_be_bytes(*record.first_chunk().expect("it has a time"))).collect()
+    let (message, _) = ask(path, "true", within, usize::MAX, &|| ());
+    message.iter().map(|(_, record)| u64::from_be_bytes(*record.first_chunk().expect("it has a time"))).collect()
 }
 
 proptest! {
@@ -49,7 +49,7 @@ proptest! {
             prop_assert!(verified.files.iter().all(|file| !matches!(file.state, State::Damaged(_))), "{:?}", verified);
             prop_assert_eq!(verified.times, all.iter().min().copied().zip(all.iter().max().copied()));
             prop_assert_eq!(History::open(path).and_then(|history| history.first()).expect("it is whole"), Some(all[0]));
-            // Once more of what was made volumes and joined.
+            // Again after the records were turned into volumes and joined.
             compact_in(Folder::open(path).expect("it is one"), 1 << 20).unwrap_or_else(|error| panic!("{error}"));
             prop_assert!(Catalogue::read(path).expect("it is whole").records() == all.len() as u64);
         }
@@ -86,10 +86,10 @@ fn later_times_than_files_have_are_left_out_and_counted() {
     assert_eq!(times(path, (0, u64::MAX)), [1, 3, LAST_TIME, 4]);
 }
 
-/// Writes a journal of 400 records behind so many that were lost.
+/// Writes a journal of 400 records behind `lost` lost records.
 fn crafted(path: &Path, lost: u64) {
     let folder = Folder::open(path).expect("it is one");
-    let mut journal = folder.journal(Disk, 1 << 20, Tail { next: lost, lost, told: None });
+    let mut journal = folder.journal(Disk, 1 << 20, Tail { next: lost, lost, empty_file: None });
     journal.write(&record(7).repeat(400), &mut Vec::new()).expect("there is room");
     journal.close().expect("there is room");
 }
@@ -110,14 +110,14 @@ fn positions_do_not_go_round() {
         };
         let before = files();
         let error = Recorder::open(path, &schema, options()).map(drop).expect_err("there is no room behind it");
-        let told = error.to_string();
-        assert!(told.contains("positions are higher") || told.contains("does not have as many"), "{told}");
+        let message = error.to_string();
+        assert!(message.contains("positions are higher") || message.contains("does not have as many"), "{message}");
         assert_eq!(files(), before);
         let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
         let damaged = verified.files.iter().any(|file| matches!(file.state, State::Damaged(_)));
         assert_eq!(damaged, !is_read, "{lost}: {verified:?}");
     }
-    // The last place where a recorder begins.
+    // The last position at which a recorder begins.
     let folder = tempfile::tempdir().expect("there is room");
     write(folder.path(), &[], 0, 0, true);
     let schema = Folder::open(folder.path()).expect("it is one").schema;

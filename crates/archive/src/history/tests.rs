@@ -1,4 +1,4 @@
-//! What is asked while the folder changes.
+//! Queries while the folder changes.
 
 use super::*;
 use crate::{Durability, Full, Recorder, RecorderOptions, Retention};
@@ -29,20 +29,20 @@ fn record(path: &Path, numbers: std::ops::Range<u32>, archive: bool) {
     recorder.finish().expect("there is room");
 }
 
-/// The positions that are told, with what is done when the first of them is.
+/// The positions that a query returns. `then` runs when the first one is returned.
 fn ask(path: &Path, then: &dyn Fn()) -> (Vec<u64>, Result<Sources, FolderError>) {
     let history = History::open(path).unwrap_or_else(|error| panic!("{error}"));
-    let (needed, mut told) = ([history.schema().find("number").expect("it is there")], Vec::new());
+    let (needed, mut returned) = ([history.schema().find("number").expect("it is there")], Vec::new());
     let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
     let sources = history.each(ask, &mut |position, record| {
         assert_eq!(record, (position as u32).to_be_bytes());
-        if told.is_empty() {
+        if returned.is_empty() {
             then();
         }
-        told.push(position);
+        returned.push(position);
         ControlFlow::Continue(())
     });
-    (told, sources)
+    (returned, sources)
 }
 
 fn break_at(path: &Path, offset: u64) {
@@ -52,39 +52,39 @@ fn break_at(path: &Path, offset: u64) {
 }
 
 #[test]
-fn what_was_told_of_a_journal_is_not_told_again() {
+fn records_of_a_journal_are_returned_once() {
     let folder = tempfile::tempdir().expect("there is room");
     let (path, journal) = (folder.path(), folder.path().join("00000000000000000000.journal"));
     record(path, 0..COUNT, false);
-    // The reader has it open as it becomes a volume, and what it reads behind what was told is wrong.
+    // The reader has the journal open as it becomes a volume, and the part that it has not read yet is damaged.
     let same = path.join("same");
     fs::hard_link(&journal, &same).expect("there is room");
-    let (told, sources) = ask(path, &|| {
+    let (returned, sources) = ask(path, &|| {
         record(path, COUNT..COUNT + 10, true);
         assert!(!journal.exists());
         break_at(&same, 1_100_000);
     });
     let sources = sources.unwrap_or_else(|error| panic!("{error}"));
-    assert!(told.iter().copied().eq(0..u64::from(COUNT) + 10), "{} were told", told.len());
+    assert!(returned.iter().copied().eq(0..u64::from(COUNT) + 10), "{} were returned", returned.len());
     assert_eq!((sources.records, sources.lost, sources.torn), (u64::from(COUNT) + 10, 0, None));
-    // Also if it stays wrong.
+    // Also if the damage stays.
     let folder = tempfile::tempdir().expect("there is room");
     let (path, journal) = (folder.path(), folder.path().join("00000000000000000000.journal"));
     record(path, 0..COUNT, false);
-    let (told, sources) = ask(path, &|| break_at(&journal, 1_100_000));
+    let (returned, sources) = ask(path, &|| break_at(&journal, 1_100_000));
     assert!(matches!(&sources, Err(FolderError::Damaged(damage)) if damage.path == journal), "{sources:?}");
-    assert!(told.len() > 100_000 && told.iter().copied().eq(0..told.len() as u64));
+    assert!(returned.len() > 100_000 && returned.iter().copied().eq(0..returned.len() as u64));
 }
 
 #[test]
-fn what_was_torn_and_is_whole_now_is_not_told() {
+fn an_end_that_is_no_longer_torn_is_not_reported() {
     let folder = tempfile::tempdir().expect("there is room");
     let (path, journal) = (folder.path(), folder.path().join("00000000000000000000.journal"));
     record(path, 0..100, false);
     let length = fs::metadata(&journal).expect("it is there").len();
     OpenOptions::new().write(true).open(&journal).and_then(|file| file.set_len(length - 7)).expect("it is there");
-    let (told, sources) = ask(path, &|| ());
-    assert_eq!((told.len(), sources.expect("it can be read").torn.map(|part| part.bytes)), (100, Some(25)));
-    let (told, sources) = ask(path, &|| record(path, 100..110, true));
-    assert_eq!((told.len(), sources.expect("it can be read").torn), (110, None));
+    let (returned, sources) = ask(path, &|| ());
+    assert_eq!((returned.len(), sources.expect("it can be read").torn.map(|part| part.bytes)), (100, Some(25)));
+    let (returned, sources) = ask(path, &|| record(path, 100..110, true));
+    assert_eq!((returned.len(), sources.expect("it can be read").torn), (110, None));
 }

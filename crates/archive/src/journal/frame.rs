@@ -1,37 +1,37 @@
-//! Headers of files and frames.
+//! Headers of journal files and of their frames.
 
 /// Bytes of a file's header.
 pub(crate) const FILE_HEADER: usize = 40;
-/// Bytes of a frame's.
+/// Bytes of a frame's header.
 pub(crate) const FRAME_HEADER: usize = 32;
 
 const FILE_MAGIC: [u8; 8] = *b"QSJOURN2";
-/// What every frame begins with.
+/// The first bytes of every frame.
 pub(crate) const FRAME_MAGIC: [u8; 4] = *b"QSFR";
 
-/// What a file of records begins with.
+/// The header of a file of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     /// The position of its first record.
     pub first: u64,
-    /// How many records before it were lost, since the disk could not keep up.
+    /// The number of records lost before it, because the disk could not keep up.
     pub lost: u64,
-    /// Bytes of each.
+    /// Size of a record in bytes.
     pub record_size: u32,
-    /// Of the text of their schema.
+    /// Checksum of the schema's text.
     pub schema: u32,
 }
 
-/// What stands before records that were written at once.
+/// The header of records that were written at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
-    /// How many there are; none: the file was closed here.
+    /// The number of records; 0: the file was closed here.
     pub records: u32,
-    /// The position of the first.
+    /// The position of the first record.
     pub position: u64,
-    /// Bytes of the file that were on the disk for sure when this was written.
+    /// Bytes of the file that were certainly on the disk when this header was written.
     pub synced: u64,
-    /// Their checksum.
+    /// The checksum of the records.
     pub checksum: u32,
 }
 
@@ -47,7 +47,7 @@ impl FileHeader {
         bytes
     }
 
-    /// The header, if these are one's bytes.
+    /// Parses a header; `None` if the bytes are not a valid one.
     pub fn read(bytes: &[u8; FILE_HEADER]) -> Option<Self> {
         let whole = bytes[..8] == FILE_MAGIC && is_sealed(&bytes[..36]) && bytes[36..] == [0; 4];
         whole.then(|| Self {
@@ -60,8 +60,8 @@ impl FileHeader {
 }
 
 impl FrameHeader {
-    /// Of these records.
-    pub fn of(position: u64, records: u32, synced: u64, bytes: &[u8]) -> Self {
+    /// The header of these records.
+    pub fn new(position: u64, records: u32, synced: u64, bytes: &[u8]) -> Self {
         Self { records, position, synced, checksum: crc32fast::hash(bytes) }
     }
 
@@ -76,7 +76,7 @@ impl FrameHeader {
         bytes
     }
 
-    /// The header, if these are one's bytes.
+    /// Parses a header; `None` if the bytes are not a valid one.
     pub fn read(bytes: &[u8; FRAME_HEADER]) -> Option<Self> {
         (bytes[..4] == FRAME_MAGIC && is_sealed(bytes)).then(|| Self {
             records: u32_at(bytes, 4),
@@ -87,7 +87,7 @@ impl FrameHeader {
     }
 }
 
-/// Writes a checksum of what is before them into the last four bytes.
+/// Writes a checksum of the bytes before it into the last four bytes.
 fn seal(bytes: &mut [u8]) {
     let end = bytes.len() - 4;
     let checksum = crc32fast::hash(&bytes[..end]);
@@ -112,9 +112,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_with_any_bit_flipped_is_none() {
+    fn a_header_with_a_flipped_bit_is_rejected() {
         let file = FileHeader { first: 7 << 40, lost: 5 << 33, record_size: 185, schema: 0xdead_beef };
-        let frame = FrameHeader::of(3 << 33, 2, 5 << 35, b"some records");
+        let frame = FrameHeader::new(3 << 33, 2, 5 << 35, b"some records");
         assert_eq!((FileHeader::read(&file.write()), FrameHeader::read(&frame.write())), (Some(file), Some(frame)));
         for bit in 0..FILE_HEADER * 8 {
             let mut bytes = file.write();

@@ -1,11 +1,11 @@
-//! Reading records from files, each frame checked.
+//! Reads records from journals, and checks each frame.
 
 use super::FRAME;
-use super::behind::Behind;
 use super::frame::{FILE_HEADER, FRAME_HEADER, FileHeader, FrameHeader};
+use super::frame_search::FrameSearch;
 use std::io::{self, Read, Seek};
 
-/// Frames of a file, one after another.
+/// The frames of a file, one after another.
 #[derive(Debug)]
 pub(crate) struct Scan<R> {
     input: R,
@@ -15,7 +15,7 @@ pub(crate) struct Scan<R> {
     next: u64,
     frames: u64,
     records: Vec<u8>,
-    /// Bytes that the file had when it was opened: what was written since may be written still.
+    /// The length of the file when it was opened. Bytes behind it may still be being written.
     length: u64,
     end: Option<End>,
 }
@@ -25,24 +25,24 @@ pub(crate) struct Scan<R> {
 pub(crate) enum End {
     /// It was closed.
     Closed,
-    /// With a whole frame: who wrote it is still there, or was stopped.
+    /// With a whole frame: its writer is still running, or was stopped.
     Open,
-    /// With something that is not whole, and was never synced.
+    /// With an incomplete part that was never synced.
     Torn {
         /// Bytes from there on.
         bytes: u64,
-        /// Records of whole frames among them, and the position behind the last.
+        /// The number of records in whole frames among them, and the position behind the last.
         behind: (u64, u64),
     },
-    /// There are bytes that were not written so, although they were synced.
+    /// With bytes that are not as they were written, although they were synced.
     Damaged(&'static str),
 }
 
 impl<R: Read + Seek> Scan<R> {
-    /// Reads the header, or says how a file ends that has none that is whole.
+    /// Reads the header. If there is no whole header, returns how the file ends.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call.
     pub fn new(mut input: R, length: u64) -> io::Result<Result<Self, End>> {
         let mut bytes = [0; FILE_HEADER];
         let found = fill(&mut input, &mut bytes)?;
@@ -50,7 +50,7 @@ impl<R: Read + Seek> Scan<R> {
             let (offset, next) = (FILE_HEADER as u64, header.first);
             return Ok(Ok(Self { input, header, offset, next, frames: 0, records: Vec::new(), length, end: None }));
         }
-        let behind = Behind { input: &mut input, length, next: 0, record_size: 0 }.records(0)?;
+        let behind = FrameSearch { input: &mut input, length, next: 0, record_size: 0 }.records(0)?;
         Ok(Err(match behind {
             // Nothing is written behind a header that is not synced.
             Some(_) => End::Torn { bytes: length, behind: (0, 0) },
@@ -72,26 +72,26 @@ impl<R: Read + Seek> Scan<R> {
         self.next
     }
 
-    /// Whole frames.
+    /// The number of whole frames.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// How the file ends, when all frames were read.
+    /// How the file ends, once all frames were read.
     pub fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// The records of the next frame, at the end none.
+    /// The records of the next frame; `None` at the end.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call.
     pub fn next_frame(&mut self) -> io::Result<Option<&[u8]>> {
         if self.end.is_some() {
             return Ok(None);
         }
         if self.offset >= self.length {
-            // What came since is for who asks next; who asked now would never be done.
+            // Frames that came since are for the next reader; otherwise this one might never finish.
             self.end = Some(End::Open);
             return Ok(None);
         }
@@ -126,13 +126,13 @@ impl<R: Read + Seek> Scan<R> {
         Ok(Some(&self.records))
     }
 
-    /// What is not whole is torn, unless it was synced. What came since the file was opened is neither.
+    /// An incomplete frame is torn, unless it was synced. A frame that was written since the file was opened is neither.
     fn ends_here(&mut self, why: &'static str) -> io::Result<Option<&[u8]>> {
         self.end = Some(if self.offset >= self.length {
             End::Open
         } else {
             let record_size = self.header.record_size as usize;
-            let mut behind = Behind { input: &mut self.input, length: self.length, next: self.next, record_size };
+            let mut behind = FrameSearch { input: &mut self.input, length: self.length, next: self.next, record_size };
             match behind.records(self.offset)? {
                 Some(behind) => End::Torn { bytes: self.length - self.offset, behind },
                 None => End::Damaged(why),
@@ -142,7 +142,7 @@ impl<R: Read + Seek> Scan<R> {
     }
 }
 
-/// Reads until the buffer is full or the input ends; how much there was.
+/// Reads until the buffer is full or the input ends; returns the number of bytes.
 pub(super) fn fill(input: &mut impl Read, mut buffer: &mut [u8]) -> io::Result<usize> {
     let all = buffer.len();
     while !buffer.is_empty() {

@@ -1,4 +1,4 @@
-//! Writing records to files.
+//! Writes records to journals.
 
 use super::FRAME;
 use super::frame::{FILE_HEADER, FRAME_HEADER, FileHeader, FrameHeader};
@@ -8,18 +8,18 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Where files are made; tests have others, which fail.
+/// Where journals are made; tests use implementations that fail.
 pub(crate) trait Medium {
     type File: Write + Send;
-    /// Makes a file that is not there yet.
+    /// Makes a file that does not exist yet.
     fn create(&mut self, path: &Path) -> io::Result<Self::File>;
-    /// Opens one that is there, to write on at its end.
+    /// Opens an existing file to append to it.
     fn reopen(&mut self, path: &Path) -> io::Result<Self::File>;
-    /// Returns when what was written to it, and that it is there, survives a loss of power.
+    /// Returns when the file and all that was written to it survive a loss of power.
     fn sync(&mut self, file: &Self::File, path: &Path, new: bool) -> io::Result<()>;
 }
 
-/// The system's files.
+/// The file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Disk;
 
@@ -36,7 +36,7 @@ impl Medium for Disk {
 
     fn sync(&mut self, file: &File, path: &Path, new: bool) -> io::Result<()> {
         file.sync_data()?;
-        // The folder has to know of a new file.
+        // A new file also needs an entry in the folder.
         match path.parent().filter(|_| new) {
             Some(folder) => File::open(folder)?.sync_all(),
             None => Ok(()),
@@ -44,38 +44,38 @@ impl Medium for Disk {
     }
 }
 
-/// The files of records of a folder, as who records has them.
+/// The journals of a folder, for the process that records.
 #[derive(Debug)]
 pub(crate) struct Journal<M: Medium> {
     medium: M,
     folder: PathBuf,
     record_size: usize,
     schema: u32,
-    /// Records of a file, at most.
+    /// The most records of a file.
     most: u64,
     open: Option<Open<M::File>>,
-    /// Where it goes on; while a file is open, nothing before that is lost.
+    /// Where it continues. While a file is open, no record before this point is lost.
     tail: Tail,
 }
 
-/// Where files of records go on.
+/// Where journals continue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tail {
-    /// The position of the record that comes next.
+    /// The position of the next record.
     pub next: u64,
-    /// How many before it were lost.
+    /// The number of records lost before it.
     pub lost: u64,
-    /// A file that has nothing but a header, which is synced and says that. It stays until another says it.
-    pub told: Option<PathBuf>,
+    /// A synced file with nothing but a header, which records these losses. It stays until another file records them.
+    pub empty_file: Option<PathBuf>,
 }
 
-/// A journal to which nothing more is written.
+/// A journal that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Closed {
     pub path: PathBuf,
     /// The positions of its records.
     pub positions: Range<u64>,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
@@ -84,21 +84,21 @@ struct Open<F> {
     file: F,
     path: PathBuf,
     first: u64,
-    /// Bytes that were written, and those of them that are synced.
+    /// Bytes that were written, and how many of them are synced.
     written: u64,
     synced: u64,
 }
 
 impl<M: Medium> Journal<M> {
-    /// Goes on at a position, with a new file when there is something to write.
+    /// Continues at a position, with a new file once there is something to write.
     pub fn new(medium: M, folder: &Path, record_size: usize, schema: u32, most: u64, tail: Tail) -> Self {
         Self { medium, folder: folder.to_owned(), record_size, schema, most: most.max(1), open: None, tail }
     }
 
-    /// Writes the records that come next; says which files were closed.
+    /// Writes the records that come next; appends to `closed` the files that became full.
     ///
     /// # Errors
-    /// Those of the system, and which file it was. Some of the records may be written then, the last of them torn.
+    /// Returns the error of the system call and the path. Some of the records may have been written, the last of them torn.
     pub fn write(&mut self, records: &[u8], closed: &mut Vec<Closed>) -> Result<(), (PathBuf, io::Error)> {
         let size = self.record_size;
         let mut left = records;
@@ -119,7 +119,7 @@ impl<M: Medium> Journal<M> {
                     self.open.insert(file)
                 }
             };
-            let header = FrameHeader::of(self.tail.next, count, open.synced, part).write();
+            let header = FrameHeader::new(self.tail.next, count, open.synced, part).write();
             open.file
                 .write_all(&header)
                 .and_then(|()| open.file.write_all(part))
@@ -134,8 +134,8 @@ impl<M: Medium> Journal<M> {
     fn begin(&mut self) -> Result<Open<M::File>, (PathBuf, io::Error)> {
         let (path, first) = (self.folder.join(file_name(self.tail.next)), self.tail.next);
         let lost = std::mem::take(&mut self.tail.lost);
-        let begun = if self.tail.told.take().is_some_and(|told| told == path) {
-            // This is what its header says.
+        let begun = if self.tail.empty_file.take().is_some_and(|file| file == path) {
+            // Its header already records these losses.
             self.medium.reopen(&path)
         } else {
             let header = FileHeader { first, lost, record_size: self.record_size as u32, schema: self.schema };
@@ -149,10 +149,10 @@ impl<M: Medium> Journal<M> {
         Ok(Open { file, path, first, written: FILE_HEADER as u64, synced: FILE_HEADER as u64 })
     }
 
-    /// Passes by records that are lost, with another file behind them.
+    /// Skips records that are lost, and continues with another file behind them.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call and the path.
     pub fn pass_by(&mut self, records: u64, closed: &mut Vec<Closed>) -> Result<(), (PathBuf, io::Error)> {
         if records > 0 {
             closed.extend(self.close()?);
@@ -165,7 +165,7 @@ impl<M: Medium> Journal<M> {
     /// Returns when all that was written survives a loss of power.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call and the path.
     pub fn sync(&mut self) -> Result<(), (PathBuf, io::Error)> {
         if let Some(open) = self.open.as_mut().filter(|open| open.synced < open.written) {
             let synced = self.medium.sync(&open.file, &open.path, false);
@@ -175,10 +175,10 @@ impl<M: Medium> Journal<M> {
         Ok(())
     }
 
-    /// Ends the last file. What was lost behind it is told by one without records.
+    /// Closes the last file. Losses behind it are recorded by a file without records.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call and the path.
     pub fn finish(&mut self) -> Result<Option<Closed>, (PathBuf, io::Error)> {
         if self.tail.lost > 0 && self.open.is_none() {
             self.open = Some(self.begin()?);
@@ -186,11 +186,11 @@ impl<M: Medium> Journal<M> {
         self.close()
     }
 
-    /// Ends the file that is written to, so that a reader knows that nothing is missing at its end. All before that is
-    /// synced first: whatever is not whole in a file that was ended is damaged.
+    /// Closes the file that is written to, so that a reader knows that nothing is missing at its end. Everything before that end is
+    /// synced first: any incomplete part of a closed file is damage.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call and the path.
     pub fn close(&mut self) -> Result<Option<Closed>, (PathBuf, io::Error)> {
         self.sync()?;
         if let Some(open) = &mut self.open {
@@ -207,17 +207,17 @@ impl<M: Medium> Journal<M> {
     }
 }
 
-/// What a file ends with that was closed, behind the record before this position and so many bytes that are synced.
+/// The closing frame of a file, behind the record before this position and this many synced bytes.
 pub(crate) fn end(position: u64, synced: u64) -> [u8; FRAME_HEADER] {
-    FrameHeader::of(position, 0, synced, &[]).write()
+    FrameHeader::new(position, 0, synced, &[]).write()
 }
 
-/// What the file is called whose first record has this position: names are in the order of positions.
+/// The name of the file whose first record has this position. Names sort in the order of positions.
 fn file_name(first: u64) -> String {
     format!("{first:020}.journal")
 }
 
-/// Whether a file is called as one of records is.
+/// Whether a file has the name of a journal.
 pub(crate) fn is_name(path: &Path) -> bool {
     let first = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
     first.is_some_and(|first| path.file_name().is_some_and(|name| *name == *file_name(first)))

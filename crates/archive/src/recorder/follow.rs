@@ -3,7 +3,7 @@
 mod volumes;
 
 use super::recover::Recovered;
-use super::{Durability, FinishError, Finished, Full, RecordError, Room};
+use super::{Durability, FinishError, Finished, Full, MemoryBudget, RecordError};
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{Closed, Journal, Medium};
@@ -21,76 +21,76 @@ use std::time::Duration;
 pub(super) use volumes::Archiving;
 pub(crate) use volumes::Pauses;
 
-/// What writers and threads have in common.
+/// State shared by writers and threads.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub log: Log,
     pub durability: Durability,
     pub folder: Folder,
-    /// Records that may be in memory, and what becomes of others.
+    /// How many records may be in memory, and what happens to others.
     pub room: u64,
     /// Bytes of records that are written at once.
     at_once: usize,
-    /// Records of a volume, at most.
+    /// The most records of a volume.
     volume: u64,
     full: Full,
-    /// Records that were given room, and up to which of the log's positions memory was given back.
+    /// How many records got room, and up to which position of the log memory was released.
     taken: AtomicU64,
     left: AtomicU64,
     /// The folder's position of the log's first record.
     pub from: u64,
-    /// Records that were in the folder before, and that had been taken away.
+    /// Records that were in the folder before, and records removed before.
     before: u64,
     removed_before: u64,
-    /// How far is written.
+    /// How far records are written.
     pub mark: Mark,
-    state: Mutex<Following>,
-    /// There is something to write, or to stop for.
+    state: Mutex<WriterState>,
+    /// There is something to write, or the thread shall stop.
     wanted: Condvar,
-    /// More is kept.
+    /// More records are kept.
     kept: Condvar,
-    /// A journal was closed, or none will be any more.
+    /// A journal was closed, or no more will be.
     closed: Condvar,
-    /// Memory was given back.
+    /// Memory was released.
     freed: Condvar,
 }
 
 /// How far the threads are.
 #[derive(Debug, Default)]
-struct Following {
-    /// Records of the log that are kept as the durability says.
+struct WriterState {
+    /// Records of the log that are kept with the chosen durability.
     kept: u64,
-    /// Somebody waits for these.
+    /// A writer waits until this many are kept.
     wanted: u64,
     stop: bool,
     finishes: bool,
-    /// Something came, or nothing will: what is defined of the records before is worked out, and volumes may be made of them.
+    /// A record came, or recording ended without one: definitions cover the earlier records by now, and volumes may be made of them.
     begun: bool,
     failed: Option<RecordError>,
     /// Records that left memory before they were written.
     lost: u64,
-    /// Records that were taken away.
+    /// Records that were removed.
     removed: u64,
-    /// Journals that no volume was made of.
+    /// Journals that are not in volumes yet.
     journals: VecDeque<Closed>,
     /// No more will be closed.
     last: bool,
-    /// Why no volumes are made or taken away.
+    /// Why no volumes can be made or removed.
     troubled: Option<Arc<FolderError>>,
 }
 
-/// The threads.
+/// The running threads.
 #[derive(Debug)]
 pub(super) struct Threads {
     follower: Option<JoinHandle<()>>,
     archiver: Option<JoinHandle<()>>,
 }
 
-/// How long the thread that writes sleeps if nobody waits for it.
+/// How long the writing thread sleeps if no writer waits for it.
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Threads {
-    /// Starts them; volumes are made only if it is said how.
+    /// Starts the threads; volumes are made only if `archiving` is given.
     pub fn start<M>(
         shared: &Arc<Shared>,
         journal: Journal<M>,
@@ -116,14 +116,14 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Has them finish what there is, and waits for it: whether recording ends, also if nothing came, or never began in that case.
+    /// Lets the threads finish their work, and waits for them. `finishes`: recording ends, even if no record came; otherwise, without a record, it never began.
     pub fn stop(&mut self, shared: &Shared, finishes: bool) {
         let mut state = shared.lock();
         (state.stop, state.finishes) = (true, finishes);
         drop(state);
         shared.wanted.notify_all();
         for thread in [self.follower.take(), self.archiver.take()].into_iter().flatten() {
-            // It panics only if a bug of ours makes it, and has said so then.
+            // The thread panics only because of a bug of ours, and the panic was printed then.
             let _ = thread.join();
         }
     }
@@ -133,13 +133,13 @@ impl Shared {
     pub fn new(
         log: Log,
         folder: Folder,
-        room: &Room,
+        room: &MemoryBudget,
         full: Full,
         durability: Durability,
         recovered: &Recovered,
         mark: Mark,
     ) -> Self {
-        let state = Following { journals: recovered.journals.iter().cloned().collect(), ..Following::default() };
+        let state = WriterState { journals: recovered.journals.iter().cloned().collect(), ..WriterState::default() };
         Self {
             log,
             durability,
@@ -167,12 +167,12 @@ impl Shared {
         self.lock().failed.clone()
     }
 
-    /// Why no volumes are made or taken away.
+    /// Why no volumes can be made or removed.
     pub fn troubled(&self) -> Option<Arc<FolderError>> {
         self.lock().troubled.clone()
     }
 
-    /// Takes room for records; whether there is any, perhaps after a while.
+    /// Reserves room for records, perhaps after a wait; returns whether there is any.
     pub fn take_room(&self, count: u64) -> Result<bool, RecordError> {
         let taken = self.taken.fetch_add(count, Ordering::Relaxed) + count;
         let fits = || taken.saturating_sub(self.left.load(Ordering::Acquire)) <= self.room;
@@ -203,12 +203,12 @@ impl Shared {
         Ok(true)
     }
 
-    /// Records that were given room did not come: addresses are used up.
+    /// Returns room for records that were not added: the address space is used up.
     pub fn give_room_back(&self, count: u64) {
         self.taken.fetch_sub(count, Ordering::Relaxed);
     }
 
-    /// Gives back memory of records.
+    /// Releases memory of records.
     fn release(&self, before: u64) {
         let left = self.log.release(before);
         self.left.fetch_max(left, Ordering::AcqRel);
@@ -229,7 +229,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What has become of it, when the threads have ended.
+    /// The result, once the threads have ended.
     pub fn finished(&self) -> Result<Finished, FinishError> {
         let state = self.lock();
         let written = self.written(&state);
@@ -242,7 +242,8 @@ impl Shared {
                 None => Ok(Finished { records, lost: state.lost, removed: state.removed }),
             },
             missing => {
-                let lacks = || FolderError::Damaged(Damage::of(&self.folder.path, "some of its files were taken away"));
+                let lacks =
+                    || FolderError::Damaged(Damage::new(&self.folder.path, "some of its files were taken away"));
                 let path = self.folder.moved_to().unwrap_or_else(|| self.folder.path.clone());
                 let why = Arc::new(missing.err().unwrap_or_else(lacks));
                 Err(FinishError::Missing { path, there: self.counted(0), written, why })
@@ -250,7 +251,7 @@ impl Shared {
         }
     }
 
-    /// Records that the folder has by what is in it, wherever it is; if that cannot be read, what is known of it.
+    /// The number of records in the folder, wherever it is now; if it cannot be read, `known`.
     fn counted(&self, known: u64) -> u64 {
         let counted = match there::count(&self.folder) {
             Err(FolderError::Gone { now: None, .. }) => return 0,
@@ -260,19 +261,19 @@ impl Shared {
         counted.unwrap_or(known)
     }
 
-    /// Records that were written to the folder, and not taken away.
-    fn written(&self, state: &Following) -> u64 {
+    /// Records that were written to the folder and not removed.
+    fn written(&self, state: &WriterState) -> u64 {
         (self.before + state.kept).saturating_sub(state.lost + state.removed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Following> {
+    fn lock(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the thread that writes does.
+    /// The loop of the thread that writes.
     fn run<M: Medium>(&self, journal: Journal<M>) {
         let followed = catch_unwind(AssertUnwindSafe(|| self.follow(journal)));
-        // Who waits must not wait for ever.
+        // Waiting writers must not wait for ever.
         let failure = match followed {
             Ok(Ok(())) => None,
             Ok(Err(failure)) => Some(failure),
@@ -293,14 +294,14 @@ impl Shared {
         let (mut kept, mut closed, mut records, mut has_begun) = (0, Vec::new(), Vec::new(), false);
         loop {
             let mut state = self.lock();
-            // Who was behind goes on.
+            // A thread that was behind continues.
             if !state.stop && state.wanted <= kept && records.len() < self.at_once / 2 {
                 state = self.wanted.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
             }
             let (stop, finishes) = (state.stop, state.finishes);
             drop(state);
             let (next, end) = self.copy(kept, &mut records);
-            // Who fails to start changes nothing of what is known to be missing.
+            // A recorder that fails to start changes nothing in what is known to be missing.
             if !has_begun && (end > 0 || finishes) {
                 self.mark.begin(&self.folder);
                 has_begun = true;
@@ -310,15 +311,15 @@ impl Shared {
             if written.is_ok() {
                 written = self.write(&mut journal, &records, &mut closed);
             }
-            // Nobody appends any more.
+            // No more records are appended.
             let stop = stop && next + count == end;
             if stop && has_begun && written.is_ok() {
                 written = journal.finish().map(|last| closed.extend(last));
             }
-            // What was closed before something went wrong is whole.
+            // Journals that were closed before the error are whole.
             let mut state = self.lock();
             if let (Err(_), Some(last)) = (&written, closed.last()) {
-                // Volumes may be made of it and taken away: its records count as those that were there.
+                // It may become a volume and be removed: its records count as if they had been there before.
                 let whole = last.positions.end.saturating_sub(self.from);
                 if whole > next {
                     state.lost += next - kept;
@@ -349,8 +350,8 @@ impl Shared {
         }
     }
 
-    /// Copies the records that come next, as many as are written at once, so that they hold no memory while the disk takes
-    /// its time: the position of the first, and that behind the log's last.
+    /// Copies the next records, as many as are written at once, so that they hold no memory during a slow write.
+    /// Returns the position of the first one, and the position behind the log's last record.
     fn copy(&self, from: u64, records: &mut Vec<u8>) -> (u64, u64) {
         let snapshot = self.log.snapshot();
         let next = from.max(snapshot.first());
@@ -369,7 +370,7 @@ impl Shared {
         if records.is_empty() {
             return Ok(());
         }
-        // Others would take the rest, or nobody.
+        // Otherwise the rest would go to another folder, or to none.
         self.folder.still_there().map_err(|error| (self.folder.path.clone(), error.into_why()))?;
         journal.write(records, closed)?;
         if self.durability == Durability::Synced { journal.sync() } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! What a folder that is recorded to again is in, and putting it right.
+//! Checks the state of a folder that is recorded to again, and repairs it.
 
 use crate::archived::{Archived, compare};
 use crate::aside;
@@ -15,31 +15,31 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A folder that is whole.
+/// The state of a folder after recovery.
 #[derive(Debug, Default)]
 pub(crate) struct Recovered {
     /// Records that are there.
     pub records: u64,
-    /// Records that were taken away.
+    /// Records that were removed.
     pub removed: u64,
-    /// Where recording goes on.
+    /// Where recording continues.
     pub tail: Tail,
-    /// What was cut off.
+    /// The incomplete end, which was cut off.
     pub cut: Option<Part>,
-    /// Journals that no volume was made of.
+    /// Journals that are not in volumes yet.
     pub journals: Vec<Closed>,
-    /// Files that were kept aside.
+    /// Files that were set aside.
     pub kept: Vec<PathBuf>,
 }
 
-/// Checks the journals of a folder, cuts off what is not whole at their end, ends them, and takes away what was made as
-/// somebody was stopped: volumes that are not in the catalogue, and journals of those that are. Whole records that are in neither
-/// are kept aside.
+/// Checks the journals of a folder, cuts off an incomplete end, and closes them. Removes files that a stopped process
+/// left: volumes that are not in the catalogue, and journals whose records are in volumes. Whole records that are in neither
+/// are set aside.
 pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
     catalogue.check(&folder.path)?;
     derived::check(folder)?;
-    // Who was stopped may have left a catalogue that the disk does not know of yet: what it does not list goes after that.
+    // A process that was stopped may have left a catalogue that the disk does not have yet. Files that it does not list are removed after this.
     folder.sync()?;
     let strays = strays(folder, &catalogue)?;
     let (paths, archived) = folder.all_journals(catalogue.end())?;
@@ -60,7 +60,7 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
         match file.state {
             State::Damaged(damage) => return Err(damage.into()),
             State::Torn(part) if part.offset == 0 => {
-                // It was about to be begun, and the one before it is the last; or it is something else.
+                // The file had just been created, and the journal before it is the last; or it is something else.
                 if part.bytes <= FILE_HEADER as u64 && journal::is_name(path) {
                     remove(path)?;
                 } else {
@@ -83,44 +83,44 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
         found.records += file.records;
         if file.records > 0 {
             if last {
-                // Those before it were synced before it was begun.
+                // The journals before it were synced before it was begun.
                 end(path, file.bytes, Some(found.tail.next))?;
             }
             let bytes = file.bytes + FRAME_HEADER as u64;
             found.journals.push(Closed { path: path.clone(), positions: file.first..found.tail.next, bytes });
         } else if file.lost > 0 {
-            // Nothing but how many were lost is in it: recording goes on in it, if no more are.
+            // It only records how many records were lost: recording continues in it, if no more are lost.
             end(path, FILE_HEADER as u64, None)?;
-            (found.tail.lost, found.tail.told) = (file.lost, Some(path.clone()));
+            (found.tail.lost, found.tail.empty_file) = (file.lost, Some(path.clone()));
         } else {
             empty.push(path);
         }
     }
-    // What somebody who was stopped left is of records that are in a journal still, or in other volumes. Others are nobody's to take.
+    // Volumes that a stopped process left, whose records are still in a journal or in other volumes. Other files must not be removed.
     let is_new = |path: &&PathBuf| first_of(path).is_some_and(|first| first >= found.tail.next);
     if let Some(stray) = strays.iter().find(is_new) {
         return Err(FolderError::NotWhole { path: folder.path.clone(), damage: unlisted(folder, stray) });
     }
     has_room(folder, found.tail.next)?;
     strays.iter().try_for_each(|path| folder.remove(path))?;
-    // What they say, the last one does, too.
+    // The last one records the same losses.
     empty.into_iter().try_for_each(|path| remove(path))?;
-    // That files are there, or gone, survives, too.
+    // Creations and removals of files survive a loss of power, too.
     folder.sync()?;
     Ok(found)
 }
 
-/// Whether a log may begin at a position.
+/// Checks that a log may begin at a position.
 pub(crate) fn has_room(folder: &Folder, next: u64) -> Result<(), FolderError> {
     if next <= POSITIONS - Log::POSITIONS {
         return Ok(());
     }
     let why = format!("the next record would be number {next}, and a log does not have as many");
-    Err(FolderError::NotWhole { path: folder.path.clone(), damage: Damage::of(&folder.path, why) })
+    Err(FolderError::NotWhole { path: folder.path.clone(), damage: Damage::new(&folder.path, why) })
 }
 
-/// Compares journals to the volumes that were made of them, by their names. None is touched if one has records behind all volumes: it
-/// may be a part of the log that has another name.
+/// Compares journals with the volumes that their names say hold their records. If one journal has records behind all volumes, all stay as they
+/// are: it may be a part of the log under another name.
 fn compared(
     folder: &Folder,
     paths: Vec<PathBuf>,
@@ -136,8 +136,8 @@ fn compared(
     Ok(all)
 }
 
-/// Cuts off what is not whole, and ends the file as if it had been closed behind the record before a position: all of it
-/// is synced then.
+/// Cuts off the incomplete end, and closes the file behind the record before `position`: then all of it
+/// is synced.
 fn end(path: &Path, offset: u64, position: Option<u64>) -> Result<(), FolderError> {
     let end = || -> io::Result<()> {
         let mut file = regular::open_with(path, OpenOptions::new().write(true))?;

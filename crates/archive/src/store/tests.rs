@@ -1,4 +1,4 @@
-//! What becomes of a folder when the disk fails, or the power does, while volumes are made, joined and taken away.
+//! What happens to a folder when the disk fails, or power is lost, while volumes are made, joined and removed.
 
 mod disks;
 mod power;
@@ -7,7 +7,7 @@ mod recording;
 use crate::archive::Archiver;
 use crate::catalogue::Catalogue;
 use crate::compact::compact_in;
-use crate::compact::tests::{DAY, Part, Told, ask, contents, is_whole, write};
+use crate::compact::tests::{DAY, Part, PositionedRecords, ask, contents, is_whole, write};
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::prune::{Retention, prune_locked};
@@ -19,14 +19,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is done to a folder.
+/// A change of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Volumes are made of journals.
+    /// Journals become volumes.
     Archive,
-    /// And joined.
+    /// Volumes are also joined.
     Compact,
-    /// The older half goes.
+    /// The older half is removed.
     Keep,
 }
 
@@ -50,25 +50,29 @@ impl Change {
         }
     }
 
-    /// Whether a folder has what it had: all records, or those that are not told as taken away, each once, where it was.
-    fn is_right(self, path: &Path, before: &Told) -> Result<(), String> {
-        let (told, sources) = all(path);
-        let gone = before.len() - told.len().min(before.len());
-        if !before.ends_with(&told) || sources.0 != gone as u64 || sources.1 != 3 {
-            return Err(format!("{} of {} are told, {sources:?} are removed and lost", told.len(), before.len()));
+    /// Whether a folder has what it had: all records except those reported as removed, each once, at its position.
+    fn is_right(self, path: &Path, before: &PositionedRecords) -> Result<(), String> {
+        let (returned, sources) = all(path);
+        let gone = before.len() - returned.len().min(before.len());
+        if !before.ends_with(&returned) || sources.0 != gone as u64 || sources.1 != 3 {
+            return Err(format!(
+                "{} of {} are returned, {sources:?} are removed and lost",
+                returned.len(),
+                before.len()
+            ));
         }
         if gone > 0 && self != Self::Keep { Err(format!("{gone} are gone")) } else { Ok(()) }
     }
 }
 
-/// All records of a folder; how many were taken away, and lost.
-fn all(path: &Path) -> (Told, (u64, u64)) {
-    let (told, sources) = ask(path, "true", (0, u64::MAX), usize::MAX, &|| ());
-    (told, (sources.removed, sources.lost))
+/// All records of a folder; how many were removed, and how many lost.
+fn all(path: &Path) -> (PositionedRecords, (u64, u64)) {
+    let (returned, sources) = ask(path, "true", (0, u64::MAX), usize::MAX, &|| ());
+    (returned, (sources.removed, sources.lost))
 }
 
-/// A folder of three volumes, of which the second is of two days, and two journals, with some lost between.
-fn folder(path: &Path) -> Told {
+/// A folder of three volumes, of which the second is of two days, and two journals, with some records lost between.
+fn folder(path: &Path) -> PositionedRecords {
     let part = |times: &[u64], lost| Part { times: times.to_vec(), lost };
     let parts = [
         part(&[1, 2, 3], 0),
@@ -81,7 +85,7 @@ fn folder(path: &Path) -> Told {
     all(path).0
 }
 
-/// Makes the same folder elsewhere.
+/// Copies the folder.
 fn copy(from: &Path, to: &Path) {
     for (path, bytes) in contents(from) {
         let path = to.join(path.strip_prefix(from).expect("it is below"));
@@ -90,7 +94,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Whether nothing is there that the catalogue does not know of.
+/// Whether there are no files that the catalogue does not list.
 fn has_no_strays(path: &Path) -> bool {
     let catalogue = Catalogue::read(path).expect("it is whole");
     let known: Vec<_> = catalogue.volumes.iter().flat_map(|entry| entry.paths(path)).collect();
@@ -98,8 +102,8 @@ fn has_no_strays(path: &Path) -> bool {
     contents(path).into_keys().all(|file| !is_of_volumes(&file) || known.contains(&file))
 }
 
-/// Whether a folder is right, and after who comes next has put it right, and done what was to be done.
-fn goes_on(change: Change, path: &Path, before: &Told) -> Result<(), String> {
+/// Whether a folder is right, and is right again after the next process has recovered it and repeated the change.
+fn goes_on(change: Change, path: &Path, before: &PositionedRecords) -> Result<(), String> {
     change.is_right(path, before).map_err(|why| format!("as it was left: {why}"))?;
     let quick = || Arc::new(Failing::later(Fault::Io));
     recover(&Folder::open(path).expect("it is one").on(quick())).map_err(|error| format!("recovered: {error}"))?;
@@ -129,13 +133,13 @@ fn the_disk_fails_at_any_call() {
                 break;
             }
             failures += usize::from(done.is_err());
-            // A disk that goes on after that has nothing left on it that is half.
+            // If the disk works again after the error, no half-written files are left on it.
             let halves = contents(path).into_keys().filter(|file| file.extension().is_some_and(|end| end == "new"));
             assert!(lasting || halves.count() == 0, "{change:?}, call {at}");
             if let Err(FolderError::Io { path: of, why, .. }) = &done {
                 assert!(of.starts_with(path) && why.raw_os_error().is_some(), "{done:?}");
             } else {
-                // That a folder stays that has nothing in it is no error.
+                // An empty folder that stays is not an error.
                 assert!(done.is_ok(), "{done:?}");
             }
             goes_on(change, path, &before).unwrap_or_else(|why| panic!("{change:?}, call {at}, {lasting}: {why}"));
@@ -148,7 +152,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 16, ..ProptestConfig::default() })]
 
     #[test]
-    fn short_writes_are_no_fault(most in 1..200usize, change in prop::sample::select(&CHANGES[..])) {
+    fn short_writes_do_no_harm(most in 1..200usize, change in prop::sample::select(&CHANGES[..])) {
         let (one, other) = (tempfile::tempdir().expect("there is room"), tempfile::tempdir().expect("there is room"));
         folder(one.path());
         copy(one.path(), other.path());

@@ -1,4 +1,4 @@
-//! How the values of a column are written.
+//! Chooses the encoding of a column's values.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -9,25 +9,25 @@ use arrow_array::types::{
 use arrow_schema::DataType;
 use std::collections::BTreeSet;
 
-/// How the values of a column are written.
+/// The encoding of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Each value once, and where it is.
+pub(crate) enum ColumnEncoding {
+    /// Each distinct value once, and an index for each row.
     Dictionary,
-    /// Differences to the value before.
+    /// Differences to the previous value.
     Differences,
-    /// Of texts: what differs from the one before.
+    /// For texts: the part that differs from the previous one.
     Endings,
-    /// As they are.
+    /// The values themselves.
     Plain,
 }
 
-/// Values whose differences are written with as many bits as the largest needs.
+/// Differences of this many values are written with the bits that the largest one needs.
 const TOGETHER: usize = 32;
 
-impl Way {
-    /// What takes least, as some of a column's values look, in the order that they are written.
-    pub fn of(values: &dyn Array) -> Self {
+impl ColumnEncoding {
+    /// The encoding that takes the least room, judged by a sample of a column's values in the order of rows.
+    pub fn choose(values: &dyn Array) -> Self {
         match values.data_type() {
             DataType::UInt8 => number::<UInt8Type>(values),
             DataType::UInt16 => number::<UInt16Type>(values),
@@ -38,7 +38,7 @@ impl Way {
             DataType::Int32 => number::<Int32Type>(values),
             DataType::Int64 => number::<Int64Type>(values),
             DataType::Timestamp(..) => number::<TimestampNanosecondType>(values),
-            // A dictionary of many texts is long, and is read for each page.
+            // A dictionary of many texts is long, and is read again for each page.
             DataType::Dictionary(..) if values.as_dictionary::<Int32Type>().values().len() * 4 > values.len() => {
                 Self::Endings
             }
@@ -47,14 +47,14 @@ impl Way {
     }
 }
 
-fn number<T: ArrowPrimitiveType<Native: Word>>(values: &dyn Array) -> Way {
+fn number<T: ArrowPrimitiveType<Native: Word>>(values: &dyn Array) -> ColumnEncoding {
     let values: Vec<i64> = values.as_primitive::<T>().values().iter().map(|value| value.word()).collect();
     let different: BTreeSet<_> = values.iter().collect();
     match different.len() {
-        // What is always the same takes nothing compressed, and no value has to be looked up.
-        1 => return Way::Plain,
-        // Bytes are written as numbers of four, and have few values.
-        count if count * 4 <= values.len() || size_of::<T::Native>() == 1 => return Way::Dictionary,
+        // A constant column compresses to nothing, and no dictionary has to be read.
+        1 => return ColumnEncoding::Plain,
+        // Bytes are written as numbers of four bytes, and have few distinct values.
+        count if count * 4 <= values.len() || size_of::<T::Native>() == 1 => return ColumnEncoding::Dictionary,
         _ => {}
     }
     let differences: Vec<i64> = values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
@@ -64,11 +64,11 @@ fn number<T: ArrowPrimitiveType<Native: Word>>(values: &dyn Array) -> Way {
     };
     let all: u64 = differences.chunks(TOGETHER).map(bits).sum();
     let width = size_of::<T::Native>() as u64 * 8;
-    // What is not much less does not pay: compression finds something in plain values, too.
-    if all * 10 < differences.len() as u64 * width * 9 { Way::Differences } else { Way::Plain }
+    // A small gain does not pay: compression works on plain values, too.
+    if all * 10 < differences.len() as u64 * width * 9 { ColumnEncoding::Differences } else { ColumnEncoding::Plain }
 }
 
-/// A number as a word.
+/// A number as a 64-bit word.
 trait Word: Copy {
     fn word(self) -> i64;
 }
@@ -95,17 +95,20 @@ mod tests {
     use arrow_array::{DictionaryArray, StringArray, UInt32Array};
 
     #[test]
-    fn what_takes_least_is_taken() {
-        let of = |value: fn(u32) -> u32| Way::of(&UInt32Array::from_iter_values((0..1000).map(value)));
-        assert_eq!(of(|n| n % 7), Way::Dictionary);
-        assert_eq!(of(|n| n * 1448), Way::Differences);
-        assert_eq!(of(|n| n.wrapping_mul(0x9e37_79b9).rotate_left(7) ^ n.wrapping_mul(n)), Way::Plain);
-        assert_eq!(Way::of(&StringArray::from(vec!["a", "b"])), Way::Dictionary);
-        assert_eq!(Way::of(&UInt32Array::from(Vec::<u32>::new())), Way::Dictionary);
+    fn the_smallest_encoding_is_chosen() {
+        let of = |value: fn(u32) -> u32| ColumnEncoding::choose(&UInt32Array::from_iter_values((0..1000).map(value)));
+        assert_eq!(of(|n| n % 7), ColumnEncoding::Dictionary);
+        assert_eq!(of(|n| n * 1448), ColumnEncoding::Differences);
+        assert_eq!(of(|n| n.wrapping_mul(0x9e37_79b9).rotate_left(7) ^ n.wrapping_mul(n)), ColumnEncoding::Plain);
+        assert_eq!(ColumnEncoding::choose(&StringArray::from(vec!["a", "b"])), ColumnEncoding::Dictionary);
+        assert_eq!(ColumnEncoding::choose(&UInt32Array::from(Vec::<u32>::new())), ColumnEncoding::Dictionary);
         let texts = |count: i32| {
             let texts: Vec<_> = (0..100).map(|number| (number % count).to_string()).collect();
             texts.iter().map(String::as_str).collect::<DictionaryArray<Int32Type>>()
         };
-        assert_eq!((Way::of(&texts(25)), Way::of(&texts(26))), (Way::Dictionary, Way::Endings));
+        assert_eq!(
+            (ColumnEncoding::choose(&texts(25)), ColumnEncoding::choose(&texts(26))),
+            (ColumnEncoding::Dictionary, ColumnEncoding::Endings)
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! Which pages of a volume have which keys of an attribute.
+//! An index: which pages of a volume have which keys of an attribute.
 //!
-//! It is Parquet, too: a row for each key and page, sorted, so that few pages of it are read to find a key.
+//! It is a Parquet file, too, with a row for each pair of key and page, sorted, so that a lookup reads few of its pages.
 
 use super::sums::{Checked, Summing, Sums};
 use super::{GROUP, PAGE, PAGES};
@@ -22,7 +22,7 @@ use queuescope_log::{AttributeId, Ranges, Schema};
 use std::io::Write;
 use std::sync::Arc;
 
-/// A key, and a page that has it: pages are numbered through the row groups, [`PAGES`] of each.
+/// A key, and a page that has it: pages are numbered across row groups, [`PAGES`] in each.
 pub(crate) type Entry = (u128, u32);
 
 /// Rows of a page of an index.
@@ -30,28 +30,28 @@ const ROWS: usize = 2048;
 /// Bytes of a key.
 const KEY: usize = 16;
 
-/// Bits of keys that are sorted in a word with their pages.
+/// Keys of up to this many bits are sorted as one word with their pages.
 const NARROW: u32 = 32;
 
-/// Finds the entries of records that lie one behind the other, in an order.
+/// The index entries of consecutive records, in the order `order`.
 pub(crate) fn entries(schema: &Schema, attribute: AttributeId, rows: &[u8], order: &[u32]) -> Vec<Entry> {
     let (size, reader) = (schema.record_size(), schema.reader(attribute));
     let key = |place: u32| reader.key(&rows[place as usize * size..]);
     if schema.attribute(attribute).place.bits > NARROW {
         return sorted(order, |place, page| (key(place), page));
     }
-    // What is half as wide is sorted in less than half the time.
+    // Entries of half the width are sorted in less than half the time.
     let words = sorted(order, |place, page| (key(place) as u64) << NARROW | u64::from(page));
     words.into_iter().map(|word| (u128::from(word >> NARROW), word as u32)).collect()
 }
 
-/// What is made of records and their pages, sorted, each once.
+/// The sorted entries of records and their pages, without duplicates.
 fn sorted<T: Ord + Copy>(order: &[u32], entry: impl Fn(u32, u32) -> T) -> Vec<T> {
     let mut found = Vec::new();
     for (page, places) in (0..).zip(order.chunks(PAGE)) {
         for place in places {
             let entry = entry(*place, page);
-            // Alike ones often lie together.
+            // Equal entries are often adjacent.
             if found.last() != Some(&entry) {
                 found.push(entry);
             }
@@ -62,7 +62,7 @@ fn sorted<T: Ord + Copy>(order: &[u32], entry: impl Fn(u32, u32) -> T) -> Vec<T>
     found
 }
 
-/// Writes entries, which are sorted.
+/// Writes sorted entries.
 pub(crate) fn write<W: Write + Send>(out: W, entries: &[Entry]) -> Result<(W, Sums)> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -95,7 +95,7 @@ pub(crate) fn find(file: Checked, ranges: &Ranges, most: usize) -> Result<Option
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata).with_batch_size(ROWS);
     for batch in builder.with_row_selection(selection).build()? {
         let batch = batch?;
-        let wrong = || ParquetError::General("it is no index: its columns are not a key and a page".to_owned());
+        let wrong = || ParquetError::General("it is not an index: its columns are not a key and a page".to_owned());
         let [keys, pages] = batch.columns() else { return Err(wrong()) };
         let keys = keys.as_fixed_size_binary_opt().ok_or_else(wrong)?;
         let pages = pages.as_primitive_opt::<UInt32Type>().ok_or_else(wrong)?;
@@ -118,9 +118,9 @@ pub(crate) fn find(file: Checked, ranges: &Ranges, most: usize) -> Result<Option
     Ok((found.len() <= most).then_some(found))
 }
 
-/// The rows of the pages that may have keys in a range.
+/// The rows of the index's pages that may have keys in a range.
 fn selection(metadata: &ArrowReaderMetadata, ranges: &Ranges) -> Result<RowSelection> {
-    let lacks = || ParquetError::General("it is no index: it does not say what its pages have".to_owned());
+    let lacks = || ParquetError::General("it is not an index: it does not list the contents of its pages".to_owned());
     let metadata = metadata.metadata();
     let (Some(columns), Some(offsets)) = (metadata.column_index(), metadata.offset_index()) else {
         // An empty file has no pages.
@@ -149,7 +149,7 @@ fn schema() -> SchemaRef {
     Arc::new(arrow_schema::Schema::new(vec![key, Field::new("page", DataType::UInt32, false)]))
 }
 
-/// The row group that a page is in, and which of its pages it is.
+/// The row group of a page, and its number within that.
 pub(crate) fn place(page: u32) -> (usize, usize) {
     (page as usize / PAGES, page as usize % PAGES)
 }

@@ -1,15 +1,15 @@
-//! The order that the rows of a volume lie in.
+//! The order of a volume's rows.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use queuescope_log::{AttributeId, Schema};
 
-/// The places of records that lie one behind the other, in the order of the volume: by the keys of what the schema sorts
-/// by, equal ones as they came.
+/// The indices of consecutive records in the order of the volume: by the keys of the attributes that the schema sorts
+/// by; records with equal keys in their original order.
 pub(crate) fn order(schema: &Schema, rows: &[u8]) -> Vec<u32> {
     let count = rows.len() / schema.record_size();
     let mut places: Vec<u32> = (0..count as u32).collect();
-    // As many attributes as fit are sorted by at once, the last ones first: later sorts leave what is equal as it is.
+    // Each pass sorts by as many attributes as fit in a key, the last ones first: later passes keep the order of equal keys.
     let mut left = schema.sort();
     while !left.is_empty() {
         let mut keyed: Vec<(u128, u32)> = places.drain(..).map(|place| (0, place)).collect();
@@ -28,11 +28,11 @@ pub(crate) fn order(schema: &Schema, rows: &[u8]) -> Vec<u32> {
     places
 }
 
-/// Bits of the number of a key: keys that have more are numbered in their order, since there are no more of them than
+/// Bits of a key's rank: wider keys are replaced by their rank among all keys. There are no more ranks than
 /// records.
 const NUMBER: u32 = 32;
 
-/// Adds an attribute's keys to those of records, from a bit on.
+/// Adds an attribute's keys to the sort keys of records, from bit `at` on.
 fn add(schema: &Schema, id: AttributeId, at: u32, rows: &[u8], keyed: &mut [(u128, u32)]) {
     let (reader, size) = (schema.reader(id), schema.record_size());
     let key = |place: u32| reader.key(&rows[place as usize * size..]);

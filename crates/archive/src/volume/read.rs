@@ -1,4 +1,4 @@
-//! Reading volumes.
+//! Reads volumes.
 
 use super::sums::Checked;
 use super::{Columns, PAGE, index};
@@ -13,7 +13,7 @@ use parquet::file::metadata::PageIndexPolicy;
 use queuescope_log::{AttributeId, Schema};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A volume that is read.
+/// An open volume.
 #[derive(Debug)]
 pub(crate) struct Volume {
     file: Checked,
@@ -23,14 +23,14 @@ pub(crate) struct Volume {
 /// Records that were read.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    /// One behind the other.
+    /// Records, one after another.
     pub records: Vec<u8>,
     /// Their positions.
     pub positions: Vec<u64>,
 }
 
 impl Volume {
-    /// Reads what the file says of itself.
+    /// Reads the metadata of the file.
     pub fn open(file: Checked, columns: &Columns) -> Result<Self> {
         guarded(|| {
             let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
@@ -45,8 +45,8 @@ impl Volume {
         })
     }
 
-    /// Adds the records of a row group, with those of their attributes that are needed; of all pages or of some, which
-    /// are numbered as an index does.
+    /// Adds the records of a row group, with the needed attributes; of all pages or of some, which
+    /// are numbered as in an index.
     pub fn read(
         &self,
         group: usize,
@@ -87,7 +87,7 @@ impl Volume {
 }
 
 impl Rows {
-    /// Puts the records in the order of their positions.
+    /// Sorts the records by position.
     pub fn sort(&mut self, size: usize) {
         if self.positions.is_sorted() {
             return;
@@ -117,7 +117,7 @@ fn selection(group: usize, pages: &[u32], rows: usize) -> RowSelection {
     RowSelection::from(selectors)
 }
 
-/// What decodes may panic on bytes that nobody wrote so.
+/// The decoder may panic on crafted bytes.
 fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|_| Err(ParquetError::General("the decoder gave up on it".to_owned())))

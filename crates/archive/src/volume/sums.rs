@@ -1,4 +1,4 @@
-//! Checksums of files, piece by piece, so that what is read of them can be checked without reading all.
+//! Checksums of files, piece by piece, so that any part can be checked without reading the whole file.
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
@@ -20,23 +20,23 @@ pub(crate) struct Sums {
     pub crc32: Vec<u32>,
 }
 
-/// A file of which nothing is read that is not as it was written.
+/// A file whose bytes are checked before they are returned.
 #[derive(Debug, Clone)]
 pub(crate) struct Checked {
     file: Arc<File>,
     sums: Arc<Sums>,
 }
 
-/// Reads on from some place.
+/// Reads from an offset on.
 #[derive(Debug)]
-pub(crate) struct From {
+pub(crate) struct CheckedReader {
     file: Checked,
     at: u64,
-    /// What was read ahead.
+    /// Bytes that were read ahead.
     bytes: Bytes,
 }
 
-/// Counts and sums what goes through to a file.
+/// Counts and sums bytes on their way to a file.
 #[derive(Debug)]
 pub(crate) struct Summing<W> {
     out: W,
@@ -50,7 +50,7 @@ impl<W: Write> Summing<W> {
         Self { out, bytes: 0, crc32: Vec::new(), piece: crc32fast::Hasher::new() }
     }
 
-    /// The file, and its sums.
+    /// The file, and its checksums.
     pub fn finish(mut self) -> (W, Sums) {
         if !self.bytes.is_multiple_of(PIECE as u64) {
             self.crc32.push(self.piece.finalize());
@@ -81,11 +81,11 @@ impl Checked {
         Self { file: Arc::new(file), sums }
     }
 
-    /// Bytes from one place to another, each piece that they touch checked.
+    /// The bytes between two offsets; each piece that they touch is checked.
     fn read(&self, start: u64, end: u64) -> Result<Bytes> {
         let general = |why: String| ParquetError::General(why);
         if start > end || end > self.sums.bytes {
-            return Err(general(format!("bytes {start} to {end} are asked for, and it has {}", self.sums.bytes)));
+            return Err(general(format!("bytes {start} to {end} were requested, and it has {}", self.sums.bytes)));
         }
         let (first, last) = (start / PIECE as u64, end.div_ceil(PIECE as u64));
         let from = first * PIECE as u64;
@@ -114,10 +114,10 @@ impl Length for Checked {
 }
 
 impl ChunkReader for Checked {
-    type T = From;
+    type T = CheckedReader;
 
-    fn get_read(&self, start: u64) -> Result<From> {
-        Ok(From { file: self.clone(), at: start, bytes: Bytes::new() })
+    fn get_read(&self, start: u64) -> Result<CheckedReader> {
+        Ok(CheckedReader { file: self.clone(), at: start, bytes: Bytes::new() })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -125,7 +125,7 @@ impl ChunkReader for Checked {
     }
 }
 
-impl Read for From {
+impl Read for CheckedReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.bytes.is_empty() {
             let end = self.file.sums.bytes.min((self.at / PIECE as u64 + 1) * PIECE as u64);
@@ -138,12 +138,12 @@ impl Read for From {
     }
 }
 
-/// Whether a file is as long as it was written: `Some` is what is wrong with it.
+/// Compares the length of a file with its checksums' length: `Some` is what is wrong.
 pub(crate) fn length(bytes: u64, sums: &Sums) -> Option<String> {
     (bytes != sums.bytes).then(|| format!("it has {bytes} bytes, and should have {}", sums.bytes))
 }
 
-/// Looks at all of a file: `Some` is what is wrong with it.
+/// Checks a whole file: `Some` is what is wrong.
 pub(crate) fn check(file: File, sums: &Sums) -> io::Result<Option<String>> {
     if let Some(why) = length(file.metadata()?.len(), sums) {
         return Ok(Some(why));

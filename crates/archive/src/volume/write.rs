@@ -1,6 +1,6 @@
-//! Writing volumes.
+//! Writes volumes.
 
-use super::encoding::Way;
+use super::encoding::ColumnEncoding;
 use super::sums::{Summing, Sums};
 use super::{Columns, GROUP, PAGE};
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
@@ -12,27 +12,27 @@ use parquet::schema::types::ColumnPath;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Bytes of a page's dictionary: a column with more values than fit is written without.
+/// Bytes of a page's dictionary: a column with more distinct values is written without one.
 const DICTIONARY: usize = 1 << 20;
-/// Pages that are looked at to see how columns are written.
+/// Pages of the sample from which encodings are chosen.
 const SAMPLE: usize = 4;
 
 /// Records that become a row group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group<'a> {
-    /// One behind the other, of `size` bytes.
+    /// Records of `size` bytes, one after another.
     pub rows: &'a [u8],
     pub size: usize,
-    /// The position of the first; the others follow.
+    /// The position of the first record; the others follow.
     pub first: u64,
-    /// Which of them are written, in which order.
+    /// The indices of the records to write, in order.
     pub order: &'a [u32],
 }
 
 /// Writes a row group as a file.
 ///
 /// # Errors
-/// Those of the output.
+/// Returns the first write error.
 pub(crate) fn write<W: Write + Send>(out: W, columns: &Columns, group: Group<'_>) -> Result<(W, Sums)> {
     let mut out = Summing::new(out);
     let mut writer = ArrowWriter::try_new(&mut out, Arc::clone(&columns.arrow), Some(properties(columns, group)))?;
@@ -45,12 +45,12 @@ pub(crate) fn write<W: Write + Send>(out: W, columns: &Columns, group: Group<'_>
         arrays.push(Arc::new(UInt64Array::from_iter_values(positions)));
         writer.write(&RecordBatch::try_new(Arc::clone(&columns.arrow), arrays)?)?;
     }
-    // To take the output out of the writer would make a text of what the system says.
+    // Taking the output out of the writer would turn the system's error into text.
     writer.close()?;
     Ok(out.finish())
 }
 
-/// Records at some places, one behind the other.
+/// Copies some records, one after another.
 fn gather(group: Group<'_>, places: &[u32], into: &mut Vec<u8>) {
     into.clear();
     for place in places {
@@ -72,16 +72,16 @@ fn properties(columns: &Columns, group: Group<'_>) -> WriterProperties {
     let mut sample = Vec::new();
     let places: Vec<u32> = group.order.chunks(step.max(1)).flat_map(|part| part.iter().take(PAGE).copied()).collect();
     gather(group, &places, &mut sample);
-    let ways = columns.attributes.iter().map(|(_, column)| {
+    let encodings = columns.attributes.iter().map(|(_, column)| {
         let values = column.array(&sample, group.size);
-        (column.name().to_owned(), Way::of(&values))
+        (column.name().to_owned(), ColumnEncoding::choose(&values))
     });
-    for (name, way) in ways.chain([(columns.position.clone(), Way::Differences)]) {
-        let encoding = match way {
-            Way::Dictionary => continue,
-            Way::Differences => Encoding::DELTA_BINARY_PACKED,
-            Way::Endings => Encoding::DELTA_BYTE_ARRAY,
-            Way::Plain => Encoding::PLAIN,
+    for (name, encoding) in encodings.chain([(columns.position.clone(), ColumnEncoding::Differences)]) {
+        let encoding = match encoding {
+            ColumnEncoding::Dictionary => continue,
+            ColumnEncoding::Differences => Encoding::DELTA_BINARY_PACKED,
+            ColumnEncoding::Endings => Encoding::DELTA_BYTE_ARRAY,
+            ColumnEncoding::Plain => Encoding::PLAIN,
         };
         let path = ColumnPath::from(name);
         properties = properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding);

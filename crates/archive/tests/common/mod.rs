@@ -1,4 +1,4 @@
-//! Reading all of a folder.
+//! Reads all records of a folder.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -10,7 +10,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// What a folder has.
+/// The records of a folder.
 #[derive(Debug)]
 pub struct Found {
     /// The position of the first record.
@@ -21,14 +21,14 @@ pub struct Found {
     pub sources: Sources,
 }
 
-/// The same of a folder that has its first record, and what was read for that.
+/// All records of a folder that still has its first record, and what was read for that.
 pub fn read(path: &Path) -> Result<(Vec<u8>, Sources), FolderError> {
     let Found { first, records, sources } = all(path)?;
     assert_eq!(first, 0, "a position is missing");
     Ok((records, sources))
 }
 
-/// All records of a folder, whose positions follow each other but for those of records that are said to be lost.
+/// All records of a folder. Their positions are consecutive except for records reported as lost.
 pub fn all(path: &Path) -> Result<Found, FolderError> {
     let history = History::open(path)?;
     let needed: Vec<_> = history.schema().iter().map(|(id, _)| id).collect();
@@ -46,7 +46,7 @@ pub fn all(path: &Path) -> Result<Found, FolderError> {
         records.extend_from_slice(record);
         ControlFlow::Continue(())
     })?;
-    assert!(gaps <= sources.lost, "a position is missing: {gaps} are, and {} are said to be lost", sources.lost);
+    assert!(gaps <= sources.lost, "a position is missing: {gaps} are, and {} are reported as lost", sources.lost);
     Ok(Found { first, records, sources })
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a record.
 pub const SIZE: usize = 4;
-/// What [`told`] says of a folder that is whole.
+/// What [`damaged_and_aside`] returns for a folder that is whole.
 pub const NONE: [Vec<PathBuf>; 2] = [Vec::new(), Vec::new()];
 
 pub fn schema() -> Schema {
@@ -54,7 +54,7 @@ pub fn journal(path: &Path) -> PathBuf {
     path.join("00000000000000000100.journal")
 }
 
-/// What is there of a folder whose recorder is killed at this moment.
+/// Copies a folder as it is if its recorder is killed at this moment.
 pub fn killed(path: &Path, to: &Path) {
     fs::create_dir_all(to).expect("there is room");
     for entry in fs::read_dir(path).expect("it is there").map(|entry| entry.expect("it is")) {
@@ -67,8 +67,8 @@ pub fn killed(path: &Path, to: &Path) {
     }
 }
 
-/// The files of a folder that are damaged, and those that are kept aside.
-pub fn told(path: &Path) -> [Vec<PathBuf>; 2] {
+/// The files of a folder that are damaged, and those that were set aside.
+pub fn damaged_and_aside(path: &Path) -> [Vec<PathBuf>; 2] {
     let files = verify(path).unwrap_or_else(|error| panic!("{error}")).files;
     let of =
         |is: fn(&State) -> bool| files.iter().filter(|file| is(&file.state)).map(|file| file.path.clone()).collect();

@@ -1,4 +1,4 @@
-//! One attribute as a column.
+//! One attribute as an Arrow column.
 
 use crate::schema::{Attribute, AttributeId, Kind, Reader, Schema};
 use arrow_array::builder::FixedSizeBinaryBuilder;
@@ -15,21 +15,21 @@ use hashbrown::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// An attribute, and how a column has its values.
+/// An attribute, and the form of its values in a column.
 #[derive(Debug)]
 pub struct Column {
     attribute: Attribute,
     reader: Reader,
-    /// Reads and writes its bits as they are: minus zero stays what it is.
+    /// Reads and writes its bits unchanged: minus zero stays minus zero.
     bits: Reader,
     form: Form,
 }
 
-/// A column is not what an attribute's would be.
+/// A column does not match an attribute.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the column `{name}` {why}")]
 pub struct ColumnError {
-    /// What it is called.
+    /// The name of the column.
     pub name: String,
     /// What is wrong.
     pub why: String,
@@ -53,7 +53,7 @@ enum Form {
     Bytes,
 }
 
-/// Calls a macro with a form's Arrow type and the type of bits that it is made of; the rest as it says.
+/// Calls a macro with the Arrow type of a form and the integer type of its bits; the other forms as given.
 macro_rules! primitive {
     ($form:expr, $call:ident, $others:expr) => {
         match $form {
@@ -77,7 +77,7 @@ impl Column {
     /// The column of an attribute.
     ///
     /// # Panics
-    /// If it is another schema's.
+    /// Panics if the attribute belongs to another schema.
     pub fn new(id: AttributeId, schema: &Schema) -> Self {
         let attribute = schema.attribute(id).clone();
         let form = Form::of(&attribute, schema.time() == Some(id));
@@ -85,7 +85,7 @@ impl Column {
         Self { reader, bits: reader.of_bits(), form, attribute }
     }
 
-    /// What it is called.
+    /// The name of the column.
     pub fn name(&self) -> &str {
         &self.attribute.name
     }
@@ -95,7 +95,7 @@ impl Column {
         Field::new(&self.attribute.name, self.form.data_type(&self.attribute), false)
     }
 
-    /// The values of records of `size` bytes that lie one behind the other.
+    /// The values of consecutive records of `size` bytes each.
     pub fn array(&self, rows: &[u8], size: usize) -> ArrayRef {
         let count = rows.len() / size;
         macro_rules! array {
@@ -131,10 +131,10 @@ impl Column {
         )
     }
 
-    /// Writes the values of a column into records of `size` bytes that lie one behind the other, as many as there are.
+    /// Writes the values of a column into consecutive records of `size` bytes each; there must be one value for each record.
     ///
     /// # Errors
-    /// If it is another column, or has values that the attribute cannot have.
+    /// Fails if the column is of another type or length, or has values that the attribute cannot have.
     pub fn write(&self, array: &dyn Array, rows: &mut [u8], size: usize) -> Result<(), ColumnError> {
         let expected = self.form.data_type(&self.attribute);
         if *array.data_type() != expected {
@@ -164,7 +164,7 @@ impl Column {
                 Form::Text => {
                     let texts = array.as_dictionary::<Int32Type>();
                     let values = texts.values().as_string::<i32>();
-                    // There may be many more texts than records: only those are read that are asked for.
+                    // There may be many more texts than records, so only texts that records refer to are parsed.
                     let mut known = HashMap::with_hasher(foldhash::fast::FixedState::default());
                     for (at, record) in texts.keys().values().iter().zip(records) {
                         let bits = match known.get(at) {
@@ -196,7 +196,7 @@ impl Column {
         words
     }
 
-    /// A value of these bits: of a signed number that is narrower than its column, the sign is spread.
+    /// The value with these bits. If a signed number is narrower than its column, its sign is extended.
     fn value<T: ArrowPrimitiveType>(&self, bits: u64) -> T::Native
     where
         T::Native: FromBits,
@@ -208,7 +208,7 @@ impl Column {
         T::Native::from_bits(bits)
     }
 
-    /// Texts, each once, and which of them each record has.
+    /// The distinct texts, and for each record the index of its text.
     fn texts(&self, rows: &[u8], size: usize, count: usize) -> DictionaryArray<Int32Type> {
         let mut known = HashMap::with_hasher(foldhash::fast::FixedState::default());
         let (mut places, mut text, mut ends) = (Vec::with_capacity(count), Vec::new(), vec![0i32]);
@@ -224,7 +224,7 @@ impl Column {
         DictionaryArray::new(Int32Array::from(places), Arc::new(texts))
     }
 
-    /// How the value with this key is written: many are IPv4 addresses, which is why they are written by hand.
+    /// Writes the value with this key as text. IPv4 addresses are common, so they have a fast path.
     fn write_text(&self, key: u128, into: &mut Vec<u8>) {
         let address = match self.attribute.kind {
             Kind::Ipv4 => Some(Ipv4Addr::from_bits(key as u32)),
@@ -249,7 +249,7 @@ impl Column {
         }
     }
 
-    /// The bits of a value that is written so.
+    /// The bits of the value with this text.
     fn bits_of(&self, text: &str) -> Result<u128, ColumnError> {
         let key = self.attribute.key_of(text).map_err(|why| self.wrong(format!("is wrong: {why}")))?;
         Ok(self.reader.bits_of_key(key))

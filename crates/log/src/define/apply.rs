@@ -1,4 +1,4 @@
-//! Definitions added to a log.
+//! Adds definitions to a log.
 
 use super::resolve::{Step, order};
 use super::{Definitions, TriggerDefinition};
@@ -9,31 +9,31 @@ use crate::schema::AttributeId;
 use crate::trigger::{Alert, Monitor, Trigger, TriggerError, TriggerId};
 use std::collections::BTreeMap;
 
-/// Why definitions could not be added to a log. Nothing of them was.
+/// Why definitions could not be added to a log. Nothing was added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// They are about other records.
-    #[error("the definitions are about records of `{defined}`, and the log has `{log}`: read them with its schema")]
+    /// They are for records of another schema.
+    #[error("the definitions are for records of `{defined}`, and the log has `{log}`: read them with its schema")]
     OtherSchema {
         /// The schema that they were read with.
         defined: String,
         /// The schema of the log.
         log: String,
     },
-    /// The log has an aggregate of this name.
-    #[error("{0}: name it otherwise, or take the other one away")]
+    /// The name cannot be used, for example because the log has an aggregate of this name.
+    #[error("{0}: use another name, or remove the other one")]
     Name(#[from] NameError),
-    /// A filter asks for too much.
+    /// A filter exceeds the limits.
     #[error("the filter `{filter}`: {error}")]
     Filter {
         /// Its name.
         filter: String,
-        /// Why it cannot be.
+        /// Which limit it exceeds.
         error: DnfError,
     },
 }
 
-/// What definitions have become in a log, by their names.
+/// The ids that definitions got in a log, by their names.
 #[derive(Debug, Clone, Default)]
 pub struct Defined {
     filters: BTreeMap<String, FilterId>,
@@ -43,25 +43,25 @@ pub struct Defined {
     indexes: Vec<AttributeId>,
 }
 
-/// A monitor, and what its triggers are called.
+/// A monitor, and the names of its triggers.
 #[derive(Debug)]
 pub struct NamedMonitor<'a> {
-    /// The monitor. Triggers that are added to it by themselves have no name.
+    /// The monitor. Triggers that are added to it directly have no name.
     pub monitor: Monitor<'a>,
     names: BTreeMap<TriggerId, String>,
 }
 
 impl Definitions {
-    /// Adds all of them to a log. What is known of its records then is known of all, as with
+    /// Adds all definitions to a log. They cover all records that are in it, as with
     /// [`Log::add_filter`](Log::add_filter).
     ///
     /// # Errors
-    /// If they cannot be added: the log is then as it was.
+    /// Fails if one cannot be added; the log then stays as it was.
     pub fn apply(&self, log: &Log) -> Result<Defined, ApplyError> {
         self.apply_from(log, |_| None)
     }
 
-    /// The same, with what aggregates are, by their names, of records before those of the log, where that is known
+    /// Like [`apply`](Self::apply), with the states of aggregates over records before those of the log, by name, where they are known
     /// ([`Log::add_aggregate_from`]).
     ///
     /// # Errors
@@ -88,14 +88,14 @@ impl Definitions {
         defined: &mut Defined,
     ) -> Result<(), ApplyError> {
         defined.indexes = self.indexes.iter().copied().filter(|index| log.add_index(*index)).collect();
-        // By their places here, which expressions name, what they are in the log.
+        // The ids in the log, by the indices here, which expressions use.
         let mut ids: Vec<Option<AggregateId>> = vec![None; self.aggregates.len()];
-        // A circle was refused when the text was read.
+        // Reading the text has already refused circles.
         for step in order(self).unwrap_or_default() {
             match step {
                 Step::Filter(at) => {
                     let filter = &self.filters[at];
-                    // All of its aggregates were added before it.
+                    // All aggregates that it names were added before it.
                     let expression = filter.expression.clone().with_aggregates(&|id| ids[id.0 as usize].unwrap_or(id));
                     let dnf = expression.dnf(&log.scope());
                     let dnf = dnf.map_err(|error| ApplyError::Filter { filter: filter.name.clone(), error })?;
@@ -134,20 +134,20 @@ impl Defined {
         self.aggregates.get(name).copied()
     }
 
-    /// All filters by their names.
+    /// All filters, by name.
     pub fn filters(&self) -> impl Iterator<Item = (&str, FilterId)> {
         self.filters.iter().map(|(name, id)| (name.as_str(), *id))
     }
 
-    /// All aggregates by their names.
+    /// All aggregates, by name.
     pub fn aggregates(&self) -> impl Iterator<Item = (&str, AggregateId)> {
         self.aggregates.iter().map(|(name, id)| (name.as_str(), *id))
     }
 
-    /// A monitor of the log that has the triggers.
+    /// A monitor of the log with the triggers.
     ///
     /// # Errors
-    /// If an aggregate was taken away since.
+    /// Fails if an aggregate was removed since.
     pub fn monitor<'a>(&self, log: &'a Log) -> Result<NamedMonitor<'a>, TriggerError> {
         let mut monitor = Monitor::new(log);
         let mut names = BTreeMap::new();
@@ -157,7 +157,7 @@ impl Defined {
         Ok(NamedMonitor { monitor, names })
     }
 
-    /// Takes all of it away from the log that it is in.
+    /// Removes all definitions from their log.
     pub fn remove(self, log: &Log) {
         for aggregate in self.aggregates.into_values() {
             log.remove_aggregate(aggregate);
@@ -172,14 +172,14 @@ impl Defined {
 }
 
 impl NamedMonitor<'_> {
-    /// What a trigger is called.
+    /// The name of a trigger.
     pub fn name(&self, trigger: TriggerId) -> Option<&str> {
         self.names.get(&trigger).map(String::as_str)
     }
 
     /// As [`Monitor::pass`], with the name of each trigger that fires.
-    pub fn pass(&mut self, now: u64, mut tell: impl FnMut(&str, Alert)) {
+    pub fn pass(&mut self, now: u64, mut notify: impl FnMut(&str, Alert)) {
         let names = &self.names;
-        self.monitor.pass(now, |alert| tell(names.get(&alert.trigger).map_or("", String::as_str), alert));
+        self.monitor.pass(now, |alert| notify(names.get(&alert.trigger).map_or("", String::as_str), alert));
     }
 }

@@ -1,4 +1,4 @@
-//! Conditions of triggers as they are written: `strays > 0`.
+//! Conditions of triggers, as people write them: `strays > 0`.
 
 use super::part::among;
 use super::{AggregateDefinition, TriggerDefinition};
@@ -8,7 +8,7 @@ use crate::schema::{Kind, Schema, integer};
 use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
-/// What a condition says.
+/// A parsed condition.
 #[derive(Debug)]
 pub(super) struct Condition {
     pub aggregate: String,
@@ -16,8 +16,8 @@ pub(super) struct Condition {
     pub threshold: Number,
 }
 
-/// Reads a condition over one of the aggregates, which are there by their names. `None`: it is over one whose function
-/// is wrong, which was told.
+/// Reads a condition over one of the named aggregates. `None`: the aggregate's function
+/// is wrong, which has been reported already.
 pub(super) fn read(
     text: &str,
     aggregates: &[(&str, Option<&Function>)],
@@ -49,7 +49,7 @@ pub(super) fn read(
     Ok(Some(Condition { aggregate: name.to_owned(), relation, threshold }))
 }
 
-/// As [`read`] reads it.
+/// The text of a condition, which [`read`] reads.
 pub(super) fn text(trigger: &TriggerDefinition, aggregates: &[AggregateDefinition], schema: &Schema) -> String {
     let TriggerDefinition { aggregate: name, relation, threshold, .. } = trigger;
     let function = aggregates.iter().find(|aggregate| aggregate.name == *name).map(|aggregate| &aggregate.function);
@@ -71,7 +71,7 @@ fn relation(symbol: &str) -> Option<Relation> {
     }
 }
 
-/// A part of a text without the blanks around it, and where that is.
+/// A part of a text without surrounding blanks, and its span.
 fn trimmed(text: &str, span: Range<usize>) -> (&str, Range<usize>) {
     let part = &text[span.clone()];
     let start = span.start + (part.len() - part.trim_start().len());
@@ -79,7 +79,7 @@ fn trimmed(text: &str, span: Range<usize>) -> (&str, Range<usize>) {
     (part, start..start + part.len())
 }
 
-/// The number that a function's value is compared with, in the units of what it is of.
+/// The number to compare the aggregate's value with, in the units of the function's attribute.
 fn threshold(text: &str, function: &Function, schema: &Schema) -> Result<Number, String> {
     if text.is_empty() {
         return Err("a number is missing".to_owned());

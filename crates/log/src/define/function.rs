@@ -1,18 +1,18 @@
-//! Functions of records as they are written: `count`, `sum(length)`.
+//! Aggregate functions, as people write them: `count`, `sum(length)`.
 
 use crate::derive::Function;
 use crate::schema::{AttributeId, Schema};
 use queuescope_text::{Problem, did_you_mean, quoted};
 use std::ops::Range;
 
-/// What there is, for errors.
+/// The known functions, for errors.
 const KNOWN: [&str; 5] = ["count", "sum", "min", "max", "mean"];
 
 impl Function {
-    /// Reads `count`, or `sum`, `min`, `max` or `mean` (also `avg`) of an attribute, as `sum(length)`.
+    /// Reads `count`, or `sum`, `min`, `max` or `mean` (also `avg`) of an attribute, such as `sum(length)`.
     ///
     /// # Errors
-    /// What is wrong with it, and where in it.
+    /// Returns what is wrong with it, and where.
     pub fn read(text: &str, schema: &Schema) -> Result<Self, Problem> {
         if text == "count" || text == "count()" {
             return Ok(Self::Count);
@@ -38,14 +38,14 @@ impl Function {
             "sum" if attribute.kind.is_number() => Ok(Self::Sum(id)),
             "mean" | "avg" if attribute.kind.is_number() => Ok(Self::Mean(id)),
             "sum" | "mean" | "avg" => {
-                let message = format!("`{}` is no number that could be added", attribute.name);
+                let message = format!("`{}` is not a number, so its values cannot be added", attribute.name);
                 Err(Problem::new(message).at(inner, "here"))
             }
             other => Err(unknown(other, 0..function.len())),
         }
     }
 
-    /// As [`read`](Self::read) reads it; a user's function has no text, but a name for people.
+    /// Its text, which [`read`](Self::read) reads; for a user's function a description that it does not read.
     pub fn text(&self, schema: &Schema) -> String {
         let of = |function: &str, id: &AttributeId| format!("{function}({})", schema.attribute(*id).name);
         match self {
@@ -72,7 +72,7 @@ fn comparable(word: &str, span: Range<usize>, schema: &Schema) -> Result<Attribu
     Err(Problem::new(format!("values of `{word}` are not compared")).at(span, "it has too many bytes"))
 }
 
-/// An attribute by its name.
+/// The attribute with this name.
 pub(super) fn attribute(word: &str, span: Range<usize>, schema: &Schema) -> Result<AttributeId, Problem> {
     schema.find(word).ok_or_else(|| {
         let what = match word {

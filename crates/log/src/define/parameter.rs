@@ -1,4 +1,4 @@
-//! Parameters of a text: `{switch}` stands for the value of the parameter `switch`, wherever it is.
+//! Parameters of a text: `{switch}` is replaced by the value of the parameter `switch`, wherever it occurs.
 
 use super::LONGEST_TEXT;
 use super::part::among;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// Of a text, what is about its parameters.
+/// The part of a text that declares its parameters.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -27,13 +27,13 @@ struct Parameter {
     default: Option<Spanned<String>>,
 }
 
-/// The text with the values of its parameters; `name` is what it is called in errors.
+/// The text with the values of its parameters; `name` names the text in errors.
 pub(super) fn filled<'a>(name: &str, text: &'a str, values: &[(&str, &str)]) -> Result<Cow<'a, str>, TextError> {
-    // What is too long is refused when it is read.
+    // A text that is too long is refused when it is read.
     if text.len() > LONGEST_TEXT {
         return Ok(text.into());
     }
-    // What is no TOML before the values are in it cannot become some.
+    // If it is not TOML before the values are inserted, it is not TOML afterwards.
     let File { parameters } = toml::from_str(text).map_err(|found| TextError::new(name, text, vec![syntax(&found)]))?;
     let mut problems = Vec::new();
     let mut taken = BTreeMap::new();
@@ -70,7 +70,7 @@ pub(super) fn filled<'a>(name: &str, text: &'a str, values: &[(&str, &str)]) -> 
     Ok(put(text, &taken))
 }
 
-/// Puts the values in, each in its place: what a value looks like does not matter.
+/// Inserts the values. A value is not searched for parameters again.
 fn put<'a>(text: &'a str, values: &BTreeMap<String, &str>) -> Cow<'a, str> {
     if values.is_empty() {
         return text.into();
@@ -81,7 +81,7 @@ fn put<'a>(text: &'a str, values: &BTreeMap<String, &str>) -> Cow<'a, str> {
         let (before, from) = rest.split_at(open);
         filled.push_str(before);
         let end = from.find('}').map_or(from.len(), |end| end + 1);
-        // Sets have braces too: what is no parameter stays as it is.
+        // Sets have braces too: text in braces that is not a parameter stays.
         let (put, length) = values.get(&from[..end]).map_or(("{", 1), |value| (*value, end));
         filled.push_str(put);
         rest = &from[length..];

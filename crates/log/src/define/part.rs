@@ -1,12 +1,12 @@
-//! The parts of definitions before they mean anything: words, and where they were written.
+//! The parts of definitions before they are resolved: words, and where they were written.
 
 use queuescope_text::{Place, Problem, did_you_mean};
 use std::ops::Range;
 
-/// Most names that are listed in an error.
+/// The most names that an error lists.
 const MOST_LISTED: usize = 24;
 
-/// All parts of a text, or of several.
+/// All parts of one text or several.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub indexes: Vec<Words>,
@@ -36,17 +36,17 @@ pub(super) struct TriggerPart {
     pub window: Option<Words>,
 }
 
-/// Something that was written, and where.
+/// A piece of text, and where it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Words {
     pub text: String,
     place: Place,
-    /// Whether it stands there letter by letter, so that a part of it has a place of its own.
+    /// Whether it is in the source letter by letter, so that positions in it are positions in the source.
     verbatim: bool,
 }
 
 impl Words {
-    /// What stands in a source there, without the blanks around it.
+    /// The text at a span of a source, without surrounding blanks.
     pub fn of(source: usize, text: &str, span: Range<usize>) -> Self {
         let part = &text[span.clone()];
         let start = span.start + (part.len() - part.trim_start().len());
@@ -54,7 +54,7 @@ impl Words {
         Self { place: Place { source, span: start..start + text.len() }, text, verbatim: true }
     }
 
-    /// A string of the first source, whose quotes are within the span. If it has escapes, none of its parts has a place.
+    /// A string of the first source, whose quotes are within the span. If it has escapes, positions in it are not known.
     pub fn in_quotes(value: &str, source: &str, span: Range<usize>) -> Self {
         let found = source.get(span.clone()).and_then(|quoted| quoted.find(value)).filter(|_| !value.is_empty());
         match found {
@@ -79,13 +79,13 @@ impl Words {
         Place { source: *source, span }
     }
 
-    /// A problem whose places are in it.
+    /// Shifts the positions of a problem into the source.
     pub fn wrong(&self, problem: Problem) -> Problem {
         problem.moved(|span| self.part(span))
     }
 }
 
-/// What helps against a wrong name: the nearest right one, or all of them.
+/// Help for a wrong name: the nearest right one, or all of them.
 pub(super) fn among<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     did_you_mean(wrong, names.clone()).or_else(|| {
         let shown: Vec<_> = names.clone().take(MOST_LISTED).collect();

@@ -15,7 +15,7 @@ struct File {
     /// For people.
     #[serde(default, rename = "about")]
     _about: String,
-    /// They were read before.
+    /// Read earlier, by `parameter`.
     #[serde(default, rename = "parameters")]
     _parameters: IgnoredAny,
     #[serde(default)]
@@ -52,7 +52,7 @@ struct Trigger {
     window: Option<Spanned<String>>,
 }
 
-/// What a text has; `name` is what it is called in errors.
+/// The parts of a text; `name` names the text in errors.
 pub(super) fn parts(name: &str, text: &str) -> Result<Parts, TextError> {
     if text.len() > LONGEST_TEXT {
         let problem =

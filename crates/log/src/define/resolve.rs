@@ -1,5 +1,5 @@
-//! What the parts of definitions mean: names to what has them, texts to expressions and functions, and an order in which
-//! each comes behind what it needs.
+//! Resolves the parts of definitions: looks up names, parses expressions and functions, and finds an order in which
+//! each definition comes after what it depends on.
 
 use super::condition::{self, Condition};
 use super::function::attribute;
@@ -14,7 +14,7 @@ use queuescope_text::{Problem, quoted};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
 
-/// What is defined, and what more the parts say; or all that is wrong with these.
+/// The existing definitions and those of the parts; or all errors in the parts.
 pub(super) fn resolve(base: &Definitions, parts: &Parts) -> Result<Definitions, Vec<Problem>> {
     let mut all = base.clone();
     let mut problems = Vec::new();
@@ -29,10 +29,10 @@ pub(super) fn resolve(base: &Definitions, parts: &Parts) -> Result<Definitions, 
             Err(problem) => problems.push(index.wrong(problem)),
         }
     }
-    // All names first, so that what is wrong is told of where it is and not of where it is named.
-    let filters = Names::of("filter", base.filters.iter().map(|filter| &*filter.name));
+    // All names first, so that an error is reported where the wrong definition is, not where its name is used.
+    let filters = Names::new("filter", base.filters.iter().map(|filter| &*filter.name));
     let filters = filters.with(parts.filters.iter().map(|filter| &filter.name), &mut problems);
-    let triggers = Names::of("trigger", base.triggers.iter().map(|trigger| &*trigger.name));
+    let triggers = Names::new("trigger", base.triggers.iter().map(|trigger| &*trigger.name));
     triggers.with(parts.triggers.iter().map(|trigger| &trigger.name), &mut problems);
     let mut scope = base.scope();
     let mut functions: Vec<_> =
@@ -78,7 +78,7 @@ pub(super) fn resolve(base: &Definitions, parts: &Parts) -> Result<Definitions, 
     if !problems.is_empty() {
         return Err(problems);
     }
-    // Nothing was left out, so these are in step with the parts.
+    // No error so far, so these match the parts one to one.
     let new = functions.iter().skip(base.aggregates.len()).zip(&parts.aggregates);
     all.aggregates.extend(new.filter_map(|((name, function), part)| {
         let filter = part.filter.as_ref().map(|filter| filter.text.clone());
@@ -86,19 +86,19 @@ pub(super) fn resolve(base: &Definitions, parts: &Parts) -> Result<Definitions, 
     }));
     match order(&all) {
         Ok(_) => Ok(all),
-        Err(circle) => Err(vec![told(&circle, &all, base, parts)]),
+        Err(circle) => Err(vec![circle_problem(&circle, &all, base, parts)]),
     }
 }
 
-/// Names that are taken, of one kind of things.
+/// The names of one kind of definition.
 struct Names<'a> {
     kind: &'static str,
-    /// With where they are written, unless that was in another text.
+    /// With the place where they are written; `None` if that is in another text.
     known: BTreeMap<&'a str, Option<&'a Words>>,
 }
 
 impl<'a> Names<'a> {
-    fn of(kind: &'static str, names: impl Iterator<Item = &'a str>) -> Self {
+    fn new(kind: &'static str, names: impl Iterator<Item = &'a str>) -> Self {
         Self { kind, known: names.map(|name| (name, None)).collect() }
     }
 
@@ -177,21 +177,21 @@ fn read_trigger(
     }))
 }
 
-/// A time as it is written in definitions, exactly.
+/// A duration as definitions write it, exactly.
 fn written(nanos: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
     let whole = units.into_iter().find(|(unit, _)| nanos.is_multiple_of(*unit));
     whole.map_or_else(String::new, |(unit, name)| format!("{}{name}", nanos / unit))
 }
 
-/// Something that is added to a log, by its place among its kind.
+/// A filter or aggregate to add to a log, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     Filter(usize),
     Aggregate(usize),
 }
 
-/// Filters and aggregates, each behind what it needs; or some that need each other in a circle.
+/// Filters and aggregates, each after what it depends on; or some that depend on each other in a circle.
 pub(super) fn order(all: &Definitions) -> Result<Vec<Step>, Vec<Step>> {
     let filter_at: BTreeMap<_, _> = (0..).zip(&all.filters).map(|(at, filter)| (filter.name.as_str(), at)).collect();
     let filters = (0..).zip(&all.filters).map(|(at, filter)| {
@@ -224,7 +224,7 @@ pub(super) fn order(all: &Definitions) -> Result<Vec<Step>, Vec<Step>> {
         }
     }
     let Some(start) = missing.iter().find_map(|(step, left)| (*left > 0).then_some(*step)) else { return Ok(order) };
-    // Whatever is left needs something that is left: whoever follows that comes to where he was.
+    // Every step that is left depends on another one that is left: following these dependencies leads into a circle.
     let mut way = vec![start];
     loop {
         let last = way[way.len() - 1];
@@ -236,15 +236,15 @@ pub(super) fn order(all: &Definitions) -> Result<Vec<Step>, Vec<Step>> {
     }
 }
 
-/// A circle as a problem, in the words of who wrote it.
-fn told(circle: &[Step], all: &Definitions, base: &Definitions, parts: &Parts) -> Problem {
+/// An error about a circle, with the names from the text.
+fn circle_problem(circle: &[Step], all: &Definitions, base: &Definitions, parts: &Parts) -> Problem {
     let name = |step: &Step| match *step {
         Step::Filter(at) => format!("`{}`", all.filters[at].name),
         Step::Aggregate(at) => format!("`{}`", all.aggregates[at].name),
     };
     let names: Vec<_> = circle.iter().chain(circle.first()).map(name).collect();
     let problem = Problem::new(format!("definitions need each other in a circle: {}", names.join(" needs ")));
-    // What was there before needs nothing of this text.
+    // Existing definitions depend on nothing in this text.
     let places = circle.iter().filter_map(|step| match *step {
         Step::Filter(at) => Some(parts.filters.get(at.checked_sub(base.filters.len())?)?.expression.place()),
         Step::Aggregate(at) => Some(parts.aggregates.get(at.checked_sub(base.aggregates.len())?)?.name.place()),

@@ -4,7 +4,7 @@ use super::part::{AggregatePart, FilterPart, Parts, TriggerPart, Words};
 use super::{Single, SingleKind};
 use queuescope_text::Problem;
 
-/// What they have.
+/// The parts of these definitions.
 pub(super) fn parts(singles: &[Single<'_>]) -> Result<Parts, Vec<Problem>> {
     let (mut parts, mut problems) = (Parts::default(), Vec::new());
     for (source, single) in singles.iter().enumerate() {
@@ -15,7 +15,7 @@ pub(super) fn parts(singles: &[Single<'_>]) -> Result<Parts, Vec<Problem>> {
 
 fn part(source: usize, Single { text, kind, .. }: &Single<'_>, parts: &mut Parts) -> Result<(), Problem> {
     let words = |from, to| Words::of(source, text, from..to);
-    // `a == 7` has no name, nor has what has no sign at all.
+    // `a == 7` has no name, nor has a text without `=`.
     let Some((name, _)) = text
         .split_once('=')
         .filter(|(name, rest)| !rest.starts_with('=') && !name.ends_with(['<', '>', '!']) && !name.trim().is_empty())
@@ -24,7 +24,7 @@ fn part(source: usize, Single { text, kind, .. }: &Single<'_>, parts: &mut Parts
         return Err(problem.at(words(0, text.len()).place(), "no name").help(kind.example()));
     };
     let (name, from) = (words(0, name.len()), name.len() + 1);
-    // What is behind the last `@` is said of all that is before it.
+    // The text behind the last `@` applies to everything before it.
     let at = text[from..].rfind('@').map(|at| from + at).filter(|_| *kind != SingleKind::Filter);
     let before = words(from, at.unwrap_or(text.len()));
     let behind = at.map(|at| at + 1);

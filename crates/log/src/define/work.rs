@@ -1,14 +1,14 @@
-//! How much work triggers may make. They are looked at as time goes on, however few records come, so that their periods decide what
-//! they cost: some 10 ns a look, and 64 to 128 bytes for each period of a window.
+//! Limits on the work of triggers. They are checked as time passes, however few records come, so their periods determine their
+//! cost: some 10 ns for a check, and 64 to 128 bytes for each period of a window.
 
 use super::TriggerDefinition;
 use queuescope_wire::grouped;
 
 /// The shortest period of a trigger, in nanoseconds.
 pub const SHORTEST_PERIOD: u64 = 1_000;
-/// How often the triggers of a text are looked at together, in a second of the records' time, at most.
+/// The most checks of all triggers of a text together, per second of the records' time.
 const MOST_LOOKS: u64 = 10_000_000;
-/// Periods that the windows of its triggers have together, at most.
+/// The most periods that the windows of all triggers have together.
 const MOST_PERIODS: u64 = 1 << 20;
 
 /// Why a period is too short, if it is.
@@ -18,7 +18,7 @@ pub(super) fn too_short(period: u64) -> Option<String> {
     (period < SHORTEST_PERIOD).then(why)
 }
 
-/// Why triggers make too much work together, if they do.
+/// Why triggers are too much work together, if they are.
 pub(super) fn too_much(triggers: &[TriggerDefinition]) -> Option<String> {
     let sum = |of: fn(&TriggerDefinition) -> u64| triggers.iter().map(of).fold(0, u64::saturating_add);
     let looks = sum(|trigger| 1_000_000_000 / trigger.period.max(1));

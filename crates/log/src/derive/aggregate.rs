@@ -1,4 +1,4 @@
-//! Aggregates: what is worked out of all records, or of those that a filter matches.
+//! Aggregates: values computed from all records, or from those that a filter matches.
 
 use super::cells::PerChunk;
 use super::matches::{Bits, Matches, WORDS, clear_from, clear_to, ones};
@@ -12,39 +12,39 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What an aggregate knows of some records: four words, whose meaning is its function's own.
+/// The state of an aggregate over some records: four words, whose meaning depends on the function.
 pub type State = [u128; 4];
 
-/// A function that records can be given to in any order and any parts: what it knows of parts, it can join.
+/// A function that takes records in any order and in any parts: it can join the states of parts.
 pub trait Commutative: Send + Sync {
-    /// Of no record.
+    /// The state of no records.
     fn empty(&self) -> State;
-    /// Takes a record in.
+    /// Adds a record.
     fn add(&self, state: &mut State, record: &[u8]);
-    /// Takes in what is known of other records.
+    /// Adds the state of other records.
     fn join(&self, state: &mut State, other: &State);
-    /// How many values it has; at least one.
+    /// The number of its values; at least one.
     fn values(&self) -> usize {
         1
     }
-    /// A value, of those that it has. There is one also where there was no record.
+    /// One of its values. It is defined even without records.
     fn value(&self, state: &State, value: usize) -> Number;
 }
 
-/// What is worked out.
+/// Measure an aggregate computes.
 #[derive(Clone)]
 pub enum Function {
-    /// How many records.
+    /// The number of records.
     Count,
-    /// The sum of an attribute: zero of none. Whole numbers stay at the ends of what 128 bits hold.
+    /// The sum of an attribute; zero without records. Whole numbers saturate at 128 bits.
     Sum(AttributeId),
-    /// The lowest value of an attribute: the highest there is, of none.
+    /// The lowest value of an attribute; without records, the highest possible value.
     Min(AttributeId),
-    /// The highest value of an attribute: the lowest there is, of none.
+    /// The highest value of an attribute; without records, the lowest possible value.
     Max(AttributeId),
-    /// The mean of an attribute: zero of none.
+    /// The mean of an attribute; zero without records.
     Mean(AttributeId),
-    /// Whatever the user wants.
+    /// A function of the caller.
     User(Arc<dyn Commutative>),
 }
 
@@ -61,16 +61,16 @@ impl fmt::Debug for Function {
     }
 }
 
-/// A function with what it needs of the schema.
+/// A function together with what it needs of the schema.
 #[derive(Debug, Clone)]
 pub(crate) enum Working {
     Count,
-    Of(What, Attribute),
+    Of(Measure, Attribute),
     User(User),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum Measure {
     Sum,
     Min,
     Max,
@@ -103,26 +103,26 @@ impl Working {
         };
         match function {
             Function::Count => Self::Count,
-            Function::Sum(id) => of(What::Sum, *id),
-            Function::Min(id) => of(What::Min, *id),
-            Function::Max(id) => of(What::Max, *id),
-            Function::Mean(id) => of(What::Mean, *id),
+            Function::Sum(id) => of(Measure::Sum, *id),
+            Function::Min(id) => of(Measure::Min, *id),
+            Function::Max(id) => of(Measure::Max, *id),
+            Function::Mean(id) => of(Measure::Mean, *id),
             Function::User(user) => Self::User(User(Arc::clone(user))),
         }
     }
 
-    /// Of no record.
+    /// The state of no records.
     pub fn empty(&self) -> State {
         match self {
             Self::Count => [0; 4],
-            Self::Of(What::Sum | What::Mean, attribute) => [pack(attribute.kind, attribute.zero()), 0, 0, 0],
-            Self::Of(What::Min, attribute) => [attribute.highest(), 0, 0, 0],
-            Self::Of(What::Max, _) => [0; 4],
+            Self::Of(Measure::Sum | Measure::Mean, attribute) => [pack(attribute.kind, attribute.zero()), 0, 0, 0],
+            Self::Of(Measure::Min, attribute) => [attribute.highest(), 0, 0, 0],
+            Self::Of(Measure::Max, _) => [0; 4],
             Self::User(user) => user.0.empty(),
         }
     }
 
-    /// Takes a record in.
+    /// Adds a record.
     #[inline]
     pub fn add(&self, state: &mut State, record: &[u8]) {
         match self {
@@ -130,9 +130,9 @@ impl Working {
             Self::Of(what, attribute) => {
                 let key = attribute.reader.key(record);
                 match what {
-                    What::Min => state[0] = state[0].min(key),
-                    What::Max => state[0] = state[0].max(key),
-                    What::Sum | What::Mean => {
+                    Measure::Min => state[0] = state[0].min(key),
+                    Measure::Max => state[0] = state[0].max(key),
+                    Measure::Sum | Measure::Mean => {
                         let sum = unpack(attribute.kind, state[0]).plus(attribute.number(key));
                         *state = [pack(attribute.kind, sum), state[1] + 1, 0, 0];
                     }
@@ -142,13 +142,13 @@ impl Working {
         }
     }
 
-    /// Takes in what is known of other records.
+    /// Adds the state of other records.
     pub fn join(&self, state: &mut State, other: &State) {
         match self {
             Self::Count => state[0] += other[0],
-            Self::Of(What::Min, _) => state[0] = state[0].min(other[0]),
-            Self::Of(What::Max, _) => state[0] = state[0].max(other[0]),
-            Self::Of(What::Sum | What::Mean, attribute) => {
+            Self::Of(Measure::Min, _) => state[0] = state[0].min(other[0]),
+            Self::Of(Measure::Max, _) => state[0] = state[0].max(other[0]),
+            Self::Of(Measure::Sum | Measure::Mean, attribute) => {
                 let sum = unpack(attribute.kind, state[0]).plus(unpack(attribute.kind, other[0]));
                 *state = [pack(attribute.kind, sum), state[1] + other[1], 0, 0];
             }
@@ -156,7 +156,7 @@ impl Working {
         }
     }
 
-    /// How many values it has.
+    /// The number of its values.
     pub fn values(&self) -> usize {
         match self {
             Self::User(user) => user.0.values().max(1),
@@ -164,13 +164,13 @@ impl Working {
         }
     }
 
-    /// A value.
+    /// One of its values.
     pub fn value(&self, state: &State, value: usize) -> Number {
         match self {
             Self::Count => Number::Unsigned(state[0]),
-            Self::Of(What::Min | What::Max, attribute) => attribute.number(state[0]),
-            Self::Of(What::Sum, attribute) => unpack(attribute.kind, state[0]),
-            Self::Of(What::Mean, attribute) => {
+            Self::Of(Measure::Min | Measure::Max, attribute) => attribute.number(state[0]),
+            Self::Of(Measure::Sum, attribute) => unpack(attribute.kind, state[0]),
+            Self::Of(Measure::Mean, attribute) => {
                 Number::Float(unpack(attribute.kind, state[0]).to_f64() / (state[1].max(1) as f64))
             }
             Self::User(user) => user.0.value(state, value),
@@ -180,7 +180,7 @@ impl Working {
 
 impl Attribute {
     fn number(&self, key: u128) -> Number {
-        Number::of(self.kind, self.bits, key)
+        Number::from_key_bits(self.kind, self.bits, key)
     }
 
     fn zero(&self) -> Number {
@@ -196,7 +196,7 @@ impl Attribute {
     }
 }
 
-/// A sum as a word. A signed sum beyond what 127 bits hold stays there.
+/// A sum as a word. A signed sum saturates at 127 bits.
 fn pack(kind: Kind, sum: Number) -> u128 {
     match sum {
         Number::Unsigned(_) if kind == Kind::Signed => i128::MAX as u128,
@@ -214,28 +214,28 @@ fn unpack(kind: Kind, word: u128) -> Number {
     }
 }
 
-/// An aggregate, and what it is of each chunk.
+/// An aggregate, and its state for each chunk.
 #[derive(Debug)]
 pub(crate) struct AggregateState {
     pub function: Working,
-    /// Whose records are taken in; all, if there is none.
+    /// The filter whose records it covers; `None`: all records.
     pub filter: Option<Arc<FilterState>>,
     chunks: PerChunk<State>,
     before: Mutex<Before>,
 }
 
-/// What an aggregate is of all records before some chunks, also of those that left memory.
+/// The states of an aggregate over all records before some chunks, including records that left memory.
 #[derive(Debug)]
 struct Before {
     /// Before each floor that readers may have.
     floors: BTreeMap<u64, State>,
-    /// As far as any reader was, and where one was last that was not so far.
+    /// Up to the furthest position of any reader, and where the last reader was that was not so far.
     ahead: (u64, State),
     behind: (u64, State),
 }
 
 impl AggregateState {
-    /// An aggregate, of some blocks; of all records before the position of a floor it is `state`.
+    /// An aggregate over some blocks; `state` covers all records before the position of a floor.
     pub fn new(
         function: Working,
         filter: Option<Arc<FilterState>>,
@@ -245,17 +245,17 @@ impl AggregateState {
     ) -> Self {
         let first = (floor / CHUNK, state);
         let before = Before { floors: BTreeMap::from([first]), ahead: first, behind: first };
-        // A count is that of the filter's matches.
+        // A count is the number of the filter's matches.
         let blocks = if matches!(function, Working::Count) { blocks.start..blocks.start } else { blocks };
         Self { function, filter, chunks: PerChunk::new(blocks), before: Mutex::new(before) }
     }
 
-    /// The filter whose matches it counts, if it does no more.
+    /// The filter whose matches it counts, if that is all that it does.
     pub fn counted(&self) -> Option<&FilterState> {
         matches!(self.function, Working::Count).then_some(self.filter.as_deref()).flatten()
     }
 
-    /// Finds what it is of a whole chunk, if that is not known.
+    /// Computes its state for a whole chunk, if that is not known.
     pub fn fill(&self, chunk: u64, view: View<'_>) {
         if let Some(filter) = &self.filter {
             filter.fill(chunk, view);
@@ -270,7 +270,7 @@ impl AggregateState {
         }
     }
 
-    /// What it is of some records of the view.
+    /// Its state over some records of the view.
     pub fn over(&self, positions: Range<u64>, reading: &Reading) -> State {
         let (mut at, mut state) = (positions.start, self.function.empty());
         while at < positions.end {
@@ -284,7 +284,7 @@ impl AggregateState {
         state
     }
 
-    /// What it is of all records before a position of the view, which may be its end, also of those before its floor.
+    /// Its state over all records before a position of the view, which may be its end, including those before its floor.
     pub fn up_to(&self, end: u64, reading: &Reading) -> State {
         let chunk = end / CHUNK;
         let mut state = self.before(chunk, reading.view());
@@ -295,7 +295,7 @@ impl AggregateState {
         state
     }
 
-    /// What it is of all records before a chunk: what was worked out before is gone on with.
+    /// Its state over all records before a chunk; it continues from earlier results.
     fn before(&self, chunk: u64, view: View<'_>) -> State {
         let mut before = self.lock();
         let (mut at, mut state) = before.nearest(chunk).unwrap_or((view.first() / CHUNK, self.function.empty()));
@@ -312,19 +312,19 @@ impl AggregateState {
         state
     }
 
-    /// What it is of all records before a floor, which was settled.
+    /// Its state over all records before a floor that was settled.
     pub fn before_floor(&self, floor: u64) -> State {
         let known = self.lock().nearest(floor / CHUNK);
         known.map_or_else(|| self.function.empty(), |(_, state)| state)
     }
 
-    /// Works out what it is of all records before a position that will be a floor.
+    /// Computes its state over all records before a position that will be a floor.
     pub fn settle(&self, floor: u64, view: View<'_>) {
         let state = self.before(floor / CHUNK, view);
         self.lock().floors.insert(floor / CHUNK, state);
     }
 
-    /// Throws away what nobody asks for who has no floor before this one.
+    /// Discards what readers do not need whose floor is this one or a later one.
     pub fn forget(&self, floor: u64) {
         let chunk = floor / CHUNK;
         self.lock().floors.retain(|at, _| *at >= chunk);
@@ -338,7 +338,7 @@ impl AggregateState {
         self.before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of a whole chunk.
+    /// The state of a whole chunk.
     fn whole(&self, chunk: u64, view: View<'_>) -> State {
         self.fill(chunk, view);
         match (&self.function, &self.filter) {
@@ -348,7 +348,7 @@ impl AggregateState {
         }
     }
 
-    /// Of some records of one chunk.
+    /// The state of some records of one chunk.
     fn part(&self, positions: Range<u64>, reading: &Reading) -> State {
         let chunk = positions.start / CHUNK;
         let start = chunk * CHUNK;
@@ -372,14 +372,14 @@ impl AggregateState {
         state
     }
 
-    /// Bytes that it takes beside its own.
+    /// Bytes of heap memory that it takes.
     pub fn heap(&self) -> usize {
         self.chunks.heap(|_| 0)
     }
 }
 
 impl Before {
-    /// What is known of the records before a chunk, or before the nearest one that is not behind it.
+    /// The known state of the records before a chunk, or before the nearest earlier one.
     fn nearest(&self, chunk: u64) -> Option<(u64, State)> {
         let floor = self.floors.range(..=chunk).next_back().map(|(at, state)| (*at, *state));
         let others = [self.ahead, self.behind].into_iter().filter(|(at, _)| *at <= chunk);

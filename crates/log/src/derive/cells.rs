@@ -1,27 +1,27 @@
-//! One thing for each block or chunk, made once, by whoever comes first, until nobody needs it any more.
+//! One value for each block or chunk, computed once by the first thread that needs it, and discarded when no reader needs it any more.
 //!
-//! Who looks at something or makes it locks its surroundings, for as long as a look takes, with all others that do: only
-//! what gives memory back locks them alone. A chunk is looked at once for its thousand records.
+//! Reading or setting a value takes a shared lock on its part for a short time; only
+//! discarding values takes it exclusively. A chunk is looked up once for its thousand records.
 
 use super::CHUNKS;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// One thing for each block. Room is made when it is needed: a log may be made for many more records than come.
+/// One value for each block. Room is allocated when it is needed: a log may be made for many more records than come.
 #[derive(Debug)]
 pub(crate) struct PerBlock<T> {
     blocks: Range<usize>,
-    /// Empty where no room is made, or none is needed any more.
+    /// Empty if no room is allocated yet, or if none is needed any more.
     parts: Box<[RwLock<Cells<T>>]>,
-    /// Blocks before this have nothing, and get nothing.
+    /// Blocks before this one have no values, and get none.
     first: AtomicUsize,
 }
 
-/// Things that are each made once.
+/// Values that are each set once.
 type Cells<T> = Box<[OnceLock<T>]>;
 
-/// Blocks for which room is made at once.
+/// Blocks for which room is allocated at once.
 const PART: usize = 1024;
 
 impl<T> PerBlock<T> {
@@ -31,23 +31,23 @@ impl<T> PerBlock<T> {
         Self { first: AtomicUsize::new(blocks.start), blocks, parts }
     }
 
-    /// Something of a block's, if it is made and there.
+    /// Applies `of` to a block's value, if that is set.
     #[inline]
     pub fn look<R>(&self, block: usize, of: impl FnOnce(&T) -> R) -> Option<R> {
         let place = block.checked_sub(self.blocks.start)?;
         shared(self.parts.get(place / PART)?).get(place % PART)?.get().map(of)
     }
 
-    /// Says what a block's is, if nobody did and it is needed.
+    /// Sets a block's value, if it is not set yet and still needed.
     ///
     /// # Panics
-    /// If there is no such block.
+    /// Panics if the block is out of range.
     pub fn set(&self, block: usize, value: T) {
-        // Who was first said the same.
+        // An earlier call set the same value.
         self.cell(block, |cell| drop(cell.set(value)));
     }
 
-    /// Does something with a block's cell, unless it is not needed any more.
+    /// Applies `with` to a block's cell, unless that is not needed any more.
     fn cell(&self, block: usize, with: impl FnOnce(&OnceLock<T>)) {
         assert!(self.blocks.contains(&block), "there is no block {block}");
         let place = block - self.blocks.start;
@@ -62,7 +62,7 @@ impl<T> PerBlock<T> {
             drop(alone);
             cells = shared(part);
         }
-        // Under the lock: what is said before it is locked alone is thrown away then.
+        // Under the lock: a value that is set before the exclusive lock is taken will be discarded then.
         if block >= self.first.load(Ordering::Relaxed)
             && let Some(cell) = cells.get(place % PART)
         {
@@ -70,7 +70,7 @@ impl<T> PerBlock<T> {
         }
     }
 
-    /// Throws away what is of the blocks before one: nobody looks at it any more.
+    /// Discards the values of the blocks before one: nothing reads them any more.
     pub fn forget(&self, before: usize) {
         let before = before.clamp(self.blocks.start, self.blocks.end);
         let from = self.first.fetch_max(before, Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl<T> PerBlock<T> {
         while at < end {
             let next = ((at / PART + 1) * PART).min(end);
             let mut cells = alone(&self.parts[at / PART]);
-            // Dropped when the lock is free again.
+            // Dropped after the lock is released.
             let gone: (Cells<T>, Vec<_>) = if next.is_multiple_of(PART) || next == self.blocks.len() {
                 (std::mem::take(&mut *cells), Vec::new())
             } else {
@@ -92,7 +92,7 @@ impl<T> PerBlock<T> {
         }
     }
 
-    /// Bytes that all take, of which each takes what `of` says beside its own.
+    /// Bytes that all values take, where `of` returns the heap bytes of each.
     pub fn heap(&self, of: impl Fn(&T) -> usize) -> usize {
         let of_part = |part: &RwLock<Cells<T>>| {
             let cells = shared(part);
@@ -102,41 +102,41 @@ impl<T> PerBlock<T> {
     }
 }
 
-/// One thing for each chunk. Room for a block's chunks is made with the first of them.
+/// One value for each chunk. Room for a block's chunks is allocated with the first of them.
 #[derive(Debug)]
 pub(crate) struct PerChunk<T> {
     blocks: PerBlock<Cells<T>>,
 }
 
 impl<T> PerChunk<T> {
-    /// For these blocks' chunks.
+    /// For the chunks of these blocks.
     pub fn new(blocks: Range<usize>) -> Self {
         Self { blocks: PerBlock::new(blocks) }
     }
 
-    /// Something of a chunk's, if it is made and there.
+    /// Applies `of` to a chunk's value, if that is set.
     #[inline]
     pub fn look<R>(&self, chunk: usize, of: impl FnOnce(&T) -> R) -> Option<R> {
         self.blocks.look(chunk / CHUNKS, |block| block[chunk % CHUNKS].get().map(of))?
     }
 
-    /// Says what a chunk's is, if nobody did and it is needed.
+    /// Sets a chunk's value, if it is not set yet and still needed.
     ///
     /// # Panics
-    /// If there is no such chunk.
+    /// Panics if the chunk is out of range.
     pub fn set(&self, chunk: usize, value: T) {
         self.blocks.cell(chunk / CHUNKS, |block| {
-            // Who was first said the same.
+            // An earlier call set the same value.
             let _ = block.get_or_init(|| room(CHUNKS))[chunk % CHUNKS].set(value);
         });
     }
 
-    /// Throws away what is of the chunks of the blocks before one: nobody looks at it any more.
+    /// Discards the values of the chunks of the blocks before one: nothing reads them any more.
     pub fn forget(&self, before: usize) {
         self.blocks.forget(before);
     }
 
-    /// Bytes that all take, of which each takes what `of` says beside its own.
+    /// Bytes that all values take, where `of` returns the heap bytes of each.
     pub fn heap(&self, of: impl Fn(&T) -> usize) -> usize {
         self.blocks.heap(|block| size_of_val(&**block) + block.iter().filter_map(OnceLock::get).map(&of).sum::<usize>())
     }
@@ -170,7 +170,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 32, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_said_first_stays_until_it_is_forgotten(
+        fn the_first_value_stays_until_it_is_discarded(
             start in 0..3000usize,
             count in 1..2600usize,
             events in prop::collection::vec(prop_oneof![
@@ -206,7 +206,7 @@ mod tests {
                 let (bytes, parts) = (plain.len(), size_of_val(&*cells.parts));
                 let there = cells.heap(|_| 1);
                 prop_assert!(there >= parts + bytes);
-                // All that is behind: not even its room is left.
+                // Everything is discarded: no room is left either.
                 prop_assert!(first < start + count || there == parts);
             }
         }

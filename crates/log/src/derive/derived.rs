@@ -1,4 +1,4 @@
-//! Who derives which chunk, how what is derived changes, and how it goes with the records that leave memory.
+//! Which thread derives which chunk, how derived data changes, and how it is discarded with the records that leave memory.
 
 use super::aggregate::{AggregateState, Function, State, Working};
 use super::cells::PerBlock;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 pub(crate) struct Derived {
     stages: RwLock<Arc<Stages>>,
     changing: Mutex<Changing>,
-    /// Whether the stages are empty: a look at them costs writers more.
+    /// Whether the stages are empty: looking at the stages costs writers more.
     idle: AtomicBool,
     /// The next chunk and the next block that no writer took.
     chunks: AtomicU64,
@@ -26,17 +26,17 @@ pub(crate) struct Derived {
     all: Range<usize>,
 }
 
-/// What who changes the stages has alone.
+/// State for the thread that changes the stages, which holds it alone.
 #[derive(Debug, Default)]
 struct Changing {
     /// The last number that was given.
     last: u64,
-    /// All aggregates that anybody has, also those that were taken away: each is worked out of records before they leave.
+    /// All aggregates that are in use, including removed ones: each must include records before these leave memory.
     aggregates: Vec<Weak<AggregateState>>,
 }
 
 impl Derived {
-    /// Nothing yet, of a log that begins at a floor and ends before a position at most.
+    /// Nothing is derived yet. The log begins at a floor and ends before `end` at the latest.
     pub fn new(floor: Arc<Floor>, end: u64) -> Self {
         let first = floor.first();
         let all = (first / BLOCK) as usize..end.div_ceil(BLOCK) as usize;
@@ -50,22 +50,22 @@ impl Derived {
         }
     }
 
-    /// The stages as they are.
+    /// The current stages.
     pub fn stages(&self) -> Arc<Stages> {
         Arc::clone(&self.stages.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes what follows from the chunks and blocks that no writer took yet.
+    /// Derives the data of the chunks and blocks that no writer took yet.
     pub fn advance(&self, store: &Store, schema: &Schema) {
-        // Also where nothing is derived: else who waits for room would move the tail a whole window at once.
+        // Even if nothing is derived: otherwise a writer that waits for room would move the tail a whole window at once.
         let tail = store.tail();
         if self.idle.load(Ordering::Relaxed) {
             return;
         }
         while let Some(chunk) = take(&self.chunks, tail / CHUNK) {
-            // After it was taken: who adds a stage then knows which chunks it has to make itself.
+            // After the chunk was taken: a thread that adds a stage then knows which chunks it has to derive itself.
             let stages = self.stages();
-            // What left memory meanwhile was worked out by who let it go.
+            // If the chunk left memory in the meantime, the thread that released it has derived its data.
             if chunk * CHUNK >= stages.floor.first() {
                 let held = store.hold(&stages.floor);
                 stages.chunk(chunk, held.view(), schema.time().map(|time| schema.reader(time)));
@@ -84,7 +84,7 @@ impl Derived {
         }
     }
 
-    /// Adds a filter; then, while writers write on, finds what it matches in the chunks that they are done with.
+    /// Adds a filter; then, while writers continue, finds its matches in the chunks that writers have passed.
     pub fn add_filter(&self, dnf: Dnf, schema: &Schema, store: &Store) -> u64 {
         let mut new = None;
         let (id, stages) = self.swap(|stages, changing| {
@@ -103,8 +103,8 @@ impl Derived {
         id
     }
 
-    /// Adds an aggregate, as [`add_filter`](Self::add_filter) does, with a name for each of its values. Of the records
-    /// that have left memory it is `before`; as of none, if that is not said.
+    /// Adds an aggregate, as [`add_filter`](Self::add_filter) does, with a name for each of its values. `before` is its state over
+    /// records that have left memory; the empty state if not given.
     pub fn add_aggregate(
         &self,
         names: &[&str],
@@ -146,7 +146,7 @@ impl Derived {
         Ok(AggregateId(first))
     }
 
-    /// Adds an index, as [`add_filter`](Self::add_filter) does. There is one of an attribute; `false` if it was there.
+    /// Adds an index, as [`add_filter`](Self::add_filter) does. An attribute has one index at most; `false` if it exists already.
     pub fn add_index(&self, attribute: AttributeId, schema: &Schema, store: &Store) -> bool {
         let state = Arc::new(IndexState { attribute, blocks: PerBlock::new(self.all.clone()) });
         let mut new = false;
@@ -166,7 +166,7 @@ impl Derived {
         new
     }
 
-    /// Takes a filter away; its memory is free when the last reader that began before is done.
+    /// Removes a filter. Its memory is freed when the last earlier reader is done.
     pub fn remove_filter(&self, id: u64, schema: &Schema) -> bool {
         let mut there = false;
         self.swap(|stages, _| {
@@ -177,7 +177,7 @@ impl Derived {
         there
     }
 
-    /// Takes an aggregate away, with all its values, as [`remove_filter`](Self::remove_filter) does. Its names are free,
+    /// Removes an aggregate with all its values, as [`remove_filter`](Self::remove_filter) does. Its names can be used again,
     /// its ids are not used again.
     pub fn remove_aggregate(&self, id: AggregateId) -> bool {
         let mut there = false;
@@ -192,7 +192,7 @@ impl Derived {
         there
     }
 
-    /// Takes an index away, as [`remove_filter`](Self::remove_filter) does.
+    /// Removes an index, as [`remove_filter`](Self::remove_filter) does.
     pub fn remove_index(&self, attribute: AttributeId) -> bool {
         let mut there = false;
         self.swap(|stages, _| {
@@ -204,8 +204,8 @@ impl Derived {
         there
     }
 
-    /// Lets the records go that are before a position, of whole blocks before the tail; gives back what of them and of
-    /// earlier ones nobody holds any more. Up to where that is.
+    /// Releases the records before a position, in whole blocks before the tail. Frees the memory of these and earlier records that no
+    /// reader holds any more; returns up to which position.
     pub fn release(&self, before: u64, store: &Store) -> u64 {
         let mut changing = self.changing();
         changing.aggregates.retain(|aggregate| aggregate.strong_count() > 0);
@@ -218,8 +218,8 @@ impl Derived {
         given_back
     }
 
-    /// Puts stages with a higher floor in place of these, once all is known that has to be of the records before it.
-    /// Nothing is added meanwhile.
+    /// Replaces the stages by ones with a higher floor, once all that is needed of the records before it is computed.
+    /// Nothing is added in the meantime.
     fn raise(&self, before: u64, store: &Store, changing: &Changing) {
         let stages = self.stages();
         let held = store.hold(&stages.floor);
@@ -234,7 +234,7 @@ impl Derived {
         self.put(stages.above(store.raise(floor)));
     }
 
-    /// Puts other stages in place of these. They are given a number that no others had.
+    /// Replaces the stages. The new ones get a number that no others had.
     fn swap(&self, with: impl FnOnce(&Stages, &mut Changing) -> Stages) -> (u64, Arc<Stages>) {
         let Ok(new) = self.try_swap(|stages, changing| Ok::<_, Infallible>(with(stages, changing)));
         new
@@ -254,21 +254,21 @@ impl Derived {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For who changes the stages.
+    /// For the thread that changes the stages.
     fn put(&self, stages: Stages) -> Arc<Stages> {
-        // Who adds something goes over what writers do not know of it yet.
+        // A thread that adds something derives the data of chunks that writers have passed without it.
         self.idle.store(stages.is_empty(), Ordering::Relaxed);
         let new = Arc::new(stages.complete());
         let mut place = self.stages.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *place, Arc::clone(&new));
-        // Who comes meanwhile does not wait until what nobody needs is gone.
+        // Drop the old stages after the lock is released, so that other threads need not wait for that.
         drop(place);
         drop(old);
         new
     }
 
-    /// The chunks or blocks from the floor on which writers may have taken before they knew these stages, which are put.
-    /// What is whole is not left to a writer: it may be much, if there were no stages before.
+    /// The chunks or blocks from the floor on that writers may have taken before they knew these stages, which are in place now.
+    /// Complete ones are not left to a single writer: they may be many, if there were no stages before.
     fn take_over(&self, next: &AtomicU64, size: u64, stages: &Stages, store: &Store) -> Range<u64> {
         let whole = store.tail() / size;
         stages.floor.first() / size..next.fetch_max(whole, Ordering::AcqRel).max(whole)

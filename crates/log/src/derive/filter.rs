@@ -1,4 +1,4 @@
-//! A filter, and what it matches in each chunk.
+//! A filter, and its matches in each chunk.
 
 use super::cells::PerChunk;
 use super::matches::{Bits, Matches, WORDS, clear_from, count_within};
@@ -8,17 +8,17 @@ use super::scan::Scan;
 use super::{BLOCK, CHUNK};
 use crate::expr::Dnf;
 use crate::schema::Schema;
-use crate::store::{Held, View};
+use crate::store::{HeldRecords, View};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-/// Chunks that a writer goes over at once, of those that others have left.
+/// Chunks, left by other threads, that a writer passes at once.
 const AT_ONCE: u64 = 4;
 
-/// A filter, and what it matches in each chunk.
+/// A filter, and its matches in each chunk.
 #[derive(Debug)]
 pub(crate) struct FilterState {
-    /// What no other filter of the log is called.
+    /// Unique among the filters of the log.
     pub id: u64,
     pub dnf: Dnf,
     /// The aggregates that it names.
@@ -29,9 +29,9 @@ pub(crate) struct FilterState {
 
 #[derive(Debug)]
 enum Decides {
-    /// Each record for itself.
+    /// Each record can be decided alone.
     Alone(Scan),
-    /// With aggregates, in the order of the log.
+    /// Depends on aggregates, so records are decided in the order of the log.
     Ordered(Box<Mutex<Pass>>),
 }
 
@@ -51,12 +51,12 @@ impl FilterState {
         matches!(self.decides, Decides::Ordered(_))
     }
 
-    /// Whether it is looked at without a table.
+    /// Whether it is evaluated without a table.
     pub fn is_simple(&self) -> bool {
         matches!(self.decides, Decides::Alone(Scan::Sieve(_)))
     }
 
-    /// Which of some records it matches, which it can tell by themselves.
+    /// The matches among some records, for a filter that decides each record alone.
     pub fn look(&self, rows: &[u8], size: usize) -> Bits {
         match &self.decides {
             Decides::Alone(scan) => scan.bits(rows, size),
@@ -64,38 +64,38 @@ impl FilterState {
         }
     }
 
-    /// Something of what it matches in a chunk, if that is known.
+    /// Applies `of` to its matches in a chunk, if these are known.
     #[inline]
     pub fn known<T>(&self, chunk: u64, of: impl FnOnce(&Matches) -> T) -> Option<T> {
         self.matches.look(chunk as usize, of)
     }
 
-    /// Whether it is known what it matches in a chunk.
+    /// Whether its matches in a chunk are known.
     #[inline]
     pub fn knows(&self, chunk: u64) -> bool {
         self.known(chunk, |_| ()).is_some()
     }
 
-    /// Says what it matches in a whole chunk; how many records that are.
+    /// Sets its matches in a whole chunk; returns how many there are.
     pub fn set(&self, chunk: u64, bits: &Bits) -> u16 {
-        let matches = Matches::of(bits);
+        let matches = Matches::from_bits(bits);
         let count = matches.count() as u16;
         self.matches.set(chunk as usize, matches);
         count
     }
 
-    /// What it matches in a chunk, of the records that are in the view.
+    /// Its matches in a chunk, among the records of the view.
     pub fn bits(&self, chunk: u64, reading: &Reading) -> Bits {
         self.in_tail(chunk, reading, |bits| *bits).unwrap_or_else(|| self.bits_of(chunk, reading.view()))
     }
 
-    /// How many records it matches in a chunk, from one place to before another.
+    /// The number of its matches in a chunk, within a range of places.
     pub fn count(&self, chunk: u64, places: Range<usize>, reading: &Reading) -> u32 {
         let count = |bits: &Bits| count_within(bits, places.clone());
         self.in_tail(chunk, reading, count).unwrap_or_else(|| count(&self.bits_of(chunk, reading.view())))
     }
 
-    /// Something of what it matches in the chunk that the tail is in.
+    /// Applies `of` to its matches in the chunk that the tail is in.
     fn in_tail<T>(&self, chunk: u64, reading: &Reading, of: impl FnOnce(&Bits) -> T) -> Option<T> {
         if self.is_ordered() || self.knows(chunk) {
             return None;
@@ -103,7 +103,7 @@ impl FilterState {
         reading.in_tail(reading.stages.place(self.id)?, chunk, of)
     }
 
-    /// The same without what was worked out of the last chunk.
+    /// Its matches without the cached results of the last chunk.
     fn bits_of(&self, chunk: u64, view: View<'_>) -> Bits {
         let rows = view.chunk(chunk);
         let known = || self.known(chunk, |matches| part(matches, rows.len() / view.size()));
@@ -120,7 +120,7 @@ impl FilterState {
         }
     }
 
-    /// Finds what it matches in a whole chunk, if that is not known.
+    /// Finds its matches in a whole chunk, if these are not known.
     pub fn fill(&self, chunk: u64, view: View<'_>) {
         if !self.knows(chunk) {
             let bits = self.bits_of(chunk, view);
@@ -128,8 +128,8 @@ impl FilterState {
         }
     }
 
-    /// For one that has to see records in order: goes on towards the view's last whole chunk, unless somebody else does.
-    /// It is a writer that does, which must not work off what many have left.
+    /// For an ordered filter: continues towards the view's last whole chunk, unless another thread does so already.
+    /// A writer calls this, and must not catch up on a large backlog.
     pub fn try_go_on(&self, view: View<'_>) {
         let Decides::Ordered(pass) = &self.decides else { return };
         match pass.try_lock() {
@@ -139,9 +139,9 @@ impl FilterState {
         }
     }
 
-    /// For one that has to see records in order: goes on until writers can keep up with it. `hold` takes a new hold of
+    /// For an ordered filter: continues until writers can keep up. `hold` takes a new hold of
     /// the records.
-    pub fn catch_up(&self, hold: impl Fn() -> Held) {
+    pub fn catch_up(&self, hold: impl Fn() -> HeldRecords) {
         let Decides::Ordered(pass) = &self.decides else { return };
         loop {
             let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,7 +153,7 @@ impl FilterState {
         }
     }
 
-    /// For one that has to see records in order: goes on to a position that will be a floor.
+    /// For an ordered filter: continues to a position that will be a floor.
     pub fn settle(&self, floor: u64, view: View<'_>) {
         if let Decides::Ordered(pass) = &self.decides {
             let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +162,7 @@ impl FilterState {
         }
     }
 
-    /// Throws away what nobody asks for who has no floor before this one.
+    /// Discards what readers do not need whose floor is this one or a later one.
     pub fn forget(&self, floor: u64) {
         self.matches.forget((floor / BLOCK) as usize);
     }
@@ -176,13 +176,13 @@ impl FilterState {
         }
     }
 
-    /// Bytes that it takes beside its own.
+    /// Bytes of heap memory that it takes.
     pub fn heap(&self) -> usize {
         self.matches.heap(Matches::heap)
     }
 }
 
-/// What is matched of the first records of a chunk.
+/// The matches among the first records of a chunk.
 fn part(matches: &Matches, count: usize) -> Bits {
     let mut bits = matches.bits();
     clear_from(&mut bits, count);

@@ -1,9 +1,9 @@
-//! An index of a block: its records in the order of an attribute's keys.
+//! The index of a block: its records in the order of an attribute's keys.
 
 use super::BLOCK;
 use crate::schema::Reader;
 
-/// The places of a block's records, by key; of equal keys in the order of the log. Two bytes a record, and the
+/// The places of a block's records, by key; records with equal keys in the order of the log. Two bytes for each record, and the
 /// directory.
 #[derive(Debug)]
 pub(crate) struct Sorted {
@@ -14,18 +14,18 @@ pub(crate) struct Sorted {
 /// Where keys begin among the places.
 #[derive(Debug)]
 enum Directory {
-    /// Every key that there is, and where it begins.
+    /// Every distinct key, and where it begins.
     Exact { keys: Box<[u128]>, starts: Box<[u32]> },
-    /// Every so manieth key.
+    /// One key of every `STEP`.
     Sampled { keys: Box<[u128]> },
 }
 
-/// Keys that are listed one by one.
+/// The most distinct keys for an exact directory.
 const EXACT: usize = 512;
-/// One key of so many is listed, if they are more.
+/// The distance between sampled keys.
 const STEP: usize = 128;
 
-/// Room for sorting a block; one for each thread, since it is large.
+/// Buffers for sorting a block; one for each thread, because they are large.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     keys: Vec<u64>,
@@ -50,7 +50,7 @@ impl Sorted {
         Self { places: places[..].into(), directory }
     }
 
-    /// The same for keys that are too long for that.
+    /// Like `new`, for keys of more than 64 bits.
     fn wide(reader: Reader, rows: &[u8], size: usize) -> Self {
         let mut pairs: Vec<_> =
             rows.chunks_exact(size).enumerate().map(|(place, row)| (reader.key(row), place as u16)).collect();
@@ -66,7 +66,7 @@ impl Sorted {
         &self.places[start..end.max(start)]
     }
 
-    /// How many records' keys are in a range, or somewhat more.
+    /// The number of records with keys in a range, or somewhat more.
     pub fn about(&self, (low, high): (u128, u128)) -> usize {
         let place = |key: u128, up: bool| match &self.directory {
             Directory::Exact { keys, starts } => starts
@@ -81,7 +81,7 @@ impl Sorted {
         end.saturating_sub(place(low, false))
     }
 
-    /// How many places have keys below this.
+    /// The number of places with keys below this one.
     fn first_from(&self, wanted: u128, key: &impl Fn(u16) -> u128) -> usize {
         match &self.directory {
             Directory::Exact { keys, starts } => starts
@@ -95,7 +95,7 @@ impl Sorted {
         }
     }
 
-    /// Bytes that it takes beside its own.
+    /// Bytes of heap memory that it takes.
     pub fn heap(&self) -> usize {
         let directory = match &self.directory {
             Directory::Exact { keys, starts } => size_of_val(&**keys) + size_of_val(&**starts),
@@ -106,7 +106,7 @@ impl Sorted {
 }
 
 impl Directory {
-    /// Of so many sorted keys.
+    /// A directory of `count` sorted keys.
     fn new(count: usize, key: impl Fn(usize) -> u128) -> Self {
         let (mut keys, mut starts) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -123,7 +123,7 @@ impl Directory {
     }
 }
 
-/// The first place behind `at` where it is not so any more: by steps that grow, then by halving.
+/// The first place behind `at` where `same` does not hold: by growing steps, then by halving.
 fn next(at: usize, count: usize, same: impl Fn(usize) -> bool) -> usize {
     let (mut known, mut step) = (at, 1);
     while known + step < count && same(known + step) {
@@ -138,7 +138,7 @@ fn next(at: usize, count: usize, same: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// Sorts places by their keys, equal ones by place: a radix sort over the bytes in which keys differ.
+/// Sorts places by key, equal keys by place: a radix sort over the bytes in which keys differ.
 fn sort(keys: &[u64], places: &mut Vec<u16>, others: &mut Vec<u16>) {
     let count = keys.len();
     places.resize(count, 0);
@@ -190,7 +190,7 @@ mod tests {
         Schema::parse("a.toml", text).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Keys of few values, of many, or in order.
+    /// Keys with few distinct values, with many, or in order.
     fn keys() -> impl Strategy<Value = Vec<u64>> {
         let key = prop_oneof![any::<u64>(), 0..5u64, (0..900u64).prop_map(|n| n << 20)];
         prop_oneof![

@@ -8,25 +8,25 @@ pub(crate) const WORDS: usize = CHUNK as usize / 64;
 /// A bit for each record of a chunk.
 pub(crate) type Bits = [u64; WORDS];
 
-/// Which records of a chunk, in as little memory as it takes.
+/// A set of records of a chunk, in as little memory as possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Matches {
     /// No record.
     None,
     /// Every record.
     All,
-    /// These, by their places in the chunk, in order.
+    /// These records, by their places in the chunk, in order.
     Few(Box<[u16]>),
-    /// These bits'.
+    /// The records whose bits are set.
     Many(Box<Bits>),
 }
 
-/// As many places take as much memory as bits.
+/// This many places take as much memory as the bits.
 const FEW: u32 = (size_of::<Bits>() / size_of::<u16>()) as u32;
 
 impl Matches {
-    /// From bits of a whole chunk.
-    pub fn of(bits: &Bits) -> Self {
+    /// From the bits of a whole chunk.
+    pub fn from_bits(bits: &Bits) -> Self {
         match count(bits) {
             0 => Self::None,
             n if u64::from(n) == CHUNK => Self::All,
@@ -39,7 +39,7 @@ impl Matches {
         }
     }
 
-    /// How many records.
+    /// The number of records.
     #[inline]
     pub fn count(&self) -> u32 {
         match self {
@@ -66,7 +66,7 @@ impl Matches {
         }
     }
 
-    /// Bytes that it takes beside its own.
+    /// Bytes of heap memory that it takes.
     pub fn heap(&self) -> usize {
         match self {
             Self::None | Self::All => 0,
@@ -76,13 +76,13 @@ impl Matches {
     }
 }
 
-/// How many bits are set.
+/// The number of bits that are set.
 #[inline]
 pub(crate) fn count(bits: &[u64]) -> u32 {
     bits.iter().map(|word| word.count_ones()).sum()
 }
 
-/// How many bits are set from one place to before another.
+/// The number of set bits within a range of places.
 #[inline]
 pub(crate) fn count_within(bits: &Bits, places: Range<usize>) -> u32 {
     let below = |end: usize| {
@@ -110,7 +110,7 @@ pub(crate) fn clear_to(bits: &mut Bits, place: usize) {
     }
 }
 
-/// The places of the bits that are set, in order.
+/// The places of the set bits, in order.
 #[inline]
 pub(crate) fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
     bits.iter().enumerate().flat_map(|(index, word)| {
@@ -140,7 +140,7 @@ mod tests {
             if full {
                 bits = [u64::MAX; WORDS];
             }
-            let matches = Matches::of(&bits);
+            let matches = Matches::from_bits(&bits);
             prop_assert_eq!(matches.bits(), bits);
             prop_assert_eq!(matches.count(), count(&bits));
             if !full {

@@ -1,9 +1,9 @@
 //! A filter that compares attributes with aggregates: it sees the records one by one, in the order of the log.
 //!
-//! The aggregates that it names are what they are *before* the record that is looked at (paper, figure 2: a sequence
-//! number is compared with the highest so far). Such a filter goes over the log by itself, with states of its own of
-//! all aggregates that it depends on, also through the filters of these; so it can be added late and taken away without
-//! a thought of others. Where records left memory, the aggregates know what they are of these, and it begins behind them.
+//! The aggregates that it names have their values *before* the record in question (paper, figure 2: a sequence
+//! number is compared with the highest so far). Such a filter passes over the log by itself, with its own states of
+//! all aggregates that it depends on, including those of the filters of these aggregates. So it can be added late and removed
+//! independently of others. Where records have left memory, the aggregates know their states over these, and the filter begins behind them.
 
 use super::CHUNK;
 use super::aggregate::{AggregateState, State};
@@ -21,12 +21,12 @@ pub(crate) struct Operand {
     pub component: usize,
 }
 
-/// How far it is.
+/// How far the filter is.
 #[derive(Debug)]
 pub(crate) struct Pass {
     filter: Filter,
     needed: Needed,
-    /// What the aggregates are before the next chunk.
+    /// The states of the aggregates before the next chunk.
     states: Vec<State>,
     next: u64,
 }
@@ -34,20 +34,20 @@ pub(crate) struct Pass {
 /// The aggregates that are needed.
 #[derive(Debug, Default)]
 struct Needed {
-    /// Each, and what of the records it takes in; all, if there is none.
+    /// Each aggregate, and the filter whose records it covers; `None`: all records.
     aggregates: Vec<(Arc<AggregateState>, Option<Filter>)>,
-    /// Which of them an operand is, and which of its values; by operand.
+    /// For each operand: its aggregate, and which of its values.
     operands: Vec<(AggregateId, usize, usize)>,
 }
 
 /// The aggregates as they are before a record.
-struct Now<'a> {
+struct AggregatesBefore<'a> {
     needed: &'a Needed,
     states: &'a [State],
 }
 
 impl Pass {
-    /// At the first record behind a floor, of a filter that names these.
+    /// At the first record behind a floor, for a filter that names these operands.
     pub fn new(dnf: &Dnf, schema: &Schema, operands: &[Operand], floor: u64) -> Self {
         let mut needed = Needed::default();
         needed.add(schema, operands);
@@ -56,33 +56,33 @@ impl Pass {
         Self { filter: Filter::new(dnf, schema), needed, states, next: floor / CHUNK }
     }
 
-    /// The chunk that comes next.
+    /// The next chunk.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// What it matches in the next chunk, which is whole.
+    /// The matches in the next chunk, which is whole.
     pub fn chunk(&mut self, rows: &[u8], size: usize) -> Bits {
         debug_assert_eq!(rows.len() / size, CHUNK as usize);
-        // A user's function may panic; then nothing happened.
+        // A user's function may panic; then the state must stay as it was.
         let (bits, states) = self.go_over(rows, size);
         (self.states, self.next) = (states, self.next + 1);
         bits
     }
 
-    /// What it matches in the first records of the next chunk, which stays the next.
+    /// The matches among the first records of the next chunk, which stays the next.
     pub fn behind(&self, rows: &[u8], size: usize) -> Bits {
         self.go_over(rows, size).0
     }
 
-    /// What it matches of records, and what the aggregates are behind them.
+    /// The matches among records, and the states of the aggregates behind them.
     fn go_over(&self, rows: &[u8], size: usize) -> (Bits, Vec<State>) {
         let Self { filter, needed, .. } = self;
         let mut states = self.states.clone();
         let mut bits = [0; WORDS];
         let mut counted = vec![false; states.len()];
         for (place, record) in rows.chunks_exact(size).enumerate() {
-            let now = Now { needed, states: &states };
+            let now = AggregatesBefore { needed, states: &states };
             bits[place / 64] |= u64::from(filter.matches(record, &now)) << (place % 64);
             for (counted, (_, filter)) in counted.iter_mut().zip(&needed.aggregates) {
                 *counted = filter.as_ref().is_none_or(|filter| filter.matches(record, &now));
@@ -98,7 +98,7 @@ impl Pass {
 }
 
 impl Needed {
-    /// Adds operands, and those of their aggregates' filters. It ends, since an aggregate is there before the filters
+    /// Adds operands, and those of their aggregates' filters. This ends, because an aggregate exists before the filters
     /// that name it.
     fn add(&mut self, schema: &Schema, operands: &[Operand]) {
         for Operand { id, aggregate, component } in operands {
@@ -117,7 +117,7 @@ impl Needed {
     }
 }
 
-impl Aggregates for Now<'_> {
+impl Aggregates for AggregatesBefore<'_> {
     fn value(&self, id: AggregateId) -> Number {
         match self.needed.operands.binary_search_by_key(&id, |(id, ..)| *id) {
             Ok(found) => {

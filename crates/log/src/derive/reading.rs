@@ -1,47 +1,47 @@
-//! A snapshot as readers use it: the records, the stages, and what was worked out of the last chunk.
+//! A snapshot as readers use it: the records, the stages, and what was computed about the last chunk.
 
 use super::stages::{Counts, Stages};
 use super::{Bits, CHUNK, WORDS, with_scratch};
 use crate::schema::Reader;
-use crate::store::{Held, Store, View};
+use crate::store::{HeldRecords, Store, View};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The records before some position, and what is derived from them. They stay while this lives.
+/// The records before some position, and the data derived from them. They stay in memory while this lives.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    held: Held,
+    held: HeldRecords,
     pub stages: Arc<Stages>,
     tail: Arc<Mutex<Tail>>,
 }
 
-/// What the filters match in the chunk that the tail is in: that is not kept with the others, since it grows. A reader
-/// that comes again goes on where it was, and knows how much was matched since it came first.
+/// The matches of the filters in the chunk that the tail is in. They are not stored with the others because this chunk still grows. A
+/// reader that comes again continues where it was, and knows how many matches there were since its first visit.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// Of the filters that have these counts. Who does not come again for long holds no records by it.
+    /// Identifies the filters by their counts. The weak reference lets a reader that stays away hold no records.
     of: Weak<Counts>,
-    /// How often it was begun anew.
+    /// How often it was restarted.
     begun: u64,
     /// How many records each filter matched in whole chunks since then, by its place.
     sums: Vec<u64>,
-    /// The same, and what of this chunk was looked at.
+    /// The same, plus the part of this chunk that was examined.
     counts: Vec<u64>,
     chunk: u64,
-    /// How many of its records were looked at.
+    /// How many of its records were examined.
     count: usize,
     filters: Vec<Bits>,
 }
 
-/// How many records each filter matched since a [`Tail`] was begun, by its place.
+/// How many records each filter matched since a [`Tail`] was started, by its place.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
-    /// How often it was begun anew: others cannot be compared.
+    /// How often the tail was restarted: tallies of different starts cannot be compared.
     pub begun: u64,
     pub counts: Vec<u64>,
 }
 
 impl Reading {
-    /// Stages, and the records of now, which are more than those that they were given.
+    /// Stages, and the current records, which are more than those that the stages have seen.
     pub fn new(store: &Store, stages: Arc<Stages>, tail: Arc<Mutex<Tail>>) -> Self {
         Self { held: store.hold(&stages.floor), stages, tail }
     }
@@ -52,8 +52,8 @@ impl Reading {
         self.held.view()
     }
 
-    /// Something of what one of the stages' filters matches in the chunk that the tail is in, which is worked out for all
-    /// of them at once. `None` if it is another chunk.
+    /// Applies `of` to the matches of one filter in the chunk that the tail is in. The matches are computed for all
+    /// filters at once. `None` if it is another chunk.
     pub fn in_tail<T>(&self, filter: usize, chunk: u64, of: impl FnOnce(&Bits) -> T) -> Option<T> {
         if chunk != self.view().tail() / CHUNK {
             return None;
@@ -61,14 +61,14 @@ impl Reading {
         self.tail().filters.get(filter).map(of)
     }
 
-    /// How much each filter matched since the tail was begun: of one that sees records in order, nothing.
+    /// How many matches each filter had since the tail was started: zero for an ordered filter.
     pub fn tallies(&self, into: &mut Tallies) {
         let tail = self.tail();
         into.begun = tail.begun;
         into.counts.clone_from(&tail.counts);
     }
 
-    /// What is known of the chunk that the tail is in, up to the tail.
+    /// The results for the chunk that the tail is in, up to the tail.
     fn tail(&self) -> MutexGuard<'_, Tail> {
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let view = self.view();
@@ -117,7 +117,7 @@ impl Reading {
 }
 
 impl Tail {
-    /// Looks at more records of the chunk, up to so many.
+    /// Examines more records of the chunk, up to `count`.
     fn go_on(&mut self, count: usize, reading: &Reading) {
         if self.count >= count {
             return;

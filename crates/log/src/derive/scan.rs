@@ -1,4 +1,4 @@
-//! What decides on records that are looked at all.
+//! Evaluates a filter by examining all records.
 
 use super::matches::{Bits, WORDS};
 use super::sieve::Sieve;
@@ -18,7 +18,7 @@ pub(crate) enum Scan {
 }
 
 impl Scan {
-    /// What decides as `dnf` says.
+    /// The fastest scan for `dnf`.
     pub fn new(dnf: &Dnf, schema: &Schema) -> Self {
         if let Some(sieve) = Sieve::new(dnf, schema) {
             return Self::Sieve(sieve);
@@ -27,7 +27,7 @@ impl Scan {
         groups.into_iter().next().map_or_else(|| Self::Slow(Filter::new(dnf, schema)), Self::Group)
     }
 
-    /// Which of the records match: those of a chunk, or the first of them.
+    /// The matches among the records of a chunk, or among the first of them.
     pub fn bits(&self, rows: &[u8], size: usize) -> Bits {
         match self {
             Self::Sieve(sieve) => sieve.bits(rows, size),
@@ -41,7 +41,7 @@ impl Scan {
     }
 }
 
-/// Which of the records match, with the same aggregates for all.
+/// The matches, with the same aggregates for all records.
 fn one_by_one(filter: &Filter, rows: &[u8], size: usize, aggregates: &impl Aggregates) -> Bits {
     let mut found = [0; WORDS];
     for (place, record) in rows.chunks_exact(size).enumerate() {

@@ -1,8 +1,8 @@
 //! Many filters at once: a few loads for each record, however many filters there are.
 //!
-//! The terms of all filters are bits of a word. Of each attribute that any term is about there is a table from keys to
-//! the terms that the key satisfies; a record's terms are the AND of what its attributes' tables say. Sixty-four
-//! records' words are turned by a transposition into sixty-four terms' words, and a filter's are the OR of its terms'.
+//! The terms of all filters are bits of a word. Each attribute that a term tests has a table from keys to
+//! the terms that the key satisfies; a record's terms are the AND of its attributes' table entries. A transposition turns the words of
+//! sixty-four records into the words of sixty-four terms, and a filter's word is the OR of its terms' words.
 
 mod table;
 mod transpose;
@@ -21,13 +21,13 @@ const TERMS: usize = 64;
 /// Filters whose terms fill a word.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Of each filter, by what it is called outside, its terms.
+    /// The number of each filter, and its terms.
     filters: Vec<(usize, Range<usize>)>,
     steps: Vec<Step>,
     size: usize,
 }
 
-/// What is done to all records' words, for one attribute.
+/// The step for one attribute, for all records' words.
 #[derive(Debug)]
 struct Step {
     reader: Reader,
@@ -36,7 +36,7 @@ struct Step {
     masks: Vec<(MaskTest, u64)>,
 }
 
-/// Room for what is being worked out; one for each thread, since it is large.
+/// Buffers for the evaluation; one for each thread, because they are large.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     keys: Vec<u64>,
@@ -52,8 +52,8 @@ impl Default for Scratch {
 }
 
 impl Group {
-    /// Puts filters in groups, each by what it is called outside. Those that fit in none, since they have too many
-    /// terms, or since aggregates decide, are given back.
+    /// Puts numbered filters in groups. Returns the numbers of those that fit in none, because they have too many
+    /// terms or depend on aggregates.
     pub fn all<'a>(filters: impl IntoIterator<Item = (usize, &'a Dnf)>, schema: &Schema) -> (Vec<Self>, Vec<usize>) {
         let (mut groups, mut left) = (Vec::new(), Vec::new());
         let mut open: Vec<(usize, &Dnf)> = Vec::new();
@@ -107,9 +107,9 @@ impl Group {
         Self { filters: named, steps: steps.collect(), size: schema.record_size() }
     }
 
-    /// Which of the records, a chunk of them at most, each filter matches; told filter by filter. Bits behind the last
+    /// Passes to `emit` the matches of each filter among at most a chunk of records. Bits behind the last
     /// record are zero.
-    pub fn evaluate(&self, rows: &[u8], scratch: &mut Scratch, mut tell: impl FnMut(usize, &Bits)) {
+    pub fn evaluate(&self, rows: &[u8], scratch: &mut Scratch, mut emit: impl FnMut(usize, &Bits)) {
         let count = rows.len() / self.size;
         let (words, keys) = (&mut scratch.words[..count], &mut scratch.keys[..count]);
         words.fill(u64::MAX);
@@ -120,14 +120,14 @@ impl Group {
         transpose(words, used, &mut scratch.terms);
         for (name, terms) in &self.filters {
             match &scratch.terms[terms.clone()] {
-                [] => tell(*name, &[0; WORDS]),
-                [one] => tell(*name, one),
+                [] => emit(*name, &[0; WORDS]),
+                [one] => emit(*name, one),
                 [first, others @ ..] => {
                     let mut any = *first;
                     for other in others {
                         any.iter_mut().zip(other).for_each(|(any, other)| *any |= other);
                     }
-                    tell(*name, &any);
+                    emit(*name, &any);
                 }
             }
         }

@@ -1,15 +1,15 @@
-//! A few terms, one after another: each by the predicate that leaves least, then the others on what is left.
+//! A few terms, one after another: first the predicate that leaves the fewest records, then the others on what is left.
 
 use super::matches::{Bits, WORDS, count, ones};
 use crate::expr::{Dnf, Filter, MaskTest, NoAggregates, Predicate, Term};
 use crate::schema::{Reader, Schema};
 
-/// Terms, each of which goes over the records: more cost more than a table for all of them.
+/// The most terms, each of which passes over the records: with more, a table for all of them is cheaper.
 const TERMS: usize = 4;
-/// Records of a chunk that are looked at one by one; of more, the next predicate is tested on all.
+/// Up to this many records of a chunk are tested one by one; with more, the next predicate is tested on all.
 const FEW: u32 = 64;
 
-/// Decides on a chunk's records.
+/// Finds the matches in a chunk.
 #[derive(Debug)]
 pub(crate) struct Sieve {
     terms: Vec<Strand>,
@@ -18,15 +18,15 @@ pub(crate) struct Sieve {
 /// One term.
 #[derive(Debug)]
 struct Strand {
-    /// What is tested on all records, first what leaves least.
+    /// Predicates to test on all records, the most selective first.
     meshes: Vec<Mesh>,
-    /// All of it.
+    /// The whole term.
     term: Filter,
-    /// Whether that is more than the meshes.
+    /// Whether the term has more than these predicates.
     more: bool,
 }
 
-/// A predicate on a key of 64 bits at most.
+/// A predicate on a key of at most 64 bits.
 #[derive(Debug)]
 struct Mesh {
     reader: Reader,
@@ -37,20 +37,20 @@ struct Mesh {
 
 #[derive(Debug)]
 enum Rule {
-    /// From the first key on, so many further ones.
+    /// From the first key on, this many further ones.
     Span(u64, u64),
     Mask(MaskTest),
 }
 
 impl Sieve {
-    /// What decides as `dnf` says, if that is a few terms with a simple predicate each.
+    /// A sieve for `dnf`, if that is a few terms with a simple predicate each.
     pub fn new(dnf: &Dnf, schema: &Schema) -> Option<Self> {
         let few = (1..=TERMS).contains(&dnf.terms().len()) && dnf.aggregates().is_empty();
         let terms = few.then(|| dnf.terms().iter().map(|term| Strand::new(term, schema)).collect::<Option<_>>())??;
         Some(Self { terms })
     }
 
-    /// Which of the records match: those of a chunk, or the first of them.
+    /// The matches among the records of a chunk, or among the first of them.
     pub fn bits(&self, rows: &[u8], size: usize) -> Bits {
         let mut found = [0; WORDS];
         for strand in &self.terms {
@@ -139,8 +139,8 @@ mod tests {
     use crate::expr::Scope;
     use proptest::prelude::*;
 
-    /// Every kind of predicate, attributes of all sorts of places, terms with few and with many records.
-    const QUESTIONS: [&str; 8] = [
+    /// Every kind of predicate, attributes at all sorts of places, terms with few and with many records.
+    const EXPRESSIONS: [&str; 8] = [
         "a == 3",
         "a == 3 and b == 1",
         "a < 9 and c == -2",
@@ -174,7 +174,7 @@ mod tests {
                 }
             }
             let scope = Scope::new(&schema);
-            for text in QUESTIONS {
+            for text in EXPRESSIONS {
                 let expr = scope.parse(text).unwrap_or_else(|error| panic!("{error}"));
                 let dnf = expr.dnf(&scope).unwrap_or_else(|error| panic!("{error}"));
                 let Some(sieve) = Sieve::new(&dnf, &schema) else { continue };
@@ -190,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn simple_questions_have_a_sieve() {
+    fn simple_expressions_have_a_sieve() {
         let schema = schema();
         let scope = Scope::new(&schema);
         let made = |text: &str| {
             let dnf = scope.parse(text).ok().and_then(|expr| expr.dnf(&scope).ok());
             Sieve::new(&dnf.unwrap_or_else(|| panic!("{text}")), &schema).is_some()
         };
-        assert!(QUESTIONS.iter().all(|text| made(text)));
+        assert!(EXPRESSIONS.iter().all(|text| made(text)));
         assert!(!made("wide == 3") && !made("a in {1, 5}") && !made("false"));
         assert!(!made(
             "a == 1 and b == 1 or a == 2 and b == 3 or a == 5 and c == 1 or a == 8 and c == 2 or b == 9 and c == 7"

@@ -1,4 +1,4 @@
-//! What is derived now, from which records.
+//! The current stages: what is derived, and from which records.
 
 use super::aggregate::AggregateState;
 use super::cells::{PerBlock, PerChunk};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// As many filters are each faster alone than together.
+/// Up to this many filters are faster alone than together.
 const ALONE: usize = 2;
 
 /// An index, and its blocks.
@@ -22,35 +22,35 @@ pub(crate) struct IndexState {
     pub blocks: PerBlock<Arc<Sorted>>,
 }
 
-/// How many records of each chunk each filter matches, by its place; of chunks that came since these filters are.
+/// The number of records of each chunk that each filter matches, by its place; for chunks that came since these filters exist.
 pub(crate) type Counts = PerChunk<Box<[u16]>>;
 
 /// An aggregate, and which of its values.
 pub(crate) type ValueOf = (Arc<AggregateState>, usize);
 
-/// Bytes of memory that a log takes.
+/// Memory of a log in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// The records that are in memory.
+    /// Records in memory.
     pub records: u64,
-    /// What filters matched.
+    /// Matches of filters.
     pub filters: u64,
     /// Indexes.
     pub indexes: u64,
     /// Aggregates.
     pub aggregates: u64,
-    /// When chunks of records were.
+    /// Times of chunks.
     pub times: u64,
 }
 
 impl Usage {
-    /// All together.
+    /// The total.
     pub fn total(&self) -> u64 {
         self.records + self.filters + self.indexes + self.aggregates + self.times
     }
 }
 
-/// All that is derived from records. It is never changed, but another put in its place.
+/// All that is derived from records. It is never changed, only replaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Stages {
     /// Where the records begin that it is derived from.
@@ -58,15 +58,15 @@ pub(crate) struct Stages {
     /// In the order of their ids.
     pub filters: Vec<Arc<FilterState>>,
     pub indexes: Vec<Arc<IndexState>>,
-    /// The name of each aggregate's values, and what it names.
+    /// The name of each aggregate value, and the value.
     pub(super) operands: BTreeMap<AggregateId, (String, ValueOf)>,
-    /// The number of the next id.
+    /// The next id.
     pub(super) next: u32,
-    /// Aggregates that a chunk means work for: others count what these filters match.
+    /// Aggregates that must process each chunk: the others count the matches of these filters.
     working: Arc<[Arc<AggregateState>]>,
     /// The first and the last time of each chunk.
     pub times: Arc<PerChunk<(u64, u64)>>,
-    /// Others as soon as there are other filters.
+    /// Replaced whenever filters change.
     pub counts: Arc<Counts>,
     groups: Arc<[Group]>,
     /// Filters that are in no group, by their places.
@@ -74,7 +74,7 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// Nothing is derived yet, of records from a floor on, in these blocks.
+    /// Nothing is derived yet, from records from a floor on, in these blocks.
     pub fn new(floor: Arc<Floor>, blocks: Range<usize>) -> Self {
         Self {
             floor,
@@ -95,27 +95,27 @@ impl Stages {
         self.indexes.iter().find(|index| index.attribute == attribute)
     }
 
-    /// The filter of this number.
+    /// The filter with this id.
     pub fn filter(&self, id: u64) -> Option<&Arc<FilterState>> {
         self.place(id).map(|place| &self.filters[place])
     }
 
-    /// Where the filter of this number is among the filters.
+    /// The place of the filter with this id among the filters.
     pub fn place(&self, id: u64) -> Option<usize> {
         self.filters.binary_search_by_key(&id, |filter| filter.id).ok()
     }
 
-    /// Which records, of a chunk at most, the filters match that need no more than the record; by their places.
-    pub fn evaluate(&self, rows: &[u8], size: usize, scratch: &mut set::Scratch, mut tell: impl FnMut(usize, &Bits)) {
+    /// Passes to `emit` the matches among at most a chunk of records, for filters that decide each record alone; by their places.
+    pub fn evaluate(&self, rows: &[u8], size: usize, scratch: &mut set::Scratch, mut emit: impl FnMut(usize, &Bits)) {
         for group in &*self.groups {
-            group.evaluate(rows, scratch, &mut tell);
+            group.evaluate(rows, scratch, &mut emit);
         }
         for place in &*self.alone {
-            tell(*place, &self.filters[*place].look(rows, size));
+            emit(*place, &self.filters[*place].look(rows, size));
         }
     }
 
-    /// The aggregate of this id, and which of its values is meant.
+    /// The aggregate with this id, and which of its values is meant.
     pub fn aggregate(&self, id: AggregateId) -> Option<(&Arc<AggregateState>, usize)> {
         let (_, (aggregate, value)) = self.operands.get(&id)?;
         Some((aggregate, *value))
@@ -137,14 +137,14 @@ impl Stages {
         dnf.aggregates().into_iter().map(operand).collect()
     }
 
-    /// What expressions can speak of.
+    /// The names that expressions can use.
     pub fn scope<'a>(&self, schema: &'a Schema) -> Scope<'a> {
         Scope::with_aggregates(schema, self.operands.iter().map(|(id, (name, _))| (*id, name.clone())))
     }
 
-    /// Bytes that all take.
+    /// Bytes that all derived data takes.
     pub fn usage(&self) -> Usage {
-        // What was taken away and aggregates still need is still there.
+        // A filter that was removed but is still used by an aggregate is still there.
         let there = |filter: &&Arc<FilterState>| self.place(filter.id).is_some();
         let needed = self.aggregates().filter_map(|aggregate| aggregate.filter.as_ref());
         let taken_away: BTreeMap<u64, _> =
@@ -165,7 +165,7 @@ impl Stages {
         self.filters.is_empty() && self.indexes.is_empty() && self.aggregates().next().is_none()
     }
 
-    /// What follows from a whole chunk.
+    /// Derives the data of a whole chunk.
     pub(super) fn chunk(&self, chunk: u64, view: View<'_>, time: Option<Reader>) {
         let rows = view.chunk(chunk);
         if !self.filters.is_empty() {
@@ -184,14 +184,14 @@ impl Stages {
             filter.try_go_on(view);
         }
         for aggregate in &*self.working {
-            // Else who has the filter's pass is ahead, or a reader finds it.
+            // Otherwise the thread that runs the filter's pass is ahead, or a reader computes it.
             if aggregate.filter.as_ref().is_none_or(|filter| filter.knows(chunk)) {
                 aggregate.fill(chunk, view);
             }
         }
     }
 
-    /// The same with other filters.
+    /// The same stages with other filters.
     pub(super) fn with_filters(&self, filters: Vec<Arc<FilterState>>, blocks: Range<usize>, schema: &Schema) -> Self {
         let plain = || filters.iter().enumerate().filter(|(_, state)| !state.is_ordered());
         let together = plain().count() > ALONE || plain().any(|(_, state)| !state.is_simple());
@@ -204,7 +204,7 @@ impl Stages {
         Self { counts, groups: groups.into(), alone: alone.into(), filters, ..self.clone() }
     }
 
-    /// The same as writers use it.
+    /// The same stages, as writers use them.
     pub(super) fn complete(self) -> Self {
         let counts = |aggregate: &&Arc<AggregateState>| {
             let filter = aggregate.counted().filter(|filter| !filter.is_ordered());
@@ -214,12 +214,12 @@ impl Stages {
         Self { working, ..self }
     }
 
-    /// The same of records from another floor on.
+    /// The same stages for records from another floor on.
     pub(super) fn above(&self, floor: Arc<Floor>) -> Self {
         Self { floor, ..self.clone() }
     }
 
-    /// Throws away what is of records that nobody reads any more, which are those before a floor.
+    /// Discards the data of records before a floor, which nothing reads any more.
     pub(super) fn forget(&self, floor: u64) {
         let block = (floor / BLOCK) as usize;
         self.filters.iter().for_each(|filter| filter.forget(floor));

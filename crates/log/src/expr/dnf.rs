@@ -1,14 +1,14 @@
-//! The disjunctive normal form: terms of which any must hold, each of predicates that all must hold.
+//! The disjunctive normal form: a set of terms, of which any must hold; each is a set of predicates, all of which must hold.
 //!
-//! The paper evaluates filters in this form because each term then tells which index narrows it most (Khandelwal et
-//! al., NSDI 2019, section 3.3). A predicate here is a whole set of ranges, so that `dst_port in {80, 443}` is one term
-//! and not two, and terms that differ in one attribute's ranges only become one. No attempt is made at the smallest
-//! form.
+//! The paper evaluates filters in this form because each term then shows which index narrows it most (Khandelwal et
+//! al., NSDI 2019, section 3.3). A predicate here is a whole set of ranges, so `dst_port in {80, 443}` is one term
+//! and not two, and terms that differ only in one attribute's ranges are joined. It is not minimised
+//! further.
 
 use super::{AggregateId, Expr, Predicate, Scope, Term};
 use crate::{AttributeId, Schema};
 
-/// Terms of which any must hold.
+/// Terms, of which any must hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dnf {
     terms: Vec<Term>,
@@ -20,11 +20,13 @@ pub enum DnfError {
     /// It would have too many terms.
     #[error(
         "the expression has more than {0} terms when its `or`s are put outside; sets, as `in {{80, 443}}`, make fewer, \
-         or ask in several expressions"
+         or split it into several expressions"
     )]
     TooManyTerms(usize),
-    /// It takes too long to find.
-    #[error("the expression is too entangled: after {0} steps its terms are not found; ask in several expressions")]
+    /// It takes too many steps to find.
+    #[error(
+        "the expression is too entangled: after {0} steps its terms are still not found; split it into several expressions"
+    )]
     TooManySteps(usize),
 }
 
@@ -32,7 +34,7 @@ impl Expr {
     /// Its normal form, within the scope's limits.
     ///
     /// # Errors
-    /// If it would be too large, or take too long to find.
+    /// Fails if it would be too large, or take too many steps.
     pub fn dnf(&self, scope: &Scope) -> Result<Dnf, DnfError> {
         let limits = scope.limits();
         let mut making = Making { schema: scope.schema(), most: limits.terms, steps: 0, most_steps: limits.steps };
@@ -42,12 +44,12 @@ impl Expr {
 }
 
 impl Dnf {
-    /// What is always true.
+    /// The form that is always true.
     pub fn all() -> Self {
         Self { terms: vec![Term::default()] }
     }
 
-    /// The terms. None: it is never true.
+    /// The terms; empty if it is never true.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
@@ -62,13 +64,13 @@ impl Dnf {
         self.terms.is_empty()
     }
 
-    /// All attributes that it is about, in order.
+    /// All attributes that it tests, in order.
     pub fn attributes(&self) -> Vec<AttributeId> {
         let all = self.terms.iter().flat_map(Term::predicates);
         sorted(all.map(|predicate| predicate.attribute()))
     }
 
-    /// All aggregates that it is about, in order.
+    /// All aggregates that it names, in order.
     pub fn aggregates(&self) -> Vec<AggregateId> {
         sorted(self.terms.iter().flat_map(Term::predicates).filter_map(|predicate| match predicate {
             Predicate::Aggregate(test, _) => Some(test.aggregate),
@@ -89,7 +91,7 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     items
 }
 
-/// A normal form that is being made.
+/// A normal form under construction.
 struct Making<'a> {
     schema: &'a Schema,
     most: usize,
@@ -103,7 +105,7 @@ impl Making<'_> {
         match (expr, negated) {
             (Expr::Constant(constant), _) if *constant != negated => Ok(vec![Term::default()]),
             (Expr::Constant(_), _) => Ok(Vec::new()),
-            (Expr::Test(test), _) => Ok(Term::of(test, negated, self.schema).into_iter().collect()),
+            (Expr::Test(test), _) => Ok(Term::from_test(test, negated, self.schema).into_iter().collect()),
             (Expr::Not(expr), _) => self.terms(expr, !negated),
             (Expr::All(each), false) | (Expr::Any(each), true) => self.product(each, negated),
             (Expr::All(each), true) | (Expr::Any(each), false) => self.union(each, negated),
@@ -138,8 +140,8 @@ impl Making<'_> {
         Ok(found)
     }
 
-    /// Adds a term, unless it is within another; those within it go, and one that differs in one attribute's ranges
-    /// becomes part of it.
+    /// Adds a term, unless another one implies it. Terms that it implies are removed, and a term that differs only in one attribute's ranges
+    /// is joined with it.
     fn insert(&mut self, terms: &mut Vec<Term>, mut term: Term) -> Result<(), DnfError> {
         let mut index = 0;
         while let Some(other) = terms.get(index) {
@@ -151,7 +153,7 @@ impl Making<'_> {
                 terms.swap_remove(index);
             } else if let Some(merged) = term.merge(other, self.schema) {
                 terms.swap_remove(index);
-                // It is wider now, so what was passed by may be within it.
+                // It is wider now, so terms that were skipped may imply it.
                 (term, index) = (merged, 0);
             } else {
                 index += 1;

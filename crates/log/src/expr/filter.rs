@@ -1,10 +1,10 @@
-//! What decides on a record: a normal form, laid out for speed.
+//! Evaluates a normal form on records, with a layout made for speed.
 
 use super::{AggregateId, Aggregates, Dnf, Number, Orderings, Predicate, Term};
 use crate::{Kind, Reader, Schema};
 use std::ops::Range;
 
-/// Decides which records are meant.
+/// Decides which records match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     /// The checks of each term.
@@ -12,33 +12,33 @@ pub struct Filter {
     checks: Vec<Check>,
 }
 
-/// A predicate and what reads its attribute.
+/// A predicate, and the reader of its attribute.
 #[derive(Debug, Clone, PartialEq)]
 struct Check {
     reader: Reader,
     rule: Rule,
 }
 
-/// What must hold of a key.
+/// A condition on a key.
 #[derive(Debug, Clone, PartialEq)]
 enum Rule {
-    /// From the first key on, so many further ones.
+    /// From the first key on, this many further ones.
     Span(u128, u128),
-    /// In any of these.
+    /// In any of these ranges.
     Spans(Box<[(u128, u128)]>),
-    /// Under a mask, a value, or not.
+    /// The bits under the mask are equal to the value, or differ from it.
     Mask { mask: u128, value: u128, equal: bool },
     /// Compared with an aggregate.
     Aggregate { kind: Kind, bits: u32, aggregate: AggregateId, offset: Number, orderings: Orderings },
 }
 
 impl Filter {
-    /// What decides as `dnf` says, on records of `schema`, which `dnf` must be about.
+    /// A filter for `dnf` on records of `schema`, to which its attributes must belong.
     pub fn new(dnf: &Dnf, schema: &Schema) -> Self {
         Self::of_terms(dnf.terms(), schema)
     }
 
-    /// The same for one term.
+    /// A filter for one term.
     pub(crate) fn of_term(term: &Term, schema: &Schema) -> Self {
         Self::of_terms(std::slice::from_ref(term), schema)
     }
@@ -47,7 +47,7 @@ impl Filter {
         let mut filter = Self { terms: Vec::with_capacity(terms.len()), checks: Vec::new() };
         for term in terms {
             let start = filter.checks.len();
-            // Ranges come first and aggregates last: they cost most.
+            // Ranges come first and aggregates last: those cost most.
             filter.checks.extend(term.predicates().map(|predicate| {
                 let id = predicate.attribute();
                 let attribute = schema.attribute(id);
@@ -72,14 +72,14 @@ impl Filter {
         filter
     }
 
-    /// Whether a record is meant, with the aggregates as they are where the record stands in the log. Bytes behind the
+    /// Whether a record matches, with the values of aggregates at the record's place in the log. Bytes behind the
     /// record's end count as zero.
     #[inline]
     pub fn matches(&self, record: &[u8], aggregates: &impl Aggregates) -> bool {
         self.terms.iter().any(|term| self.checks[term.clone()].iter().all(|check| check.holds(record, aggregates)))
     }
 
-    /// Whether it needs to know aggregates, and so has to see the records in the order of the log.
+    /// Whether it needs aggregates, and so has to see the records in the order of the log.
     pub fn has_aggregates(&self) -> bool {
         self.checks.iter().any(|check| matches!(check.rule, Rule::Aggregate { .. }))
     }
@@ -97,7 +97,7 @@ impl Check {
             }
             Rule::Mask { mask, value, equal } => (key & mask == *value) == *equal,
             Rule::Aggregate { kind, bits, aggregate, offset, orderings } => {
-                let own = Number::of(*kind, *bits, key);
+                let own = Number::from_key_bits(*kind, *bits, key);
                 orderings.contains(own.compare(aggregates.value(*aggregate).plus(*offset)))
             }
         }

@@ -1,20 +1,20 @@
-//! Text to tokens.
+//! Splits text into tokens.
 //!
-//! A word is a name, a number with its unit, or an address; which of these, the parser knows by where it stands. So a
-//! word holds dots, colons and stars, but not two dots in a row, which stand between the ends of a range.
+//! A word is a name, a number with its unit, or an address; the parser knows which by its position. So a
+//! word may contain dots, colons and stars, but not two dots in a row, which separate the ends of a range.
 
 use super::Relation;
 use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
-/// A piece of text that cannot be divided, and where it is.
+/// A token, and its span.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token<'a> {
     pub kind: Kind<'a>,
     pub span: Range<usize>,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind<'a> {
     Word(&'a str),
@@ -39,12 +39,12 @@ pub(super) enum Kind<'a> {
     End,
 }
 
-/// All tokens; the last is [`Kind::End`].
+/// All tokens; the last one is [`Kind::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Box<Problem>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
-        // pcap has a backslash before a name that is a word of its own elsewhere: `ether proto \ip`.
+        // pcap puts a backslash before a name that is also a keyword: `ether proto \ip`.
         let escape = c == '\\' && text[at + 1..].starts_with(char::is_alphabetic);
         if c.is_whitespace() || escape {
             at += c.len_utf8();
@@ -107,7 +107,7 @@ fn word(rest: &str) -> &str {
     &rest[..end]
 }
 
-/// Whether this is the part of a number before the sign of its exponent, as `1.5e` in `1.5e-7`.
+/// Whether the text is the part of a number before the sign of its exponent, such as `1.5e` in `1.5e-7`.
 fn is_mantissa(text: &str) -> bool {
     let Some(digits) = text.strip_suffix(['e', 'E']) else { return false };
     digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|c| c.is_ascii_digit() || c == b'.')
@@ -124,14 +124,14 @@ fn unexpected(text: &str, at: usize, c: char) -> Box<Problem> {
         '[' | ']' => {
             let word = text[..at].trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
             let help = match word {
-                "tcp" => "bytes of a header are not counted; ask for an attribute, as `tcp_flags & SYN`".to_owned(),
-                _ => "bytes of a header are not counted; ask for an attribute, as `ttl < 3`".to_owned(),
+                "tcp" => "bytes of a header are not read; test an attribute, as in `tcp_flags & SYN`".to_owned(),
+                _ => "bytes of a header are not read; test an attribute, as in `ttl < 3`".to_owned(),
             };
             problem.help(help)
         }
         '"' | '\'' => problem.help("names and values stand without quotes"),
         '~' => problem.help("`like` compares with a wildcard: src_ip like 192.*.*.1"),
-        '^' => problem.help("not the one and the other is: (a and not b) or (b and not a)"),
+        '^' => problem.help("there is no exclusive or; write (a and not b) or (b and not a)"),
         _ => problem,
     })
 }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_token_begins_with_is_refused() {
+    fn characters_that_begin_no_token_are_refused() {
         for text in ["a # b", "tcp[13]", "\"x\"", "a ~ b", "\u{0}", "é$"] {
             assert!(tokens(text).is_err(), "{text}");
         }

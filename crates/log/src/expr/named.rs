@@ -3,17 +3,17 @@
 use super::{AggregateId, Expr, Test};
 
 impl Expr {
-    /// Tells each aggregate that it names, as often as it does.
-    pub(crate) fn for_each_aggregate(&self, tell: &mut impl FnMut(AggregateId)) {
+    /// Passes each aggregate that it names to `visit`, once for each occurrence.
+    pub(crate) fn for_each_aggregate(&self, visit: &mut impl FnMut(AggregateId)) {
         match self {
-            Self::Test(Test::Aggregate(test, _)) => tell(test.aggregate),
+            Self::Test(Test::Aggregate(test, _)) => visit(test.aggregate),
             Self::Constant(_) | Self::Test(_) => {}
-            Self::Not(expr) => expr.for_each_aggregate(tell),
-            Self::All(each) | Self::Any(each) => each.iter().for_each(|expr| expr.for_each_aggregate(tell)),
+            Self::Not(expr) => expr.for_each_aggregate(visit),
+            Self::All(each) | Self::Any(each) => each.iter().for_each(|expr| expr.for_each_aggregate(visit)),
         }
     }
 
-    /// The same with other ids for its aggregates.
+    /// The same expression with other ids for its aggregates.
     #[must_use]
     pub(crate) fn with_aggregates(mut self, id_of: &impl Fn(AggregateId) -> AggregateId) -> Self {
         self.rename(id_of);

@@ -4,14 +4,14 @@ use super::AggregateId;
 use crate::{Attribute, Kind};
 use std::cmp::Ordering;
 
-/// What aggregates are at some point of the log.
+/// The values of aggregates at some point of the log.
 pub trait Aggregates {
-    /// The value of one. There is always one: before the first record, a sum or count is zero, a maximum the lowest and
-    /// a minimum the highest value there is. So each comparison is true or false, and its negation the other.
+    /// The value of an aggregate. It always has one: before the first record, a sum or count is zero, a maximum the lowest and
+    /// a minimum the highest possible value. So each comparison is either true or false, and its negation the opposite.
     fn value(&self, aggregate: AggregateId) -> Number;
 }
 
-/// Where there are none.
+/// No aggregates: every value is zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoAggregates;
 
@@ -21,7 +21,7 @@ impl Aggregates for NoAggregates {
     }
 }
 
-/// By their ids; zero for what is not there.
+/// Values by id; zero for ids that are not there.
 impl Aggregates for [Number] {
     fn value(&self, aggregate: AggregateId) -> Number {
         self.get(aggregate.0 as usize).copied().unwrap_or(Number::Unsigned(0))
@@ -34,26 +34,26 @@ impl<A: Aggregates + ?Sized> Aggregates for &A {
     }
 }
 
-/// A number. Whole ones compare exactly with whatever they are compared with.
+/// A number. Whole numbers compare exactly with all numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// From zero on: also addresses and bytes, by their keys.
+    /// Zero or more: also addresses and bytes, by their keys.
     Unsigned(u128),
-    /// Perhaps below zero.
+    /// May be below zero.
     Signed(i128),
-    /// With a fraction. What is not a number is above all whole ones.
+    /// With a fraction. NaN is above all whole numbers.
     Float(f64),
 }
 
 impl Number {
-    /// The number that an attribute's key stands for.
+    /// The number that an attribute's key represents.
     pub fn of_key(attribute: &Attribute, key: u128) -> Self {
-        Self::of(attribute.kind, attribute.place.bits, key)
+        Self::from_key_bits(attribute.kind, attribute.place.bits, key)
     }
 
-    /// The number that a key of so many bits stands for.
+    /// The number that a key of `bits` bits represents.
     #[inline]
-    pub(crate) fn of(kind: Kind, bits: u32, key: u128) -> Self {
+    pub(crate) fn from_key_bits(kind: Kind, bits: u32, key: u128) -> Self {
         match kind {
             Kind::Signed => {
                 let zero = 1 << (bits - 1);
@@ -73,7 +73,7 @@ impl Number {
         }
     }
 
-    /// The sum. Whole numbers stay at the ends of what 128 bits hold.
+    /// The sum. Whole numbers saturate at 128 bits.
     #[must_use]
     pub fn plus(self, offset: Self) -> Self {
         match (self, offset) {
@@ -95,10 +95,10 @@ impl Number {
         }
     }
 
-    /// How it compares with another. Every two compare in one way.
+    /// Compares two numbers in a total order.
     pub fn compare(self, other: Self) -> Ordering {
         match (self, other) {
-            // Adding zero takes the sign of zero away.
+            // Adding zero removes the sign of zero.
             (Self::Float(a), Self::Float(b)) => (a + 0.0).total_cmp(&(b + 0.0)),
             (Self::Float(a), b) => compare_whole(b, a).reverse(),
             (a, Self::Float(b)) => compare_whole(a, b),
@@ -119,13 +119,13 @@ impl Number {
     }
 }
 
-/// A whole number and one with a fraction, without rounding either.
+/// Compares a whole number with one that has a fraction, without rounding either.
 fn compare_whole(whole: Number, float: f64) -> Ordering {
     if float.is_nan() {
         return if float.is_sign_positive() { Ordering::Less } else { Ordering::Greater };
     }
     let floor = float.floor();
-    // What is cast is whole; what does not fit goes to the end, which the test before rules out for the upper one.
+    // The cast value is whole. A value that does not fit saturates; the test above excludes this for the upper end.
     let floor_number = if floor >= 0.0 { Number::Unsigned(floor as u128) } else { Number::Signed(floor as i128) };
     if floor >= 2f64.powi(128) {
         return Ordering::Less;
@@ -139,7 +139,7 @@ fn compare_whole(whole: Number, float: f64) -> Ordering {
     }
 }
 
-/// A set of orderings: which outcomes of a comparison are meant.
+/// A set of orderings: the outcomes of a comparison that count as true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Orderings(u8);
 
@@ -155,26 +155,26 @@ impl Orderings {
     /// Every outcome.
     pub const ANY: Self = Self(7);
 
-    /// Whether an outcome is meant.
+    /// Whether an outcome is in the set.
     #[inline]
     pub fn contains(self, ordering: Ordering) -> bool {
         // Less is -1.
         self.0 >> (ordering as i8 + 1) & 1 == 1
     }
 
-    /// What is in both.
+    /// The outcomes in both sets.
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// What is in either.
+    /// The outcomes in either set.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is not in it.
+    /// The outcomes that are not in the set.
     #[must_use]
     pub fn complement(self) -> Self {
         Self(!self.0 & Self::ANY.0)

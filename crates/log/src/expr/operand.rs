@@ -1,4 +1,4 @@
-//! What an attribute is compared with: values, ranges, masks, aggregates.
+//! The right side of a comparison: values, ranges, masks, aggregates.
 
 use super::lex::Kind;
 use super::parse::{Parsed, Parser, is};
@@ -10,7 +10,7 @@ use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
 impl Parser<'_> {
-    /// What an attribute is compared with.
+    /// Reads the rest of a comparison of an attribute.
     pub fn comparison(&mut self, name: &str) -> Parsed<Expr> {
         let Some(id) = self.scope.schema().find(name) else { return Err(self.unknown(name)) };
         let attribute = self.attribute(id);
@@ -37,7 +37,7 @@ impl Parser<'_> {
                 self.next();
                 self.within(id, attribute)
             }
-            // `not in`, which was looked for before.
+            // `not in`; the caller has checked that.
             _ => {
                 self.next();
                 self.next();
@@ -65,16 +65,16 @@ impl Parser<'_> {
         if self.peek() == Kind::Slash {
             let length = if let Kind::Word(length) = self.peek_at(1) { quoted(length) } else { "8".to_owned() };
             let text = format!("`in` asks for a prefix: {} in {}/{length}", attribute.name, &self.text[span.clone()]);
-            let problem = Problem::new(format!("a prefix is not a value to compare with by `{}`", relation.symbol()));
+            let problem = Problem::new(format!("a prefix cannot be compared by `{}`", relation.symbol()));
             return Err(Box::new(problem.at(self.span(), "a prefix").help(text)));
         }
         if matches!(self.peek(), Kind::Plus | Kind::Minus) {
-            return Err(self.wrong("only to an aggregate can something be added", "not here"));
+            return Err(self.wrong("an offset can only be added to an aggregate", "not here"));
         }
         Ok(Test::Compare { attribute: id, relation, key })
     }
 
-    /// What is added to an aggregate.
+    /// Reads the offset that is added to an aggregate.
     fn offset(&mut self, attribute: &Attribute) -> Parsed<Number> {
         let float = attribute.kind == Class::Float;
         let negative = match self.peek() {
@@ -84,7 +84,7 @@ impl Parser<'_> {
             _ => return Ok(Number::Signed(0)),
         };
         if !attribute.kind.is_number() {
-            let message = format!("to {} nothing can be added", attribute.kind.describe());
+            let message = format!("nothing can be added to {}", attribute.kind.describe());
             return Err(self.wrong(message, "not here"));
         }
         self.next();
@@ -105,8 +105,7 @@ impl Parser<'_> {
 
     fn mask(&mut self, id: AttributeId, attribute: &Attribute) -> Parsed<Test> {
         if !attribute.kind.has_bits() {
-            let message =
-                format!("`{}` is {}, whose bits cannot be asked for", attribute.name, attribute.kind.describe());
+            let message = format!("`{}` is {}, whose bits cannot be tested", attribute.name, attribute.kind.describe());
             return Err(self.wrong(message, "not here"));
         }
         let (mask, _) = self.joined(attribute)?;
@@ -117,7 +116,7 @@ impl Parser<'_> {
             return Err(self.wrong("bits are compared by `==` and `!=`", "not by this"));
         }
         self.next();
-        // `0` is a value of every mask, whatever the kind.
+        // `0` is valid with every mask, whatever the kind.
         let (value, _) = match self.peek() {
             Kind::Word("0") => {
                 let span = self.span();
@@ -130,7 +129,7 @@ impl Parser<'_> {
         Ok(Test::Mask { attribute: id, mask, value, equal: relation == Relation::Equal })
     }
 
-    /// A value, or in parentheses several that are joined by `|`.
+    /// A value, or several in parentheses joined by `|`.
     fn joined(&mut self, attribute: &Attribute) -> Parsed<(u128, Range<usize>)> {
         if self.peek() != Kind::Open {
             return self.value(attribute);
@@ -161,7 +160,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A prefix, a range, a value, or in braces several of these.
+    /// A prefix, a range, a value, or several of these in braces.
     fn within(&mut self, id: AttributeId, attribute: &Attribute) -> Parsed<Expr> {
         let mut found = Vec::new();
         if self.peek() == Kind::OpenSet {
@@ -202,7 +201,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A range, if it is one.
+    /// A range, if its ends are in order.
     pub fn ordered(
         &self,
         attribute: &Attribute,
@@ -217,7 +216,7 @@ impl Parser<'_> {
         Err(Box::new(Problem::new(message).at(&span, "the wrong way round")))
     }
 
-    /// The addresses with a prefix, whose length is next.
+    /// The addresses with a prefix, whose length is the next token.
     pub fn prefix(&mut self, attribute: &Attribute, low: u128, span: &Range<usize>) -> Parsed<(u128, u128)> {
         // An IPv4 address among addresses of both families has 96 bits before it.
         let before = match attribute.kind {

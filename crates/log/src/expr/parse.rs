@@ -8,10 +8,10 @@ use queuescope_text::nearest;
 use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
-/// A step of the parser.
+/// The result of a step of the parser.
 pub(super) type Parsed<T> = Result<T, Box<Problem>>;
 
-/// An expression that is being read.
+/// The state of the parser.
 pub(super) struct Parser<'a> {
     pub scope: &'a Scope<'a>,
     pub text: &'a str,
@@ -19,18 +19,18 @@ pub(super) struct Parser<'a> {
     at: usize,
     depth: usize,
     tests: usize,
-    /// What pcap's last test of this pair of parentheses was about, for values that follow without a word.
+    /// The keyword of pcap's last test in this pair of parentheses, for values that follow without a word.
     pub keyword: Option<Keyword>,
 }
 
-/// What stands between operators, and whether pcap's words say it.
+/// An operand of `and`, `or` or `not`, and whether it is written in pcap's words.
 struct Operand {
     expr: Expr,
     pcap: bool,
 }
 
 impl<'a> Parser<'a> {
-    /// Reads a whole text.
+    /// Parses a whole text.
     pub fn parse(scope: &'a Scope<'a>, text: &'a str) -> Parsed<Expr> {
         let most = scope.limits().text;
         if text.len() > most {
@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         let first = self.unary()?;
         let mut pcap = first.pcap;
         let mut all = vec![first.expr];
-        // The first `or`, and the first `and` behind it: pcap gives both the same rank.
+        // The first `or`, and the first `and` behind it: pcap gives both the same precedence.
         let (mut or, mut and_behind) = (None, None);
         loop {
             let span = self.span();
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
         if let Some(keyword) = self.keyword.filter(|_| is_value(word)) {
             return Ok(Operand { expr: self.value_of_keyword(keyword)?, pcap: true });
         }
-        // The names of filters, for queries within queries, will be looked up here: what they mean is an `Expr` too.
+        // The names of filters, for queries within queries, could be looked up here: they are also an `Expr`.
         match self.scope.schema().find(word) {
             Some(id) if self.attribute(id).place.bits == 1 => {
                 self.next();
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
             }
             Some(id) => {
                 let attribute = self.attribute(id);
-                let problem = Problem::new(format!("`{word}` alone is no test")).at(self.span(), "compare it");
+                let problem = Problem::new(format!("`{word}` alone is not a test")).at(self.span(), "compare it");
                 let example = attribute.text_of(1);
                 Err(Box::new(problem.help(format!("it is {}, as in `{word} == {example}`", attribute.kind.describe()))))
             }
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
         Ok(Operand { expr, pcap: false })
     }
 
-    /// The word that must be next.
+    /// The next token, which must be a word.
     pub fn word(&mut self, attribute: &Attribute) -> Parsed<(&'a str, Range<usize>)> {
         let span = self.span();
         match self.peek() {
@@ -185,7 +185,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A name that nothing has.
+    /// An error about an unknown name.
     pub fn unknown(&self, word: &str) -> Box<Problem> {
         let schema = self.scope.schema();
         if is_value(word) {
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads something within something else, if that is not too deep.
+    /// Parses something nested, if that is not too deep.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         let most = self.scope.limits().depth;
         if self.depth >= most {
@@ -246,17 +246,17 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at + ahead).map_or(Kind::End, |token| token.kind)
     }
 
-    /// Whether a word stands so many tokens ahead.
+    /// Whether the token at this distance is this word.
     pub fn word_at(&self, ahead: usize, word: &str) -> bool {
         matches!(self.peek_at(ahead), Kind::Word(found) if is(found, word))
     }
 
-    /// Where the next token is.
+    /// The span of the next token.
     pub fn span(&self) -> Range<usize> {
         self.tokens.get(self.at).map_or(self.text.len()..self.text.len(), |token| token.span.clone())
     }
 
-    /// The next token for messages.
+    /// The next token, for messages.
     pub fn found(&self) -> String {
         let text = self.text.get(self.span()).unwrap_or_default();
         if text.is_empty() { "the end".to_owned() } else { format!("'{}'", quoted(text)) }
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
         self.at = (self.at + 1).min(self.tokens.len());
     }
 
-    /// Takes an operator, if it is next.
+    /// Consumes an operator, if it is next.
     pub fn operator(&mut self, symbol: Kind, word: &str) -> bool {
         let there = self.peek() == symbol || self.word_at(0, word);
         if there {
@@ -275,18 +275,18 @@ impl<'a> Parser<'a> {
         there
     }
 
-    /// Something is wrong with the next token.
+    /// An error about the next token.
     pub fn wrong(&self, message: impl Into<String>, label: &str) -> Box<Problem> {
         Box::new(Problem::new(message).at(self.span(), label))
     }
 }
 
-/// Whether this is the operator or constant, in any case of letters.
+/// Whether this is the operator or constant; letter case does not matter.
 pub(super) fn is(found: &str, word: &str) -> bool {
     found.eq_ignore_ascii_case(word)
 }
 
-/// Whether a word is no name but a number or an address.
+/// Whether a word is not a name but a number or an address.
 fn is_value(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit() || c == '*') || word.contains(['.', ':'])
 }

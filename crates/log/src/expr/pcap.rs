@@ -1,9 +1,9 @@
 //! Tests in the words of pcap-filter(7): `tcp dst port 443`, `net 10.0.0.0/8`, `vlan 10`, `greater 1000`.
 //!
-//! They become tests of the attributes that have these names or aliases: `src_ip`, `dst_ip`, `src_port`, `dst_port`,
-//! `protocol`, `ip_version`, `ethertype`, `src_mac`, `dst_mac`, `vlan`, `length`; a schema without one cannot be asked
-//! so. Deviations from pcap: nothing is looked up (names of hosts, ports and networks); a VLAN tag does not move what
-//! is tested behind it, and what is behind tags, labels and extension headers is seen; `host` is about IP only; `or`
+//! They become tests of the attributes with these names or aliases: `src_ip`, `dst_ip`, `src_port`, `dst_port`,
+//! `protocol`, `ip_version`, `ethertype`, `src_mac`, `dst_mac`, `vlan`, `length`; a schema that lacks one does not support the tests of
+//! it. Differences from pcap: no names of hosts, ports and networks are looked up; a VLAN tag does not shift the
+//! tests behind it, and headers behind tags, labels and extension headers are found; `host` applies to IP only; `or`
 //! before `and` needs parentheses; bytes of headers (`tcp[13]`) are not read; `ip multicast` is 224.0.0.0/4 and nothing
 //! above.
 
@@ -13,12 +13,12 @@ use super::{Expr, Ranges, Relation, Test};
 use crate::{AttributeId, Kind as Class};
 use queuescope_text::{Problem, quoted};
 
-/// What a test of pcap's is about, but for the value.
+/// The subject of a pcap test, without the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Keyword {
     protocol: Option<Protocol>,
     direction: Direction,
-    class: What,
+    class: AddressClass,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ struct Protocol {
     layer: Layer,
 }
 
-/// What a protocol's word is a number of.
+/// The header field that a protocol's word tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layer {
     Ether,
@@ -48,7 +48,7 @@ enum Direction {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum AddressClass {
     Host,
     Net,
     Port,
@@ -92,25 +92,25 @@ impl Parser<'_> {
         let direction = self.direction();
         let class = self.what();
         if let (Some(protocol), None, None) = (protocol, direction, class) {
-            // `tcp 80`: what is it?
+            // `tcp 80` does not say whether 80 is a port.
             if let Kind::Word(next) = self.peek()
                 && next.starts_with(|c: char| c.is_ascii_digit())
             {
                 let problem = Problem::new(format!("'{}' behind `{word}`: a port, a host?", quoted(next)));
-                return Err(Box::new(problem.at(self.span(), "say what it is").help(format!("{word} port 80"))));
+                return Err(Box::new(problem.at(self.span(), "a keyword is missing").help(format!("{word} port 80"))));
             }
             self.keyword = None;
             return match protocol.layer {
                 Layer::Ether => Err(Box::new(
-                    Problem::new("`ether` alone is no test")
+                    Problem::new("`ether` alone is not a test")
                         .at(&span, "")
                         .help("ether host 02:00:5e:10:00:01, ether proto 0x0806"),
                 )),
                 _ => self.of_protocol(protocol),
             };
         }
-        // pcap takes an address without a word for a host.
-        let class = class.unwrap_or(What::Host);
+        // pcap takes an address without a word as a host.
+        let class = class.unwrap_or(AddressClass::Host);
         let keyword = Keyword { protocol, direction: direction.unwrap_or(Direction::Either), class };
         self.keyword = Some(keyword);
         if self.peek() != Kind::Open {
@@ -157,49 +157,50 @@ impl Parser<'_> {
         Some(first)
     }
 
-    fn what(&mut self) -> Option<What> {
+    fn what(&mut self) -> Option<AddressClass> {
         let class = match self.peek() {
-            Kind::Word("host") => What::Host,
-            Kind::Word("net") => What::Net,
-            Kind::Word("port") => What::Port,
-            Kind::Word("portrange") => What::PortRange,
-            Kind::Word("proto") => What::Protocol,
+            Kind::Word("host") => AddressClass::Host,
+            Kind::Word("net") => AddressClass::Net,
+            Kind::Word("port") => AddressClass::Port,
+            Kind::Word("portrange") => AddressClass::PortRange,
+            Kind::Word("proto") => AddressClass::Protocol,
             _ => return None,
         };
         self.next();
         Some(class)
     }
 
-    /// The value that is next, as what the last words said.
+    /// Reads the next value, as the last words require.
     pub fn value_of_keyword(&mut self, keyword: Keyword) -> Parsed<Expr> {
         let Keyword { protocol, direction, class } = keyword;
         let ether = protocol.filter(|protocol| protocol.layer == Layer::Ether);
         if let Kind::Word(name) = self.peek()
-            && class != What::Protocol
+            && class != AddressClass::Protocol
             && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && !name.contains(':')
         {
             let problem = Problem::new(format!("'{}' is a name, and names are not looked up", quoted(name)));
-            let number = if matches!(class, What::Port | What::PortRange) { "a number" } else { "an address" };
+            let number =
+                if matches!(class, AddressClass::Port | AddressClass::PortRange) { "a number" } else { "an address" };
             return Err(Box::new(problem.at(self.span(), format!("{number} is expected"))));
         }
         let value = match (class, ether) {
-            (What::Protocol, _) => return self.protocol_number(protocol),
-            (What::Host, Some(_)) => self.either(["src_mac", "dst_mac"], direction, Self::range)?,
+            (AddressClass::Protocol, _) => return self.protocol_number(protocol),
+            (AddressClass::Host, Some(_)) => self.either(["src_mac", "dst_mac"], direction, Self::range)?,
             (_, Some(protocol)) => {
                 let message = format!("`{}` has hosts and protocols only", protocol.word);
                 return Err(self.wrong(message, "not this"));
             }
-            (What::Host, None) => self.either(["src_ip", "dst_ip"], direction, |parser, attribute| {
+            (AddressClass::Host, None) => self.either(["src_ip", "dst_ip"], direction, |parser, attribute| {
                 let (key, _) = parser.value(attribute)?;
                 Ok((key, key))
             })?,
-            (What::Net, None) => self.either(["src_ip", "dst_ip"], direction, Self::net)?,
-            (What::Port, None) => self.either(["src_port", "dst_port"], direction, |parser, attribute| {
+            (AddressClass::Net, None) => self.either(["src_ip", "dst_ip"], direction, Self::net)?,
+            (AddressClass::Port, None) => self.either(["src_port", "dst_port"], direction, |parser, attribute| {
                 let (key, _) = parser.value(attribute)?;
                 Ok((key, key))
             })?,
-            (What::PortRange, None) => self.either(["src_port", "dst_port"], direction, Self::port_range)?,
+            (AddressClass::PortRange, None) => self.either(["src_port", "dst_port"], direction, Self::port_range)?,
         };
         match protocol.filter(|_| ether.is_none()) {
             Some(protocol) => Ok(Expr::all([self.of_protocol(protocol)?, value])),
@@ -283,7 +284,7 @@ impl Parser<'_> {
             Some(_) => return Err(self.wrong("`proto` stands behind `ip`, `ip6`, `ether`, or alone", "not here")),
         };
         let attribute = self.needed(name)?;
-        // `ether proto ip`: by the words for protocols, which need not be names of values.
+        // `ether proto ip`: with the words for protocols, which need not be names of values.
         let named = PROTOCOLS.iter().find(|other| self.peek() == Kind::Word(other.word)).map(|other| other.layer);
         let key = match (name, named) {
             ("ethertype", Some(Layer::Network(_, number) | Layer::Link(number)))
@@ -301,7 +302,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a packet is of a protocol.
+    /// A test that a packet is of a protocol.
     fn of_protocol(&mut self, protocol: Protocol) -> Parsed<Expr> {
         self.count(1)?;
         let schema = self.scope.schema();
@@ -314,7 +315,7 @@ impl Parser<'_> {
         Ok(Expr::Test(Test::Compare { attribute: self.needed(name)?, relation: Relation::Equal, key }))
     }
 
-    /// `less 100` and `greater 1000`, both with the length itself.
+    /// `less 100` and `greater 1000`, both including the length itself.
     fn length(&mut self, word: &str) -> Parsed<Expr> {
         let attribute = self.needed("length")?;
         let relation = if word == "less" { Relation::AtMost } else { Relation::AtLeast };
@@ -335,7 +336,7 @@ impl Parser<'_> {
             Kind::Word(word) if word.starts_with(|c: char| c.is_ascii_digit()) => {
                 let (key, _) = self.value(self.attribute(attribute))?;
                 let same = Expr::Test(Test::Compare { attribute, relation: Relation::Equal, key });
-                // An identifier of zero is what a packet without a tag has, too.
+                // A packet without a tag has an identifier of zero, too.
                 Ok(if key == 0 { Expr::all([present, same]) } else { same })
             }
             _ => {
@@ -354,7 +355,7 @@ impl Parser<'_> {
             (Some(Layer::Network(4, _)), false) => ("dst_ip", "224.0.0.0"),
             (Some(Layer::Network(..)), false) => ("dst_ip", "ff00::"),
             _ => {
-                let message = format!("there is no {} of this protocol that can be told by its address", self.found());
+                let message = format!("there is no {} of this protocol that its address could show", self.found());
                 return Err(self.wrong(message, "not here"));
             }
         };
@@ -376,7 +377,7 @@ impl Parser<'_> {
         Ok(Expr::Test(Test::Within { attribute, ranges }))
     }
 
-    /// The attribute that a word of pcap's is about.
+    /// The attribute that a pcap word needs.
     fn needed(&self, name: &str) -> Parsed<AttributeId> {
         let schema = self.scope.schema();
         match schema.find(name) {

@@ -1,11 +1,11 @@
-//! Expressions to text that is read as the same expression.
+//! Expressions to text, which parses as the same expression.
 
 use super::{Expr, Number, Relation, Scope, Test};
 use crate::{Attribute, Kind, Schema};
 
 impl Expr {
-    /// As it can be read again by [`Scope::parse`] with the same scope, which gives the same expression back, unless it
-    /// has become longer or deeper than the limits: pcap's words are written out as tests of attributes.
+    /// Text that [`Scope::parse`] with the same scope reads as the same expression, unless the text
+    /// is longer or deeper than the limits: pcap's words are written as tests of attributes.
     pub fn text(&self, scope: &Scope) -> String {
         let mut text = String::new();
         self.write(scope, &mut text, Rank::Any);
@@ -26,7 +26,7 @@ impl Expr {
     }
 }
 
-/// How tight the operator around an expression binds.
+/// How tightly the surrounding operator binds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Any,
@@ -89,7 +89,7 @@ impl Test {
     }
 }
 
-/// What is added to an aggregate.
+/// The offset that is added to an aggregate, as text.
 fn offset_text(attribute: &Attribute, offset: Number) -> String {
     let signed = |negative: bool, amount: String| format!(" {} {amount}", if negative { '-' } else { '+' });
     match offset {
@@ -108,7 +108,7 @@ fn amount_text(attribute: &Attribute, amount: u128) -> String {
     }
 }
 
-/// A range as a value, a prefix or from one value to another.
+/// A range as a value, a prefix, or two values.
 fn range_text(attribute: &Attribute, (low, high): (u128, u128)) -> String {
     let first = attribute.text_of(low);
     if low == high {

@@ -1,11 +1,11 @@
 //! Sets of keys as ranges.
 
-/// A set of keys: ranges in order that neither overlap nor touch, so that equal sets are equal values.
+/// A set of keys: sorted ranges that neither overlap nor touch, so that equal sets are equal values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Ranges(Vec<(u128, u128)>);
 
 impl Ranges {
-    /// The keys in any of these ranges, each from its first to its last; a range whose last is before its first is
+    /// The keys in any of these ranges, each with its first and last key; a range whose last key is before its first is
     /// empty.
     pub fn new(ranges: impl IntoIterator<Item = (u128, u128)>) -> Self {
         let mut ranges: Vec<_> = ranges.into_iter().filter(|(low, high)| low <= high).collect();
@@ -35,12 +35,12 @@ impl Ranges {
         &self.0
     }
 
-    /// How many ranges it is.
+    /// The number of ranges.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no key in it.
+    /// Whether no key is in it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -57,12 +57,12 @@ impl Ranges {
         index.checked_sub(1).and_then(|index| self.0.get(index)).is_some_and(|(_, high)| key <= *high)
     }
 
-    /// How many keys are in it, or the highest number.
+    /// The number of keys in it, or the highest `u128` if there are more.
     pub fn count(&self) -> u128 {
         self.iter().fold(0, |count: u128, (low, high)| count.saturating_add((high - low).saturating_add(1)))
     }
 
-    /// What is in both.
+    /// The keys in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         let (mut a, mut b) = (self.0.as_slice(), other.0.as_slice());
         let mut both = Vec::new();
@@ -78,12 +78,12 @@ impl Ranges {
         Self(both)
     }
 
-    /// What is in either.
+    /// The keys in either set.
     pub fn union(&self, other: &Self) -> Self {
         Self::new(self.iter().chain(other.iter()))
     }
 
-    /// What is not in it, up to `highest`.
+    /// The keys up to `highest` that are not in the set.
     pub fn complement(&self, highest: u128) -> Self {
         let mut gaps = Vec::with_capacity(self.0.len() + 1);
         let mut next = Some(0);
@@ -98,7 +98,7 @@ impl Ranges {
         Self(gaps)
     }
 
-    /// Whether all of it is in the other.
+    /// Whether all keys are in the other set.
     pub fn is_subset(&self, other: &Self) -> bool {
         let mut others = other.iter();
         let mut current = others.next();
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Sets of the numbers to 63, as ranges and as bits.
+    /// Sets of the numbers up to 63, as ranges and as bits.
     fn set() -> impl Strategy<Value = (Ranges, u64)> {
         prop::collection::vec((0..64u32, 0..64u32), 0..6).prop_map(|pairs| {
             let bits = pairs
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_key_is_in_no_way_special() {
+    fn the_highest_key_is_not_special() {
         let all = Ranges::full(u128::MAX);
         assert_eq!(all.complement(u128::MAX), Ranges::default());
         assert_eq!(Ranges::default().complement(u128::MAX), all);

@@ -1,9 +1,9 @@
-//! Words that mean something in every expression.
+//! Words with a meaning in every expression.
 
-/// Words between and before tests; in any case of letters.
+/// Words between and before tests; letter case does not matter.
 const OPERATORS: &[&str] = &["and", "or", "not", "in", "like", "true", "false"];
 
-/// Words with which a test of pcap's begins, other than those that are names of attributes too.
+/// Words that begin one of pcap's tests, except those that are also names of attributes.
 const PCAP: &[&str] = &[
     "arp",
     "broadcast",
@@ -40,12 +40,12 @@ pub(crate) fn is_pcap(word: &str) -> bool {
     PCAP.contains(&word) || word == "vlan"
 }
 
-/// Whether a word can name nothing else.
+/// Whether a word cannot be a name.
 pub(crate) fn is_reserved(word: &str) -> bool {
     is_operator(word) || PCAP.contains(&word)
 }
 
-/// All words of pcap's, for the nearest one.
+/// All words of pcap, to find the nearest one.
 pub(super) fn pcap_words<'a>() -> impl Iterator<Item = &'a str> {
     PCAP.iter().copied()
 }

@@ -1,4 +1,4 @@
-//! What an expression can speak of: a schema's attributes, and aggregates.
+//! The names that an expression can use: a schema's attributes, and aggregates.
 
 use super::parse::Parser;
 use super::{Expr, reserved};
@@ -6,7 +6,7 @@ use crate::schema::name_problem;
 use crate::{Schema, TextError};
 use queuescope_text::Problem;
 
-/// What an expression can speak of.
+/// The names that an expression can use.
 #[derive(Debug, Clone)]
 pub struct Scope<'a> {
     schema: &'a Schema,
@@ -14,18 +14,18 @@ pub struct Scope<'a> {
     limits: Limits,
 }
 
-/// An aggregate that expressions can name, by the order in which they were added to the [`Scope`].
+/// An aggregate that expressions can name, numbered in the order of addition to the [`Scope`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AggregateId(pub u32);
 
-/// How much an expression may ask for. Each is refused with an error of its own.
+/// Limits of expressions. Each has an error of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of text.
     pub text: usize,
-    /// Parentheses and negations within each other.
+    /// Nesting depth of parentheses and negations.
     pub depth: usize,
-    /// Tests, each element of a set being one.
+    /// Tests; each element of a set is one.
     pub tests: usize,
     /// Terms of the normal form.
     pub terms: usize,
@@ -35,7 +35,7 @@ pub struct Limits {
 
 impl Default for Limits {
     /// 16 KiB, 64 deep, 4096 tests, 1024 terms, two million steps (some tens of milliseconds): far more than anyone
-    /// writes, and far less than what would harm.
+    /// writes, and far too little to do harm.
     fn default() -> Self {
         Self { text: 1 << 14, depth: 64, tests: 1 << 12, terms: 1 << 10, steps: 2_000_000 }
     }
@@ -62,16 +62,16 @@ impl<'a> Scope<'a> {
         Self { aggregates: aggregates.collect(), ..Self::new(schema) }
     }
 
-    /// The same with other limits.
+    /// The same names with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Adds an aggregate that expressions can name. A value of that name, as `TCP` of `protocol`, is found before it.
+    /// Adds an aggregate that expressions can name. A value with that name, such as `TCP` of `protocol`, takes precedence.
     ///
     /// # Errors
-    /// If it is no name, or another thing has it.
+    /// Fails if the text is not a valid name, or is taken.
     pub fn add_aggregate(&mut self, name: &str) -> Result<AggregateId, NameError> {
         let taken = if reserved::is_reserved(name) {
             Some("it is a word of expressions".to_owned())
@@ -95,7 +95,7 @@ impl<'a> Scope<'a> {
         self.schema
     }
 
-    /// How much an expression may ask for.
+    /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -116,19 +116,19 @@ impl<'a> Scope<'a> {
         self.aggregates.iter().map(|(_, name)| name.as_str())
     }
 
-    /// Reads an expression; `docs/reference/expressions.md` says what can be written. No text at all means every record.
+    /// Parses an expression; `docs/reference/expressions.md` describes the syntax. An empty text matches every record.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Returns what is wrong with it, and where.
     pub fn parse(&self, text: &str) -> Result<Expr, TextError> {
         self.read(text).map_err(|problem| {
-            // What is too long is not shown.
+            // A text that is too long is not shown.
             let text = if text.len() > self.limits.text { "" } else { text };
             TextError::new("expression", text, vec![*problem])
         })
     }
 
-    /// The same for an expression that is part of another text.
+    /// Like [`parse`](Self::parse), for an expression that is part of another text.
     pub(crate) fn read(&self, text: &str) -> Result<Expr, Box<Problem>> {
         Parser::parse(self, text)
     }

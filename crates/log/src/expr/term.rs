@@ -1,16 +1,16 @@
-//! A term: predicates that all must hold, in a form in which equal terms mostly look equal.
+//! A term: predicates that must all hold, in a form in which equal terms mostly look equal.
 //!
-//! Of each attribute there is at most one set of ranges and one mask whose bits must be so; masks whose bits must not
-//! be so stay apart. What contradicts itself is no term.
+//! Each attribute has at most one set of ranges, and at most one mask whose bits must be equal; masks whose bits must differ
+//! stay separate. A contradiction is not a term.
 
 use super::{AggregateId, Expr, Number, Orderings, Ranges, Relation, Test};
 use crate::schema::low_bits;
 use crate::{AttributeId, Schema};
 
-/// Keys that are tested one by one to be rid of a mask.
+/// Up to this many keys are tested one by one to eliminate a mask.
 const FEW: u128 = 64;
 
-/// Predicates that all must hold. One without any is always true.
+/// Predicates that must all hold. A term without predicates is always true.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Term {
     /// By attribute.
@@ -25,38 +25,38 @@ pub struct Term {
 pub enum Predicate<'a> {
     /// The attribute's key is in one of the ranges.
     Within(AttributeId, &'a Ranges),
-    /// Some of the key's bits are, or are not, so.
+    /// Some of the key's bits are equal to a value, or differ from it.
     Mask(MaskTest),
     /// The attribute compares with an aggregate in one of these ways.
     Aggregate(AggregateTest, Orderings),
 }
 
-/// `key & mask == value`, or if not `equal`, `!=`.
+/// `key & mask == value`, or `!=` if not `equal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MaskTest {
-    /// Whose bits.
+    /// The attribute.
     pub attribute: AttributeId,
-    /// Whether they are so, or are not.
+    /// Whether the bits must be equal, or must differ.
     pub equal: bool,
-    /// Which bits.
+    /// The bits to test.
     pub mask: u128,
-    /// What they are.
+    /// Their value.
     pub value: u128,
 }
 
-/// An attribute and what it is compared with: an aggregate and what is added to it.
+/// An attribute and the right side of its comparison: an aggregate plus an offset.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AggregateTest {
-    /// What is compared.
+    /// The attribute on the left side.
     pub attribute: AttributeId,
-    /// With which aggregate.
+    /// The aggregate.
     pub aggregate: AggregateId,
-    /// What is added to that; a signed or, for an attribute with fractions, a floating-point number.
+    /// The offset; a signed number or, for an attribute with fractions, a floating-point number.
     pub offset: Number,
 }
 
 impl Predicate<'_> {
-    /// What it is about.
+    /// The attribute that it tests.
     pub fn attribute(&self) -> AttributeId {
         match self {
             Self::Within(attribute, _) => *attribute,
@@ -67,7 +67,7 @@ impl Predicate<'_> {
 }
 
 impl Term {
-    /// All its predicates: ranges, masks, aggregates, each by attribute.
+    /// All predicates: ranges, masks, aggregates, each by attribute.
     pub fn predicates(&self) -> impl Iterator<Item = Predicate<'_>> {
         let within = self.within.iter().map(|(attribute, ranges)| Predicate::Within(*attribute, ranges));
         let masks = self.masks.iter().map(|test| Predicate::Mask(*test));
@@ -75,12 +75,12 @@ impl Term {
         within.chain(masks).chain(aggregates)
     }
 
-    /// The predicates about one attribute.
+    /// The predicates on one attribute.
     pub fn on(&self, attribute: AttributeId) -> impl Iterator<Item = Predicate<'_>> {
         self.predicates().filter(move |predicate| predicate.attribute() == attribute)
     }
 
-    /// The ranges that an attribute must be in, if there are any: what an index can be asked.
+    /// The ranges that an attribute must be in, if there are any: these can be looked up in an index.
     pub fn ranges(&self, attribute: AttributeId) -> Option<&Ranges> {
         let index = self.within.binary_search_by_key(&attribute, |(attribute, _)| *attribute).ok()?;
         self.within.get(index).map(|(_, ranges)| ranges)
@@ -96,8 +96,8 @@ impl Term {
         self.within.is_empty() && self.masks.is_empty() && self.aggregates.is_empty()
     }
 
-    /// The terms of a test or of its negation: none if it is never true.
-    pub(super) fn of(test: &Test, negated: bool, schema: &Schema) -> Option<Self> {
+    /// The term of a test or of its negation; `None` if it is never true.
+    pub(super) fn from_test(test: &Test, negated: bool, schema: &Schema) -> Option<Self> {
         let mut term = Self::default();
         match test {
             Test::Compare { attribute, relation, key } => {
@@ -122,7 +122,7 @@ impl Term {
         term.settle(schema)
     }
 
-    /// What is in both, if that is possible.
+    /// The conjunction of both, if it can be true.
     pub(super) fn join(&self, other: &Self, schema: &Schema) -> Option<Self> {
         let mut joined = self.clone();
         for (attribute, ranges) in &other.within {
@@ -138,7 +138,7 @@ impl Term {
         joined.settle(schema)
     }
 
-    /// The ranges of an attribute are also within these.
+    /// Restricts an attribute to these ranges, too.
     fn narrow(&mut self, attribute: AttributeId, ranges: &Ranges) {
         match self.within.binary_search_by_key(&attribute, |(attribute, _)| *attribute) {
             Ok(index) => self.within[index].1 = self.within[index].1.intersection(ranges),
@@ -146,7 +146,7 @@ impl Term {
         }
     }
 
-    /// Brings it into its form, unless it contradicts itself.
+    /// Brings it into its normal form, unless it contradicts itself.
     fn settle(mut self, schema: &Schema) -> Option<Self> {
         if !self.masks.is_empty() {
             self.settle_masks(schema)?;
@@ -167,7 +167,7 @@ impl Term {
         for attribute in attributes {
             let highest = schema.attribute(attribute).highest_key();
             let own = todo.iter().filter(|test| test.attribute == attribute).copied();
-            let Settled { positive, negative, ranges } = Settled::of(own, highest)?;
+            let NormalMasks { positive, negative, ranges } = NormalMasks::new(own, highest)?;
             for ranges in &ranges {
                 self.narrow(attribute, ranges);
             }
@@ -181,7 +181,7 @@ impl Term {
                 Some(test) => next_with(*low, test.mask, test.value, highest).is_some_and(|next| next <= *high),
                 None => true,
             };
-            // A few values can be tested now, one by one.
+            // So few values can be tested now, one by one.
             if ranges.count() <= FEW {
                 let hold = |key: &u128| tests.iter().all(|test| test.holds(*key));
                 let keys = ranges.iter().flat_map(|(low, high)| low..=high);
@@ -195,7 +195,7 @@ impl Term {
         Some(())
     }
 
-    /// Whether all that is in this one is in the other too, as far as can be seen from their predicates.
+    /// Whether every record of this term also matches the other, as far as their predicates show.
     pub(super) fn implies(&self, other: &Self) -> bool {
         let within = other
             .within
@@ -209,7 +209,7 @@ impl Term {
             })
     }
 
-    /// What is in either, if they differ in the ranges of one attribute only.
+    /// The union of both, if they differ only in the ranges of one attribute.
     pub(super) fn merge(&self, other: &Self, schema: &Schema) -> Option<Self> {
         if self.within.len() != other.within.len() || self.masks != other.masks || self.aggregates != other.aggregates {
             return None;
@@ -225,7 +225,7 @@ impl Term {
         merged.settle(schema)
     }
 
-    /// About how much there is in it to look at.
+    /// A measure of the work to compare it.
     pub(super) fn weight(&self) -> usize {
         self.masks.len() + self.aggregates.len() + self.within.iter().map(|(_, ranges)| 1 + ranges.len()).sum::<usize>()
     }
@@ -258,7 +258,7 @@ impl Term {
 }
 
 impl MaskTest {
-    /// Whether a key is so.
+    /// Whether a key passes.
     #[inline]
     pub fn holds(&self, key: u128) -> bool {
         (key & self.mask == self.value) == self.equal
@@ -270,18 +270,18 @@ impl MaskTest {
     }
 }
 
-/// The masks of one attribute, in their form.
-struct Settled {
-    /// The bits that must be so, if these are not a prefix.
+/// The masks of one attribute, in their normal form.
+struct NormalMasks {
+    /// The bits that must be equal, if they are not a prefix.
     positive: Option<MaskTest>,
     negative: Vec<MaskTest>,
     /// Masks that are prefixes, as ranges.
     ranges: Vec<Ranges>,
 }
 
-impl Settled {
+impl NormalMasks {
     /// Joins masks of one attribute, unless they contradict each other.
-    fn of(tests: impl Iterator<Item = MaskTest>, highest: u128) -> Option<Self> {
+    fn new(tests: impl Iterator<Item = MaskTest>, highest: u128) -> Option<Self> {
         let mut attribute = None;
         let (mut mask, mut value) = (0, 0);
         let mut negative: Vec<MaskTest> = Vec::new();
@@ -292,13 +292,13 @@ impl Settled {
                 negative.push(test);
                 continue;
             }
-            // Bits that are not looked at cannot be one, and no bit can be both.
+            // Bits outside the mask cannot be one, and no bit can be both one and zero.
             if test.value & !test.mask != 0 || (test.value ^ value) & test.mask & mask != 0 {
                 return None;
             }
             (mask, value) = (mask | test.mask, value | test.value);
         }
-        // What is left of a negation where the positive mask does not decide; a single bit becomes part of that.
+        // The part of a negation that the positive mask does not decide; a single bit becomes part of the positive mask.
         loop {
             let before = mask;
             let mut left = Vec::with_capacity(negative.len());
@@ -353,7 +353,7 @@ fn next_with(low: u128, mask: u128, value: u128, highest: u128) -> Option<u128> 
     if same == low {
         return Some(low);
     }
-    // The highest bit at which it cannot stay as it is; above it, it can.
+    // The highest bit that must change; all bits above it can stay.
     let bit = 127 - (same ^ low).leading_zeros();
     if same > low {
         return Some((same & !low_bits(bit)) | (value & low_bits(bit)));
@@ -377,7 +377,7 @@ mod tests {
         Schema::parse("two.toml", &text).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A term about two attributes of four bits, with an aggregate perhaps.
+    /// A term about two attributes of four bits, perhaps with an aggregate.
     fn term() -> impl Strategy<Value = Option<Term>> {
         let within = prop::collection::vec((0..2u16, 0..16u128, 0..16u128), 0..3);
         let masks = prop::collection::vec((0..2u16, any::<bool>(), 0..16u128, 0..16u128), 0..3);
@@ -401,7 +401,7 @@ mod tests {
             within
                 .chain(masks)
                 .chain(aggregate)
-                .try_fold(Term::default(), |term, test| term.join(&Term::of(&test, false, &schema)?, &schema))
+                .try_fold(Term::default(), |term, test| term.join(&Term::from_test(&test, false, &schema)?, &schema))
         })
     }
 
@@ -443,7 +443,7 @@ mod tests {
                 let (mask, value) = (u128::from(mask), u128::from(value));
                 MaskTest { attribute, equal, mask, value: if within { value & mask } else { value } }
             }).collect();
-            let settled = Settled::of(tests.iter().copied(), 255);
+            let settled = NormalMasks::new(tests.iter().copied(), 255);
             for key in 0..256u128 {
                 let holds = tests.iter().all(|test| test.holds(key));
                 let settled = settled.as_ref().is_some_and(|settled| {

@@ -1,6 +1,6 @@
-//! How a query goes, for people.
+//! Explains a query to people.
 
-use super::plan::{Plan, Way};
+use super::plan::{AccessPath, Plan};
 use crate::derive::{BLOCK, CHUNK};
 use queuescope_wire::grouped;
 use std::fmt;
@@ -9,56 +9,56 @@ use std::sync::Arc;
 /// How a query finds its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// Records in the snapshot.
     pub records: u64,
 }
 
-/// One thing that is done.
+/// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Every record is meant.
+    /// Every record matches.
     All,
-    /// What a filter of the log matched; of so many whole chunks its matches are known.
+    /// The matches of a filter of the log; known for this many whole chunks.
     Filter {
         /// Chunks whose matches are known.
         known: u64,
-        /// Whole chunks in all.
+        /// All whole chunks.
         chunks: u64,
     },
-    /// A term through indexes: of these attributes, the first being the one that leaves fewest records, about so many.
+    /// A term through indexes of these attributes; the first one leaves the fewest records, about `about`.
     Index {
         /// Names of the attributes.
         attributes: Vec<String>,
-        /// Records that the first leaves, about.
+        /// Records that the first index leaves, approximately.
         about: u64,
         /// Blocks that have all these indexes.
         blocks: u64,
     },
-    /// Every record is looked at: so many.
+    /// Every record is examined.
     Scan {
-        /// Records.
+        /// The number of records.
         records: u64,
     },
     /// Records that were found are tested again.
     Test {
-        /// How many conditions at most.
+        /// The number of terms to test at most.
         terms: usize,
     },
-    /// Chunks outside of a time are passed by.
+    /// Chunks outside the time range are skipped.
     Time {
         /// The attribute.
         attribute: String,
-        /// Nanoseconds, from.
+        /// Start, in nanoseconds.
         from: u64,
-        /// Nanoseconds, before.
+        /// End, in nanoseconds; not included.
         to: u64,
     },
 }
 
 impl Plan<'_> {
-    /// How it goes.
+    /// The steps of the query.
     pub fn explain(&self) -> Explained {
         let view = self.reading.view();
         let records = view.tail() - view.first();
@@ -72,19 +72,19 @@ impl Plan<'_> {
             });
         }
         match &self.way {
-            Way::All => steps.push(Step::All),
-            Way::Filter(state) => {
+            AccessPath::All => steps.push(Step::All),
+            AccessPath::Filter(state) => {
                 let chunks = records / CHUNK;
                 let first = view.first() / CHUNK;
                 let known = (first..first + chunks).filter(|chunk| state.knows(*chunk)).count() as u64;
                 steps.push(Step::Filter { known, chunks });
             }
-            Way::Scan(_) => steps.push(Step::Scan { records }),
-            Way::Indexes { terms, .. } => {
+            AccessPath::Scan(_) => steps.push(Step::Scan { records }),
+            AccessPath::Indexes { terms, .. } => {
                 let whole = (view.first() / BLOCK) as usize..(view.tail() / BLOCK) as usize;
                 let mut scanned = records % BLOCK;
                 for term in terms {
-                    let mut asked = Vec::new();
+                    let mut used = Vec::new();
                     for (index, ranges) in &term.indexes {
                         let blocks = whole.clone().filter_map(|block| index.blocks.look(block, Arc::clone));
                         let of_block = |sorted: &crate::derive::Sorted| {
@@ -92,14 +92,14 @@ impl Plan<'_> {
                         };
                         let (about, blocks) =
                             blocks.fold((0, 0u64), |(sum, count), sorted| (sum + of_block(&sorted) as u64, count + 1));
-                        asked.push((about, name(index.attribute), blocks));
+                        used.push((about, name(index.attribute), blocks));
                     }
-                    asked.sort();
-                    let blocks = asked.iter().map(|(.., blocks)| *blocks).min().unwrap_or(0);
+                    used.sort();
+                    let blocks = used.iter().map(|(.., blocks)| *blocks).min().unwrap_or(0);
                     scanned = scanned.max(records - blocks * BLOCK);
-                    let about = asked.first().map_or(0, |(about, ..)| *about);
+                    let about = used.first().map_or(0, |(about, ..)| *about);
                     steps.push(Step::Index {
-                        attributes: asked.into_iter().map(|(_, name, _)| name).collect(),
+                        attributes: used.into_iter().map(|(_, name, _)| name).collect(),
                         about,
                         blocks,
                     });

@@ -1,4 +1,4 @@
-//! Records by what they have in common.
+//! Groups records by what they have in common.
 
 use super::Matched;
 use crate::derive::{Function, State, Working};
@@ -7,24 +7,24 @@ use crate::schema::{AttributeId, Schema};
 use hashbrown::HashMap;
 use std::cmp::Ordering;
 
-/// What records of a group have in common.
+/// What the records of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKey {
     /// An attribute's value.
     Attribute(AttributeId),
-    /// A stretch of time: each begins where the one before ends, one of them at the origin.
+    /// An interval of time: intervals are adjacent, and one of them begins at the origin.
     Time {
         /// The attribute.
         attribute: AttributeId,
-        /// How long, in nanoseconds; zero is one.
+        /// The length in nanoseconds; zero counts as one.
         width: u64,
-        /// Where one begins.
+        /// Where one interval begins.
         origin: u64,
     },
 }
 
 impl GroupKey {
-    /// Whose values they are.
+    /// The attribute.
     pub fn attribute(&self) -> AttributeId {
         let (Self::Attribute(attribute) | Self::Time { attribute, .. }) = self;
         *attribute
@@ -36,7 +36,7 @@ impl GroupKey {
             Self::Time { attribute, width, origin } => {
                 let (at, width, origin) =
                     (schema.key(*attribute, record), u128::from(*width).max(1), u128::from(*origin));
-                // What begins before time did begins with it.
+                // An interval that would begin before zero begins at zero.
                 if at >= origin {
                     origin + (at - origin) / width * width
                 } else {
@@ -47,19 +47,19 @@ impl GroupKey {
     }
 }
 
-/// Groups of records, and what is worked out of each.
+/// Groups of records, and the values computed for each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grouped {
-    /// Of each group the keys, in the order of the [`GroupKey`]s (a stretch of time by its begin), and the values of all
-    /// functions; in the order of the keys.
+    /// For each group the keys, in the order of the [`GroupKey`]s (for an interval its start), and the values of all
+    /// functions; sorted by keys.
     pub groups: Vec<(Vec<u128>, Vec<Number>)>,
 }
 
 impl Grouped {
-    /// The groups with the highest of their values at a place, highest first; equals in the order of their keys.
+    /// The `count` groups with the highest value at index `value`, highest first; groups with equal values in the order of their keys.
     ///
     /// # Panics
-    /// If there are not as many values.
+    /// Panics if there are not as many values.
     pub fn top(&mut self, count: usize, value: usize) {
         let order = |a: &(Vec<u128>, Vec<Number>), b: &(Vec<u128>, Vec<Number>)| -> Ordering {
             b.1[value].compare(a.1[value]).then_with(|| a.0.cmp(&b.0))
@@ -74,7 +74,7 @@ impl Grouped {
     }
 }
 
-/// Functions that are being worked out for each group of records, which come one by one.
+/// Computes functions for each group of records, which are added one by one.
 #[derive(Debug)]
 pub struct Grouping<'a> {
     schema: &'a Schema,
@@ -82,7 +82,7 @@ pub struct Grouping<'a> {
     working: Vec<Working>,
     empty: Vec<State>,
     groups: HashMap<Vec<u128>, Vec<State>, foldhash::fast::FixedState>,
-    /// Of the record that came last.
+    /// The keys of the last record.
     key: Vec<u128>,
 }
 
@@ -90,14 +90,14 @@ impl<'a> Grouping<'a> {
     /// No groups yet.
     ///
     /// # Panics
-    /// If an attribute is another schema's, or has no order.
+    /// Panics if an attribute belongs to another schema, or is not comparable.
     pub fn new(schema: &'a Schema, keys: &'a [GroupKey], functions: &[Function]) -> Self {
         let working: Vec<_> = functions.iter().map(|function| Working::new(function, schema)).collect();
         let empty = working.iter().map(Working::empty).collect();
         Self { schema, keys, working, empty, groups: HashMap::default(), key: Vec::with_capacity(keys.len()) }
     }
 
-    /// Takes a record in.
+    /// Adds a record.
     #[inline]
     pub fn add(&mut self, record: &[u8]) {
         let Self { schema, keys, working, empty, groups, key } = self;
@@ -121,7 +121,7 @@ impl<'a> Grouping<'a> {
     }
 }
 
-/// Functions that are being worked out of records, which come one by one.
+/// Computes functions over records, which are added one by one.
 #[derive(Debug)]
 pub struct Folding {
     working: Vec<Working>,
@@ -129,16 +129,16 @@ pub struct Folding {
 }
 
 impl Folding {
-    /// Of no records yet.
+    /// No records yet.
     ///
     /// # Panics
-    /// If an attribute is another schema's, or has no order.
+    /// Panics if an attribute belongs to another schema, or is not comparable.
     pub fn new(schema: &Schema, functions: &[Function]) -> Self {
         let working: Vec<_> = functions.iter().map(|function| Working::new(function, schema)).collect();
         Self { states: working.iter().map(Working::empty).collect(), working }
     }
 
-    /// Takes a record in.
+    /// Adds a record.
     #[inline]
     pub fn add(&mut self, record: &[u8]) {
         for (working, state) in self.working.iter().zip(&mut self.states) {
@@ -146,7 +146,7 @@ impl Folding {
         }
     }
 
-    /// Of each function all its values, one behind the other.
+    /// The values of all functions, one after another.
     pub fn finish(self) -> Vec<Number> {
         values(&self.working, &self.states)
     }
@@ -158,20 +158,20 @@ fn values(working: &[Working], states: &[State]) -> Vec<Number> {
 }
 
 impl Matched<'_> {
-    /// Works functions out for each group of records.
+    /// Computes functions for each group of records.
     ///
     /// # Panics
-    /// If an attribute is another schema's, or has no order.
+    /// Panics if an attribute belongs to another schema, or is not comparable.
     pub fn group(self, keys: &[GroupKey], functions: &[Function]) -> Grouped {
         let mut grouping = Grouping::new(self.schema(), keys, functions);
         self.for_each(|_, record| grouping.add(record));
         grouping.finish()
     }
 
-    /// Folds records into functions' values: of each function all its values, one behind the other.
+    /// Computes functions over all records: the values of all functions, one after another.
     ///
     /// # Panics
-    /// If an attribute is another schema's, or has no order.
+    /// Panics if an attribute belongs to another schema, or is not comparable.
     pub fn fold(self, functions: &[Function]) -> Vec<Number> {
         let mut folding = Folding::new(self.schema(), functions);
         self.for_each(|_, record| folding.add(record));

@@ -1,21 +1,21 @@
-//! The records that are meant, one by one.
+//! The matching records, one by one.
 
 use super::plan::{Block, Plan};
 use crate::derive::{Bits, CHUNK, WORDS, count, ones};
 use crate::schema::Schema;
 
-/// Records of a chunk that are fetched at once while those before are read.
+/// Records of a chunk that are prefetched at once while earlier ones are read.
 const FETCHED: usize = 64;
 
-/// The records that a query means, in the order of the log: their positions and bytes.
+/// The records that match a query, in the order of the log: their positions and bytes.
 #[derive(Debug)]
 pub struct Matched<'a> {
     plan: Plan<'a>,
     block: Option<Block>,
-    /// The chunk that comes next, and of the one before it the bits, if its records are being fetched.
+    /// The next chunk, and the bits of the one before it while its records are being prefetched.
     next: u64,
     ahead: Option<Bits>,
-    /// Where the chunk begins whose bits are left, and from which word on.
+    /// Where the chunk with remaining bits begins, and the index of the current word.
     start: u64,
     word: usize,
     bits: Bits,
@@ -31,14 +31,14 @@ impl<'a> Matched<'a> {
         self.plan.schema
     }
 
-    /// Takes the bits of the next chunk.
+    /// Moves to the bits of the next chunk.
     fn chunk(&mut self) -> bool {
         let Some(bits) = self.ahead.take().or_else(|| self.look()) else { return false };
         (self.bits, self.word, self.start) = (bits, 0, (self.next - 1) * CHUNK);
         true
     }
 
-    /// The same, and has the records of the one behind it fetched while these are read.
+    /// Like `chunk`, and prefetches the records of the chunk after it while these are read.
     fn chunk_and_fetch(&mut self) -> bool {
         let there = self.chunk();
         if there {
@@ -59,7 +59,7 @@ impl<'a> Matched<'a> {
         })
     }
 
-    /// How many there are; none is looked at if that is not needed.
+    /// The number of records; they are examined only if needed.
     pub fn count(mut self) -> u64 {
         let mut sum = u64::from(count(&self.bits[self.word.min(WORDS)..]));
         while self.chunk() {
@@ -68,7 +68,7 @@ impl<'a> Matched<'a> {
         sum
     }
 
-    /// Calls `with` for each.
+    /// Calls `with` for each record.
     pub fn for_each(self, mut with: impl FnMut(u64, &'a [u8])) {
         for (position, record) in self {
             with(position, record);

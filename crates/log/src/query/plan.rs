@@ -1,37 +1,37 @@
-//! The cheapest way to records.
+//! Chooses the cheapest way to the records.
 
-use super::{Query, What};
+use super::{Query, Selection};
 use crate::derive::{BLOCK, Bits, CHUNK, FilterState, IndexState, Reading, Scan, Sorted, WORDS, count, ones};
 use crate::expr::{Dnf, Predicate, Ranges, Term};
 use crate::schema::{AttributeId, Reader, Schema};
 use crate::store::View;
 use std::sync::Arc;
 
-/// Places of a block that are gone through one by one; where an index leaves more, the block is scanned.
+/// The most places of a block that are examined one by one; if an index leaves more, the block is scanned.
 const MANY: usize = BLOCK as usize / 4;
-/// Records that are fetched ahead of the one that is looked at.
+/// How many records ahead of the current one are prefetched.
 const FETCHED: usize = 16;
-/// Places that another index may have for each that the best one has, for both to be gone through: looking at records
-/// costs about as much more.
+/// An index is used besides the best one if it leaves at most this many times as many places: examining a record
+/// costs about that much more.
 const MORE: usize = 16;
 
-/// How records are found.
+/// How to find the records.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     pub reading: &'a Reading,
     pub schema: &'a Schema,
-    pub way: Way<'a>,
-    /// What must hold besides, of records that were found.
+    pub way: AccessPath<'a>,
+    /// Further conditions on records that were found.
     pub then: Vec<(Scan, &'a Dnf)>,
     pub time: Option<Time>,
 }
 
 #[derive(Debug)]
-pub(super) enum Way<'a> {
+pub(super) enum AccessPath<'a> {
     All,
-    /// What a filter matched already.
+    /// The known matches of a filter.
     Filter(Arc<FilterState>),
-    /// Blocks through their indexes; those that have none yet, or of which indexes leave much, by looking at records.
+    /// Blocks through their indexes; blocks without indexes, or of which indexes leave many records, by examining records.
     Indexes {
         terms: Vec<ByIndex<'a>>,
         scan: Scan,
@@ -39,20 +39,20 @@ pub(super) enum Way<'a> {
     Scan(Scan),
 }
 
-/// A term, and the indexes that can be asked about it.
+/// A term, and the indexes that apply to it.
 #[derive(Debug)]
 pub(super) struct ByIndex<'a> {
     pub term: &'a Term,
     pub indexes: Vec<(Arc<IndexState>, &'a Ranges)>,
 }
 
-/// A stretch of time.
+/// A range of time.
 #[derive(Debug)]
 pub(super) struct Time {
     pub attribute: AttributeId,
     pub reader: Reader,
     pub from: u64,
-    /// The last time that is in it: an end that does not fit would leave a record out that has the largest of times.
+    /// The last time in the range: an exclusive end could not include the largest time.
     pub last: u64,
 }
 
@@ -69,15 +69,15 @@ impl<'a> Plan<'a> {
         let time = schema.time().filter(|_| from > 0 || last < u64::MAX);
         let time = time.map(|attribute| Time { attribute, reader: schema.reader(attribute), from, last });
         let way = match what {
-            What::All => Way::All,
-            What::Filter(state) => Way::Filter(Arc::clone(state)),
-            What::Expression(dnf) => Way::to(dnf, schema, reading),
+            Selection::All => AccessPath::All,
+            Selection::Filter(state) => AccessPath::Filter(Arc::clone(state)),
+            Selection::Expression(dnf) => AccessPath::to(dnf, schema, reading),
         };
         let then = then.iter().map(|dnf| (Scan::new(dnf, schema), *dnf)).collect();
         Self { reading, schema, way, then, time }
     }
 
-    /// Which records of a chunk are meant.
+    /// The matching records of a chunk.
     pub fn chunk(&self, chunk: u64, block: &mut Option<Block>) -> Bits {
         let view = self.reading.view();
         let start = chunk * CHUNK;
@@ -91,10 +91,10 @@ impl<'a> Plan<'a> {
             None => None,
         };
         let mut bits = match &self.way {
-            Way::All => first((end - start) as usize),
-            Way::Filter(state) => state.bits(chunk, self.reading),
-            Way::Scan(scan) => scan.bits(view.chunk(chunk), view.size()),
-            Way::Indexes { terms, scan } => match self.block(start / BLOCK, terms, block) {
+            AccessPath::All => first((end - start) as usize),
+            AccessPath::Filter(state) => state.bits(chunk, self.reading),
+            AccessPath::Scan(scan) => scan.bits(view.chunk(chunk), view.size()),
+            AccessPath::Indexes { terms, scan } => match self.block(start / BLOCK, terms, block) {
                 Some(found) => {
                     let at = (start % BLOCK) as usize / 64;
                     let mut bits = [0; WORDS];
@@ -122,7 +122,7 @@ impl<'a> Plan<'a> {
         bits
     }
 
-    /// The records of a block through indexes; `None` if it is to be scanned.
+    /// The matching records of a block through indexes; `None` if it must be scanned.
     fn block<'b>(&self, number: u64, terms: &[ByIndex<'a>], block: &'b mut Option<Block>) -> Option<&'b [u64]> {
         if block.as_ref().is_none_or(|known| known.number != number) {
             let view = self.reading.view();
@@ -139,15 +139,15 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What was found of a block.
+/// What was found in a block.
 #[derive(Debug)]
 pub(super) struct Block {
     number: u64,
     indexed: bool,
     found: Box<[u64]>,
-    /// Places that may still be gone through, for all terms.
+    /// Places that may still be examined, for all terms.
     left: usize,
-    /// Of one term, and of one index.
+    /// The matches of one term, and of one index.
     term: Box<[u64]>,
     index: Box<[u64]>,
 }
@@ -159,7 +159,7 @@ impl Default for Block {
     }
 }
 
-impl<'a> Way<'a> {
+impl<'a> AccessPath<'a> {
     fn to(dnf: &'a Dnf, schema: &'a Schema, reading: &Reading) -> Self {
         if dnf.is_true() {
             return Self::All;
@@ -182,26 +182,26 @@ impl<'a> Way<'a> {
 }
 
 impl ByIndex<'_> {
-    /// Adds the records of a block, which is whole; `None` if an index is not made yet, or leaves many.
+    /// Adds the matching records of a whole block; `None` if an index is not built yet, or leaves many.
     fn find(&self, number: usize, view: View<'_>, schema: &Schema, block: &mut Block) -> Option<()> {
         let (size, rows) = (view.size(), view.rows(number as u64 * BLOCK..(number as u64 + 1) * BLOCK));
         let about = |sorted: &Sorted, ranges: &Ranges| ranges.iter().map(|range| sorted.about(range)).sum::<usize>();
-        let mut asked = Vec::with_capacity(self.indexes.len());
+        let mut usable = Vec::with_capacity(self.indexes.len());
         for (index, ranges) in &self.indexes {
             let sorted = index.blocks.look(number, Arc::clone)?;
-            asked.push((about(&sorted, ranges), index.attribute, sorted, *ranges));
+            usable.push((about(&sorted, ranges), index.attribute, sorted, *ranges));
         }
-        asked.sort_by_key(|(about, ..)| *about);
-        let best = asked.first()?.0;
+        usable.sort_by_key(|(about, ..)| *about);
+        let best = usable.first()?.0;
         block.left = block.left.checked_sub(best)?;
-        asked.retain(|(about, ..)| *about <= best.saturating_mul(MORE).max(MORE));
+        usable.retain(|(about, ..)| *about <= best.saturating_mul(MORE).max(MORE));
         let decided = |predicate: &Predicate<'_>| match predicate {
-            Predicate::Within(attribute, _) => asked.iter().any(|(_, other, ..)| other == attribute),
+            Predicate::Within(attribute, _) => usable.iter().any(|(_, other, ..)| other == attribute),
             _ => false,
         };
         let rest: Vec<_> = self.term.predicates().filter(|predicate| !decided(predicate)).collect();
         let Block { term, index, found, .. } = block;
-        for (order, (_, attribute, sorted, ranges)) in asked.iter().enumerate() {
+        for (order, (_, attribute, sorted, ranges)) in usable.iter().enumerate() {
             let reader = schema.reader(*attribute);
             let key = |place: u16| reader.key(&rows[usize::from(place) * size..]);
             let into = if order == 0 { &mut *term } else { &mut *index };
@@ -230,7 +230,7 @@ impl ByIndex<'_> {
             let holds = rest.iter().all(|predicate| match predicate {
                 Predicate::Within(id, ranges) => ranges.contains(schema.key(*id, record)),
                 Predicate::Mask(test) => test.holds(schema.key(test.attribute, record)),
-                // A query has none.
+                // Queries have no aggregates.
                 Predicate::Aggregate(..) => false,
             });
             found[place / 64] |= u64::from(holds) << (place % 64);
@@ -239,7 +239,7 @@ impl ByIndex<'_> {
     }
 }
 
-/// How much of a chunk is in a stretch of time.
+/// How much of a chunk is in a range of time.
 enum Inside {
     None,
     Some,
@@ -259,7 +259,7 @@ impl Time {
     }
 }
 
-/// The first bits of a chunk.
+/// The bits of the first `places` records of a chunk.
 fn first(places: usize) -> Bits {
     let mut bits = [u64::MAX; WORDS];
     crate::derive::clear_from(&mut bits, places);

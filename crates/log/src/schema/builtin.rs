@@ -1,4 +1,4 @@
-//! The schemas that come with the crate, written as users write theirs.
+//! The built-in schemas, written as users write theirs.
 
 use super::Schema;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ impl Schema {
         &PACKET
     }
 
-    /// The first 54 bytes of a frame on the wire: Ethernet, IPv4 and TCP without options, nothing moved.
+    /// The first 54 bytes of a frame on the wire: Ethernet, IPv4 and TCP without options, exactly as they are.
     pub fn ethernet_tcp() -> &'static Self {
         &ETHERNET_TCP
     }
@@ -25,7 +25,7 @@ impl Schema {
         &DEPARTURE
     }
 
-    /// A packet that went through a queue: its headers, as [`packet`](Self::packet) has them, and what the queue did to it.
+    /// A packet that passed a queue: its headers, as in [`packet`](Self::packet), and what the queue did to it.
     /// [`queued`](super::queued) fills its records.
     pub fn queued() -> &'static Self {
         &QUEUED
@@ -43,7 +43,7 @@ impl Schema {
     }
 }
 
-/// The text of `queued`, with the attributes of `packet` where its mark is: headers are described once.
+/// The text of `queued`, with the attributes of `packet` at its marker: headers are described once.
 fn queued_text() -> String {
     let (packet, queued) = (include_str!("packet.toml"), include_str!("queued.toml"));
     let attributes = packet.find("[[attribute]]").map_or("", |first| &packet[first..]);
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn built_in_schemas_are_right_and_say_what_each_attribute_is() {
+    fn built_in_schemas_are_valid_and_describe_each_attribute() {
         use super::super::{departure, packet, queued};
         let sizes =
             [("packet", packet::SIZE), ("ethernet-tcp", 54), ("departure", departure::SIZE), ("queued", queued::SIZE)];

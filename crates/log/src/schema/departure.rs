@@ -1,11 +1,11 @@
-//! Departures to records of the schema `departure`.
+//! Departures as records of the schema `departure`.
 
 use super::Schema;
 use super::queued::{ecn_bits, low_word};
 use queuescope_wire::{Departure, Family, FlowKey};
 use std::net::Ipv4Addr;
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 pub const SIZE: usize = 123;
 
 /// The schema of the records.
@@ -13,9 +13,9 @@ pub fn schema() -> &'static Schema {
     Schema::departure()
 }
 
-/// Makes the record of a departure of the flow `key`, with all fields that are known of it. Whatever the record held
-/// before is gone. More packets in a queue than 32 bits count become as many as they count. The number of the flow is the
-/// packet's `FlowId`: who takes ids back while records are kept has to give numbers of its own.
+/// Fills `record` with a departure of the flow `key`. All earlier contents are overwritten.
+/// Counts of packets in a queue saturate at 32 bits. The number of the flow is the
+/// packet's `FlowId`: a caller that reuses ids while records are kept must assign numbers of its own.
 pub fn fill(record: &mut [u8; SIZE], departure: &Departure, key: &FlowKey) {
     let Departure { packet, queue, enqueued, dequeued, backlog_in, backlog_out } = departure;
     *record = [0; SIZE];

@@ -1,8 +1,8 @@
 //! Where an attribute is in a record, and its key: a `u128` in the order of the attribute's values.
 //!
 //! A key has as many bits as the attribute, in the low bits of a `u128`. Unsigned numbers, addresses and bytes (big
-//! endian) are their own keys. A signed number's sign bit is flipped; so is a floating-point number's, and if it was
-//! set, all others too.
+//! endian) are their own keys. For a signed number the sign bit is flipped. For a floating-point number the sign bit is flipped, and if it was
+//! set, all other bits too.
 
 use super::{Kind, low_bits};
 
@@ -13,25 +13,25 @@ pub struct Place {
     pub offset: u32,
     /// Its first bit in that byte; 0 is the most significant, as in RFCs.
     pub bit: u8,
-    /// How many bits it has.
+    /// Its size in bits.
     pub bits: u32,
-    /// Which of its bytes comes first. What is not whole bytes is big endian.
+    /// Its byte order. Attributes that are not whole bytes are big endian.
     pub order: Order,
 }
 
-/// Which byte of a number comes first.
+/// The byte order of a number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// The most significant, as networks have it.
+    /// The most significant byte first, as in network protocols.
     #[default]
     Big,
-    /// The least significant.
+    /// The least significant byte first.
     Little,
 }
 
 impl Place {
-    /// How many bytes it touches.
+    /// The number of bytes it touches.
     pub fn bytes(&self) -> u32 {
         (u32::from(self.bit) + self.bits).div_ceil(8)
     }
@@ -41,7 +41,7 @@ impl Place {
         self.offset + self.bytes()
     }
 
-    /// Its first bit in the record, and the first behind it.
+    /// Its first bit in the record, and the first bit behind it.
     pub(super) fn span(&self) -> (u32, u32) {
         let first = self.offset * 8 + u32::from(self.bit);
         (first, first + self.bits)
@@ -51,27 +51,27 @@ impl Place {
 /// Reads one attribute's keys from records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
-    /// 16 bytes are read from here on, which hold the attribute.
+    /// Offset of the 16 bytes to read, which hold the attribute.
     at: u32,
-    /// How far it is from their low end, in bits.
+    /// Distance from their low end, in bits.
     shift: u32,
     order: Order,
     sign: Sign,
-    /// As many bits as it has.
+    /// As many low bits as the attribute has.
     mask: u128,
-    /// The highest of these.
+    /// The highest of these bits.
     top: u128,
     place: Place,
 }
 
-/// Where in a record eight bytes are that hold an attribute, and how.
+/// Where in a record the eight bytes are that hold an attribute, and how to extract it.
 struct Narrow {
     at: usize,
     shift: u32,
     mask: u64,
 }
 
-/// What a number's highest bit means.
+/// The meaning of a number's highest bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     None,
@@ -83,10 +83,10 @@ enum Sign {
 const WIDTH: usize = 16;
 
 impl Reader {
-    /// A reader of `place` in records of `record_size` bytes. What has more than 128 bits has no key that means
-    /// anything.
+    /// A reader of `place` in records of `record_size` bytes. For an attribute of more than 128 bits, keys have no
+    /// meaning.
     pub(super) fn new(kind: Kind, place: Place, record_size: usize) -> Self {
-        // 16 bytes that are within the record, if it has as many.
+        // 16 bytes within the record, if it has that many.
         let at = place.offset.min(record_size.saturating_sub(WIDTH) as u32);
         let shift = match place.order {
             Order::Big => (u64::from(at) + WIDTH as u64) * 8 - u64::from(place.span().1.min(at * 8 + 128)),
@@ -115,13 +115,13 @@ impl Reader {
         self.key_of_bits((word >> self.shift) & self.mask)
     }
 
-    /// One whose keys are the bits as they are in the record: minus zero, too, comes back as it was.
+    /// A reader whose keys are the bits in the record: even minus zero is preserved.
     #[cfg(feature = "arrow")]
     pub(crate) fn of_bits(self) -> Self {
         Self { sign: Sign::None, ..self }
     }
 
-    /// The keys of records of `size` bytes that lie one behind the other, for an attribute of 64 bits at most.
+    /// The keys of consecutive records of `size` bytes, for an attribute of at most 64 bits.
     pub(crate) fn fill(&self, records: &[u8], size: usize, keys: &mut [u64]) {
         let records = records.chunks_exact(size);
         let Some(narrow) = self.narrow(size) else {
@@ -146,8 +146,8 @@ impl Reader {
         }
     }
 
-    /// Of records of `size` bytes that lie one behind the other, a bit for each whose key is so, for an attribute of 64
-    /// bits at most. Words behind the last record are left as they are.
+    /// For consecutive records of `size` bytes, sets a bit for each whose key passes `holds`, for an attribute of at most 64
+    /// bits. Words behind the last record stay as they are.
     pub(crate) fn test(&self, records: &[u8], size: usize, bits: &mut [u64], holds: impl Fn(u64) -> bool) {
         let Some(Narrow { at, shift, mask }) = self.narrow(size) else {
             return each(records, size, bits, |record| holds(self.key(record) as u64));
@@ -163,7 +163,7 @@ impl Reader {
         }
     }
 
-    /// How eight bytes of a record of `size` bytes hold it, if they do and no more than a shift and a mask is needed.
+    /// Where eight bytes of a record of `size` bytes hold it, if they do and a shift and a mask are enough.
     fn narrow(&self, size: usize) -> Option<Narrow> {
         let at = (self.place.offset as usize).min(size.checked_sub(8)?);
         let behind = (at as u32 + 8) * 8;
@@ -177,7 +177,7 @@ impl Reader {
         Some(Narrow { at, shift, mask: self.mask as u64 })
     }
 
-    /// The key of a value whose bits are these.
+    /// The key of a value with these bits.
     #[inline]
     pub(crate) fn key_of_bits(&self, bits: u128) -> u128 {
         match self.sign {
@@ -190,7 +190,7 @@ impl Reader {
         }
     }
 
-    /// The bits of the value whose key this is.
+    /// The bits of the value with this key.
     #[inline]
     pub(crate) fn bits_of_key(&self, key: u128) -> u128 {
         match self.sign {
@@ -201,7 +201,7 @@ impl Reader {
         }
     }
 
-    /// Writes the value that has this key into a record; what would be behind the record's end is left out.
+    /// Writes the value with this key into a record; bytes behind the record's end are left out.
     pub fn write(&self, record: &mut [u8], key: u128) {
         let bits = self.bits_of_key(key) & self.mask;
         let (place, bytes) = (self.place, self.place.bytes() as usize);
@@ -222,17 +222,17 @@ impl Reader {
     }
 }
 
-/// A bit for each record of which something holds.
+/// A bit for each record that passes `holds`.
 #[inline]
 fn each(records: &[u8], size: usize, bits: &mut [u64], holds: impl Fn(&[u8]) -> bool) {
     for (word, part) in bits.iter_mut().zip(records.chunks(64 * size)) {
-        // Forwards, as processors fetch ahead.
+        // Forwards, because processors prefetch in that direction.
         let records = part.chunks_exact(size).enumerate();
         *word = records.fold(0, |word, (at, record)| word | u64::from(holds(record)) << at);
     }
 }
 
-/// 16 bytes from `at` on, zero where the record has none.
+/// 16 bytes from `at` on, zero behind the record's end.
 #[cold]
 fn padded(record: &[u8], at: usize) -> [u8; WIDTH] {
     let mut bytes = [0; WIDTH];
@@ -251,7 +251,7 @@ mod tests {
         Reader::new(kind, Place { offset, bit: 0, bits: bytes * 8, order }, record)
     }
 
-    /// The bits one after another.
+    /// The bits one by one.
     fn slow(record: &[u8], place: Place) -> u128 {
         let mut bytes = record[place.offset as usize..place.end() as usize].to_vec();
         if place.order == Order::Little {
@@ -319,7 +319,7 @@ mod tests {
         fn floats_are_in_total_order(a in any::<f64>(), b in any::<f64>(), c in any::<u32>(), d in any::<u32>()) {
             let reader = whole(Kind::Float, 0, 8, Order::Big, 20);
             let key = |n: f64| reader.key(&n.to_be_bytes());
-            // Adding zero takes the sign of zero away.
+            // Adding zero removes the sign of zero.
             prop_assert_eq!(key(a).cmp(&key(b)), (a + 0.0).total_cmp(&(b + 0.0)));
             let reader = whole(Kind::Float, 0, 4, Order::Big, 4);
             let key = |n: u32| reader.key(&n.to_be_bytes());

@@ -1,20 +1,20 @@
-//! What an attribute is: how its bytes are ordered, and how its values are written.
+//! Kinds of attributes: the order of their bytes, and how their values are written.
 
 use std::fmt;
 
-/// What an attribute is.
+/// The kind of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A whole number from zero on, of 1 to 128 bits.
+    /// An unsigned whole number, of 1 to 128 bits.
     Unsigned,
     /// A whole number in two's complement, of 1 to 16 bytes.
     Signed,
-    /// A floating-point number (IEEE 754), of 4 or 8 bytes. Ordered in its total order, but for zero, which has one
-    /// sign; so what is not a number is above infinity, or if its sign is set, below minus infinity.
+    /// A floating-point number (IEEE 754), of 4 or 8 bytes. Sorted in total order, except that zero has only one
+    /// sign; so NaN is above infinity, or below minus infinity if its sign is set.
     Float,
     /// A number of bytes: an unsigned number that can be written `1500B`, `64KiB`.
     Size,
-    /// Nanoseconds, 8 bytes: a span, or a time since an origin that the records' source chooses. Written `250us`,
+    /// Nanoseconds, 8 bytes: a duration, or a time since an origin that the records' source chooses. Written `250us`,
     /// `1.5s`.
     Time,
     /// An IPv4 address, 4 bytes.
@@ -25,23 +25,23 @@ pub enum Kind {
     Address,
     /// A MAC address, 6 bytes.
     Mac,
-    /// Any bytes. Up to 16 can be compared; more are only carried.
+    /// Any bytes. Up to 16 can be compared; longer ones are only stored.
     Bytes,
 }
 
-/// A kind and how many bits it has, as schemas write it: `u16`, `i32`, `f64`, `size32`, `time`, `ipv4`, `bytes12`.
+/// A kind with its size in bits, as schemas write it: `u16`, `i32`, `f64`, `size32`, `time`, `ipv4`, `bytes12`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sized {
     pub kind: Kind,
     pub bits: u32,
 }
 
-/// How kinds are written, for help.
+/// The kinds as they are written, for help.
 pub(super) const KINDS: &str = "u1 to u128, i8 to i128, f32, f64, size8 to size64, time, ipv4, ipv6, address, mac, \
                                 and bytes with their number, as bytes12";
 
 impl Sized {
-    /// Reads a kind, or says why it is none.
+    /// Reads a kind, or returns why it is not one.
     pub fn read(text: &str) -> Result<Self, String> {
         let of = |kind, bits| Ok(Self { kind, bits });
         match text {
@@ -54,7 +54,7 @@ impl Sized {
         }
         let digits = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
         let (stem, number) = text.split_at(digits);
-        let Ok(count) = number.parse::<u32>() else { return Err("there is no such kind".to_owned()) };
+        let Ok(count) = number.parse::<u32>() else { return Err("there is no kind of this name".to_owned()) };
         let (kind, bits) = match stem {
             "u" if (1..=128).contains(&count) => (Kind::Unsigned, count),
             "i" if (8..=128).contains(&count) && count % 8 == 0 => (Kind::Signed, count),
@@ -66,13 +66,13 @@ impl Sized {
             "f" => return Err("a floating-point number has 32 or 64 bits".to_owned()),
             "size" => return Err("a size has 1 to 8 whole bytes: 8 to 64 bits".to_owned()),
             "bytes" => return Err(format!("bytes are 1 to {}", super::MOST_BYTES)),
-            _ => return Err("there is no such kind".to_owned()),
+            _ => return Err("there is no kind of this name".to_owned()),
         };
         Ok(Self { kind, bits })
     }
 }
 
-/// As schemas write it.
+/// In the notation of schemas.
 impl fmt::Display for Sized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = self.bits;
@@ -92,7 +92,7 @@ impl fmt::Display for Sized {
 }
 
 impl Kind {
-    /// What a value of it is, for messages.
+    /// What a value of this kind is, for messages.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Unsigned => "a whole number",
@@ -108,12 +108,12 @@ impl Kind {
         }
     }
 
-    /// Whether something can be added to its values.
+    /// Whether an offset can be added to its values.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Self::Unsigned | Self::Signed | Self::Float | Self::Size | Self::Time)
     }
 
-    /// Whether its keys are its bits, so that a mask of bits means something.
+    /// Whether its keys are its bits, so that a mask of bits makes sense.
     pub(crate) fn has_bits(self) -> bool {
         !matches!(self, Self::Signed | Self::Float)
     }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kind_is_refused_with_the_reason() {
+    fn invalid_kinds_are_refused_with_the_reason() {
         for (text, why) in [
             ("u0", "1 to 128 bits"),
             ("u129", "1 to 128 bits"),
@@ -139,10 +139,10 @@ mod tests {
             ("f16", "32 or 64"),
             ("size65", "whole bytes"),
             ("bytes4097", "1 to 4096"),
-            ("u", "no such kind"),
-            ("string8", "no such kind"),
-            ("u99999999999", "no such kind"),
-            ("", "no such kind"),
+            ("u", "no kind of this name"),
+            ("string8", "no kind of this name"),
+            ("u99999999999", "no kind of this name"),
+            ("", "no kind of this name"),
         ] {
             assert!(Sized::read(text).unwrap_err().contains(why), "{text}");
         }

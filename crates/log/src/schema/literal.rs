@@ -1,4 +1,4 @@
-//! How values are written: text to keys, and keys to text.
+//! Values as text: text to keys, and keys to text.
 
 use super::{Attribute, Kind, Reader, low_bits};
 use queuescope_text::quoted;
@@ -6,10 +6,10 @@ use queuescope_wire::{ByteCount, Nanos, UnitError};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Attribute {
-    /// The key of a value as it is written: one of the names of its values, or what its kind writes.
+    /// The key of a value that is given as text: one of the attribute's named values, or the notation of its kind.
     ///
     /// # Errors
-    /// Why this is no value of it.
+    /// Returns why the text is not a value of the attribute.
     pub fn key_of(&self, text: &str) -> Result<u128, String> {
         match self.values.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
             Some((_, key)) => Ok(*key),
@@ -90,7 +90,7 @@ impl Attribute {
         if all { u128::from_str_radix(digits, 16).ok() } else { None }
     }
 
-    /// How the value with this key is written: [`Attribute::key_of`] gives the key back, but for what is not a number.
+    /// The text of the value with this key; [`Attribute::key_of`] returns the key again, except for NaN.
     pub fn text_of(&self, key: u128) -> String {
         match self.values.iter().find(|(_, value)| *value == key) {
             Some((name, _)) => name.clone(),
@@ -98,7 +98,7 @@ impl Attribute {
         }
     }
 
-    /// How its kind writes the value with this key.
+    /// The value with this key in the notation of its kind.
     pub(crate) fn literal_of(&self, key: u128) -> String {
         match self.kind {
             Kind::Unsigned => key.to_string(),
@@ -134,7 +134,7 @@ impl Attribute {
         }
     }
 
-    /// The difference that is written as this, for a sum: an amount of its kind.
+    /// An offset given as text, for a sum: an amount of the attribute's kind.
     pub(crate) fn amount_of(&self, text: &str) -> Result<i128, String> {
         let unit = |amount: Result<u64, UnitError>| amount.map(i128::from).map_err(|error| error.to_string());
         match (self.kind, integer(text)) {
@@ -149,14 +149,14 @@ impl Attribute {
     }
 }
 
-/// A whole number: decimal, hexadecimal after `0x`, binary after `0b`; underscores between digits do not count.
+/// A whole number: decimal, hexadecimal after `0x`, binary after `0b`; underscores between digits are ignored.
 pub(crate) fn integer(text: &str) -> Option<u128> {
     let (digits, radix) = match text.get(..2) {
         Some("0x" | "0X") => (&text[2..], 16),
         Some("0b" | "0B") => (&text[2..], 2),
         _ => (text, 10),
     };
-    // A sign would be read otherwise.
+    // `from_str_radix` would accept a sign.
     if !digits.starts_with(|c: char| c.is_ascii_hexdigit()) {
         return None;
     }
@@ -211,7 +211,7 @@ impl Attribute {
         }
     }
 
-    /// The reverse of [`Attribute::wildcard`], if the mask is of whole parts.
+    /// The inverse of [`Attribute::wildcard`], if the mask consists of whole parts.
     pub(crate) fn text_of_wildcard(&self, mask: u128, value: u128) -> Option<String> {
         let mapped = |word: u128| Ipv6Addr::from_bits(word).to_ipv4_mapped().is_some();
         match self.kind {
@@ -233,7 +233,7 @@ fn parts(text: &str, separator: char, bits: u32, radix: u32) -> Result<(u128, u1
         let (mask, value) = match u128::from_str_radix(part, radix) {
             _ if part == "*" => (0, 0),
             Ok(value) if digits && value <= low_bits(bits) => (low_bits(bits), value),
-            _ => return Err(format!("'{}' in '{}' is no part of an address", quoted(part), quoted(text))),
+            _ => return Err(format!("'{}' in '{}' is not a part of an address", quoted(part), quoted(text))),
         };
         found = (found.0 << bits | mask, found.1 << bits | value);
     }
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused_with_the_reason() {
+    fn invalid_values_are_refused_with_the_reason() {
         for (kind, bits, text, why) in [
             (Kind::Unsigned, 16, "65536", "at most 65535"),
             (Kind::Unsigned, 16, "-1", "not a whole number"),

@@ -1,7 +1,7 @@
-//! Captured frames to records of the schema `packet`.
+//! Captured frames as records of the schema `packet`.
 //!
-//! The flow (addresses, protocol, ports) is the parser's, so that later fragments have their first fragment's ports;
-//! all else is read from the frame's bytes, of its outermost network header. A parser that looks into tunnels
+//! The flow (addresses, protocol, ports) comes from the parser, so that later fragments have their first fragment's ports;
+//! all else is read from the frame's bytes, from its outermost network header. A parser that looks into tunnels
 //! (`Tunnel::Inner`) puts the inner flow into the record of the outer packet.
 
 mod known;
@@ -13,46 +13,46 @@ use queuescope_wire::parse::{Frame, LinkType};
 use queuescope_wire::{Family, Nanos};
 use std::net::Ipv4Addr;
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 pub const SIZE: usize = 185;
 
-/// Hops whose telemetry a record holds.
+/// The most hops whose telemetry a record holds.
 pub const HOPS: usize = 5;
 
-/// A captured frame and when it was captured.
+/// A captured frame and its capture time.
 #[derive(Debug, Clone, Copy)]
 pub struct Captured<'a> {
-    /// When, since the Unix epoch.
+    /// The capture time, since the Unix epoch.
     pub at: Nanos,
-    /// What its first bytes are.
+    /// The type of its first header.
     pub link: LinkType,
     /// Bytes on the wire.
     pub original_len: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub data: &'a [u8],
 }
 
-/// What switches on its path told of a packet.
+/// In-band telemetry of a packet from the switches on its path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Telemetry<'a> {
     /// When it entered the network.
     pub ingress: Nanos,
     /// When it left the network.
     pub egress: Nanos,
-    /// The path. A record holds the first [`HOPS`] and how many there were, up to 255.
+    /// The path. A record holds the first [`HOPS`] and the number of hops, up to 255.
     pub hops: &'a [Hop],
 }
 
 /// A switch on the path of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hop {
-    /// Which one.
+    /// The switch's number.
     pub switch: u32,
     /// Bytes in its queue.
     pub queue: u32,
 }
 
-/// Bits that tell which headers there are, as the schema has them.
+/// Bits of the schema for the headers that a frame has.
 const HAS_ETHERNET: u16 = 1 << 15;
 const HAS_VLAN: u16 = 1 << 14;
 const HAS_INNER_VLAN: u16 = 1 << 13;
@@ -70,7 +70,7 @@ const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const ICMP6: u8 = 58;
 
-/// Extension headers and VLAN tags that are followed, as `queuescope_wire::parse` does.
+/// The most extension headers and VLAN tags that are followed, as in `queuescope_wire::parse`.
 const MOST_STEPS: usize = 12;
 
 /// The schema of the records.
@@ -78,7 +78,7 @@ pub fn schema() -> &'static Schema {
     Schema::packet()
 }
 
-/// Makes the record of a frame that was parsed to `frame`. Whatever the record held before is gone.
+/// Fills `record` with a frame that was parsed to `frame`. All earlier contents are overwritten.
 pub fn fill(record: &mut [u8; SIZE], captured: &Captured, frame: &Frame, telemetry: Option<&Telemetry>) {
     *record = [0; SIZE];
     let mut to = Writer { record, has: 0 };
@@ -101,7 +101,7 @@ pub fn fill(record: &mut [u8; SIZE], captured: &Captured, frame: &Frame, telemet
     to.put(16, to.has.to_be_bytes());
 }
 
-/// Puts what switches told into the record of a packet.
+/// Writes telemetry into the record of a packet.
 pub fn fill_telemetry(record: &mut [u8; SIZE], telemetry: &Telemetry) {
     let has = u16::from_be_bytes([record[16], record[17]]);
     let mut to = Writer { record, has };
@@ -109,7 +109,7 @@ pub fn fill_telemetry(record: &mut [u8; SIZE], telemetry: &Telemetry) {
     to.put(16, to.has.to_be_bytes());
 }
 
-/// An address as the schema has it.
+/// An address in the representation of the schema.
 fn address(address: u128, family: Family) -> [u8; 16] {
     match family {
         Family::V4 => Ipv4Addr::from_bits(address as u32).to_ipv6_mapped().octets(),
@@ -117,7 +117,7 @@ fn address(address: u128, family: Family) -> [u8; 16] {
     }
 }
 
-/// A record that is being filled. Offsets are the schema's; a test holds the two together.
+/// A record that is being filled. Offsets are the schema's; a test compares them.
 struct Writer<'a> {
     record: &'a mut [u8; SIZE],
     has: u16,
@@ -174,7 +174,7 @@ impl Writer<'_> {
     fn network(&mut self, data: &[u8], frame: &Frame) {
         let at = usize::from(frame.link_header);
         let Some(packet) = data.get(at..) else { return };
-        // What follows the packet is padding.
+        // Bytes behind the packet are padding.
         let packet = packet.get(..frame.network_length as usize).unwrap_or(packet);
         self.put(76, frame.network_length.to_le_bytes());
         let payload = match packet.first().map(|byte| byte >> 4) {
@@ -208,7 +208,7 @@ impl Writer<'_> {
         Some(Payload { protocol, at: 40, starts: true }.follow(packet, is_extension, self))
     }
 
-    /// Reads the transport header at `at`, and says where it ends.
+    /// Reads the transport header at `at`, and returns where it ends.
     fn transport(&mut self, protocol: u8, packet: &[u8], at: usize) -> usize {
         let found = match protocol {
             TCP => self.tcp(packet, at),
@@ -260,7 +260,7 @@ impl Writer<'_> {
     }
 }
 
-/// What a network header carries.
+/// The payload of a network header.
 struct Payload {
     protocol: u8,
     /// Its offset from the network header.
@@ -270,7 +270,7 @@ struct Payload {
 }
 
 impl Payload {
-    /// Follows extension headers (RFC 8200 section 4, RFC 4302), and remembers what a fragment header says.
+    /// Follows extension headers (RFC 8200 section 4, RFC 4302), and remembers the fields of a fragment header.
     fn follow(mut self, packet: &[u8], followed: fn(u8) -> bool, to: &mut Writer) -> Self {
         for _ in 0..MOST_STEPS {
             if !self.starts || !followed(self.protocol) {
@@ -301,7 +301,7 @@ impl Payload {
     }
 }
 
-/// Whether an IPv6 header of this number has another after it that can be found.
+/// Whether an IPv6 header with this number is followed by another header that can be found.
 fn is_extension(protocol: u8) -> bool {
     matches!(protocol, 0 | 43 | FRAGMENT | AUTHENTICATION | 60 | 139 | 140)
 }

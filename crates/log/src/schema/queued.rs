@@ -1,15 +1,15 @@
-//! Packets that went through a queue to records of the schema `queued`: their headers, and what the queue did to them.
+//! Packets that passed a queue as records of the schema `queued`: their headers, and what the queue did to them.
 
 use super::{Schema, packet};
 use queuescope_wire::{Departure, Ecn};
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 pub const SIZE: usize = HEADERS + 69;
 
-/// The first bytes of a record are one of the schema `packet`.
+/// The first bytes of a record are a record of the schema `packet`.
 const HEADERS: usize = packet::SIZE;
 
-/// What a packet is that was not dropped, in `dropped`.
+/// The value of `dropped` for a packet that was not dropped.
 pub const LEFT: u8 = 0;
 
 /// The schema of the records.
@@ -17,10 +17,10 @@ pub fn schema() -> &'static Schema {
     Schema::queued()
 }
 
-/// Makes the record of a packet with such headers, a record of the schema `packet`, that left a queue. Whatever the record
-/// held before is gone. Of a packet that was dropped, for a reason whose number the schema has, the departure is the time of
-/// that, with no backlog. Packets have places from 1, and more in a queue than 32 bits count become as many as they count. The
-/// number of the flow is the packet's `FlowId`: who takes ids back while records are kept has to give numbers of its own.
+/// Fills `record` with a packet that left a queue; `headers` is a record of the schema `packet`. All earlier contents are overwritten.
+/// For a dropped packet, `dropped` is the schema's number of the reason, and the departure is the time of
+/// the drop, without backlog. Places of packets count from 1; counts of packets in a queue saturate at 32 bits. The
+/// number of the flow is the packet's `FlowId`: a caller that reuses ids while records are kept must assign numbers of its own.
 pub fn fill(record: &mut [u8; SIZE], headers: &[u8; HEADERS], departure: &Departure, dropped: u8) {
     let Departure { packet, queue, enqueued, dequeued, backlog_in, backlog_out } = departure;
     let (first, rest) = record.split_at_mut(HEADERS);
@@ -40,7 +40,7 @@ pub fn fill(record: &mut [u8; SIZE], headers: &[u8; HEADERS], departure: &Depart
     put(66, &[packet.class.0, ecn_bits(packet.ecn), dropped]);
 }
 
-/// The codepoint as the IP header has it.
+/// The codepoint as in the IP header.
 pub(super) fn ecn_bits(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0,

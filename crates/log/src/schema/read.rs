@@ -1,4 +1,4 @@
-//! Schemas as users write them, in TOML.
+//! Reads schemas that users write in TOML.
 
 use super::kind::{KINDS, Sized};
 use super::{Attribute, AttributeId, Kind, LONGEST_NAME, MOST_ATTRIBUTES, MOST_BYTES, Order, Place, Reader, Schema};
@@ -50,11 +50,11 @@ struct Written {
 }
 
 impl Schema {
-    /// Reads a schema from TOML; `name` is what the text is called in errors. `docs/reference/schemas.md` says what can be
-    /// written.
+    /// Reads a schema from TOML; `name` names the text in errors. `docs/reference/schemas.md` describes the
+    /// format.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Returns what is wrong with it, and where.
     pub fn parse(name: &str, text: &str) -> Result<Self, TextError> {
         let error = |problems| TextError::new(name, text, problems);
         if text.len() > LONGEST_TEXT {
@@ -64,7 +64,7 @@ impl Schema {
         }
         let file: File = toml::from_str(text).map_err(|found| error(vec![syntax(&found)]))?;
         let mut reading = Reading { order: file.order, ..Reading::default() };
-        // Names of schemas stand in no expression.
+        // Names of schemas do not occur in expressions, so they may have hyphens.
         if let Err(why) = name_problem(&file.name.get_ref().replace('-', "_")) {
             let message = format!("'{}' cannot name a schema: {why}", quoted(file.name.get_ref()));
             reading.problems.push(Problem::new(message).at(file.name.span(), "not possible"));
@@ -108,7 +108,7 @@ impl Schema {
     }
 }
 
-/// What serde says, with the nearest key if one is misspelt.
+/// The error of serde, with the nearest key if one is misspelt.
 pub(crate) fn syntax(error: &toml::de::Error) -> Problem {
     let message = error.message();
     let quoted_names: Vec<_> = message.split('`').skip(1).step_by(2).collect();
@@ -123,10 +123,10 @@ pub(crate) fn syntax(error: &toml::de::Error) -> Problem {
 #[derive(Default)]
 struct Reading {
     order: Order,
-    /// With where they are written.
+    /// With the places where they are written.
     attributes: Vec<(Attribute, Range<usize>)>,
     names: BTreeMap<String, (AttributeId, Range<usize>)>,
-    /// The first bit behind the attribute before, if it is no view.
+    /// The first bit behind the previous attribute that is not a view.
     cursor: u32,
     problems: Vec<Problem>,
 }
@@ -226,7 +226,7 @@ impl Reading {
         Some(from)
     }
 
-    /// Where the attribute begins that another is a view of.
+    /// Where the attribute begins of which another is a view.
     fn viewed(&mut self, view: &Spanned<String>) -> Option<u32> {
         let found = self.read(view.get_ref());
         if let Some((attribute, _)) = found {
@@ -256,7 +256,7 @@ impl Reading {
             } else if reserved::is_operator(name) {
                 format!("'{name}' cannot name a value: it is a word of expressions")
             } else if twice {
-                format!("two values are named '{name}', but for case")
+                format!("two values are named '{name}', ignoring case")
             } else if key > attribute.highest_key() {
                 format!("{key} is more than `{}` can be: at most {}", attribute.name, attribute.highest_key())
             } else {
@@ -290,7 +290,7 @@ impl Reading {
         self.names.insert(name.get_ref().clone(), (id, name.span()));
     }
 
-    /// Tells which attributes share bits and do not say so.
+    /// Reports attributes that share bits without being views.
     fn check_overlaps(&mut self) {
         let mut own: Vec<_> = self.attributes.iter().filter(|(attribute, _)| !attribute.view).collect();
         own.sort_by_key(|(attribute, _)| attribute.place.span());
@@ -339,12 +339,13 @@ impl Reading {
         if kind == Kind::Time {
             return Some(id);
         }
-        let message = format!("`{}` is {}, and a record's time is a time", written.get_ref(), kind.describe());
+        let message =
+            format!("`{}` is {}, and a record's time must have the kind `time`", written.get_ref(), kind.describe());
         self.problems.push(Problem::new(message).at(written.span(), "not a time").at(span, "kind = \"time\"?"));
         None
     }
 
-    /// What archives sort by.
+    /// The attribute to sort by.
     fn sort(&mut self, written: &Spanned<String>) -> Option<AttributeId> {
         let (id, _, span) = self.named(written)?;
         if self.read(written.get_ref()).is_some_and(|(attribute, _)| attribute.is_comparable()) {
@@ -355,7 +356,7 @@ impl Reading {
         None
     }
 
-    /// The attribute of a name, its kind, and where it is written; of one that could not be read there is none.
+    /// The attribute of a name, its kind, and where it is written; `None` if it could not be read.
     fn named(&mut self, written: &Spanned<String>) -> Option<(AttributeId, Kind, Range<usize>)> {
         let name = written.get_ref();
         let Some((id, _)) = self.names.get(name) else {
@@ -369,7 +370,7 @@ impl Reading {
     }
 }
 
-/// Why a text is no name.
+/// Why a text is not a valid name.
 pub(crate) fn name_problem(name: &str) -> Result<(), String> {
     let head = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !head || !name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') {

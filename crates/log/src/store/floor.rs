@@ -1,27 +1,27 @@
-//! From where on records are read, and giving back the memory of those before.
+//! The first position that readers may read, and giving back the memory of earlier records.
 //!
-//! Whoever reads records holds a [`Floor`], and reads none before it. A log raises its floor: who comes then holds a
-//! higher one. What is before the lowest that anybody holds can be given back.
+//! Every reader holds a [`Floor`], and reads no record before it. A log raises its floor, so later readers hold a
+//! higher one. Memory before the lowest floor that is held can be given back.
 //!
-//! Why nobody reads what is given back:
+//! Why no reader reads memory that was given back:
 //!
-//! 1. A record is read through a view, which borrows a floor, and so is every slice that it gives; positions before the
-//!    floor are refused. So who has a slice holds a floor that is not above it.
-//! 2. A floor is in the list of those that are held from when it is made until it is dropped. It is never made again:
-//!    others are copies of a reference to it, and none is made when the last is gone.
-//! 3. New ones are above all that were there. So the lowest in the list only rises, and what is before it once is before
+//! 1. A record is read through a view. The view borrows a floor, and so does every slice that it returns; positions before the
+//!    floor are refused. So the owner of a slice holds a floor that is not above it.
+//! 2. A floor is in the list of held floors from its creation until it is dropped. It is never created again:
+//!    others are copies of a reference to it, and none can be made when the last is gone.
+//! 3. New floors are above all earlier ones. So the lowest in the list only rises, and records before it are before
 //!    all floors that are held now and later.
-//! 4. The last reference to a floor drops it, which comes after all that was done with the others (that is how `Arc`
-//!    counts), and takes it from the list under a lock. Who finds the lowest takes the same lock afterwards. So reading
+//! 4. Dropping the last reference to a floor happens after all uses of the others (`Arc` guarantees that),
+//!    and removes it from the list under a lock. The thread that finds the lowest floor takes the same lock afterwards. So reading
 //!    is over before giving back begins, also in the order of memory.
 
 use super::rows::Rows;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Records, and the floors of those who read them.
+/// Records, and the floors of their readers.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct FlooredRows {
     pub rows: Rows,
     floors: Mutex<Floors>,
 }
@@ -29,24 +29,24 @@ pub(super) struct Ground {
 #[derive(Debug)]
 struct Floors {
     held: BTreeSet<u64>,
-    /// The highest that there was.
+    /// The highest floor so far.
     highest: u64,
-    /// Up to where memory was given back.
+    /// Memory before this position was given back.
     given_back: u64,
 }
 
-/// The first position that who holds this reads. Records from there on stay in memory.
+/// The first position that its holder reads. Records from there on stay in memory.
 #[derive(Debug)]
 pub(crate) struct Floor {
-    pub(super) ground: Arc<Ground>,
+    pub(super) floored: Arc<FlooredRows>,
     first: u64,
 }
 
 impl Floor {
-    /// The lowest floor of some rows, which begin with it.
+    /// The lowest floor of some rows, at their beginning.
     pub fn new(rows: Rows, first: u64) -> Arc<Self> {
         let floors = Floors { held: BTreeSet::from([first]), highest: first, given_back: first };
-        Arc::new(Self { ground: Arc::new(Ground { rows, floors: Mutex::new(floors) }), first })
+        Arc::new(Self { floored: Arc::new(FlooredRows { rows, floors: Mutex::new(floors) }), first })
     }
 
     /// The position.
@@ -57,41 +57,41 @@ impl Floor {
 
 impl Drop for Floor {
     fn drop(&mut self) {
-        self.ground.floors().held.remove(&self.first);
+        self.floored.floors().held.remove(&self.first);
     }
 }
 
-impl Ground {
+impl FlooredRows {
     fn floors(&self) -> MutexGuard<'_, Floors> {
         self.floors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A floor above all that there were.
+    /// A floor above all earlier ones.
     ///
     /// # Safety
-    /// All positions before it are written, and will not be again.
+    /// All positions before it are written, and will not be written again.
     ///
     /// # Panics
-    /// If it is not above them.
+    /// Panics if it is not above them.
     #[expect(unsafe_code, reason = "what is before a floor may be given back")]
     pub unsafe fn raise(self: &Arc<Self>, first: u64) -> Arc<Floor> {
         let mut floors = self.floors();
         assert!(first > floors.highest, "a floor at {first} is not above {}", floors.highest);
         floors.highest = first;
         floors.held.insert(first);
-        Arc::new(Floor { ground: Arc::clone(self), first })
+        Arc::new(Floor { floored: Arc::clone(self), first })
     }
 
-    /// Gives back what is before the floors that are held; up to where it is given back then, which stays if the system
-    /// does not take it.
+    /// Gives back the memory before the floors that are held. Returns up to where memory is given back now; this stays the same if the system
+    /// call fails.
     pub fn give_back(&self) -> u64 {
         let (from, to) = {
             let floors = self.floors();
             (floors.given_back, floors.held.first().copied().unwrap_or(floors.given_back))
         };
-        // Not under the lock: it takes long, and who drops a floor would wait.
+        // Not under the lock: it takes long, and threads that drop a floor would wait.
         #[expect(unsafe_code, reason = "the one place that gives rows back")]
-        // SAFETY: (1) is promised by who raised the floor; (2) is what the module's text shows.
+        // SAFETY: (1) the thread that raised the floor has promised it; (2) the text of this module shows it.
         let given_back = from < to && unsafe { self.rows.give_back(from..to) }.is_ok();
         let mut floors = self.floors();
         if given_back {
@@ -100,7 +100,7 @@ impl Ground {
         floors.given_back
     }
 
-    /// Up to where memory was given back.
+    /// Memory before this position was given back.
     pub fn given_back(&self) -> u64 {
         self.floors().given_back
     }

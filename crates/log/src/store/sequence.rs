@@ -1,33 +1,33 @@
-//! Who may write where, and how far readers may read: one total order without holes.
+//! Which positions a writer may write, and how far readers may read: one total order without holes.
 //!
 //! Records have positions: 0, 1, 2 and so on. A writer
 //!
-//! 1. *reserves* positions with one fetch-and-add (no two writers get the same, none is left out),
+//! 1. *reserves* positions with one fetch-and-add (no two writers get the same one, and none is skipped),
 //! 2. writes the records there,
 //! 3. *completes* them: it stores, in the slot of the first position, the position behind the last.
 //!
-//! The *tail* is a position such that all before it are complete. Whoever needs it moved moves it, following the slots
-//! from completed stretch to completed stretch: each reader when it begins, a writer now and then. So a reader sees
-//! every record whose append returned before it began, no writer waits for another, and one that is stopped between 1
-//! and 3 holds back what readers see but nobody's work.
+//! The *tail* is a position such that all positions before it are complete. The thread that needs a newer tail moves it, from
+//! one completed stretch to the next by their slots: each reader when it begins, a writer now and then. So a reader sees
+//! every record whose append returned before it began, and no writer waits for another. A writer that is stopped between 1
+//! and 3 delays what readers see, but no other writer.
 //!
-//! Why this is sound:
+//! Why this is correct:
 //!
 //! - *A reader of positions before the tail sees what was written there.* Completing is a release store of the slot
 //!   behind the writes; moving the tail over the stretch is an acquire load of the slot, then a compare-and-swap that
 //!   releases; taking the tail is an acquire load of a value of that swap, or of a later one, since the tail changes by
 //!   read-modify-write alone and these continue the release sequence.
-//! - *A slot says nothing wrong.* There are `WINDOW` slots, so one has served many positions, each `WINDOW` apart.
-//!   The end that was stored for an earlier one is not behind this position, as no stretch is longer than `WINDOW`:
-//!   [`Sequence::stretch`] takes none such. An end that was stored for a later one is found only by who works from a
-//!   tail that has moved since, whose compare-and-swap fails.
-//! - *A slot is not used again before it was read.* A writer that reserved `[start, end)` waits until `end` is within
-//!   `WINDOW` of the tail. Then the tail is behind the position that the slot served before.
-//! - *What returned before a reader began, it sees.* Completing and taking the tail are both after what orders append
-//!   and reader (the append's return, the reader's begin), so the reader's loads see the completed slots: it follows
+//! - *A slot never misleads.* There are `WINDOW` slots, so each serves many positions, `WINDOW` apart.
+//!   The end that was stored for an earlier position is not behind this one, as no stretch is longer than `WINDOW`:
+//!   [`Sequence::stretch`] rejects it. An end that was stored for a later position is found only by a thread that works from a
+//!   tail that has moved since, so its compare-and-swap fails.
+//! - *A slot is not reused before it was read.* A writer that reserved `[start, end)` waits until `end` is within
+//!   `WINDOW` of the tail. Then the tail is behind the earlier position of the slot.
+//! - *A reader sees all appends that returned before it began.* Whatever orders the append's return before the reader's begin also orders
+//!   the completion before the reader's loads. So these see the completed slots: the reader follows
 //!   them from whatever tail it finds.
-//! - *The tail never moves back, and not while it is frozen.* It moves by compare-and-swap from the word that was read,
-//!   and the word holds the number of those who hold it frozen.
+//! - *The tail never moves back, and never while it is frozen.* It moves by compare-and-swap from the word that was read,
+//!   and the word includes the number of threads that hold it frozen.
 
 use crate::primitive::{AtomicU64, Backoff, Ordering, prefetch};
 use crossbeam_utils::CachePadded;
@@ -36,33 +36,33 @@ use std::ops::Range;
 /// Positions between the tail and the last that can be written.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) const WINDOW: u64 = 1 << 17;
-/// Few enough for all of a model's slots to be used several times.
+/// So few that a model uses all slots several times.
 #[cfg(any(loom, shuttle))]
 pub(crate) const WINDOW: u64 = 4;
 
-/// Stretches whose slots are fetched ahead of the one that is followed.
+/// Stretches whose slots are prefetched ahead of the current one.
 const AHEAD: u64 = 8;
 
-/// Bits of the tail's word that count who holds it frozen; the others are the position.
+/// Bits of the tail's word that count the holders of a frozen tail; the other bits are the position.
 const FROZEN_BITS: u32 = 16;
 const FROZEN: u64 = (1 << FROZEN_BITS) - 1;
-/// Positions that the tail's word has room for.
+/// The highest position that the tail's word has room for.
 pub(crate) const MOST: u64 = u64::MAX >> FROZEN_BITS;
 
 /// The order of the records.
 #[derive(Debug)]
 pub(crate) struct Sequence {
-    /// The next position that no writer has.
+    /// The next position that no writer has reserved.
     reserved: CachePadded<AtomicU64>,
-    /// The tail, and how many hold it frozen.
+    /// The tail, and how many threads hold it frozen.
     tail: CachePadded<AtomicU64>,
-    /// Of each position, by its remainder: where the stretch ends that begins with it.
+    /// For each position, by its remainder: the end of the stretch that begins there.
     ends: Box<[AtomicU64]>,
     capacity: u64,
 }
 
 impl Sequence {
-    /// An order of these positions: all before them are taken to be complete.
+    /// An order of these positions; all earlier ones count as complete.
     pub fn new(positions: Range<u64>) -> Self {
         let first = positions.start.min(MOST);
         Self {
@@ -78,15 +78,15 @@ impl Sequence {
         self.capacity
     }
 
-    /// Takes the next `count` positions, or as many as are left.
+    /// Reserves the next `count` positions, or as many as are left.
     #[inline]
     pub fn reserve(&self, count: u64) -> Range<u64> {
-        // Nothing is read or written for it, so no order with other memory is needed.
+        // No other memory depends on it, so no ordering is needed.
         let start = self.reserved.fetch_add(count, Ordering::Relaxed).min(self.capacity);
         start..(start + count).min(self.capacity)
     }
 
-    /// Waits until the positions before `end`, of which the caller reserved up to `WINDOW`, can be written.
+    /// Waits until the positions before `end` can be written, of which the caller reserved up to `WINDOW`.
     #[inline]
     pub fn wait_for_room(&self, end: u64) {
         if end > self.known_tail() + WINDOW {
@@ -102,14 +102,14 @@ impl Sequence {
         }
     }
 
-    /// Says that positions are written, of which there is at least one and not more than `WINDOW`.
+    /// Marks positions as written: at least one and at most `WINDOW`.
     #[inline]
     pub fn complete(&self, written: Range<u64>) {
         debug_assert!(written.start < written.end && written.end - written.start <= WINDOW);
         self.slot(written.start).store(written.end, Ordering::Release);
     }
 
-    /// The position up to which all are complete, unless that is frozen.
+    /// Moves the tail as far as possible, unless it is frozen, and returns it.
     pub fn tail(&self) -> u64 {
         let mut word = self.tail.load(Ordering::Acquire);
         loop {
@@ -128,21 +128,21 @@ impl Sequence {
         }
     }
 
-    /// A tail that was; it is not moved.
+    /// A possibly old tail; this does not move it.
     #[inline]
     pub fn known_tail(&self) -> u64 {
         self.tail.load(Ordering::Acquire) >> FROZEN_BITS
     }
 
-    /// Moves the tail, then holds it there until the answer is dropped (paper section 4).
+    /// Moves the tail, then freezes it until the result is dropped (paper section 4).
     ///
     /// # Panics
-    /// If 65 535 hold it.
+    /// Panics if 65 535 results exist.
     pub fn freeze(&self) -> FrozenTail<'_> {
         self.tail();
         let mut held = self.tail.load(Ordering::Acquire);
         loop {
-            // One more would be a position more. Who forgets guards may come so far.
+            // One more would change the position. Leaking guards can reach this number.
             assert!(held & FROZEN != FROZEN, "{FROZEN} hold the tail frozen, and no more can");
             match self.tail.compare_exchange(held, held + 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return FrozenTail { sequence: self, position: held >> FROZEN_BITS },
@@ -154,7 +154,7 @@ impl Sequence {
     /// Follows the completed stretches from a position.
     fn completed(&self, mut from: u64) -> u64 {
         while let Some(end) = self.stretch(from) {
-            // Stretches are often of one length, and their slots written by another core.
+            // Stretches are often of equal length, and their slots were written by another core.
             prefetch(self.slot(end + AHEAD * (end - from)));
             from = end;
         }
@@ -174,7 +174,7 @@ impl Sequence {
     }
 }
 
-/// A tail that does not move while this lives. Writers write on, up to a window of records, and then wait.
+/// A tail that does not move while this lives. Writers continue for up to a window of records, and then wait.
 #[derive(Debug)]
 pub struct FrozenTail<'a> {
     sequence: &'a Sequence,
@@ -182,7 +182,7 @@ pub struct FrozenTail<'a> {
 }
 
 impl FrozenTail<'_> {
-    /// How many records readers see.
+    /// The position of the tail: the number of records that readers see.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -206,12 +206,12 @@ mod models {
     #[cfg(all(shuttle, not(loom)))]
     use shuttle::thread;
 
-    /// Rows whose reads and writes the model watches.
+    /// Rows whose reads and writes the model checks.
     struct Rows {
         sequence: Sequence,
         #[cfg(loom)]
         rows: Vec<UnsafeCell<u64>>,
-        /// Shuttle runs one thread at a time, so that a plain lock is never waited for.
+        /// Shuttle runs one thread at a time, so a plain lock never waits.
         #[cfg(not(loom))]
         rows: Vec<std::sync::Mutex<u64>>,
     }
@@ -237,14 +237,14 @@ mod models {
         #[cfg(loom)]
         #[allow(unsafe_code)]
         fn write(&self, position: u64) {
-            // SAFETY: loom tells if another thread has it.
+            // SAFETY: loom reports an error if another thread accesses it.
             self.rows[position as usize].with_mut(|row| unsafe { *row = position + 1 });
         }
 
         #[cfg(loom)]
         #[allow(unsafe_code)]
         fn read(&self, position: u64) -> u64 {
-            // SAFETY: loom tells if another thread writes it.
+            // SAFETY: loom reports an error if another thread writes it.
             self.rows[position as usize].with(|row| unsafe { *row })
         }
 
@@ -258,7 +258,7 @@ mod models {
             *self.rows[position as usize].lock().unwrap()
         }
 
-        /// Reads all that is to be seen; how much that is.
+        /// Reads everything visible; returns how much that is.
         fn check(&self) -> u64 {
             let tail = self.sequence.tail();
             for position in 0..tail {
@@ -300,7 +300,7 @@ mod models {
     }
 
     #[test]
-    fn what_an_append_returned_from_is_seen_by_its_thread() {
+    fn a_thread_sees_its_own_appends() {
         model(|| {
             let rows = Rows::new(4);
             let other = {
@@ -310,7 +310,7 @@ mod models {
                 })
             };
             let end = rows.append(1);
-            // The other may hold back an earlier position.
+            // The other thread may delay an earlier position.
             let tail = rows.check();
             assert!(tail >= end || end == 2, "an append before which all are complete is not seen");
             other.join().unwrap();
@@ -319,7 +319,7 @@ mod models {
     }
 
     #[test]
-    fn slots_are_used_again_only_when_they_were_read() {
+    fn slots_are_reused_only_after_they_were_read() {
         model(|| {
             let rows = Rows::new(WINDOW + 2);
             for _ in 0..WINDOW - 1 {

@@ -6,7 +6,7 @@ use queuescope_log::{
 };
 use std::sync::LazyLock;
 
-/// One attribute of each kind, small ones among them so that values meet.
+/// One attribute of each kind, including small ones so that values often coincide.
 const EVERY_KIND: &str = include_str!("every-kind.toml");
 
 pub fn schema() -> &'static Schema {
@@ -17,7 +17,7 @@ pub fn schema() -> &'static Schema {
 
 #[allow(dead_code, reason = "not each test file needs it")]
 pub fn scope(schema: &Schema) -> Scope<'_> {
-    // Few steps, so that what is entangled is given up soon.
+    // Few steps, so that entangled expressions fail early.
     let mut scope = Scope::new(schema).with_limits(Limits { steps: 50_000, ..Limits::default() });
     for name in ["SEQ", "MAXIMUM"] {
         scope.add_aggregate(name).expect("the names are free");
@@ -40,7 +40,7 @@ fn key(id: AttributeId) -> impl Strategy<Value = u128> {
         2 => any::<u128>().prop_map(move |key| key & highest),
         3 => (0..8u128).prop_map(move |key| (mapped | key).min(highest)),
     ]
-    // What is not a number cannot be written, nor minus zero.
+    // NaN cannot be written, nor can minus zero.
     .prop_filter("it is a number", move |key| !float || is_number(*key, highest))
 }
 
@@ -114,7 +114,7 @@ pub fn expr() -> impl Strategy<Value = Expr> {
     })
 }
 
-/// A record whose values are near those that are asked for.
+/// A record whose values are near those that expressions use.
 pub fn record() -> impl Strategy<Value = Vec<u8>> {
     let schema = schema();
     let size = schema.record_size();
@@ -124,7 +124,7 @@ pub fn record() -> impl Strategy<Value = Vec<u8>> {
         .map(|(id, _)| key(id).prop_map(move |key| (id, key)))
         .collect();
     (keys, prop::option::of(prop::collection::vec(any::<u8>(), size))).prop_map(move |(keys, noise)| {
-        // Some records are noise: what is not a number is among it.
+        // Some records are noise, including NaN.
         noise.unwrap_or_else(|| {
             let mut record = vec![0; size];
             for (id, key) in keys {

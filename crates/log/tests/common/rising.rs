@@ -1,4 +1,4 @@
-//! Records whose positions tell what is in them, and logs of them.
+//! Records whose contents follow from their positions, and logs of them.
 
 use queuescope_log::{Dnf, Log, Memory, Options, Query, Schema};
 use std::ops::Range;

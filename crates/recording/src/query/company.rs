@@ -1,10 +1,10 @@
-//! In place of the packets that were found, those that were in the same queue while they waited.
+//! Replaces the packets found by those that were in the same queue while they waited.
 //!
-//! A packet P was there as M waited if it came before M left, and left after M came: its stay and M's have time in common.
-//! Stays of M's that have time in common are one stretch, so that what is kept is how many times the queue was looked at, and
-//! not how many packets were found. M itself is no company of its own, but of another that was found.
+//! A packet P was there while M waited if it came before M left, and left after M came: their stays overlap.
+//! Overlapping stays of found packets are merged into one interval, so memory grows with the number of separate busy times of the queue, and
+//! not with the number of packets found. M itself does not count as its own company, but it counts for another packet found.
 //!
-//! Records are looked at twice, whatever they lie in: those that were found for the stretches, then all.
+//! The input is read twice: first the packets found, for the intervals, then all packets.
 
 use super::held::{Held, Question, Seen};
 use crate::error::Error;
@@ -13,32 +13,32 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 
-/// The times when packets that were found were in queues.
+/// The times when the packets found were in queues.
 #[derive(Debug)]
 pub struct Company {
     reading: Reading,
-    queues: BTreeMap<u128, Stretches>,
+    queues: BTreeMap<u128, BusyIntervals>,
     everything: Dnf,
 }
 
 impl Company {
-    /// Nothing was found yet, of records of such a schema.
+    /// Nothing was found yet, for records of this schema.
     ///
     /// # Errors
-    /// If they do not say when they were in which queue.
+    /// Fails if records do not say when packets were in which queue.
     pub fn new(schema: &Schema) -> Result<Self, Error> {
         Ok(Self { reading: Reading::of(schema)?, queues: BTreeMap::new(), everything: Dnf::all() })
     }
 
-    /// The attributes that it looks at.
+    /// The attributes that it reads.
     pub fn attributes(&self) -> &[AttributeId] {
         &self.reading.attributes
     }
 
-    /// Finds the packets that are meant: what there was to find them in.
+    /// Finds the packets of `question`; returns what it read.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Returns errors of the input.
     pub fn find(&mut self, held: &Held, question: Question<'_>) -> io::Result<Seen> {
         held.each_at(question, &mut |position, record| {
             self.found(position, record);
@@ -46,45 +46,45 @@ impl Company {
         })
     }
 
-    /// Which packets were in a queue with those that were found; these attributes are read of them.
+    /// The question for packets that were in a queue together with those found; `needed` are the attributes to read.
     pub fn question<'a>(&'a self, needed: &'a [AttributeId]) -> Question<'a> {
         Question { expression: &self.everything, from: self.from(), to: u64::MAX, needed, company: Some(self) }
     }
 
-    /// A packet was found.
+    /// Adds a packet that was found.
     fn found(&mut self, position: u64, record: &[u8]) {
         let (queue, stay) = (self.reading.queue.key(record), self.reading.stay(record));
         self.queues.entry(queue).or_default().insert(stay, position);
     }
 
-    /// From which time of records on there can be company, in nanoseconds: it left after the first of those that were found came.
+    /// The earliest time in nanoseconds of records that can be company: these left after the first packet found came.
     fn from(&self) -> u64 {
-        let first = |stretches: &Stretches| stretches.0.first_key_value().map(|((from, _), _)| *from);
+        let first = |stretches: &BusyIntervals| stretches.0.first_key_value().map(|((from, _), _)| *from);
         let earliest = self.queues.values().filter_map(first).min().unwrap_or(u64::MAX);
         if self.reading.by_departure { earliest } else { 0 }
     }
 
-    /// Whether a packet was in a queue with one that was found, another than itself.
+    /// Whether a packet was in a queue together with one that was found, other than itself.
     pub(super) fn has(&self, position: u64, record: &[u8]) -> bool {
         let Some(stretches) = self.queues.get(&self.reading.queue.key(record)) else { return false };
         self.reading.was_sent(record) && stretches.meet(self.reading.stay(record), position)
     }
 }
 
-/// Reads when a packet was where.
+/// Reads when a packet was in which queue.
 #[derive(Debug)]
 struct Reading {
     queue: Reader,
     enqueued: Reader,
     dequeued: Reader,
-    /// Not of schemas that know no drops.
+    /// `None` for schemas without drops.
     dropped: Option<Reader>,
     attributes: Vec<AttributeId>,
-    /// Whether the time of records is when packets left.
+    /// Whether the time of records is the departure.
     by_departure: bool,
 }
 
-/// When a packet came, and when it left: not before.
+/// When a packet came, and when it left, which is not earlier.
 type Stay = (u64, u64);
 
 impl Reading {
@@ -110,19 +110,19 @@ impl Reading {
         (enqueued, dequeued.max(enqueued))
     }
 
-    /// A packet that was dropped delayed no other: the link never sent it.
+    /// A dropped packet delayed no other: the link never sent it.
     fn was_sent(&self, record: &[u8]) -> bool {
         self.dropped.is_none_or(|dropped| dropped.key(record) == 0)
     }
 }
 
-/// Times in one queue. No two have time in common, so that they are in order of their ends too; of a stretch that is the stay of one
-/// packet, the position of that.
+/// Disjoint times in one queue, so they are also in order of their ends; for an interval that is the stay of a single
+/// packet, the position of that packet.
 #[derive(Debug, Default)]
-struct Stretches(BTreeMap<Stay, Option<u64>>);
+struct BusyIntervals(BTreeMap<Stay, Option<u64>>);
 
-impl Stretches {
-    /// Those that have time in common with a stay, last first.
+impl BusyIntervals {
+    /// The intervals that overlap a stay, the last one first.
     fn meeting(&self, (from, to): Stay) -> impl Iterator<Item = (&Stay, &Option<u64>)> {
         self.0.range(..(to, 0)).rev().take_while(move |((_, end), _)| *end > from)
     }
@@ -136,7 +136,7 @@ impl Stretches {
         self.0.insert((from, to), joined.is_empty().then_some(position));
     }
 
-    /// Whether a stay has time in common with that of a packet at another position.
+    /// Whether a stay overlaps that of a packet at another position.
     fn meet(&self, stay: Stay, position: u64) -> bool {
         self.meeting(stay).any(|(_, only)| *only != Some(position))
     }
@@ -151,7 +151,7 @@ mod tests {
         Backlog, ByteCount, Class, Departure, Ecn, FlowId, FlowKey, Nanos, Packet, PacketId, QueueId,
     };
 
-    /// A packet of a test: its queue, when it came and how long it waited, and whether it was dropped and found.
+    /// A packet of a test: its queue, when it came and how long it waited, whether it was dropped, and whether it was found.
     type Passed = (u16, u64, u64, bool, bool);
 
     fn departure((queue, enqueued, waited, ..): &Passed) -> Departure {
@@ -174,7 +174,7 @@ mod tests {
         record.to_vec()
     }
 
-    /// Each packet against each that was found.
+    /// Compares each packet with each that was found.
     fn each_with_each(passed: &[Passed], knows_drops: bool) -> Vec<bool> {
         let meets = |p: &Passed, m: &Passed| p.0 == m.0 && p.1 < m.1 + m.2 && p.1 + p.2 > m.1;
         let other = |own: usize, p: &Passed| {
@@ -206,7 +206,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
 
         #[test]
-        fn company_is_who_was_there_meanwhile(
+        fn company_are_the_packets_in_the_queue_meanwhile(
             mut passed in prop::collection::vec((0..3u16, 0..30u64, 0..6u64, any::<bool>(), prop::bool::weighted(0.3)), 0..24),
             in_order in any::<bool>(),
         ) {
@@ -219,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_no_company_of_its_own() {
+    fn a_packet_is_not_its_own_company() {
         let alone =
             [(0, 5, 5, false, true), (0, 0, 5, false, false), (0, 10, 5, false, false), (1, 6, 1, false, false)];
         assert_eq!(company(queued::schema(), &alone, record), [false; 4]);
-        // Two that were found are each other's.
+        // Two packets found are each other's company.
         let two = [(0, 5, 5, false, true), (0, 6, 5, false, true)];
         assert_eq!(company(queued::schema(), &two, record), [true; 2]);
-        // One that was dropped as it came met those that were there, and is in no company.
+        // A packet dropped on arrival overlaps those that were there, and is not company.
         let dropped =
             [(0, 5, 0, true, true), (0, 0, 9, false, false), (0, 4, 9, false, false), (0, 5, 9, false, false)];
         assert_eq!(company(queued::schema(), &dropped, record), [false, true, true, false]);

@@ -1,4 +1,4 @@
-//! Packets that were found, in a file.
+//! Writes the packets found to a file.
 
 use super::held::Question;
 use super::load::Loaded;
@@ -12,7 +12,7 @@ use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// A file of packets with some of their attributes, as its name ends. It takes its place when it is whole.
+/// A file of packets with some of their attributes; its extension selects the format. It appears only when it is complete.
 pub struct Export {
     attributes: Vec<AttributeId>,
     to: To,
@@ -24,10 +24,10 @@ enum To {
 }
 
 impl Export {
-    /// Begins the file, so that what cannot be written fails before the work is done: `.parquet`, `.csv` or `.jsonl`.
+    /// Creates the file, so that a path that cannot be written fails before the work is done: `.parquet`, `.csv` or `.jsonl`.
     ///
     /// # Errors
-    /// If it cannot be written, or its name ends otherwise.
+    /// Fails if it cannot be written, or has another extension.
     pub fn create(path: &Path, attributes: &[AttributeId], schema: &Schema) -> Result<Self, Error> {
         let rows = |form| Ok(To::Rows(path.to_owned(), form, BufWriter::new(AtomicFile::create(path)?)));
         let to = match path.extension().and_then(|end| end.to_str()) {
@@ -41,10 +41,10 @@ impl Export {
         Ok(Self { attributes: attributes.to_owned(), to: to? })
     }
 
-    /// Writes the packets that are meant. Beside CSV, `note` gets what was remarkable.
+    /// Writes the packets of `question`. With CSV, `note` receives the notes.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(self, loaded: &Loaded, question: Question<'_>, note: &mut dyn FnMut(&str)) -> Result<Found, Error> {
         let Self { attributes, to } = self;
         match to {
@@ -60,7 +60,7 @@ impl Export {
     }
 }
 
-/// A Parquet file of packets, which takes its place when it is whole.
+/// A Parquet file of packets, which appears only when it is complete.
 pub struct Parquet {
     path: PathBuf,
     attributes: Vec<AttributeId>,
@@ -68,14 +68,14 @@ pub struct Parquet {
     writer: BatchWriter<BufWriter<AtomicFile>>,
 }
 
-/// Rows that are handed to it at once.
+/// Rows that are written at once.
 const ROWS: usize = 8192;
 
 impl Parquet {
-    /// Begins a file of some attributes, and of so many packets at most, so that what cannot be written fails before the work is done.
+    /// Creates a file for some attributes and at most `limit` packets, so that a path that cannot be written fails before the work is done.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub fn create(path: &Path, attributes: &[AttributeId], limit: Option<u64>, schema: &Schema) -> Result<Self, Error> {
         let columns = arrow::columns(schema, attributes);
         let writer =
@@ -84,10 +84,10 @@ impl Parquet {
         Ok(Self { path, attributes, limit: limit.unwrap_or(u64::MAX), writer })
     }
 
-    /// Writes the packets that are meant.
+    /// Writes the packets of `question`.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(mut self, loaded: &Loaded, question: Question<'_>) -> Result<Found, Error> {
         let mut batches = arrow::Batches::new(loaded.held.schema(), &self.attributes, ROWS);
         let (mut packets, mut has_more) = (0, false);

@@ -1,4 +1,4 @@
-//! Records in memory or in a folder, and which of them are meant.
+//! Records in memory or in a folder, and questions about them.
 
 use super::company::Company;
 use queuescope_archive::{Ask, FolderError, History, Sources};
@@ -12,45 +12,45 @@ use std::ops::ControlFlow;
 /// Records in memory or in a folder.
 #[derive(Debug)]
 pub enum Held {
-    /// A capture, or a table.
+    /// A capture or a table, in memory.
     Memory(Box<Log>),
-    /// What was recorded.
+    /// A recorded folder.
     Folder(Box<History>),
 }
 
-/// Which records are meant.
+/// Which records are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// What holds of them.
+    /// Records must match this expression.
     pub expression: &'a Dnf,
-    /// Their times, from this on, in nanoseconds as records have them.
+    /// Records must have this time or a later one, in nanoseconds since the records' epoch,
     pub from: u64,
-    /// Before this.
+    /// and a time before this one.
     pub to: u64,
-    /// The attributes that are read of them.
+    /// The attributes that the caller reads.
     pub needed: &'a [AttributeId],
-    /// In place of them, those that were in a queue with the ones that this has.
+    /// If given, the records that were in a queue together with those of `Company`, in place of the matching ones.
     pub company: Option<&'a Company>,
 }
 
-/// Gets records with their positions.
+/// Receives records with their positions.
 type Each<'t> = dyn FnMut(u64, &[u8]) -> io::Result<ControlFlow<()>> + 't;
 
-/// What there was to answer from.
+/// What was read for an answer.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Records in all; none if that could not be read.
+    /// Total number of records; `None` if it could not be read.
     pub records: Option<u64>,
-    /// What was remarkable.
+    /// Notes.
     pub skipped: Vec<Skipped>,
-    /// What could not be read; the answer is of what could.
+    /// What could not be read; the answer covers the rest.
     pub damage: Option<String>,
-    /// How records were found.
+    /// The steps by which records were found.
     pub steps: Vec<String>,
 }
 
 impl Held {
-    /// What the records are made of.
+    /// The schema of the records.
     pub fn schema(&self) -> &Schema {
         match self {
             Self::Memory(log) => log.schema(),
@@ -58,10 +58,10 @@ impl Held {
         }
     }
 
-    /// Calls `each` with the records that are meant, in their order, until that breaks.
+    /// Calls `each` with the wanted records, in order, until it returns `Break`.
     ///
     /// # Errors
-    /// Those of `each`.
+    /// Returns errors of `each`.
     pub fn each(
         &self,
         question: Question<'_>,
@@ -75,10 +75,10 @@ impl Held {
         }
     }
 
-    /// The records of which the expression holds, with their positions.
+    /// The records that match the expression, with their positions.
     ///
     /// # Errors
-    /// As of [`each`](Self::each).
+    /// As [`each`](Self::each).
     pub fn each_at(&self, question: Question<'_>, each: &mut Each<'_>) -> io::Result<Seen> {
         match self {
             Self::Memory(log) => in_memory(log, question, each),
@@ -114,11 +114,11 @@ fn in_folder(history: &History, question: Question<'_>, each: &mut Each<'_>) -> 
     }
 }
 
-const MISSING: &str = "packets that were written last are not there any more: a journal was emptied, cut short, damaged or taken away, or a loss of \
+const MISSING: &str = "packets at the end that were written and are gone: a journal was emptied, cut short, damaged or removed, or a loss of \
                        power took what was not synced";
 
 const LOST: &str =
-    "packets are not there: the disk could not keep up when they came, or they were missing when recording went on";
+    "packets are not there: the disk could not keep up when they came, or they were missing when recording continued";
 
 fn seen(sources: Result<Sources, FolderError>) -> Seen {
     let sources = match sources {
@@ -126,13 +126,13 @@ fn seen(sources: Result<Sources, FolderError>) -> Seen {
         Err(error) => return Seen { damage: Some(error.to_string()), ..Seen::default() },
     };
     let (torn, behind) = sources.torn.as_ref().map_or((0, 0), |part| (part.bytes, part.records));
-    let unfinished = "bytes at the end that are not whole: a record is being written, or who did was stopped; left out";
+    let unfinished = "incomplete bytes at the end: a record is being written, or its writer was stopped; left out";
     let notes = [
         noted("lost", sources.lost, LOST),
-        noted("removed", sources.removed, "packets before these were taken away, since they were old or too many"),
+        noted("removed", sources.removed, "earlier packets were removed, because they were old or too many"),
         noted("missing", sources.missing, MISSING),
         noted("torn", torn, unfinished),
-        noted("torn_packets", behind, "packets among these bytes are whole, behind others that are not; left out, too"),
+        noted("torn_packets", behind, "packets among these bytes are whole, but behind incomplete ones; left out, too"),
     ];
     let missing = (sources.missing > 0).then(|| format!("{} {MISSING}", count(sources.missing)));
     Seen {
@@ -149,7 +149,7 @@ fn steps(sources: &Sources) -> Vec<String> {
     let mut steps = Vec::new();
     let groups = |number| of(number, "part of a volume", "parts of volumes");
     if sources.other_times > 0 {
-        steps.push(format!("{} passed by: they are of other times", groups(sources.other_times)));
+        steps.push(format!("{} skipped: they are of other times", groups(sources.other_times)));
     }
     if sources.by_index > 0 {
         let pages = of(sources.pages, "page", "pages");

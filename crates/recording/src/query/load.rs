@@ -1,4 +1,4 @@
-//! A capture, a table of departures or a folder, as records that can be searched.
+//! Loads a capture, a table of departures or a folder for queries.
 
 use super::held::Held;
 use crate::error::Error;
@@ -27,9 +27,9 @@ const UPDATE: u64 = 65_536;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// Memory for records at most; what does not fit is left out, and counted.
+    /// Limit of memory for records; packets that do not fit are left out, and counted.
     pub memory: ByteCount,
-    /// Whether addresses and ports are those inside tunnels.
+    /// Whether to use addresses and ports inside tunnels.
     pub inner: bool,
 }
 
@@ -40,34 +40,34 @@ impl Default for LoadOptions {
     }
 }
 
-/// Packets that can be searched.
+/// Packets that can be queried.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The name of the input, and its format.
+    /// The name of the input.
     pub name: String,
-    /// See `name`.
+    /// The format of the input.
     pub format: String,
-    /// Their records.
+    /// The records.
     pub held: Held,
-    /// When the first came.
+    /// When the first packet came.
     pub first: Nanos,
-    /// What was remarkable.
+    /// Notes.
     pub skipped: Vec<Skipped>,
-    /// What ended it early, or that it is not all there, as far as that is known before the first question.
+    /// What ended the input early, or what is known to be missing before the first query.
     pub damage: Option<String>,
-    /// Packets for which there was no memory.
+    /// Packets that did not fit in memory.
     pub refused: u64,
-    /// Which attributes are moments, which count from the first; other times are durations.
+    /// Attributes that are points in time, which count from the first packet; other times are durations.
     moments: Vec<AttributeId>,
-    /// Which attribute is the number of a flow, and their names.
+    /// The attribute with the number of a flow, and the names of flows.
     flows: Option<(AttributeId, FlowTable<Box<str>>)>,
 }
 
 impl Loaded {
-    /// Reads a capture into a log.
+    /// Reads a capture into memory.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// Fails if there is not enough memory.
     pub fn capture(
         mut reader: CaptureReader,
         path: &Path,
@@ -108,10 +108,10 @@ impl Loaded {
         })
     }
 
-    /// A folder that was recorded to.
+    /// Opens a recorded folder.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Fails if it cannot be read.
     pub fn folder(history: History, path: &Path) -> Result<Self, Error> {
         let moments = moments(history.schema());
         Ok(Self {
@@ -127,10 +127,10 @@ impl Loaded {
         })
     }
 
-    /// Reads a table of departures into a log, in the order of its rows.
+    /// Reads a table of departures into memory, in the order of its rows.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// Fails if there is not enough memory.
     pub fn table(
         mut reader: DepartureReader,
         path: &Path,
@@ -159,7 +159,7 @@ impl Loaded {
         };
         let (log, refused) = filling.finish();
         let stats = reader.stats();
-        let stay = "rows whose packet left before an earlier row's; they stay where they are";
+        let stay = "rows whose packet left before that of an earlier row; they stay in place";
         let notes = [
             over_memory(refused),
             unnamed(records.unnamed()),
@@ -179,29 +179,29 @@ impl Loaded {
         })
     }
 
-    /// A time that counts from the first packet, as records have it; `none` if there is none.
+    /// A time since the first packet as records have it; `none` if not given.
     pub fn at(&self, time: Option<Nanos>, none: u64) -> u64 {
         time.map_or(none, |time| self.first.saturating_add(time).0)
     }
 
-    /// What values of an attribute count from as people read them.
+    /// The origin of an attribute's values, as people read them.
     pub fn origin(&self, attribute: AttributeId) -> Nanos {
         if self.is_moment(attribute) { self.first } else { Nanos::ZERO }
     }
 
-    /// Whether an attribute is a moment.
+    /// Whether an attribute is a point in time.
     pub fn is_moment(&self, attribute: AttributeId) -> bool {
         self.moments.contains(&attribute)
     }
 
-    /// What the flow with this number is called, if the attribute is one.
+    /// The name of the flow with this number, if the attribute is a flow.
     pub fn flow(&self, attribute: AttributeId, number: u128) -> Option<&str> {
         let (_, names) = self.flows.as_ref().filter(|(id, _)| *id == attribute)?;
         Some(names.key(FlowId(u32::try_from(number).ok()?)))
     }
 }
 
-/// When the first packet of a folder came: one that went through a queue came before it left.
+/// When the first packet of a folder came: a packet that passed a queue came before it left.
 fn first(history: &History) -> Result<Option<u64>, FolderError> {
     let schema = history.schema();
     let Some(came) = time_named(schema, "enqueued") else { return history.first() };
@@ -211,11 +211,11 @@ fn first(history: &History) -> Result<Option<u64>, FolderError> {
             first = Some(schema.key(came, record) as u64);
             ControlFlow::Break(())
         });
-    // What is wrong behind it is for the questions about that.
+    // Damage behind the first record is reported by queries that read there.
     first.map_or_else(|| read.map(|_| None), |first| Ok(Some(first)))
 }
 
-/// Attributes that are moments: the time of records, and those of a packet and its queue.
+/// Attributes that are points in time: the time of records, and those of a packet and its queue.
 fn moments(schema: &Schema) -> Vec<AttributeId> {
     let named = ["ts", "enqueued", "dequeued"].into_iter().filter_map(|name| time_named(schema, name));
     let mut moments: Vec<_> = schema.time().into_iter().chain(named).collect();
@@ -224,12 +224,12 @@ fn moments(schema: &Schema) -> Vec<AttributeId> {
     moments
 }
 
-/// The time with this name, if there is one.
+/// The attribute of kind `time` with this name, if there is one.
 fn time_named(schema: &Schema, name: &str) -> Option<AttributeId> {
     schema.find(name).filter(|id| schema.attribute(*id).kind == Kind::Time)
 }
 
-/// Records that there is memory for.
+/// The number of records that fit in memory.
 fn room(options: LoadOptions, schema: &Schema) -> u64 {
     (options.memory.0 / schema.record_size() as u64).max(1)
 }
@@ -263,19 +263,19 @@ impl Filling {
         self.batch.clear();
     }
 
-    /// The log, and how many records it had no room for.
+    /// The log, and how many records did not fit.
     fn finish(mut self) -> (Log, u64) {
         self.append();
         (self.log, self.refused)
     }
 }
 
-/// A part is not all.
+/// Says that the input is incomplete.
 fn too_much(refused: u64) -> Option<String> {
-    (refused > 0).then(|| format!("--memory is too little for {refused} packets; only those before them are there"))
+    (refused > 0).then(|| format!("--memory is too little for {refused} packets; only earlier packets are there"))
 }
 
-/// Packets for which there was no room, for the report.
+/// Packets that did not fit, for the report.
 fn over_memory(packets: u64) -> Option<Skipped> {
     noted("over_memory", packets, "packets for which --memory is too little; left out")
 }

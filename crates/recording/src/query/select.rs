@@ -1,4 +1,4 @@
-//! What an answer has: attributes of packets, or functions of all or of groups.
+//! The content of an answer: attributes of packets, or functions over all packets or groups.
 
 use super::load::Loaded;
 use crate::attributes::{attribute, comparable, list, wrong};
@@ -7,44 +7,44 @@ use queuescope_text::{Problem, TextError};
 use queuescope_wire::Nanos;
 use std::ops::Range;
 
-/// What an answer is to have, as people write it.
+/// The content of an answer, as people write it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SelectOptions {
-    /// Attributes of each packet, or functions of all or of each group: `ts,src_ip`, `count,sum(length)`. The usual ones if there is none.
+    /// Attributes of each packet, or functions over all packets or each group: `ts,src_ip`, `count,sum(length)`. Defaults apply if it is not given.
     pub select: Option<String>,
     /// What packets of a group have in common: `dst_ip,ts/100ms`.
     pub group: Option<String>,
-    /// Only so many groups: those in which what is selected first is highest.
+    /// Return only this many groups: those with the highest value in the first selected column.
     pub top: Option<usize>,
-    /// Only so many packets.
+    /// Return only this many packets.
     pub limit: Option<u64>,
 }
 
-/// What an answer has.
+/// The content of an answer.
 #[derive(Debug)]
 pub enum Selection {
-    /// Attributes of each packet, of so many packets at most.
+    /// Attributes of each packet, of at most this many packets.
     Packets(Vec<AttributeId>, Option<u64>),
-    /// Functions of all packets.
+    /// Functions over all packets.
     All(Vec<(String, Function)>),
-    /// Functions of each group.
+    /// Functions over each group.
     Groups(Groups),
 }
 
-/// Groups, and what is worked out of each.
+/// Groups, and the functions over each.
 #[derive(Debug)]
 pub struct Groups {
-    /// What packets of a group have in common, and what it is called.
+    /// What packets of a group have in common, with the names of the columns.
     pub keys: Vec<(String, GroupKey)>,
-    /// What is worked out.
+    /// The functions, with the names of the columns.
     pub functions: Vec<(String, Function)>,
-    /// How many groups.
+    /// The number of groups to return.
     pub top: Option<usize>,
 }
 
 impl Groups {
-    /// What packets have in common, with stretches of time that count from the first packet.
+    /// The keys of groups, with intervals of time that count from the first packet.
     pub(super) fn keys_of(&self, loaded: &Loaded) -> Vec<GroupKey> {
         let from = |(_, key): &(String, GroupKey)| match *key {
             GroupKey::Time { attribute, width, .. } => {
@@ -56,12 +56,12 @@ impl Groups {
     }
 }
 
-/// Attributes of packets if no others are selected.
+/// Default attributes of packets.
 const PACKET: &[&str] = &["ts", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length"];
-/// The same of departures.
+/// Default attributes of departures.
 const DEPARTURE: &[&str] = &["dequeued", "flow", "length", "delay"];
 
-/// The same of packets that went through a queue.
+/// Default attributes of packets that passed a queue.
 const QUEUED: &[&str] =
     &["dequeued", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length", "delay", "dropped"];
 
@@ -91,10 +91,10 @@ impl Item {
 }
 
 impl Selection {
-    /// What options mean of records of a schema.
+    /// Parses options for records of a schema.
     ///
     /// # Errors
-    /// What is wrong with it, in its text.
+    /// Returns what is wrong with them, shown in their text.
     pub fn of(options: &SelectOptions, schema: &Schema) -> Result<Self, TextError> {
         let text = options.select.as_deref().unwrap_or_default();
         let items = list(text).map(|(word, span)| Ok((item(word, &span, schema)?, span)));
@@ -114,8 +114,9 @@ impl Selection {
             && (grouped.is_some() || !functions.is_empty())
         {
             let name = &schema.attribute(*id).name;
-            let problem = Problem::new(format!("`{name}` is of one packet, not of several")).at(span.clone(), "here");
-            let help = format!("group by it (--group {name}), or ask for max({name}) or another function");
+            let problem = Problem::new(format!("`{name}` is an attribute of one packet, not of several"))
+                .at(span.clone(), "here");
+            let help = format!("group by it (--group {name}), or select max({name}) or another function");
             return Err(wrong("--select", text, problem.help(help)));
         }
         let Some(keys) = grouped else {
@@ -144,7 +145,7 @@ impl Selection {
 }
 
 impl Selection {
-    /// All attributes that it is about.
+    /// All attributes that it uses.
     pub fn attributes(&self) -> Vec<AttributeId> {
         let of = |functions: &[(String, Function)]| -> Vec<AttributeId> {
             let attribute = |(_, function): &(String, Function)| match function {
@@ -163,12 +164,12 @@ impl Selection {
     }
 }
 
-/// Refuses what is there twice: columns have names of their own.
+/// Refuses duplicates: columns need distinct names.
 fn once<'a>(names: impl Iterator<Item = (&'a str, &'a Range<usize>)>) -> Result<(), Problem> {
     let mut known = Vec::new();
     for (name, span) in names {
         if known.contains(&name) {
-            return Err(Problem::new(format!("`{name}` is asked for twice")).at(span, "again"));
+            return Err(Problem::new(format!("`{name}` is selected twice")).at(span, "again"));
         }
         known.push(name);
     }
@@ -193,15 +194,15 @@ fn key(word: &str, span: &Range<usize>, schema: &Schema) -> Result<(String, Grou
     let id = comparable(name.trim(), &(span.start..span.start + name.len()), schema)?;
     let at = span.start + name.len() + 1..span.end;
     if schema.attribute(id).kind != Kind::Time {
-        let problem = Problem::new(format!("`{}` is no time, so there are no stretches of it", name.trim()));
+        let problem = Problem::new(format!("`{}` is not a time, so it cannot be divided into intervals", name.trim()));
         return Err(problem.at(span, "here").help("ts/10ms"));
     }
     let wrong = |why: &str| {
-        Problem::new(format!("'{}' is no stretch of time", queuescope_text::quoted(width))).at(at.clone(), why)
+        Problem::new(format!("'{}' is not an interval of time", queuescope_text::quoted(width))).at(at.clone(), why)
     };
     let width: Nanos = width.trim().parse().map_err(|_| wrong("a number and s, ms, us or ns").help("ts/10ms"))?;
     if width == Nanos::ZERO {
-        return Err(wrong("longer than nothing"));
+        return Err(wrong("must be longer than zero"));
     }
     Ok((word.to_owned(), GroupKey::Time { attribute: id, width: width.0, origin: 0 }))
 }

@@ -1,4 +1,4 @@
-//! The answer as text, CSV or JSON.
+//! Writes an answer as text, CSV or JSON.
 
 use super::held::{Held, Question, Seen};
 use super::load::Loaded;
@@ -15,49 +15,49 @@ use std::ops::ControlFlow;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Rows that are looked at for the widths of columns.
+/// Rows from which the widths of columns are computed.
 const LOOKED_AT: usize = 1000;
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
+    /// A table for people.
     Text,
-    /// With a line of names.
+    /// CSV with a header line.
     Csv,
-    /// A line each.
+    /// JSON Lines.
     Json,
 }
 
-/// A value, and what it is of.
+/// A value, with what is needed to format it.
 enum Cell<'a> {
     Key(&'a Attribute, u128),
     Number(Number),
-    /// A moment, and that of the first packet.
+    /// A point in time, and the time of the first packet.
     Time(u64, u64),
-    /// A flow.
+    /// The name of a flow.
     Name(&'a str),
     /// Bytes that cannot be compared.
     Bytes(&'a [u8]),
-    /// What is worked out of no packet, in a column of numbers or not.
+    /// A function of no packets; the flag says whether its column has numbers.
     Nothing(bool),
 }
 
-/// What was found.
+/// The result of a query.
 #[derive(Debug)]
 pub struct Found {
-    /// Packets, up to the limit.
+    /// The number of packets, up to the limit.
     pub packets: u64,
     /// Whether there are more.
     pub has_more: bool,
-    /// What they were found in.
+    /// What was read.
     pub seen: Seen,
 }
 
-/// Writes what is selected of the packets that are meant. Beside CSV, `note` gets what was remarkable.
+/// Writes what `selection` selects of the packets of `question`. With CSV, `note` receives the notes.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first write error.
 pub fn write_rows(
     selection: &Selection,
     question: Question<'_>,
@@ -129,7 +129,7 @@ pub fn write_rows(
     Ok(found)
 }
 
-/// Functions, and behind them how many packets there are.
+/// The functions, followed by the number of packets.
 fn counted(functions: &[(String, Function)]) -> Vec<Function> {
     functions.iter().map(|(_, function)| function.clone()).chain([Function::Count]).collect()
 }
@@ -141,11 +141,11 @@ fn whole(count: Number) -> u64 {
     }
 }
 
-/// Writes how many packets were found of how many, whether there are more than the limit, and what was remarkable. Beside CSV,
-/// `note` gets the last.
+/// Writes how many of how many packets were found, whether there are more than the limit, and the notes. With CSV,
+/// `note` receives the notes.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first write error.
 pub fn write_foot(
     found: &Found,
     loaded: &Loaded,
@@ -182,7 +182,7 @@ pub fn write_foot(
     }
 }
 
-/// `3 of 18,949`; where what is there could not be read whole, `3 of an unknown number of`.
+/// `3 of 18,949`; if the input could not be read completely, `3 of an unknown number of`.
 pub fn share(found: u64, records: Option<u64>) -> String {
     let records = records.map_or_else(|| "an unknown number of".to_owned(), count);
     format!("{} of {records}", count(found))
@@ -261,7 +261,7 @@ impl Cell<'_> {
         }
     }
 
-    /// As CSV has it: numbers without units.
+    /// The CSV form: numbers without units.
     fn plain(&self) -> String {
         match self.json() {
             Value::String(text) => text,
@@ -275,7 +275,7 @@ fn is_number(kind: Kind) -> bool {
     matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Float | Kind::Size | Kind::Time)
 }
 
-/// A number in JSON; as text if it is beyond what JSON's readers hold.
+/// A number in JSON; as text if JSON readers could not represent it.
 fn number(number: Number) -> Value {
     match number {
         Number::Unsigned(number) => u64::try_from(number).map_or_else(|_| number.to_string().into(), Value::from),
@@ -284,7 +284,7 @@ fn number(number: Number) -> Value {
     }
 }
 
-/// A name from a file, which must not speak to the terminal.
+/// A name from a file, with escapes so that it cannot control the terminal.
 fn printable(name: &str) -> String {
     let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     name.chars().map(escaped).collect()
@@ -300,7 +300,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// Rows on their way out.
+/// Formats and writes rows.
 struct Table<'a> {
     names: Vec<String>,
     form: Form,
@@ -392,10 +392,10 @@ fn line(line: &Line, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Writes how packets are found, behind what was done `before`, and how many: what they were found in.
+/// Writes the steps by which packets are found, behind the step `before`, and their number; returns what was read.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first write error.
 pub fn write_plan(
     held: &Held,
     question: Question<'_>,
@@ -418,10 +418,10 @@ pub fn write_plan(
     Ok(seen)
 }
 
-/// Writes the attributes of a schema, one a line.
+/// Writes the attributes of a schema, one per line.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first write error.
 pub fn write_attributes(schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
     for (_, attribute) in schema.iter() {
         let aliases =

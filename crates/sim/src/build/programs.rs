@@ -1,9 +1,9 @@
-//! Programs of switches, fitted to the ports and hosts that a scenario gives them.
+//! Fits programs of switches to the ports and hosts of a scenario.
 
 use queuescope_queue::{AckWindowParams, Contract, Host, Others, PipelineParams, Port, PortRole};
 use queuescope_wire::{Class, Rate};
 
-/// A program as the ports are that it is for: `managed` says of each whether it is.
+/// The program for these ports; `managed` says for each port whether the program manages it.
 pub(crate) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
     match pipeline {
         PipelineParams::AckWindow(params) => {
@@ -35,7 +35,7 @@ pub(crate) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Ho
     }
 }
 
-/// What a host was promised; where that says nothing, what the program says of all holds.
+/// The promises to a host; where one is missing, the program's default applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Promise {
     pub reference: Option<Rate>,

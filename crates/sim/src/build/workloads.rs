@@ -1,4 +1,4 @@
-//! Workloads: flows that come and go.
+//! Workloads: flows that start and end.
 
 use super::{Files, Pair, TrafficSource, seed_of};
 use crate::connection::Transport;
@@ -12,7 +12,7 @@ use queuescope_scenario::{self as scenario, Capacity, Hop, Network, Scenario};
 use queuescope_wire::{ByteCount, Class, Nanos, Rate};
 use std::sync::Arc;
 
-/// How a report names the transport of a workload.
+/// The name of a workload's transport in reports.
 pub(super) fn transport_name(load: &scenario::Workload) -> String {
     match &load.arrivals {
         scenario::Arrivals::Poisson(_) | scenario::Arrivals::Incast(_) => format!("tcp {}", load.tcp.algorithm()),
@@ -74,7 +74,7 @@ pub(super) fn add_workload(
             let slowest = slowest(scenario, network, load);
             let params = datagrams_of(datagrams, slowest, hosts.len())?;
             let pace = datagrams.pace.unwrap_or(scenario.access.rate);
-            // Flows of a pair have a port each, as far as there are ports, and as numbers of flows go.
+            // Flows of a pair have a port each, as long as there are ports and numbers of flows.
             let flows = PORTS.min(FLOWS / hosts.len().max(1) as u32).max(1);
             for (n, (from, to)) in (0..).zip(hosts) {
                 let pairs = Pairs::Fixed { from: from.0 as usize, to: to.0 as usize };
@@ -101,7 +101,7 @@ pub(super) fn add_workload(
     Ok(())
 }
 
-/// Sends a capture's packets, as many flows as it has.
+/// Sends a capture's packets, with as many flows as the capture has.
 fn add_capture(
     sources: &mut Vec<TrafficSource>,
     group: u32,
@@ -124,12 +124,12 @@ fn add_capture(
     sources.push(TrafficSource::Datagrams { params: datagrams, datagrams: Box::new(sent) });
 }
 
-/// Ports that a host's flows have.
+/// Ports for a host's flows.
 const PORTS: u32 = 64_512;
 /// Numbers for the flows of a workload.
 const FLOWS: u32 = 1 << 29;
 
-/// The flows of datagrams of one of so many pairs of hosts.
+/// The flows of datagrams of one of `pairs` pairs of hosts.
 fn datagrams_of(datagrams: &scenario::Datagrams, slowest: Rate, pairs: usize) -> Result<WorkloadParams, BuildError> {
     let sizes = sizes(&datagrams.sizes)?;
     let rate = match datagrams.intensity {
@@ -146,7 +146,7 @@ fn datagrams_of(datagrams: &scenario::Datagrams, slowest: Rate, pairs: usize) ->
     Ok(WorkloadParams::new(arrivals, Some(sizes), Pairs::Fixed { from: 0, to: 1 }))
 }
 
-/// The slowest link of the network on a workload's way.
+/// The rate of the slowest link of the network on a workload's path.
 fn slowest(scenario: &Scenario, network: &Network, load: &scenario::Workload) -> Rate {
     let rate = |hop: &Hop| {
         let link = &network.links[hop.link];
@@ -160,7 +160,7 @@ fn slowest(scenario: &Scenario, network: &Network, load: &scenario::Workload) ->
     route.iter().filter_map(rate).min().unwrap_or(scenario.access.rate)
 }
 
-/// The sizes of flows that a scenario names.
+/// The distribution of flow sizes that a scenario names.
 pub(super) fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
     Ok(match sizes {
         scenario::Sizes::Fixed(bytes) => Sizes::constant(*bytes)?,

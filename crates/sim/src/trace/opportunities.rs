@@ -1,25 +1,25 @@
-//! Moments at which a link can send: mahimahi's link.
+//! Links that send at given times: mahimahi's link.
 //!
-//! Behaviour of `mm-link` (mahimahi's `LinkQueue`): an opportunity sends up to 1504 bytes of what waits, of as many
-//! packets as they are, and has no use later. A packet that is not sent wholly goes on with the next opportunity,
-//! before any other. A packet is taken from the queue at the opportunity that sends its first byte, and arrives at the
-//! one that sends its last. After the last opportunity of the trace, it starts again.
+//! Behaviour of `mm-link` (mahimahi's `LinkQueue`): an opportunity sends up to 1504 bytes of the waiting packets, of any number of
+//! packets, and is lost if it is not used. A packet that is not completely sent continues with the next opportunity,
+//! before any other. A packet is dequeued at the opportunity that sends its first byte, and arrives at the
+//! one that sends its last. After the last opportunity of the trace, the trace starts again.
 //!
-//! Deviations: a packet that comes at the very moment of an opportunity can use it (in mahimahi, what comes in the same
-//! millisecond is later than the opportunity), as everywhere here packets come before packets leave. And a packet may
+//! Differences: a packet that comes exactly at the time of an opportunity can use it (in mahimahi, it comes after the
+//! opportunity of the same millisecond), because here arrivals always come before departures. And a packet may
 //! be larger than 1504 bytes, which mahimahi refuses.
 
 use queuescope_wire::{ByteCount, Nanos};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How much an opportunity can send: mahimahi's packets of 1500 bytes with the 4 bytes that its tunnel adds.
+/// The capacity of an opportunity: mahimahi's packets of 1500 bytes with the 4 bytes that its tunnel adds.
 pub(super) const BYTES: u64 = 1504;
 
-/// The opportunities of a trace that repeats. They are numbered from 0, on and on.
+/// The opportunities of a trace that repeats, numbered from 0 without end.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opportunities {
-    /// Nanoseconds; none decreases, and the last is the period, above 0.
+    /// Nanoseconds; they do not decrease, and the last is the period, above 0.
     times: Vec<u64>,
 }
 
@@ -33,7 +33,7 @@ impl Opportunities {
         Nanos(self.times[self.times.len() - 1])
     }
 
-    /// When an opportunity is.
+    /// The time of an opportunity.
     #[inline]
     pub fn time(&self, number: u64) -> Nanos {
         let count = self.times.len() as u64;
@@ -41,10 +41,10 @@ impl Opportunities {
         Nanos(start.saturating_add(self.times[(number % count) as usize]))
     }
 
-    /// The first opportunity at a moment or later.
+    /// The first opportunity at a time or later.
     pub fn first_from(&self, moment: Nanos) -> u64 {
         let period = self.period().0;
-        // Those at the end of a round are at the start of the next: a round is here from just after 0 to its end.
+        // Opportunities at the end of a round are at the start of the next: here, a round reaches from just after 0 to its end.
         let round = moment.0.saturating_sub(1) / period;
         let before = self.times.partition_point(|time| *time < moment.0 - round * period);
         round.saturating_mul(self.times.len() as u64).saturating_add(before as u64)
@@ -67,9 +67,9 @@ pub(super) struct OpportunityLink {
     trace: Arc<Opportunities>,
     /// The opportunity that sends the next byte.
     number: u64,
-    /// How much of it is left; above 0.
+    /// Its remaining bytes; above 0.
     left: u64,
-    /// When it is.
+    /// Its time.
     free: Nanos,
     finished: Nanos,
 }
@@ -106,7 +106,7 @@ impl OpportunityLink {
             return;
         }
         let after = size.0 - self.left;
-        // The opportunity of the next byte: that of the last one, too, unless nothing of it is left.
+        // The opportunity of the next byte: also that of the last byte, unless nothing of it is left.
         let next = self.number.saturating_add(1 + after / BYTES);
         self.left = BYTES - after % BYTES;
         let last = if self.left == BYTES { next - 1 } else { next };

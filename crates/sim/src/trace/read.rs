@@ -2,23 +2,23 @@
 
 use queuescope_wire::{Nanos, Rate};
 
-/// A trace that could not be read: which line, and why.
+/// A trace that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the trace: {why}")]
 pub struct TraceError {
-    /// From 1; the last, if something is missing behind it.
+    /// The line, from 1; the last line if something is missing behind it.
     pub line: usize,
-    /// What is wrong, and what should be there.
+    /// What is wrong, and what is expected.
     pub why: String,
 }
 
-/// The latest time of a trace: a year. Rounds of any trace can then be counted without overflow.
+/// The latest time of a trace: a year. So rounds of any trace can be counted without overflow.
 const LATEST: Nanos = Nanos(31_536_000_000_000_000);
 
-/// From when on there is which rate, in bits per second.
+/// Times of changes, and the rate from then on in bits per second.
 type Changes = Vec<(Nanos, u64)>;
 
-/// Milliseconds of opportunities.
+/// Reads the milliseconds of opportunities.
 pub(super) fn mahimahi(text: &str) -> Result<Vec<u64>, TraceError> {
     let mut times = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -41,7 +41,7 @@ pub(super) fn mahimahi(text: &str) -> Result<Vec<u64>, TraceError> {
     }
 }
 
-/// Changes of the rate in bits per second, and after how long they start again.
+/// Reads changes of the rate in bits per second, and the period after which they repeat.
 pub(super) fn steps(text: &str) -> Result<(Changes, Option<Nanos>), TraceError> {
     let (mut changes, mut lines, mut repeat) = (Changes::new(), Vec::new(), None);
     for (line, text) in (1..).zip(text.lines()) {
@@ -69,7 +69,7 @@ pub(super) fn steps(text: &str) -> Result<(Changes, Option<Nanos>), TraceError> 
     Ok((changes, repeat.map(|(period, _)| period)))
 }
 
-/// Bits per second; none is written 0, with or without a unit.
+/// A rate in bits per second; an outage is written 0, with or without a unit.
 fn bits(text: &str) -> Result<u64, String> {
     let unit = text.trim_start_matches(['0', '.']);
     let none = unit.len() < text.len() && !unit.starts_with(|c: char| c.is_ascii_digit());
@@ -79,7 +79,7 @@ fn bits(text: &str) -> Result<u64, String> {
     text.parse::<Rate>().map(Rate::bits_per_second).map_err(|error| error.to_string())
 }
 
-/// Whether changes can be a trace. Each comes with the number of its line.
+/// Checks whether changes are a valid trace. Each comes with the number of its line.
 pub(super) fn check(
     changes: impl Iterator<Item = ((Nanos, u64), usize)>,
     repeat: Option<(Nanos, usize)>,
@@ -87,7 +87,7 @@ pub(super) fn check(
     let (mut last, mut sends) = (None, false);
     let after = |line: usize, time: Nanos, last: Option<(Nanos, u64, usize)>| {
         let why = match last {
-            None if time > Nanos::ZERO => format!("the trace starts at {time}: say what the rate is from 0s on"),
+            None if time > Nanos::ZERO => format!("the trace starts at {time}: give the rate from 0s on"),
             Some((last, ..)) if time <= last => format!("{time} comes after {last}: times must increase"),
             _ if time > LATEST => format!("{time} is longer than a year"),
             _ => return Ok(()),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_names_its_line() {
+    fn errors_in_a_trace_name_the_line() {
         let wrong = |text: &str| steps(text).unwrap_err().to_string();
         assert!(wrong("0s 1mbps\n1s").starts_with("line 2 of the trace: '1s' is not a time and a rate"));
         assert!(wrong("0s 1mbps\n1 2mbps").starts_with("line 2 of the trace: '1' is not a time: it has no unit"));

@@ -1,20 +1,20 @@
 //! A rate that is constant from one change to the next.
 //!
-//! Work is counted in bits per second times nanoseconds, that is 10^-9 bits: at each whole nanosecond the work that the
-//! link could have done since time 0 is a whole number, so that the end of any packet is found exactly. What there is
-//! between nanoseconds is a remainder in units of `1 / rate` of one, as in [`Transmitter`](crate::Transmitter).
+//! Work is counted in bits per second times nanoseconds, that is in 10^-9 bits: at each whole nanosecond the work that the
+//! link could have done since time 0 is a whole number, so the end of any packet is found exactly. The part
+//! between nanoseconds is a remainder in units of `1 / rate` nanoseconds, as in [`Transmitter`](crate::Transmitter).
 
 use queuescope_wire::{ByteCount, Nanos};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Work to send a byte.
+/// The work to send a byte.
 const BYTE: u64 = 8_000_000_000;
 
 /// Steps, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Steps {
-    /// The first starts at 0. Without a period, the last has a rate; with one, some have.
+    /// The first starts at 0. Without a period, the last has a rate above 0; with one, at least one has.
     steps: Vec<Step>,
     period: Option<u64>,
     /// The work of a period.
@@ -23,16 +23,16 @@ pub(super) struct Steps {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Step {
-    /// From then on, ns.
+    /// Start of the step in nanoseconds.
     start: u64,
     /// Bits per second.
     rate: u64,
-    /// The work until then.
+    /// The work until its start.
     work: u128,
 }
 
-/// A moment: the round, the step in it, and when the step starts and ends.
-struct Place {
+/// A position in the trace: the step, and when it starts and ends.
+struct StepPosition {
     step: Step,
     start: u64,
     end: u64,
@@ -68,42 +68,42 @@ impl Steps {
         ByteCount(u64::try_from(work / u128::from(BYTE)).unwrap_or(u64::MAX))
     }
 
-    /// The first moment, `after` or later, at which there is a rate.
+    /// The first time, `after` or later, with a rate above 0.
     pub fn sending(&self, after: Nanos) -> Nanos {
         Nanos(self.place(after.0).start.max(after.0))
     }
 
-    /// How many rounds are over at a moment, and how far it is into this one.
+    /// How many rounds are over at a time, and the time within the current round.
     fn round_at(&self, moment: u64) -> (u64, u64) {
         self.period.map_or((0, moment), |period| (moment / period, moment % period))
     }
 
-    /// The work that can be done until a moment.
+    /// The work that can be done until a time.
     fn work(&self, moment: u64) -> u128 {
         let (rounds, within) = self.round_at(moment);
         let step = self.steps[self.steps.partition_point(|step| step.start <= within) - 1];
         u128::from(rounds) * self.round + step.work + u128::from(within - step.start) * u128::from(step.rate)
     }
 
-    /// The step at a moment; where nothing is sent, the next that has a rate.
-    fn place(&self, moment: u64) -> Place {
+    /// The step at a time; in an outage, the next step with a rate.
+    fn place(&self, moment: u64) -> StepPosition {
         let (rounds, within) = self.round_at(moment);
         let first = self.steps.partition_point(|step| step.start <= within) - 1;
         let place = |index: usize, rounds: u64| {
             let before = rounds.saturating_mul(self.period.unwrap_or(0));
             let end = self.steps.get(index + 1).map(|next| next.start).or(self.period).unwrap_or(u64::MAX);
             let step = self.steps[index];
-            Place { step, start: before.saturating_add(step.start), end: before.saturating_add(end) }
+            StepPosition { step, start: before.saturating_add(step.start), end: before.saturating_add(end) }
         };
         let sends = |index: &usize| self.steps[*index].rate > 0;
         let later = (first..self.steps.len()).find(sends).map(|index| place(index, rounds));
-        // Some step has a rate: if none of this round is left, one of the next.
+        // Some step has a rate: if none is left in this round, one of the next round.
         later
             .or_else(|| (0..first).find(sends).map(|index| place(index, rounds.saturating_add(1))))
-            .unwrap_or_else(|| Place { step: self.steps[first], start: u64::MAX, end: u64::MAX })
+            .unwrap_or_else(|| StepPosition { step: self.steps[first], start: u64::MAX, end: u64::MAX })
     }
 
-    /// When so much work, above 0, has been done: whole nanoseconds, and what is more in units of `1 / rate` of one.
+    /// When this much work, above 0, is done: whole nanoseconds, and the rest in units of `1 / rate` nanoseconds.
     fn when(&self, work: u128) -> (u64, u64) {
         let rounds = (work - 1).checked_div(self.round).unwrap_or(0);
         let work = work - rounds * self.round;
@@ -125,7 +125,7 @@ pub(super) struct StepLink {
     finished: Nanos,
     /// The rate at `free`, above 0.
     rate: u64,
-    /// Until when.
+    /// The end of the step.
     end: u64,
 }
 
@@ -181,11 +181,11 @@ impl StepLink {
         let (moment, rest) = self.trace.when(done.saturating_add(u128::from(size.0) * u128::from(BYTE)));
         self.finished = Nanos(moment);
         self.seek(moment);
-        // A remainder is of the step that goes on: at the start of another there is none.
+        // A remainder belongs to the step that continues: at the start of another step there is none.
         self.remainder = rest;
     }
 
-    /// It is free at a moment, or when there is a rate again.
+    /// Sets the time when it is free: the given one, or the next one with a rate.
     fn seek(&mut self, moment: u64) {
         let place = self.trace.place(moment);
         (self.free, self.remainder) = (Nanos(place.start.max(moment)), 0);

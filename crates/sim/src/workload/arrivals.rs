@@ -7,44 +7,44 @@ use queuescope_wire::{Nanos, Rate};
 /// When flows start.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
-    /// Independently of one another: the times between them are exponential.
+    /// Independently of one another: the times between starts are exponential.
     Poisson {
-        /// Flows a second, on average; above 0.
+        /// Flows per second, on average; above 0.
         rate: f64,
     },
-    /// One after the other.
+    /// At a constant interval.
     Periodic {
-        /// From each to the next; above 0.
+        /// The interval; above 0.
         every: Nanos,
-        /// Each is late by up to this, uniformly; at most `every`, so that they stay in order.
+        /// Each is delayed by up to this, uniformly; at most `every`, so that they stay in order.
         jitter: Nanos,
     },
     /// Many at once: long flows together, or an incast.
     Together {
-        /// How many; above 0.
+        /// The number of flows; above 0.
         flows: usize,
-        /// From one time to the next; only once if it is not given. Above 0.
+        /// The interval between such starts; above 0. `None`: only once.
         every: Option<Nanos>,
-        /// Each is late by up to this, uniformly and independently; at most `every`.
+        /// Each is delayed by up to this, uniformly and independently; at most `every`.
         spread: Nanos,
     },
     /// Poisson arrivals in bursts, and none in between.
     Bursts {
-        /// Flows a second within a burst, on average; above 0.
+        /// Flows per second within a burst, on average; above 0.
         rate: f64,
-        /// How long bursts last, and the pauses between them.
+        /// The lengths of bursts, and of the pauses between them.
         periods: OnOff,
     },
 }
 
 impl Arrivals {
-    /// Poisson arrivals of flows of a mean size (bytes) that offer a share `load` of a link's rate: `load * rate / (8 *
-    /// mean)` flows a second. What headers and retransmissions add is not in it.
+    /// Poisson arrivals of flows with a mean size (bytes) that offer a share `load` of a link's rate: `load * rate / (8 *
+    /// mean)` flows per second. Headers and retransmissions are not included.
     pub fn at_load(load: f64, link: Rate, mean: f64) -> Self {
         Self::Poisson { rate: load * link.bits_per_second() as f64 / (8.0 * mean) }
     }
 
-    /// Flows a second in the long run, unless they end.
+    /// Flows per second in the long run, unless arrivals end.
     pub fn mean_rate(&self) -> Option<f64> {
         match self {
             Self::Poisson { rate } => Some(*rate),
@@ -83,14 +83,14 @@ impl Arrivals {
 }
 
 impl OnOff {
-    /// Whether there is something to be sent each `gap` nanoseconds of being on, in no absurd number of periods.
+    /// Checks that something is sent every `gap` nanoseconds of being on, within a reasonable number of periods.
     pub(super) fn check(self, gap: f64) -> Result<(), WorkloadError> {
         let on = self.on.mean();
         if on.0 as f64 * 1e6 < gap || on == Nanos::ZERO { Err(WorkloadError::On { on }) } else { Ok(()) }
     }
 }
 
-/// The times at which flows start, in order, with the number of each: from 0 on, or within those that start together.
+/// The times at which flows start, in order, each with a number: from 0 on, or within those that start together.
 #[derive(Debug, Clone)]
 pub(super) struct Starts {
     arrivals: State,
@@ -100,7 +100,7 @@ pub(super) struct Starts {
 
 #[derive(Debug, Clone)]
 enum State {
-    /// Nanoseconds from one to the next, on average.
+    /// Nanoseconds between starts, on average.
     Poisson {
         gap: f64,
         elapsed: Elapsed,
@@ -144,7 +144,7 @@ impl Starts {
         Ok(Self { arrivals: state, random, count: 0 })
     }
 
-    /// The next; none, if there are no more or they are beyond all time.
+    /// The next start; `None` if there are no more or they are beyond the range of times.
     pub fn next(&mut self) -> Option<(Nanos, usize)> {
         let number = self.count;
         self.count += 1;
@@ -189,8 +189,8 @@ mod tests {
         std::iter::from_fn(move || starts.next().map(|(at, flow)| (at.0, flow)))
     }
 
-    /// Gaps of a Poisson process are exponential: their mean and standard deviation are the same, and Kolmogorov and
-    /// Smirnov's distance is that of chance.
+    /// Gaps of a Poisson process are exponential: their mean and standard deviation are equal, and the Kolmogorov-Smirnov
+    /// distance is within chance.
     #[test]
     fn poisson_gaps_are_exponential() {
         const FLOWS: usize = 100_000;

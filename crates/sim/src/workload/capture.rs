@@ -1,5 +1,5 @@
-//! The packets of a capture as cross traffic: sent when they were captured, moved in time, faster or slower, once or
-//! again and again.
+//! The packets of a capture as cross traffic: sent at their captured times, shifted in time, faster or slower, once or
+//! repeatedly.
 
 use crate::Speedup;
 use queuescope_wire::{ByteCount, FlowId, Nanos};
@@ -7,7 +7,7 @@ use queuescope_wire::{ByteCount, FlowId, Nanos};
 /// A packet of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedPacket {
-    /// When it was captured, from whatever origin; or when it is sent.
+    /// When it was captured, since any origin; or when it is sent.
     pub at: Nanos,
     /// Its bytes, from the network header on.
     pub size: ByteCount,
@@ -22,51 +22,51 @@ pub struct CaptureParams {
     pub start: Nanos,
     /// How many times faster than captured.
     pub speedup: Speedup,
-    /// What comes after its last packet.
+    /// What happens after its last packet.
     pub repeat: Repeat,
 }
 
 impl Default for CaptureParams {
-    /// From time 0 on, as captured, once.
+    /// From time 0 on, at captured speed, once.
     fn default() -> Self {
         Self { start: Nanos::ZERO, speedup: Speedup::NONE, repeat: Repeat::Once }
     }
 }
 
-/// What comes after the last packet of a capture.
+/// What happens after the last packet of a capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Repeat {
     /// Nothing.
     #[default]
     Once,
-    /// Its first packet again, after the mean time from one packet to the next in it.
+    /// It starts again, after the mean time between its packets.
     Forever,
-    /// Its first packet again, so much (captured time) after the last.
+    /// It starts again, this long (captured time) after the last packet.
     After(Nanos),
 }
 
-/// What was counted.
+/// Counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CaptureStats {
     /// How often the capture was sent to its end.
     pub rounds: u64,
-    /// Packets whose time was before that of the packet before them; they are sent with that.
+    /// Packets with a time before that of the previous packet; they are sent together with that one.
     pub backwards: u64,
-    /// By how much at most.
+    /// The largest such difference.
     pub furthest_back: Nanos,
 }
 
 /// A capture as cross traffic: an iterator in order of time.
 ///
-/// `open` gives its packets from the first on, each time that it starts: a clone of an iterator, or a file that is
-/// opened again. Where it gives nothing, the traffic ends. A capture whose packets are all of one moment is sent once,
-/// unless a pause is given: it would never end there.
+/// `open` returns its packets from the first on, each time that it starts: for example a clone of an iterator, or a file that is
+/// opened again. If it returns nothing, the traffic ends. A capture whose packets all have the same time is sent once,
+/// unless a pause is given: otherwise it would never get beyond that time.
 #[derive(Debug, Clone)]
 pub struct Captured<O, I> {
     params: CaptureParams,
     open: O,
     packets: Option<I>,
-    /// Captured time from the first packet of all to the first of this round.
+    /// Captured time from the very first packet to the first of this round.
     before: Nanos,
     round: Round,
     stats: CaptureStats,
@@ -77,19 +77,19 @@ struct Round {
     packets: u64,
     /// When its first packet was captured.
     first: Nanos,
-    /// The latest time of a packet, from that on.
+    /// The latest time of a packet, relative to that.
     last: Nanos,
 }
 
 impl<I: Iterator<Item = CapturedPacket>, O: FnMut() -> Option<I>> Captured<O, I> {
-    /// Sends the packets that `open` gives.
+    /// Sends the packets that `open` returns.
     pub fn new(params: CaptureParams, mut open: O) -> Self {
         let packets = open();
         let (round, stats) = (Round::default(), CaptureStats::default());
         Self { params, open, packets, before: Nanos::ZERO, round, stats }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> CaptureStats {
         self.stats
     }
@@ -107,12 +107,12 @@ impl<I: Iterator<Item = CapturedPacket>, O: FnMut() -> Option<I>> Captured<O, I>
         } else {
             self.round.last = at - self.round.first;
         }
-        // The whole span is scaled, not each gap: nothing drifts.
+        // The whole span is scaled, not each gap, so no error accumulates.
         let span = self.before.saturating_add(self.round.last);
         self.params.start.saturating_add(self.params.speedup.apply(span))
     }
 
-    /// From the first packet of this round, which is over, to the first of the next.
+    /// The time from the first packet of this round, which is over, to the first of the next.
     fn round_time(&self) -> Option<Nanos> {
         let Round { packets, last, .. } = self.round;
         let pause = match self.params.repeat {

@@ -1,12 +1,11 @@
-//! A distribution of sizes that is given by points of its cumulative curve.
+//! A distribution of sizes, given by points of its cumulative curve.
 
 use super::SizesError;
 use libm::{exp, log};
 
-/// A distribution by points (bytes, share of flows of at most so many bytes).
-///
+/// A distribution given by points (bytes, share of flows of at most this many bytes).
 /// Two points with the same bytes are a jump: that share of flows has exactly this size. Two with the same share are a
-/// gap: no flow is of a size in between. A first point with a share above 0 is a jump, too.
+/// gap: no flow has a size in between. A first point with a share above 0 is a jump, too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Empirical {
     /// Bytes, and the share at or below; neither decreases, and the last share is 1.
@@ -15,16 +14,16 @@ pub struct Empirical {
     stated_mean: Option<f64>,
 }
 
-/// What lies between two points.
+/// How the curve runs between two points.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Interpolation {
-    /// Every size between them is as likely: the cumulative curve is a straight line.
+    /// Every size between them is equally likely: the cumulative curve is a straight line.
     #[default]
     Linear,
-    /// Every ratio between them is as likely: a straight line where the axis of bytes is logarithmic, as such curves
-    /// are mostly plotted. A point at 0 bytes is taken to be at 1.
+    /// Every ratio between them is equally likely: a straight line with a logarithmic axis of bytes, as such curves
+    /// are usually plotted. A point at 0 bytes counts as a point at 1.
     Log,
-    /// Nothing: only the sizes of the points occur, each with the share that it adds.
+    /// Only the sizes of the points occur, each with the share that it adds.
     Step,
 }
 
@@ -32,7 +31,7 @@ impl Empirical {
     /// From points (bytes, share of flows at or below it, from 0 to 1).
     ///
     /// # Errors
-    /// If there are none, one is not a number or negative, they decrease, or the last share is not 1.
+    /// Fails if there are no points, if a value is negative or not a number, if points decrease, or if the last share is not 1.
     pub fn new(points: &[(f64, f64)], interpolation: Interpolation) -> Result<Self, SizesError> {
         for (index, (bytes, share)) in points.iter().enumerate() {
             let before = index.checked_sub(1).map_or((0.0, 0.0), |before| points[before]);
@@ -41,7 +40,7 @@ impl Empirical {
         match points.last() {
             None => return Err(SizesError::Points("there is no point".to_owned())),
             Some((_, share)) if *share != 1.0 => {
-                return Err(SizesError::Points(format!("the last share is {share}, and all flows are a share of 1")));
+                return Err(SizesError::Points(format!("the last share is {share}, and must be 1")));
             }
             Some((bytes, _)) if *bytes < 1.0 => {
                 return Err(SizesError::Points("no size is as large as a byte".to_owned()));
@@ -53,12 +52,12 @@ impl Empirical {
         Ok(Self { points, interpolation, stated_mean: None })
     }
 
-    /// From text: a point on each line, as bytes and the share at or below it, apart by spaces or a comma. Shares end
-    /// at 1, or at 100 if they are percent. A first line with one number alone states the mean, and is kept as
-    /// [`stated_mean`](Self::stated_mean). Empty lines and what follows a `#` count for nothing.
+    /// Reads a point on each line: bytes and the share at or below it, separated by spaces or a comma. Shares end
+    /// at 1, or at 100 if they are percent. A first line with a single number states the mean, which is kept as
+    /// [`stated_mean`](Self::stated_mean). Empty lines and text behind a `#` are ignored.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and where a line is not two numbers; with the number of the line.
+    /// As [`new`](Self::new), and if a line is not two numbers; the error has the number of the line.
     pub fn parse(text: &str, interpolation: Interpolation) -> Result<Self, SizesError> {
         let (mut points, mut stated_mean, mut before) = (Vec::new(), None, (0.0, 0.0));
         for (index, line) in text.lines().enumerate() {
@@ -84,7 +83,7 @@ impl Empirical {
                 }
             }
         }
-        // Files that were computed end a rounding beside 1.
+        // In computed files, the last share may differ from 1 by a rounding error.
         let Some(last) = points.last().map(|(_, share)| *share) else {
             return Err(SizesError::Points("there is no point".to_owned()));
         };
@@ -96,7 +95,7 @@ impl Empirical {
         Ok(Self { stated_mean, ..Self::new(&points, interpolation)? })
     }
 
-    /// The same in another unit: each size is `bytes` times what it was (for tables in packets).
+    /// The same distribution in another unit: each size is multiplied by `bytes` (for tables in packets).
     #[must_use]
     pub fn in_units_of(mut self, bytes: f64) -> Self {
         self.points.iter_mut().for_each(|(size, _)| *size *= bytes);
@@ -104,10 +103,10 @@ impl Empirical {
         self
     }
 
-    /// Those of the sizes that are no larger than so many bytes.
+    /// The conditional distribution of sizes of at most this many bytes.
     ///
     /// # Errors
-    /// If there are none, or all are below a byte.
+    /// Fails if no size is that small, or if all are below a byte.
     pub fn at_most(&self, bytes: f64) -> Result<Self, SizesError> {
         let share = self.cumulative(bytes);
         if share <= 0.0 {
@@ -121,12 +120,12 @@ impl Empirical {
         Self::new(&points, self.interpolation)
     }
 
-    /// The points: bytes, and the share of flows at or below it.
+    /// The points: bytes, and the share of flows at or below.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }
 
-    /// The mean, in bytes: exact for what is taken to lie between the points.
+    /// The mean in bytes: exact for the assumed curve between the points.
     pub fn mean(&self) -> f64 {
         let (first, share) = self.points[0];
         let parts = self.points.windows(2).map(|pair| {
@@ -141,13 +140,13 @@ impl Empirical {
         first * share + parts.sum::<f64>()
     }
 
-    /// The mean that the file stated, in bytes, if it did. It depends on what its authors took to lie between the
+    /// The mean in bytes that the file stated, if it did. It depends on what its authors assumed between the
     /// points.
     pub fn stated_mean(&self) -> Option<f64> {
         self.stated_mean
     }
 
-    /// The size, in bytes, that a share `share` of flows does not exceed; share from 0 to 1.
+    /// The size in bytes that a share `share` of flows does not exceed; the share is from 0 to 1.
     pub fn quantile(&self, share: f64) -> f64 {
         let at = self.points.partition_point(|(_, below)| *below < share).min(self.points.len() - 1);
         let (to, above) = self.points[at];
@@ -160,7 +159,7 @@ impl Empirical {
         }
     }
 
-    /// The share of flows of at most so many bytes.
+    /// The share of flows of at most this many bytes.
     pub fn cumulative(&self, bytes: f64) -> f64 {
         let at = self.points.partition_point(|(size, _)| *size <= bytes);
         let Some((from, below)) = at.checked_sub(1).map(|before| self.points[before]) else { return 0.0 };
@@ -174,12 +173,12 @@ impl Empirical {
     }
 }
 
-/// Whether a point can come after the one before it.
+/// Checks whether a point can come after the previous one.
 fn check(bytes: f64, share: f64, before: (f64, f64)) -> Result<(), String> {
     if !(0.0..=1e18).contains(&bytes) {
         return Err(format!("{bytes} bytes are not the size of a flow"));
     }
-    // A rounding more than all is told at the end.
+    // A share above 1 by a rounding error is reported at the end.
     if !(0.0..=1.000_001).contains(&share) {
         return Err(format!("a share of {share} is not within 0 and 1"));
     }
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_names_its_line() {
+    fn errors_in_a_file_name_the_line() {
         let wrong = |text: &str| Empirical::parse(text, Interpolation::Linear).unwrap_err().to_string();
         assert!(wrong("0 0\n1x 1").starts_with("line 2: '1x' is not a number"), "{}", wrong("0 0\n1x 1"));
         assert!(wrong("0 0\n10 0.5\n9 1").starts_with("line 3: 9 bytes come after 10"));
@@ -252,7 +251,7 @@ mod tests {
         assert!(wrong(&[(1.0, 0.5), (2.0, 0.9)]).contains("the last share is 0.9"));
     }
 
-    /// Jumps, gaps and a first point above 0, by hand.
+    /// Jumps, gaps and a first point above 0, with hand-computed results.
     #[test]
     fn jumps_and_gaps_are_kept() {
         let points = [(10.0, 0.2), (20.0, 0.4), (20.0, 0.6), (40.0, 0.6), (80.0, 1.0)];
@@ -275,7 +274,7 @@ mod tests {
         assert!((log.mean() - 9_999.0 / 10_000f64.ln()).abs() < 1e-9);
     }
 
-    /// The mean is the integral of the quantiles, whatever lies between the points.
+    /// The mean is the integral of the quantiles, for each interpolation.
     fn points() -> impl Strategy<Value = Vec<(f64, f64)>> {
         prop::collection::vec((0..5_000u32, 0..4u32), 1..12).prop_filter_map("a curve", |steps| {
             let all: u32 = steps.iter().map(|(_, flows)| flows).sum();
@@ -297,8 +296,8 @@ mod tests {
                 let sizes = (0..PARTS).map(|n| curve.quantile((f64::from(n) + 0.5) / f64::from(PARTS)));
                 let mean = sizes.sum::<f64>() / f64::from(PARTS);
                 let largest = curve.quantile(1.0);
-                let told = curve.mean();
-                prop_assert!((told - mean).abs() <= 1e-3 * largest, "{interpolation:?}: {told} is not {mean}");
+                let computed = curve.mean();
+                prop_assert!((computed - mean).abs() <= 1e-3 * largest, "{interpolation:?}: {computed} is not {mean}");
             }
         }
 
@@ -313,7 +312,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "([0-9]{1,3}[ ,\t.]|[-+a-z#\n]|\\PC){0,40}") {
+        fn any_text_is_read_or_refused(text in "([0-9]{1,3}[ ,\t.]|[-+a-z#\n]|\\PC){0,40}") {
             let _ = Empirical::parse(&text, Interpolation::Log);
         }
     }

@@ -1,4 +1,4 @@
-//! The normal distribution, the same on every machine.
+//! The normal distribution, with the same results on every machine.
 
 use libm::{erfc, exp, log, sqrt};
 use std::f64::consts::{PI, SQRT_2};
@@ -8,10 +8,10 @@ pub(super) fn cumulative(x: f64) -> f64 {
     0.5 * erfc(-x / SQRT_2)
 }
 
-/// Where a share `p` of a standard normal distribution, above 0 and below 1, is at or below.
+/// The quantile of a share `p` of a standard normal distribution, above 0 and below 1.
 ///
 /// A rational approximation (Abramowitz and Stegun, 26.2.23, within 4.5e-4) to start from, then two steps of Halley's
-/// method, each of which cubes the error. In the lower half, where `p` is known best.
+/// method, each of which cubes the error. It is computed in the lower half, where `p` is most precise.
 pub(super) fn quantile(p: f64) -> f64 {
     if p > 0.5 {
         return -quantile(1.0 - p);

@@ -1,34 +1,34 @@
-//! Who sends to whom.
+//! Senders and receivers of flows.
 
 use super::{Random, WorkloadError};
 
-/// Who sends to whom. Hosts are numbers, of whoever builds the network.
+/// Senders and receivers of flows. Hosts are numbers that the builder of the network chooses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pairs {
-    /// Always the same.
+    /// Always the same pair.
     Fixed {
         /// The sender.
         from: usize,
         /// The receiver.
         to: usize,
     },
-    /// These pairs one after the other; of flows that start together, each has its own. An incast is one receiver.
+    /// These pairs one after another; flows that start together have one each. An incast has a single receiver.
     InTurn(Vec<(usize, usize)>),
-    /// Any sender and any other host as receiver, each such pair as likely, flow by flow. A host that stands twice in a
-    /// list is drawn twice as often.
+    /// Any sender, and any other host as receiver: each such pair is equally likely for each flow. A host that is listed twice
+    /// is drawn twice as often.
     Uniform {
         /// The senders.
         from: Vec<usize>,
         /// The receivers.
         to: Vec<usize>,
     },
-    /// Each host sends to one other and receives from one other, the same as long as it runs: drawn at the start, each
-    /// such arrangement as likely. Which host sends next is drawn flow by flow.
+    /// Each host sends to one other and receives from one other for the whole run. The permutation is drawn at the start; all
+    /// are equally likely. The sender of each flow is drawn at random.
     Permutation(Vec<usize>),
 }
 
 impl Pairs {
-    /// All of `senders` to one.
+    /// All of `senders` to one receiver.
     pub fn to_one(senders: impl IntoIterator<Item = usize>, receiver: usize) -> Self {
         Self::InTurn(senders.into_iter().map(|sender| (sender, receiver)).collect())
     }
@@ -59,7 +59,7 @@ impl Draw {
             Pairs::Fixed { from, to } => Drawn::InTurn(apart(vec![(*from, *to)])?),
             Pairs::InTurn(pairs) => Drawn::InTurn(apart(pairs.clone())?),
             Pairs::Uniform { from, to } => {
-                // Two that differ are among them, unless all are one host.
+                // Two different hosts are among them, unless all are the same host.
                 let first = from.first().ok_or(WorkloadError::NoPair)?;
                 if to.is_empty() || from.iter().chain(to).all(|host| host == first) {
                     return Err(WorkloadError::NoPair);
@@ -71,7 +71,7 @@ impl Draw {
         Ok(Self { pairs, random })
     }
 
-    /// The pair of a flow by its number.
+    /// The pair for the flow with this number.
     #[inline]
     pub fn draw(&mut self, number: usize) -> (usize, usize) {
         let random = &mut self.random;
@@ -89,7 +89,7 @@ impl Draw {
     }
 }
 
-/// Each host with another. Of all orders, more than a third leave no host to itself: it is tried until one does.
+/// Assigns each host another one. More than a third of all permutations leave no host to itself: draws until one does.
 fn arrange(hosts: &[usize], random: &mut Random) -> Result<Vec<(usize, usize)>, WorkloadError> {
     let mut order = hosts.to_vec();
     order.sort_unstable();
@@ -148,7 +148,7 @@ mod tests {
             counts.keys().collect::<Vec<_>>(),
             draws(&Pairs::Permutation(hosts), 2, 20_000).keys().collect::<Vec<_>>()
         );
-        // Of three hosts there are two arrangements, as likely.
+        // Three hosts have two possible permutations, equally likely.
         let ahead =
             (0..4_000).filter(|seed| draws(&Pairs::Permutation(vec![0, 1, 2]), *seed, 50).contains_key(&(0, 1)));
         assert!(ahead.count().abs_diff(2_000) < 159);

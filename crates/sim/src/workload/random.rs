@@ -1,4 +1,4 @@
-//! Chance, from a seed.
+//! Random numbers from a seed.
 
 use libm::log;
 use rand_pcg::Pcg64Mcg;
@@ -10,24 +10,24 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 pub struct Random(Pcg64Mcg);
 
 impl Random {
-    /// The stream of a seed.
+    /// The stream for a seed.
     pub fn new(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// Another stream, seeded from this one: what draws from it leaves this one as it is.
+    /// Another stream, seeded from this one: drawing from it leaves this one unchanged.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self::new(self.0.next_u64())
     }
 
-    /// Uniform above 0 and below 1, in steps of 2^-52: the middle of each step, so that neither end is ever drawn.
+    /// Uniform above 0 and below 1, in steps of 2^-52: the middle of each step, so neither end is ever drawn.
     #[inline]
     pub fn open(&mut self) -> f64 {
         ((self.0.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 
-    /// Uniform over the whole numbers below `bound`, without bias; 0 where there are none. (Lemire, "Fast random
+    /// Uniform over the whole numbers below `bound`, without bias; 0 if `bound` is 0. (Lemire, "Fast random
     /// integer generation in an interval", 2019.)
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -47,7 +47,7 @@ impl Random {
         -log(self.open())
     }
 
-    /// In any order, each as likely (Fisher and Yates).
+    /// Shuffles into a random order, all equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
@@ -89,7 +89,7 @@ mod tests {
         assert!((sum / 60_000.0 - 0.5).abs() < 0.006, "{sum}");
         assert!((gaps / 60_000.0 - 1.0).abs() < 0.021, "{gaps}");
         assert_eq!((random.below(0), random.below(1)), (0, 0));
-        // A bound above half of all numbers, where most naive ways are biased: a third of the draws are redrawn.
+        // A bound above half of the range, where most naive methods are biased: a third of the draws are repeated.
         let bound = 3u64 << 62;
         let low = (0..60_000).filter(|_| random.below(bound) < 1 << 62).count();
         assert!(low.abs_diff(20_000) < 577, "{low}");

@@ -1,8 +1,8 @@
-//! How many bytes a flow has.
+//! Sizes of flows in bytes.
 //!
 //! A size is drawn by inverse transform: the quantile of one uniform number, rounded to whole bytes, at least one. The
-//! same seed draws from different distributions at the same places of their curves, so that two workloads that differ
-//! in their distribution only differ no more than it does.
+//! same seed draws from different distributions at the same shares, so two workloads with different
+//! distributions differ only by that.
 
 use super::empirical::{Empirical, Interpolation};
 use super::{Random, normal};
@@ -32,34 +32,34 @@ enum Kind {
     Empirical(Empirical),
 }
 
-/// What no distribution of sizes can be.
+/// Why a distribution of sizes is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizesError {
     /// A flow has at least a byte.
     #[error("a flow cannot have 0 bytes: use at least 1")]
     Empty,
     /// A range that ends before it starts.
-    #[error("sizes from {least} to {most} bytes are none: the second must not be less than the first")]
+    #[error("sizes from {least} to {most} bytes are not a range: the second number must not be less than the first")]
     Range {
-        /// The least, bytes.
+        /// The lower end in bytes.
         least: u64,
-        /// The most, bytes.
+        /// The upper end in bytes.
         most: u64,
     },
     /// A parameter out of its bounds.
     #[error("{what} of {value} is impossible: {why}")]
     Parameter {
-        /// Which.
+        /// The name of the parameter.
         what: &'static str,
-        /// What it was.
+        /// Its value.
         value: String,
-        /// What it may be.
+        /// The allowed values.
         why: &'static str,
     },
     /// A line of a file of points.
     #[error("line {line}: {why}")]
     Line {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
         /// What is wrong with it.
         why: String,
@@ -67,13 +67,13 @@ pub enum SizesError {
     /// A point.
     #[error("point {number}: {why}")]
     Point {
-        /// From 1.
+        /// The number of the point, from 1.
         number: usize,
         /// What is wrong with it.
         why: String,
     },
-    /// All points.
-    #[error("the points are no distribution: {0}")]
+    /// The points together.
+    #[error("the points are not a distribution: {0}")]
     Points(String),
 }
 
@@ -94,7 +94,7 @@ const WEB_SEARCH: [(f64, f64); 12] = [
     (30e6, 100.0),
 ];
 
-/// Data mining: the flows of a cluster of 1500 servers (Greenberg et al., "VL2", SIGCOMM 2009, figure 2), likewise.
+/// Data mining: the flows of a cluster of 1500 servers (Greenberg et al., "VL2", SIGCOMM 2009, figure 2), by thirteen points.
 const DATA_MINING: [(f64, f64); 13] = [
     (0.0, 0.0),
     (180.0, 10.0),
@@ -134,7 +134,7 @@ impl Sizes {
         }
     }
 
-    /// A published distribution that was published as points, by its name.
+    /// The points of a distribution that was published as points, by its name.
     pub fn named_points(name: &str) -> Option<Empirical> {
         match Self::named(name)?.0 {
             Kind::Empirical(points) => Some(points),
@@ -142,18 +142,18 @@ impl Sizes {
         }
     }
 
-    /// All flows alike.
+    /// All flows have the same size.
     ///
     /// # Errors
-    /// At 0 bytes.
+    /// Fails for 0 bytes.
     pub fn constant(bytes: ByteCount) -> Result<Self, SizesError> {
         if bytes.0 == 0 { Err(SizesError::Empty) } else { Ok(Self(Kind::Constant(bytes.0 as f64))) }
     }
 
-    /// Each number of bytes from `least` to `most`, both included, as likely.
+    /// Each number of bytes from `least` to `most`, both included, is equally likely.
     ///
     /// # Errors
-    /// If that is none, or 0 bytes is among them.
+    /// Fails if the range is empty, or includes 0 bytes.
     pub fn uniform(least: ByteCount, most: ByteCount) -> Result<Self, SizesError> {
         range(least, most)?;
         Ok(Self(Kind::Uniform(least.0 as f64, most.0 as f64)))
@@ -162,16 +162,16 @@ impl Sizes {
     /// Exponential.
     ///
     /// # Errors
-    /// At a mean of 0 bytes.
+    /// Fails for a mean of 0 bytes.
     pub fn exponential(mean: ByteCount) -> Result<Self, SizesError> {
         if mean.0 == 0 { Err(SizesError::Empty) } else { Ok(Self(Kind::Exponential(mean.0 as f64))) }
     }
 
-    /// Pareto within bounds: the share above x bytes falls as x^-shape, and no flow is smaller than `least` or larger
+    /// Bounded Pareto: the share above x bytes falls as x^-shape, and no flow is smaller than `least` or larger
     /// than `most`. A shape below 2 is a heavy tail; 1.2 is common for files.
     ///
     /// # Errors
-    /// If the shape is not above 0 (and at most 100), or the bounds are none.
+    /// Fails if the shape is not above 0 and at most 100, or if the bounds are not a valid range.
     pub fn pareto(shape: f64, least: ByteCount, most: ByteCount) -> Result<Self, SizesError> {
         range(least, most)?;
         if !(shape > 0.0 && shape <= 100.0) {
@@ -184,7 +184,7 @@ impl Sizes {
     /// Lognormal: the natural logarithm of the bytes is normal with mean `mu` and standard deviation `sigma`.
     ///
     /// # Errors
-    /// Where a mean of such sizes does not fit 2^60 bytes, or sigma is negative.
+    /// Fails if the mean exceeds 2^60 bytes, or if sigma is out of its bounds.
     pub fn lognormal(mu: f64, sigma: f64) -> Result<Self, SizesError> {
         let parameter = |what, value: f64, why| Err(SizesError::Parameter { what, value: value.to_string(), why });
         if !(0.0..=8.0).contains(&sigma) {
@@ -196,11 +196,11 @@ impl Sizes {
         Ok(Self(Kind::Lognormal { mu, sigma }))
     }
 
-    /// The lognormal distribution of a median and a mean, in bytes: mu is ln median, sigma is sqrt(2 ln(mean /
+    /// The lognormal distribution with this median and mean, in bytes: mu is ln median, sigma is sqrt(2 ln(mean /
     /// median)).
     ///
     /// # Errors
-    /// If the mean is below the median, or as in [`lognormal`](Self::lognormal).
+    /// Fails if the mean is below the median, or as [`lognormal`](Self::lognormal).
     pub fn lognormal_with(median: f64, mean: f64) -> Result<Self, SizesError> {
         if !(median >= 1.0 && mean >= median) {
             let why = "it must be at least the median, and that at least 1 byte";
@@ -209,12 +209,12 @@ impl Sizes {
         Self::lognormal(log(median), sqrt(2.0 * log(mean / median)))
     }
 
-    /// By points.
+    /// Given by points.
     pub fn empirical(points: Empirical) -> Self {
         Self(Kind::Empirical(points))
     }
 
-    /// The mean, in bytes. Exact before sizes are rounded to whole bytes and none is less than one, which moves it by
+    /// The mean in bytes. Exact before sizes are rounded to whole bytes and raised to at least one, which changes it by
     /// less than a byte.
     pub fn mean(&self) -> f64 {
         match &self.0 {
@@ -222,7 +222,7 @@ impl Sizes {
             Kind::Uniform(least, most) => 0.5 * (least + most),
             Kind::Exponential(mean) => *mean,
             Kind::Pareto { shape, least, most } => {
-                // Sums with opposite signs would lose all digits where the shape is near 1.
+                // Sums with opposite signs would lose all digits if the shape is near 1.
                 let width = log(most / least);
                 least * decay((shape - 1.0) * width) / decay(shape * width)
             }
@@ -231,14 +231,14 @@ impl Sizes {
         }
     }
 
-    /// The size, in bytes, that a share of flows (above 0 and below 1) does not exceed.
+    /// The size in bytes that a share of flows (above 0 and below 1) does not exceed.
     pub fn quantile(&self, share: f64) -> f64 {
         match &self.0 {
             Kind::Constant(bytes) => *bytes,
             Kind::Uniform(least, most) => least + (share * (most - least + 1.0)).floor(),
             Kind::Exponential(mean) => -mean * libm::log1p(-share),
             Kind::Pareto { shape, least, most } => {
-                // The share that is above `most` without it.
+                // The share above `most` without that bound.
                 let beyond = exp(-shape * log(most / least));
                 (least * exp(-libm::log1p(-share * (1.0 - beyond)) / shape)).min(*most)
             }
@@ -247,7 +247,7 @@ impl Sizes {
         }
     }
 
-    /// The share of flows of at most so many bytes.
+    /// The share of flows of at most this many bytes.
     pub fn cumulative(&self, bytes: f64) -> f64 {
         match &self.0 {
             Kind::Constant(all) => f64::from(u8::from(bytes >= *all)),
@@ -267,7 +267,7 @@ impl Sizes {
 
     /// The size of one flow: at least a byte.
     pub fn sample(&self, random: &mut Random) -> ByteCount {
-        // A cast takes what is too large to the largest there is.
+        // The cast saturates at the largest value.
         ByteCount(self.quantile(random.open()).round().max(1.0) as u64)
     }
 }

@@ -1,19 +1,19 @@
-//! Spans of time by chance, and a clock that runs only in some of them.
+//! Random durations, and a clock that runs only during some of them.
 
 use super::Random;
 use queuescope_wire::Nanos;
 
-/// How long something lasts, time after time.
+/// A sequence of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Span {
-    /// Always so long.
+    /// Always the same.
     Fixed(Nanos),
-    /// Exponential, with this mean; each span is rounded to a nanosecond.
+    /// Exponential, with this mean; each is rounded to a nanosecond.
     Exponential(Nanos),
 }
 
 impl Span {
-    /// How long on average.
+    /// The mean duration.
     pub fn mean(self) -> Nanos {
         match self {
             Self::Fixed(span) | Self::Exponential(span) => span,
@@ -28,12 +28,12 @@ impl Span {
     }
 }
 
-/// Times of being on and times of being off, in turn; it starts on.
+/// Alternating on and off times; it starts with an on time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnOff {
-    /// On for so long; above 0.
+    /// Length of on times; above 0.
     pub on: Span,
-    /// Off for so long.
+    /// Length of off times.
     pub off: Span,
 }
 
@@ -45,14 +45,14 @@ impl OnOff {
     }
 }
 
-/// A clock that runs while it is on: what happens at a moment of its own time, happens when it is on.
+/// A clock that runs only during on times: it maps its own time to real time.
 #[derive(Debug, Clone)]
 pub(super) struct OnOffClock {
     periods: OnOff,
     random: Random,
     /// Its own time at which it is turned off next.
     until: Nanos,
-    /// For how long it has been off.
+    /// The total length of off times so far.
     paused: Nanos,
 }
 
@@ -62,8 +62,8 @@ impl OnOffClock {
         Self { periods, random, until, paused: Nanos::ZERO }
     }
 
-    /// When its own time is `own`, which is no earlier than the last that was asked for. What falls on the end of a
-    /// time of being on is at the start of the next.
+    /// The real time at which its own time is `own`, which must not be earlier than in the previous call. The end of an
+    /// on time counts as the start of the next.
     #[inline]
     pub fn at(&mut self, own: Nanos) -> Nanos {
         while own >= self.until && self.until < Nanos::MAX {
@@ -74,16 +74,16 @@ impl OnOffClock {
     }
 }
 
-/// Time that grows by spans of any fraction of a nanosecond: nothing drifts.
+/// A time that grows by fractional nanoseconds without accumulating error.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Elapsed {
     whole: Nanos,
-    /// Below 1, in nanoseconds.
+    /// The fraction of a nanosecond, below 1.
     part: f64,
 }
 
 impl Elapsed {
-    /// Later by so many nanoseconds; the whole nanoseconds until then.
+    /// Advances by this many nanoseconds; returns the whole nanoseconds so far.
     #[inline]
     pub fn advance(&mut self, nanos: f64) -> Nanos {
         let sum = self.part + nanos;

@@ -1,4 +1,4 @@
-//! Flows as trains of datagrams, whatever becomes of them: each sends its bytes at a pace from when it starts.
+//! Flows as trains of datagrams without feedback: each sends its bytes at a constant pace from its start.
 
 use super::FlowStart;
 use crate::traffic::{DATAGRAM_HEADERS, Datagram};
@@ -6,7 +6,7 @@ use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The datagrams of flows that start one after the other: an iterator in order of time. Of those of one nanosecond, the
+/// The datagrams of flows that start one after another: an iterator in order of time. Among datagrams of the same nanosecond, that of the
 /// flow that started first comes first.
 #[derive(Debug, Clone)]
 pub struct Trains<I> {
@@ -15,26 +15,26 @@ pub struct Trains<I> {
     /// Payload of a full datagram.
     payload: u64,
     pace: Rate,
-    /// Flows that have something to send, by when the next datagram of each is due.
+    /// Flows with data left, by the time of the next datagram of each.
     sending: BinaryHeap<Reverse<Train>>,
     started: u32,
 }
 
-/// A flow that sends. Its order is that of its next datagram.
+/// A sending flow, ordered by the time of its next datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Train {
     due: Nanos,
     flow: u32,
     start: Nanos,
-    /// Bytes sent, with headers: the next datagram is due when they have passed at the pace.
+    /// Bytes sent, with headers: the next datagram is due when they have been sent at the pace.
     sent: u64,
-    /// Payload that is left.
+    /// Remaining payload.
     left: u64,
 }
 
 impl<I: Iterator<Item = FlowStart>> Trains<I> {
-    /// Sends the bytes of each flow in datagrams of `packet` bytes, from the network header on, at a pace of so many of
-    /// those bits a second. A flow without an end sends for ever. The flows are numbered in order of their starts.
+    /// Sends the bytes of each flow in datagrams of `packet` bytes, from the network header on, at a pace in bits per second
+    /// that counts these bytes. A flow without an end sends for ever. The flows are numbered in order of their starts.
     pub fn new(mut starts: I, packet: ByteCount, pace: Rate) -> Self {
         let next = starts.next();
         let payload = packet.0.saturating_sub(u64::from(DATAGRAM_HEADERS)).max(1);
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn flows_that_overlap_take_turns() {
-        // A nanosecond for each byte; datagrams of 100 bytes have 72 of payload.
+        // A nanosecond for each byte; datagrams of 100 bytes have a payload of 72.
         let starts = [(0, 150), (100, 72), (500, 1)].map(start).into_iter();
         let sent = Trains::new(starts, ByteCount(100), rate(8_000_000_000));
         let sent: Vec<_> = sent.map(|it| (it.at.0, it.size.0, it.flow)).collect();

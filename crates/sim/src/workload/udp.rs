@@ -1,24 +1,24 @@
-//! Datagrams at a constant rate, or on and off, whatever becomes of them.
+//! Datagrams at a constant rate, or on and off, without feedback.
 //!
-//! A source has a clock of its own that runs while it is on, and sends by that clock: what is left of a gap when it is
-//! turned off passes when it is on again. So the rate while it is on is exact over any number of periods, even if each
-//! has room for less than a packet. (ns-3's `OnOffApplication` keeps the rest of a gap likewise; it waits for one gap
-//! before its first packet, where this one sends at once.)
+//! A source has a clock of its own that runs during on times, and sends by that clock: the rest of a gap at the end of an on time
+//! passes in the next on time. So the rate during on times is exact over any number of periods, even if each
+//! is shorter than a packet's time. (ns-3's `OnOffApplication` keeps the rest of a gap likewise; it waits for one gap
+//! before its first packet, whereas this one sends at once.)
 
 use super::spans::{Elapsed, OnOffClock};
 use super::{OnOff, Random, WorkloadError};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 
-/// What a source sends.
+/// Parameters of a source of datagrams.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UdpParams {
-    /// Bits a second of `size`d packets, while it is on.
+    /// Bits per second of packets of `size` during on times.
     pub rate: Rate,
-    /// The size of each packet, in whatever the rate counts; above 0.
+    /// The size of each packet, in the bytes that the rate counts; above 0.
     pub size: ByteCount,
-    /// How they are apart.
+    /// The spacing of packets.
     pub spacing: Spacing,
-    /// When it is on; always, if it is not given.
+    /// On and off times; `None`: always on.
     pub on_off: Option<OnOff>,
     /// When it begins.
     pub start: Nanos,
@@ -26,16 +26,16 @@ pub struct UdpParams {
     pub until: Option<Nanos>,
 }
 
-/// How packets are apart.
+/// The spacing of packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spacing {
-    /// Evenly: packet n is sent when `n * size` bytes at the rate have passed, rounded down to a nanosecond.
+    /// Even: packet n is sent when `n * size` bytes at the rate have passed, rounded down to a nanosecond.
     #[default]
     Even,
-    /// As `Even`, but each later by a random part of the gap, drawn uniformly: the rate and the order stay, and sources of
-    /// the same rate do not meet a full queue in turn for ever.
+    /// As `Even`, but each packet is delayed by a random part of the gap, drawn uniformly: rate and order stay, and sources of
+    /// the same rate do not find a full queue in the same turn for ever.
     Jittered,
-    /// By exponential gaps, independently: a Poisson process.
+    /// Independent exponential gaps: a Poisson process.
     Poisson,
 }
 
@@ -45,13 +45,13 @@ impl UdpParams {
         Self { rate, size, spacing: Spacing::Even, on_off: None, start: Nanos::ZERO, until: None }
     }
 
-    /// Bits a second in the long run.
+    /// Bits per second in the long run.
     pub fn mean_rate(&self) -> f64 {
         self.rate.bits_per_second() as f64 * self.on_off.map_or(1.0, OnOff::share)
     }
 }
 
-/// A source of datagrams: when each is sent, and how big it is, in order.
+/// A source of datagrams: the time and size of each, in order.
 #[derive(Debug, Clone)]
 pub struct UdpSource {
     size: ByteCount,
@@ -62,29 +62,29 @@ pub struct UdpSource {
     until: Nanos,
 }
 
-/// The source's own time.
+/// The source's own clock.
 #[derive(Debug, Clone)]
 enum Gaps {
     Even {
-        /// When the next packet is sent: whole nanoseconds, and below `rate` in units of `1 / rate` of one.
+        /// When the next packet is sent: whole nanoseconds, and the rest in units of `1 / rate` nanoseconds, below `rate`.
         next: (u64, u64),
-        /// From one to the next, likewise.
+        /// The gap between packets, in the same form.
         gap: (u64, u64),
         rate: u64,
         jittered: bool,
     },
     Poisson {
-        /// On average, ns.
+        /// The mean gap in nanoseconds.
         gap: f64,
         elapsed: Elapsed,
     },
 }
 
 impl UdpSource {
-    /// A source. The seed matters only where there is chance.
+    /// A source. The seed matters only if spacing or periods are random.
     ///
     /// # Errors
-    /// If packets have 0 bytes, or it is on for no more than a millionth of the gap between two of them.
+    /// Fails if packets have 0 bytes, or if an on time is no more than a millionth of the gap between packets.
     pub fn new(params: &UdpParams, seed: u64) -> Result<Self, WorkloadError> {
         if params.size.0 == 0 {
             return Err(WorkloadError::NoBytes);
@@ -160,9 +160,9 @@ mod tests {
         assert_eq!(sent, [packet(5), packet(6), packet(7), packet(8)]);
     }
 
-    /// On for 2.5 gaps: two packets and three in turn, not two each time.
+    /// On for 2.5 gaps: alternately two and three packets, not two each time.
     #[test]
-    fn what_is_left_of_a_gap_is_kept_until_it_is_on_again() {
+    fn the_rest_of_a_gap_is_kept_for_the_next_on_time() {
         let on_off = OnOff { on: Span::Fixed(Nanos(2_500)), off: Span::Fixed(Nanos(7_500)) };
         let params = UdpParams { on_off: Some(on_off), ..UdpParams::constant(rate(8_000_000_000), ByteCount(1_000)) };
         let sent: Vec<_> = source(params, 0).take(8).collect();
@@ -171,7 +171,7 @@ mod tests {
         let (packets, last) = source(params, 0).take(1_000_001).enumerate().last().unwrap();
         // 250 packets each 100 periods of 10 us.
         assert_eq!((packets, last), (1_000_000, 4_000_000_000));
-        // Where no packet fits into a time of being on, one is sent each few of them.
+        // If no packet fits into an on time, one is sent every few on times.
         let short = OnOff { on: Span::Fixed(Nanos(250)), off: Span::Fixed(Nanos(50)) };
         let sent: Vec<_> = source(UdpParams { on_off: Some(short), ..params }, 0).take(3).collect();
         assert_eq!(sent, [0, 1_200, 2_400]);
@@ -233,7 +233,7 @@ mod tests {
             }
         }
 
-        /// On and off in fixed periods: the packets of the source's own time, moved by the pauses before them.
+        /// Fixed on and off periods: the packets of the source's own clock, shifted by the pauses before them.
         #[test]
         fn pauses_move_what_comes_after_them(on in 1..10_000u64, off in 0..10_000u64, size in 1..2_000u64) {
             let on_off = OnOff { on: Span::Fixed(Nanos(on)), off: Span::Fixed(Nanos(off)) };

@@ -17,7 +17,7 @@ pub struct Setting {
     pub ecn: bool,
     pub seed: u64,
     pub seconds: u64,
-    /// Seconds of these that do not count.
+    /// Seconds of these that belong to the warm-up.
     pub warmup: u64,
 }
 
@@ -56,7 +56,7 @@ impl Setting {
     }
 }
 
-/// Runs it.
+/// Runs the setting.
 pub fn run(setting: &Setting) -> Simulation {
     let (mut simulation, left, right) = setting.network();
     for (n, (from, to)) in (0u64..).zip(left.iter().zip(&right)) {

@@ -1,4 +1,4 @@
-//! Packet loss: told by retransmissions, explained by who met long queues where.
+//! Packet loss: detected by retransmissions, and explained by the flows that found long queues.
 
 use crate::recipes::networks::{MS, Network, loss, losses};
 use crate::recipes::watch::{Seen, host, seeds, watch};
@@ -6,11 +6,11 @@ use queuescope_log::{Number, Schema};
 use queuescope_sim::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long before an alert what matters is, at most.
+/// The longest time before an alert that matters.
 const BEFORE: u64 = 250 * MS;
 
-/// Whose retransmissions were told.
-fn told(seen: &Seen) -> BTreeSet<(NodeId, NodeId)> {
+/// The flows with a retransmission alert.
+fn retransmitting(seen: &Seen) -> BTreeSet<(NodeId, NodeId)> {
     let ends = |name: &str| {
         let (from, to) = name.strip_prefix("loss_")?.split_once('_')?;
         Some((NodeId(from.parse().ok()?), NodeId(to.parse().ok()?)))
@@ -18,7 +18,7 @@ fn told(seen: &Seen) -> BTreeSet<(NodeId, NodeId)> {
     seen.names().into_iter().map(|name| ends(name).unwrap_or_else(|| panic!("{name} is another's"))).collect()
 }
 
-/// The switches on the way of a flow.
+/// The switches on a flow's path.
 fn path(seen: &Seen, (from, to): (NodeId, NodeId)) -> BTreeSet<NodeId> {
     let expression = format!("src_ip == 10.0.0.{} and dst_ip == 10.0.0.{}", from.0, to.0);
     let keys = ["hops", "switch_1", "switch_2", "switch_3", "switch_4", "switch_5"];
@@ -29,7 +29,7 @@ fn path(seen: &Seen, (from, to): (NodeId, NodeId)) -> BTreeSet<NodeId> {
     paths.iter().flat_map(switches).collect()
 }
 
-/// Who met a long queue at a switch: packets, bytes and class by source and receiver.
+/// The flows that found a long queue at a switch: packets, bytes and class by source and receiver.
 fn crowd(seen: &Seen, switch: NodeId, span: (u64, u64)) -> BTreeMap<(NodeId, NodeId), (u64, u64, u64)> {
     let mut all = BTreeMap::new();
     for hop in 1..=5 {
@@ -43,17 +43,17 @@ fn crowd(seen: &Seen, switch: NodeId, span: (u64, u64)) -> BTreeMap<(NodeId, Nod
 }
 
 #[test]
-fn who_competes_where_packets_are_lost_is_told() {
+fn the_competing_flows_at_a_lossy_port_are_found() {
     for seed in seeds() {
         let network = loss(seed, true);
         let Network { switches, hosts, others, .. } = &network;
         let (switch, hosts, other) = (switches[0], hosts.clone(), others[0]);
         let seen = watch(network);
         are_counted_as_they_arrive(&seen, &hosts, seed);
-        let suffering = told(&seen);
+        let suffering = retransmitting(&seen);
         assert!(!suffering.is_empty() && !suffering.contains(&other), "seed {seed}: {:?}", seen.alerts);
         let at = seen.alerts[0].1.0;
-        // Of the switches on the way of who suffers, one has a crowd; all who are in it share its slow port.
+        // Among the switches on the paths of the flows with losses, one is crowded; all flows there share its slow port.
         let named: Vec<_> = suffering
             .iter()
             .flat_map(|flow| path(&seen, *flow))
@@ -71,13 +71,13 @@ fn who_competes_where_packets_are_lost_is_told() {
 }
 
 #[test]
-fn losses_at_two_switches_are_told_apart() {
+fn losses_at_two_switches_are_distinguished() {
     for seed in seeds() {
         let network = losses(seed, true);
         let Network { switches, hosts, others, .. } = &network;
         let (switches, hosts, others) = (switches.clone(), hosts.clone(), others.clone());
         let seen = watch(network);
-        assert_eq!(told(&seen), BTreeSet::from([hosts[0]]), "seed {seed}");
+        assert_eq!(retransmitting(&seen), BTreeSet::from([hosts[0]]), "seed {seed}");
         let crowds: Vec<_> = path(&seen, hosts[0])
             .into_iter()
             .map(|switch| (switch, crowd(&seen, switch, (0, u64::MAX))))
@@ -85,7 +85,7 @@ fn losses_at_two_switches_are_told_apart() {
             .collect();
         assert_eq!(crowds.iter().map(|(switch, _)| *switch).collect::<Vec<_>>(), switches, "seed {seed}");
         for ((switch, all), crossing) in crowds.iter().zip(&others) {
-            // Beside the flow itself, one is there, has a higher class, and sends more while it is there.
+            // Besides the flow itself there is one other, which has a higher class and sends more during that time.
             let rivals: Vec<_> = all.iter().filter(|(flow, _)| **flow != hosts[0]).collect();
             let [(rival, (packets, _, class))] = rivals.as_slice() else { panic!("seed {seed}: {all:?}") };
             let expression = format!("src_ip == 10.0.0.{}", rival.0.0);
@@ -99,7 +99,7 @@ fn losses_at_two_switches_are_told_apart() {
     }
 }
 
-/// Retransmissions are what a plain look at all data in order says.
+/// Retransmissions agree with a direct look at all data in order.
 fn are_counted_as_they_arrive(seen: &Seen, hosts: &[(NodeId, NodeId)], seed: u64) {
     let schema = Schema::packet();
     let id = |name| schema.find(name).unwrap_or_else(|| panic!("no {name}"));

@@ -1,4 +1,4 @@
-//! Small networks with a planted fault, and the same without it; what differs is chosen by seed.
+//! Small networks with and without a planted fault; other details depend on the seed.
 
 use queuescope_log::{Definitions, Schema};
 use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
@@ -9,16 +9,16 @@ use queuescope_tcp::{Algorithm, Profile, TcpParams};
 use queuescope_wire::{ByteCount, Class, Nanos, Rate};
 use std::path::Path;
 
-/// A network with traffic, what is defined to watch it, and what was planted.
+/// A network with traffic, the definitions that watch it, and the planted fault.
 pub struct Network {
     pub simulation: Simulation,
     pub definitions: Definitions,
     pub end: Nanos,
-    /// How often triggers are looked at: more seldom than they ask for, where they are many and a run is long.
+    /// The period of triggers: longer than their own, where there are many and a run is long.
     pub look: Nanos,
-    /// Switches where something is wrong.
+    /// Switches with a fault.
     pub switches: Vec<NodeId>,
-    /// Who is to blame or suffers, as (source, receiver); what else there is in `others`.
+    /// The flows that cause or suffer from the fault, as (source, receiver).
     pub hosts: Vec<(NodeId, NodeId)>,
     pub others: Vec<(NodeId, NodeId)>,
 }
@@ -38,7 +38,7 @@ pub fn add(definitions: &mut Definitions, recipe: &str, values: &[(&str, &str)])
     definitions.add_text_with(recipe, &text, values).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A topology that is being built, and chance.
+/// A topology under construction, and random numbers.
 struct Building {
     topology: Topology,
     chance: Random,
@@ -66,12 +66,12 @@ impl Building {
         std::array::from_fn(|n| self.topology.add_node(format!("{name}-{n}")))
     }
 
-    /// A whole number from one to below another.
+    /// A random whole number in a range, its end excluded.
     fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.chance.below(high - low)
     }
 
-    /// A link and the one back; the limit is of the queue before the first.
+    /// A link and the link back; the limit is that of the queue before the first.
     fn link(&mut self, from: NodeId, to: NodeId, mbps: u64, delay_us: u64, limit: Limit) {
         let rate = LinkRate::Constant(Rate::from_bits_per_second(mbps * 1_000_000).expect("it is more than nothing"));
         let discipline = DisciplineParams::TailDrop(TailDropParams { limit });
@@ -87,7 +87,7 @@ impl Building {
         host
     }
 
-    /// A TCP flow, which is watched for retransmissions. Its connection has the number of its place.
+    /// A TCP flow, which is watched for retransmissions. The number of its connection is its index.
     fn flow(&mut self, from: NodeId, to: NodeId, at: u64, bytes: u64, class: u8) {
         let number = self.flows.len() as u64;
         self.flows.push((from, to, Nanos(at), bytes, Class(class)));
@@ -97,7 +97,7 @@ impl Building {
         add(&mut self.definitions, "retransmissions", &values);
     }
 
-    /// Flows get their numbers, and with them their ports, in the order in which they start.
+    /// Flows get their numbers, and so their ports, in the order in which they start.
     fn simulation(&self, seed: u64) -> Simulation {
         let mut simulation =
             Simulation::new(self.topology.clone(), seed, Nanos::ZERO).unwrap_or_else(|error| panic!("{error}"));
@@ -110,7 +110,7 @@ impl Building {
         simulation
     }
 
-    /// Datagrams of 1000 bytes from one time to another, evenly spaced; a few of them early or late.
+    /// Datagrams of 1000 bytes in an interval of time, evenly spaced; a few of them early or late.
     fn datagrams(
         &mut self,
         simulation: &mut Simulation,
@@ -130,12 +130,12 @@ impl Building {
     }
 }
 
-/// A limit if there is a fault, and none without.
+/// A limit if there is a fault, and none otherwise.
 fn limit(fault: bool, packets: u64) -> Limit {
     if fault { Limit::Packets(packets) } else { Limit::None }
 }
 
-/// So many path checks, of which the one in the middle is of the switch that [`stray`] leads packets over.
+/// This many path checks, of which the one in the middle is for the switch to which [`stray`] diverts packets.
 pub fn checks(count: u32) -> Definitions {
     let mut definitions = Definitions::new(Schema::packet());
     for check in 0..count {
@@ -145,10 +145,10 @@ pub fn checks(count: u32) -> Definitions {
     definitions
 }
 
-/// The switch that is on no way of [`stray`].
+/// The switch that is on no route of [`stray`].
 const OFF: NodeId = NodeId(2);
 
-/// Two flows through two switches; the fault leads a share of one flow's packets over a third.
+/// Two flows through two switches; the fault diverts a share of one flow's packets over a third one.
 pub fn stray(seed: u64, fault: bool, definitions: &Definitions) -> Network {
     let mut building = Building::new(seed);
     let [left, right, off] = building.nodes("switch");
@@ -175,8 +175,8 @@ pub fn stray(seed: u64, fault: bool, definitions: &Definitions) -> Network {
     Network { simulation, definitions, end, look: Nanos(MS), switches: vec![off], hosts, others }
 }
 
-/// Flows along a chain of four switches, of which one has a slow port with a buffer that is too small; without the
-/// fault it is as slow and its buffer has no end. One flow does not come by there.
+/// Flows along a chain of four switches, one of which has a slow port with a buffer that is too small; without the
+/// fault the port is as slow, and its buffer is unlimited. One flow does not pass it.
 pub fn loss(seed: u64, fault: bool) -> Network {
     let mut building = Building::new(seed);
     let chain: [NodeId; 4] = building.nodes("switch");
@@ -189,7 +189,7 @@ pub fn loss(seed: u64, fault: bool) -> Network {
     let count = building.between(2, 6);
     let mut hosts = Vec::new();
     for n in 0..count {
-        // Some join later, some leave earlier; all pass the slow port.
+        // Some flows join later, some leave earlier; all pass the slow port.
         let (first, last) = (building.between(0, slow as u64 + 1), building.between(slow as u64 + 1, 4));
         let from = building.host(&format!("sender-{n}"), chain[first as usize], 200, 20);
         let to = building.host(&format!("receiver-{n}"), chain[last as usize], 200, 20);
@@ -209,8 +209,8 @@ pub fn loss(seed: u64, fault: bool) -> Network {
     Network { simulation, definitions: building.definitions, end, look, switches, hosts, others: vec![other] }
 }
 
-/// A flow along three switches, with datagrams of a higher class beside it on the first link and others on the second,
-/// each for a while. With the fault they are more than the links hold; without, little.
+/// A flow along three switches, with datagrams of a higher class on the first link and others on the second,
+/// each for a while. With the fault they exceed the links' capacity; without it they are few.
 pub fn losses(seed: u64, fault: bool) -> Network {
     let mut building = Building::new(seed);
     let [first, second, third] = building.nodes("switch");
@@ -237,11 +237,11 @@ pub fn losses(seed: u64, fault: bool) -> Network {
     Network { simulation, definitions: building.definitions, end, look, switches, hosts, others: crossing.to_vec() }
 }
 
-/// Fifteen flows to one receiver behind a port as slow as the links to its switch: one of them has its host at that
-/// switch, two are two switches further, twelve four. With the fault the port's buffer is small; without, it has no end.
+/// Fifteen flows to one receiver behind a port as slow as the links to its switch: one sender is at that
+/// switch, two are two switches away, twelve are four away. With the fault the port's buffer is small; without it, unlimited.
 pub fn outcast(seed: u64, fault: bool) -> Network {
     let mut building = Building::new(seed);
-    // What is in flight is bounded, so that the others keep the port busy and lose little.
+    // The bounded window lets the others keep the port busy and lose little.
     building.tcp.receive_window = 32_000;
     let buffer = building.between(38, 43);
     let (chain, hosts) = building.fifteen(100, (Limit::None, limit(fault, buffer)), 4_000_000, "50ms");
@@ -250,8 +250,8 @@ pub fn outcast(seed: u64, fault: bool) -> Network {
     building.watched(simulation, (end, look), chain, hosts)
 }
 
-/// The same for two seconds, of links of 1 Gb/s with buffers, and with datagrams of a crowd that come when they come: what
-/// is sent by the clock of one port alone meets a full queue always or never.
+/// The same for two seconds, with links of 1 Gb/s with buffers, and with datagrams of many hosts at random times: traffic
+/// that only the clock of one port drives finds a full queue always or never.
 pub fn lasting_outcast(seed: u64) -> Network {
     let mut building = Building::new(seed);
     building.tcp.min_rto = Nanos(10 * MS);
@@ -272,8 +272,8 @@ pub fn lasting_outcast(seed: u64) -> Network {
 }
 
 impl Building {
-    /// The network of an outcast, its links with one limit and the last with another, flows of so many bytes, and when one
-    /// counts as silent: its switches, and who sends to whom, the one that is near first.
+    /// The network of an outcast; its links have one limit and the last link another, each flow has this many bytes, and a flow without packets
+    /// for a given time counts as silent. Returns its switches, and the pairs of hosts, the nearest one first.
     fn fifteen(
         &mut self,
         mbps: u64,
@@ -308,7 +308,7 @@ impl Building {
         (chain, hosts)
     }
 
-    /// It, with the first of the hosts as who suffers.
+    /// The network with definitions; the first pair of hosts suffers.
     fn watched(
         self,
         simulation: Simulation,
@@ -321,7 +321,7 @@ impl Building {
     }
 }
 
-/// Many hosts send some packets each to one receiver, again and again: at once with the fault, in turn without it. One
+/// Many hosts repeatedly send some packets each to one receiver: at once with the fault, one after another without it. One
 /// other host sends to another receiver at the same switch all the time.
 pub fn incast(seed: u64, fault: bool) -> Network {
     let mut building = Building::new(seed);
@@ -336,7 +336,7 @@ pub fn incast(seed: u64, fault: bool) -> Network {
     let start = building.between(MS, 3 * MS);
     for round in 0..2 {
         for (n, from) in (0..).zip(&senders) {
-            // In turn, each is done before the next begins.
+            // One after another: each is done before the next begins.
             let within = if fault { building.between(0, 20_000) } else { n * 600_000 };
             let at = Nanos(start + round * 10 * MS + within);
             building.flows.push((*from, receiver, at, 14_000, Class(0)));

@@ -4,7 +4,7 @@ use crate::recipes::networks::{MS, checks, stray};
 use crate::recipes::watch::{host, log, run, seeds, watch};
 use queuescope_log::Number;
 
-/// Of the switches that are checked the right one is told, within a millisecond; and whose packets they were.
+/// Among the checked switches the right one raises an alert within a millisecond; and the packets are the right ones.
 fn strays_are_found(count: u32) {
     let checks = checks(count);
     for seed in seeds() {
@@ -32,8 +32,8 @@ fn ten_checks_find_strays() {
     strays_are_found(10);
 }
 
-/// The same with a hundred, on all seeds one behind the other in one log, so that it is made once: what comes without the
-/// fault raises nothing, and with it the right alert of the hundred is told of more each time.
+/// The same with a hundred checks, over all seeds one after another in one log, so that the checks are added once. Runs without the
+/// fault raise no alert; with it the right one of the hundred has a higher count each time.
 #[test]
 fn a_hundred_checks_find_strays() {
     let (checks, log) = (checks(100), log());

@@ -1,4 +1,4 @@
-//! Who gets or takes how much: outcast, incast, heavy hitters, the traffic matrix.
+//! Shares of flows: outcast, incast, heavy hitters, the traffic matrix.
 
 use crate::recipes::networks::{MS, incast, lasting_outcast, matrix, outcast};
 use crate::recipes::watch::{Seen, host, seeds, watch};
@@ -7,28 +7,28 @@ use std::collections::BTreeMap;
 
 const ALWAYS: (u64, u64) = (0, u64::MAX);
 
-/// Packets of each flow to a receiver until some time, by its source.
+/// Packets of each flow to a receiver up to a time, by source.
 fn packets(seen: &Seen, receiver: NodeId, until: u64) -> BTreeMap<NodeId, u64> {
     let expression = format!("dst_ip == 10.0.0.{} and protocol == TCP and payload_length > 0B", receiver.0);
     let flows = seen.ask(&expression, (0, until), &["src_ip"], &["count"]);
     flows.into_iter().map(|(keys, values)| (host(keys[0]), values[0])).collect()
 }
 
-/// The fewest packets of a flow over the most.
+/// The ratio of the fewest packets of a flow to the most.
 fn ratio(flows: &BTreeMap<NodeId, u64>) -> f64 {
     let (low, high) = (flows.values().min(), flows.values().max());
     *low.unwrap_or(&0) as f64 / *high.unwrap_or(&1) as f64
 }
 
-/// The flow from next to the last switch falls silent while the others fill its port. In the end it has about a third of
-/// what the others have, and of all that have so little it has the shortest way.
+/// The flow from near the last switch falls silent while the others fill its port. In the end it has about a third of
+/// the others' packets, and it has the shortest path among all flows with so few.
 #[test]
-fn an_outcast_is_told_and_has_the_shortest_way() {
+fn an_outcast_is_detected_and_has_the_shortest_path() {
     for seed in seeds() {
         let network = outcast(seed, true);
         let (near, receiver) = network.hosts[0];
         let seen = watch(network);
-        // Others may time out too, once.
+        // Others may also time out, once.
         assert!(seen.names().contains(&&*format!("outcast_{}", near.0)), "seed {seed}: {:?}", seen.alerts);
         let flows = packets(&seen, receiver, u64::MAX);
         let mean = flows.values().sum::<u64>() as f64 / flows.len() as f64;
@@ -44,7 +44,7 @@ fn an_outcast_is_told_and_has_the_shortest_way() {
     }
 }
 
-/// Figure 10(a) of the Confluo paper: the ratio of the fewest and the most packets, of all since the beginning, settles
+/// Figure 10(a) of the Confluo paper: the ratio of the fewest to the most packets since the beginning settles
 /// near 0.4 within a second.
 #[test]
 fn the_ratio_of_an_outcast_settles() {
@@ -67,14 +67,14 @@ fn the_ratio_of_an_outcast_settles() {
 }
 
 #[test]
-fn an_incast_is_told_with_all_its_senders() {
+fn an_incast_is_detected_with_all_its_senders() {
     for seed in seeds() {
         let network = incast(seed, true);
         let (switch, hosts) = (network.switches[0], network.hosts.clone());
         let seen = watch(network);
         assert_eq!(seen.names(), ["incast_r"], "seed {seed}");
         let at = seen.alerts[0].1.0;
-        // Who sent data to the receiver in the milliseconds before, and where the queue was.
+        // The sources of data to the receiver in the milliseconds before, and the location of the queue.
         let expression = format!("dst_ip == 10.0.0.{} and payload_length > 0B", hosts[0].1.0);
         let flows =
             seen.ask(&expression, (at - 2 * MS, at), &["src_ip", "hops", "switch_2"], &["count", "max(queue_2)"]);
@@ -89,7 +89,7 @@ fn an_incast_is_told_with_all_its_senders() {
 }
 
 #[test]
-fn a_heavy_source_is_told_and_the_matrix_is_what_arrived() {
+fn a_heavy_source_is_detected_and_the_matrix_agrees_with_deliveries() {
     for seed in seeds() {
         let network = matrix(seed, true);
         let (from, to) = network.hosts[0];
@@ -106,7 +106,7 @@ fn a_heavy_source_is_told_and_the_matrix_is_what_arrived() {
     }
 }
 
-/// Bytes by source and receiver are what was delivered; packets by link are what the links sent.
+/// Bytes by source and receiver agree with the deliveries; packets by link agree with the links' counters.
 fn is_the_matrix(seen: &Seen, cells: &[(Vec<u128>, Vec<u64>)], seed: u64) {
     let mut expected: Vec<_> = seen
         .simulation
@@ -116,7 +116,7 @@ fn is_the_matrix(seen: &Seen, cells: &[(Vec<u128>, Vec<u64>)], seed: u64) {
     expected.sort_unstable();
     let found: Vec<_> = cells.iter().map(|(keys, values)| (host(keys[0]), host(keys[1]), values[0])).collect();
     assert_eq!(found, expected, "seed {seed}");
-    // From switch to switch, wherever on a way that is; the last link is to the receiver.
+    // From switch to switch, at any hop of a path; the last link leads to the receiver.
     let mut links: BTreeMap<(NodeId, NodeId), u64> = BTreeMap::new();
     for hop in 1..=4 {
         let keys = [format!("switch_{hop}"), format!("switch_{}", hop + 1)];

@@ -1,4 +1,4 @@
-//! A network is run, what arrives goes into a log, and triggers are looked at each millisecond.
+//! Runs a network, puts deliveries into a log, and checks triggers each millisecond.
 
 use crate::recipes::networks::Network;
 use queuescope_log::{Alert, Function, GroupKey, Log, Memory, NamedMonitor, Number, Options, Schema};
@@ -6,15 +6,15 @@ use queuescope_sim::{Journey, NodeId, Records, Simulation, Telemetry};
 use queuescope_wire::Nanos;
 use std::net::Ipv4Addr;
 
-/// What was seen.
+/// The results of a run.
 pub struct Seen {
     pub log: Log,
     pub simulation: Simulation,
-    /// The names of triggers that fired, and when each did first.
+    /// The names of triggers that fired, and when each first did.
     pub alerts: Vec<(String, Nanos)>,
 }
 
-/// Runs a network to its end. Hosts put what arrives into one log.
+/// Runs a network to its end. All hosts put their deliveries into one log.
 pub fn watch(network: Network) -> Seen {
     let Network { mut simulation, definitions, end, look, .. } = network;
     let log = log();
@@ -36,14 +36,14 @@ pub fn log() -> Log {
     Log::new(Schema::packet().clone(), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a simulation to its end, puts what arrives into a log, and tells what triggers fire: at the time of the simulation
-/// and so much more.
+/// Runs a simulation to its end, puts deliveries into a log, and passes on alerts, with `later` added
+/// to the simulation's times.
 pub fn run(
     simulation: &mut Simulation,
     (end, look): (Nanos, Nanos),
     later: u64,
     (log, monitor): (&Log, &mut NamedMonitor<'_>),
-    mut tell: impl FnMut(&str, Alert),
+    mut notify: impl FnMut(&str, Alert),
 ) {
     let mut records = Records::default();
     let arrived = |journey: &Journey<'_>| {
@@ -54,12 +54,12 @@ pub fn run(
     let mut telemetry = Telemetry::new(&simulation.topology().clone(), (), arrived);
     for now in (0..=end.0).step_by(look.0 as usize) {
         simulation.run_until(Nanos(now), &mut telemetry);
-        monitor.pass(now + later, &mut tell);
+        monitor.pass(now + later, &mut notify);
     }
 }
 
 impl Seen {
-    /// Functions of groups of the records that an expression means, from one time to before another.
+    /// Functions over groups of the records that match an expression, in an interval of time.
     pub fn ask(
         &self,
         expression: &str,
@@ -91,12 +91,12 @@ impl Seen {
     }
 }
 
-/// The host that has an address, by the address's key.
+/// The host with an address, by the address's key.
 pub fn host(key: u128) -> NodeId {
     NodeId(Ipv4Addr::from_bits(key as u32).octets()[3].into())
 }
 
-/// How many seeds each recipe is tried with: 100, or as the environment says.
+/// The number of seeds for each recipe: 100, or the value of the environment variable.
 pub fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("QUEUESCOPE_SEEDS").ok().and_then(|count| count.parse().ok());
     0..count.unwrap_or(100)

@@ -1,8 +1,8 @@
-//! The thread of a recorder that makes volumes of journals, and takes old ones away.
+//! The thread of a recorder that turns journals into volumes, and removes old volumes.
 //!
-//! What goes wrong with it does not end recording: records are in journals. It is tried again, after pauses that grow, and
-//! once more when recording ends. A journal that is not as it was written is not tried again: those behind it cannot become
-//! volumes before it, since a catalogue has no gaps. Old volumes go in any case.
+//! Its errors do not end recording: the records are in journals. It tries again after growing pauses, and
+//! once more when recording ends. It does not try again for a damaged journal. Later journals cannot become
+//! volumes before that one, because a catalogue has no gaps. Old volumes are removed in any case.
 
 use super::Shared;
 use crate::archive::Archiver;
@@ -17,18 +17,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// How volumes are made of journals.
+/// How journals become volumes.
 #[derive(Debug)]
 pub(in crate::recorder) struct Archiving {
-    /// Attributes that volumes have indexes of.
+    /// Attributes that volumes get indexes of.
     pub indexes: Vec<AttributeId>,
-    /// Which volumes stay when another was made.
+    /// Which volumes to keep whenever another one was made.
     pub keep: Retention,
     /// How long to wait after a failure.
     pub pauses: Pauses,
 }
 
-/// How long to wait after a failure: twice as long each time.
+/// How long to wait after failures: twice as long each time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
     pub first: Duration,
@@ -42,7 +42,7 @@ impl Default for Pauses {
 }
 
 impl Shared {
-    /// What the thread does.
+    /// The loop of the thread.
     pub(super) fn archive(&self, archiving: Archiving) {
         let Archiving { indexes, keep, pauses } = archiving;
         let archiver = Archiver::new(&self.folder, indexes, self.volume);
@@ -66,7 +66,7 @@ impl Shared {
                 return;
             }
             let made = journal.as_ref().map_or(Ok(()), |journal| make(archiver, journal));
-            // Also if there is no new volume: perhaps old ones take the room that it needs.
+            // Even without a new volume: old ones may take the room that it needs.
             let kept = self.prune_locked(keep, keeps_too_much);
             keeps_too_much = kept.is_err();
             let gives_up = last && (made.is_err() || journal.is_none());
@@ -92,21 +92,21 @@ impl Shared {
             if is_damaged && !keeps_too_much {
                 continue;
             }
-            // Who ends recording does not wait for it.
+            // The end of recording interrupts this wait.
             drop(self.closed.wait_timeout_while(state, pause, |state| !state.last));
             pause = (pause * 2).min(pauses.most);
         }
     }
 
-    /// Takes volumes away that are not to stay, and counts their records; `again` if it went wrong before.
+    /// Removes volumes that are too old or too many, and counts their records; `again` if the last attempt failed.
     fn prune_locked(&self, keep: Retention, again: bool) -> Result<(), FolderError> {
         if keep == Retention::default() {
             return Ok(());
         }
-        // The catalogue does not list any more what was not removed then.
+        // The catalogue no longer lists the files that could not be removed then.
         let strays = if again { self.remove_strays() } else { Ok(()) };
         let kept = prune_locked(&self.folder, keep);
-        // By the catalogue: they are gone also if something went wrong behind it.
+        // Counted by the catalogue: the records are gone even if an error came after it was written.
         if let Ok(catalogue) = Catalogue::read(&self.folder.path) {
             self.lock().removed = catalogue.removed.records.saturating_sub(self.removed_before);
         }
@@ -115,12 +115,12 @@ impl Shared {
 
     fn remove_strays(&self) -> Result<(), FolderError> {
         let catalogue = Catalogue::read(&self.folder.path)?;
-        // Nobody else writes volumes: this thread does, and holds the lock of the folder.
+        // No other code writes volumes: this thread does, and holds the lock of the folder.
         remove_strays(&self.folder, &catalogue)
     }
 }
 
-/// Makes volumes of a journal. What only says how many were lost stays for who records next.
+/// Turns a journal into volumes. A journal that only records losses stays for the next recorder.
 fn make(archiver: &Archiver<'_>, journal: &Closed) -> Result<(), FolderError> {
     if journal.positions.is_empty() { Ok(()) } else { archiver.journal(journal) }
 }

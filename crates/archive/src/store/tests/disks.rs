@@ -1,4 +1,4 @@
-//! Disks that fail. None waits for the real one: the power is only lost in notes.
+//! Disks that fail. None waits for a real disk: the loss of power is simulated.
 
 use crate::journal::Disk;
 use crate::store::{Store, Written};
@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex};
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The disk does not do it.
+    /// The disk reports an error.
     Io,
-    /// It has no room: half of what is written is there.
+    /// The disk is full: half of the bytes are written.
     Full,
 }
 
@@ -21,7 +21,7 @@ impl Fault {
     }
 }
 
-/// A disk of which a call fails, and perhaps all after it.
+/// A disk of which one call fails, and perhaps all calls after it.
 #[derive(Debug, Clone)]
 pub struct Failing {
     fault: Fault,
@@ -30,34 +30,34 @@ pub struct Failing {
 
 #[derive(Debug, Default)]
 struct Failures {
-    /// Calls until it fails; `None`: it does not.
+    /// Calls until it fails; `None`: it does not fail.
     left: Option<usize>,
-    /// Whether those after it fail, too.
+    /// Whether later calls fail, too.
     lasting: bool,
     count: u64,
 }
 
 impl Failing {
-    /// From this call on, counted from 1.
+    /// Fails from this call on, counted from 1.
     pub fn new(fault: Fault, left: usize, lasting: bool) -> Self {
         let failures = Failures { left: Some(left), lasting, count: 0 };
         Self { fault, state: Arc::new((Mutex::new(failures), Condvar::new())) }
     }
 
-    /// Not before it is told to, if ever.
+    /// Does not fail until `fail` or `fail_once` is called.
     pub fn later(fault: Fault) -> Self {
         let store = Self::new(fault, 0, true);
         store.fail(false);
         store
     }
 
-    /// From now on, or not any more.
+    /// Fails from now on, or works from now on.
     pub fn fail(&self, fail: bool) {
         let mut state = self.state.0.lock().expect("nobody panics");
         (state.left, state.lasting) = (fail.then_some(1), true);
     }
 
-    /// This call, counted from the next, which is 1, and no other; what failed before is forgotten.
+    /// Fails only this call, counted from the next, which is 1. Earlier failures are forgotten.
     pub fn fail_once(&self, at: usize) {
         *self.state.0.lock().expect("nobody panics") = Failures { left: Some(at), lasting: false, count: 0 };
     }
@@ -66,7 +66,7 @@ impl Failing {
         self.state.0.lock().expect("nobody panics").count > 0
     }
 
-    /// Waits until so many calls have failed.
+    /// Waits until this many calls have failed.
     pub fn wait(&self, count: u64) {
         let state = self.state.0.lock().expect("nobody panics");
         drop(self.state.1.wait_while(state, |state| state.count < count).expect("nobody panics"));
@@ -143,7 +143,7 @@ impl Written for FailingFile {
     }
 }
 
-/// A disk that takes at most so many bytes at once, and is interrupted between: no fault.
+/// A disk that takes at most this many bytes at once, and is interrupted in between: not a fault.
 #[derive(Debug)]
 pub struct Pieces(pub usize);
 

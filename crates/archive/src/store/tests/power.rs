@@ -1,5 +1,5 @@
-//! The power is lost at any moment, and the disk has what it was made to have, and of the rest whatever it likes: of each
-//! folder the first changes of those that nobody waited for, and of each file the beginning of what nobody did, or zeros.
+//! Power is lost at any moment. The disk has what was synced. Of the unsynced changes of each folder it has only the first ones, and of the
+//! unsynced bytes of each file it has only the beginning, or zeros.
 
 use super::*;
 use crate::journal::Disk;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// What was done, in order; files by numbers.
+/// An operation, in order; files by numbers.
 #[derive(Debug, Clone)]
 enum Done {
     Create(PathBuf, usize),
@@ -33,7 +33,7 @@ impl Done {
     }
 }
 
-/// A disk that notes what is done to it.
+/// A disk that notes its operations.
 #[derive(Debug, Clone, Default)]
 struct Noted(Arc<Mutex<Vec<Done>>>);
 
@@ -50,7 +50,7 @@ impl Noted {
 impl Store for Noted {
     fn create(&self, path: &Path) -> io::Result<Box<dyn Written>> {
         let file = Disk.create(path)?;
-        // The place among all that is done is a number as good as any.
+        // The index of the operation serves as the number of the file.
         let number = self.0.lock().expect("nobody panics").len();
         self.note(Done::Create(path.to_owned(), number));
         Ok(Box::new(NotedFile(file, number, self.clone())))
@@ -105,21 +105,21 @@ impl Written for NotedFile {
     }
 }
 
-/// What the disk has of what nobody waited for.
+/// Which unsynced changes the disk has.
 #[derive(Debug, Clone)]
-struct Luck {
-    /// Of each folder's changes, in turn: so many of 256.
+struct Survivors {
+    /// The part of each folder's changes, in turn, in 256ths.
     changes: Vec<u8>,
-    /// Of each file's bytes, so many of 256; the rest is as long as it was and zero, or not there.
+    /// The part of each file's bytes, in 256ths; the rest is as long as it was and zero, or missing.
     bytes: u8,
     zeroed: bool,
 }
 
-/// A folder's files.
+/// The files of a folder.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// What is left of a folder.
-fn left(before: &Files, root: &Path, done: &[Done], luck: &Luck) -> Files {
+fn left(before: &Files, root: &Path, done: &[Done], luck: &Survivors) -> Files {
     let mut folders: BTreeSet<PathBuf> = before
         .keys()
         .flat_map(|file| file.ancestors().skip(1))
@@ -171,19 +171,19 @@ fn left(before: &Files, root: &Path, done: &[Done], luck: &Luck) -> Files {
     files
 }
 
-/// Loses the power in the middle of a change.
-fn lose(change: Change, moment: impl Fn(usize) -> Vec<usize>, lucks: &[Luck]) {
+/// Loses power in the middle of a change.
+fn lose(change: Change, moment: impl Fn(usize) -> Vec<usize>, lucks: &[Survivors]) {
     let folder = tempfile::tempdir().expect("there is room");
     let (path, noted) = (folder.path(), Noted::default());
-    let told = super::folder(path);
+    let records = super::folder(path);
     let before = contents(path);
     change.run(path, Arc::new(noted.clone())).unwrap_or_else(|error| panic!("{error}"));
     let done = noted.0.lock().expect("nobody panics").clone();
     assert!(done.len() > 10, "{change:?} does {}", done.len());
-    // Between two writes nothing happens that a loss of bytes does not tell.
+    // Between two writes nothing happens that a loss of bytes does not cover.
     let moments = (0..=done.len()).filter(|at| !matches!(done.get(*at), Some(Done::Write(..)))).collect::<Vec<_>>();
     for at in moment(moments.len()).into_iter().map(|place| moments[place]) {
-        // In turn: what nobody waited for is lost, or it is all there but for the bytes, or in part.
+        // In turn: all unsynced changes are lost, or all are there except the bytes, or some are there.
         let lucks = if lucks.len() > 2 { &lucks[at % lucks.len()..][..1] } else { lucks };
         for luck in lucks {
             let after = tempfile::tempdir().expect("there is room");
@@ -193,31 +193,29 @@ fn lose(change: Change, moment: impl Fn(usize) -> Vec<usize>, lucks: &[Luck]) {
                 fs::write(file, bytes).expect("there is room");
             }
             let last = &done[..at].last();
-            goes_on(change, after.path(), &told).unwrap_or_else(|why| panic!("{change:?}, {last:?}, {luck:?}: {why}"));
+            goes_on(change, after.path(), &records)
+                .unwrap_or_else(|why| panic!("{change:?}, {last:?}, {luck:?}: {why}"));
         }
     }
 }
 
 #[test]
 fn the_power_is_lost_at_any_moment() {
-    let luck = |changes, bytes, zeroed| Luck { changes: vec![changes], bytes, zeroed };
+    let luck = |changes, bytes, zeroed| Survivors { changes: vec![changes], bytes, zeroed };
     let lucks = [luck(0, 0, false), luck(255, 0, false), luck(255, 0, true), luck(127, 127, false)];
     CHANGES.into_iter().for_each(|change| lose(change, |moments| (0..moments).collect(), &lucks));
 }
 
-fn luck() -> impl Strategy<Value = Luck> {
-    (prop::collection::vec(any::<u8>(), 1..6), any::<u8>(), any::<bool>()).prop_map(|(changes, bytes, zeroed)| Luck {
-        changes,
-        bytes,
-        zeroed,
-    })
+fn luck() -> impl Strategy<Value = Survivors> {
+    (prop::collection::vec(any::<u8>(), 1..6), any::<u8>(), any::<bool>())
+        .prop_map(|(changes, bytes, zeroed)| Survivors { changes, bytes, zeroed })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 8, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_disk_has_of_the_rest(
+    fn any_part_of_the_unsynced_changes_may_be_there(
         change in prop::sample::select(&CHANGES[..]),
         at in prop::collection::vec(any::<prop::sample::Index>(), 4),
         lucks in prop::collection::vec(luck(), 2),

@@ -1,4 +1,4 @@
-//! What becomes of volumes when the disk fails while somebody records, and mends.
+//! What happens to volumes when the disk fails during a recording, and works again.
 
 use super::*;
 use crate::journal::Disk;
@@ -30,8 +30,8 @@ fn options(keep: Retention) -> RecorderOptions {
 /// A pause that no test waits for.
 const LONG: Duration = Duration::from_secs(1 << 20);
 
-/// Somebody records to a folder that has records.
-fn open(path: &Path, store: &Failing, pause: Duration, keep: Retention) -> (Told, Recorder) {
+/// Opens a recorder on a folder that has records.
+fn open(path: &Path, store: &Failing, pause: Duration, keep: Retention) -> (PositionedRecords, Recorder) {
     let before = folder(path);
     let pauses = Pauses { first: pause, most: pause };
     let opened = Recorder::within(Disk, Arc::new(store.clone()), pauses, path, &schema(path), options(keep));
@@ -54,7 +54,7 @@ fn journals(path: &Path) -> Vec<std::path::PathBuf> {
     Folder::open(path).and_then(|folder| folder.journals(0)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Waits until it is so.
+/// Waits until the condition holds.
 fn until(is: impl Fn() -> bool) {
     while !is() {
         thread::yield_now();
@@ -74,7 +74,7 @@ fn volumes_are_made_once_the_disk_works_again() {
     let (before, recorder) = open(path, &store, Duration::ZERO, Retention::default());
     store.fail(true);
     append(&recorder, 5 * JOURNAL);
-    // It is tried again and again, and recording goes on.
+    // It tries again and again, and recording goes on.
     store.wait(20);
     until(|| recorder.troubled().is_some_and(|why| why.to_string().contains("No space left")));
     append(&recorder, 5 * JOURNAL);
@@ -89,7 +89,7 @@ fn volumes_are_made_once_the_disk_works_again() {
 }
 
 #[test]
-fn who_ends_recording_does_not_wait_and_is_told() {
+fn finish_does_not_wait_and_returns_the_error() {
     for mends in [false, true] {
         let folder = tempfile::tempdir().expect("there is room");
         let (path, store) = (folder.path(), Failing::later(Fault::Io));
@@ -124,18 +124,18 @@ fn a_damaged_journal_ends_volumes_and_not_recording() {
     store.fail(true);
     append(&recorder, 4 * JOURNAL);
     store.wait(1);
-    // Two were there; one behind it is whole, and one open.
+    // Two were there; one behind it is whole, and one is open.
     let victim = journals(path)[3].clone();
     damage(&victim);
     store.fail(false);
-    let is_told =
+    let names_the_victim =
         |why: &FolderError| matches!(why, FolderError::Damaged(damage) if damage.path == victim && damage.at.is_some());
-    until(|| recorder.troubled().is_some_and(|why| is_told(&why)));
+    until(|| recorder.troubled().is_some_and(|why| names_the_victim(&why)));
     append(&recorder, 3 * JOURNAL);
     let Err(FinishError::Archive { written, why }) = recorder.finish() else { panic!("a journal is damaged") };
     assert_eq!(written, before.len() as u64 + 7 * JOURNAL);
-    assert!(is_told(&why), "{why}");
-    // Those before it are volumes, and it and those behind it are not.
+    assert!(names_the_victim(&why), "{why}");
+    // Those before it are volumes; it and those behind it are not.
     let left = journals(path);
     assert!(left.len() == 6 && left.first() == Some(&victim), "{left:?}");
 }
@@ -183,7 +183,7 @@ fn old_volumes_go_also_if_no_others_come() {
     let (path, store) = (folder.path(), Failing::later(Fault::Full));
     let before = super::folder(path);
     Change::Archive.run(path, Arc::new(store.clone())).unwrap_or_else(|error| panic!("{error}"));
-    // A file where the day of the next records is to be.
+    // A file with the name of the folder for the day of the next records.
     let day = path.join("archive/date=1972-04-17");
     fs::write(&day, "in the way").expect("there is room");
     let keep = Retention { age: None, bytes: Some(1) };
@@ -192,7 +192,7 @@ fn old_volumes_go_also_if_no_others_come() {
     let (recorder, _) = opened.unwrap_or_else(|error| panic!("{error}"));
     append(&recorder, 2 * JOURNAL);
     until(|| recorder.troubled().is_some());
-    // All but those of the newest that became volumes.
+    // All records except the newest that became volumes.
     let gone = all(path).1.0;
     assert_eq!(gone, before.len() as u64 - 2);
     fs::remove_file(day).expect("it is there");

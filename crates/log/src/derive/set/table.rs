@@ -2,39 +2,39 @@
 
 use crate::expr::Ranges;
 
-/// Keys fall into classes, stretches in which no term's ranges begin or end; each has its word of terms.
+/// Keys fall into classes: intervals in which no term's ranges begin or end. Each class has a word of terms.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// The first key of each class, in order; the first is zero.
     starts: Vec<u128>,
     words: Vec<u64>,
-    find: Find,
+    find: Lookup,
 }
 
-/// How the class of a key of 64 bits is found.
+/// How to find the class of a key of 64 bits.
 #[derive(Debug)]
-enum Find {
-    /// There is one only, with all terms.
+enum Lookup {
+    /// There is only one class, with all terms.
     Nothing,
-    /// One stretch in which the word is one, outside of which it is another.
+    /// One interval has one word; all keys outside have another.
     Stretch { start: u64, size: u64, inside: u64, outside: u64 },
-    /// Keys that are the same above their last byte have words by that; all others have one.
+    /// Keys with the same bytes above the last one have words by their last byte; all others have one word.
     Byte { above: u64, inside: Box<[u64; 256]>, outside: u64 },
     /// Byte by byte from the highest: another node, or a word.
     Trie { top: u32, nodes: Vec<[u32; 256]> },
-    /// By halving.
+    /// Binary search.
     Search,
 }
 
-/// Marks what a node's entry holds as a class; else it is a node.
+/// Marks a node's entry as a class; otherwise it is a node.
 const LEAF: u32 = 1 << 31;
-/// Bits of keys that a trie is made for: for longer ones it would be large.
+/// The widest keys that a trie is made for: for wider ones it would be large.
 const TRIE_BITS: u32 = 32;
-/// Nodes of a trie, at most, a kibibyte each: a larger one would not be in the cache.
+/// The most nodes of a trie, of a kibibyte each: a larger trie would not fit in the cache.
 const NODES: usize = 256;
 
 impl Table {
-    /// A table of so many terms' ranges, of keys of `bits` bits; a term without ranges has all.
+    /// A table of terms' ranges, of keys of `bits` bits; a term without ranges has all keys.
     pub fn new(terms: &[Option<&Ranges>], bits: u32) -> Self {
         let mut starts = vec![0];
         for (low, high) in terms.iter().flatten().flat_map(|ranges| ranges.iter()) {
@@ -54,24 +54,24 @@ impl Table {
         }
         starts.truncate(kept + 1);
         words.truncate(kept + 1);
-        let mut table = Self { starts, words, find: Find::Search };
+        let mut table = Self { starts, words, find: Lookup::Search };
         table.find = table.best(bits);
         table
     }
 
-    fn best(&self, bits: u32) -> Find {
+    fn best(&self, bits: u32) -> Lookup {
         if bits > 64 {
-            return Find::Search;
+            return Lookup::Search;
         }
         match (&*self.starts, &*self.words) {
-            (_, [only]) if *only == u64::MAX => return Find::Nothing,
-            (_, [only]) => return Find::Stretch { start: 0, size: u64::MAX, inside: *only, outside: *only },
+            (_, [only]) if *only == u64::MAX => return Lookup::Nothing,
+            (_, [only]) => return Lookup::Stretch { start: 0, size: u64::MAX, inside: *only, outside: *only },
             ([_, start], [outside, inside]) => {
-                return Find::Stretch { start: *start as u64, size: u64::MAX, inside: *inside, outside: *outside }
+                return Lookup::Stretch { start: *start as u64, size: u64::MAX, inside: *inside, outside: *outside }
                     .ending_at(u64::MAX);
             }
             ([_, start, end], [outside, inside, behind]) if outside == behind => {
-                return Find::Stretch { start: *start as u64, size: 0, inside: *inside, outside: *outside }
+                return Lookup::Stretch { start: *start as u64, size: 0, inside: *inside, outside: *outside }
                     .ending_at(*end as u64 - 1);
             }
             _ => {}
@@ -84,14 +84,14 @@ impl Table {
             for (byte, word) in inside.iter_mut().enumerate() {
                 *word = self.find_wide(above << 8 | byte as u128);
             }
-            return Find::Byte { above: above as u64, inside, outside: first };
+            return Lookup::Byte { above: above as u64, inside, outside: first };
         }
         if bits > TRIE_BITS {
-            return Find::Search;
+            return Lookup::Search;
         }
         let top = (bits - 1) / 8 * 8;
         let mut nodes = Vec::new();
-        if self.node(0, top, &mut nodes).is_some() { Find::Trie { top, nodes } } else { Find::Search }
+        if self.node(0, top, &mut nodes).is_some() { Lookup::Trie { top, nodes } } else { Lookup::Search }
     }
 
     /// Makes the node of the keys from `base` on whose bytes differ from the one at `shift` on; `None` if there are too
@@ -121,23 +121,23 @@ impl Table {
         self.words[self.class(key)]
     }
 
-    /// Takes from each word what its key does not satisfy.
+    /// Clears in each word the terms that its key does not satisfy.
     pub fn apply(&self, keys: &[u64], words: &mut [u64]) {
         let pairs = words.iter_mut().zip(keys);
         match &self.find {
-            Find::Nothing => {}
-            Find::Stretch { start, size, inside, outside } => {
+            Lookup::Nothing => {}
+            Lookup::Stretch { start, size, inside, outside } => {
                 for (word, key) in pairs {
                     *word &= if key.wrapping_sub(*start) <= *size { *inside } else { *outside };
                 }
             }
-            Find::Byte { above, inside, outside } => {
+            Lookup::Byte { above, inside, outside } => {
                 for (word, key) in pairs {
                     let found = inside[(key & 0xff) as usize];
                     *word &= if key >> 8 == *above { found } else { *outside };
                 }
             }
-            Find::Trie { top, nodes } => {
+            Lookup::Trie { top, nodes } => {
                 for (word, key) in pairs {
                     let (mut node, mut shift) = (0, *top);
                     let class = loop {
@@ -150,7 +150,7 @@ impl Table {
                     *word &= self.words[class as usize];
                 }
             }
-            Find::Search => {
+            Lookup::Search => {
                 for (word, key) in pairs {
                     *word &= self.find_wide(u128::from(*key));
                 }
@@ -159,8 +159,8 @@ impl Table {
     }
 }
 
-impl Find {
-    /// A stretch with its last key.
+impl Lookup {
+    /// An interval with its last key.
     fn ending_at(self, last: u64) -> Self {
         match self {
             Self::Stretch { start, inside, outside, .. } => {
@@ -171,9 +171,9 @@ impl Find {
     }
 }
 
-/// The terms whose ranges a key is in, slowly.
+/// The terms whose ranges a key is in, computed slowly.
 fn word_of(terms: &[Option<&Ranges>], key: u128) -> u64 {
-    // Bits of no term stay set: nobody looks at them, and what all terms have needs no table.
+    // Bits of no term stay set: nothing reads them, and terms with all keys need no table.
     terms.iter().enumerate().fold(u64::MAX, |word, (bit, ranges)| match ranges {
         Some(ranges) if !ranges.contains(key) => word & !(1 << bit),
         _ => word,
@@ -205,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_says_what_its_ranges_say((bits, ranges, mut keys) in case()) {
+        fn a_table_agrees_with_its_ranges((bits, ranges, mut keys) in case()) {
             let terms: Vec<_> = ranges.iter().map(Option::as_ref).collect();
             let table = Table::new(&terms, bits);
             let most = crate::schema::low_bits(bits);

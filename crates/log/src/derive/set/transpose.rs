@@ -1,8 +1,8 @@
-//! Words of records to words of terms: the transposition of a matrix of bits.
+//! Words of records to words of terms: transposes a matrix of bits.
 
 use crate::derive::matches::{Bits, WORDS};
 
-/// Sets bit `r` of term `t` to bit `t` of record `r`'s word, for the first `used` terms; bits of no record are zero.
+/// Sets bit `r` of term `t` to bit `t` of record `r`'s word, for the first `used` terms; bits without a record are zero.
 pub(super) fn transpose(words: &[u64], used: usize, terms: &mut [Bits]) {
     let terms = &mut terms[..used];
     let parts = words.chunks(64);
@@ -29,12 +29,12 @@ pub(super) fn transpose(words: &[u64], used: usize, terms: &mut [Bits]) {
     }
 }
 
-/// For eight terms at most: eight records at a time.
+/// For at most eight terms: eight records at a time.
 fn few(words: &[u64; 64], index: usize, terms: &mut [Bits]) {
     let mut turned = [0u64; 8];
     for (at, eight) in words.chunks_exact(8).enumerate() {
         let mut x = eight.iter().rev().fold(0, |x, word| x << 8 | (word & 0xff));
-        // An 8 x 8 transposition: 1 x 1, 2 x 2, then 4 x 4 blocks change places (Hacker's Delight 7-3).
+        // An 8 x 8 transposition: 1 x 1, 2 x 2, then 4 x 4 blocks are swapped (Hacker's Delight 7-3).
         let mut swap = |shift: u32, mask: u64| {
             let t = (x ^ (x >> shift)) & mask;
             x ^= t ^ (t << shift);
@@ -51,7 +51,7 @@ fn few(words: &[u64; 64], index: usize, terms: &mut [Bits]) {
     }
 }
 
-/// For all: blocks of 32 x 32 change places, then of 16 x 16, and so on.
+/// For any number of terms: blocks of 32 x 32 are swapped, then of 16 x 16, and so on.
 fn many(mut rows: [u64; 64], index: usize, terms: &mut [Bits]) {
     let mut width = 32;
     let mut mask = u64::MAX >> 32;

@@ -1,17 +1,17 @@
-//! Packets of which no frame was captured, such as simulated ones: what is known of their headers.
+//! Packets without a captured frame, such as simulated ones: known header fields as records.
 
 use super::{HAS_IPV4, HAS_IPV6, HAS_TCP, HAS_UDP, SIZE, TCP, UDP, Writer, address};
 use crate::schema::queued::ecn_bits;
 use queuescope_wire::{Ecn, Family, FlowKey, Nanos};
 
-/// What is known of a packet's headers.
+/// The known header fields of a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// When it was seen.
+    /// When the packet was seen.
     pub at: Nanos,
-    /// Bytes from its network header on; it has no other before that.
+    /// Bytes from its network header on; it has no header before that.
     pub length: u32,
-    /// Whose it is.
+    /// Its flow.
     pub key: &'a FlowKey,
     /// Its ECN codepoint.
     pub ecn: Ecn,
@@ -19,23 +19,23 @@ pub struct Known<'a> {
     pub tcp: Option<Segment>,
 }
 
-/// What is known of a TCP header.
+/// The known fields of a TCP header.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segment {
     /// The sequence number.
     pub seq: u32,
     /// The acknowledgement number.
     pub ack: u32,
-    /// The control bits, as the header has them.
+    /// The control bits, as in the header.
     pub flags: u8,
-    /// Its length with options, in words of four bytes.
+    /// Length of the header with options, in words of four bytes.
     pub words: u8,
     /// Bytes behind the header.
     pub payload: u32,
 }
 
-/// Makes the record of a packet of which no frame is there. Whatever the record held before is gone; what is not known is
-/// zero, also `captured`: nothing was. Of a packet that is not IP only the time, the length and the ports are told.
+/// Fills `record` with a packet without a captured frame. All earlier contents are overwritten. Unknown fields are
+/// zero, including `captured`, because nothing was captured. For a packet that is not IP, only the time, the length and the ports are filled.
 pub fn fill_known(record: &mut [u8; SIZE], known: &Known) {
     *record = [0; SIZE];
     let mut to = Writer { record, has: 0 };

@@ -1,16 +1,16 @@
-//! A congestion control.
+//! A custom congestion control.
 
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Opening};
 use queuescope_wire::Nanos;
 
-/// The window never changes.
+/// A congestion window that never changes.
 #[derive(Debug)]
 pub struct FixedWindow {
     bytes: u64,
 }
 
 impl FixedWindow {
-    /// A window of so many segments.
+    /// A window of this many segments.
     pub fn new(segments: u64, opening: Opening) -> Self {
         Self { bytes: segments * u64::from(opening.mss) }
     }
@@ -46,8 +46,8 @@ mod tests {
     const SEGMENTS: u64 = 20;
     const SECONDS: u64 = 8;
 
-    /// A flow with no more than a window in flight has a window each round-trip time: 20 segments in 40 ms, through links
-    /// that are fast enough to be neglected. A window that does not change is sent at once, not paced.
+    /// A flow with at most one window in flight delivers a window per round-trip time: 20 segments in 40 ms, through links
+    /// that are fast enough to be neglected. A constant window is sent at once, not paced.
     #[test]
     fn a_window_arrives_each_round_trip() {
         for tcp in [TcpParams { pacing: None, ..TcpParams::linux() }, TcpParams::ns3()] {
@@ -55,7 +55,7 @@ mod tests {
             let expected = SECONDS * 1_000 / 40 * SEGMENTS * u64::from(tcp.mss);
             for flow in simulation.flows() {
                 let delivered = flow.counted().delivered;
-                // A segment takes some microseconds of 40 ms; and the last window may be under way.
+                // The transmission of a segment takes some microseconds of 40 ms; and the last window may be in flight.
                 assert!((expected * 98 / 100..=expected).contains(&delivered), "{delivered} of {expected}");
                 assert_eq!((flow.retransmissions, flow.timeouts), (0, 0));
             }
@@ -65,7 +65,7 @@ mod tests {
         }
     }
 
-    /// Two flows over a path of 40 ms, of which the first second does not count; and what their controls began with.
+    /// Two flows over a path of 40 ms, with a warm-up of one second; and the initial state of their controls.
     fn simulate(tcp: &TcpParams) -> (Simulation, Vec<Opening>) {
         let rate = Rate::from_bits_per_second(10_000_000_000).unwrap();
         let wire = |delay| Wire::new(rate, Nanos(delay), DisciplineParams::default());

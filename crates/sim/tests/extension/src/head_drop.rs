@@ -1,9 +1,9 @@
-//! A discipline.
+//! A custom discipline.
 
 use queuescope_queue::{Discipline, DropReason, Dropped, Fifo, Outlet, Sink};
 use queuescope_wire::{Backlog, Departure, Nanos, Packet, QueueId};
 
-/// First in, first out. A packet that finds the queue full takes the place of the one that has waited longest.
+/// First in, first out. A packet that finds the queue full replaces the one that has waited longest.
 #[derive(Debug)]
 pub struct HeadDrop {
     most: u64,
@@ -13,7 +13,7 @@ pub struct HeadDrop {
 }
 
 impl HeadDrop {
-    /// An empty queue for `most` packets.
+    /// An empty queue for at most `most` packets.
     pub fn new(most: u64, outlet: Outlet) -> Self {
         Self { most, queue: outlet.queue, fifo: Fifo::default(), dropped: 0 }
     }
@@ -60,7 +60,7 @@ mod tests {
     const MS: u64 = 1_000_000;
     const MOST: u64 = 5;
 
-    /// 1000 packets of 1 ms each, three of which come in 2 ms, over a link with a queue.
+    /// 1000 packets with transmission times of 1 ms, three arriving every 2 ms, over a link with a queue.
     fn overloaded(discipline: DisciplineChoice) -> (Simulation, LinkId) {
         let mut topology = Topology::default();
         let [from, to] = ["from", "to"].map(|name| topology.add_node(name));
@@ -73,8 +73,8 @@ mod tests {
         (simulation, link)
     }
 
-    /// Two of three packets leave, whichever are dropped. A packet that leaves waits for the one that the link sends and for
-    /// those in the queue before it, and less where one of these is dropped.
+    /// Two of three packets leave, whichever are dropped. A packet that leaves waits for the current transmission and for
+    /// the packets in the queue before it, and less if one of these is dropped.
     #[test]
     fn it_drops_as_many_as_tail_drop_and_delays_less() {
         let (simulation, link) =
@@ -97,7 +97,7 @@ mod tests {
         assert!(simulation.is_fifo(link));
     }
 
-    /// What it drops it hands to the sink, with when it came.
+    /// Dropped packets are passed to the sink with their arrival times.
     #[test]
     fn it_drops_the_oldest() {
         #[derive(Default)]

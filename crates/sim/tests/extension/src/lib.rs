@@ -1,5 +1,5 @@
-//! A discipline, a switch program and a congestion control from outside queuescope, each simulated and held against what is
-//! known of it.
+//! A custom discipline, switch program and congestion control. Each is simulated and compared with its known
+//! behaviour.
 
 pub mod fixed_window;
 pub mod head_drop;

@@ -1,10 +1,10 @@
-//! A switch program.
+//! A custom switch program.
 
 use queuescope_queue::{Egress, Headers, Ingress, Limit, MultiQueueParams, Pipeline, Port, Scheduler, Sink};
 use queuescope_wire::{Class, Departure, Nanos, Packet};
 use std::num::NonZeroU16;
 
-/// Packets of class 1 are urgent: each port has a queue for them, which is served before the other.
+/// Packets of class 1 are urgent: each port has a queue for them, which is served before the other queue.
 #[derive(Debug, Default)]
 pub struct UrgentFirst {
     urgent: u64,
@@ -42,8 +42,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A link of 1 ms a packet gets 100 packets at once, then an urgent one each 10 ms: these wait for the packet that the
-    /// link sends, and for no other.
+    /// A link with 1 ms per packet gets 100 packets at once, then an urgent one every 10 ms: urgent packets wait for the current
+    /// transmission, and for no other packet.
     #[test]
     fn an_urgent_packet_waits_for_one_packet_at_most() {
         let mut topology = Topology::default();
@@ -70,7 +70,7 @@ mod tests {
         let [others, urgent] = simulation.link(link).groups() else { panic!("two groups") };
         let longest = |times: &queuescope_sim::summary::Times| times.range().unwrap().1;
         assert!(longest(&urgent.sojourn) <= Nanos(MS), "{}", longest(&urgent.sojourn));
-        // All 108 others leave before the last of these, which came up to 0.1 ms after the first.
+        // All 108 others leave before the last of the 100, which came up to 0.1 ms after the first.
         assert!(
             (Nanos(107 * MS)..=Nanos(108 * MS)).contains(&longest(&others.sojourn)),
             "{}",

@@ -1,4 +1,4 @@
-//! What lies behind something that is not whole.
+//! Searches for whole frames behind an incomplete one.
 
 use super::frame::{FRAME_HEADER, FRAME_MAGIC, FrameHeader};
 use super::scan::fill;
@@ -8,21 +8,21 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Bytes that are searched at once.
 const SEARCHED: usize = 1 << 16;
 
-/// A search for frames behind something that is not whole.
+/// A search for frames behind an incomplete one.
 #[derive(Debug)]
-pub(super) struct Behind<'a, R> {
+pub(super) struct FrameSearch<'a, R> {
     pub input: &'a mut R,
-    /// Where the file ends.
+    /// The length of the file.
     pub length: u64,
-    /// Frames of records before this position are none that come next.
+    /// Frames of records before this position do not belong to this place.
     pub next: u64,
-    /// Bytes of a record.
+    /// Size of a record in bytes.
     pub record_size: usize,
 }
 
-impl<R: Read + Seek> Behind<'_, R> {
-    /// The records of whole frames behind an offset, and the position behind the last; `None` if a header says that what is there was
-    /// synced.
+impl<R: Read + Seek> FrameSearch<'_, R> {
+    /// The number of records in whole frames behind an offset, and the position behind the last of them; `None` if a frame header says that the
+    /// bytes at the offset were synced.
     pub fn records(&mut self, offset: u64) -> io::Result<Option<(u64, u64)>> {
         let ((mut records, mut last), mut at) = ((0, 0), offset + 1);
         while let Some((found, header)) = self.find(at)? {
@@ -41,10 +41,10 @@ impl<R: Read + Seek> Behind<'_, R> {
         Ok(Some((records, last)))
     }
 
-    /// The next header of a frame from an offset on.
+    /// The next frame header from an offset on.
     fn find(&mut self, mut from: u64) -> io::Result<Option<(u64, FrameHeader)>> {
         self.input.seek(SeekFrom::Start(from))?;
-        // Most often one is right there.
+        // Usually there is one right here.
         let (mut rest, mut wanted) = (Vec::new(), FRAME_HEADER);
         loop {
             let kept = rest.len();
@@ -61,14 +61,14 @@ impl<R: Read + Seek> Behind<'_, R> {
             if found.is_some() || more == 0 {
                 return Ok(found);
             }
-            // A header may lie across the edge.
+            // A header may cross the edge of the buffer.
             let gone = rest.len().saturating_sub(FRAME_HEADER - 1);
             rest.drain(..gone);
             (from, wanted) = (from + gone as u64, SEARCHED);
         }
     }
 
-    /// Where a frame ends, if its records are whole.
+    /// Where the frame ends, if its records are whole.
     fn end(&mut self, offset: u64, header: FrameHeader) -> io::Result<Option<u64>> {
         let size = header.records as usize * self.record_size;
         if size > FRAME.max(self.record_size) {

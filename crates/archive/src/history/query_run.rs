@@ -1,4 +1,4 @@
-//! A question that is being answered, stretch by stretch.
+//! A query that runs over a folder, stretch by stretch.
 
 use super::{Ask, History, Receive, Sources};
 use crate::catalogue::{AllSums, Catalogue, Entry, PARQUET, index_end};
@@ -11,25 +11,25 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 
-/// Pages of a row group that are read for what an index says; where there are more, the group is read whole.
+/// The most pages of a row group that are read one by one because of an index. With more, the whole row group is read.
 const MOST_PAGES: usize = PAGES / 2;
-/// Records of a journal that are asked at once.
+/// Records of a journal that are queried at once.
 const AT_ONCE: usize = 1 << 17;
 
-/// A question that is being answered.
-pub(super) struct Asking<'a> {
+/// A query that runs.
+pub(super) struct QueryRun<'a> {
     history: &'a History,
     ask: Ask<'a>,
     /// Attributes that have to be read.
     needed: Vec<AttributeId>,
     pub sources: Sources,
-    /// All before this position was told.
+    /// All records before this position were passed on.
     pub at: u64,
-    /// All before this position was read: volumes, and journals to their end.
+    /// All records before this position were read: volumes, and journals to their end.
     read: u64,
-    /// What is from here on is not asked for.
+    /// Records from this position on are not wanted.
     until: u64,
-    /// Nobody wants to be told more: what is left is only counted.
+    /// The receiver wants no more records: the rest is only counted.
     stopped: bool,
     /// The journals that were read: where each ends, and how many records it had.
     journals: Vec<(u64, u64)>,
@@ -46,14 +46,14 @@ struct Open {
     pages: Option<Vec<u32>>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> QueryRun<'a> {
     pub fn new(history: &'a History, ask: Ask<'a>) -> Self {
         let schema = history.schema();
         let mut needed: Vec<_> = ask.expression.attributes().into_iter().chain(ask.needed.iter().copied()).collect();
         if ask.from > 0 || ask.to < u64::MAX {
             needed.extend(schema.time());
         }
-        // Those that are views are in the columns of others.
+        // Attributes that are views are stored in the columns of others.
         let bytes = |id: AttributeId| {
             let place = schema.attribute(id).place;
             place.offset..place.end()
@@ -78,20 +78,20 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// What is from a position on is not asked for.
+    /// Leaves out records from a position on.
     pub fn until(self, until: u64) -> Self {
         Self { until, ..self }
     }
 
-    /// Whether there is something in volumes that was not told.
+    /// Whether volumes have records that were not passed on yet.
     pub fn is_behind(&self, catalogue: &Catalogue) -> bool {
         self.at < catalogue.end().min(self.until)
     }
 
-    /// Goes on behind what was told, with what the folder has now.
+    /// Continues behind the records that were passed on, with the current files of the folder.
     pub fn go_on(&mut self, catalogue: &Catalogue, receive: &mut Receive<'_>) -> Result<(), FolderError> {
         self.sources.removed = catalogue.removed.records;
-        // What was read from journals may be in volumes now.
+        // Records read from journals may be in volumes now.
         let still = self.journals.iter().filter(|(end, _)| *end > catalogue.end()).map(|(_, records)| records);
         self.sources.records = catalogue.records() + still.sum::<u64>();
         self.at = self.at.max(catalogue.removed.before);
@@ -108,23 +108,23 @@ impl<'a> Asking<'a> {
                 continue;
             }
             let lost = parts.first().map_or(0, |(entry, number)| entry.groups[*number].lost);
-            // What was joined since it was told begins before what is next.
-            let told = first.saturating_sub(lost) < self.at;
-            if !told && first != self.at + lost {
+            // A volume that was joined after its first records were passed on begins before the next position.
+            let was_passed_on = first.saturating_sub(lost) < self.at;
+            if !was_passed_on && first != self.at + lost {
                 let path = parts[0].0.path(&self.history.folder.path, PARQUET);
                 let why = format!("it begins at record {first}, and the one before it ends at {}", self.at);
-                return Err(Damage::of(&path, why).into());
+                return Err(Damage::new(&path, why).into());
             }
             if !self.stopped {
                 self.stopped = self.unit(first..end, &parts, receive)?.is_break();
             }
-            self.sources.lost += if told { 0 } else { lost };
+            self.sources.lost += if was_passed_on { 0 } else { lost };
             (self.at, self.read) = (end, end);
         }
         self.journals(catalogue, receive)
     }
 
-    /// Records of one stretch of positions, which may be in several volumes.
+    /// Reads the records of one stretch of positions, which may be in several volumes.
     fn unit(
         &mut self,
         stretch: Range<u64>,
@@ -170,7 +170,7 @@ impl<'a> Asking<'a> {
             && rows.positions.last().is_none_or(|at| *at < stretch.end);
         if !in_order || (whole && found != stretch.end - stretch.start) {
             let path = parts.first().map(|(entry, _)| entry.path(&history.folder.path, PARQUET)).unwrap_or_default();
-            return Err(Damage::of(
+            return Err(Damage::new(
                 &path,
                 format!("it does not have the records {} to {}", stretch.start, stretch.end),
             )
@@ -178,12 +178,12 @@ impl<'a> Asking<'a> {
         }
         sources.from_volumes += found;
         self.sources = sources;
-        let told = rows.positions.partition_point(|at| *at < self.at);
-        let (positions, size) = (&rows.positions[told..], history.schema().record_size());
-        self.matching(&rows.records[told * size..], |place| positions[place as usize], receive)
+        let done = rows.positions.partition_point(|at| *at < self.at);
+        let (positions, size) = (&rows.positions[done..], history.schema().record_size());
+        self.matching(&rows.records[done * size..], |place| positions[place as usize], receive)
     }
 
-    /// Opens a volume, if it is not open, and asks its indexes.
+    /// Opens a volume, if it is not open, and looks up the query in its indexes.
     fn open(&mut self, entry: &Entry) -> Result<(), FolderError> {
         if self.open.as_ref().is_some_and(|open| open.name == entry.name) {
             return Ok(());
@@ -198,7 +198,7 @@ impl<'a> Asking<'a> {
         Ok(())
     }
 
-    /// The pages of a volume that have what is asked for, as far as its indexes know; `None` if they do not.
+    /// The pages of a volume that may have matching records, according to its indexes; `None` if these cannot say.
     fn pages(&self, entry: &Entry, sums: &AllSums) -> Result<Option<Vec<u32>>, FolderError> {
         let schema = self.history.schema();
         let most = MOST_PAGES * entry.groups.len();
@@ -229,14 +229,14 @@ impl<'a> Asking<'a> {
         Ok((!self.ask.expression.is_true()).then_some(all))
     }
 
-    /// Records that are in no volume yet.
+    /// Reads the records that are in no volume yet.
     fn journals(&mut self, catalogue: &Catalogue, receive: &mut Receive<'_>) -> Result<(), FolderError> {
         if self.until <= catalogue.end() {
             return Ok(());
         }
         let folder = &self.history.folder;
         let paths = folder.journals(catalogue.end().max(self.read))?;
-        // What was not whole was cut off since, if there is another journal behind it, or a volume of it.
+        // An incomplete end was cut off since, if another journal, or a volume, is behind it.
         self.sources.torn = self.sources.torn.take().filter(|part| paths.is_empty() && part.path.exists());
         for (number, path) in paths.iter().enumerate() {
             if self.at >= self.until {
@@ -246,7 +246,7 @@ impl<'a> Asking<'a> {
             let file = look(folder, path, self.read, number + 1 == paths.len(), &mut |first, records| {
                 self.frame(first, records, &mut rows, receive)
             })?;
-            // What was told is not told again, whatever is wrong behind it.
+            // Records that were passed on are not passed on again, whatever is wrong behind them.
             self.rows(&mut rows, receive)?;
             match file.state {
                 State::Damaged(damage) => return Err(damage.into()),
@@ -263,8 +263,8 @@ impl<'a> Asking<'a> {
         Ok(())
     }
 
-    /// Records of a journal that lie one behind the other, from a position on: with those that wait they are told when
-    /// there are enough.
+    /// Takes consecutive records of a journal, from a position on. They wait until there are enough to
+    /// query at once.
     fn frame(
         &mut self,
         first: u64,
@@ -277,14 +277,14 @@ impl<'a> Asking<'a> {
             self.sources.lost += first - self.at;
             self.at = first;
         }
-        // Some were told before the rest could not be read.
+        // Some were passed on before the rest could not be read.
         let waiting = self.at + (rows.len() / size) as u64;
-        let told = (waiting - first) as usize * size;
-        rows.extend_from_slice(&records[told.min(records.len())..]);
+        let passed_on = (waiting - first) as usize * size;
+        rows.extend_from_slice(&records[passed_on.min(records.len())..]);
         if rows.len() >= AT_ONCE * size { self.rows(rows, receive) } else { Ok(()) }
     }
 
-    /// Tells records that come next.
+    /// Passes on the records that come next.
     fn rows(&mut self, rows: &mut Vec<u8>, receive: &mut Receive<'_>) -> Result<(), FolderError> {
         let from = self.at;
         if !self.stopped {
@@ -295,7 +295,7 @@ impl<'a> Asking<'a> {
         Ok(())
     }
 
-    /// Tells those of records, which lie one behind the other, that are meant.
+    /// Passes on the matching ones of consecutive records.
     fn matching(
         &self,
         records: &[u8],
@@ -317,7 +317,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// Those of sorted pages that are of a row group.
+/// Those of the sorted pages that are in a row group.
 fn of_group(pages: &[u32], group: usize) -> &[u32] {
     let from = |group: usize| pages.partition_point(|page| index::place(*page).0 < group);
     &pages[from(group)..from(group + 1)]
