@@ -38,19 +38,19 @@ const PARTS: &[(&str, &[&str])] = &[
 /// Notes whose reasons the code puts together: file, a text that must be in it, reason, meaning.
 const PUT_TOGETHER: &[(&str, &str, &str, &str)] = &[
     (
-        "crates/ingest/src/chosen.rs",
+        "crates/ingest/src/packet_filter.rs",
         "\"left_out_by_input\"",
         "left_out_by_input",
         "packets of which `--input` does not hold",
     ),
     (
-        "crates/ingest/src/chosen.rs",
+        "crates/ingest/src/packet_filter.rs",
         "\"left_out_by_where\"",
         "left_out_by_where",
         "packets of which `--where` does not hold",
     ),
     (
-        "crates/ingest/src/chosen.rs",
+        "crates/ingest/src/packet_filter.rs",
         "\"not_victims\"",
         "not_victims",
         "packets of which `--victims` does not hold: part of the queue, and not examined",
