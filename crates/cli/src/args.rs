@@ -31,7 +31,7 @@ mod values;
 pub use acting::ActingArgs;
 pub use analyze::{Analyze, Why};
 #[cfg(target_os = "linux")]
-pub use capture_live::{Capture, Way};
+pub use capture_live::{Capture, DirectionName};
 #[cfg(target_os = "linux")]
 pub use compare::Compare;
 #[cfg(target_os = "linux")]

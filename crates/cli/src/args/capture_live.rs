@@ -48,8 +48,8 @@ pub struct Capture {
     pub snaplen: u32,
 
     /// Direction of the packets
-    #[arg(long, value_enum, default_value_t = Way::Both)]
-    pub direction: Way,
+    #[arg(long, value_enum, default_value_t = DirectionName::Both)]
+    pub direction: DirectionName,
 
     /// Which packets are captured.
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub struct Capture {
 
 /// Direction of the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Way {
+pub enum DirectionName {
     /// Incoming packets
     In,
     /// Outgoing packets
@@ -87,12 +87,12 @@ pub enum Way {
     Both,
 }
 
-impl From<Way> for Direction {
-    fn from(way: Way) -> Self {
+impl From<DirectionName> for Direction {
+    fn from(way: DirectionName) -> Self {
         match way {
-            Way::In => Self::In,
-            Way::Out => Self::Out,
-            Way::Both => Self::Both,
+            DirectionName::In => Self::In,
+            DirectionName::Out => Self::Out,
+            DirectionName::Both => Self::Both,
         }
     }
 }

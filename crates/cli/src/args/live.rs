@@ -3,7 +3,7 @@
 use super::acting::ActingArgs;
 use super::record::Queued;
 use super::shared::{Analysed, Keys, Question, RunTime};
-use crate::setup::asked;
+use crate::setup::options_of_question;
 use clap::{Args, ValueHint};
 use queuescope_monitor::{Listen, WatchOptions};
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ impl Live {
         options.only.clone_from(&self.analysed.only);
         options.inner = self.keys.inner;
         options.every_packet = self.every_packet;
-        options.asked = asked(&self.keys, &self.question);
+        options.asked = options_of_question(&self.keys, &self.question);
         options.acting = self.acting.options();
         options.metrics.clone_from(&self.metrics);
         options.is_drawn = is_drawn;
