@@ -1,4 +1,4 @@
-//! `queuescope analyze`: from arguments to a report.
+//! `queuescope analyze`: the report of a capture or of a table of departures.
 
 use crate::args::Analyze;
 use crate::expressions::{of_analysis, shown};
@@ -22,14 +22,14 @@ use queuescope_wire::{FlowTable, Flows, KeyMask};
 /// Runs `analyze`.
 ///
 /// # Errors
-/// If nothing could be done: no input, impossible arguments, or an output that cannot be written.
+/// Fails if the input cannot be read, if arguments are invalid, or if an output cannot be written.
 pub fn run(args: &Analyze) -> Result<Outcome> {
     if let Some(list) = &args.compare_aqm {
         return compare(args, list);
     }
     let output = &args.output;
     check_outputs([&args.input.file], [&output.html, &args.pcapng, &output.parquet])?;
-    // What cannot be read, or means nothing, must not cost an older report.
+    // Open the input before creating outputs: if it fails, an older report must stay.
     let stop = queued::stop(&args.queued)?;
     let aqm = args.aqm.as_deref().map(|text| aqm("--aqm", text)).transpose()?;
     let input = source::open(&args.input, stop.as_ref())?;
@@ -52,11 +52,11 @@ fn from_capture(
 ) -> Result<(Report, Outputs)> {
     let rate = opened.rate();
     let queue = source::queue(&args.input, &args.keys, aqm);
-    let asked = options(&args.keys, &args.question, &args.sketch, &args.output);
-    let mask = if queue.managed().is_some() { KeyMask::WHOLE } else { asked.mask() };
-    let flows = Flows::masked(mask, &asked.granularities(), FLOWS);
+    let analysis_options = options(&args.keys, &args.question, &args.sketch, &args.output);
+    let mask = if queue.managed().is_some() { KeyMask::WHOLE } else { analysis_options.mask() };
+    let flows = Flows::masked(mask, &analysis_options.granularities(), FLOWS);
     let scale = Scale::of_queue(rate, args.input.queue.limit);
-    let params = asked.params(Unknown::NOTHING, History::Fifo, Some(rate), scale).map_err(of_analysis)?;
+    let params = analysis_options.params(Unknown::NOTHING, History::Fifo, Some(rate), scale).map_err(of_analysis)?;
     let params = if queue.is_fifo() { params } else { params.in_any_order() };
     let mut analysis = Analysis::new(flows, params, outputs)?;
     let source = source::replay(opened, &queue, mask, &mut analysis)?;
@@ -67,7 +67,7 @@ fn from_capture(
 fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
     if is_standard_input(&args.input.file) {
         bail!(
-            "--compare-aqm reads the capture anew for each discipline, and standard input can be read once only: name a file"
+            "--compare-aqm reads the capture once for each discipline, and standard input can be read only once: name a file"
         );
     }
     let names = Management::split(list);
@@ -89,7 +89,7 @@ fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
         let Ok(source) = source::replay(opened, &queue, mask, &mut tally);
         let (replay, found) = tally.finish(&name, source);
         replays.push(replay);
-        // Whoever is more than a tail-drop queue has the note on the senders.
+        // The replay through a tail-drop queue lacks the note on senders, so keep the setup with the most notes.
         let has_more = setup.as_ref().is_none_or(|setup| found.skipped.len() > setup.skipped.len());
         setup = if has_more { Some(found) } else { setup };
     }
@@ -104,15 +104,15 @@ fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
     Ok(Outcome::of(comparison.setup.input.damage))
 }
 
-/// What manages a queue, as an option names it.
+/// Parses the discipline or switch program that `option` names.
 fn aqm(option: &'static str, text: &str) -> Result<Aqm> {
     Aqm::parse(option, text).map_err(|error| shown(&error))
 }
 
 fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Result<(Report, Outputs)> {
     let history = History::Departures(DEPARTURES);
-    let asked = options(&args.keys, &args.question, &args.sketch, &args.output);
-    let params = asked.params(Unknown::OF_TABLE, history, None, Scale::of(None)).map_err(of_analysis)?;
+    let analysis_options = options(&args.keys, &args.question, &args.sketch, &args.output);
+    let params = analysis_options.params(Unknown::OF_TABLE, history, None, Scale::of(None)).map_err(of_analysis)?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
     let source = source::table(opened, &mut analysis)?;
     Ok(finish(analysis, source))

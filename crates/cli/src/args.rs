@@ -1,4 +1,4 @@
-//! The command line: one definition, from which parser, help, man page and completions are made.
+//! The command line: one definition, from which the parser, the help, the man page and the completions are made.
 
 #[cfg(target_os = "linux")]
 mod acting;
@@ -31,7 +31,7 @@ mod values;
 pub use acting::ActingArgs;
 pub use analyze::{Analyze, Why};
 #[cfg(target_os = "linux")]
-pub use capture_live::{Capture, Way};
+pub use capture_live::{Capture, DirectionName};
 #[cfg(target_os = "linux")]
 pub use compare::Compare;
 #[cfg(target_os = "linux")]
@@ -67,116 +67,122 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// What the command line says. It ends the process where that means nothing, or help was asked for.
+    /// Parses the command line. Ends the process if the arguments are invalid, or if help or the version is requested.
     pub fn read() -> Self {
-        Self::try_parse().unwrap_or_else(|error| if is_about_where(&error) { gone() } else { error }.exit())
+        Self::try_parse().unwrap_or_else(|error| if is_removed_where(&error) { removed_where() } else { error }.exit())
     }
 }
 
-/// What the program can do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Find the bursts that filled a queue, and the flows to blame, in a capture file.
     ///
-    /// The packets of the capture are sent through a FIFO queue, or what --aqm names, that is drained at --rate, as if the
-    /// link after the point of capture had that rate. A burst starts with a packet that waits at least --tau, and ends before one that
-    /// waits less than half of it. Its culprits are the flows whose packets left the queue meanwhile.
+    /// The packets of the capture pass through a FIFO queue, or through the discipline that --aqm names. A link of --rate
+    /// drains the queue, as if the link after the point of capture had that rate. A burst starts with a packet that waits at
+    /// least --tau, and ends before the first that waits less than half of --tau. Its culprits are the flows whose packets
+    /// left the queue meanwhile.
     Analyze(Box<Analyze>),
-    /// Tell who made a packet, a flow, or everybody at some time wait.
+    /// Show which flows made a packet, a flow, or all packets at some time wait.
     ///
-    /// Three kinds of culprits: direct ones left the queue while the victim waited; indirect ones left before that, since
-    /// the queue was last empty; original ones raised the queue to the levels that stood as the victim came, and may be
-    /// long gone. The answer is exact; some 40 bytes of memory are needed for each packet of the input.
+    /// There are three kinds of culprits. Direct culprits left the queue while the victim waited. Indirect culprits left
+    /// before the victim came, since the queue was last empty. Original culprits raised the queue to the depth that the
+    /// victim met, and may have left long before. The answer is exact, and needs some 40 bytes of memory for each packet of
+    /// the input.
     Why(Box<Why>),
     /// Find the bursts in a router, and the flows to blame, from captures on both sides of it.
     ///
-    /// Packets are found again behind the router by what it does not change of them, and the clocks of the captures are
-    /// aligned by those that met an empty queue. What came in and did not come out was lost; what came out and was not
-    /// seen to come in takes part in the queue, and is not asked about. The rest is as with analyze.
+    /// Packets are matched behind the router by the fields that it does not change. The clocks of the captures are aligned
+    /// by packets that met an empty queue. A packet that came in and did not come out was lost. A packet that came out and
+    /// was not captured on its way in takes part in the queue, but cannot be a victim. The rest is as with analyze.
     Tap(Box<Tap>),
-    /// Ask which packets of a capture are meant by an expression, and work things out of them.
+    /// Find the packets of a capture that match an expression, and compute figures of them.
     ///
-    /// Every header of the capture is put into a log in memory. The expression is about the attributes of packets (--attributes
-    /// lists them), or in the words of tcpdump. Packets are told one by one, or put in groups, of which the highest are told.
+    /// The headers of the capture are loaded into a log in memory. The expression compares attributes of packets
+    /// (--attributes lists them), or is written as for tcpdump. Packets are printed one by one, or in groups, of which the
+    /// highest can be selected.
     Query(Box<Query>),
-    /// Put the headers of a capture into a folder, where they are found again.
+    /// Record the headers of a capture in a folder, for later queries.
     ///
-    /// A folder is gone on with when it is recorded to again, by one process at a time; queuescope query DIR asks it, also
-    /// meanwhile.
+    /// Recording to a folder again appends to it. One process at a time can record to it; queuescope query DIR searches it,
+    /// also during recording.
     Record(Box<Record>),
-    /// Tell when triggers of a folder fire that is recorded to, a line of JSON each.
+    /// Print alerts as triggers of a folder fire while it is being recorded, a line of JSON each.
     ///
-    /// Triggers are looked at as packets come, by the time of the packets. It ends when nobody records any more.
+    /// Triggers are evaluated as packets come, by the timestamps of the packets. The command ends when recording ends.
     Watch(Watch),
-    /// Look at a folder that was recorded to, make it smaller, or write what it has to a file.
+    /// Inspect a recorded folder, make it smaller, or export its records to a file.
     #[command(subcommand)]
     Log(Folder),
     /// Simulate a network as a scenario file describes it, and report on its queues and flows.
     ///
-    /// A scenario (TOML) says which links there are, what manages their queues, and who sends what to whom. Hosts have real
-    /// congestion controls. What passes the link with a meter is analysed as with analyze; what became of links and flows
-    /// stands before that. A scenario with a sweep is run with each combination of its values, on all cores, and a table
-    /// compares them.
+    /// A scenario (TOML) describes the links, the disciplines of their queues, and which host sends what to which other.
+    /// Hosts have real congestion controls. The report starts with links and flows. Packets that pass a link with a meter
+    /// are then analysed as with analyze. A scenario with a sweep is run with each combination of its values, on all cores,
+    /// and a table compares them.
     Sim(Box<Sim>),
-    /// Join the results of a sweep's shards, and print the same as one run of the whole sweep would have.
+    /// Join the results of a sweep's shards, and print what one run of the whole sweep would print.
     ///
-    /// Shards are the parts of a sweep that queuescope sim --shard has run, each with --results of its own; folders that
-    /// were copied together, or of runs that were stopped, are joined as well.
+    /// Shards are the parts of a sweep that queuescope sim --shard has run, each with its own --results folder. Folders that
+    /// were copied together, and those of runs that were stopped, can be joined as well.
     Merge(Box<Merge>),
-    /// Run the experiments of a paper again, and print what comes out beside what it reports.
+    /// Repeat the experiments of a paper, and print the results beside those of the paper.
     ///
-    /// Each is many simulations, on all cores; what is done is kept, so that a run that was stopped goes on. There is a table
-    /// of ours, the paper's and the difference, with a sentence on each; and each figure as a plot (SVG) with its data (CSV).
+    /// Each experiment is many simulations, on all cores. Finished ones are kept, so a run that was stopped can continue.
+    /// The output is a table of our result, the paper's and the difference, with a sentence on each, and each figure as a
+    /// plot (SVG) with its data (CSV).
     #[cfg(feature = "experiments")]
     Experiment(Experiment),
-    /// Run the experiments of a paper again (not in this build).
+    /// Repeat the experiments of a paper (not in this build).
     #[cfg(not(feature = "experiments"))]
     #[command(hide = true)]
     Experiment {
-        /// What such a build would be given.
+        /// The arguments that a build with the feature would take.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
-    /// Ask whether an algorithm fits a switch's pipeline, where its parts go, and if it does not, why.
+    /// Check whether an algorithm fits a switch's pipeline: where its parts go, or why it does not fit.
     #[command(subcommand)]
     P4(P4),
-    /// Tell what is in the queue of an interface of this machine, while it is: the bursts, and the flows to blame.
+    /// Watch the queue of an interface of this machine: its bursts, and the flows to blame, as they happen.
     ///
-    /// Programs in the kernel see each packet as it comes to the interface's queue and as it leaves it. Those that waited for long
-    /// are told, the others counted; the rest is as with analyze. It needs Linux 6.6 and some rights: queuescope doctor tells
-    /// whether they are there. Nothing of it stays in the kernel when it ends, whatever ends it.
+    /// Programs in the kernel see each packet as it enters the interface's queue and as it leaves it. They report packets
+    /// that waited for long, and count the others; the rest is as with analyze. This needs Linux 6.6 and some rights, which
+    /// queuescope doctor checks. Nothing stays in the kernel when it ends, even if it is killed.
     #[cfg(target_os = "linux")]
     Live(Box<Live>),
-    /// Tell what this machine and this user can do, by doing it.
+    /// Check what this machine and this user can do, by trying it.
     ///
-    /// Measuring the queue of an interface needs some abilities of Linux. Each is tried in a network namespace of its own, and
-    /// nothing stays behind. For each missing ability, doctor prints the reason and what does not work without it. One command
-    /// line grants all of them; doctor prints what else its users gain by it.
+    /// Measuring the queue of an interface needs some abilities of Linux. Each is tried in a network namespace of its own,
+    /// and leaves nothing behind. For each missing ability, doctor prints the reason and what does not work without it. One
+    /// command line grants all of them; doctor prints what else it allows its users to do.
     #[cfg(target_os = "linux")]
     Doctor(Doctor),
     /// Run a command behind a link in user space, with any queue discipline.
     ///
-    /// The command has a network namespace of its own, whose only interface is the link: what it sends waits in the queue,
-    /// and so does what it gets. At the other end is the namespace that this is begun in, by a new interface and a route to
-    /// it; all of that is gone when the command ends, or this does. Links can be run within links.
+    /// The command has a network namespace of its own, whose only interface is the link. The packets that it sends wait in
+    /// the queue, and so do those that it receives. At the other end of the link is the namespace in which queuescope was
+    /// started, which gets a new interface and a route. All of this is removed when the command or queuescope ends. Links
+    /// can be run within links.
     #[cfg(target_os = "linux")]
     Link(Box<Link>),
-    /// Run a scenario simulated and on real hosts, and tell both side by side.
+    /// Run a scenario in simulation and on real hosts, and print both results side by side.
     ///
-    /// The network is the same code both times; what differs is TCP, the hosts, and the exactness of time.
+    /// The network is the same code in both. The TCP implementation, the hosts and the precision of time differ.
     #[cfg(target_os = "linux")]
     Compare(Compare),
-    /// Stand between a link and the command behind it.
+    /// Supervise the command behind a link.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Keep(Keep),
     /// Copy the packets of an interface as they pass, to a file or into a folder.
     ///
-    /// The kernel keeps the beginning of each in memory that is shared with it, with its time and length; what finds no room there is
-    /// counted. A file is pcapng; a folder has headers, as record puts them there, and can be asked meanwhile.
+    /// The kernel writes the first bytes of each packet to memory that it shares with queuescope, with the packet's time and
+    /// length. Packets that find no room there are counted. A file is pcapng. A folder has headers, as with record, and can
+    /// be queried during the capture.
     #[cfg(target_os = "linux")]
     Capture(Box<Capture>),
-    /// Send flows over TCP at known times, and take them: load to measure queues with.
+    /// Send flows over TCP at known times, and receive them: load to measure queues with.
     #[cfg(target_os = "linux")]
     #[command(subcommand)]
     Traffic(Traffic),
@@ -202,21 +208,21 @@ pub enum Generated {
     Schema,
 }
 
-/// Whether a command was given `--where` that has none.
-fn is_about_where(error: &Error) -> bool {
+/// Whether the error is that a command without `--where` was given one.
+fn is_removed_where(error: &Error) -> bool {
     let argument = error.get(ContextKind::InvalidArg);
     error.kind() == ErrorKind::UnknownArgument
         && matches!(argument, Some(ContextValue::String(name)) if name == "--where")
 }
 
-/// It had one meaning where there are three.
-fn gone() -> Error {
+/// The error for `--where` on commands about queues, which three options replaced.
+fn removed_where() -> Error {
     Cli::command().error(
         ErrorKind::UnknownArgument,
-        "--where chooses what `record` and `capture` keep; of a queue, say what it is for:\n  \
-         --victims EXPRESSION  whose waiting is examined (culprits are any packets in the queue)\n  \
-         --show EXPRESSION     which flows are listed (shares are of the whole queue)\n  \
-         --input EXPRESSION    which packets enter the queue at all (what --where did)",
+        "--where chooses what `record` and `capture` keep. About a queue, use one of these:\n  \
+         --victims EXPRESSION  packets whose waiting is examined (culprits are any packets in the queue)\n  \
+         --show EXPRESSION     flows that are listed (shares are of the whole queue)\n  \
+         --input EXPRESSION    packets that enter the queue at all (formerly --where)",
     )
 }
 

@@ -1,6 +1,6 @@
-//! `queuescope capture`: the packets of an interface as they pass, to a file or into a folder.
+//! `queuescope capture`: copies the packets of an interface to a file or a folder.
 
-use crate::args::{Capture as CaptureArgs, Way as Direction};
+use crate::args::{Capture as CaptureArgs, DirectionName as Direction};
 use crate::expressions::of_recording;
 use crate::outcome::{Outcome, print};
 use crate::paths::cannot_write;
@@ -26,86 +26,88 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Runs `capture`.
 ///
 /// # Errors
-/// If nothing could be captured, or what was could not be written.
+/// Fails if nothing could be captured, or if the output cannot be created or read back.
 pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     let headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, None)?;
     let stop = Stop::on_signals()?;
     let params = CaptureParams { snaplen: args.snaplen, direction: args.direction.into(), ring: args.buffer.0 };
     let capture = Capture::open(&args.interface, params)?;
-    let mut passing = Passing { args, capture, headers, stop, seen: Seen::default(), from: clock()?, is_gone: false };
+    let mut live_capture =
+        LiveCapture { args, capture, headers, stop, counts: CaptureCounts::default(), from: clock()?, is_gone: false };
     if let Some(folder) = &args.log {
         let put = |folder: &mut IntoFolder<'_>| {
             folder.go_on();
-            passing.all(To::Folder(folder)).map(|()| None).map_err(of_capture)
+            live_capture.run(CaptureSink::Folder(folder)).map(|()| None).map_err(of_capture)
         };
         let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
         let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(of_recording)?;
-        let counted = passing.capture.counts();
+        let counted = live_capture.capture.counts();
         let to = kept.recorded.path.display().to_string();
-        let notes = passing.notes(counted, Some(&kept));
+        let notes = live_capture.notes(counted, Some(&kept));
         let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
-        print(false, |_| Ok(()), |out| passing.tell(&to, missing, &notes, out))?;
+        print(false, |_| Ok(()), |out| live_capture.tell(&to, missing, &notes, out))?;
         return Ok(Outcome::of(ended?.or_else(|| kept.recorded.damage())));
     }
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
     let is_standard_output = is_standard_input(path);
-    let writer = match passing.begin(path, is_standard_output) {
-        Err(error) if is_broken_pipe(&error) => return Ok(Outcome::Whole),
+    let writer = match live_capture.begin(path, is_standard_output) {
+        Err(error) if is_broken_pipe(&error) => return Ok(Outcome::Complete),
         begun => begun.with_context(|| cannot_write(path))?,
     };
-    let written = passing.write(writer);
-    let counted = passing.capture.counts();
+    let written = live_capture.write(writer);
+    let counted = live_capture.capture.counts();
     let unwritten = written.as_ref().ok().and_then(Option::as_ref);
     let missing = unwritten.map_or(0, |unwritten| unwritten.packets);
-    let mut notes = passing.notes(counted, None);
+    let mut notes = live_capture.notes(counted, None);
     notes.extend(unwritten.into_iter().flat_map(Unwritten::notes));
     if is_standard_output {
         let mut text = Vec::new();
-        passing.tell("standard output", missing, &notes, &mut text)?;
+        live_capture.tell("standard output", missing, &notes, &mut text)?;
         String::from_utf8_lossy(&text).lines().for_each(note);
     } else {
-        print(false, |_| Ok(()), |out| passing.tell(&path.display().to_string(), missing, &notes, out))?;
+        print(false, |_| Ok(()), |out| live_capture.tell(&path.display().to_string(), missing, &notes, out))?;
     }
     match written {
-        // Whoever read has enough.
-        Err(error) if is_broken_pipe(&error) => Ok(Outcome::Whole),
+        // The reader closed the pipe, which is not an error.
+        Err(error) if is_broken_pipe(&error) => Ok(Outcome::Complete),
         Err(error) => Err(error.context(cannot_write(path))),
         Ok(unwritten) => Ok(Outcome::of(unwritten.as_ref().map(Unwritten::damage))),
     }
 }
 
-/// The number of the interface in a file: it is the only one.
+/// The number of the interface in the file, which has only one.
 const INTERFACE: u32 = 0;
 
-/// Packets on their way from an interface.
-struct Passing<'a> {
+/// A capture in progress.
+struct LiveCapture<'a> {
     args: &'a CaptureArgs,
     capture: Capture,
     headers: Headers,
     stop: Stop,
-    seen: Seen,
+    counts: CaptureCounts,
     from: Nanos,
     is_gone: bool,
 }
 
-/// Where they go.
-enum To<'a, 'b> {
+/// The output of a capture.
+enum CaptureSink<'a, 'b> {
     Folder(&'a mut IntoFolder<'b>),
     File(&'a mut PcapngWriter<Spool>),
 }
 
-/// What was seen of packets.
+/// Counts of captured packets.
 #[derive(Debug, Default)]
-struct Seen {
+struct CaptureCounts {
     all: u64,
-    /// Those that were chosen; and of these, super-packets and those without a checksum.
+    /// Packets that `--where` matches; `supers` and `unsummed` are the super-packets and the packets without a checksum
+    /// among them.
     kept: u64,
     supers: u64,
     unsummed: u64,
 }
 
-impl Passing<'_> {
-    /// Creates a file and writes its beginning. Where that fails, nothing is captured.
+impl LiveCapture<'_> {
+    /// Creates the file and writes its header. If that fails, nothing is captured.
     fn begin(&self, path: &Path, is_standard_output: bool) -> Result<PcapngWriter<Spool>> {
         let out = match is_standard_output {
             true => Spool::shared(path, File::from(io::stdout().as_fd().try_clone_to_owned()?)),
@@ -119,30 +121,30 @@ impl Passing<'_> {
         Ok(writer)
     }
 
-    /// Writes the packets; what could not be written of them.
+    /// Captures to the file. Returns what could not be written.
     fn write(&mut self, mut writer: PcapngWriter<Spool>) -> Result<Option<Unwritten>> {
-        self.all(To::File(&mut writer))?;
+        self.run(CaptureSink::File(&mut writer))?;
         let Counts { passed, dropped, .. } = self.capture.counts();
         let counted =
-            Statistics { from: self.from, until: clock()?, received: passed, dropped, delivered: self.seen.all };
+            Statistics { from: self.from, until: clock()?, received: passed, dropped, delivered: self.counts.all };
         writer.statistics(INTERFACE, &counted)?;
         Ok(writer.finish()?.unwritten().cloned())
     }
 
-    /// Until somebody wants an end, there are enough, or the interface is gone.
-    fn all(&mut self, to: To<'_, '_>) -> Result<()> {
+    /// Captures until a signal comes, `--for` or `--count` is reached, or the interface is gone.
+    fn run(&mut self, to: CaptureSink<'_, '_>) -> Result<()> {
         let until = self.args.run_time.duration.map(|duration| self.from.saturating_add(duration));
         let most = self.args.count.map_or(u64::MAX, Into::into);
-        let (headers, seen, link) = (&mut self.headers, &mut self.seen, self.capture.dlt());
+        let (headers, counts, link) = (&mut self.headers, &mut self.counts, self.capture.dlt());
         let stopped = Stopped::default();
-        let mut way = Way { to, headers, seen, link, until, most, is_over: false, failed: None, stopped };
+        let mut sink = PacketSink { to, headers, counts, link, until, most, is_over: false, failed: None, stopped };
         loop {
-            while !way.is_over && self.capture.block(|captured| way.pass(captured))? {}
-            if way.is_over {
+            while !sink.is_over && self.capture.block(|captured| sink.pass(captured))? {}
+            if sink.is_over {
                 break;
             }
-            // Whoever reads on may want to know what there is.
-            way.flush()?;
+            // Flush before waiting, for a reader that follows the output.
+            sink.flush()?;
             let left = until.map(|until| clock().map(|now| until.saturating_sub(now))).transpose()?;
             match self.capture.wait(self.stop.waker(), left)? {
                 Woken::Packets if left != Some(Nanos::ZERO) => continue,
@@ -150,28 +152,32 @@ impl Passing<'_> {
                 Woken::Stop => self.stop.obey(),
                 Woken::Gone => self.is_gone = true,
             }
-            self.capture.finish(|captured| way.pass(captured))?;
+            self.capture.finish(|captured| sink.pass(captured))?;
             break;
         }
-        way.failed.map_or(Ok(()), Err)
+        sink.failed.map_or(Ok(()), Err)
     }
 
-    /// What was remarkable.
+    /// The notes on a capture.
     fn notes(&self, counted: Counts, kept: Option<&Kept>) -> Vec<Skipped> {
-        let Seen { supers, unsummed, .. } = self.seen;
-        let gone = "interface is gone; what was captured before is there";
+        let CaptureCounts { supers, unsummed, .. } = self.counts;
+        let gone = "interface is gone; packets that were captured before are kept";
         let notes = [
-            noted("dropped", counted.dropped, "packets for which the kernel had no room (--buffer, --snaplen)"),
+            noted(
+                "dropped",
+                counted.dropped,
+                "packets that found no room in the kernel's buffer (--buffer, --snaplen)",
+            ),
             noted("super_packets", supers, "super-packets of segmentation offload; analyze --split-gso splits them"),
-            noted("unsummed", unsummed, "packets whose checksum is left to the network card, and wrong here"),
-            noted("went_down", counted.went_down, "times that the interface was found to be down"),
+            noted("unsummed", unsummed, "packets whose checksum the network card fills in later, so it is wrong here"),
+            noted("went_down", counted.went_down, "times that the interface was down"),
             noted("gone", self.is_gone.into(), gone),
         ];
         let loopback = self.capture.is_loopback() && self.args.direction == Direction::Both;
         let loopback = noted(
             "loopback",
             loopback.into(),
-            "loopback interface: each packet as it comes in, and not as it goes out",
+            "loopback interface: each packet is captured as it comes in, and not as it goes out",
         );
         self.headers
             .left_out()
@@ -184,27 +190,27 @@ impl Passing<'_> {
     }
 
     fn tell(&self, to: &str, missing: u64, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
-        let kept = self.seen.kept.saturating_sub(missing);
+        let kept = self.counts.kept.saturating_sub(missing);
         writeln!(out, "{} packets of {} captured to {to}", count(kept), self.args.interface)?;
         notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
     }
 }
 
-/// A packet's way, until it ends.
-struct Way<'a, 'b> {
-    to: To<'a, 'b>,
+/// Filters and writes captured packets, until the end of the capture.
+struct PacketSink<'a, 'b> {
+    to: CaptureSink<'a, 'b>,
     headers: &'a mut Headers,
-    seen: &'a mut Seen,
+    counts: &'a mut CaptureCounts,
     link: u32,
     until: Option<Nanos>,
     most: u64,
     is_over: bool,
     failed: Option<anyhow::Error>,
-    /// What cannot be written, as far as it was told.
+    /// What could not be written, as far as it was reported.
     stopped: Stopped,
 }
 
-impl Way<'_, '_> {
+impl PacketSink<'_, '_> {
     #[inline]
     fn pass(&mut self, captured: &Captured<'_>) -> ControlFlow<()> {
         let Captured { at, original_len, data, is_super, is_unsummed, .. } = *captured;
@@ -214,19 +220,19 @@ impl Way<'_, '_> {
         }
         let frame = Record { time: Some(at), link: self.link, interface: 0, original_len, data };
         let kept = match &mut self.to {
-            To::Folder(folder) => self.headers.keep(&frame, folder).map_err(Into::into),
-            To::File(writer) if self.headers.holds(&frame) => {
+            CaptureSink::Folder(folder) => self.headers.keep(&frame, folder).map_err(Into::into),
+            CaptureSink::File(writer) if self.headers.holds(&frame) => {
                 writer.packet(INTERFACE, at, original_len, data, None).map(|()| true).map_err(Into::into)
             }
-            To::File(_) => Ok(false),
+            CaptureSink::File(_) => Ok(false),
         };
-        self.seen.all += 1;
+        self.counts.all += 1;
         match kept {
             Ok(true) => {
-                self.seen.kept += 1;
-                self.seen.supers += u64::from(is_super);
-                self.seen.unsummed += u64::from(is_unsummed);
-                self.is_over = self.seen.kept >= self.most;
+                self.counts.kept += 1;
+                self.counts.supers += u64::from(is_super);
+                self.counts.unsummed += u64::from(is_unsummed);
+                self.is_over = self.counts.kept >= self.most;
             }
             Ok(false) => {}
             Err(error) => {
@@ -239,11 +245,11 @@ impl Way<'_, '_> {
 
     fn flush(&mut self) -> Result<()> {
         let unwritten = match &mut self.to {
-            To::Folder(folder) => {
+            CaptureSink::Folder(folder) => {
                 folder.flush()?;
                 folder.unwritten()
             }
-            To::File(writer) => {
+            CaptureSink::File(writer) => {
                 writer.flush()?;
                 writer.get_mut().unwritten().cloned()
             }
@@ -253,7 +259,7 @@ impl Way<'_, '_> {
     }
 }
 
-/// An error for those who keep the folder: theirs, or another.
+/// The error as one of the recording: its own, or that of the source.
 fn of_capture(error: anyhow::Error) -> Error {
     error.downcast().unwrap_or_else(|other| Error::Source(other.into()))
 }
@@ -262,8 +268,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// The kernel's clock, which it gives packets their times from.
-#[expect(clippy::disallowed_methods, reason = "packets come by this clock")]
+/// The clock that the kernel takes the timestamps of packets from.
+#[expect(clippy::disallowed_methods, reason = "packets have timestamps of this clock")]
 fn clock() -> Result<Nanos> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
     Ok(Nanos(u64::try_from(since.as_nanos()).context("the clock is after 2554")?))

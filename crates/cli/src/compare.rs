@@ -1,4 +1,4 @@
-//! `queuescope compare`: one scenario in two worlds.
+//! `queuescope compare`: one scenario in simulation and on real hosts.
 
 use crate::args::Compare;
 use crate::expressions::of_scenario;
@@ -15,16 +15,19 @@ use queuescope_sim::files_of;
 /// Runs `compare`.
 ///
 /// # Errors
-/// If nothing could be done: no scenario, or one that cannot be, or not here.
+/// Fails if the scenario cannot be read or is invalid, if it cannot be run on this machine, or if an output cannot be
+/// written.
 pub fn run(args: &Compare) -> Result<Outcome> {
     check_outputs([&args.scenario], [&args.html])?;
     let file = ScenarioFile::read(&args.scenario, args.overrides.each())?;
     let scenario = file.scenario().map_err(of_scenario)?;
     if !scenario.sweep.is_empty() {
-        bail!("a sweep is not compared: choose one of its cells by --set, and leave it away by --set sweep={{}}");
+        bail!(
+            "a sweep cannot be compared: choose one of its cells with --set, and remove the sweep with --set sweep={{}}"
+        );
     }
     let (files, mut left_out) = file.files(files_of(&scenario))?;
-    // What cannot be written is told before the time is spent.
+    // Create the page first: an output that cannot be written should fail before the runs.
     let page = args.html.as_deref().map(create).transpose()?;
     let mut pairs = Vec::new();
     for run in 0..u64::from(args.runs) {
@@ -37,7 +40,7 @@ pub fn run(args: &Compare) -> Result<Outcome> {
         };
         pairs.push((sim_in(&Simulated)?, sim_in(&RealHosts)?));
     }
-    let comparison = Comparison::of(&pairs, left_out).context("no run came to its end")?;
+    let comparison = Comparison::of(&pairs, left_out).context("no run was completed")?;
     if let Some(page) = page {
         page.write_whole(|out| html::write_comparison(&comparison, out))?;
     }
@@ -46,5 +49,5 @@ pub fn run(args: &Compare) -> Result<Outcome> {
         |mut out| json::write_comparison(&comparison, &mut out),
         |mut out| text::write_comparison(&comparison, &mut out),
     )?;
-    Ok(Outcome::Whole)
+    Ok(Outcome::Complete)
 }

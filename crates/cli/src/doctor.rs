@@ -11,21 +11,21 @@ use std::io::{self, Write};
 /// Runs `doctor`; `seer` sees the processes of other users.
 ///
 /// # Errors
-/// If what was found cannot be told.
+/// Fails if standard output cannot be written.
 pub fn run(args: &Doctor, seer: Option<&Seer>) -> Result<Outcome> {
     let mut found = abilities_seen_by(seer);
-    found.retain(|ability| args.what.is_empty() || args.what.iter().any(|what| is_meant(what, ability)));
+    found.retain(|ability| args.what.is_empty() || args.what.iter().any(|what| is_chosen(what, ability)));
     let grant = Grant::of(&found, seer);
-    print(args.json, |out| json(&found, grant, out), |out| tell(&found, grant, out))?;
+    print(args.json, |out| json(&found, grant, out), |out| write_text(&found, grant, out))?;
     let missing = found.iter().filter(|ability| ability.missing.is_some()).count();
     Ok(Outcome::of((missing > 0).then(|| format!("{missing} of {} abilities are missing", found.len()))))
 }
 
-fn is_meant(what: &str, ability: &Ability) -> bool {
+fn is_chosen(what: &str, ability: &Ability) -> bool {
     ability.name == what || ability.commands.contains(&what)
 }
 
-fn tell(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::Result<()> {
+fn write_text(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::Result<()> {
     let (good, bad) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default().bold());
     let width = abilities.iter().map(|ability| ability.name.len()).max().unwrap_or(0);
     for ability in abilities {

@@ -1,4 +1,4 @@
-//! `queuescope experiment`: what a paper reports, run again.
+//! `queuescope experiment`: repeats the experiments of a paper.
 
 use crate::args::{Experiment, Paper};
 use crate::outcome::{self, Outcome};
@@ -12,15 +12,13 @@ use std::io::{self, IsTerminal};
 /// Runs an experiment.
 ///
 /// # Errors
-/// If a cell cannot be run, or what came of it cannot be written.
+/// Fails if options contradict each other, if a cell cannot be run, or if a result cannot be written.
 pub fn run(args: &Experiment) -> Result<Outcome> {
     if args.capture.is_some() && args.paper != Paper::Conquest {
-        bail!("--capture is for conquest: the other experiments have traffic of their own");
+        bail!("--capture is for conquest only: the other experiments generate their traffic");
     }
     if args.real && args.paper == Paper::Conquest {
-        bail!(
-            "--real is for experiments with flows that ask for more or less: conquest is about a given stream of packets"
-        );
+        bail!("--real is for experiments with flows that adapt their rate: conquest uses a given stream of packets");
     }
     let setting = Setting { real: real_hosts(), note: &note };
     let mut bar: Option<Progress> = None;
@@ -34,7 +32,7 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
     let done = done.map_err(in_options)?;
     let wide = io::stdout().is_terminal().then(textwrap::termwidth);
     outcome::print(false, |_| Ok(()), |out| done.write(wide, out))?;
-    Ok(Outcome::Whole)
+    Ok(Outcome::Complete)
 }
 
 fn options(args: &Experiment) -> Options {
@@ -50,7 +48,7 @@ fn options(args: &Experiment) -> Options {
     options
 }
 
-/// An error with the options that would help.
+/// Words an error in terms of the options that fix it.
 fn in_options(error: Error) -> anyhow::Error {
     match error {
         Error::Seeds { wanted, study, has } => anyhow!("--seeds {wanted}: {study} has {has} at most"),

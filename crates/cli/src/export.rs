@@ -1,4 +1,4 @@
-//! `queuescope log export`: the records of a folder to a file, with all their attributes.
+//! `queuescope log export`: writes the records of a folder to a file, with all their attributes.
 
 use crate::args;
 use crate::expressions::expression;
@@ -13,7 +13,7 @@ use std::io::Write;
 /// Runs `log export`.
 ///
 /// # Errors
-/// If nothing could be done: no log, an expression that means nothing, or a file that cannot be written.
+/// Fails if the folder has no log, if the expression is invalid, or if the file cannot be written.
 pub fn run(args: &args::Export) -> Result<Outcome> {
     let history = History::open(&args.folder)?;
     let schema = history.schema().clone();
@@ -30,12 +30,12 @@ pub fn run(args: &args::Export) -> Result<Outcome> {
         anstream::eprintln!("note: {note}");
         is_noted = true;
     })?;
-    let tell = |out: &mut dyn Write| {
+    let write_summary = |out: &mut dyn Write| {
         let (folder, file) = (args.folder.display(), args.file.display());
         writeln!(out, "{} records of {folder} written to {file}", share(found.packets, found.seen.records))?;
         let mut notes = found.seen.skipped.iter().filter(|_| !is_noted);
         notes.try_for_each(|note| writeln!(out, "note: {} {}", count(note.count), note.meaning))
     };
-    print(false, |_| Ok(()), tell)?;
+    print(false, |_| Ok(()), write_summary)?;
     Ok(Outcome::of(found.seen.damage))
 }

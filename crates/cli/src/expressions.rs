@@ -1,4 +1,4 @@
-//! Expressions and lists of attributes that a user wrote, and errors that show what is wrong in their text.
+//! Parses expressions and lists of attributes that a user wrote. Errors point at the faulty part of the text.
 
 use anyhow::{Result, anyhow};
 use queuescope_analysis::{Show, ShowError};
@@ -6,18 +6,18 @@ use queuescope_ingest::ExpressionError;
 use queuescope_log::{AttributeId, Dnf, Schema, TextError};
 use std::io;
 
-/// An expression in its normal form.
+/// Parses an expression to its disjunctive normal form.
 ///
 /// # Errors
-/// What is wrong with it, in its text.
+/// Fails if the text is invalid, and points at the faulty part.
 pub fn expression(schema: &Schema, text: &str) -> Result<Dnf> {
     queuescope_ingest::expression(schema, text).map_err(explained)
 }
 
-/// What `--show` means, if it is given.
+/// Parses `--show`, if it is given.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the expression is invalid, or uses attributes that are not of flows.
 pub fn show(text: Option<&str>) -> Result<Option<Show>> {
     Show::of(text).map_err(of_show)
 }
@@ -32,7 +32,7 @@ fn of_show(error: ShowError) -> anyhow::Error {
     }
 }
 
-/// An error of what is asked of a queue, in the text of its expression.
+/// Words an error in the options of an analysis, and points at the faulty part of an expression.
 pub fn of_analysis(error: queuescope_analysis::Error) -> anyhow::Error {
     use queuescope_analysis::Error;
     match error {
@@ -42,7 +42,7 @@ pub fn of_analysis(error: queuescope_analysis::Error) -> anyhow::Error {
     }
 }
 
-/// An error of an expression, in its text.
+/// Words an error in an expression, and points at the faulty part.
 pub fn explained(error: ExpressionError) -> anyhow::Error {
     match error {
         ExpressionError::Text(error) => shown(&error),
@@ -50,7 +50,7 @@ pub fn explained(error: ExpressionError) -> anyhow::Error {
     }
 }
 
-/// An error of a scenario, in its text.
+/// Words an error in a scenario, and points at the faulty part.
 pub fn of_scenario(error: queuescope_run::Error) -> anyhow::Error {
     use queuescope_run::Error;
     match error {
@@ -63,30 +63,30 @@ pub fn of_scenario(error: queuescope_run::Error) -> anyhow::Error {
     }
 }
 
-/// An error of a recording or a query, in its text.
+/// Words an error of a recording or a query, and points at the faulty part.
 pub fn of_recording(error: queuescope_recording::Error) -> anyhow::Error {
     use queuescope_recording::Error;
     match error {
         Error::Text(error) => shown(&error),
-        // What is wrong has lines of its own.
+        // The rendered error in the definitions takes several lines.
         Error::Definitions { ref why, .. } => anyhow!("{error}\n{}", shown(why)),
         error => error.into(),
     }
 }
 
-/// A list of attributes.
+/// Parses a list of attributes that `option` was given.
 ///
 /// # Errors
-/// What is wrong with it, in its text.
+/// Fails if the text is invalid, and points at the faulty part.
 pub fn attributes(option: &str, text: Option<&str>, schema: &Schema) -> Result<Vec<AttributeId>> {
     queuescope_recording::attributes(option, text, schema).map_err(|error| shown(&error))
 }
 
-/// An error that shows the text that the user wrote.
+/// Renders an error in a text that the user wrote, with the text.
 pub fn shown(error: &TextError) -> anyhow::Error {
     let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
     anyhow!("{}", error.render(COLUMNS, colour))
 }
 
-/// Columns that an error may take.
+/// Largest width of a rendered error, in columns.
 const COLUMNS: usize = 100;

@@ -1,4 +1,4 @@
-//! `queuescope log`: what a folder has, whether it is whole, and making it smaller.
+//! `queuescope log`: shows what a folder holds, checks it, and makes it smaller.
 
 use crate::args::{Export, Folder, FolderArgs, KeepArgs};
 use crate::export;
@@ -22,7 +22,7 @@ const BOLD: Style = Style::new().bold();
 /// Runs `log`.
 ///
 /// # Errors
-/// If the folder cannot be read or written, or is no log.
+/// Fails if the folder cannot be read or written, or has no log.
 pub fn run(what: &Folder) -> Result<Outcome> {
     let (Folder::Info(FolderArgs { folder })
     | Folder::Verify(FolderArgs { folder })
@@ -31,20 +31,20 @@ pub fn run(what: &Folder) -> Result<Outcome> {
     | Folder::Export(Export { folder, .. })) = what;
     check_log(folder)?;
     match what {
-        Folder::Info(args) => info(args),
-        Folder::Verify(args) => checked(args),
-        Folder::Compact(args) => compacted(args),
-        Folder::Keep(args) => kept(args),
+        Folder::Info(args) => run_info(args),
+        Folder::Verify(args) => run_verify(args),
+        Folder::Compact(args) => run_compact(args),
+        Folder::Keep(args) => run_keep(args),
         Folder::Export(args) => export::run(args),
     }
 }
 
-/// What is whole of it.
-fn info(args: &FolderArgs) -> Result<Outcome> {
+/// Runs `log info`.
+fn run_info(args: &FolderArgs) -> Result<Outcome> {
     let verified = verify(&args.folder)?;
     let records = verified.files.iter().map(|file| file.records).sum();
     let damage = damage(&verified, &args.folder);
-    // Where something is damaged, that is told.
+    // Of a damaged folder, the damage is printed, and no aggregates.
     let known = if damage.is_none() { Some(aggregates(&args.folder, verified.end)?) } else { None };
     let known = known.map(|known| Ok::<_, anyhow::Error>((known, definitions(&args.folder)?))).transpose()?;
     print(
@@ -58,16 +58,16 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
                 count(records),
                 verified.schema.name()
             )?;
-            contents(&verified, out)?;
-            lacks(&verified, &args.folder, out)?;
-            known.iter().try_for_each(|(known, definitions)| worked_out(known, definitions, out))
+            write_contents(&verified, out)?;
+            write_missing(&verified, &args.folder, out)?;
+            known.iter().try_for_each(|(known, definitions)| write_aggregates(known, definitions, out))
         },
     )?;
     Ok(Outcome::of(damage))
 }
 
-/// What aggregates are.
-fn worked_out(known: &Aggregates, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the values of aggregates.
+fn write_aggregates(known: &Aggregates, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
     for (name, number) in &known.values {
         let definition = definitions.aggregates().iter().find(|definition| definition.name == *name);
         let of = definition.map_or(&Function::Count, |definition| &definition.function);
@@ -76,8 +76,7 @@ fn worked_out(known: &Aggregates, definitions: &Definitions, out: &mut dyn Write
     if !known.kept && !known.values.is_empty() {
         writeln!(
             out,
-            "         (worked out of the records that are there, since aggregates.json is missing or out of date: recording goes on or was \
-             stopped, or somebody deleted the file)"
+            "         (computed from the records, because aggregates.json is missing or out of date: a recording is in progress or was killed, or the file was deleted)"
         )?;
     }
     Ok(())
@@ -105,14 +104,14 @@ fn value(value: Number, function: &Function, schema: &Schema) -> String {
     }
 }
 
-/// Times, files, and what is not there any more.
-fn contents(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the times, the files, the indexes, and what was removed or lost.
+fn write_contents(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
     if let Some((first, last)) = verified.times {
         let apart = duration(last - first);
         writeln!(out, "times    {} to {}, {apart} from the first to the last", utc(first), utc(last))?;
     }
     let (volumes, mut journals): (Vec<_>, Vec<_>) = verified.files.iter().partition(|file| file.is_volume());
-    // What else is damaged is told, and no journal.
+    // Damaged files of other kinds are in the list too.
     journals.retain(|file| file.path.extension().is_some_and(|end| end == "journal"));
     for (name, files) in [("volumes", &volumes), ("journals", &journals)] {
         let sum = |of: fn(&FileReport) -> u64| files.iter().map(|file| of(file)).sum::<u64>();
@@ -133,34 +132,36 @@ fn contents(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
     let indexes: Vec<_> = indexes.into_iter().map(|(name, of)| format!("{name} of {}", count(of))).collect();
     writeln!(out, "indexes  {}", if indexes.is_empty() { "none".to_owned() } else { indexes.join(", ") })?;
     if verified.removed > 0 {
-        writeln!(out, "removed  {} records, since they were old or too many", count(verified.removed))?;
+        writeln!(out, "removed  {} records, because of their age or the size of the folder", count(verified.removed))?;
     }
-    lost(verified, out)?;
+    write_lost(verified, out)?;
     let mut kept = verified.files.iter().filter(|file| file.state == State::Kept);
     kept.try_for_each(|file| writeln!(out, "{} ({} bytes), {KEPT}", file.path.display(), count(file.bytes)))
 }
 
-/// What is known to be lost.
-fn lost(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
+/// Writes what is known to be lost.
+fn write_lost(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
     let records = verified.files.iter().map(|file| file.lost).sum();
-    let of_records = "records: the disk could not keep up when they came, or they were missing when recording went on";
-    let of_alerts = "bytes of alerts, which were missing when recording went on";
+    let of_records =
+        "records: the disk was too slow when they came, or they were missing when the recording was continued";
+    let of_alerts = "bytes of alerts, which were missing when the recording was continued";
     let lost = [(records, of_records), (verified.alerts_lost, of_alerts)];
     let mut lost = lost.into_iter().filter(|(number, _)| *number > 0);
     lost.try_for_each(|(number, what)| writeln!(out, "lost     {} {what}", count(number)))
 }
 
-/// What files are that nothing reads.
-const KEPT: &str = "kept aside: a journal that was put back or renamed, or what lay behind damage; nothing reads it";
+/// The state of files that nothing reads.
+const KEPT: &str =
+    "kept aside: a journal that was restored or renamed, or data that lay behind damage; nothing reads it";
 
-/// A moment by the calendar, to the second: `2026-11-22 16:06:30 UTC`.
+/// A time as a date, to the second: `2026-11-22 16:06:30 UTC`.
 fn utc(nanos: u64) -> String {
     let time = chrono::DateTime::from_timestamp((nanos / 1_000_000_000) as i64, 0);
     time.map_or_else(|| duration(nanos), |time| time.format("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
-/// Few files of many.
-fn compacted(args: &FolderArgs) -> Result<Outcome> {
+/// Runs `log compact`.
+fn run_compact(args: &FolderArgs) -> Result<Outcome> {
     let Compacted { before, after, cut, kept } = compact(&args.folder)?;
     cut.iter().for_each(|cut| note(&cut_off(cut)));
     kept.iter().for_each(|kept| note(&kept_aside(kept)));
@@ -174,13 +175,13 @@ fn compacted(args: &FolderArgs) -> Result<Outcome> {
             Ok(())
         },
     )?;
-    Ok(Outcome::Whole)
+    Ok(Outcome::Complete)
 }
 
-/// Old records taken away.
-fn kept(args: &KeepArgs) -> Result<Outcome> {
+/// Runs `log keep`.
+fn run_keep(args: &KeepArgs) -> Result<Outcome> {
     if args.age.is_some() && schema(&args.folder)?.time().is_none() {
-        bail!("the records of {} have no time, so that none is old; give --size", args.folder.display());
+        bail!("the records of {} have no time, so --for cannot apply; give --size", args.folder.display());
     }
     let wanted = Retention { age: args.age.map(|age| age.0), bytes: args.size.map(|size| size.0) };
     let Pruned { volumes, records, bytes, left } = prune(&args.folder, wanted)?;
@@ -189,20 +190,20 @@ fn kept(args: &KeepArgs) -> Result<Outcome> {
         false,
         |_| Ok(()),
         |out| {
-            writeln!(out, "taken away: volumes {volumes}, records {records}, bytes {bytes}")?;
+            writeln!(out, "deleted: volumes {volumes}, records {records}, bytes {bytes}")?;
             match wanted.bytes.filter(|most| left > *most) {
-                Some(_) => writeln!(out, "the newest volume stays in any case: it has {} bytes", count(left)),
+                Some(_) => writeln!(out, "the newest volume is always kept: it has {} bytes", count(left)),
                 None => Ok(()),
             }
         },
     )?;
-    Ok(Outcome::Whole)
+    Ok(Outcome::Complete)
 }
 
-/// Every file, and how it ends.
-fn checked(args: &FolderArgs) -> Result<Outcome> {
+/// Runs `log verify`.
+fn run_verify(args: &FolderArgs) -> Result<Outcome> {
     let verified = match verify(&args.folder) {
-        // Without it nobody knows which files there are.
+        // Without the catalogue it is not known which files belong to the folder.
         Err(FolderError::Damaged(damage)) => return Ok(Outcome::Damaged(damage.to_string())),
         verified => verified?,
     };
@@ -215,8 +216,8 @@ fn within(file: &FileReport, folder: &Path) -> String {
     file.path.strip_prefix(folder).unwrap_or(&file.path).display().to_string()
 }
 
-/// Records that were written and are in no file.
-fn lacks(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<()> {
+/// Writes how many records were written and are in no file.
+fn write_missing(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<()> {
     if verified.missing > 0 { writeln!(out, "{}", missing(folder, verified.missing)) } else { Ok(()) }
 }
 
@@ -227,18 +228,18 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
         let name = within(file, folder);
         let state = match &file.state {
             State::Closed => "whole".to_owned(),
-            State::Open => "whole, not closed: it is recorded to, or who did was stopped".to_owned(),
+            State::Open => "whole, not closed: a process records to it, or was killed while recording".to_owned(),
             State::Torn(Part { bytes, records, .. }) => {
                 let whole = match records {
                     0 => String::new(),
-                    _ => format!(", {} packets among them whole, which are kept aside", count(*records)),
+                    _ => format!("with {} whole packets, which are kept aside", count(*records)),
                 };
-                format!("torn end, {} bytes{whole}: they are cut off when it is recorded to again", count(*bytes))
+                format!("torn end, {} bytes{whole}: cut off by the next recording", count(*bytes))
             }
             State::Kept => KEPT.to_owned(),
             State::Damaged(damage) => match damage.at {
                 Some((offset, _)) => format!("damaged at byte {}: {}", count(offset), damage.why),
-                // It may be another file of the volume.
+                // The damage may be in another file of the volume.
                 None if damage.path == file.path => format!("damaged: {}", damage.why),
                 None => {
                     format!("damaged, {}: {}", damage.path.file_name().unwrap_or_default().display(), damage.why)
@@ -247,12 +248,12 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
         };
         writeln!(out, "{name:<width$}  {:>14}  {:>16}  {state}", count(file.records), count(file.bytes))?;
     }
-    lost(verified, out)?;
-    lacks(verified, folder, out)
+    write_lost(verified, out)?;
+    write_missing(verified, folder, out)
 }
 
-/// What is not as it was written: the first of it. The end of the last journal may be torn, as of who was killed: nothing that
-/// was whole is missing then.
+/// A message about the first damage, if any. A torn end of the last journal, which a killed process leaves, is not damage:
+/// no whole record is missing then.
 fn damage(verified: &Verified, folder: &Path) -> Option<String> {
     let damaged = verified.files.iter().filter_map(|file| match &file.state {
         State::Damaged(damage) => Some(damage.to_string()),

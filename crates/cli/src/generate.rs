@@ -1,4 +1,4 @@
-//! `queuescope generate`: man page, completions and schema, from the definitions that the program itself uses.
+//! `queuescope generate`: the man page, completions and the schema, from the definitions that the program itself uses.
 
 use crate::args::{Cli, Generated};
 use anyhow::{Context, Result};
@@ -6,10 +6,10 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io::{self, Write};
 
-/// Prints what was asked for.
+/// Prints the text that `what` names.
 ///
 /// # Errors
-/// Those of standard output, except that nobody reads it any more.
+/// Fails if standard output cannot be written. A closed pipe is not an error.
 pub fn run(what: Generated) -> Result<()> {
     let text = match what {
         Generated::Man => man()?,
@@ -24,7 +24,7 @@ pub fn run(what: Generated) -> Result<()> {
     }
 }
 
-/// One page: the program, then each of its commands.
+/// The man page: the program, then each of its commands.
 fn man() -> Result<Vec<u8>> {
     let mut page = Vec::new();
     let mut cli = Cli::command();
@@ -44,7 +44,7 @@ fn man() -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The commands that do something, those of commands too.
+/// The commands that have no subcommands, at all levels.
 fn commands(cli: &clap::Command) -> Vec<&clap::Command> {
     let own = cli.get_subcommands().filter(|command| command.get_name() != "help");
     own.flat_map(|command| if command.has_subcommands() { commands(command) } else { vec![command] }).collect()

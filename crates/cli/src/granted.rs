@@ -1,27 +1,27 @@
-//! Which of the capabilities that this process was granted a command uses.
+//! Which of the granted capabilities of the process a command keeps.
 
 use crate::args::Command;
 use anyhow::{Context, Result};
 use queuescope_live::capabilities::{CapabilitySet, NAMESPACES, PACKETS, PROBE, Seer, TUN, USED, keep_only};
 
-/// Gives up all that a command does not use, before it opens anything. Who sees processes of other users is left to those that look for
-/// owners of flows, and ends for all others.
+/// Gives up all capabilities that a command does not use, before it opens anything. The `seer`, which sees the processes of
+/// other users, is kept for commands that look for owners of flows, and dropped for all others.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Returns the error of the system call if the kernel refuses.
 pub fn keep_for(command: &Command, seer: Option<Seer>) -> Result<Option<Seer>> {
     keep_only(used_by(command)).context("cannot give up capabilities")?;
     Ok(seer.filter(|_| matches!(command, Command::Live(_) | Command::Doctor(_))))
 }
 
-/// What a command uses.
+/// The capabilities that a command uses.
 fn used_by(command: &Command) -> CapabilitySet {
     match command {
         Command::Live(_) => PROBE,
-        // It opens nothing that a user names.
+        // `doctor` opens nothing that a user names.
         Command::Doctor(_) => USED,
         Command::Capture(_) => PACKETS,
-        // Real hosts may have congestion controls that are programs of the kernel.
+        // Real hosts may have congestion controls that are BPF programs in the kernel.
         #[cfg(feature = "experiments")]
         Command::Experiment(_) => NAMESPACES | TUN | PROBE,
         #[cfg(not(feature = "experiments"))]

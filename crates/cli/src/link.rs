@@ -23,7 +23,7 @@ use std::io::{self, ErrorKind, Write};
 /// Runs `link`.
 ///
 /// # Errors
-/// If nothing could be done: no right to, a link that cannot be, an output that cannot be written.
+/// Fails if the user lacks the rights, if the link is invalid, or if an output cannot be written.
 pub fn run(args: &Link) -> Result<Outcome> {
     check_args(args)?;
     match &args.scenario {
@@ -32,10 +32,10 @@ pub fn run(args: &Link) -> Result<Outcome> {
     }
 }
 
-/// Stands between a link and the command behind it.
+/// Runs `keep`, which supervises the command behind a link.
 ///
 /// # Errors
-/// If it is not in namespaces of its own.
+/// Fails if the process is not in namespaces of its own.
 pub fn keep(args: &Keep) -> Result<Outcome> {
     let program = args.command.first().map(|program| program.display().to_string()).unwrap_or_default();
     let status = stand_between(&args.tie, &args.command).with_context(|| format!("cannot run {program}"))?;
@@ -45,12 +45,12 @@ pub fn keep(args: &Keep) -> Result<Outcome> {
     })))
 }
 
-/// As shells have it: there is no such command, or it is none.
+/// Exit statuses of shells: the command is not found, or cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 
-/// How the queues of what is run, which has this name, are analysed.
-fn asked(args: &Link, name: String) -> Result<MeteringOptions> {
+/// How the queues are analysed. `name` is what the report calls the run.
+fn metering_options(args: &Link, name: String) -> Result<MeteringOptions> {
     let format = if args.scenario.is_some() { SCENARIO } else { COMMANDS_LINK };
     let Link { keys, question, sketch, output, .. } = args;
     Ok(MeteringOptions {
@@ -61,35 +61,34 @@ fn asked(args: &Link, name: String) -> Result<MeteringOptions> {
     })
 }
 
-/// Who asks for an end; a terminal that is drawn on is given back before a second signal ends the process.
+/// The handler of stop signals. If the view is drawn, the terminal is restored before a second signal ends the process.
 fn stop(args: &Link) -> Result<Stop> {
     Ok(if args.view { Stop::on_signals_but_first(give_up) } else { Stop::on_signals() }?)
 }
 
-/// The view, if it is wanted.
+/// The view of `--view`, if it is given.
 fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
     let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     let show = Show::of(args.question.focus.show.as_deref())?;
     Ok(args.view.then(|| Shown::begin(name, granularity, show, stop)).transpose()?)
 }
 
-/// What makes no sense together is refused before anything is made.
+/// Checks for options that contradict each other, before anything is created.
 fn check_args(args: &Link) -> Result<()> {
     let writes = args.pcapng.is_some() || args.output.parquet.is_some() || args.queued.log.is_some();
     let filters = args.analysed.only.is_some() || args.question.focus.is_given();
     if args.meter.as_deref() == Some(NO_METER) && (filters || writes) {
         bail!(
-            "--input, --victims, --show, --log, --pcapng and --parquet are about packets of a queue that is analysed, and with \
-             --meter {NO_METER} none is: leave one out"
+            "--input, --victims, --show, --log, --pcapng and --parquet are about packets of an analysed queue, and --meter {NO_METER} analyses none: leave one out"
         );
     }
     if args.view && args.meter.as_deref() == Some(NO_METER) {
-        bail!("--view shows a queue that is analysed, and with --meter {NO_METER} none is: leave one out");
+        bail!("--view shows an analysed queue, and --meter {NO_METER} analyses none: leave one out");
     }
     Ok(())
 }
 
-/// A session on a link, which asks this whether it has ended.
+/// A session on a link that ends when this function returns true.
 struct Attended<F>(F);
 
 impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for Attended<F> {
@@ -109,21 +108,21 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for Attended<F> {
     }
 }
 
-/// The report on what a link carried, and what was written beside it.
+/// The report on a link, and the files that were written beside it.
 fn report(
     meters: Meters<Outputs>,
-    asked: &MeteringOptions,
+    metering_options: &MeteringOptions,
     ran: Ran,
     mut skipped: Vec<Skipped>,
 ) -> Result<(Report, Written)> {
     let Ran { simulation, about, real_time, skipped: left_out } = ran;
     skipped.extend(left_out);
-    let (mut report, outputs) = meters.report(asked, &simulation, skipped);
+    let (mut report, outputs) = meters.report(metering_options, &simulation, skipped);
     complete_report(&mut report, Sim { real_time, ..summary::of(&simulation, about) });
     Ok((report, outputs.finish()?))
 }
 
-/// An error of a link, in the text of its options.
+/// Words an error in the options of a link, and points at the faulty part.
 fn of_link(error: Error) -> anyhow::Error {
     match error {
         Error::Text(error) => shown_in_text(&error),

@@ -1,4 +1,4 @@
-//! `queuescope live`: what is in the queue of an interface now.
+//! `queuescope live`: watches the queue of an interface.
 
 use crate::args::Live;
 use crate::expressions::{explained, of_analysis};
@@ -22,10 +22,11 @@ use std::net::SocketAddr;
 /// Runs `live`; `seer` sees the processes of other users.
 ///
 /// # Errors
-/// If nothing could be done: no such interface, a kernel or a user that may not look, an output that cannot be written.
+/// Fails if the interface does not exist, if the kernel or the user's rights do not allow the measurement, or if an output
+/// cannot be written.
 pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     check_outputs([], [&args.pcapng])?;
-    // Who is no person reads lines.
+    // Output that is not a terminal is JSON Lines.
     let is_json = args.json || !io::stdout().is_terminal();
     let obstacle = if is_json { None } else { Screen::obstacle() };
     let is_drawn = !is_json && obstacle.is_none();
@@ -33,16 +34,17 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     let attached = match Attached::new(args.options(is_drawn), stop.clone(), seer) {
         Err(WatchError::Probe(ProbeError::Stopped)) => {
             note("a signal to stop came before anything was measured");
-            return Ok(Outcome::Whole);
+            return Ok(Outcome::Complete);
         }
         attached => attached.map_err(of_watch)?,
     };
     let log = queued::open(&args.queued)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
-    let lines = Lines { interface: &args.interface, is_json, unread: false, untold: None, is_torn: false };
+    let lines =
+        Lines { interface: &args.interface, is_json, is_output_closed: false, lines_lost: None, is_torn: false };
     let watch = attached.begin(outputs, lines)?;
     if let Some(obstacle) = obstacle {
-        anstream::eprintln!("{obstacle}: bursts are told as they end, and the report at the end (Ctrl-C)");
+        anstream::eprintln!("{obstacle}: bursts are printed as they end, and the report at the end (Ctrl-C)");
     }
     let end = args.run_time.duration.map_or(Nanos::MAX, |time| now().saturating_add(time));
     let (mut report, outputs, lines) = watch.run(end)?;
@@ -51,13 +53,13 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     if written.recorded.is_none() {
         report.skipped.extend(stop.note());
     }
-    report.skipped.extend(lines.untold());
-    let untold = lines.end(&report);
-    let damage: Vec<_> = written.damage().into_iter().chain(untold).collect();
+    report.skipped.extend(lines.lines_lost());
+    let lines_lost = lines.end(&report);
+    let damage: Vec<_> = written.damage().into_iter().chain(lines_lost).collect();
     Ok(Outcome::of((!damage.is_empty()).then(|| damage.join("; "))))
 }
 
-/// An error of an option, in the text of its expression.
+/// Words an error in an option, and points at the faulty part of an expression.
 fn of_watch(error: WatchError) -> anyhow::Error {
     match error {
         WatchError::Expression(error) => explained(error),
@@ -66,14 +68,14 @@ fn of_watch(error: WatchError) -> anyhow::Error {
     }
 }
 
-/// What is printed meanwhile, where nothing is drawn.
+/// Prints bursts while the interface is watched, if the queue is not drawn on the terminal.
 struct Lines<'a> {
     interface: &'a str,
     is_json: bool,
-    /// Whether nobody reads it any more.
-    unread: bool,
-    /// How many lines could not be printed, and why; and whether a part of the last was.
-    untold: Option<(u64, String)>,
+    /// Whether standard output is a closed pipe.
+    is_output_closed: bool,
+    /// The number of lines that could not be printed, and the first error.
+    lines_lost: Option<(u64, String)>,
     is_torn: bool,
 }
 
@@ -81,7 +83,7 @@ impl Reporter<Outputs> for Lines<'_> {
     type Error = anyhow::Error;
 
     fn begins(&mut self, report: &Report) -> Result<()> {
-        self.tell(|out| json::write_first(report, out))
+        self.emit(|out| json::write_first(report, out))
     }
 
     fn bursts(&mut self, bursts: &[Burst]) -> Result<()> {
@@ -90,12 +92,12 @@ impl Reporter<Outputs> for Lines<'_> {
                 |mut out: &mut dyn Write| bursts.iter().try_for_each(|burst| text::write_burst(burst, &mut out));
             return print(false, |_| Ok(()), write);
         }
-        self.tell(|out| bursts.iter().try_for_each(|burst| json::write_burst(burst, out)))
+        self.emit(|out| bursts.iter().try_for_each(|burst| json::write_burst(burst, out)))
     }
 
     fn acting(&mut self, acting: &Acting) -> Result<()> {
         note(&acting.meaning);
-        self.tell(|out| json::write_acting(acting, out))
+        self.emit(|out| json::write_acting(acting, out))
     }
 
     fn serves(&mut self, at: SocketAddr) {
@@ -113,31 +115,31 @@ impl Reporter<Outputs> for Lines<'_> {
     fn unwritten(&mut self, outputs: &mut Outputs) -> Vec<Unwritten> {
         let unwritten = outputs.unwritten();
         let unwritten = unwritten.iter().map(|one| Unwritten { line: one.line(), news: one.news() });
-        let untold = self.untold().map(|news| Unwritten { line: news.meaning.clone(), news });
-        unwritten.chain(untold).collect()
+        let lines_lost = self.lines_lost().map(|news| Unwritten { line: news.meaning.clone(), news });
+        unwritten.chain(lines_lost).collect()
     }
 
     fn is_unheard(&self) -> bool {
-        self.unread
+        self.is_output_closed
     }
 }
 
 impl Lines<'_> {
-    /// JSON Lines are printed as they come, as long as somebody reads; a person reads the report at the end.
-    fn tell(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<()> {
-        if !self.is_json || self.unread {
+    /// Prints JSON Lines at once, until standard output is closed. As text, the report is printed at the end.
+    fn emit(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<()> {
+        if !self.is_json || self.is_output_closed {
             return Ok(());
         }
-        // What a disk took of a line before it was full ends there.
+        // End the part of a line that was written before the disk was full.
         let mut lines = if self.is_torn { vec![b'\n'] } else { Vec::new() };
         write(&mut lines)?;
         let mut out = io::stdout().lock();
         match out.write_all(&lines).and_then(|()| out.flush()) {
             Ok(()) => self.is_torn = false,
-            Err(why) if why.kind() == io::ErrorKind::BrokenPipe => self.unread = true,
+            Err(why) if why.kind() == io::ErrorKind::BrokenPipe => self.is_output_closed = true,
             Err(why) => {
                 let count = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count() as u64;
-                let (lost, _) = self.untold.get_or_insert_with(|| (0, why.to_string()));
+                let (lost, _) = self.lines_lost.get_or_insert_with(|| (0, why.to_string()));
                 *lost += count;
                 self.is_torn = true;
             }
@@ -145,13 +147,13 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// Lines that could not be printed, since standard output could not be written.
-    fn untold(&self) -> Option<Skipped> {
-        let (lines, why) = self.untold.as_ref()?;
+    /// A note on lines that could not be written to standard output.
+    fn lines_lost(&self) -> Option<Skipped> {
+        let (lines, why) = self.lines_lost.as_ref()?;
         noted("lines_unwritten", *lines, &format!("lines that could not be written to standard output: {why}"))
     }
 
-    /// Prints the report; what could not be printed.
+    /// Prints the report. Returns an error message if it, or earlier lines, could not be printed.
     fn end(&self, report: &Report) -> Option<String> {
         let json = |mut out: &mut dyn Write| {
             if self.is_torn {
@@ -159,11 +161,11 @@ impl Lines<'_> {
             }
             json::write_summary(report, &mut out)
         };
-        let untold = print(self.is_json, json, |mut out| text::write(report, &mut out)).err();
-        if untold.is_some() {
-            // What could not be printed is not lost for that.
+        let lines_lost = print(self.is_json, json, |mut out| text::write(report, &mut out)).err();
+        if lines_lost.is_some() {
+            // The report goes to standard error then, so that it is not lost.
             let _ = text::write(report, &mut anstream::stderr().lock());
         }
-        untold.map(|why| format!("{why:#}")).or_else(|| self.untold().map(|note| note.meaning))
+        lines_lost.map(|why| format!("{why:#}")).or_else(|| self.lines_lost().map(|note| note.meaning))
     }
 }

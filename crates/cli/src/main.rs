@@ -9,27 +9,27 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     silence_decoders();
     match run() {
-        Ok(Outcome::Whole) => ExitCode::SUCCESS,
+        Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Ended(status)) => ExitCode::from(status),
         Ok(Outcome::Damaged(damage)) => {
-            complain(&damage);
+            print_error(&damage);
             ExitCode::from(1)
         }
         Err(error) => {
-            complain(&format!("{error:#}"));
+            print_error(&format!("{error:#}"));
             ExitCode::from(2)
         }
     }
 }
 
-fn complain(error: &str) {
+fn print_error(error: &str) {
     anstream::eprintln!("{}error:{} {error}", ERROR.render(), ERROR.render_reset());
 }
 
 const ERROR: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
 
 fn run() -> Result<Outcome> {
-    // What this process was granted beyond its user's rights is given up before anything is read or opened.
+    // Give up the capabilities that this process has beyond its user's rights before it reads or opens anything.
     #[cfg(target_os = "linux")]
     let seer = queuescope_live::capabilities::restrain()?;
     let cli = Cli::read();
@@ -67,12 +67,12 @@ fn run() -> Result<Outcome> {
         Command::Keep(args) => queuescope_cli::link::keep(args),
         #[cfg(target_os = "linux")]
         Command::Traffic(what) => queuescope_cli::traffic::run(what),
-        Command::Generate { what } => generate::run(*what).map(|()| Outcome::Whole),
+        Command::Generate { what } => generate::run(*what).map(|()| Outcome::Complete),
     }
 }
 
-/// A damaged Parquet file can make its decoder panic. `queuescope-table` catches that and tells it as an error; the
-/// panic's own message would only stand before it.
+/// Hides the panic messages of decoders. A damaged Parquet file can make its decoder panic; `queuescope-table` catches the
+/// panic and returns an error, which is printed instead.
 fn silence_decoders() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,30 +1,32 @@
-//! How a run ends: what it prints, and whether its input was whole.
+//! How a run ends: its output, and whether its input was complete.
 
 use anyhow::{Context, Result, anyhow};
 use std::io::{self, BufWriter, Write};
 
-/// Whether the input was whole.
+/// How a command ended, which decides its exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was.
-    Whole,
-    /// It ended early, or parts of it could not be read, for this reason; what could be is in the report.
+    /// The whole input was read, and everything was written. Exit status 0.
+    Complete,
+    /// The input ended early, or parts of it could not be read or written, for this reason. The rest is in the report. Exit
+    /// status 1.
     Damaged(String),
-    /// A command that was run ended with this status, as shells have it.
+    /// The command that was run ended with this status, as shells number it.
     Ended(u8),
 }
 
 impl Outcome {
-    /// By the damage that was found, if any.
+    /// `Damaged` if there is damage, and `Complete` otherwise.
     pub fn of(damage: Option<String>) -> Self {
-        damage.map_or(Self::Whole, Self::Damaged)
+        damage.map_or(Self::Complete, Self::Damaged)
     }
 }
 
-/// Prints to standard output: as JSON or, with styles where they belong, as text. That nobody reads on is no error.
+/// Prints to standard output, as JSON or as text. Text keeps its styles if standard output shows them. A closed pipe is not
+/// an error.
 ///
 /// # Errors
-/// If it cannot be written.
+/// Fails if standard output cannot be written.
 pub fn print(
     as_json: bool,
     json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -37,24 +39,24 @@ pub fn print(
         let mut out = anstream::stdout().lock();
         text(&mut out).and_then(|()| out.flush())
     };
-    told(result)
+    ignore_closed_pipe(result)
 }
 
-/// What became of writing to standard output. That nobody reads on is no error.
+/// Adds context to an error of writing to standard output. A closed pipe is not an error.
 ///
 /// # Errors
-/// If it cannot be written.
-pub fn told(result: io::Result<()>) -> Result<()> {
+/// Fails if standard output cannot be written.
+pub fn ignore_closed_pipe(result: io::Result<()>) -> Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),
     }
 }
 
-/// What two things gave that are both done whatever becomes of the other.
+/// The results of two steps that are both done, even if one fails.
 ///
 /// # Errors
-/// If one went wrong; both are told if both did.
+/// Fails if one of them failed. If both did, the message has both errors.
 pub fn both<A, B>(one: Result<A>, other: Result<B>) -> Result<(A, B)> {
     match (one, other) {
         (Ok(one), Ok(other)) => Ok((one, other)),

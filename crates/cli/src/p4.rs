@@ -1,4 +1,4 @@
-//! `queuescope p4`: what a switch makes of an algorithm.
+//! `queuescope p4`: whether an algorithm fits a switch.
 
 use crate::args::{Fit as Args, P4};
 use crate::outcome::{Outcome, print};
@@ -13,12 +13,12 @@ use std::io::{self, Write};
 /// Runs `p4`.
 ///
 /// # Errors
-/// If an option is of another algorithm, or the answer cannot be written.
+/// Fails if an option is of another algorithm, or if standard output cannot be written.
 pub fn run(what: &P4) -> Result<Outcome> {
     let P4::Fit(args) = what;
     let (programs, targets) = (args.programs()?, args.targets());
     print(args.json, |out| lines(&programs, &targets, out), |out| text(args, &programs, &targets, out))?;
-    Ok(Outcome::Whole)
+    Ok(Outcome::Complete)
 }
 
 const BOLD: Style = Style::new().bold();
@@ -44,7 +44,7 @@ fn pairs<'a>(programs: &'a [Program], targets: &'a [Target]) -> impl Iterator<It
     programs.iter().flat_map(move |program| targets.iter().map(move |target| (program, target)))
 }
 
-/// All algorithms on all switches, as the paper's table I.
+/// Writes all algorithms on all switches, as in the paper's table I.
 fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::Result<()> {
     for (n, target) in targets.iter().enumerate() {
         if n > 0 {
@@ -68,8 +68,8 @@ fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::
     }
     writeln!(
         out,
-        "\nyes: as it is; other: by something else in its place; no: not. Stages of what does not fit are those it would take.\n\
-         With the name of an algorithm, the reasons and the stages are told."
+        "\nyes: as it is; other: with a workaround; no: not possible. For an algorithm that does not fit, stages are those it would take.\n\
+         Give the name of an algorithm for the reasons and the stages."
     )
 }
 
@@ -85,13 +85,13 @@ fn cell(grade: Grade) -> &'static str {
 fn whole(fit: &Fit) -> String {
     let (style, words) = match fit.grade() {
         Grade::Feasible => (GOOD, "fits"),
-        Grade::Workaround => (NOTE, "fits, with something else in a place"),
+        Grade::Workaround => (NOTE, "fits, with a workaround"),
         Grade::Infeasible => (BAD, "does not fit"),
     };
     format!("{style}{words}{style:#}")
 }
 
-/// One algorithm on one switch: the verdicts with their reasons, and the stages.
+/// Writes one algorithm on one switch: the verdicts with their reasons, and the stages.
 fn drawing(program: &Program, target: &Target, fit: &Fit, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{BOLD}{} on {}{BOLD:#}  {}", program.name(), target.name, whole(fit))?;
     writeln!(out, "   about  {}", program.about())?;
@@ -111,8 +111,8 @@ fn drawing(program: &Program, target: &Target, fit: &Fit, out: &mut dyn Write) -
         writeln!(out, "{:>10}  {BAD}infeasible{BAD:#}\n{:>10}  {why}", "room", "")?;
     }
     let Some(placement) = &fit.placement else { return Ok(()) };
-    let if_it_fitted = if fit.grade() == Grade::Infeasible { ", if it could be" } else { "" };
-    writeln!(out, "\n{BOLD}   stage  registers  tables     SRAM    TCAM  what is there{if_it_fitted}{BOLD:#}")?;
+    let if_it_fitted = if fit.grade() == Grade::Infeasible { ", if it fitted" } else { "" };
+    writeln!(out, "\n{BOLD}   stage  registers  tables     SRAM    TCAM  contents{if_it_fitted}{BOLD:#}")?;
     for (n, stage) in placement.stages.iter().enumerate() {
         draw_stage(n, stage, target, out)?;
     }
@@ -133,7 +133,7 @@ fn draw_stage(n: usize, stage: &Stage, target: &Target, out: &mut dyn Write) -> 
         of(tcam, has.tcam)
     );
     for placed in &stage.placed {
-        let more = if placed.continued { " (goes on)" } else { "" };
+        let more = if placed.continued { " (continued)" } else { "" };
         writeln!(out, "{head}  {DIM}{:<7}{DIM:#}  {}{more}", placed.gress.name(), placed.name)?;
         head = " ".repeat(44);
     }
@@ -150,8 +150,7 @@ fn totals(placement: &Placement, target: &Target, out: &mut dyn Write) -> io::Re
     let share = |used: u64, has: u64| percent(used as f64 / (has * stages) as f64);
     writeln!(
         out,
-        "\n{} of {stages} stages ({}); of all that these have: {} of the accesses to registers, {} of the tables, {} of \
-         the SRAM, {} of the TCAM",
+        "\n{} of {stages} stages ({}); of their total: {} of the register accesses, {} of the tables, {} of the SRAM, {} of the TCAM",
         placement.stages.len(),
         percent(placement.stages.len() as f64 / stages as f64),
         share(used.registers, registers),
@@ -161,7 +160,7 @@ fn totals(placement: &Placement, target: &Target, out: &mut dyn Write) -> io::Re
     )
 }
 
-/// A line of JSON for each.
+/// Writes a line of JSON for each algorithm on each switch.
 fn lines(programs: &[Program], targets: &[Target], mut out: &mut dyn Write) -> io::Result<()> {
     for (program, target) in pairs(programs, targets) {
         json::write_fit(reported(program, target, &Fit::new(program, target)), &mut out)?;

@@ -1,4 +1,4 @@
-//! Paths that a user named: which are the same file, what may be read and written there, and errors about them.
+//! Paths that a user gave: which are the same file, whether they can be read and written, and errors about them.
 
 use anyhow::{Context, Result, bail};
 pub use queuescope_ingest::read_text;
@@ -7,10 +7,10 @@ use queuescope_recording::AtomicFile;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Refuses outputs that cannot be created, and those that would overwrite an input or each other. Nothing is created or changed yet.
+/// Checks that outputs can be created, and do not overwrite an input or each other. Creates and changes nothing.
 ///
 /// # Errors
-/// Named after the output.
+/// The error names the output that fails the check.
 pub fn check_outputs<'a>(
     inputs: impl IntoIterator<Item = &'a PathBuf>,
     outputs: impl IntoIterator<Item = &'a Option<PathBuf>>,
@@ -19,7 +19,7 @@ pub fn check_outputs<'a>(
     let mut taken: Vec<_> = inputs.into_iter().map(|file| (Place::of(input(file)), "the input")).collect();
     for path in outputs.into_iter().flatten() {
         if is_standard_input(path) {
-            bail!("{}: standard output has what is told beside it; name a file", cannot_write(path));
+            bail!("{}: standard output is used for the report; name a file", cannot_write(path));
         }
         check_creatable(path).with_context(|| cannot_write(path))?;
         let place = Place::of(path);
@@ -28,14 +28,14 @@ pub fn check_outputs<'a>(
             continue;
         }
         if let Some((_, what)) = taken.iter().find(|(other, _)| *other == place) {
-            bail!("{}: it is {what}, which would be overwritten; name another file", cannot_write(path));
+            bail!("{}: this would overwrite {what}; name another file", cannot_write(path));
         }
         taken.push((place, "another output"));
     }
     Ok(())
 }
 
-/// Whether a file can be created or overwritten, as far as the system tells without doing it.
+/// Checks whether a file can be created or overwritten, as far as that can be checked without doing it.
 fn check_creatable(path: &Path) -> io::Result<()> {
     use rustix::fs::{Access, access};
     if path.is_dir() {
@@ -44,19 +44,19 @@ fn check_creatable(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(access(path, Access::WRITE_OK)?);
     }
-    // A link that leads nowhere: its target will be created.
+    // A symbolic link without a target: the target will be created.
     if path.is_symlink() {
         return Ok(());
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The dot makes the error the one of creating a file where the parent is no folder.
+    // With the dot, a parent that is not a folder gives the same error as creating a file in it.
     Ok(access(folder.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Begins a file that an option names; until it is whole, what was there before stays.
+/// Starts to write a file that an option names. An older file at the path stays until the new one is complete.
 ///
 /// # Errors
-/// Named after the file.
+/// Fails if the file cannot be created. The error names it.
 pub fn create(path: &Path) -> Result<AtomicFile> {
     Ok(AtomicFile::create(path)?)
 }
@@ -66,21 +66,21 @@ pub fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// Refuses what cannot be the folder of a log, since it is not there or no folder.
+/// Checks that `folder` exists and is a folder.
 ///
 /// # Errors
-/// If it is so.
+/// Fails if it does not exist, or is a file.
 pub fn check_log(folder: &Path) -> Result<()> {
     if !folder.exists() {
-        bail!("cannot open {}: there is no such folder; queuescope record makes one", folder.display());
+        bail!("cannot open {}: the folder does not exist; queuescope record creates one", folder.display());
     }
     check_folder(folder)
 }
 
-/// Refuses a file where a folder is meant.
+/// Checks that `folder` is not a file.
 ///
 /// # Errors
-/// If it is one.
+/// Fails if it is a file.
 pub fn check_folder(folder: &Path) -> Result<()> {
     if folder.exists() && !folder.is_dir() {
         bail!("{} is a file; a log is a folder", folder.display());

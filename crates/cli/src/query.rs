@@ -1,5 +1,5 @@
-//! `queuescope query`: which packets of a capture, of a table of departures, or of what was recorded to a folder, by an
-//! expression, and what is worked out of them.
+//! `queuescope query`: finds the packets of a capture, a table of departures or a recorded folder that match an expression,
+//! and computes figures of them.
 
 use crate::args::Query;
 use crate::expressions::{attributes, expression, shown};
@@ -24,19 +24,21 @@ use std::path::Path;
 /// Runs `query`.
 ///
 /// # Errors
-/// If nothing could be done: no input, an expression that means nothing, or an answer that cannot be written.
+/// Fails if the input cannot be read, if the expression or another option is invalid, or if an output cannot be written.
 pub fn run(args: &Query) -> Result<Outcome> {
     let folder = args.file.as_deref().filter(|path| path.is_dir()).map(History::open).transpose()?;
     let schema = &match &folder {
-        Some(_) if args.table.departures => bail!("--departures is of tables; a folder knows what its records are"),
+        Some(_) if args.table.departures => {
+            bail!("--departures is for tables; a folder stores the kind of its records. Leave it out")
+        }
         Some(_) if args.index.is_some() => {
-            bail!("--index is of what is read into memory; a folder has the indexes that it was recorded with")
+            bail!("--index is for inputs that are read into memory; a folder has the indexes that it was recorded with")
         }
         Some(_) if args.inner => {
-            bail!("--inner is of captures; a folder has the addresses that it was recorded with (record --inner)")
+            bail!("--inner is for captures; a folder has the addresses that it was recorded with (record --inner)")
         }
         Some(_) if args.memory.is_some() => {
-            bail!("--memory is of what is read into memory; a folder is read part by part, whatever its size")
+            bail!("--memory is for inputs that are read into memory; a folder is read in parts, whatever its size")
         }
         Some(history) => history.schema().clone(),
         None if args.table.departures => Schema::departure().clone(),
@@ -44,10 +46,10 @@ pub fn run(args: &Query) -> Result<Outcome> {
     };
     if args.attributes {
         print(false, |_| Ok(()), |out| write_attributes(schema, out))?;
-        return Ok(Outcome::Whole);
+        return Ok(Outcome::Complete);
     }
     let Some(file) = &args.file else { return Err(anyhow!("name a file")) };
-    // What is wrong with the question is said before anything is read.
+    // Check the query before anything is read.
     args.times.check()?;
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
     let selection = Selection::of(&select_options(args), schema).map_err(|error| shown(&error))?;
@@ -58,7 +60,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
             .check(expression.attributes().into_iter().chain(selection.attributes()).chain(indexes.iter().copied()))?;
     }
     check_outputs([file], [&args.parquet])?;
-    // What cannot be read must not cost an older file.
+    // Open the input before creating the output: if it fails, an older file must stay.
     let opened = Opened::open(file, args, folder)?;
     let parquet = parquet(args, &selection, schema)?;
     let loaded = opened.load(file, args)?;
@@ -68,7 +70,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     answer(args, &loaded, &selection, company, &expression, parquet).map(Outcome::of)
 }
 
-/// What the answer is to have.
+/// What to select, from the arguments.
 fn select_options(args: &Query) -> SelectOptions {
     let mut options = SelectOptions::default();
     options.select.clone_from(&args.select);
@@ -116,16 +118,17 @@ impl Opened {
     }
 }
 
-/// Begins the Parquet file that was asked for, so that what cannot be written fails before the work is done.
+/// Creates the Parquet file of `--parquet`, if it is given, so that an output that cannot be written fails before the work
+/// is done.
 fn parquet(args: &Query, selection: &Selection, schema: &Schema) -> Result<Option<Parquet>> {
     let Some(path) = &args.parquet else { return Ok(None) };
     let Selection::Packets(attributes, limit) = selection else {
-        bail!("--parquet has packets; of sums write --csv");
+        bail!("--parquet writes packets; for figures use --csv");
     };
     Ok(Some(Parquet::create(path, attributes, *limit, schema)?))
 }
 
-/// Prints the answer: what could not be read.
+/// Prints the result. Returns the damage of the input, if any.
 fn answer(
     args: &Query,
     loaded: &Loaded,
@@ -146,7 +149,7 @@ fn answer(
             let found = company.find(&loaded.held, question)?;
             damage = damage.or(found.damage);
             before = found.steps;
-            before.push("then, for those that were in a queue with what was found:".to_owned());
+            before.push("then, for the packets that were in a queue with those:".to_owned());
             company.question(&needed)
         }
     };
@@ -168,7 +171,7 @@ fn answer(
     Ok(damage)
 }
 
-/// How the arguments want rows.
+/// The format of rows that the arguments choose.
 fn form(args: &Query) -> Form {
     match (args.json, args.csv) {
         (true, _) => Form::Json,
@@ -177,9 +180,9 @@ fn form(args: &Query) -> Form {
     }
 }
 
-/// Prints what is written the same way as data and as text with styles.
+/// Prints output that is written by the same function as data and as styled text.
 fn printed(as_data: bool, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    // Only one of the two is called.
+    // `print` calls only one of its two arguments.
     let write = std::cell::RefCell::new(write);
     let once = |out: &mut dyn Write| (write.borrow_mut())(out);
     print(as_data, once, once)

@@ -1,4 +1,4 @@
-//! A folder for what a queue did to each packet, as the arguments name it.
+//! The folder of `--log`, for what a queue did to each packet.
 
 use crate::args::Queued;
 use crate::terminal::note;
@@ -7,19 +7,19 @@ use queuescope_ingest::Stop;
 use queuescope_log::queued;
 use queuescope_recording::QueuedLog;
 
-/// What ends a recording early, if there is a folder to record to: signals. Otherwise there is nothing to finish, and they end the
-/// process as usual.
+/// Makes signals end a recording early, if there is a folder to record to. Without a folder there is nothing to finish, and
+/// signals end the process as usual.
 ///
 /// # Errors
-/// If the system refuses.
+/// Fails if the signal handlers cannot be installed.
 pub fn stop(args: &Queued) -> Result<Option<Stop>> {
     Ok(args.log.as_ref().map(|_| Stop::on_signals()).transpose()?)
 }
 
-/// Opens the folder that was asked for, so that what cannot be recorded to fails before the work is done.
+/// Opens the folder of `--log`, if it is given, so that a folder that cannot be recorded to fails before the work is done.
 ///
 /// # Errors
-/// If it cannot be recorded to.
+/// Fails if the folder cannot be recorded to.
 pub fn open(args: &Queued) -> Result<Option<QueuedLog>> {
     let Some(path) = &args.log else { return Ok(None) };
     let keeping = args.keeping.options(queued::schema())?;

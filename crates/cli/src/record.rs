@@ -1,4 +1,4 @@
-//! `queuescope record`: the headers of a capture into a folder.
+//! `queuescope record`: records the headers of a capture in a folder.
 
 use crate::args::Record;
 use crate::expressions::of_recording;
@@ -17,7 +17,8 @@ use std::io::{self, Write};
 /// Runs `record`.
 ///
 /// # Errors
-/// If nothing could be done: no input, an expression that means nothing, no folder; or if packets could not be kept.
+/// Fails if the input cannot be read, if the expression is invalid, if the folder cannot be recorded to, or if packets could
+/// not be kept.
 pub fn run(args: &Record) -> Result<Outcome> {
     let mut headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, args.sample)?;
     let stop = Stop::on_signals()?;
@@ -36,11 +37,11 @@ pub fn run(args: &Record) -> Result<Outcome> {
         .chain(headers.notes())
         .chain(stop.note());
     let notes: Vec<_> = notes.collect();
-    print(false, |_| Ok(()), |out| tell(args, &kept.recorded, &notes, out))?;
+    print(false, |_| Ok(()), |out| write_summary(args, &kept.recorded, &notes, out))?;
     Ok(Outcome::of(damage?.or_else(|| kept.recorded.damage())))
 }
 
-fn tell(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
+fn write_summary(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
     let recovery = &recorded.recovery;
     let before = if recovery.records > 0 { format!(", behind {}", count(recovery.records)) } else { String::new() };
     writeln!(

@@ -1,4 +1,4 @@
-//! From arguments to an analysis, and from what it found to a report.
+//! Options of an analysis from the arguments, and its report.
 
 use crate::args::{ExpiryName, Focus, Keys, Output, Question, Sketch};
 use queuescope_analysis::{Analysis, AnalysisOptions, FlowIndex};
@@ -7,9 +7,9 @@ use queuescope_recording::Outputs;
 use queuescope_report::model::Report;
 use queuescope_sketch::{Expiry, Passes};
 
-/// What the arguments ask of a queue.
+/// The options of an analysis, from the arguments.
 pub fn options(keys: &Keys, question: &Question, sketch: &Sketch, output: &Output) -> AnalysisOptions {
-    let mut options = asked(keys, question);
+    let mut options = options_of_question(keys, question);
     options.sketch.snapshots = sketch.snapshots;
     options.sketch.rows = sketch.rows;
     options.sketch.columns = sketch.columns;
@@ -26,8 +26,8 @@ pub fn options(keys: &Keys, question: &Question, sketch: &Sketch, output: &Outpu
     options
 }
 
-/// The same where nothing is said of the sketch and of where the answer goes.
-pub fn asked(keys: &Keys, question: &Question) -> AnalysisOptions {
+/// The same for commands without arguments about the sketch and the output.
+pub fn options_of_question(keys: &Keys, question: &Question) -> AnalysisOptions {
     let mut options = focused(keys, &question.focus);
     options.tau = question.tau;
     options.alpha = question.alpha.0;
@@ -37,7 +37,7 @@ pub fn asked(keys: &Keys, question: &Question) -> AnalysisOptions {
     options
 }
 
-/// What a flow is, whose waiting is examined and which flows are listed.
+/// The same with only the granularities, the victims and the flows to show.
 pub fn focused(keys: &Keys, focus: &Focus) -> AnalysisOptions {
     let mut options = AnalysisOptions::default();
     options.by.clone_from(&keys.by);

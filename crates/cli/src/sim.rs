@@ -1,4 +1,4 @@
-//! `queuescope sim`: from a scenario file to a report.
+//! `queuescope sim`: simulates a scenario file, and reports on it.
 
 use crate::args::Sim;
 use crate::expressions::{of_analysis, of_scenario};
@@ -21,18 +21,19 @@ use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, bu
 use queuescope_wire::Nanos;
 use std::io::Write;
 
-/// Steps of the progress bar.
+/// Number of steps of the progress bar.
 const STEPS: u64 = 200;
 
 /// Runs `sim`.
 ///
 /// # Errors
-/// If nothing could be done: no scenario, or one that cannot be, or an output that cannot be written.
+/// Fails if the scenario cannot be read or is invalid, if options contradict each other, or if an output cannot be written.
 pub fn run(args: &Sim) -> Result<Outcome> {
-    let asked = asked(args)?;
-    if (asked.chosen.is_some() || args.question.focus.is_given()) && args.meter.as_deref() == Some(NO_METER) {
+    let metering_options = metering_options(args)?;
+    if (metering_options.chosen.is_some() || args.question.focus.is_given()) && args.meter.as_deref() == Some(NO_METER)
+    {
         bail!(
-            "--input, --victims and --show are about a queue that is analysed, and with --meter {NO_METER} none is: leave one out"
+            "--input, --victims and --show are about an analysed queue, and --meter {NO_METER} analyses none: leave one out"
         );
     }
     let output = &args.output;
@@ -43,13 +44,15 @@ pub fn run(args: &Sim) -> Result<Outcome> {
         let effective = scenario.explain();
         let write = |out: &mut dyn Write| out.write_all(effective.as_bytes());
         print(false, write, write)?;
-        return Ok(Outcome::Whole);
+        return Ok(Outcome::Complete);
     }
     if !scenario.sweep.is_empty() {
         return sweep::run(args, &file, &scenario);
     }
     if args.sweep.results.is_some() {
-        bail!("nothing is swept, so there are no --results: give --sweep or --seeds, or the scenario a [sweep]");
+        bail!(
+            "--results is for a sweep, and nothing is swept: give --sweep or --seeds, or add a [sweep] to the scenario"
+        );
     }
     let named = files_of(&scenario);
     let inputs: Vec<_> = named.paths().map(|path| file.beside(path)).collect();
@@ -58,15 +61,16 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let built = build(&scenario, &files)?;
     let stop = stop_of(&args.queued)?;
     let log = open(&args.queued)?;
-    let log = log.map(|log| SimulatedLog::new(log, &built.simulation, asked.chosen.clone()));
+    let log = log.map(|log| SimulatedLog::new(log, &built.simulation, metering_options.chosen.clone()));
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), None)?;
-    let meters = metered(&asked, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
-    let (report, written) = simulate(args, &asked, &scenario, built, (log, meters), skipped, stop.as_ref())?;
+    let meters =
+        metered(&metering_options, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
+    let (report, written) = simulate(args, &metering_options, &scenario, built, (log, meters), skipped, stop.as_ref())?;
     views.write(report, &written)
 }
 
-/// What the command line changes of a scenario.
+/// The values of the scenario that the command line replaces.
 fn overrides(args: &Sim) -> impl Iterator<Item = Override> {
     let sweep = &args.sweep;
     let lists = sweep.lists.iter().map(Override::sweep);
@@ -75,8 +79,8 @@ fn overrides(args: &Sim) -> impl Iterator<Item = Override> {
     args.overrides.each().chain(lists).chain(seeds).chain(not_swept)
 }
 
-/// What is asked of the queues.
-fn asked(args: &Sim) -> Result<MeteringOptions> {
+/// How the queues are analysed.
+fn metering_options(args: &Sim) -> Result<MeteringOptions> {
     let Sim { keys, question, sketch, output, .. } = args;
     let options = options(keys, question, sketch, output);
     Ok(MeteringOptions {
@@ -87,13 +91,13 @@ fn asked(args: &Sim) -> Result<MeteringOptions> {
     })
 }
 
-/// What observes a run: the recording to a folder, if there is one, and the meters.
+/// The observers of a run: the recording to a folder, if any, and the meters.
 type Observing = (Option<SimulatedLog>, Meters<Outputs>);
 
-/// Runs what was built, to its end or to a signal, and reports what was found, with what was `skipped` before.
+/// Runs the simulation to its end or to a signal, and makes the report. `skipped` are notes from before.
 fn simulate(
     args: &Sim,
-    asked: &MeteringOptions,
+    metering_options: &MeteringOptions,
     scenario: &Scenario,
     built: Built,
     mut observing: Observing,
@@ -116,7 +120,7 @@ fn simulate(
     };
     let (log, meters) = observing;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let (mut report, outputs) = meters.report(asked, &simulation, skipped);
+    let (mut report, outputs) = meters.report(metering_options, &simulation, skipped);
     let (written, recorded) =
         both(outputs.finish().map_err(Error::from), log.map(SimulatedLog::finish).transpose().map_err(Error::from))?;
     let mut written = Written { recorded, ..written };
@@ -126,9 +130,9 @@ fn simulate(
     Ok((report, written.ended_by(stop)))
 }
 
-/// The meters of a run: that of the link that is `wanted`, or those of the scenario. The first has the outputs.
+/// The meters of a run: that of the `wanted` link, or those of the scenario. The first writes the outputs.
 pub(crate) fn metered(
-    asked: &MeteringOptions,
+    metering_options: &MeteringOptions,
     wanted: Option<&str>,
     scenario: &Scenario,
     simulation: &Simulation,
@@ -137,16 +141,16 @@ pub(crate) fn metered(
 ) -> Result<Meters<Outputs>> {
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
     let wanted = WantedMeters { first: link, analyses: wanted != Some(NO_METER), others: wanted.is_none() };
-    Meters::new(asked, simulation, wanted, links, &scenario.meters, outputs).map_err(of_analysis)
+    Meters::new(metering_options, simulation, wanted, links, &scenario.meters, outputs).map_err(of_analysis)
 }
 
-/// What went wrong with the recording and the meters since the last call.
+/// Returns an error of the recording or of the meters since the last call.
 fn check((log, meters): &mut Observing) -> Result<()> {
     log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
     Ok(meters.check()?)
 }
 
-/// Runs to `end`, and looks now and then whether something went wrong or a signal came, if one may `stop` the run.
+/// Runs to `end`. After each step, checks for errors, and for a signal if `stop` is given.
 fn step_through<O: Observer>(
     end: Nanos,
     stop: Option<&Stop>,

@@ -1,4 +1,4 @@
-//! Inputs and keys as the command line says them.
+//! Opens and reads the inputs that the command line names.
 
 use crate::args::{Input, Keys, Table};
 use crate::expressions::explained;
@@ -11,10 +11,10 @@ use queuescope_table::{DepartureReader, TableOptions};
 use queuescope_wire::{KeyMask, MaskedKey};
 use std::path::Path;
 
-/// Opens the input, to be read until its end, or until a signal comes if one may `stop` it.
+/// Opens the input. It is read to its end, or until a signal comes if `stop` is given.
 ///
 /// # Errors
-/// If the expression means nothing; if the input cannot be read, or is not what it is said to be.
+/// Fails if the expression is invalid, or if the input cannot be read or is not of the expected kind.
 pub fn open(input: &Input, stop: Option<&Stop>) -> Result<ingest::Opened> {
     let options = match input.rate.filter(|_| !input.table.departures) {
         Some(rate) => ingest::Input::capture(&input.file, rate),
@@ -32,7 +32,7 @@ pub fn open(input: &Input, stop: Option<&Stop>) -> Result<ingest::Opened> {
 /// Opens a table of departures, or standard input as one.
 ///
 /// # Errors
-/// If it cannot be read, or is no such table.
+/// Fails if it cannot be read, or is not a table of departures.
 pub fn open_table(path: &Path, table: &Table) -> Result<DepartureReader> {
     Ok(ingest::open_table(path, table_options(table))?)
 }
@@ -44,7 +44,7 @@ fn table_options(table: &Table) -> TableOptions {
 /// Replays a capture through a queue.
 ///
 /// # Errors
-/// If the listener fails. Damage is in the source's `input`.
+/// Fails if the listener fails. Damage of the input is in `Source::input`.
 pub fn replay<E>(
     opened: OpenedCapture,
     queue: &ingest::Queue,
@@ -57,7 +57,7 @@ pub fn replay<E>(
     source
 }
 
-/// The queue of a capture, under what manages it if that is no tail-drop queue.
+/// The queue that a capture passes. `aqm` manages it; without, it is a tail-drop queue.
 pub fn queue(input: &Input, keys: &Keys, aqm: Option<Aqm>) -> ingest::Queue {
     let mut queue = ingest::Queue::default();
     queue.aqm = aqm;
@@ -73,7 +73,7 @@ pub fn queue(input: &Input, keys: &Keys, aqm: Option<Aqm>) -> ingest::Queue {
 /// Reads a table of departures.
 ///
 /// # Errors
-/// If the listener fails. Damage is in the source's `input`.
+/// Fails if the listener fails. Damage of the input is in `Source::input`.
 pub fn table<E>(opened: OpenedTable, listener: &mut impl Listener<Key = str, Error = E>) -> Result<Source, E> {
     let progress = Progress::new(opened.length());
     let source = opened.read(listener, &mut |read, rows| progress.update(read, rows));

@@ -1,7 +1,7 @@
-//! `queuescope sim` of a scenario with a sweep: all its cells, on all cores.
+//! `queuescope sim` of a scenario with a sweep: runs all its cells, on all cores.
 //!
-//! What it prints depends on the sweep alone: cells are printed in their order, whichever thread ran them, and what was
-//! found among earlier results is noted on standard error.
+//! The output depends only on the sweep: cells are printed in their order, whichever thread ran them. Notes on earlier
+//! results go to standard error.
 
 pub(crate) mod summary;
 
@@ -16,29 +16,29 @@ use queuescope_run::ScenarioFile;
 use queuescope_run::sweep::{self, Checked, Origin, Plan, Shard, Store, check, threads};
 use queuescope_scenario::Scenario;
 use std::io::{self, IsTerminal};
-use summary::{Summary, unread};
+use summary::{Summary, is_closed_pipe};
 
 /// Runs a sweep.
 ///
 /// # Errors
-/// If a cell cannot be run, or what came of it cannot be written.
+/// Fails if options contradict the sweep, if a cell cannot be run, or if a result cannot be written.
 pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outcome> {
     fixed_and_swept(args, scenario)?;
     if args.telemetry.is_some() {
         bail!(
-            "--telemetry is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant"
+            "--telemetry is for one run, and the scenario has a sweep: give --no-sweep, and choose values with --set"
         );
     }
     if args.queued.log.is_some() {
-        bail!("--log is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant");
+        bail!("--log is for one run, and the scenario has a sweep: give --no-sweep, and choose values with --set");
     }
     if args.analysed.only.is_some() || args.question.focus.is_given() {
         bail!(
-            "--input, --victims and --show are about what a meter sees, and the figures of a sweep are a link's own: give --no-sweep, and --set the values that are meant"
+            "--input, --victims and --show are about what a meter sees, and the figures of a sweep are of a whole link: give --no-sweep, and choose values with --set"
         );
     }
     if args.meter.as_deref() == Some(NO_METER) {
-        bail!("the figures of a sweep are those of a link: give its name to --meter, or --no-sweep");
+        bail!("the figures of a sweep are those of a link: give its name to --meter, or give --no-sweep");
     }
     let threads = threads(args.sweep.parallel.jobs);
     let checked = checked(args, file, scenario, threads)?;
@@ -49,12 +49,12 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
     let summary = Summary::create(&checked.plan, &args.output)?;
     let shard = args.sweep.shard.unwrap_or(Shard::WHOLE);
     match cells(file, &checked, store.as_ref(), shard, threads, summary) {
-        Err(error) if unread(&error) => Ok(Outcome::Whole),
-        other => other.map(|()| Outcome::Whole),
+        Err(error) if is_closed_pipe(&error) => Ok(Outcome::Complete),
+        other => other.map(|()| Outcome::Complete),
     }
 }
 
-/// Looks at all cells before one is run.
+/// Checks all cells before one is run.
 fn checked(args: &Sim, file: &ScenarioFile, scenario: &Scenario, threads: usize) -> Result<Checked> {
     let progress = Progress::cells(scenario.sweep.len(), "cells checked");
     let checked = check(file, scenario, args.meter.as_deref(), threads, &mut || progress.one()).map_err(of_scenario);
@@ -62,32 +62,34 @@ fn checked(args: &Sim, file: &ScenarioFile, scenario: &Scenario, threads: usize)
     checked
 }
 
-/// A value that is set cannot be swept too: which of them is meant is not known.
+/// Checks that no value is both set and swept, as it would not be clear which to use.
 fn fixed_and_swept(args: &Sim, scenario: &Scenario) -> Result<()> {
     let set = args.overrides.set.iter().filter_map(|set| set.split_once('=')).map(|(path, _)| path.trim());
     for path in set {
         if scenario.sweep.values.iter().any(|(swept, _)| swept == path) {
             bail!(
-                "{path} is swept, and --set has one value of it: give --sweep {path}=VALUE instead, or --no-sweep too"
+                "{path} is swept, and --set gives one value for it: give --sweep {path}=VALUE instead, or add --no-sweep"
             );
         }
     }
     Ok(())
 }
 
-/// Puts the plan into the folder of results.
+/// Writes the plan to the folder of results.
 fn begin(store: &Store, plan: &Plan) -> Result<()> {
     match store.plan()? {
         Some(before) if before == *plan => return Ok(()),
         Some(before) if before.difference(plan).is_some() => {
-            note("the results are of another sweep so far; those that this one has too are used, the others stay");
+            note(
+                "the results so far are of another sweep; results of cells that both sweeps have are used, the others stay",
+            );
         }
         _ => {}
     }
     Ok(store.keep_plan(plan)?)
 }
 
-/// Runs or finds all cells of a shard.
+/// Runs all cells of a shard, or takes their results from the store.
 fn cells(
     file: &ScenarioFile,
     checked: &Checked,
@@ -113,11 +115,11 @@ fn cells(
     progress.finish();
     if let Some(store) = store {
         if earlier > 0 {
-            note(&format!("{earlier} of {count} cells were there from an earlier run"));
+            note(&format!("{earlier} of {count} cells had results from an earlier run"));
         }
         for (cell, why) in again {
             let path = store.path(&plan.cells[cell as usize]);
-            note(&format!("{} was damaged ({why}), and was made again", path.display()));
+            note(&format!("{} was damaged ({why}), and was run again", path.display()));
         }
     }
     summary.finish()

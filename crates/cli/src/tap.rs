@@ -1,4 +1,4 @@
-//! `queuescope tap`: from captures before and behind a router to a report of the queue in between.
+//! `queuescope tap`: a report of the queue in a router, from captures before and behind it.
 
 use crate::args::{Stamps, Tap};
 use crate::expressions::{explained, of_analysis};
@@ -20,7 +20,8 @@ use queuescope_wire::Nanos;
 /// Runs `tap`.
 ///
 /// # Errors
-/// If nothing could be done: no input, impossible arguments, nothing in common, or an output that cannot be written.
+/// Fails if an input cannot be read, if arguments contradict each other, if the captures have no packets in common, or if an
+/// output cannot be written.
 pub fn run(args: &Tap) -> Result<Outcome> {
     let captures = Captures::open(ingress(args)?, &args.egress, args.options()).map_err(|error| match error {
         TapError::Expression(error) => explained(error),
@@ -30,17 +31,17 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     check_outputs(args.ingress.iter().chain([&args.egress]), [&output.html, &output.parquet])?;
     let (scale, longest) = (Scale::of(args.router.rate), args.router.max_delay);
     let history = |disorder| History::NearlyFifo { disorder, longest };
-    let asked = options(&args.keys, &args.question, &args.sketch, output);
-    let params = asked.params(Unknown::OF_OUTSIDE, history(longest), args.router.rate, scale);
+    let analysis_options = options(&args.keys, &args.question, &args.sketch, output);
+    let params = analysis_options.params(Unknown::OF_OUTSIDE, history(longest), args.router.rate, scale);
     let mut params = params.map_err(of_analysis)?;
-    // What is wrong with the sketch is told before anything is read.
+    // Check the parameters of the sketch before anything is read.
     ConQuest::new(params.sketch.clone())?;
     let progress = Progress::new(captures.length());
     let mut update = |read, packets| progress.update(read, packets);
     let survey = captures.survey(&mut update)?;
     params.order_tolerance = survey.tolerance();
     params.history = history(survey.disorder());
-    // Before, there is nothing to keep.
+    // Signals end the process until here, as there is nothing to keep yet.
     let stop = queued::stop(&args.queued)?;
     let log = queued::open(&args.queued)?;
     let views = Views::create(output)?;
@@ -48,8 +49,8 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     if args.question.tau.is_none() {
         params.tau = Tau::adaptive(Nanos::max(scale.tau, survey.tolerance()));
     }
-    let mut analysis = Analysis::new(asked.flows(FLOWS), params, outputs)?;
-    let mut wanted = Wanted::new(asked.mask(), asked.granularities()[0]);
+    let mut analysis = Analysis::new(analysis_options.flows(FLOWS), params, outputs)?;
+    let mut wanted = Wanted::new(analysis_options.mask(), analysis_options.granularities()[0]);
     wanted.headers = args.queued.log.is_some();
     wanted.stop = stop.as_ref();
     let tapped = survey.read(&wanted, &mut analysis)?;
@@ -64,10 +65,16 @@ pub fn run(args: &Tap) -> Result<Outcome> {
 fn ingress(args: &Tap) -> Result<Vec<Ingress>> {
     let rates = &args.router.ingress_rate;
     if !rates.is_empty() && args.router.stamps == Stamps::Last {
-        bail!("--ingress-rate is of no use with --stamps last: packets have come when they are stamped");
+        bail!(
+            "--ingress-rate has no effect with --stamps last: packets have arrived when they are stamped. Leave it out"
+        );
     }
     if rates.len() > 1 && rates.len() != args.ingress.len() {
-        bail!("--ingress-rate has {} rates for {} captures; give one, or one each", rates.len(), args.ingress.len());
+        bail!(
+            "--ingress-rate has {} rates for {} captures; give one rate, or one for each capture",
+            rates.len(),
+            args.ingress.len()
+        );
     }
     let ingress = args.ingress.iter().enumerate().map(|(link, path)| {
         let rate = rates.get(link).or(rates.first()).copied();

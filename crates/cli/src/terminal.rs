@@ -1,6 +1,6 @@
-//! Lines on standard error that are no part of an answer.
+//! Notes on standard error, beside the output of a command.
 
-/// Writes a note.
+/// Prints `text` as a note on standard error.
 pub fn note(text: &str) {
     anstream::eprintln!("{}note:{} {text}", NOTE.render(), NOTE.render_reset());
 }

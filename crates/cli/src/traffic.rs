@@ -1,7 +1,7 @@
-//! `queuescope traffic`: load over the TCP of this machine, to measure queues with.
+//! `queuescope traffic`: load over the TCP of this machine, for measuring queues.
 
 use crate::args::{Send, Serve, Traffic};
-use crate::outcome::{Outcome, print, told};
+use crate::outcome::{Outcome, ignore_closed_pipe, print};
 use anyhow::{Context, Result};
 use queuescope_ingest::Stop;
 use queuescope_link::traffic::{Tally, TrafficPlan, served, served_json};
@@ -12,23 +12,23 @@ use std::io::{self, BufWriter, Write};
 /// Runs `traffic`.
 ///
 /// # Errors
-/// If nothing could be sent or taken.
+/// Fails if nothing could be sent or received.
 pub fn run(what: &Traffic) -> Result<Outcome> {
     match what {
-        Traffic::Serve(args) => take(args),
-        Traffic::Send(args) => give(args),
+        Traffic::Serve(args) => run_server(args),
+        Traffic::Send(args) => run_sender(args),
     }
 }
 
-fn take(args: &Serve) -> Result<Outcome> {
+fn run_server(args: &Serve) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     let listener = listen(args.listen)?;
     let controls = Controls::missing(args.congestion.as_slice())?;
     if let Some(name) = &args.congestion {
         take_with(&listener, controls.name(name))?;
     }
-    let at = listener.local_addr().context("cannot find out where it listens")?;
-    // At once: who starts it waits for this, and it may be all that comes for long.
+    let at = listener.local_addr().context("cannot read the address that it listens on")?;
+    // Print this at once: a script that starts the server waits for it, and no other output may come for long.
     let first = |out: &mut dyn Write| match args.json {
         true => writeln!(out, "{}", serde_json::json!({"kind": "listening", "at": at.to_string()})),
         false => writeln!(out, "takes flows at {at}"),
@@ -38,13 +38,13 @@ fn take(args: &Serve) -> Result<Outcome> {
     let params = ServeParams { open, idle: args.idle, until: args.run_time.duration };
     let taken = serve(&listener, params, stop.waker())?;
     print(args.json, |out| served_json(&taken, out), |out| served(&taken, out))?;
-    Ok(Outcome::Whole)
+    Ok(Outcome::Complete)
 }
 
-fn give(args: &Send) -> Result<Outcome> {
+fn run_sender(args: &Send) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     let plan = TrafficPlan::new(&args.options())?;
-    // They are there until all has ended.
+    // Loaded congestion controls stay in the kernel until `controls` is dropped, at the end.
     let controls = Controls::missing(&plan.congestion)?;
     let params = SendParams {
         to: args.to,
@@ -62,21 +62,23 @@ fn give(args: &Send) -> Result<Outcome> {
         all.add(flow);
         if args.json {
             all.flow(flow, &mut out)?;
-            // Whoever reads on wants to know now.
+            // Flush each line, for a reader that follows the output.
             out.flush()?;
         }
         Ok(())
     });
     drop(out);
     let sent = match sent {
-        Err(TrafficError::System { why, .. }) if why.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::Whole),
+        Err(TrafficError::System { why, .. }) if why.kind() == io::ErrorKind::BrokenPipe => {
+            return Ok(Outcome::Complete);
+        }
         sent => sent?,
     };
     if sent.flows == 0 && !sent.stopped {
-        anstream::eprintln!("no flow was due within --for: give it more time, or flows more often");
+        anstream::eprintln!("no flow was due within --for: give a longer time, or start flows more often");
     }
     if args.json {
-        told(all.summary_json(&sent, &mut io::stdout().lock()))?;
+        ignore_closed_pipe(all.summary_json(&sent, &mut io::stdout().lock()))?;
     } else {
         print(false, |_| Ok(()), |out| all.summary(args.to, &sent, out))?;
     }

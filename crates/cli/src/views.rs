@@ -1,4 +1,4 @@
-//! The report as the user asked for it: text or JSON on standard output, and a page for a browser.
+//! The views of a report that the user chose: text or JSON on standard output, and an HTML page.
 
 use crate::args::Output;
 use crate::outcome::{Outcome, print};
@@ -9,26 +9,26 @@ use queuescope_recording::Written;
 use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
 
-/// Where a report will go.
+/// The outputs of a report.
 #[derive(Debug)]
 pub struct Views {
     json: bool,
-    /// Whether a command has standard output for itself.
+    /// Whether a command that is run uses standard output.
     aside: bool,
     html: Option<AtomicFile>,
 }
 
 impl Views {
-    /// Creates the files, so that what cannot be written fails before the work is done.
+    /// Creates the files, so that an output that cannot be written fails before the work is done.
     ///
     /// # Errors
-    /// If a file cannot be created.
+    /// Fails if a file cannot be created.
     pub fn create(output: &Output) -> Result<Self> {
         let html = output.html.as_deref().map(create).transpose()?;
         Ok(Self { json: output.json, aside: false, html })
     }
 
-    /// The same for a report about a command, which writes to standard output itself: text goes to standard error then.
+    /// The same for a report about a command, which writes to standard output itself. Text then goes to standard error.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -36,17 +36,18 @@ impl Views {
         Ok(Self { aside: true, ..Self::create(output)? })
     }
 
-    /// Writes the report, with what was `written` beside it, and says whether its input was whole.
+    /// Writes the report, with notes on the files that were `written` beside it. Returns whether the input and the outputs
+    /// are complete.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if standard output cannot be written.
     pub fn write(self, mut report: Report, written: &Written) -> Result<Outcome> {
         report.skipped.extend(written.notes());
-        // The other views are there all the same.
+        // If the page fails, the other views are still written.
         let page = self.html.and_then(|page| page.write_whole(|out| html::write(&report, out)).err());
         let page = page.map(|why| format!("{:#}", anyhow::Error::from(why)));
         if self.aside && !self.json {
-            // Nobody can be told that standard error cannot be written.
+            // If standard error cannot be written, there is nowhere to report it.
             let _ = text::write(&report, &mut anstream::stderr().lock());
         } else {
             print(self.json, |mut out| json::write(&report, &mut out), |mut out| text::write(&report, &mut out))?;

@@ -1,4 +1,4 @@
-//! `queuescope why`: from a victim or a moment in the past to who made it wait.
+//! `queuescope why`: which flows made a packet, a flow, or the packets at some time wait.
 
 use crate::args::Why;
 use crate::expressions::{explained, show};
@@ -15,15 +15,15 @@ use queuescope_wire::FlowTable;
 /// Runs `why`.
 ///
 /// # Errors
-/// If nothing could be done: no input, or nothing in it that the question is about.
+/// Fails if the input cannot be read, or if no packet in it matches the question.
 pub fn run(args: &Why) -> Result<Outcome> {
     let question = question(args)?;
     let answer = match source::open(&args.input, None)? {
         Opened::Capture(opened) => {
-            let asked = focused(&args.keys, &args.focus);
-            let mut recorder = Recorder::new(asked.flows(usize::MAX), question);
+            let analysis_options = focused(&args.keys, &args.focus);
+            let mut recorder = Recorder::new(analysis_options.flows(usize::MAX), question);
             let queue = source::queue(&args.input, &args.keys, None);
-            let source = source::replay(opened, &queue, asked.mask(), &mut recorder)?;
+            let source = source::replay(opened, &queue, analysis_options.mask(), &mut recorder)?;
             recorder.answer(source)
         }
         Opened::Table(opened) => {
@@ -49,7 +49,7 @@ fn question(args: &Why) -> Result<Question> {
     Ok(question)
 }
 
-/// An error with the options that would help.
+/// Words an error in terms of the options that fix it.
 fn in_options(error: WhyError) -> anyhow::Error {
     match error {
         WhyError::NothingLeft { input, reason } => {
@@ -61,13 +61,13 @@ fn in_options(error: WhyError) -> anyhow::Error {
             anyhow!("{input}: nothing left the queue, so nothing waited; {why}")
         }
         WhyError::LeftOut { unit, number } => {
-            anyhow!("{unit} {number} is left out by --input: ask about one of which that holds, or without it")
+            anyhow!("--input leaves {unit} {number} out: choose one that matches it, or leave --input out")
         }
         WhyError::Moment { they_wait, moment } => {
-            anyhow!("{they_wait} for a stretch of time, and {moment} is a moment: write --at FROM..TO")
+            anyhow!("{they_wait} for a range of time, and {moment} is a moment: write --at FROM..TO")
         }
         WhyError::OnlyDrops { packets, drops } => {
-            anyhow!("no packet {packets}, but {drops} were dropped: ask about one with --packet")
+            anyhow!("no packet {packets}, but {drops} were dropped: choose one of them with --packet")
         }
         WhyError::NoFlow { text } => {
             anyhow!("no flow has a name with '{text}' in it; names are as analyze prints them")

@@ -117,7 +117,7 @@ fn neither_the_input_nor_another_output_is_overwritten() {
     }
     let out = directory.path().join("out");
     let output = run("analyze --rate 1mbps", &[&input, "--pcapng".as_ref(), &out, "--parquet".as_ref(), &out]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("it is another output"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("would overwrite another output"));
     assert_eq!(output.status.code(), Some(2));
 }
 

@@ -35,11 +35,11 @@ fn short_recordings_are_joined_and_old_ones_go() {
 
     // All is of one moment, more or less.
     let kept = printed(run("log keep --for 1d --size 1GB", &[&log]), 0);
-    assert!(kept.starts_with("taken away: volumes 0, "), "{kept}");
+    assert!(kept.starts_with("deleted: volumes 0, "), "{kept}");
     assert_eq!(csv(&log), before);
     let kept = printed(run("log keep --size 1kB", &[&log]), 0);
     // The newest volume stays, however little is to be kept.
-    assert!(kept.starts_with("taken away: volumes 0, ") && kept.contains("the newest volume stays"), "{kept}");
+    assert!(kept.starts_with("deleted: volumes 0, ") && kept.contains("the newest volume is always kept"), "{kept}");
     assert_eq!(csv(&log), before);
 }
 
@@ -125,7 +125,7 @@ fn a_torn_end_is_told_and_no_damage() {
     // As who is killed leaves it: a journal whose first bytes are not all there.
     std::fs::write(log.join("00000000000000018949.journal"), "QSJOU").expect("there is room");
     let verified = printed(run("log verify", &[&log]), 0);
-    assert!(verified.contains("torn end, 5 bytes: they are cut off when it is recorded to again"), "{verified}");
+    assert!(verified.contains("torn end, 5 bytes: cut off by the next recording"), "{verified}");
     printed(run("log info", &[&log]), 0);
     let again = run("record --log", &[&log, &demo]);
     assert!(String::from_utf8_lossy(&again.stderr).contains("5 bytes at the end"), "{again:?}");
@@ -146,13 +146,13 @@ fn aggregates_are_told_with_units_also_if_nobody_kept_them() {
             && info.contains(" bytes\nlongest  ")
             && info.trim_end().contains("B")
     };
-    assert!(has(&info) && !info.contains("worked out of"), "{info}");
+    assert!(has(&info) && !info.contains("computed from the records"), "{info}");
     std::fs::write(log.join("aggregates.json"), "{}").expect("there is room");
     let told = run("record --where icmp --log", &[&log, &demo]);
     assert!(String::from_utf8_lossy(&told.stderr).contains("aggregates were computed from the records"), "{told:?}");
     std::fs::remove_file(log.join("aggregates.json")).expect("it is there");
     let info = printed(run("log info", &[&log]), 0);
-    assert!(info.contains("bytes    ") && info.contains("(worked out of the records that are there"), "{info}");
+    assert!(info.contains("bytes    ") && info.contains("(computed from the records, because"), "{info}");
     // What was worked out is not known any more.
     std::fs::remove_file(log.join("definitions.toml")).expect("it is there");
     let refused = run("record --log", &[&log, &demo]);
@@ -222,8 +222,7 @@ fn what_is_of_captures_is_refused_of_folders() {
     }
     // How both are found is told: what is asked about, and who was there with it.
     let explained = printed(run("query --in-queue --explain", &[&log, Path::new("delay > 70ms")]), 0);
-    let (found, there) =
-        explained.split_once("then, for those that were in a queue with what was found:\n").expect("two");
+    let (found, there) = explained.split_once("then, for the packets that were in a queue with those:\n").expect("two");
     assert!(found.contains("read") && there.contains("read"), "{explained}");
     let counted = printed(run("query --in-queue --select count", &[&log, Path::new("delay > 70ms")]), 0);
     let last = |text: &str| text.lines().last().and_then(|line| line.split(" packets").next().map(str::to_owned));

@@ -135,7 +135,7 @@ fn packets_keep_the_numbers_that_they_have_in_the_file() {
         assert!(errors.contains(told), "{words}: {errors}");
     };
     let words = |number: usize| format!("why --rate 5mbps --input len>1000 --packet {number}");
-    refused(&words(left_out), &format!("packet {left_out} is left out by --input"));
+    refused(&words(left_out), &format!("--input leaves packet {left_out} out"));
     refused(&words(18_950), "there is no packet 18950; it has 18949");
     refused("why --rate 5mbps --at 1s --input false", "--input leaves every packet out");
 }
@@ -172,7 +172,7 @@ fn rows_of_a_table_are_chosen_and_keep_their_numbers() {
     let answer = why("--departures --packet 4 --input class=0", &[&path]);
     assert_eq!((number(&answer, "/victim/packet"), number(&answer, "/direct/packets")), (4, 2));
     let output = run("why --departures --packet 2 --input class=0", &[&path]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("row 2 is left out by --input"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--input leaves row 2 out"));
 }
 
 /// The lines of a simulation: about it all, and about its meter.

@@ -114,7 +114,7 @@ fn what_is_there_is_not_run_again_and_what_is_damaged_is() {
     // All are there.
     let (again, told) = kept("--json --jobs 2", &folder);
     assert!(again == whole);
-    assert_eq!(told, "note: 12 of 12 cells were there from an earlier run\n");
+    assert_eq!(told, "note: 12 of 12 cells had results from an earlier run\n");
 
     // Some are gone, one is cut, one has another number in it, one is another's, one is not JSON.
     let files = results(&folder);
@@ -129,7 +129,7 @@ fn what_is_there_is_not_run_again_and_what_is_damaged_is() {
     fs::write(&files[7], "not a result").unwrap();
     let (mended, told) = kept("--json", &folder);
     assert!(mended == whole);
-    assert!(told.contains("note: 5 of 12 cells were there from an earlier run\n"), "{told}");
+    assert!(told.contains("note: 5 of 12 cells had results from an earlier run\n"), "{told}");
     for damaged in [3, 4, 5, 7] {
         let note = format!("note: {} was damaged (", files[damaged].display());
         assert!(told.contains(&note), "{told}");
@@ -171,7 +171,7 @@ fn a_run_that_is_killed_leaves_whole_files_and_goes_on() {
     fs::remove_file(directory.path().join(format!("{first}.json"))).unwrap();
     let shard = "--set duration=20s --seeds 40 --shard 1/40";
     let output = run(&format!("sim {SWEEP} {shard} --results"), &[directory.path()]);
-    assert!(errors(&output).is_empty() || errors(&output).contains("cells were there"), "{}", errors(&output));
+    assert!(errors(&output).is_empty() || errors(&output).contains("cells had results"), "{}", errors(&output));
     assert_eq!(output.status.code(), Some(0));
     assert!(!unfinished.exists() && directory.path().join(format!("{first}.json")).exists());
 }
@@ -306,9 +306,9 @@ fn a_file_that_the_scenario_names_is_a_part_of_the_key() {
     };
     fs::write(&trace, "1\n2\n3\n4\n").unwrap();
     assert_eq!(told(), "");
-    assert!(told().contains("2 of 2 cells were there"));
+    assert!(told().contains("2 of 2 cells had results"));
     fs::write(&trace, "1\n2\n3\n5\n").unwrap();
-    assert!(told().contains("the results are of another sweep so far"));
+    assert!(told().contains("the results so far are of another sweep"));
     assert_eq!(results(&folder).len(), 4);
     fs::remove_file(&trace).unwrap();
     let output = run("sim", &[&scenario]);

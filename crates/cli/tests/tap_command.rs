@@ -317,7 +317,7 @@ fn what_cannot_be_done_is_told() {
         ("", vec![egress, flag, first], "are the captures interchanged?"),
     ];
     let words = [
-        ("--max-delay 0ms", "nothing passes a router in no time"),
+        ("--max-delay 0ms", "a packet needs some time in a router"),
         ("--ingress-rate 1gbps", "--ingress-rate is of no use"),
         ("--stamps first --ingress-rate 1gbps,1gbps", "2 rates for 1 captures"),
         ("--snapshots 1", "snapshots"),

@@ -274,7 +274,7 @@ fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
         assert!(pty.is_as_before() && !pty.text().contains("sort: "), "{}", pty.text());
     };
     let mut child = start(&ends, &pty, |command| _ = command.env("TERM", "dumb"));
-    told(&mut pty, &mut child, "TERM is dumb: bursts are told as they end");
+    told(&mut pty, &mut child, "TERM is dumb: bursts are printed as they end");
     let mut child = start(&ends, &pty, |command| _ = command.env_remove("TERM"));
     told(&mut pty, &mut child, "TERM is not set: ");
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));

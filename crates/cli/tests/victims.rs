@@ -144,7 +144,7 @@ fn why_asks_about_victims_and_lists_some_flows() {
         assert!(errors.contains(told), "{words}: {errors}");
     };
     refused("--victims dst_port==11", "no packet of which 'dst_port==11' holds waited");
-    refused("--victims dst_port==10 --at 1ms", "wait for a stretch of time");
+    refused("--victims dst_port==10 --at 1ms", "wait for a range of time");
     refused("--victims packet==3", "`packet` cannot be asked of victims");
     refused("--victims dst_port==10 --packet 3", "cannot be used with");
 }

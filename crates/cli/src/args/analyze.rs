@@ -23,21 +23,21 @@ pub struct Analyze {
     /// What a flow is.
     #[command(flatten)]
     pub keys: Keys,
-    /// What is asked.
+    /// What to look for in the queue.
     #[command(flatten)]
     pub question: Question,
     /// The sketch.
     #[command(flatten)]
     pub sketch: Sketch,
-    /// Where the answer goes.
+    /// Where the report goes.
     #[command(flatten)]
     pub output: Output,
-    /// Where packets go.
+    /// The folder for single packets.
     #[command(flatten)]
     pub queued: Queued,
 
-    /// Write the packets again, as pcapng, with a comment on each: how long it waited, and its flow's share of the queue
-    /// (comments, interface names and blocks of other kinds that the capture has are not copied)
+    /// Write the packets to a pcapng file, with a comment on each: how long it waited, and its flow's share of the queue.
+    /// Comments, interface names and other blocks of the capture are not copied
     #[arg(
         long,
         value_name = "FILE",
@@ -47,18 +47,18 @@ pub struct Analyze {
     )]
     pub pcapng: Option<PathBuf>,
 
-    /// What manages the queue: a discipline or a switch program, with parameters as scenarios have them, such as pie or
-    /// codel,target=10ms,interval=200ms (queuescope sim --explain lists those of each). The captured senders do not react to
-    /// drops and marks [default: tail-drop]
+    /// The discipline or switch program that manages the queue, with parameters as in scenarios, such as pie or
+    /// codel,target=10ms,interval=200ms (queuescope sim --explain lists the parameters of each). The captured senders do not
+    /// react to drops and marks [default: tail-drop]
     #[arg(long, value_name = "NAME", conflicts_with = "departures", help_heading = "Queue")]
     pub aqm: Option<String>,
 
-    /// Send the packets through each of these in turn, such as tail-drop,codel,fq-codel,pie, and show side by side what each does:
-    /// delays, drops, marks, and which flows pay
+    /// Send the packets through each of these in turn, such as tail-drop,codel,fq-codel,pie, and compare them: delays,
+    /// drops, marks, and which flows pay
     #[arg(
         long,
         value_name = "NAMES",
-        // None of these says anything of a comparison.
+        // None of these applies to a comparison.
         conflicts_with_all = [
             "departures", "aqm", "pcapng", "victims", "show", "tau", "alpha", "ramped", "most_bursts", "across_classes", "snapshots",
             "rows", "columns", "window", "memory", "estimator", "expiry", "durability", "log_memory", "when_full", "keep_for",
@@ -71,10 +71,10 @@ pub struct Analyze {
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: as of analyze.\n\n\
+#[command(after_help = "Exit status: as for analyze.\n\n\
                         Example: queuescope why trace.pcap --rate 100mbps --at 1.2s..1.5s")]
 #[command(group = ArgGroup::new("victim").required(true).multiple(true).args(["at", "packet", "flow", "victims"]))]
-#[command(mut_arg("victims", |arg| arg.conflicts_with("packet").help("Packets of which an expression holds, such as `udp and dst_port == 10`; with a stretch --at only then, with --flow only those of the flow. Culprits are any packets in the queue (`queuescope query --attributes --departures` lists what it can be about)")))]
+#[command(mut_arg("victims", |arg| arg.conflicts_with("packet").help("Packets that match an expression, such as `udp and dst_port == 10`; with a time range in --at, only those that wait then; with --flow, only those of the flow. Culprits are any packets in the queue (`queuescope query --attributes --departures` lists the attributes)")))]
 pub struct Why {
     /// Where departures come from.
     #[command(flatten)]
@@ -83,12 +83,12 @@ pub struct Why {
     #[command(flatten)]
     pub keys: Keys,
 
-    /// A moment, such as 1.2s from the first packet: who is in the queue then. A stretch, such as 1.2s..1.5s: why packets
-    /// wait in it
+    /// A moment, such as 1.2s after the first packet: which flows are in the queue then. Or a range, such as 1.2s..1.5s: why
+    /// packets wait in it
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Question")]
     pub at: Option<At>,
 
-    /// A packet, by its number in the input, from 1 (a table's row)
+    /// A packet, by its number in the input, counted from 1; of a table, its row
     #[arg(
         long,
         value_name = "NUMBER",
@@ -99,15 +99,16 @@ pub struct Why {
     )]
     pub packet: Option<NonZeroU64>,
 
-    /// A flow, by its name as analyze prints it, or by a part that no other name has; with a stretch --at, only then
+    /// A flow, by its name as analyze prints it, or by a part that occurs in no other name; with a time range in --at, only
+    /// its packets that wait then
     #[arg(long, value_name = "NAME", help_heading = "Question")]
     pub flow: Option<String>,
 
-    /// Whose waiting it is, and which flows are listed.
+    /// Which packets' waiting is examined, and which flows are listed.
     #[command(flatten)]
     pub focus: Focus,
 
-    /// Share of the bytes from which on a flow is told
+    /// Least share of the bytes for a flow to be listed
     #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE", help_heading = "Question")]
     pub alpha: Alpha,
 
@@ -116,7 +117,7 @@ pub struct Why {
     pub json: bool,
 }
 
-/// The number of a packet.
+/// Parses the number of a packet, which counts from 1.
 fn packet_number(text: &str) -> Result<NonZeroU64, String> {
     text.parse().map_err(|_| "packets are numbered 1, 2, 3 and so on, as Wireshark does".to_owned())
 }

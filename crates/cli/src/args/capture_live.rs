@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Arguments of `capture`.
 #[derive(Debug, Args)]
-// Clap waives a requirement that something else forbids: what needs a folder is forbidden with a file.
+// Clap does not enforce `requires` where a conflict exists, so options that need a folder conflict with a file.
 #[command(group = ArgGroup::new("to").required(true).args(["output", "log"]))]
 #[command(
     mut_arg("log_memory", |arg| arg.long("memory").conflicts_with("output")),
@@ -25,9 +25,7 @@ use std::path::PathBuf;
     mut_arg("definitions", |arg| arg.conflicts_with("output"))
 )]
 #[command(
-    after_help = "Exit status: 0 if all went well, also if packets found no room in memory (they are counted); 1 if the disk could not \
-                        keep up or was full, and packets are not there (they are counted); 2 if nothing could be captured. SIGINT \
-                        (Ctrl-C) and SIGTERM end it, and what was captured is written; a second one ends at once.\n\n\
+    after_help = "Exit status: 0 if all went well, also if packets found no room in memory (they are counted); 1 if packets were not written, because the disk was too slow or full (they are counted); 2 if nothing could be captured. SIGINT (Ctrl-C) and SIGTERM end the capture, and what was captured is written; a second signal ends it at once.\n\n\
                         Examples: queuescope capture eth0 -o trace.pcapng --for 10s\n          \
                         queuescope capture eth0 --log traffic --where tcp --index src_ip,dst_ip\n          \
                         queuescope capture eth0 -o - | queuescope analyze - --rate 1gbps"
@@ -41,31 +39,31 @@ pub struct Capture {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
-    /// Put headers into this folder; it is made, or gone on with if it has a log of packets
+    /// Record headers in this folder. It is created; if it has a log of packets, that is continued
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub log: Option<PathBuf>,
 
-    /// Bytes of each packet at most
+    /// Largest number of bytes to keep of each packet
     #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=262_144))]
     pub snaplen: u32,
 
-    /// Which way packets go
-    #[arg(long, value_enum, default_value_t = Way::Both)]
-    pub direction: Way,
+    /// Direction of the packets
+    #[arg(long, value_enum, default_value_t = DirectionName::Both)]
+    pub direction: DirectionName,
 
-    /// Which packets.
+    /// Which packets are captured.
     #[command(flatten)]
     pub recorded: Recorded,
 
-    /// How long.
+    /// How long the capture runs.
     #[command(flatten)]
     pub run_time: RunTime,
 
-    /// End after so many packets
+    /// End after this number of packets
     #[arg(long, value_name = "N")]
     pub count: Option<NonZeroU64>,
 
-    /// Memory for packets that wait to be written, from 1MiB to 4GiB
+    /// Memory for packets that are not written yet, from 1MiB to 4GiB
     #[arg(long, value_name = "BYTES", default_value = "32MiB", value_parser = ring)]
     pub buffer: ByteCount,
 
@@ -73,34 +71,34 @@ pub struct Capture {
     #[command(flatten)]
     pub keeping: Keeping,
 
-    /// What is worked out of them.
+    /// What is computed from them.
     #[command(flatten)]
     pub derived: Derived,
 }
 
-/// Which way packets go.
+/// Direction of the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Way {
-    /// Those that come in
+pub enum DirectionName {
+    /// Incoming packets
     In,
-    /// Those that go out
+    /// Outgoing packets
     Out,
     /// Both
     Both,
 }
 
-impl From<Way> for Direction {
-    fn from(way: Way) -> Self {
+impl From<DirectionName> for Direction {
+    fn from(way: DirectionName) -> Self {
         match way {
-            Way::In => Self::In,
-            Way::Out => Self::Out,
-            Way::Both => Self::Both,
+            DirectionName::In => Self::In,
+            DirectionName::Out => Self::Out,
+            DirectionName::Both => Self::Both,
         }
     }
 }
 
-/// The memory of a ring: less holds no batch, and more is asked of the kernel at once.
+/// Parses the memory of the ring buffer. Less does not hold a batch; more would be requested from the kernel at once.
 fn ring(text: &str) -> Result<ByteCount, String> {
     let bytes = text.parse::<ByteCount>().map_err(|error| error.to_string())?;
-    if (1 << 20..=1 << 32).contains(&bytes.0) { Ok(bytes) } else { Err("it is from 1MiB to 4GiB".to_owned()) }
+    if (1 << 20..=1 << 32).contains(&bytes.0) { Ok(bytes) } else { Err("use 1MiB to 4GiB".to_owned()) }
 }

@@ -13,19 +13,19 @@ pub struct Compare {
     #[arg(value_hint = ValueHint::FilePath)]
     pub scenario: PathBuf,
 
-    /// What is replaced of it.
+    /// Values of the scenario that are replaced.
     #[command(flatten)]
     pub overrides: Overrides,
 
-    /// Run it so often in each world, with one seed after the other
+    /// Number of runs in simulation and on real hosts, with consecutive seeds
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
 
-    /// Print one line of JSON in place of text, with the values of each run
+    /// Print one line of JSON instead of text, with the values of each run
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 
-    /// Write a page with plots for a browser
+    /// Write an HTML page with plots
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub html: Option<PathBuf>,
 }

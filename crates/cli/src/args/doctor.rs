@@ -11,7 +11,7 @@ pub struct Doctor {
     #[arg(value_name = "WHAT", value_parser = clap::builder::PossibleValuesParser::new(known()))]
     pub what: Vec<String>,
 
-    /// Tell it as JSON Lines
+    /// Print JSON Lines
     #[arg(long)]
     pub json: bool,
 }

@@ -5,27 +5,27 @@ use clap::{ArgGroup, Args, Subcommand, ValueHint};
 use queuescope_wire::{ByteCount, Nanos};
 use std::path::PathBuf;
 
-/// What `log` does.
+/// The subcommands of `log`.
 #[derive(Debug, Subcommand)]
 pub enum Folder {
-    /// Tell what a folder has.
+    /// Show what a folder holds.
     Info(FolderArgs),
-    /// Look at every byte of a folder, and tell what is not as it was written.
+    /// Check every byte of a folder, and print what is damaged or missing.
     ///
-    /// An end that is torn, as who is killed leaves it, is told and no damage: it is cut off when somebody records again.
+    /// A torn end, which a killed process leaves, is printed but is not damage: the next recording cuts it off.
     ///
-    /// Exit status: 0 if all is whole, 1 if something is damaged or missing, 2 if it is no folder of a log.
+    /// Exit status: 0 if everything is intact, 1 if something is damaged or missing, 2 if the folder has no log.
     Verify(FolderArgs),
-    /// Make few files of many, as short recordings leave them; what is asked has the same answers.
+    /// Merge the many files that short recordings leave into few. Queries give the same results.
     ///
-    /// Others may ask the folder meanwhile; while somebody records to it, it is refused.
+    /// The folder can be queried meanwhile. The command fails while a process records to the folder.
     Compact(FolderArgs),
-    /// Take old records away, and keep the newest of some time or size.
+    /// Delete old records, and keep the newest, by time or size.
     ///
-    /// Whole volumes go, those whose records came first before others. Others may ask the folder meanwhile; while somebody
-    /// records to it, it is refused.
+    /// Whole volumes are deleted, those with the oldest records first. The folder can be queried meanwhile. The command
+    /// fails while a process records to the folder.
     Keep(KeepArgs),
-    /// Write records to a file, with all their attributes: Parquet, CSV or JSON, by how the file's name ends.
+    /// Write records to a file, with all their attributes: Parquet, CSV or JSON, by the ending of the file's name.
     Export(Export),
 }
 
@@ -46,33 +46,33 @@ pub struct KeepArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 
-    /// Take volumes away of which all records are older than the newest of any volume by more than this, such as 7d, 12h or
+    /// Delete volumes whose records are all older than the newest record of the folder by more than this, such as 7d, 12h or
     /// 30min
     #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
     pub age: Option<Nanos>,
 
-    /// Take volumes away until all have at most so many bytes, such as 100GB; the newest stays
+    /// Delete volumes until the rest have at most this many bytes, such as 100GB; the newest stays
     #[arg(long, value_name = "BYTES")]
     pub size: Option<ByteCount>,
 }
 
 /// Arguments of `log export`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: as of analyze.\n\n\
+#[command(after_help = "Exit status: as for analyze.\n\n\
                         Example: queuescope log export traffic web.parquet 'tcp port 443' --from 10s --to 20s")]
 pub struct Export {
     /// The folder
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 
-    /// The file; its name ends with .parquet, .csv or .jsonl
+    /// The file to write; its name ends with .parquet, .csv or .jsonl
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Which records: `tcp and dst_port == 443`, or in pcap's words `tcp port 443` [default: every record]
+    /// Records to write: `tcp and dst_port == 443`, or in pcap's syntax `tcp port 443` [default: every record]
     pub expression: Option<String>,
 
-    /// Between which times.
+    /// The time range of the records.
     #[command(flatten)]
     pub times: Times,
 }

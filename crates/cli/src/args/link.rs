@@ -11,64 +11,63 @@ use std::path::PathBuf;
 
 /// Arguments of `link`.
 #[derive(Debug, Args)]
-#[command(mut_arg("set", |arg| arg.help("Anything else of the link, or another value of the scenario, by its path: link.discipline.pie.target=5ms; can be given several times")))]
-#[command(mut_arg("json", |arg| arg.help("Print JSON Lines in place of text; what the command prints goes to standard error then")))]
+#[command(mut_arg("set", |arg| arg.help("Set any other value of the link or of the scenario, by its path: link.discipline.pie.target=5ms; can be given several times")))]
+#[command(mut_arg("json", |arg| arg.help("Print JSON Lines instead of text; the output of the command then goes to standard error")))]
 #[command(mut_arg("parquet", |arg| arg.help("Write each packet that left the queue to a Parquet file")))]
-#[command(mut_arg("log", |arg| arg.help("Put each packet that left the queue or was dropped there into a folder, with its headers and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
+#[command(mut_arg("log", |arg| arg.help("Record each packet that left the queue or was dropped there in a folder, with its headers and what the queue did to it. The folder is created; if it has a log of this kind, that is continued (queuescope query DIR searches it)")))]
 #[command(
     override_usage = "queuescope link [OPTIONS] -- <COMMAND>...\n       queuescope link [OPTIONS] <SCENARIO>",
-    after_help = "Exit status: that of the command, 127 or 126 if it cannot be run; 1 if that is 0 and something could \
-                        not be written (it is counted); 2 if nothing could be done.\n\n\
+    after_help = "Exit status: that of the command, 127 or 126 if it cannot be run; 1 if that is 0 and something could not be written (it is counted); 2 if nothing could be done.\n\n\
                         Examples: queuescope link --rate 50mbit --delay 5ms --aqm pie -- iperf3 -c 100.64.0.1\n          \
                         queuescope link --rate 10mbit --limit 100packets -- queuescope link --delay 20ms -- sh\n          \
                         queuescope link scenarios/codel.toml --set duration=10s"
 )]
 pub struct Link {
-    /// Scenario file (TOML) that is run in place of a command: real senders and receivers over the network that it describes,
-    /// with the report that queuescope sim gives for it
+    /// Scenario file (TOML) to run in place of a command: real senders and receivers over the network that it describes,
+    /// with the report that queuescope sim prints for it
     #[arg(value_name = "SCENARIO", value_hint = ValueHint::FilePath, required_unless_present = "command", conflicts_with_all = ["rate", "trace", "back_rate", "delay", "loss", "aqm", "limit", "one_way", "command"])]
     pub scenario: Option<PathBuf>,
 
-    /// How fast the link is, either way, such as 50mbit
+    /// Rate of the link, in both directions, such as 50mbit
     #[arg(long, value_name = "RATE", conflicts_with = "trace", default_value = "1gbit")]
     pub rate: Rate,
 
-    /// In place of a rate, a file in mahimahi's format: each line a time in milliseconds at which 1500 bytes may leave; it
-    /// begins anew when it ends
+    /// In place of a rate, a trace file in mahimahi's format: each line is a time in milliseconds at which 1500 bytes can
+    /// leave. The trace is repeated when it ends
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
 
-    /// How fast it is the way back, to the command [default: as fast]
+    /// Rate of the way back, to the command [default: the same rate]
     #[arg(long, value_name = "RATE", conflicts_with = "trace")]
     pub back_rate: Option<Rate>,
 
-    /// How long a packet is under way, each way
+    /// Propagation delay of the link, each way
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub delay: Nanos,
 
-    /// Which part of packets is lost on the way, each way: 0.01 or 1% [default: none]
+    /// Share of packets that the link loses, each way: 0.01 or 1% [default: none]
     #[arg(long, value_name = "SHARE")]
     pub loss: Option<Alpha>,
 
-    /// What manages the queue: a discipline or a switch program, with parameters as scenarios have them, such as pie or
-    /// codel,target=10ms,interval=200ms (queuescope sim --explain lists those of each)
+    /// The discipline or switch program that manages the queue, with parameters as in scenarios, such as pie or
+    /// codel,target=10ms,interval=200ms (queuescope sim --explain lists the parameters of each)
     #[arg(long, value_name = "NAME", default_value = "tail-drop")]
     pub aqm: String,
 
-    /// How much the queue holds: 100packets, 150kB, 20ms, none
+    /// Limit of the queue: 100packets, 150kB, 20ms, none
     #[arg(long, value_name = "LIMIT", default_value = "1000packets")]
     pub limit: String,
 
-    /// Only what the command sends waits in such a queue; the way back has one without a limit
+    /// Use the discipline and the limit only for what the command sends; the queue of the way back has no limit
     #[arg(long)]
     pub one_way: bool,
 
-    /// What is replaced of it, or of the scenario.
+    /// Values of the link, or of the scenario, that are replaced.
     #[command(flatten)]
     pub overrides: Overrides,
 
-    /// The link whose queue is analysed: bottleneck is what the command sends, bottleneck-back what it gets; none: no queue is
-    /// [default: both; of a scenario those of its meters, or its first link]
+    /// The link whose queue is analysed: bottleneck carries what the command sends, bottleneck-back what it receives; none
+    /// analyses no queue [default: both; of a scenario, the links of its meters, or its first link]
     #[arg(long, value_name = "LINK")]
     pub meter: Option<String>,
 
@@ -76,38 +75,38 @@ pub struct Link {
     #[command(flatten)]
     pub analysed: Analysed,
 
-    /// Show the queue on the terminal while it carries packets, as queuescope live does; what the command prints is told when it
-    /// has ended, and it reads nothing
+    /// Show the queue on the terminal while it carries packets, as queuescope live does. The output of the command is
+    /// printed when it has ended; it has no standard input
     #[arg(long, conflicts_with = "json")]
     pub view: bool,
 
-    /// Write the packets that met the queue to a pcapng file, each with a comment on what it met there
+    /// Write the packets that passed the queue to a pcapng file, each with a comment on what the queue did to it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub pcapng: Option<PathBuf>,
 
-    /// What is run behind the link
+    /// The command to run behind the link
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 
     /// What a flow is.
     #[command(flatten)]
     pub keys: Keys,
-    /// What is asked.
+    /// What to look for in the queue.
     #[command(flatten)]
     pub question: Question,
     /// The sketch.
     #[command(flatten)]
     pub sketch: Sketch,
-    /// Where the answer goes.
+    /// Where the report goes.
     #[command(flatten)]
     pub output: Output,
-    /// Where packets go.
+    /// The folder for single packets.
     #[command(flatten)]
     pub queued: Queued,
 }
 
 impl Link {
-    /// The link of a command as the arguments say.
+    /// The arguments as options of a command's link.
     pub fn options(&self) -> LinkOptions {
         let mut options = LinkOptions::default();
         options.rate = self.rate;
@@ -123,12 +122,12 @@ impl Link {
     }
 }
 
-/// What stands between a link and the command that is run behind it.
+/// Arguments of the hidden subcommand `keep`, which supervises the command behind a link.
 #[derive(Debug, Args)]
 pub struct Keep {
-    /// What it is tied to
+    /// The process that it ends with
     pub tie: OsString,
-    /// What is run
+    /// The command to run
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,
 }

@@ -6,14 +6,15 @@ use clap::{Args, Subcommand};
 use queuescope_p4::algorithms::{self, Snapshots};
 use queuescope_p4::{Program, Target};
 
-/// What can be asked of switches.
+/// The subcommands of `p4`.
 #[derive(Debug, Subcommand)]
 pub enum P4 {
-    /// Tell whether an algorithm fits a switch, with a reason for each part that does not, and a drawing of the stages.
+    /// Check whether an algorithm fits a switch. Print a reason for each part that does not, and a drawing of the stages.
     ///
     /// An algorithm is a program of steps: fields that travel with a packet, tables, and registers, each of which a packet
-    /// reaches once, in one stage. What the queue did is known behind it. The verdict is by aspect: how congestion is measured,
-    /// how it is answered, whether what is known behind the queue is needed before it, and whether each register is reached once.
+    /// accesses once, in one stage. What the queue did to a packet is known only in the egress pipeline, behind the queue.
+    /// The verdict has four aspects: how congestion is measured, how the algorithm reacts, whether it needs in ingress what
+    /// is known only in egress, and whether a packet accesses each register once.
     Fit(Fit),
 }
 
@@ -36,7 +37,7 @@ pub struct Fit {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub stages: Option<u16>,
 
-    /// Accesses to registers for a packet that a stage has [default: the switch's own]
+    /// Register accesses that a stage has for a packet [default: the switch's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub accesses: Option<u16>,
 
@@ -58,10 +59,10 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The algorithms that are asked about.
+    /// The algorithms to check.
     ///
     /// # Errors
-    /// If the dimensions of snapshots are given for one that has none.
+    /// Fails if dimensions of snapshots are given for an algorithm that has no snapshots.
     pub fn programs(&self) -> Result<Vec<Program>> {
         let Self { snapshots, rows, columns, .. } = *self;
         let given = [("snapshots", snapshots.is_some()), ("rows", rows.is_some()), ("columns", columns.is_some())];
@@ -69,7 +70,7 @@ impl Fit {
             && !name.starts_with("conquest")
         {
             bail!(
-                "--{option} is a dimension of ConQuest's snapshots, and {name} has none: leave it out, or ask about a conquest"
+                "--{option} is a dimension of ConQuest's snapshots, and {name} has none: leave it out, or check one of the conquest algorithms"
             );
         }
         let usual = Snapshots::default();
@@ -82,7 +83,7 @@ impl Fit {
         Ok(programs)
     }
 
-    /// The switches that are asked about.
+    /// The switches to check them on.
     pub fn targets(&self) -> Vec<Target> {
         let mut targets = Target::all();
         targets.retain(|target| self.target.as_deref().is_none_or(|name| name == target.name));

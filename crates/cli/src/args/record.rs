@@ -1,4 +1,4 @@
-//! Arguments of `record`, and of what else is put into folders.
+//! Arguments of `record` and `watch`, and those of all commands that record to folders.
 
 use super::shared::Recorded;
 use crate::expressions::attributes;
@@ -22,10 +22,7 @@ use std::path::{Path, PathBuf};
     mut_arg("keep_size", |arg| arg.help_heading(None))
 )]
 #[command(
-    after_help = "Exit status: 0 if all went well, 1 if the capture is damaged (what came before that is recorded), or the disk \
-                        could not keep up and packets were left out or lost, 2 if nothing could be done, or not all that \
-                        was acknowledged could be kept. SIGINT (Ctrl-C) and SIGTERM end the input, and what was read is kept; a second one \
-                        ends at once.\n\n\
+    after_help = "Exit status: 0 if all went well; 1 if the capture is damaged (what came before the damage is recorded), or if packets were left out or lost because the disk was too slow; 2 if nothing could be done, or if not all acknowledged packets could be kept. SIGINT (Ctrl-C) and SIGTERM end the input, and what was read is kept; a second signal ends the command at once.\n\n\
                         Examples: queuescope record trace.pcap --log traffic --index src_ip,dst_ip\n          \
                         tcpdump -U -w - -s 128 | queuescope record - --log traffic --where 'tcp' --durability synced"
 )]
@@ -34,15 +31,15 @@ pub struct Record {
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// The folder; it is made, or gone on with if it has a log of packets
+    /// The folder. It is created; if it has a log of packets, that is continued
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub log: PathBuf,
 
-    /// Which packets.
+    /// Which packets are recorded.
     #[command(flatten)]
     pub recorded: Recorded,
 
-    /// Only one packet of so many, by chance; the same ones of the same capture
+    /// Record only one of N packets, drawn at random; the same capture gives the same packets
     #[arg(long, value_name = "1/N", value_parser = sample)]
     pub sample: Option<u64>,
 
@@ -50,45 +47,45 @@ pub struct Record {
     #[command(flatten)]
     pub keeping: Keeping,
 
-    /// What is worked out of them.
+    /// What is computed from them.
     #[command(flatten)]
     pub derived: Derived,
 }
 
-/// What is worked out of packets while they are recorded, and kept with the folder.
+/// What is computed from packets while they are recorded, and kept with the folder.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Worked out, and kept with the folder")]
+#[command(next_help_heading = "Computed while recording, and kept with the folder")]
 pub struct Derived {
-    /// A filter by a name, which aggregates can be of: `web=tcp port 443`
+    /// Define a filter, which aggregates can use: `web=tcp port 443`
     #[arg(long, value_name = "NAME=EXPRESSION")]
     pub filter: Vec<String>,
 
-    /// An aggregate by a name, of all packets or of a filter's: `bytes=sum(length)@web`
+    /// Define an aggregate, of all packets or of those that a filter matches: `bytes=sum(length)@web`
     #[arg(long, value_name = "NAME=FUNCTION[@FILTER]")]
     pub aggregate: Vec<String>,
 
-    /// A trigger by a name: when an aggregate is so, of all packets or of those of a time; `queuescope watch DIR` tells when
-    /// it fires: `busy=bytes > 100MB@10ms/1s`
+    /// Define a trigger: a condition on an aggregate, of all packets or of a time window. `queuescope watch DIR` prints an
+    /// alert when it fires: `busy=bytes > 100MB@10ms/1s`
     #[arg(long, value_name = "NAME=CONDITION[@PERIOD[/WINDOW]]")]
     pub trigger: Vec<String>,
 
-    /// Filters, aggregates, triggers and indexes in a file (TOML), such as a recipe
+    /// File (TOML) with filters, aggregates, triggers and indexes, such as a recipe
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub definitions: Option<PathBuf>,
 
-    /// A parameter of that file: `switch=7`
+    /// Set a parameter of that file: `switch=7`
     #[arg(long, value_name = "NAME=VALUE", requires = "definitions")]
     pub set: Vec<String>,
 }
 
-/// Bytes of a file of definitions, at most; how many of them are read is for those who read them.
+/// Largest size of a file of definitions, in bytes. The parser limits the number of definitions.
 const LONGEST_DEFINITIONS: u64 = 1 << 20;
 
 impl Derived {
-    /// What they ask for. The file is read once.
+    /// The definitions of the options and of the file, which is read once.
     ///
     /// # Errors
-    /// If the file cannot be read, or a parameter is no name and value.
+    /// Fails if the file cannot be read, if a `--set` is not `NAME=VALUE`, or if two set the same name.
     pub fn options(&self) -> Result<recording::Derived> {
         let mut derived = recording::Derived::default();
         derived.filters.clone_from(&self.filter);
@@ -115,30 +112,30 @@ impl Derived {
 
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 when recording has ended, 2 if it is no folder of a log.\n\n\
+#[command(after_help = "Exit status: 0 when recording has ended, 2 if the folder has no log.\n\n\
                         Examples: queuescope watch traffic\n          queuescope watch traffic --all | jq .trigger")]
 pub struct Watch {
     /// The folder
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 
-    /// Tell those that fired before, too
+    /// Also print triggers that fired before
     #[arg(long)]
     pub all: bool,
 }
 
-/// `1/100` is one of a hundred.
+/// Parses a share such as `1/100`: one packet in a hundred.
 fn sample(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix("1/").and_then(|number| number.parse().ok());
-    number.filter(|number| *number > 0).ok_or_else(|| "a sample is one of so many, such as 1/100".to_owned())
+    number.filter(|number| *number > 0).ok_or_else(|| "a sample is written 1/N, such as 1/100".to_owned())
 }
 
-/// A folder for what became of each packet, beside a report.
+/// Arguments about a folder for what the queue did to each packet, beside a report.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Queued {
-    /// Put each packet that left the queue or was dropped into a folder, with its headers and what the queue did to it; the folder is
-    /// made, or gone on with if it has a log of such (queuescope query DIR asks it)
+    /// Record each packet that left the queue or was dropped in a folder, with its headers and what the queue did to it. The
+    /// folder is created; if it has a log of this kind, that is continued (queuescope query DIR searches it)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub log: Option<PathBuf>,
 
@@ -151,28 +148,28 @@ pub struct Queued {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Keeping {
-    /// When a packet counts as kept, and the next is read
+    /// When a packet counts as kept, so that the next is read
     #[arg(long, value_enum, default_value_t = DurabilityName::Relaxed, requires = "log")]
     pub durability: DurabilityName,
 
-    /// Memory at most: three eighths of it for packets that came last, as much for writing them in Parquet
+    /// Largest memory: three eighths of it for the newest packets, and as much for writing them as Parquet
     #[arg(long, value_name = "BYTES", default_value = "1GB", requires = "log")]
     pub log_memory: ByteCount,
 
-    /// What becomes of packets when memory is full, since the disk does not keep up
+    /// What to do with packets when memory is full, because the disk is too slow
     #[arg(long, value_enum, default_value_t = WhenFull::Wait, requires = "log")]
     pub when_full: WhenFull,
 
-    /// Take old packets away while recording, by volumes: those that are older than the newest of any volume by more than this, such as 7d
+    /// Delete old volumes while recording: those whose packets are older than the newest packet by more than this, such as
+    /// 7d
     #[arg(long, value_name = "TIME", value_parser = Nanos::read_long, requires = "log")]
     pub keep_for: Option<Nanos>,
 
-    /// Take the oldest packets away while recording, so that volumes have at most so many bytes, such as
-    /// 100GB; the newest stays
+    /// Delete the oldest volumes while recording, so that all have at most this many bytes, such as 100GB; the newest stays
     #[arg(long, value_name = "BYTES", requires = "log")]
     pub keep_size: Option<ByteCount>,
 
-    /// Make indexes of these attributes, so that few packets with a value are found fast among many
+    /// Index these attributes, so that the few packets with a value are found fast among many
     #[arg(long, value_name = "LIST", requires = "log")]
     pub log_index: Option<String>,
 }
@@ -181,7 +178,7 @@ impl Keeping {
     /// How records of a schema are kept.
     ///
     /// # Errors
-    /// If there is no attribute that an index is asked of.
+    /// Fails if an index names an attribute that the schema does not have.
     pub fn options(&self, schema: &Schema) -> Result<recording::Keeping> {
         let mut keeping = recording::Keeping::default();
         keeping.durability = self.durability.into();
@@ -193,14 +190,14 @@ impl Keeping {
     }
 }
 
-/// What becomes of packets when memory is full.
+/// What to do with packets when memory is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhenFull {
     /// Reading waits for the disk
     Wait,
-    /// New packets are left out, and counted
+    /// New packets are left out and counted
     LeaveOut,
-    /// The oldest packets that are not written yet are lost, and counted; with --durability relaxed
+    /// The oldest packets that are not written yet are lost and counted; needs --durability relaxed
     LoseOldest,
 }
 
@@ -217,9 +214,9 @@ impl From<WhenFull> for Full {
 /// When a packet counts as kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DurabilityName {
-    /// At once; written a moment later
+    /// At once; it is written a moment later
     Relaxed,
-    /// When the system has it: it survives kill -9
+    /// When the operating system has it: it survives kill -9
     Written,
     /// When the disk has it: it survives a loss of power
     Synced,
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn without_options_the_defaults_of_the_library_hold() {
+    fn without_options_the_defaults_of_the_library_apply() {
         let args = record(&[]);
         assert_eq!(args.keeping.options(packet::schema()).unwrap(), recording::Keeping::default());
         assert_eq!(args.derived.options().unwrap(), recording::Derived::default());

@@ -1,4 +1,4 @@
-//! Arguments that several commands have.
+//! Arguments that several commands share.
 
 use super::focus::Focus;
 use super::values::{Alpha, Factor};
@@ -20,7 +20,8 @@ use std::path::PathBuf;
 /// Where departures come from: a capture that is sent through a queue, or a table.
 #[derive(Debug, Args)]
 #[command(mut_arg("departures", |arg| arg.conflicts_with_all(["rate", "by", "inner"])))]
-// Clap waives a requirement that something else forbids, so what forbids it is forbidden of these too.
+// Clap does not enforce `requires = "departures"` where `departures` has a conflict, so these options conflict with `rate`
+// too.
 #[command(mut_arg("map", |arg| arg.conflicts_with("rate")), mut_arg("time_unit", |arg| arg.conflicts_with("rate")))]
 pub struct Input {
     /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
@@ -31,9 +32,9 @@ pub struct Input {
     #[arg(short, long, required_unless_present = "departures", allow_hyphen_values = true)]
     pub rate: Option<Rate>,
 
-    /// Only packets of which an expression holds enter the queue, such as `tcp and dst_port == 443`, or in pcap's words `tcp port
-    /// 443`: the others are as if they were not in the file (`queuescope query --attributes` lists what it can be about; of a
-    /// table, with --departures)
+    /// Only packets that match an expression enter the queue, such as `tcp and dst_port == 443`, or in pcap's syntax `tcp
+    /// port 443`. The others are ignored, as if they were not in the file (`queuescope query --attributes` lists the
+    /// attributes; for a table, add --departures)
     #[arg(long = "input", value_name = "EXPRESSION")]
     pub only: Option<String>,
 
@@ -49,13 +50,13 @@ pub struct Input {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Queue")]
 pub struct Queue {
-    /// What the queue holds at most, without the packet being sent: bytes or packets (with the new one), a time (what the
-    /// link needs for what waits before the new one, so that the longest wait is that and the rest of the packet being
-    /// sent), or none
+    /// Limit of the queue, without the packet being sent: bytes or packets (with the new packet), a time, or none. A time
+    /// limits how long the link needs for what waits before the new packet; the longest wait is that and the rest of the
+    /// packet being sent
     #[arg(long, allow_hyphen_values = true, default_value = "1s", value_name = "LIMIT", conflicts_with = "departures")]
     pub limit: Limit,
 
-    /// Send the packets so many times faster than they were captured
+    /// Factor by which packets are sent faster than they were captured
     #[arg(long, allow_hyphen_values = true, default_value = "1", value_name = "FACTOR", conflicts_with = "departures")]
     pub speedup: Speedup,
 
@@ -70,62 +71,63 @@ pub struct Queue {
     )]
     pub overhead: Overhead,
 
-    /// Split super-packets of segmentation offload into the packets that the wire carries
+    /// Split super-packets of segmentation offload into the packets that the wire carried
     #[arg(long, conflicts_with = "departures")]
     pub split_gso: bool,
 
-    /// Largest packet of the network in bytes: what is larger is a super-packet
+    /// Largest packet of the network in bytes; a larger one is a super-packet
     #[arg(allow_hyphen_values = true, long, default_value_t = 1500, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65535))]
     pub mtu: u32,
 }
 
-/// How flows are told apart.
+/// What a flow is.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Flows")]
 pub struct Keys {
-    /// What a flow is; several at once, separated by commas: 5tuple, conn (both directions), src-dst, src, dst, dscp,
-    /// vlan; src and dst with a prefix length if wanted: dst/24/56 (IPv4/IPv6), or dst/24 (of IPv6 twice as many bits)
+    /// What a flow is: 5tuple, conn (both directions), src-dst, src, dst, dscp or vlan; several separated by commas. src and
+    /// dst can have a prefix length: dst/24/56 (IPv4/IPv6), or dst/24 (for IPv6 twice as many bits)
     #[arg(long, value_delimiter = ',', default_value = "5tuple,dst", value_name = "KEYS")]
     pub by: Vec<Granularity>,
 
-    /// Tell flows inside of tunnels (GRE, VXLAN, IP in IP) apart
+    /// Distinguish flows inside tunnels (GRE, VXLAN, IP in IP)
     #[arg(long)]
     pub inner: bool,
 }
 
 impl Keys {
-    /// What a flow is unless told otherwise.
+    /// The default of `--by`.
     pub const DEFAULT: [Granularity; 2] = AnalysisOptions::BY;
 }
 
-/// What is asked of the queue.
+/// What to look for in the queue.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Question")]
 pub struct Question {
-    /// Delay from which on the queue is congested [default: an eighth of the longest delay so far, at least the time of
-    /// 10 full packets]
+    /// Least delay at which the queue is congested [default: an eighth of the longest delay so far, at least the time of 10
+    /// full packets]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub tau: Option<Nanos>,
 
-    /// Share of the queue from which on a flow is a culprit, such as 1% or 0.01
+    /// Least share of the queue at which a flow is a culprit, such as 1% or 0.01
     #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE")]
     pub alpha: Alpha,
 
-    /// Tell only flows whose rate jumped in a burst, by this factor from one stretch of time (as long as a window of the
-    /// sketch) to the next, such as 4x: who ramps up as no congestion control does. At the first granularity; at least 2x
+    /// List only flows whose rate rose in a burst by this factor, such as 4x, from one interval to the next, faster than a
+    /// congestion control would. An interval is as long as a window of the sketch. For the first granularity of --by; at
+    /// least 2x
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
     pub ramped: Option<Factor>,
 
-    /// Bursts to keep, those with the longest delays
+    /// Number of bursts to keep, those with the longest delays
     #[arg(allow_hyphen_values = true, long, default_value_t = 1000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub most_bursts: u32,
 
-    /// Ask about the longest recent delay of any packet, halving in this time, instead of each packet's own: shows who
-    /// holds up others where there are several classes of traffic
+    /// Use the longest recent delay of any packet, halving in this time, instead of each packet's own. Shows which flows
+    /// hold up others where there are several classes of traffic
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub across_classes: Option<Nanos>,
 
-    /// Whose waiting it is, and which flows are listed.
+    /// Which packets' waiting is examined, and which flows are listed.
     #[command(flatten)]
     pub focus: Focus,
 }
@@ -134,7 +136,7 @@ pub struct Question {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sketch")]
 pub struct Sketch {
-    /// Snapshots [default: 8]
+    /// Number of snapshots [default: 8]
     #[arg(allow_hyphen_values = true, long, value_name = "H")]
     pub snapshots: Option<usize>,
 
@@ -155,35 +157,35 @@ pub struct Sketch {
     #[arg(long, allow_hyphen_values = true, default_value = "64KiB", value_name = "BYTES")]
     pub memory: ByteCount,
 
-    /// Which windows count for a packet's wait; several separated by commas
+    /// Estimators, separated by commas: which windows count for a packet's wait
     #[arg(long, value_delimiter = ',', default_value = "overlap", value_name = "NAMES")]
     pub estimator: Vec<Estimator>,
 
-    /// How old counts go away: tagged by window, or cleaned an entry a packet
+    /// How old counts expire: by a tag of their window, or by cleaning one entry with each packet
     #[arg(long, value_enum, default_value = "tag")]
     pub expiry: ExpiryName,
 }
 
-/// How old counts go away.
+/// How old counts expire.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ExpiryName {
-    /// Every counter knows its window.
+    /// Every counter stores its window.
     Tag,
-    /// One entry is cleaned with each packet, and what is left over as a packet generator would.
+    /// One entry is cleaned with each packet; the rest are cleaned as by a packet generator.
     Clean,
-    /// One entry is cleaned with each packet, and nothing else, as the paper's text has it.
+    /// One entry is cleaned with each packet, and no others, as in the paper's text.
     CleanPlain,
 }
 
-/// Where the answer goes.
+/// Where the report goes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
-    /// Print JSON Lines in place of text
+    /// Print JSON Lines instead of text
     #[arg(long)]
     pub json: bool,
 
-    /// Write a report to look at in a browser; one file that needs nothing else
+    /// Write the report as one self-contained HTML file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
 
@@ -192,10 +194,10 @@ pub struct Output {
     pub parquet: Option<PathBuf>,
 }
 
-/// Which packets are recorded, and what of them.
+/// Which packets are recorded, and which of their headers.
 #[derive(Debug, Args)]
 pub struct Recorded {
-    /// Only packets of which this holds: `tcp and dst_port == 443`, or in pcap's words `tcp port 443`
+    /// Only packets that match an expression: `tcp and dst_port == 443`, or in pcap's syntax `tcp port 443`
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub chosen: Option<String>,
 
@@ -204,33 +206,33 @@ pub struct Recorded {
     pub inner: bool,
 }
 
-/// Between which times records are wanted.
+/// The time range of the records to find.
 #[derive(Debug, Args)]
 pub struct Times {
-    /// From this time on, counted from the first packet or record, such as 1.2s
+    /// Start at this time after the first packet or record, such as 1.2s
     #[arg(long, value_name = "TIME")]
     pub from: Option<Nanos>,
 
-    /// Before this time
+    /// End before this time, also counted from the first packet or record
     #[arg(long, value_name = "TIME")]
     pub to: Option<Nanos>,
 }
 
 impl Times {
-    /// Refuses times between which there is nothing.
+    /// Checks that the range is not empty.
     ///
     /// # Errors
-    /// If the end is not after the beginning.
+    /// Fails if the end is not after the start.
     pub fn check(&self) -> Result<()> {
         match (self.from, self.to) {
             (Some(from), Some(to)) if from >= to => {
-                bail!("--from {from} --to {to} ends before it begins, or as it does")
+                bail!("--from {from} --to {to} is an empty time range: --to must be after --from")
             }
             _ => Ok(()),
         }
     }
 
-    /// The same times as records have them.
+    /// The range in the timestamps of `loaded`, in nanoseconds: from the first, up to but without the second.
     pub fn of(&self, loaded: &Loaded) -> (u64, u64) {
         (loaded.at(self.from, 0), loaded.at(self.to, u64::MAX))
     }
@@ -248,32 +250,32 @@ pub struct RunTime {
 /// Values of a scenario that are replaced.
 #[derive(Debug, Args)]
 pub struct Overrides {
-    /// Replace a value of the scenario, by its path: link.rate=1gbps, flows.0.count=50; can be given several times
+    /// Replace a value of the scenario, by its path: link.rate=1gbps, flows.0.count=50. Can be given several times
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub set: Vec<String>,
 }
 
 impl Overrides {
-    /// As a scenario takes them.
+    /// The values in the form that a scenario takes.
     pub fn each(&self) -> impl Iterator<Item = Override> {
         self.set.iter().map(Override::new)
     }
 }
 
-/// Which packets are taken to be in a queue that was not made from them: that of a link, or of an interface.
+/// Which packets are treated as being in a measured queue: that of a link, or of an interface.
 #[derive(Debug, Args)]
 pub struct Analysed {
-    /// Take only packets of which an expression holds to be in the queue that is analysed, such as `dst_port == 443`; the link
-    /// carries all (`queuescope query --attributes --departures` lists what it can be about)
+    /// Treat only packets that match an expression as being in the analysed queue, such as `dst_port == 443`; the link still
+    /// carries all packets (`queuescope query --attributes --departures` lists the attributes)
     #[arg(long = "input", value_name = "EXPRESSION")]
     pub only: Option<String>,
 }
 
 impl Analysed {
-    /// The packets that are chosen; all if there is none.
+    /// The filter of packets, or `None` for all packets.
     ///
     /// # Errors
-    /// If the expression means nothing.
+    /// Fails if the expression is invalid.
     pub fn chosen(&self) -> Result<Option<PacketFilter<Departures>>> {
         PacketFilter::of(Flag::Input, self.only.as_deref()).map_err(explained)
     }
@@ -282,7 +284,7 @@ impl Analysed {
 /// How many simulations run at once.
 #[derive(Debug, Args)]
 pub struct Parallel {
-    /// Cells to run at a time [default: one on each core]
+    /// Number of cells to run at a time [default: one on each core]
     #[arg(long, value_name = "COUNT", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 }
@@ -291,11 +293,12 @@ pub struct Parallel {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Departures from elsewhere")]
 pub struct Table {
-    /// FILE is a table (CSV or Parquet) of packets that left a queue: flow, size, enqueued, dequeued, class
+    /// Read FILE as a table (CSV or Parquet) of packets that left a queue: flow, size, enqueued, dequeued, class
     #[arg(long)]
     pub departures: bool,
 
-    /// Names of the table's columns, where they differ: flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out,class=prio
+    /// Names of the table's columns, where they are different:
+    /// flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out,class=prio
     #[arg(long = "columns", value_name = "NAMES", requires = "departures")]
     pub map: Option<Columns>,
 

@@ -11,48 +11,47 @@ use std::path::PathBuf;
 
 /// Arguments of `tap`.
 #[derive(Debug, Args)]
-#[command(mut_arg("log", |arg| arg.help("Put each packet that was seen on both sides of the router, or was lost in it, into a folder, with its headers as it came and how long it was there; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
+#[command(mut_arg("log", |arg| arg.help("Record each packet that was captured on both sides of the router, or was lost in it, in a folder, with its headers as it came in and its delay. The folder is created; if it has a log of this kind, that is continued (queuescope query DIR searches it)")))]
 #[command(after_help = "Exit status: 0 if all went well, 1 if an input is damaged (what came before the damage is \
                         reported), 2 if nothing could be done.\n\n\
                         Example: queuescope tap lan1.pcap lan2.pcap --egress wan.pcap --rate 100mbps --html report.html")]
 pub struct Tap {
-    /// Captures of links into the router, one each: pcap or pcapng, plain or compressed with gzip, zstd or xz. All
-    /// captures are read several times, so none can be standard input
+    /// Captures of the links into the router, one for each link: pcap or pcapng, plain or compressed with gzip, zstd or xz.
+    /// All captures are read several times, so none can be standard input
     #[arg(required = true, value_name = "INGRESS", value_hint = ValueHint::FilePath)]
     pub ingress: Vec<PathBuf>,
 
-    /// Capture of the link out of the router, whose queue is asked about
+    /// Capture of the link out of the router, whose queue is analysed
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub egress: PathBuf,
 
-    /// Only packets of which an expression holds enter the queue, such as `tcp and length > 1000B`, or in pcap's words `tcp and
-    /// greater 1000`, of all captures: others are as if they had not been captured (`queuescope query --attributes` lists what it
-    /// can be about)
+    /// Only packets that match an expression enter the queue, such as `tcp and length > 1000B`, or in pcap's syntax `tcp and
+    /// greater 1000`. The others are ignored in all captures (`queuescope query --attributes` lists the attributes)
     #[arg(long = "input", value_name = "EXPRESSION")]
     pub only: Option<String>,
 
-    /// What is known of the router and the captures.
+    /// What is known about the router and the captures.
     #[command(flatten)]
     pub router: Router,
     /// What a flow is.
     #[command(flatten)]
     pub keys: Keys,
-    /// What is asked.
+    /// What to look for in the queue.
     #[command(flatten)]
     pub question: Question,
     /// The sketch.
     #[command(flatten)]
     pub sketch: Sketch,
-    /// Where the answer goes.
+    /// Where the report goes.
     #[command(flatten)]
     pub output: Output,
-    /// Where packets go.
+    /// The folder for single packets.
     #[command(flatten)]
     pub queued: Queued,
 }
 
 impl Tap {
-    /// What the arguments say of the router and the captures.
+    /// The arguments about the router and the captures as options.
     pub fn options(&self) -> TapOptions {
         let router = &self.router;
         let mut options = TapOptions::default();
@@ -69,71 +68,73 @@ impl Tap {
     }
 }
 
-/// What is known of the router and the captures.
+/// What is known about the router and the captures.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Router")]
 pub struct Router {
-    /// Rate of the link out of the router, if known: a packet's own time on the link is then taken out of its delay
+    /// Rate of the link out of the router, if known. The transmission time of a packet is then subtracted from its delay
     /// (unless --stamps first)
     #[arg(short, long, allow_hyphen_values = true)]
     pub rate: Option<Rate>,
 
-    /// Rate of the links into the router, if known: one for all, or one for each, separated by commas. Only needed with
+    /// Rate of the links into the router, if known: one for all, or one for each, separated by commas. Needed only with
     /// --stamps first
     #[arg(long, value_delimiter = ',', value_name = "RATES", allow_hyphen_values = true)]
     pub ingress_rate: Vec<Rate>,
 
-    /// At which bit of a packet the captures are stamped
+    /// The bit of a packet at which captures take its timestamp
     #[arg(long, value_enum, default_value = "last")]
     pub stamps: Stamps,
 
-    /// The longest that a packet can be in the router: what has not come out by then is not looked for any longer
-    #[arg(long, value_name = "TIME", default_value = "200ms", allow_hyphen_values = true, value_parser = some_time)]
+    /// Longest time that a packet can be in the router. A packet that has not come out by then is not searched for any
+    /// longer
+    #[arg(long, value_name = "TIME", default_value = "200ms", allow_hyphen_values = true, value_parser = positive_time)]
     pub max_delay: Nanos,
 
-    /// What the router translates (NAT)
+    /// What the router changes in packets (NAT)
     #[arg(long, value_enum, value_name = "WHAT", default_value = "none")]
     pub nat: NatName,
 
-    /// Compare transport checksums too: helps where no payload was captured, hurts where a network card fills them in
+    /// Compare transport checksums too. This helps where no payload was captured, and hurts where a network card fills them
+    /// in
     #[arg(long)]
     pub checksums: bool,
 
-    /// All ingress captures were stamped by one clock
+    /// The timestamps of all ingress captures are from one clock
     #[arg(long)]
     pub shared_clock: bool,
 
-    /// What is said of packets that were not seen to come in
+    /// How to treat packets that were not captured on their way in
     #[arg(long, value_enum, value_name = "WHAT", default_value = "unknown")]
     pub unseen: UnseenName,
 }
 
-/// At which bit captures are stamped.
+/// The bit of a packet at which captures take its timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Stamps {
-    /// The first: a packet has come once its last bit has, at --ingress-rate.
+    /// The first bit: a packet has arrived when its last bit has, at --ingress-rate.
     First,
-    /// The last: a packet left the queue when its first bit did, at --rate.
+    /// The last bit: a packet left the queue when its first bit did, at --rate.
     Last,
 }
 
-/// What is translated.
+/// What the router changes in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum NatName {
     /// Nothing.
     None,
     /// Addresses, ports and checksums.
     Addresses,
-    /// All but the payload: identifications and TCP's numbers too.
+    /// Everything but the payload: IP identifications and TCP sequence numbers too.
     Payload,
 }
 
-/// What is said of packets that were not seen to come in.
+/// How to treat packets that were not captured on their way in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UnseenName {
-    /// They left the queue; when they came is not known, and nothing is asked about them.
+    /// They left the queue at known times, but arrived at unknown times. They cannot be victims.
     Unknown,
-    /// In a FIFO they came between those that left before and after them.
+    /// In a FIFO, they arrived between the packets that left before and after them.
     Neighbours,
 }
 
@@ -166,9 +167,9 @@ impl From<UnseenName> for Unseen {
 }
 
 /// A time that is not zero.
-fn some_time(text: &str) -> Result<Nanos, String> {
+fn positive_time(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
-        Ok(Nanos(0)) => Err("nothing passes a router in no time; use one such as 200ms".to_owned()),
+        Ok(Nanos(0)) => Err("a packet needs some time in a router: use a time above 0, such as 200ms".to_owned()),
         Ok(time) => Ok(time),
         Err(error) => Err(error.to_string()),
     }

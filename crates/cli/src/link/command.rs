@@ -1,8 +1,8 @@
-//! A command behind a link.
+//! `queuescope link -- COMMAND`: a command behind a link.
 
-use super::{Attended, asked, of_link, report, shown, stop};
+use super::{Attended, metering_options, of_link, report, shown, stop};
 use crate::args::Link;
-use crate::outcome::{Outcome, told};
+use crate::outcome::{Outcome, ignore_closed_pipe};
 use crate::paths::check_outputs;
 use crate::queued;
 use crate::sim::metered;
@@ -17,20 +17,20 @@ use queuescope_run::Ran;
 use queuescope_run::summary::About;
 use std::io::{self, Seek};
 
-/// Runs it.
+/// Runs the command behind the link, and reports on its queues.
 pub fn run(args: &Link) -> Result<Outcome> {
     let output = &args.output;
     check_outputs(args.trace.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
     let words = args.command.iter().map(|word| word.to_string_lossy());
     let name = words.collect::<Vec<_>>().join(" ");
-    let asked = asked(args, name.clone())?;
+    let metering_options = metering_options(args, name.clone())?;
     let link = CommandLink::new(&args.options()).map_err(of_link)?;
     let stop = stop(args)?;
     let log = queued::open(&args.queued)?;
     let views = Views::aside(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let (simulation, links) = link.network();
-    let meters = metered(&asked, args.meter.as_deref(), link.scenario(), simulation, links, outputs)?;
+    let meters = metered(&metering_options, args.meter.as_deref(), link.scenario(), simulation, links, outputs)?;
     let keeper = std::env::current_exe().context("cannot find the program itself")?;
     let printed = args.view.then(tempfile::tempfile).transpose().context("cannot keep what the command prints")?;
     let prints = match &printed {
@@ -47,14 +47,14 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let meters = watched.finish()?;
     if let Some(mut printed) = printed {
         printed.rewind().context("cannot read what the command printed")?;
-        told(io::copy(&mut printed, &mut io::stdout().lock()).map(drop))?;
+        ignore_closed_pipe(io::copy(&mut printed, &mut io::stdout().lock()).map(drop))?;
     }
     let ran = Ran { about: About { name, meter, ..ran.about }, ..ran };
-    let (report, written) = report(meters, &asked, ran, Vec::new())?;
+    let (report, written) = report(meters, &metering_options, ran, Vec::new())?;
     let outcome = views.write(report, &written.ended_by(Some(&stop)))?;
     Ok(match program.code() {
-        // What the command says of itself comes first.
-        0 if outcome != Outcome::Whole => outcome,
+        // An error status of the command takes precedence.
+        0 if outcome != Outcome::Complete => outcome,
         code => Outcome::Ended(code),
     })
 }

@@ -1,6 +1,6 @@
-//! The hosts of a scenario, which are real ones, over its network in real time.
+//! `queuescope link SCENARIO`: real hosts over the network of a scenario, in real time.
 
-use super::{Attended, asked, report, shown, stop};
+use super::{Attended, metering_options, report, shown, stop};
 use crate::args::Link;
 use crate::expressions::of_scenario;
 use crate::outcome::Outcome;
@@ -18,16 +18,16 @@ use queuescope_run::{Ran, ScenarioFile};
 use queuescope_sim::{build_without_traffic, files_of};
 use std::path::Path;
 
-/// Runs it.
+/// Runs the scenario of `path` on real hosts, and reports on its queues.
 pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let output = &args.output;
-    let asked = asked(args, path.display().to_string())?;
+    let metering_options = metering_options(args, path.display().to_string())?;
     check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
     let file = ScenarioFile::read(path, args.overrides.each())?;
     let scenario = file.scenario().map_err(of_scenario)?;
     if !scenario.sweep.is_empty() {
         bail!(
-            "a sweep is not run on real hosts: choose one of its cells by --set, and leave it away by --set sweep={{}}"
+            "a sweep cannot be run on real hosts: choose one of its cells with --set, and remove the sweep with --set sweep={{}}"
         );
     }
     let (files, skipped) = file.files(files_of(&scenario))?;
@@ -36,12 +36,13 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let built = build_without_traffic(&scenario, &files)?;
-    let meters = metered(&asked, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
+    let meters =
+        metered(&metering_options, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let shown = shown(args, &format!("{meter}: {}", asked.name), &stop)?;
+    let shown = shown(args, &format!("{meter}: {}", metering_options.name), &stop)?;
     let mut watched = Watched::new(meters, shown, Attended(|_, is_over| Ok(stop.is_requested() || is_over)));
     let ran = RealHosts::carry(&scenario, &files, built, &stop, &mut watched)?;
-    let ran = Ran { about: About { meter, ..ran.about }.named(&asked.name), ..ran };
-    let (report, written) = report(watched.finish()?, &asked, ran, skipped)?;
+    let ran = Ran { about: About { meter, ..ran.about }.named(&metering_options.name), ..ran };
+    let (report, written) = report(watched.finish()?, &metering_options, ran, skipped)?;
     views.write(report, &written.ended_by(Some(&stop)))
 }

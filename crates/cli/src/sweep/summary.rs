@@ -1,4 +1,4 @@
-//! The summary of a sweep, as its cells come in order, and where it goes.
+//! The summary of a sweep, made from its cells in order, and its outputs.
 
 use crate::args::Output;
 use crate::outcome::print;
@@ -12,7 +12,7 @@ use queuescope_table::{CellRow, CellWriter};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-/// A summary under way.
+/// A summary in progress, and its outputs.
 pub struct Summary<'a> {
     plan: &'a Plan,
     json: bool,
@@ -22,10 +22,10 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// Creates the files, so that what cannot be written fails before the work is done.
+    /// Creates the files, so that an output that cannot be written fails before the work is done.
     ///
     /// # Errors
-    /// If a file cannot be created.
+    /// Fails if a file cannot be created.
     pub fn create(plan: &'a Plan, output: &Output) -> Result<Self> {
         let html = output.html.as_deref().map(create).transpose()?;
         let table = output.parquet.as_ref().map(|path| {
@@ -38,15 +38,15 @@ impl<'a> Summary<'a> {
         Ok(Self { plan, json: output.json, html, table: table.transpose()?, rows: Rows::new(plan) })
     }
 
-    /// Whether cells are wanted as lines of JSON.
+    /// Whether cells are to be printed as lines of JSON.
     pub fn wants_lines(&self) -> bool {
         self.json
     }
 
-    /// The next cell.
+    /// Adds the next cell, in order.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if an output cannot be written.
     pub fn add(&mut self, cell: u64, summed: Summed) -> Result<()> {
         let Summed { figures, meter, line } = summed;
         if let Some((path, table)) = &mut self.table {
@@ -70,7 +70,7 @@ impl<'a> Summary<'a> {
     /// Writes the summary.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if an output cannot be written.
     pub fn finish(self) -> Result<()> {
         let sweep = self.rows.finish();
         if let Some((path, table)) = self.table {
@@ -85,8 +85,8 @@ impl<'a> Summary<'a> {
 
 const NO_OUTPUT: &str = "cannot write to standard output";
 
-/// Nobody reads on, which is no error.
-pub fn unread(error: &anyhow::Error) -> bool {
+/// Whether the error is a closed pipe on standard output, which is not a failure.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.to_string() == NO_OUTPUT
         && error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
