@@ -197,7 +197,7 @@ fn a_scan_of_very_many_states_its_bound() {
     assert!(share("share_error") > 0.0 && share("share_error") < 0.05 && off <= share("share_error"), "{scan}");
     assert_eq!(scan["counted"], false);
     let text = printed(run(&format!("analyze {words}"), &[&path]), 0);
-    for words in ["scan: 10.0.0.9 to at least ", "; share ±", "not all flows were kept: shares of flows are ±"] {
+    for words in ["scan: 10.0.0.9 to at least ", "; share ±", "not all flows were tracked: shares of flows are ±"] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
 }

@@ -134,7 +134,7 @@ fn a_link_beyond_the_machine_says_so() {
     let output = self::output(&yard, "--rate 400gbit", Some(server.send("300MB")));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("this machine was the bottleneck at times") && said.contains("was to carry 400 Gb/s"),
+        said.contains("this machine was the bottleneck at times") && said.contains("was offered 400 Gb/s"),
         "{said}"
     );
 }

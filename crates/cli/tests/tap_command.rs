@@ -313,7 +313,7 @@ fn what_cannot_be_done_is_told() {
         ("", vec![&empty, flag, egress], "is empty"),
         ("", vec!["-".as_ref(), flag, egress], "standard input can be read only once"),
         ("", vec![first, flag, "/dev/stdin".as_ref()], "can be read only once"),
-        ("", vec!["none.pcap".as_ref(), flag, egress], "there is no such file"),
+        ("", vec!["none.pcap".as_ref(), flag, egress], "the file does not exist"),
         ("", vec![egress, flag, first], "are the captures interchanged?"),
     ];
     let words = [

@@ -81,7 +81,7 @@ fn victims_are_examined_and_culprits_are_all_that_were_in_the_queue() {
     assert!(worst["original"].is_null(), "another packet waited longer");
 
     let text = printed(run(&format!("analyze {QUEUE} --victims"), &[light, &path]), 0);
-    assert!(text.contains("udp and dst_port == 10: 5 packets, 500 B; delays are theirs"), "{text}");
+    assert!(text.contains("udp and dst_port == 10: 5 packets, 500 B; delays and bursts are of victims"), "{text}");
     assert!(text.contains(HEAVY) && text.contains("100.0 % of victims waited"), "{text}");
     let nobody = printed(run(&format!("analyze {QUEUE} --victims dst_port==11"), &[&path]), 0);
     assert!(nobody.contains("No bursts: no victim waited 10.0 ms"), "{nobody}");

@@ -1,11 +1,11 @@
-//! The one buffer of a reader: filled in large chunks, lent out in slices, grown only by bytes that really came.
+//! The buffer of a reader: filled in large chunks, borrowed in slices. It grows only with bytes that arrived.
 
 use std::io::{self, Read as _};
 
 use queuescope_unpack::Unpacked;
 
-/// What is asked for at once. Large enough that a system call costs nothing per packet, small enough to stay in a
-/// second-level cache between the kernel's copy and our reading of it.
+/// Bytes that are read at once. Large enough that the cost of a system call per packet is negligible, small enough to
+/// stay in a second-level cache between the kernel's copy and parsing.
 const CHUNK: usize = 256 << 10;
 
 /// Bytes of the decompressed stream that are read and not yet consumed.
@@ -16,7 +16,7 @@ pub(crate) struct Buffer {
     end: usize,
     /// Offset in the stream of the first byte of `bytes`.
     base: u64,
-    /// Nothing more comes.
+    /// Whether the stream has ended.
     is_over: bool,
 }
 
@@ -25,7 +25,7 @@ impl Buffer {
         Self { source: Box::new(source), bytes: vec![0; CHUNK], start: 0, end: 0, base: 0, is_over: false }
     }
 
-    /// Where the unconsumed bytes begin, in the decompressed stream.
+    /// Offset in the decompressed stream of the first unconsumed byte.
     pub(crate) fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
@@ -41,15 +41,15 @@ impl Buffer {
         &self.bytes[self.start..self.end]
     }
 
-    /// Makes at least `count` bytes available, unless the stream ends before: then false.
+    /// Makes at least `count` bytes available. Returns false if the stream ends before.
     #[inline]
     pub(crate) fn need(&mut self, count: usize) -> io::Result<bool> {
         if self.end - self.start >= count { Ok(true) } else { self.refill(count) }
     }
 
-    /// Consumes `count` bytes, which must be available, and lends the `length` of them that begin at `from`.
+    /// Consumes `count` bytes, which must be available, and returns `length` of them, starting at `from`.
     ///
-    /// They stay where they are until the next [`need`](Self::need).
+    /// The slice is valid until the next [`need`](Self::need).
     #[inline]
     pub(crate) fn take(&mut self, count: usize, from: usize, length: usize) -> &[u8] {
         let start = self.start;
@@ -67,13 +67,13 @@ impl Buffer {
         self.base += self.start as u64;
         self.end -= self.start;
         self.start = 0;
-        // What fills more than half of the buffer would have to be moved again after a few bytes.
+        // If the unconsumed bytes fill more than half of the buffer, moving them pays off only for a few bytes.
         if self.end > self.bytes.len() / 2 {
             self.bytes.resize(self.bytes.len() * 2, 0);
         }
         while self.end < count {
             if self.end == self.bytes.len() {
-                // Doubling as the bytes come, so that a length that lies about a short file costs no memory.
+                // Doubles only as bytes arrive, so that a wrong length in a short file costs no memory.
                 self.bytes.resize(count.min(self.bytes.len() * 2), 0);
             }
             match self.source.read(&mut self.bytes[self.end..])? {

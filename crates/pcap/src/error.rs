@@ -1,4 +1,4 @@
-//! What can be wrong with a capture file, and where.
+//! Errors in a capture file, and their position.
 
 use std::{fmt, io};
 
@@ -9,8 +9,8 @@ use queuescope_unpack::Compression;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is no such file.
-    #[error("cannot open {name}: there is no such file; check the path")]
+    /// The file does not exist.
+    #[error("cannot open {name}: the file does not exist; check the path")]
     Missing {
         /// The path.
         name: String,
@@ -26,49 +26,49 @@ pub enum OpenError {
     Unreadable {
         /// The file.
         name: String,
-        /// What the system or the decoder said.
+        /// The error of the system or of the decoder.
         why: io::Error,
     },
-    /// There is not one byte in it.
-    #[error("{name} is empty{}: was the capture ever written?", inside(*compression))]
+    /// It contains no bytes.
+    #[error("{name} is empty{}: check that the capture was written", inside(*compression))]
     Empty {
         /// The file.
         name: String,
-        /// How the emptiness is compressed.
+        /// Its compression.
         compression: Compression,
     },
-    /// It begins with no magic number of a capture.
+    /// It does not begin with the magic number of a capture.
     #[error("{name} is not a pcap or pcapng capture{}: it begins with {found}", inside(*compression))]
     NotCapture {
         /// The file.
         name: String,
-        /// How it is compressed.
+        /// Its compression.
         compression: Compression,
-        /// The first bytes, and what they look like.
+        /// The first bytes, and the format that they look like.
         found: String,
     },
-    /// It ends inside the header that every capture begins with.
+    /// It ends inside the file header.
     #[error(
-        "{name} ends inside its {format} file header, after {found} of {needed} bytes; there are no packets in it: \
+        "{name} ends inside its {format} file header, after {found} of {needed} bytes, so it has no packets: \
          capture or copy it again"
     )]
     TruncatedHeader {
         /// The file.
         name: String,
-        /// What it would have been.
+        /// Its format.
         format: Format,
-        /// Bytes there are.
+        /// Bytes present.
         found: u64,
-        /// Bytes there should be.
+        /// Bytes expected.
         needed: u64,
     },
-    /// The header is of a version that nothing writes, or contradicts itself.
+    /// Its header has an unsupported version, or is inconsistent.
     #[error(transparent)]
     Header(#[from] ReadError),
 }
 
-/// A capture that is damaged: what was read before is good. Packets behind it were read, too, if the damage
-/// [is passed](Damage::is_passed).
+/// A damaged capture: what was read before the damage is good. If [`Damage::is_passed`], packets behind the damage were
+/// read, too.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{name} is damaged at byte {offset}{}: {damage} ({format}, in packet {record}; {} can be used). {}",
@@ -77,13 +77,13 @@ pub enum OpenError {
 pub struct ReadError {
     /// The file.
     pub name: Box<str>,
-    /// What it is.
+    /// Its format.
     pub format: Format,
     /// Where the damaged record or block begins, in bytes of the decompressed stream.
     pub offset: u64,
-    /// The packet that could not be read, counted from 1.
+    /// The number of the packet that could not be read, from 1.
     pub record: u64,
-    /// What is wrong there; the message has it already, so it is no source.
+    /// What is wrong there. The message contains it, so it is not a `source`.
     pub damage: Damage,
 }
 
@@ -91,44 +91,44 @@ pub struct ReadError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// The file ends inside something.
+    /// The file ends inside a record, block or header.
     #[error("the file ends {found} bytes into {what} of {needed}")]
     Cut {
         /// What it ends inside of.
         what: &'static str,
-        /// How long that is, bytes.
+        /// The length of that, bytes.
         needed: u64,
-        /// How much of it there is, bytes.
+        /// How many bytes of it are there.
         found: u64,
     },
-    /// Zeros where a packet should begin, as a crash or a copy that was cut short leaves them.
+    /// Zeros where a packet should begin, as a crash or an interrupted copy leaves them.
     #[error("{bytes} bytes are zeros, {behind}")]
     Zeros {
-        /// How many.
+        /// How many zeros.
         bytes: u64,
-        /// These, and what stands between them and where reading goes on.
+        /// The zeros, and what is between them and where reading continues, bytes.
         skipped: u64,
         /// What is behind them.
         behind: Behind,
     },
-    /// A length that nothing would write.
-    #[error("{what} claims {claimed} bytes, and {limit} is the most that is believed")]
+    /// A length that no program writes.
+    #[error("{what} claims {claimed} bytes, and the limit is {limit}")]
     TooLong {
         /// What claims it.
         what: &'static str,
-        /// Its claim, bytes.
+        /// The claimed length, bytes.
         claimed: u64,
-        /// The bound, bytes.
+        /// The limit, bytes.
         limit: u64,
     },
-    /// A block whose length cannot be that of such a block.
+    /// A block whose length is impossible for its type.
     #[error("a block of type {kind:#x} has a length of {claimed}, and {why}")]
     BlockLength {
         /// Its type.
         kind: u32,
         /// Its total length, bytes.
         claimed: u32,
-        /// What that contradicts.
+        /// Why it is impossible.
         why: &'static str,
     },
     /// The two lengths of a block differ.
@@ -141,65 +141,65 @@ pub enum Damage {
         /// The length at its tail, bytes.
         tail: u32,
     },
-    /// More captured bytes than its block has room for.
+    /// A packet with more captured bytes than its block has room for.
     #[error("a packet claims {captured} captured bytes in a block with room for {room}")]
     PacketPastBlock {
         /// Captured bytes, as claimed.
         captured: u32,
-        /// What the block can hold, bytes.
+        /// Bytes that the block can hold.
         room: u32,
     },
-    /// A packet of an interface that its section has not described.
+    /// A packet on an interface that its section has not described.
     #[error("a packet names interface {interface}, and its section has described {known}")]
     NoInterface {
-        /// The number it names.
+        /// The interface's number.
         interface: u32,
-        /// How many there are.
+        /// The number of described interfaces.
         known: u32,
     },
-    /// More interfaces than are believed.
+    /// More interfaces than allowed.
     #[error("a section describes more than {limit} interfaces")]
     TooManyInterfaces {
-        /// The bound.
+        /// The limit.
         limit: u32,
     },
-    /// A section that says its byte order in no known way.
+    /// A section with an unknown byte-order magic.
     #[error("a section has the byte-order magic {found:#010x}")]
     ByteOrder {
-        /// What stands there.
+        /// The magic as read.
         found: u32,
     },
-    /// A version of the format that cannot be read.
+    /// An unsupported version of the format.
     #[error("its format has version {major}.{minor}, and {known} can be read")]
     Version {
         /// Major version.
         major: u16,
         /// Minor version.
         minor: u16,
-        /// The versions that can be.
+        /// The supported versions.
         known: &'static str,
     },
-    /// An option of an interface that cannot be what it says.
+    /// An option of an interface with an impossible length.
     #[error("an interface has an option {code} of {length} bytes, and {why}")]
     Option {
         /// The option's number.
         code: u16,
         /// Its length, bytes.
         length: u16,
-        /// What that contradicts.
+        /// Why it is impossible.
         why: &'static str,
     },
-    /// The system could not read on, or the compressed data is damaged.
+    /// The system could not continue reading, or the compressed data is damaged.
     #[error("{0}")]
     Io(io::Error),
 }
 
-/// What is behind zeros.
+/// What follows zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
     /// The end of the file.
     End,
-    /// Bytes among which no packet is found.
+    /// Bytes in which no packet is found.
     Nothing,
     /// Packets, which are read.
     Packets,
@@ -216,7 +216,7 @@ impl fmt::Display for Behind {
 }
 
 impl Damage {
-    /// Whether packets behind it are read.
+    /// Whether packets behind the damage are read.
     pub fn is_passed(&self) -> bool {
         matches!(self, Self::Zeros { behind: Behind::Packets, .. })
     }
@@ -242,7 +242,7 @@ impl Damage {
     }
 }
 
-/// The first bytes of what is not a capture, and what they look like.
+/// The first bytes of a file that is not a capture, and the format that they look like.
 pub(crate) fn describe_magic(bytes: &[u8]) -> String {
     let looks_like = match bytes {
         [b'B', b'Z', b'h', ..] => "bzip2: decompress it first",
@@ -257,7 +257,7 @@ pub(crate) fn describe_magic(bytes: &[u8]) -> String {
         [b'R', b'T', b'S', b'S', ..] | [b'G', b'M', b'B', b'U', ..] => "Network Monitor: convert it with editcap",
         [0x1c, 0, 1, 0xac, ..] | [0xac, 1, 0, 0x1c, ..] => "IXIA lcap: convert it with editcap",
         _ if bytes.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) => "text",
-        _ => "no format that is known here",
+        _ => "an unknown format",
     };
     let hex: Vec<_> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     format!("{} ({looks_like})", hex.join(" "))

@@ -11,34 +11,34 @@ use crate::zeros;
 
 /// Bytes of the file header.
 pub(crate) const FILE_HEADER: usize = 24;
-/// Bytes of a record's header, and of the one that Kuznetzov's patched libpcap wrote: it has the interface index, the
-/// protocol and the packet's direction after the usual fields.
+/// Bytes of a record's header, and of that of Kuznetzov's patched libpcap, which has the interface index, the protocol
+/// and the packet's direction after the usual fields.
 const RECORD_HEADER: usize = 16;
 const KUZNETZOV_HEADER: usize = 24;
-/// The most captured bytes that are believed, as in libpcap and Wireshark (the snapshot length that tcpdump uses for
-/// "all"), where the file header does not allow more itself; and the most it can allow, so that four wrong bytes cannot
-/// make us hold gigabytes.
+/// The most captured bytes of a packet: as in libpcap and Wireshark (the snapshot length that tcpdump uses for "all"),
+/// unless the file header allows more; and the most that the header can allow, so that four wrong bytes cannot make us
+/// allocate gigabytes.
 const CAPTURED: u32 = 256 << 10;
 const CAPTURED_ALLOWED: u32 = 64 << 20;
 
-/// Seconds since 1970 from which on a capture's times are far from 0: a day. Clocks that begin at 0 are those of simulations and of
-/// machines that were just started.
+/// Times of a capture from this many seconds on (a day) are far from 0. Only clocks of simulations and of machines that
+/// were just started begin at 0.
 const FAR: u32 = 86_400;
-/// How far apart the times of packets can be that are found behind zeros, seconds: a year.
+/// The most seconds between the times of packets that are found behind zeros: a year.
 const APART: u32 = 366 * 86_400;
-/// Headers in a row that must make sense where a packet is looked for behind zeros.
-const IN_A_ROW: usize = 3;
+/// Consecutive plausible headers that are needed to accept a packet behind zeros.
+const CONSECUTIVE_HEADERS: usize = 3;
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 const KUZNETZOV: u32 = 0xa1b2_cd34;
 
-/// Whether a file that begins so is a pcap file.
+/// Whether a file that begins with these bytes is a pcap file.
 pub(crate) fn is_legacy(bytes: &[u8]) -> bool {
-    Magic::of(bytes).is_some()
+    Magic::from_bytes(bytes).is_some()
 }
 
-/// The state of a pcap file: what its header said.
+/// The state of a pcap file: the contents of its header.
 pub(crate) struct Legacy {
     big_endian: bool,
     nanos_per_tick: u64,
@@ -58,17 +58,17 @@ struct Header {
 }
 
 impl Legacy {
-    /// Takes the file header, which must be available.
+    /// Parses the file header, which must be available.
     pub(crate) fn new(buffer: &mut Buffer, stats: &mut ReadStats) -> Result<Self, Damage> {
         let header = buffer.available();
-        let (magic, Some(header)) = (Magic::of(header), header.first_chunk::<FILE_HEADER>()) else {
+        let (magic, Some(header)) = (Magic::from_bytes(header), header.first_chunk::<FILE_HEADER>()) else {
             return Err(Damage::Cut { what: "a file header", needed: 24, found: header.len() as u64 });
         };
         let Magic { big_endian, number } = magic.unwrap_or(Magic { big_endian: false, number: MICROSECONDS });
         let field = |at: usize| word(header, at, big_endian);
         let version = if big_endian { field(4) } else { field(4).rotate_right(16) };
         let (major, minor) = ((version >> 16) as u16, version as u16);
-        // Before 2.3 the two lengths of a record stood in the other order; 2.4 is of 1998.
+        // Before 2.3 the two lengths of a record were in the other order; 2.4 is from 1998.
         if major != 2 || minor < 3 {
             return Err(Damage::Version { major, minor, known: "2.3 and later" });
         }
@@ -76,7 +76,7 @@ impl Legacy {
             big_endian,
             nanos_per_tick: if number == NANOSECONDS { 1 } else { 1_000 },
             record_header: if number == KUZNETZOV { KUZNETZOV_HEADER } else { RECORD_HEADER },
-            // The upper half says whether and how long a frame check sequence is.
+            // The upper half states whether there is a frame check sequence, and its length.
             link: field(20) & 0xffff,
             most_captured: field(16).clamp(CAPTURED, CAPTURED_ALLOWED),
             before: 0,
@@ -114,7 +114,7 @@ impl Legacy {
         Ok(Some(Found { time: Some(time), link, interface: 0, original_len, captured, from, length }))
     }
 
-    /// Whether `bytes` have a whole record. Where its header is zeros, more is read to know whether it is one.
+    /// Whether `bytes` have a whole record. If its header is zeros, more bytes are needed to decide whether it is one.
     #[inline]
     pub(crate) fn has_next(&self, bytes: &[u8]) -> bool {
         self.header(bytes).is_some_and(|header| {
@@ -129,11 +129,12 @@ impl Legacy {
         Some(Header { seconds: field(0), ticks: field(4), captured: field(8), original_len: field(12) })
     }
 
-    /// Whether a header of zeros is damage, and no packet of time 0 without bytes.
+    /// Whether a header of zeros is damage rather than a packet of time 0 without bytes.
     ///
-    /// No link carries a packet of no bytes: each link type has a header, or begins with that of the network. Only a program that was
-    /// given nothing to write (`text2pcap` of no text, a library's empty packet) writes one, and stamps it as the packets
-    /// beside it. So one such record is a packet where the times beside it are near 0, or nothing is beside it. Two in a row, or
+    /// No link carries a packet of no bytes: each link type has a header, or begins with that of the network. Only a
+    /// program with nothing to write (`text2pcap` of an empty text, a library's empty packet) writes one, with a time
+    /// like those of its neighbours. So one such record is a packet if the times of its neighbours are near 0, or if it
+    /// has no neighbours. Two in a row, or one whose neighbours have times far from 0, are a hole.
     /// one beside times far from 0, are a hole.
     #[cold]
     fn is_hole(&self, buffer: &mut Buffer) -> Result<bool, Damage> {
@@ -147,10 +148,10 @@ impl Legacy {
         Ok(in_a_row || self.before >= FAR || after.is_some_and(|after| after.seconds >= FAR))
     }
 
-    /// Whether a record begins here, as far as its header and those behind it show.
+    /// Whether a record begins here, judged by its header and those behind it.
     fn begins(&self, buffer: &mut Buffer) -> io::Result<bool> {
         let (mut at, mut before) = (0, self.before);
-        for found in 0..IN_A_ROW {
+        for found in 0..CONSECUTIVE_HEADERS {
             if !buffer.need(at + self.record_header)? {
                 return Ok(found > 1 || found == 1 && buffer.available().len() == at);
             }
@@ -172,7 +173,7 @@ impl Legacy {
             && (before == 0 || before.abs_diff(seconds) < APART)
     }
 
-    /// The end of the file where a record's header would stand.
+    /// The end of the file where a record's header is expected.
     #[cold]
     fn ends(&self, buffer: &Buffer) -> Result<Option<Found>, Damage> {
         match buffer.available().len() as u64 {
@@ -195,7 +196,7 @@ struct Magic {
 }
 
 impl Magic {
-    fn of(bytes: &[u8]) -> Option<Self> {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.first_chunk::<4>()?;
         [false, true].into_iter().find_map(|big_endian| {
             let number = word(bytes, 0, big_endian);
@@ -204,7 +205,7 @@ impl Magic {
     }
 }
 
-/// The 32-bit field at `at`, which lies inside the header of known size.
+/// The 32-bit field at `at`, which must be inside of the header.
 #[inline(always)]
 fn word<const SIZE: usize>(header: &[u8; SIZE], at: usize, big_endian: bool) -> u32 {
     let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];

@@ -1,11 +1,11 @@
 //! Capture files in and out: pcap and pcapng, plain or compressed with gzip, zstd or xz, in constant memory.
 //!
-//! This is floor 1 of the house: it imports `queuescope-wire` for its units and nothing else of the workspace. It is one
-//! of the doors through which files are opened, and it holds no opinion about what is inside a packet.
+//! This crate is on floor 1 of the workspace: it imports `queuescope-wire` for its units and `queuescope-unpack`. It is
+//! one of the crates that open files, and does not interpret packets.
 //!
 //! - [`CaptureReader`] streams [`Record`]s out of a file or any other source, lending each from its buffer.
 //! - [`PcapngWriter`] and [`PcapWriter`] write what Wireshark and tcpdump open.
-//! - [`OpenError`] and [`ReadError`] say what is wrong with a file, and where.
+//! - [`OpenError`] and [`ReadError`] describe what is wrong with a file, and where.
 
 mod buffer;
 mod error;

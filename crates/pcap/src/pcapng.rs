@@ -11,10 +11,10 @@ use crate::zeros;
 
 /// Bytes of a section header block without options.
 pub(crate) const SMALLEST_SECTION_HEADER: usize = 28;
-/// The longest block that is believed, bytes: far over any packet with its comments, and no burden to hold, so that four
-/// wrong bytes cannot make us hold gigabytes.
+/// The longest block, bytes: far more than any packet with its comments, and small enough to hold, so that four wrong
+/// bytes cannot make us allocate gigabytes.
 const LONGEST_BLOCK: u32 = 64 << 20;
-/// The most interfaces in a section: obsolete packet blocks can name no more, and no machine has as many.
+/// The most interfaces in a section: obsolete packet blocks cannot refer to more.
 const MOST_INTERFACES: usize = 1 << 16;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -24,32 +24,32 @@ const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 /// Name resolution, interface statistics, systemd journal, decryption secrets.
 const OTHERS: [u32; 4] = [4, 5, 9, 10];
-/// Custom blocks, which tools that rewrite the file may copy, or may not.
+/// Custom blocks: those that tools may copy when they rewrite the file, and those that they may not.
 const CUSTOM: [u32; 2] = [0xbad, 0x4000_0bad];
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// Type, length, and at the end length again.
+/// Bytes for the type, the length, and the length again at the end.
 const FRAME: u32 = 12;
 
 const OPTION_END: u16 = 0;
 const OPTION_TSRESOL: u16 = 9;
 const OPTION_TSOFFSET: u16 = 14;
 
-/// Whether a file that begins so is a pcapng file.
+/// Whether a file that begins with these bytes is a pcapng file.
 pub(crate) fn is_pcapng(bytes: &[u8]) -> bool {
     bytes.starts_with(&SECTION_HEADER.to_be_bytes())
 }
 
-/// The state of a pcapng file: the section that is being read.
+/// The state of a pcapng file: its current section.
 pub(crate) struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
-    /// How many interfaces the sections before have described.
+    /// Number of interfaces that earlier sections described.
     first_interface: u32,
 }
 
 impl Pcapng {
-    /// Takes the first section header.
+    /// Parses the first section header.
     pub(crate) fn new(buffer: &mut Buffer, stats: &mut ReadStats) -> Result<Self, Damage> {
         let mut pcapng = Self { order: Order { big_endian: false }, interfaces: Vec::new(), first_interface: 0 };
         let kind = SECTION_HEADER;
@@ -74,7 +74,7 @@ impl Pcapng {
                 return Err(zeros::skip(buffer, |buffer| self.begins(buffer)));
             }
             if kind == SECTION_HEADER {
-                // Its number reads the same in both orders, and its length only in its own.
+                // Its type reads the same in both byte orders, its length only in the section's own.
                 self.order = section_order(buffer)?;
             }
             let length = self.order.block(buffer, kind)?;
@@ -96,13 +96,13 @@ impl Pcapng {
         }
     }
 
-    /// Whether `bytes` have a whole block of a packet, and before it only whole ones of this section. What is wrong with them is not
-    /// looked at.
+    /// Whether `bytes` have a whole packet block, preceded only by whole blocks of this section. Their contents are not
+    /// checked.
     #[inline]
     pub(crate) fn has_next(&self, mut bytes: &[u8]) -> bool {
         while bytes.len() >= FRAME as usize {
             let (kind, length) = (self.order.word(bytes, 0), self.order.word(bytes, 4));
-            // The lengths of another section may be in the other order.
+            // The lengths of another section may be in the other byte order.
             if kind == SECTION_HEADER || length < FRAME || bytes.len() < length as usize {
                 return false;
             }
@@ -114,7 +114,7 @@ impl Pcapng {
         false
     }
 
-    /// Whether a block of a known kind begins here, as far as both of its lengths show.
+    /// Whether a block of a known type begins here, judged by both of its lengths.
     fn begins(&self, buffer: &mut Buffer) -> io::Result<bool> {
         if !buffer.need(FRAME as usize)? {
             return Ok(false);
@@ -132,7 +132,7 @@ impl Pcapng {
         }
     }
 
-    /// A section header: interfaces are numbered anew. The length of the section is not needed, and often not known.
+    /// A section header: interfaces are numbered from 0 again. The section's length is not needed, and often not known.
     #[cold]
     fn section(&mut self, buffer: &mut Buffer, length: u32, stats: &mut ReadStats) -> Result<(), Damage> {
         let body = buffer.available();
@@ -166,7 +166,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// The options of an interface that say what its times mean.
+    /// The options of an interface that define its times.
     fn options(&self, body: &[u8], range: std::ops::Range<usize>, interface: &mut Interface) -> Result<(), Damage> {
         let (mut at, end) = (range.start, range.end);
         while end - at >= 4 {
@@ -183,7 +183,7 @@ impl Pcapng {
             match code {
                 OPTION_TSRESOL if length != 1 => return wrong("a time resolution has 1"),
                 OPTION_TSOFFSET if length != 8 => return wrong("a time offset has 8"),
-                OPTION_TSRESOL => interface.resolution = Resolution::of(body.get(value).copied().unwrap_or(6)),
+                OPTION_TSRESOL => interface.resolution = Resolution::from_option(body.get(value).copied().unwrap_or(6)),
                 OPTION_TSOFFSET => interface.offset = self.order.double(body, value).cast_signed(),
                 _ => {}
             }
@@ -192,7 +192,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// An enhanced packet block, or the obsolete packet block, which differs in how it names the interface.
+    /// An enhanced packet block, or the obsolete packet block, which refers to the interface differently.
     #[inline]
     fn packet(&self, buffer: &Buffer, kind: u32, length: u32, stats: &mut ReadStats) -> Result<Found, Damage> {
         const DATA: u32 = 28;
@@ -218,7 +218,7 @@ impl Pcapng {
         })
     }
 
-    /// A simple packet block: of the section's first interface, without a time, and captured up to its snapshot length.
+    /// A simple packet block: on the section's first interface, without a time, and captured up to its snapshot length.
     fn simple_packet(&self, buffer: &Buffer, length: u32, stats: &mut ReadStats) -> Result<Found, Damage> {
         const DATA: u32 = 12;
         let interface = self.interface_of(0)?;
@@ -247,7 +247,7 @@ impl Pcapng {
     }
 }
 
-/// The byte order of the section whose header comes next, by its magic number.
+/// The byte order of the section whose header comes next, from its magic number.
 #[cold]
 fn section_order(buffer: &mut Buffer) -> Result<Order, Damage> {
     if !buffer.need(FRAME as usize).map_err(Damage::Io)? {
@@ -259,7 +259,7 @@ fn section_order(buffer: &mut Buffer) -> Result<Order, Damage> {
     order.ok_or_else(|| Damage::ByteOrder { found: orders[1].word(buffer.available(), 8) })
 }
 
-/// What a section has said of an interface.
+/// What a section has stated about an interface.
 struct Interface {
     link: u32,
     snaplen: u32,
@@ -269,7 +269,7 @@ struct Interface {
 }
 
 impl Interface {
-    /// The time of so many ticks, unless it cannot be told as nanoseconds since 1970.
+    /// The time of this many ticks; none if that is not within the range of nanoseconds since 1970.
     #[inline]
     fn time(&self, ticks: u64) -> Option<Nanos> {
         let nanos = self.resolution.nanos(ticks)?;
@@ -281,25 +281,25 @@ impl Interface {
     }
 }
 
-/// How long a tick is.
+/// The length of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resolution {
-    /// So many nanoseconds.
+    /// This many nanoseconds.
     Times(u64),
-    /// One of so many parts of a nanosecond.
+    /// A nanosecond divided by this.
     Parts(u64),
-    /// So many halvings of a second.
+    /// A second divided by 2 this many times.
     Halvings(u8),
-    /// Too short for 64 bits of them to reach a nanosecond.
+    /// So short that 64 bits of ticks are less than a nanosecond.
     Vanishing,
 }
 
 impl Resolution {
-    /// What holds where nothing is said.
+    /// The default.
     const MICROSECONDS: Self = Self::Times(1_000);
 
     /// From the value of the option: a negative power of 10 or, with the highest bit, of 2.
-    fn of(value: u8) -> Self {
+    fn from_option(value: u8) -> Self {
         match value {
             0..=9 => Self::Times(10u64.pow(9 - u32::from(value))),
             10..=28 => Self::Parts(10u64.pow(u32::from(value) - 9)),
@@ -320,14 +320,14 @@ impl Resolution {
     }
 }
 
-/// The byte order of a section. Fields are read where the length of the block was checked; past it they are zero.
+/// The byte order of a section. Reads fields of a block whose length was checked; fields past its end are zero.
 #[derive(Clone, Copy)]
 struct Order {
     big_endian: bool,
 }
 
 impl Order {
-    /// Makes a whole block available and checks its frame; gives its length.
+    /// Makes a whole block available and checks its lengths; returns its length.
     #[inline]
     fn block(self, buffer: &mut Buffer, kind: u32) -> Result<u32, Damage> {
         let length = self.word(buffer.available(), 4);

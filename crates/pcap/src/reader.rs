@@ -1,4 +1,4 @@
-//! The reader: opens a capture, tells its format, and streams its packets.
+//! The reader: opens a capture, detects its format, and streams its packets.
 
 use std::fmt;
 use std::fs::File;
@@ -15,17 +15,17 @@ use queuescope_unpack::{Compression, Unpacked};
 
 /// A capture, read packet by packet in constant memory.
 ///
-/// Records and blocks are taken apart by hand rather than with `pcap-parser`: their fixed fields are few, and a packet
-/// took 15 ns against 24 (10 million packets of 86 captured bytes, from the page cache, before that crate has told
-/// times in nanoseconds). It also collects the options of each packet into a vector, and reads no Kuznetzov headers.
-/// The tests hold this reader against it.
+/// It parses records and blocks itself rather than with `pcap-parser`: their fixed fields are few, and a packet took 15
+/// ns instead of 24 (10 million packets of 86 captured bytes, from the page cache, without that crate's conversion of
+/// times to nanoseconds). That crate also collects the options of each packet into a vector, and does not read
+/// Kuznetzov headers. The tests compare this reader with it.
 pub struct CaptureReader {
     name: Box<str>,
     format: Format,
     buffer: Buffer,
     parser: Parser,
     stats: ReadStats,
-    /// The first damage that packets were read behind; it is reported at the end.
+    /// The first damage behind which packets were read; it is returned at the end.
     passed: Option<Box<ReadError>>,
     ended: bool,
 }
@@ -36,12 +36,12 @@ enum Parser {
 }
 
 impl CaptureReader {
-    /// Opens the file at `path`; whoever calls decides what `-` means.
+    /// Opens the file at `path`. `-` has no special meaning here.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         Self::open_through(path, |file| file)
     }
 
-    /// The same, but what is read of the file is read through what `through` makes of it.
+    /// As [`open`](Self::open), but reads the file through what `through` returns.
     pub fn open_through<R: Read + Send + 'static>(
         path: &Path,
         through: impl FnOnce(File) -> R,
@@ -52,7 +52,7 @@ impl CaptureReader {
             io::ErrorKind::IsADirectory => OpenError::Directory { name: name() },
             _ => OpenError::Unreadable { name: name(), why },
         };
-        #[expect(clippy::disallowed_methods, reason = "this crate is a door: it is where capture files are opened")]
+        #[expect(clippy::disallowed_methods, reason = "this crate is where capture files are opened")]
         let file = File::open(path).map_err(unreadable)?;
         if file.metadata().map_err(unreadable)?.is_dir() {
             return Err(OpenError::Directory { name: name() });
@@ -60,14 +60,14 @@ impl CaptureReader {
         Self::new(through(file), &name())
     }
 
-    /// Reads from any source, which errors will call `name`; how it is compressed, and which kind of capture it is, is
-    /// told by its first bytes.
+    /// Reads from any source, which errors call `name`. The first bytes determine the compression and the kind of
+    /// capture.
     pub fn new(source: impl Read + Send + 'static, name: &str) -> Result<Self, OpenError> {
         let unreadable = |why| OpenError::Unreadable { name: name.to_owned(), why };
         let source = Unpacked::new(Box::new(source)).map_err(unreadable)?;
         let compression = source.compression();
         let mut buffer = Buffer::new(source);
-        // A source that ends sooner is told by what it has.
+        // A shorter source is reported by the bytes that it has.
         buffer.need(4).map_err(unreadable)?;
         let found = buffer.available();
         if found.is_empty() {
@@ -96,8 +96,8 @@ impl CaptureReader {
         Ok(Self { name: name.into(), format, buffer, parser, stats, passed: None, ended: false })
     }
 
-    /// The next packet, or none at the end of the file. After an error there is nothing more: zeros that packets are found behind are
-    /// an error at the end.
+    /// The next packet, or none at the end of the file. After an error there are no more packets. Zeros behind which
+    /// packets are found do not end the reading: the error for them is returned at the end.
     #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         while !self.ended {
@@ -111,7 +111,7 @@ impl CaptureReader {
                     self.stats.cut += u64::from(found.captured < found.original_len);
                     self.stats.captured_over_original += u64::from(found.captured > found.original_len);
                     let data = self.buffer.take(found.length, found.from, found.captured as usize);
-                    let Found { time, link, interface, original_len, .. } = found;
+                    let BufferedRecord { time, link, interface, original_len, .. } = found;
                     return Ok(Some(Record { time, link, interface, original_len, data }));
                 }
                 Ok(None) => {
@@ -124,8 +124,8 @@ impl CaptureReader {
         Ok(None)
     }
 
-    /// Whether the next packet is in memory for sure: then [`next_record`](Self::next_record) does not read from the source, and
-    /// does not wait for it.
+    /// Whether the next packet is certainly in memory: then [`next_record`](Self::next_record) does not read from the
+    /// source, and does not wait for it.
     #[inline]
     pub fn has_next(&self) -> bool {
         let bytes = self.buffer.available();
@@ -135,22 +135,22 @@ impl CaptureReader {
         }
     }
 
-    /// What kind of file it is, and how it is compressed.
+    /// The kind of file, and its compression.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Bytes of the source, as it is compressed, that were consumed so far.
+    /// Bytes of the source, compressed as they are, that were consumed so far.
     pub fn input_read(&self) -> u64 {
         self.buffer.input_read()
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &ReadStats {
         &self.stats
     }
 
-    /// Remembers damage that is passed; anything else ends the reading.
+    /// Stores damage that reading continues behind; returns any other as an error.
     #[cold]
     fn damaged(&mut self, damage: Damage) -> Result<(), ReadError> {
         let skipped = if let Damage::Zeros { skipped, .. } = damage { skipped } else { 0 };
@@ -180,33 +180,34 @@ impl fmt::Debug for CaptureReader {
     }
 }
 
-/// One captured packet, lent until the next is read.
+/// One captured packet, borrowed until the next one is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it was captured, since the Unix epoch; simple packet blocks carry no time. Finer resolutions are rounded down.
+    /// When it was captured, since the Unix epoch; simple packet blocks have no time. Finer resolutions are rounded
+    /// down.
     pub time: Option<Nanos>,
     /// Its link-layer header type, a number of the LINKTYPE_ registry.
     pub link: u32,
-    /// The interface it was captured on. Interfaces are numbered from 0 through the whole file, in the order of their
-    /// descriptions: where a file has several sections, their own numbers all begin at 0 and would be confused.
+    /// The interface on which it was captured. Interfaces are numbered from 0 through the whole file, in the order of
+    /// their descriptions: each section numbers its own from 0, which would be ambiguous.
     pub interface: u32,
     /// Its length on the wire, bytes.
     pub original_len: u32,
-    /// As much of it as was captured.
+    /// The captured bytes.
     pub data: &'a [u8],
 }
 
-/// A packet in the buffer, not yet lent.
-pub(crate) struct Found {
+/// A packet in the buffer that was not yet returned.
+pub(crate) struct BufferedRecord {
     pub time: Option<Nanos>,
     pub link: u32,
     pub interface: u32,
     pub original_len: u32,
     /// Captured bytes.
     pub captured: u32,
-    /// Where they begin in the record.
+    /// Their offset in the record.
     pub from: usize,
-    /// The whole record or block, bytes.
+    /// Length of the whole record or block, bytes.
     pub length: usize,
 }
 
@@ -229,12 +230,12 @@ impl fmt::Display for Container {
     }
 }
 
-/// What a source turned out to be.
+/// The detected format of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
     /// The kind of capture.
     pub container: Container,
-    /// What it is wrapped in.
+    /// Its compression.
     pub compression: Compression,
 }
 
@@ -248,7 +249,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// What a reader counted: every packet, and everything that was not quite one.
+/// Counters of a reader: all packets, and everything irregular.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadStats {
     /// Packets delivered.
@@ -265,16 +266,16 @@ pub struct ReadStats {
     pub sections: u64,
     /// Interfaces described, in all sections.
     pub interfaces: u64,
-    /// Blocks that are known and hold no packet: names, statistics, keys, journals.
+    /// Known blocks without a packet: names, statistics, keys, journals.
     pub other_blocks: u64,
-    /// Custom blocks, whose content only their maker knows, skipped.
+    /// Custom blocks, whose format only their authors know; skipped.
     pub custom_blocks: u64,
-    /// Blocks of a type that is not known, skipped.
+    /// Blocks of unknown type; skipped.
     pub unknown_blocks: u64,
-    /// Places where zeros stand in place of packets, and the bytes that were skipped there.
+    /// Holes, where zeros are in place of packets.
     pub holes: u64,
-    /// See `holes`.
+    /// Bytes that were skipped at holes.
     pub skipped_bytes: u64,
-    /// Where the first of them begins, in bytes of the decompressed stream.
+    /// Where the first hole begins, in bytes of the decompressed stream.
     pub first_hole: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The writers: pcapng with comments, as Wireshark opens it, and plain pcap.
+//! The writers: pcapng with comments, and plain pcap.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,15 @@ pub struct PcapngWriter<W: Write> {
     out: W,
     /// The snapshot lengths of the interfaces described so far.
     snaplens: Vec<u32>,
-    /// The block that is being put together.
+    /// The current block.
     block: Vec<u8>,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a file: a section that names `application` as its writer. Writes are small, so `out` should be buffered.
+    /// Begins a file with a section that names `application` as its writer. Writes are small, so `out` should be
+    /// buffered.
     ///
-    /// Each block is one write, so that who implements `Write` for `out` may treat it as a whole.
+    /// Each block is a single write, so that an implementation of `Write` may treat it as a unit.
     pub fn new(out: W, application: &str) -> io::Result<Self> {
         let mut writer = Self { out, snaplens: Vec::new(), block: Vec::new() };
         writer.begin(0x0a0d_0d0a);
@@ -27,15 +28,15 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes an interface of a LINKTYPE_ and a snapshot length (bytes, 0 for no limit); gives its number.
+    /// Describes an interface with a LINKTYPE_ and a snapshot length (bytes, 0 for no limit); returns its number.
     pub fn interface(&mut self, link: u32, snaplen: u32) -> io::Result<u32> {
         self.named_interface(link, snaplen, "")
     }
 
-    /// The same of one that has a name.
+    /// Describes an interface with a name.
     pub fn named_interface(&mut self, link: u32, snaplen: u32, name: &str) -> io::Result<u32> {
         if link > u32::from(u16::MAX) {
-            return Err(invalid(format!("the link type {link} is larger than pcapng can say")));
+            return Err(invalid(format!("the link type {link} is larger than pcapng can store")));
         }
         let number = u32::try_from(self.snaplens.len()).map_err(|_| invalid("too many interfaces".to_owned()))?;
         self.begin(1);
@@ -50,7 +51,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(number)
     }
 
-    /// Writes a packet, cut to the interface's snapshot length; a comment of more than 65,535 bytes is cut too.
+    /// Writes a packet, cut to the interface's snapshot length. A comment of more than 65,535 bytes is cut too.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -74,7 +75,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Writes what was counted of an interface; behind its packets, as others read it.
+    /// Writes the counters of an interface. They must follow its packets, where other programs expect them.
     pub fn statistics(&mut self, interface: u32, counted: &Statistics) -> io::Result<()> {
         if interface as usize >= self.snaplens.len() {
             return Err(invalid(format!("interface {interface} was not described before its statistics")));
@@ -94,17 +95,17 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// What is written to.
+    /// The underlying writer.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Writes what was put together to whoever reads it, at once.
+    /// Flushes the underlying writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Flushes, and gives the writer back.
+    /// Flushes and returns the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
@@ -141,7 +142,7 @@ impl<W: Write> PcapngWriter<W> {
     }
 }
 
-/// What was counted of an interface while it was captured on.
+/// Counters of an interface during a capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// When capturing began.
@@ -150,9 +151,9 @@ pub struct Statistics {
     pub until: Nanos,
     /// Packets that passed the interface (`isb_ifrecv`).
     pub received: u64,
-    /// Those of them for which the operating system had no room (`isb_osdrop`).
+    /// Packets among them that the operating system dropped for lack of room (`isb_osdrop`).
     pub dropped: u64,
-    /// Those that came to whoever captured (`isb_usrdeliv`).
+    /// Packets that the capturing program received (`isb_usrdeliv`).
     pub delivered: u64,
 }
 
@@ -163,14 +164,14 @@ pub struct PcapWriter<W: Write> {
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Begins a file of a LINKTYPE_ and a snapshot length (bytes, 0 for no limit).
+    /// Begins a file with a LINKTYPE_ and a snapshot length (bytes, 0 for no limit).
     pub fn new(mut out: W, link: u32, snaplen: u32) -> io::Result<Self> {
         if link > u32::from(u16::MAX) {
-            return Err(invalid(format!("the link type {link} is larger than pcap can say")));
+            return Err(invalid(format!("the link type {link} is larger than pcap can store")));
         }
-        // Readers take the snapshot length at its word, and 0 for none at all; this is what tcpdump writes for "all".
-        let said = if snaplen == 0 { 262_144 } else { snaplen };
-        for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, said, link] {
+        // Readers apply the snapshot length literally, so 0 would mean no bytes; tcpdump writes this value for "all".
+        let written_snaplen = if snaplen == 0 { 262_144 } else { snaplen };
+        for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, written_snaplen, link] {
             out.write_all(&u32::to_le_bytes(word))?;
         }
         Ok(Self { out, snaplen })
@@ -180,7 +181,7 @@ impl<W: Write> PcapWriter<W> {
     pub fn packet(&mut self, time: Nanos, original_len: u32, data: &[u8]) -> io::Result<()> {
         let (data, captured) = cut(data, self.snaplen)?;
         let seconds = u32::try_from(time.0 / 1_000_000_000)
-            .map_err(|_| invalid(format!("{} ns is after 2106, the last year that pcap can say", time.0)))?;
+            .map_err(|_| invalid(format!("{} ns is after 2106, the last year that pcap can store", time.0)))?;
         let mut header = [0; 16];
         let words = [seconds, (time.0 % 1_000_000_000) as u32, captured, original_len];
         for (field, word) in header.chunks_exact_mut(4).zip(words) {
@@ -190,21 +191,21 @@ impl<W: Write> PcapWriter<W> {
         self.out.write_all(data)
     }
 
-    /// Flushes, and gives the writer back.
+    /// Flushes and returns the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 }
 
-/// As much of a packet as is kept, and how much that is.
+/// The part of a packet that is kept, and its length.
 fn cut(data: &[u8], snaplen: u32) -> io::Result<(&[u8], u32)> {
     let kept = if snaplen == 0 { data } else { &data[..data.len().min(snaplen as usize)] };
     let length = u32::try_from(kept.len()).map_err(|_| invalid("a packet over 4 GiB".to_owned()))?;
     Ok((kept, length))
 }
 
-/// As many of a text's first bytes as `most` allows without breaking a character.
+/// The first bytes of a text, at most `most`, without breaking a character.
 fn whole_characters(text: &str, most: usize) -> &[u8] {
     let end = (0..=text.len().min(most)).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     &text.as_bytes()[..end]

@@ -1,19 +1,20 @@
-//! Zeros where a packet should begin. A crash leaves them where the length of the file was written and the data was not, a copy
-//! where it could not read the disk.
+//! Zeros where a packet should begin. A crash leaves them if the length of the file was written and the data was not; a
+//! copy leaves them where it could not read the disk.
 
 use std::io;
 
 use crate::buffer::Buffer;
 use crate::error::{Behind, Damage};
 
-/// The longest packet or block that is looked for behind zeros, bytes: over any that a link or segmentation offload makes.
+/// The longest packet or block that is searched for behind zeros, bytes: more than any link or segmentation offload
+/// makes.
 pub(crate) const LONGEST: u32 = 1 << 20;
-/// Bytes of a header that can be zeros though a packet begins there. They are looked at once more behind the zeros.
+/// Bytes of a header that can be zeros though a packet begins there. The search behind the zeros includes them.
 const MARGIN: usize = 24;
-/// What is looked through at once, bytes.
+/// Bytes that are searched at once.
 const STRETCH: usize = 4096;
 
-/// Consumes zeros, and what stands behind them up to where a packet begins, as `begins` says of what is available next.
+/// Consumes zeros and what follows them, up to where a packet begins. `begins` decides that for the available bytes.
 #[cold]
 pub(crate) fn skip(buffer: &mut Buffer, begins: impl Fn(&mut Buffer) -> io::Result<bool>) -> Damage {
     look(buffer, begins).unwrap_or_else(Damage::Io)
@@ -46,9 +47,9 @@ fn look(buffer: &mut Buffer, begins: impl Fn(&mut Buffer) -> io::Result<bool>) -
     Ok(Damage::Zeros { bytes: bytes.min(skipped), skipped, behind })
 }
 
-/// How many zeros stand at the beginning.
+/// The number of leading zeros.
 fn leading(bytes: &[u8]) -> usize {
-    // Without an early end in a stretch, so that it is done by many bytes at once.
+    // Without an early exit within a stretch, so that the compiler can process many bytes at once.
     let is_zeros = |bytes: &&[u8]| bytes.iter().fold(0, |all, byte| all | byte) == 0;
     let whole: usize = bytes.chunks(STRETCH).take_while(is_zeros).map(<[u8]>::len).sum();
     whole + bytes[whole..].iter().take_while(|byte| **byte == 0).count()

@@ -1,4 +1,4 @@
-//! Damaged files: everything before the damage, then an error that says where; and what cannot be opened at all.
+//! Damaged files: everything before the damage is read, then an error gives its position. Files that cannot be opened.
 
 use crate::common;
 use std::fs;
@@ -41,7 +41,7 @@ fn small_captures() -> Vec<(Vec<u8>, Vec<usize>, Vec<usize>)> {
 }
 
 #[test]
-fn at_every_length_exactly_the_whole_packets_come() {
+fn a_file_cut_anywhere_gives_exactly_its_whole_packets() {
     for (bytes, ends, clean) in small_captures() {
         let whole = common::read_all(&bytes);
         assert_eq!(whole.len(), ends.len());
@@ -112,7 +112,7 @@ fn compressed_files_are_read_with_all_their_parts() {
     }
     assert_eq!(reader(&gzip(&bytes)).format().to_string(), "pcap, gzip");
     assert_eq!(reader(&bytes).format().to_string(), "pcap");
-    // Padding that tapes and tools leave behind.
+    // Padding that tapes and tools add.
     assert_eq!(common::read_all(&[gzip(&bytes), vec![0; 512]].concat()), records);
     assert_eq!(common::read_all(&[xz(&bytes), vec![0; 512]].concat()), records);
     let skippable = [vec![0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4], zstd(&bytes)].concat();
@@ -138,7 +138,7 @@ fn a_compressed_file_that_is_cut_gives_what_it_holds() {
             assert!(read.len() >= most, "{compression}: less of {length} bytes than of fewer");
             most = read.len();
         }
-        // All but its checksum.
+        // Everything but the checksum is there.
         assert_eq!(most, records.len(), "{compression}");
     }
 }
@@ -147,7 +147,7 @@ fn a_compressed_file_that_is_cut_gives_what_it_holds() {
 fn a_compressed_file_that_is_corrupt_gives_what_is_before() {
     let (bytes, records) = noisy(30_000);
     for (compression, compress) in COMPRESSORS {
-        // Parts of known size, of which the fourth is damaged in its middle.
+        // Parts of known size. The fourth is damaged in its middle.
         let parts: Vec<_> = bytes.chunks(500_000).map(compress).collect();
         let before: usize = parts[..3].iter().map(Vec::len).sum();
         let mut compressed = parts.concat();
@@ -156,7 +156,7 @@ fn a_compressed_file_that_is_corrupt_gives_what_is_before() {
         }
         let (read, error) = drain(&mut reader(&compressed));
         let error = error.unwrap();
-        // Checksums come at the end: nonsense may decode to nonsense until then, and the packets show it before.
+        // Checksums come at the end: until then, corrupt data may decode to garbage, and the packets reveal that first.
         assert!(matches!(error.damage, Damage::Io(_) | Damage::TooLong { .. }), "{error}");
         let intact = 1_500_000 / 116;
         assert!(read.len() >= intact, "{compression}: {} of {intact}", read.len());
@@ -165,7 +165,7 @@ fn a_compressed_file_that_is_corrupt_gives_what_is_before() {
 }
 
 #[test]
-fn what_one_call_decodes_before_damage_is_delivered() {
+fn bytes_that_a_call_decodes_before_damage_are_delivered() {
     let (bytes, records) = noisy(100);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(&bytes).unwrap();
@@ -205,7 +205,7 @@ fn a_source_that_fails_gives_what_came_before() {
     struct Fails(Cursor<Vec<u8>>);
     impl Read for Fails {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            // A byte at a time, and interrupted now and then, as a slow pipe is.
+            // A byte at a time, and interrupted now and then, like a slow pipe.
             if self.0.position() % 50 == 49 {
                 self.0.set_position(self.0.position() + 1);
                 let at = self.0.position() as usize - 1;
@@ -232,7 +232,7 @@ fn a_source_that_fails_gives_what_came_before() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn an_open_error_gives_the_cause() {
     let directory = tempfile::tempdir().unwrap();
     let open = |name: &str| CaptureReader::open(&directory.path().join(name)).unwrap_err();
     assert!(matches!(open("missing.pcap"), OpenError::Missing { .. }));

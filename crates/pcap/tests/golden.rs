@@ -1,4 +1,4 @@
-//! Real captures: packets, lengths and times as Wireshark's tools tell them.
+//! Real captures: packets, lengths and times agree with Wireshark's tools.
 
 use crate::common;
 use std::io::Read;
@@ -16,8 +16,8 @@ type Golden = (&'static str, u64, u64, u64, u64, u64);
 /// capinfos -TmrQcdae -S -N FILE                                             # packets, bytes, earliest, latest: equal
 /// ```
 ///
-/// `complex.pcapng` has a simple packet, which has no time, and custom blocks, which tshark lists as frames: its packets
-/// and bytes are those of capinfos, and the rest is of the frames that have an interface.
+/// `complex.pcapng` has a simple packet, which has no time, and custom blocks, which tshark lists as frames. Its
+/// packets and bytes are from capinfos; the other values are of the frames that have an interface.
 #[rustfmt::skip]
 const GOLDEN: &[Golden] = &[
     ("formats/bigendian.pcap", 2, 196, 196, 1_335_958_313_152_630_000, 1_335_958_317_529_201_000),
@@ -88,7 +88,7 @@ fn no_capture_is_missing_from_the_table() {
     }
 }
 
-/// Every length of a real file is read to an end without a panic, and longer ones never give less.
+/// Reading a real file that is cut at any length ends without a panic, and a longer part never gives less.
 #[test]
 fn real_captures_can_be_cut_anywhere() {
     let Some(data) = shared_data() else { return };

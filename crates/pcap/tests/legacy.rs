@@ -1,4 +1,4 @@
-//! What pcap can say: both byte orders, three magic numbers, and what its header hides.
+//! The features of pcap: both byte orders, three magic numbers, and the less known fields of its header.
 
 use crate::common::{Fields, drain, read_all, reader};
 use queuescope_pcap::{CaptureReader, Damage, OpenError};
@@ -21,7 +21,7 @@ fn every_magic_number_is_read_in_both_orders() {
 }
 
 #[test]
-fn the_upper_half_of_the_link_type_is_no_part_of_it() {
+fn the_upper_half_of_the_link_type_is_ignored() {
     let capture = Fields::new(false).pcap_header(0xa1b2_c3d4, 0, 0x5400_0071).word(0).word(0).word(0).word(0);
     assert_eq!(read_all(&capture.bytes)[0].link, 113);
 }

@@ -1,4 +1,4 @@
-//! What pcapng can say: resolutions, offsets, sections, interfaces, and every kind of block.
+//! The features of pcapng: resolutions, offsets, sections, interfaces, and every kind of block.
 
 use crate::common::{Fields, drain, read_all, reader};
 use queuescope_pcap::Damage;
@@ -39,7 +39,7 @@ fn resolutions_are_exact() {
     assert_eq!(with(0xa0, (seconds << 32) | 5), Some(seconds * 1_000_000_000 + 1));
     assert_eq!(with(0xbf, u64::MAX), Some(1_999_999_999));
     assert_eq!(with(0xff, u64::MAX), Some(0));
-    // What does not fit 64 bits of nanoseconds is no time at all, and counted.
+    // A time that does not fit 64 bits of nanoseconds is missing, and counted.
     assert_eq!(with(6, u64::MAX), None);
     assert_eq!(with(0x80, u64::MAX), None);
 }
@@ -124,7 +124,7 @@ fn obsolete_packet_blocks_are_read() {
     for big_endian in [false, true] {
         let capture = Fields::new(big_endian).section().interface(1, 0, |options| options);
         let capture = capture.interface(101, 0, |options| options);
-        // Interface 1, with 77 packets lost before: the two halves must not be read as one number.
+        // Interface 1, with 77 packets lost before: the two halves must not be parsed as one number.
         let capture = capture.block(2, |body| body.half(1).half(77).word(0).word(3).word(3).word(99).padded(b"old"));
         let records = read_all(&capture.bytes);
         assert_eq!((records[0].time, records[0].link, records[0].original_len), (Some(3_000), 101, 99));

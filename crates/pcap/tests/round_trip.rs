@@ -1,4 +1,4 @@
-//! What the writers write, the reader and an independent parser read back.
+//! The reader and an independent parser agree with the writers.
 
 use crate::common::{Fields, Owned, read_all};
 use pcap_parser::{Block, PcapBlockOwned, PcapError};
@@ -26,7 +26,7 @@ fn packets(latest: u64) -> impl Strategy<Value = Vec<Packet>> {
 /// Original length, data, options.
 type Parsed = (u32, Vec<u8>, Vec<(u16, Vec<u8>)>);
 
-/// What an independent parser makes of the packets of a capture.
+/// The packets of a capture by an independent parser.
 fn parsed(bytes: &[u8]) -> Vec<Parsed> {
     let mut reader = pcap_parser::create_reader(1 << 20, bytes).unwrap();
     let mut packets = Vec::new();
@@ -106,7 +106,7 @@ proptest! {
         prop_assert_eq!(parsed, expected);
     }
 
-    /// Captures made by hand, in either order and any of the usual resolutions.
+    /// Hand-made captures, in either byte order and with the usual resolutions.
     #[test]
     fn foreign_captures_are_read(big_endian: bool, nanos: bool, ng: bool, packets in packets(4_294_967_295_999_999)) {
         let tick = if nanos { 1 } else { 1_000 };
@@ -133,7 +133,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_format_cannot_say_is_refused() {
+fn values_that_a_format_cannot_store_are_errors() {
     let mut writer = PcapngWriter::new(Vec::new(), "test").unwrap();
     assert!(writer.packet(0, Nanos(0), 0, b"", None).is_err());
     assert!(writer.interface(65_536, 0).is_err());
@@ -155,7 +155,7 @@ fn a_comment_too_long_is_cut_between_characters() {
 }
 
 #[test]
-fn statistics_are_as_others_read_them() {
+fn statistics_have_the_documented_layout() {
     let mut writer = PcapngWriter::new(Vec::new(), "queuescope test").unwrap();
     assert!(writer.statistics(0, &Statistics::default()).is_err(), "there is no interface yet");
     let interface = writer.named_interface(1, 96, "eth0").unwrap();
@@ -178,16 +178,16 @@ fn statistics_are_as_others_read_them() {
     assert_eq!((reader.stats().unknown_blocks, reader.stats().custom_blocks), (0, 0));
 }
 
-/// Gives so many bytes at once, and counts how often it was asked.
+/// Returns at most `at_once` bytes per read, and counts the reads.
 struct Slow {
     bytes: std::io::Cursor<Vec<u8>>,
     at_once: usize,
-    asked: std::sync::Arc<std::sync::atomic::AtomicU64>,
+    reads: std::sync::Arc<std::sync::atomic::AtomicU64>,
 }
 
 impl std::io::Read for Slow {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let at_once = into.len().min(self.at_once);
         self.bytes.read(&mut into[..at_once])
     }
@@ -195,7 +195,7 @@ impl std::io::Read for Slow {
 
 proptest! {
     #[test]
-    fn what_is_in_memory_is_told_without_reading(
+    fn has_next_is_true_only_without_a_read(
         packets in packets(1 << 60), at_once in 1..2_000_usize, is_legacy: bool,
     ) {
         let bytes = if is_legacy {
@@ -212,11 +212,11 @@ proptest! {
             }
             writer.finish().unwrap()
         };
-        let asked = std::sync::Arc::default();
+        let reads = std::sync::Arc::default();
         let length = bytes.len();
-        let slow = Slow { bytes: std::io::Cursor::new(bytes), at_once, asked: std::sync::Arc::clone(&asked) };
+        let slow = Slow { bytes: std::io::Cursor::new(bytes), at_once, reads: std::sync::Arc::clone(&reads) };
         let mut reader = queuescope_pcap::CaptureReader::new(slow, "test").unwrap();
-        let count = || asked.load(std::sync::atomic::Ordering::Relaxed);
+        let count = || reads.load(std::sync::atomic::Ordering::Relaxed);
         let (mut found, mut without) = (0, 0);
         loop {
             let (has_next, before) = (reader.has_next(), count());
@@ -230,7 +230,8 @@ proptest! {
             without += u64::from(has_next);
         }
         prop_assert_eq!(found, packets.len());
-        // The first bytes are read to tell what it is, the others when they are needed: after that, all is there.
+        // The first bytes are read to detect the format, the others when they are needed. After that, everything is in
+        // memory.
         prop_assert!(at_once < length || without + 1 >= found as u64);
     }
 }

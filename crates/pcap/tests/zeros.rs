@@ -1,14 +1,15 @@
-//! Zeros in the place of packets: skipped, counted and named, and what stands behind them is read. Empty packets are packets.
+//! Zeros in the place of packets are skipped, counted and reported, and the packets behind them are read. Empty packets
+//! are packets.
 
 use crate::common;
 use crate::common::{Fields, Owned, drain, reader};
 use queuescope_pcap::{Behind, Damage, ReadError};
 
 const START: u32 = 1_700_000_000;
-/// As many zeros as a header, not a multiple of one, a page but one header, and more than is read at once.
+/// Numbers of zeros: a header, not a multiple of one, a page less one header, and more than is read at once.
 const ZEROS: [usize; 9] = [16, 17, 31, 1000, 1024, 4080, 4096, 10_001, 1 << 20];
 
-/// Where a hole is cut into a capture's packets, and what was read of what is left.
+/// A hole in a capture: the bytes before and behind it, and the packets of the whole capture.
 struct Cut {
     before: Vec<u8>,
     behind: Vec<u8>,
@@ -47,7 +48,7 @@ fn captures(start: u32) -> Vec<Cut> {
     captures.into_iter().map(cut).collect()
 }
 
-/// The zeros that an error names, the bytes that were skipped, and what is behind them.
+/// The zeros in an error, the skipped bytes, and what follows them.
 fn zeros(error: &ReadError) -> (u64, u64, Behind) {
     match error.damage {
         Damage::Zeros { bytes, skipped, behind } => (bytes, skipped, behind),
@@ -65,20 +66,26 @@ fn packets_behind_zeros_are_read_and_the_zeros_are_named() {
             assert_eq!(read, records, "{count}");
             let error = error.expect("zeros are damage");
             assert_eq!((error.offset, error.record), (before.len() as u64, 4), "{error}");
-            // Also where the next header begins with zeros.
+            // Also if the next header begins with zeros.
             assert_eq!(zeros(&error), (count as u64, count as u64, Behind::Packets), "{error}");
             let stats = reader.stats();
             assert_eq!((stats.holes, stats.skipped_bytes), (1, count as u64));
             assert_eq!(stats.first_hole, Some(error.offset));
-            let said = error.to_string();
-            assert!(said.contains(&format!(": {count} bytes are zeros, and packets are read behind them")), "{said}");
-            assert!(said.contains("in packet 4; the 3 packets before it and those behind it can be used)"), "{said}");
+            let message = error.to_string();
+            assert!(
+                message.contains(&format!(": {count} bytes are zeros, and packets are read behind them")),
+                "{message}"
+            );
+            assert!(
+                message.contains("in packet 4; the 3 packets before it and those behind it can be used)"),
+                "{message}"
+            );
         }
     }
 }
 
 #[test]
-fn zeros_to_the_end_are_no_packets() {
+fn zeros_at_the_end_are_not_packets() {
     for Cut { before, records, .. } in captures(START) {
         for count in ZEROS.into_iter().filter(|count| *count >= 24) {
             let mut reader = reader(&[&before[..], &vec![0; count]].concat());
@@ -114,7 +121,7 @@ fn each_hole_is_counted_and_the_first_is_named() {
         let mut reader = reader(&[&before[..], &[0; 1000], &behind, &[0; 5000], &behind, &[0; 64]].concat());
         let (read, error) = drain(&mut reader);
         assert_eq!(read, [&records[..], &records[3..]].concat());
-        // What ends the file is what it ends with.
+        // The zeros at the end are the error, not the hole before.
         assert_eq!(zeros(&error.expect("zeros are damage")), (64, 64, Behind::End));
         let stats = reader.stats();
         assert_eq!((stats.holes, stats.skipped_bytes), (3, 6064));
@@ -123,7 +130,7 @@ fn each_hole_is_counted_and_the_first_is_named() {
 }
 
 #[test]
-fn where_no_packet_is_found_behind_zeros_that_is_said() {
+fn zeros_without_packets_behind_them_are_reported() {
     let rests = [&[1][..], &[0, 0, 1, 2, 3], &[0x55; 100_000]];
     for Cut { before, records, .. } in captures(START) {
         for rest in rests {
@@ -139,9 +146,9 @@ fn where_no_packet_is_found_behind_zeros_that_is_said() {
     }
 }
 
-/// What looks like a packet, and claims more bytes than come, makes the search neither slow nor large.
+/// Bytes that look like a packet with more bytes than there are make the search neither slow nor large.
 #[test]
-fn what_only_looks_like_a_block_is_passed() {
+fn bytes_that_only_look_like_a_block_are_skipped() {
     for big_endian in [false, true] {
         let header = Fields::new(big_endian).section().interface(1, 0, |options| options).bytes;
         let claims = Fields::new(big_endian).word(6).word(1 << 20).word(0).bytes.repeat(1 << 18);
@@ -172,7 +179,7 @@ fn one_empty_packet_at_time_0_is_a_packet_where_times_are_near_0() {
         let empty = record(START, 0);
         let (records, error) = drain(&mut reader(&[header.clone(), empty.repeat(300)].concat()));
         assert!(error.is_none() && records.len() == 300, "{error:?}");
-        // Two in a row are a hole whatever the times are, and one is beside times far from 0.
+        // Two in a row are a hole whatever the times are, and so is one whose neighbours have times far from 0.
         for parts in [vec![&later, &none, &none], vec![&none, &empty], vec![&empty, &none]] {
             let bytes = [header.clone(), parts.iter().copied().flatten().copied().collect()].concat();
             let (_, error) = drain(&mut reader(&bytes));

@@ -38,7 +38,7 @@ function burstPanel(report, burst, timeline, colours, go) {
       fact('Longest delay', duration(burst.peak_delay_ns), ` at ${moment(burst.peak_at_ns, 1e5)}`),
       fact('Deepest queue', bytes(burst.peak_depth_bytes), ` ${plural(burst.peak_depth_packets, 'packet')}`),
       fact('Packets hit', count(burst.packets_hit), ` waited ${duration(tau)} or longer`),
-      fact('Left in it', bytes(burst.bytes), ` ${plural(burst.packets, 'packet')}`),
+      fact('Departures', bytes(burst.bytes), ` ${plural(burst.packets, 'packet')}`),
       fact('Drops', count(burst.drops)),
     ),
     inCommon(burst),
@@ -55,19 +55,19 @@ function inCommon(burst) {
   return el(
     'div',
     { class: 'in-common culprits' },
-    el('h3', {}, 'In common', el('small', {}, 'what joins flows that fill the queue together')),
+    el('h3', {}, 'In common', el('small', {}, 'what flows that fill the queue together share')),
     groupsTable(groups, 'What flows have in common'),
     groups.some((group) => group.heavy.length)
-      ? el('p', { class: 'hint' }, 'Indented: flows of the line above that are heavy by themselves.')
+      ? el('p', { class: 'hint' }, 'Indented: flows of the line above that are heavy on their own.')
       : null,
     groups.some((group) => group.overlaps)
-      ? el('p', { class: 'hint' }, 'Overlapping: its flows may be in other lines too. All other lines have no flow in common.')
+      ? el('p', { class: 'hint' }, 'Overlapping: its flows may be in other lines too. All other lines are disjoint.')
       : null,
     groups.some((group) => !group.counted)
       ? el(
           'p',
           { class: 'hint' },
-          'There were too many flows to keep all of them: shares are estimates with the bounds that they state, and sources and destinations are at least as many.',
+          'There were too many flows to track all of them: shares are estimates with the given bounds, and the numbers of sources and destinations are lower bounds.',
         )
       : null,
   );
@@ -125,7 +125,7 @@ function groupsTable(groups, label, narrow = false) {
 }
 
 const KINDS = [
-  ['direct', 'Direct', 'Left the queue while it waited: what the link sent instead of it.'],
+  ['direct', 'Direct', 'Left the queue while it waited: the link sent these packets first.'],
   [
     'indirect',
     'Indirect',
@@ -134,7 +134,7 @@ const KINDS = [
   [
     'original',
     'Original',
-    'Raised the queue to where it stood as the packet came: they caused it, even if their own packets left long before.',
+    'Raised the queue to its levels at the packet’s arrival: they are the cause, even if their own packets left long before.',
   ],
 ];
 
@@ -156,8 +156,8 @@ function worst(report, burst, slots) {
     el(
       'p',
       { class: 'hint' },
-      'The figures below are estimated, from the summary that a monitor of little memory keeps.',
-      hasCommand(report) ? ' For the exact answer, run this command, with any other options that the report was made with:' : null,
+      'The figures below are estimated, from a monitor with bounded memory.',
+      hasCommand(report) ? ' For the exact answer, run this command, with all other options of this report:' : null,
     ),
     hasCommand(report) ? command(whyCommand(report, burst)) : null,
     el(
@@ -176,7 +176,7 @@ function ofKind(name, meaning, ranked, slots) {
     return [
       title(),
       el('p', { class: 'meaning' }, meaning),
-      el('p', {}, 'Not kept here: another packet waited longer before the queue was empty again, or packets overtook one another.'),
+      el('p', {}, 'Not available: another packet waited longer before the queue was empty again, or packets overtook one another.'),
     ];
   if (ranked.bytes === 0) return [title(), el('p', { class: 'meaning' }, meaning), el('p', {}, 'None.')];
   return [

@@ -21,7 +21,7 @@ class Chart {
       tabindex: '0',
       role: 'group',
       'aria-describedby': 'chart-keys',
-      'aria-label': 'Chart of queue depth over time. The same facts are in the tables below.',
+      'aria-label': 'Chart of queue depth over time. The tables below have the same data.',
     });
     this.readout = el('p', { class: 'readout', 'aria-hidden': 'true' });
     this.legend = el('ul', { class: 'legend', 'aria-label': 'Flows in the chart; press one to hide or show it' });
@@ -241,10 +241,10 @@ class Chart {
       ? `The whole ${this.report.sim ? 'time' : 'capture'}`
       : `${moment(from, (to - from) / 100, to)} to ${moment(to, (to - from) / 100, to)}`;
     this.caption.textContent = source.outline
-      ? `${span}. Depth over time was not kept: each block is a burst, as long and as deep as it was.`
+      ? `${span}. Depth over time was not recorded: each block is a burst with its length and largest depth.`
       : source.deepest
-        ? `${span}, in steps of ${duration(source.bucket)}, each as high as its queue was deepest. Zoom in for the course of it.`
-        : `${span}, in steps of ${duration(source.bucket)}, each as high as its queue was on average.`;
+        ? `${span}, in steps of ${duration(source.bucket)}, each as high as its deepest queue. Zoom in for details.`
+        : `${span}, in steps of ${duration(source.bucket)}, each as high as its mean queue.`;
     this.#read();
   }
 
@@ -319,7 +319,7 @@ class Chart {
           'span',
           { class: 'key' },
           el('span', { class: 'swatch line', 'aria-hidden': 'true' }),
-          'longest delay of packets coming (right axis)',
+          'longest delay of arriving packets (right axis)',
         ),
       ),
     );

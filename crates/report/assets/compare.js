@@ -20,7 +20,7 @@ const QUANTITIES = {
   least_lifetime_goodput_bps: { title: 'Least of a flow, over its lifetime', ...speed, top: 'flow' },
   most_lifetime_goodput_bps: { title: 'Most of a flow, over its lifetime', ...speed, top: 'flow' },
   jain: { title: 'Jain’s index', show: (value) => value.toFixed(3), apart: (from, to) => signed(to - from, 3), top: 'jain' },
-  retransmissions: { title: 'Sent again', show: count, apart: relative, top: 'again' },
+  retransmissions: { title: 'Retransmitted', show: count, apart: relative, top: 'again' },
   completion_p50_ns: { title: 'Completion, median', ...time, top: 'completion' },
   completion_p99_ns: { title: 'Completion, 99 %', ...time, top: 'completion' },
 };
@@ -117,7 +117,7 @@ function subjects() {
 function runs() {
   const many = compared.real_time.length;
   const seeds = many > 1 ? `${plural(many, 'run')} in each world, from seed ${compared.seed} on` : `seed ${compared.seed}`;
-  const warmup = compared.warmup_ns ? `, of which ${duration(compared.warmup_ns)} do not count` : '';
+  const warmup = compared.warmup_ns ? `, of which ${duration(compared.warmup_ns)} are warm-up` : '';
   const over = many > 1 ? ' Figures are means of the runs, with the least and the most below.' : '';
   return `${duration(compared.duration_ns)}${warmup}; ${seeds}.${over}`;
 }
@@ -126,7 +126,7 @@ function runs() {
 function carried(held) {
   if (!held) return '';
   const time = `${duration(held.time_ns)} of ${duration(held.of_ns)}`;
-  return ` ${held.link} was to carry ${rate(held.asked_bps)} and carried ${rate(held.carried_bps)} in ${time}, in which this machine had no time left.`;
+  return ` ${held.link} was offered ${rate(held.asked_bps)} and carried ${rate(held.carried_bps)} in ${time}, in which this machine had no time left.`;
 }
 
 /** How exact the real runs were. */
@@ -136,9 +136,9 @@ function exactness() {
     const limited = real.is_limited_by_machine
       ? el('b', {}, ` This machine was the bottleneck at times: ${plural(real.late_packets, 'packet')} more than 1 ms late, ${count(real.unread_packets)} lost before the link.${carried(real.held_back)}`)
       : null;
-    return el('li', {}, `${late}; sleeps here are late by ${duration(real.sleep_p50_ns)}, 99 % by ${duration(real.sleep_p99_ns)}.`, limited);
+    return el('li', {}, `${late}; sleeps on this machine end late by ${duration(real.sleep_p50_ns)}, 99 % by ${duration(real.sleep_p99_ns)}.`, limited);
   });
-  return section('exact', 'How exact the real link was', el('ul', {}, items));
+  return section('exact', 'Timing accuracy of the real link', el('ul', {}, items));
 }
 
 function leftOut() {
@@ -146,7 +146,7 @@ function leftOut() {
   const each = compared.skipped.map(({ count: times, reason, meaning }) =>
     el('li', {}, `${count(times)} ${reason.replaceAll('_', ' ')}: ${meaning}`),
   );
-  return section('notes', 'What did not go as it was meant', el('ul', {}, each));
+  return section('notes', 'Irregularities', el('ul', {}, each));
 }
 
 document.getElementById('file').textContent = `${compared.name}, simulated and real`;
@@ -174,7 +174,7 @@ document.getElementById('main').append(
     leftOut(),
     section(
       'scenario',
-      'What was run',
+      'Setup',
       el(
         'details',
         {},

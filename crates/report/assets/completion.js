@@ -34,7 +34,7 @@ class CompletionChart {
         'h3',
         {},
         'Completion times',
-        el('small', {}, 'the share of flows that were done within a time; times grow by factors'),
+        el('small', {}, 'the share of flows that finished within a time; the time axis is logarithmic'),
       ),
       this.readout,
       this.host,

@@ -26,8 +26,8 @@ function headline(report) {
   const drops = dropped(report);
   if (totals.packets === 0) {
     const below = report.skipped.length
-      ? 'What was skipped, and why, stands below.'
-      : 'Check that the file is the one you meant.';
+      ? 'What was skipped, and why, is listed below.'
+      : 'Check that it is the right file.';
     const [why, where] = report.sim
       ? nothingMet(report)
       : ['There was nothing to analyse: the input holds no packets.', below];
@@ -74,7 +74,7 @@ function notices(report) {
   if (report.input.damage)
     notes.push([
       `The input is damaged: ${report.input.damage.trim().replace(/[.:;,]+$/, '')}`,
-      'What could be read was analysed.',
+      'The readable part was analysed.',
     ]);
   if (report.setup.aqm)
     notes.push([`The queue is managed by ${report.setup.aqm}`, 'The captured senders do not react to its drops and marks.']);
@@ -94,7 +94,7 @@ function dropsNote(report) {
   const reasons = Object.entries(report.totals.drops).filter(([, times]) => times > 0);
   if (reasons.length === 0) return 'no packet was dropped';
   const share = report.totals.drops_of_all
-    ? 'of all packets, also those that --input leaves out'
+    ? 'of all packets, including those that --input excludes'
     : `${percent(dropped(report) / report.totals.packets)} of packets`;
   return `${share}; ${reasons.map(([why, times]) => (reasons.length === 1 ? why : `${why}: ${count(times)}`)).join(', ')}`;
 }
@@ -185,7 +185,7 @@ function overall(report, colours) {
 function burstsSection(report, rows) {
   const left = report.bursts_left_out ?? 0;
   const kept = left
-    ? ` ${plural(left, 'smaller burst')} ${left === 1 ? 'is' : 'are'} counted above but not kept one by one.`
+    ? ` ${plural(left, 'smaller burst')} ${left === 1 ? 'is' : 'are'} counted above but not listed.`
     : '';
   return section(
     'bursts',
@@ -196,8 +196,8 @@ function burstsSection(report, rows) {
 }
 
 const ESTIMATORS = {
-  inner: 'counts only snapshots that lie wholly within the packet’s wait, so it errs low',
-  outer: 'counts every snapshot that touches the packet’s wait, so it errs high',
+  inner: 'counts only snapshots that lie wholly within the packet’s wait, so it underestimates',
+  outer: 'counts every snapshot that touches the packet’s wait, so it overestimates',
   overlap: 'counts the snapshots at both ends by how much of them the wait covers',
 };
 
@@ -229,13 +229,13 @@ function sketchSection(report) {
     .reduce((a, b) => (a === null || both(b) > both(a) ? b : a), null);
   const verdict =
     asked === 0
-      ? 'It was not asked: no packet waited long enough.'
+      ? 'It was not queried: no packet waited long enough.'
       : best
-        ? `The best here is ${best.estimator} by ${best.granularity}: ${share(best.precision)} of the packets that it blamed were rightly blamed, and it found ${share(best.recall)} of those to blame.`
-        : 'There was nothing to compare: no flow was to blame, or none was blamed.';
+        ? `The best here is ${best.estimator} by ${best.granularity}: ${share(best.precision)} of the packets that it blamed belonged to culprits, and it found ${share(best.recall)} of all packets of culprits.`
+        : 'There was nothing to compare: no flow was a culprit, or the sketch reported none.';
   return section(
     'sketch',
-    'How right a switch’s sketch would have been',
+    'Accuracy of a switch’s sketch',
     el(
       'p',
       { class: 'hint' },
@@ -247,9 +247,9 @@ function sketchSection(report) {
       [
         th('Estimator'),
         th('Flows by'),
-        th('Precision', { class: 'figure', title: 'Of the packets that it blamed, how many rightly' }),
-        th('Recall', { class: 'figure', title: 'Of the packets to blame, how many it found' }),
-        th('Mean error', { class: 'figure', title: 'How far the estimated size of a flow in the queue was off' }),
+        th('Precision', { class: 'figure', title: 'Share of the packets that it blamed that belonged to culprits' }),
+        th('Recall', { class: 'figure', title: 'Share of the culprits’ packets that it found' }),
+        th('Mean error', { class: 'figure', title: 'Mean error of the estimated size of a flow in the queue' }),
       ],
       rows,
       { class: 'sketch' },
@@ -283,8 +283,8 @@ function skippedSection(report) {
   );
   return section(
     'skipped',
-    'What was skipped or put right',
-    table('What was skipped or put right', [th('Count', { class: 'figure' }), th('What'), th('What it means')], rows, {
+    'What was skipped or corrected',
+    table('What was skipped or corrected', [th('Count', { class: 'figure' }), th('What'), th('What it means')], rows, {
       class: 'skipped',
     }),
   );

@@ -16,10 +16,10 @@ function chosenQueue(data) {
 
 /** Why no packet was analysed, and where to look. */
 function nothingMet(report) {
-  if (report.sim.meter === 'none') return ['No queue was looked into.', 'What became of links and flows stands below.'];
+  if (report.sim.meter === 'none') return ['No queue was analysed.', 'The results of links and flows are below.'];
   return [
     `There was nothing to analyse: no packet passed the ${queueName(report)} after the warm-up.`,
-    'Other queues may have had packets; what became of them stands below.',
+    'Other queues may have had packets; their results are below.',
   ];
 }
 
@@ -53,7 +53,7 @@ function simHead(report) {
       fact('Seed', Number.isSafeInteger(sim.seed) ? String(sim.seed) : 'in the scenario'),
       fact('Flows', count(flows), sim.groups.length ? `in ${plural(sim.groups.length, 'group')}` : null),
       fact('Packet hops', count(sim.hops), 'packets that left a link'),
-      fact('Queue looked into', queueLinks(queues), 'bursts and culprits are of it'),
+      fact('Analysed queue', queueLinks(queues), 'bursts and culprits are of this queue'),
       ...(real ? lateness(real, fact) : []),
     ),
     scenario(report),
@@ -71,8 +71,8 @@ function limited({ packets, late_packets, unread_packets, held_back: held }) {
 function heldBack(held) {
   const idle = held.idle_share === null ? '' : `, processors were idle for ${percent(held.idle_share)}`;
   const time = `${duration(held.time_ns)} of ${duration(held.of_ns)}`;
-  const asked = `${held.link} was to carry ${rate(held.asked_bps)} and carried ${rate(held.carried_bps)} in ${time}`;
-  return `${asked}, in which no link was full and this machine had no time left (moving packets took one thread ${percent(held.moving_share)} of it${idle}).`;
+  const asked = `${held.link} was offered ${rate(held.asked_bps)} and carried ${rate(held.carried_bps)} in ${time}`;
+  return `${asked}, in which no link was full and this machine had no time left (moving packets kept one thread busy for ${percent(held.moving_share)} of it${idle}).`;
 }
 
 /** How much later than due packets of a link in real time were given on. */
@@ -90,7 +90,7 @@ function queueLinks({ names, which }) {
   if (names.length < 2) return names[0];
   const link = (name, number) =>
     el('li', {}, number === which ? name : el('a', { href: `?queue=${number}` }, name));
-  return el('ul', { class: 'queues', 'aria-label': 'Queues that were looked into' }, names.map(link));
+  return el('ul', { class: 'queues', 'aria-label': 'Analysed queues' }, names.map(link));
 }
 
 function scenario({ sim, input }) {
@@ -105,7 +105,7 @@ function scenario({ sim, input }) {
       'p',
       { class: 'hint' },
       ofCommand
-        ? 'With everything that was not said of it. Its traffic was what the command sent and got, which no scenario has.'
+        ? 'With all defaults. Its traffic was that of the command, which no scenario contains.'
         : sim.real_time
         ? 'As it was run, with everything that its file leaves out. What it is beside that in a simulation, tells, of a scenario with flows, here saved as scenario.toml beside the files that it names, if any:'
         : 'As it was run, with everything that its file leaves out. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',
@@ -143,7 +143,7 @@ function simLinks(sim) {
     title,
     value: share,
     figure: true,
-    about: 'Packets, and their share of all that came to the queue',
+    about: 'Packets, as a number and as a share of arrivals',
     cell: (link) =>
       td(
         title.toLowerCase(),
@@ -182,7 +182,7 @@ function simLinks(sim) {
       {
         key: 'queue',
         title: 'Deepest',
-        about: 'The longest queue that a packet met',
+        about: 'The longest queue at the arrival of a packet',
         value: (link) => link.longest_queue_bytes,
         show: (link) => bytes(link.longest_queue_bytes, true),
       },
@@ -196,7 +196,7 @@ function simLinks(sim) {
             key: 'lost',
             title: 'Lost',
             figure: true,
-            about: 'Packets lost on the link by chance, and their share of what it sent',
+            about: 'Packets randomly lost on the link, as a number and as a share of packets sent',
             value: (link) => link.loss_rate,
             show: (link) => (link.lost_packets ? `${count(link.lost_packets)} (${percent(link.loss_rate)})` : '0'),
           }
@@ -270,7 +270,7 @@ function counters(links) {
   return el(
     'details',
     {},
-    el('summary', {}, 'What the queues counted themselves'),
+    el('summary', {}, 'The queues’ own counters'),
     el(
       'dl',
       {},
@@ -318,13 +318,13 @@ function simGroups(sim) {
         'Least',
         each((group) => group.least_lifetime_goodput_bps),
         rate,
-        { about: 'Of the flow that got least, over its lifetime' },
+        { about: 'Of the flow with the least, over its lifetime' },
       ),
       figure(
         'Most',
         each((group) => group.most_lifetime_goodput_bps),
         rate,
-        { about: 'Of the flow that got most, over its lifetime' },
+        { about: 'Of the flow with the most, over its lifetime' },
       ),
       figure(
         'Jain',
@@ -332,7 +332,7 @@ function simGroups(sim) {
         (index) => index?.toFixed(3) ?? DASH,
         {
           label: 'Jain',
-          about: 'Jain’s index of the flows’ goodput over their lifetimes: 1 where all got the same',
+          about: 'Jain’s index of the flows’ goodput over their lifetimes: 1 if all are equal',
         },
       ),
       figure(
@@ -344,8 +344,8 @@ function simGroups(sim) {
           about: 'Mean of the smoothed round-trip times',
         },
       ),
-      figure('Resent', (group) => group.retransmissions, count, { about: 'Segments sent again' }),
-      figure('Timeouts', (group) => group.timeouts, count, { about: 'Expiries of the retransmission timer' }),
+      figure('Resent', (group) => group.retransmissions, count, { about: 'Retransmitted segments' }),
+      figure('Timeouts', (group) => group.timeouts, count, { about: 'Retransmission timeouts' }),
       finished ? figure('Finished', (group) => group.finished, count) : null,
       completion('Time, mean', (times) => times.mean_ns),
       completion('Median', (times) => times.p50_ns),
@@ -409,7 +409,7 @@ function simFlows(sim, styles, times) {
         (flow) => flow.delivered_bytes,
         (size) => bytes(size, true),
       ),
-      figure('resent', 'Resent', (flow) => flow.retransmissions, count, { about: 'Segments sent again, in all' }),
+      figure('resent', 'Resent', (flow) => flow.retransmissions, count, { about: 'Retransmitted segments' }),
       figure('timeouts', 'Timeouts', (flow) => flow.timeouts, count),
       figure(
         'rtt',
@@ -431,16 +431,16 @@ function simFlows(sim, styles, times) {
             'Size',
             (flow) => flow.bytes,
             (size) => bytes(size, true),
-            { about: 'What it had to send' },
+            { about: 'Bytes to send' },
           )
         : null,
       ends
-        ? figure('took', 'Took', took, (ns) => duration(ns, true), { about: 'Until its receiver had all of it' })
+        ? figure('took', 'Took', took, (ns) => duration(ns, true), { about: 'Until its receiver had received everything' })
         : null,
     ],
     { kind: 'sim-table', by: 'goodput', limit: FIRST_FLOWS, all: plural(sim.flows.length, 'flow') },
   );
-  const more = sim.flows_more ? ` The first ${count(sim.flows.length)} to start are here.` : '';
+  const more = sim.flows_more ? ` The first ${count(sim.flows.length)} to start are listed.` : '';
   return section(
     'sim-flows',
     plural(all, 'flow'),

@@ -28,7 +28,7 @@ class SimCharts {
       tabindex: '0',
       role: 'group',
       'aria-describedby': 'course-keys',
-      'aria-label': 'Charts of the simulation over time. What they add up to is in the tables.',
+      'aria-label': 'Charts of the simulation over time. The tables have the totals.',
     });
     this.caption = el('p', { class: 'caption' });
     this.legend = el('div', {});
@@ -353,7 +353,7 @@ class SimCharts {
       ? 'The whole simulation'
       : `${moment(from, (to - from) / 100, to)} to ${moment(to, (to - from) / 100, to)}`;
     const warmup = this.sim.warmup_ns > from ? ' The shade is the warm-up.' : '';
-    const delay = this.sim.links.length ? ' The delay is what waits, divided by the link’s rate.' : '';
+    const delay = this.sim.links.length ? ' The delay is the backlog divided by the link’s rate.' : '';
     this.caption.textContent = `${span}, a sample every ${duration(this.course.step)}.${delay}${warmup}`;
     this.#read();
   }

@@ -41,7 +41,7 @@ function figures(name, columns) {
 
 function cells() {
   const seeds = sweep.seeds > 1 ? `${plural(sweep.seeds, 'seed')} from ${sweep.seed} on` : `seed ${sweep.seed}`;
-  const here = sweep.cells_here < sweep.cells ? `, of which ${count(sweep.cells_here)} are here` : '';
+  const here = sweep.cells_here < sweep.cells ? `, of which ${count(sweep.cells_here)} are in this report` : '';
   const over =
     sweep.seeds > 1 ? ' Figures are means over the seeds, ± half of the 95 % confidence interval (Student’s t).' : '';
   const meters = [...new Set(sweep.rows.map((row) => row.meter))].sort().join(', ');
@@ -59,7 +59,7 @@ function notes() {
   const each = sweep.skipped.map(({ count: times, reason, meaning }) =>
     el('li', {}, `${count(times)} ${reason.replaceAll('_', ' ')}: ${meaning}`),
   );
-  return section('notes', 'What was remarkable in the files', el('ul', {}, each));
+  return section('notes', 'Irregularities in the files', el('ul', {}, each));
 }
 
 document.getElementById('file').textContent = `${sweep.name}, a sweep`;
@@ -78,7 +78,7 @@ const parts = [
   notes(),
   section(
     'swept',
-    'What was swept',
+    'Parameters',
     swept(),
     el(
       'details',

@@ -45,8 +45,8 @@ class SweepPlot {
       ? '← → go across, ↑ ↓ from colour to colour'
       : '← → go along a line, ↑ ↓ from line to line';
     const keys = coarse
-      ? 'Tap a point to see which combination it is.'
-      : `A point tells which combination it is; ${ways}.`;
+      ? 'Tap a point to see its combination.'
+      : `Point at a point to see its combination; ${ways}.`;
     this.section = el(
       'section',
       { id, class: 'sweep-section', 'aria-labelledby': `${id}-title` },

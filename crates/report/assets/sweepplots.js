@@ -19,7 +19,7 @@ function sweepPlots(sweep) {
   const plots = [
     new SweepPlot(sweep, parameters, {
       id: 'against',
-      title: 'A figure against what was swept',
+      title: 'A figure against a parameter',
       across: { axes: several, first: several.indexOf(axis) },
       up: { axes: figures, first: find(figures, 'delay_mean_ns') },
     }),
@@ -57,13 +57,13 @@ function captionOf(plot) {
   const words = [
     `${plot.up.title} against ${plot.across.name}${only.length ? `, only ${only.join(', ')}` : ''}.`,
     spread && plot.whiskers ? 'Whiskers are 95 % confidence intervals over the seeds.' : null,
-    spread && !plot.whiskers ? 'A point tells its confidence interval.' : null,
+    spread && !plot.whiskers ? 'Point at a point to see its confidence interval.' : null,
     sweep.seeds === 1 ? 'With one seed there are no intervals.' : null,
     log.length ? those(log, 'is logarithmic', 'are logarithmic') : null,
     off ? 'A hollow point at its end is a 0.' : null,
     close.length ? those(close, 'does not begin at 0', 'do not begin at 0') : null,
-    are(plot.absent, 'combination', 'not here.'),
-    are(plot.missing, 'combination', 'no such figure.', 'has', 'have'),
+    are(plot.absent, 'combination', 'missing.'),
+    are(plot.missing, 'combination', 'no value.', 'has', 'have'),
     are(more.lines, 'more line', 'not drawn: choose one value of a parameter, or panels.'),
     are(more.panels, 'more panel', 'not drawn.'),
   ];

@@ -95,7 +95,7 @@ function culpritsTable(culprits, slots, alpha, ramps = false) {
       [
         th('Flow'),
         th('Share', { class: 'figure' }),
-        ramped ? th('Rate', { title: 'How fast the flow’s rate grew at most, from one window to the next' }) : null,
+        ramped ? th('Rate', { title: 'The largest growth of the flow’s rate from one window to the next' }) : null,
         th('Sent', { class: 'figure' }),
         th('Packets', { class: 'figure' }),
         th('Held at most', { class: 'figure', title: 'The most of the queue that the flow held at once' }),
@@ -104,7 +104,7 @@ function culpritsTable(culprits, slots, alpha, ramps = false) {
     ),
     restLine(culprits, alpha),
     culprits.share_error > 0
-      ? el('p', { class: 'hint' }, `Summed from the heaviest flows that were kept: a share may be off by ${percent(culprits.share_error)}.`)
+      ? el('p', { class: 'hint' }, `Summed from the heaviest flows that were tracked: a share may be wrong by up to ${percent(culprits.share_error)}.`)
       : null,
   );
 }

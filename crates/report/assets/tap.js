@@ -31,26 +31,26 @@ function tapSection(report) {
   const figure = (name) => th(name, { class: 'figure' });
   return section(
     'tap',
-    'How the router was seen',
+    'Captures of the router',
     el(
       'p',
       {},
-      `Packets were found again in ${tap.egress} (${count(tap.egress_packets)} packets) by what a router does not change of them. Delays count from the shortest time through the router.`,
+      `Packets were matched in ${tap.egress} (${count(tap.egress_packets)} packets) by the fields that a router does not change. Delays count from the shortest time through the router.`,
     ),
     table('Links into the router', [th('Link in'), figure('Packets'), figure('Came out'), figure('Lost'), th('Clock')], links, {
       class: 'skipped',
     }),
-    table('What became of packets', [figure('Packets'), th('What'), th('What it means')], fates, { class: 'skipped' }),
+    table('Outcomes of packets', [figure('Packets'), th('What'), th('What it means')], fates, { class: 'skipped' }),
     tap.lost.length > 0 ? el('p', {}, `Lost in the router: ${lost}${more}.`) : null,
   );
 }
 
 function clockWords(clock) {
-  if (!clock) return 'unknown: left out, as none of its packets came out';
+  if (!clock) return 'unknown: left out, because none of its packets were matched';
   const seconds = (Math.abs(clock.offset_ns) / 1e9).toFixed(9);
   const offset = `the clock behind the router is ${seconds} s ${clock.offset_ns < 0 ? 'behind' : 'ahead'}`;
   const error = clock.drift_error_ppm === null ? '' : ` ± ${Number(clock.drift_error_ppm.toPrecision(2))}`;
   const drift = clock.drift_ppm === null ? 'drift unknown' : `drift ${clock.drift_ppm.toFixed(3)}${error} ppm`;
   const support = percent(clock.supporting / Math.max(clock.stretches, 1));
-  return `${offset}, ${drift}; ${support} of the stretches of time agree within ${duration(clock.within_ns)}`;
+  return `${offset}, ${drift}; ${support} of the periods agree within ${duration(clock.within_ns)}`;
 }

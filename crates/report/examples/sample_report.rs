@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
     };
     let kind = arguments.next().unwrap_or_else(|| "usual".to_owned());
     let Some((_, report)) = sample::all().into_iter().find(|(name, _)| *name == kind) else {
-        eprintln!("there is no sample '{kind}'");
+        eprintln!("unknown sample '{kind}'");
         std::process::exit(2);
     };
     let mut page = BufWriter::new(File::create(path)?);

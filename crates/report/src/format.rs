@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers in text for people.
 
 pub use queuescope_wire::grouped as count;
 use queuescope_wire::{ByteCount, Nanos, Rate};
@@ -8,7 +8,7 @@ pub fn duration(nanos: u64) -> String {
     Nanos(nanos).to_string()
 }
 
-/// A moment, exactly enough to ask about it again: `4.691795 s`, with nanoseconds where there are some.
+/// A time, exact enough to be used in another query: `4.691795 s`, with nanoseconds if there are any.
 pub fn moment(nanos: u64) -> String {
     let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
     match rest % 1_000 {
@@ -27,12 +27,13 @@ pub fn rate(bits_per_second: f64) -> String {
     Rate::from_bits_per_second(bits_per_second.round() as u64).map_or("0 b/s".to_owned(), |rate| rate.to_string())
 }
 
-/// `63.1 %`; what is above zero and rounds to it is `<0.1 %`.
+/// `63.1 %`; a positive share that rounds to zero is `<0.1 %`.
 pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
 }
 
-/// A name as one line of visible text: names from a table may hold anything, also what turns or moves a line.
+/// A name as one line of visible text. Names from a table may contain any characters, including those that reverse or
+/// break a line.
 pub fn plain(name: &str) -> String {
     let hostile = |c: char| {
         c.is_control()

@@ -1,6 +1,6 @@
-//! One report, many views: text for a terminal, JSON Lines for programs, HTML for people.
+//! The report and its views: text for a terminal, JSON Lines for programs, HTML for people.
 //!
-//! [`model::Report`] holds everything that an analysis found; [`text`], [`json`] and [`html`] only show it.
+//! [`model::Report`] holds all results of an analysis; [`text`], [`json`] and [`html`] only display it.
 
 pub mod format;
 #[cfg(feature = "html")]

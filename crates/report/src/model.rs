@@ -1,4 +1,4 @@
-//! The one report: what an analysis found, with names in place of ids. Text, JSON and HTML are views of it.
+//! The report: the results of an analysis, with names in place of ids. Text, JSON and HTML are views of it.
 //!
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
@@ -30,54 +30,54 @@ pub use switch::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 
-/// Everything that an analysis found.
+/// All results of an analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Report {
-    /// What was read.
+    /// The input.
     pub input: Input,
-    /// How it was analysed, with every value that was chosen for the user.
+    /// How it was analysed, with every value that was chosen automatically.
     pub setup: Setup,
     /// Counts and extremes over the whole input.
     pub totals: Totals,
     /// The bursts, in order of time.
     pub bursts: Vec<Burst>,
-    /// Smaller bursts than any of these, that were not kept.
+    /// Number of bursts that were not kept; they are smaller than those in `bursts`.
     pub bursts_left_out: u64,
     /// The culprits over all bursts, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
-    /// How right the sketch was at the first granularity, for each estimator.
+    /// Accuracy of the sketch at the first granularity, for each estimator.
     pub sketch: Vec<SketchScore>,
-    /// What was skipped, cut short or put right, and why.
+    /// What was skipped, cut short or corrected, and why.
     pub skipped: Vec<Skipped>,
-    /// Queue depth over the whole input, where it was asked for.
+    /// Queue depth over the whole input, if requested.
     pub series: Option<Series>,
-    /// How the queue was seen from outside, where it was.
+    /// The captures and their clocks, if the queue is that of a router between captures (`queuescope tap`).
     pub tap: Option<Tap>,
-    /// What was simulated, where the queue is of a simulation.
+    /// The simulation, if the queue is simulated.
     pub sim: Option<Sim>,
-    /// The queues of the simulation's other meters.
+    /// The other metered queues of the simulation.
     pub others: Vec<OtherQueue>,
 }
 
 /// Another queue of the same simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OtherQueue {
-    /// The link behind it.
+    /// The link of the queue.
     pub link: String,
-    /// What was found there; it tells nothing of the simulation.
+    /// The results for this queue; its `sim` is none.
     pub report: Report,
 }
 
-/// What was read.
+/// The input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Input {
     /// The file as the user named it; `-` is standard input.
     pub name: String,
-    /// Its format: `pcap`, `pcapng`, with its compression, or `csv`, `parquet`. Of what is no file, what it is: `interface`, `scenario`,
-    /// `link of a command`.
+    /// Its format: `pcap`, `pcapng`, with its compression, or `csv`, `parquet`. If the input is not a file, its kind:
+    /// `interface`, `scenario`, `link of a command`.
     pub format: String,
-    /// Time of the first packet, nanoseconds since the Unix epoch (for departures: as in the file; of a simulation: since its
-    /// start, and the first after the warm-up).
+    /// Time of the first packet, nanoseconds since the Unix epoch. For departures: as in the file. For a simulation:
+    /// since its start, of the first packet after the warm-up.
     pub first_ns: u64,
     /// The damage that ended the input early, if any.
     pub damage: Option<String>,
@@ -86,47 +86,48 @@ pub struct Input {
 /// How the input was analysed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Setup {
-    /// Drain rate of the queue in bits per second; none where departures came from elsewhere.
+    /// Drain rate of the queue in bits per second; none for a table of departures.
     pub rate_bps: Option<u64>,
-    /// What manages the queue (`--aqm`); none of a tail-drop queue, or where the capture does not pass a queue.
+    /// What manages the queue (`--aqm`); none for a tail-drop queue, or if the capture is not replayed through a queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aqm: Option<String>,
-    /// The queue's limit as the user writes it (`1 s`, `64 kB`, `100 packets`, `none`).
+    /// The queue's limit, in the user's notation (`1 s`, `64 kB`, `100 packets`, `none`).
     pub limit: String,
-    /// How much faster than captured the packets were sent, as the user writes it (`1`, `50`, `2.5`).
+    /// The factor by which packets were replayed faster than captured, in the user's notation (`1`, `50`, `2.5`).
     pub speedup: String,
-    /// What the link sends with every packet beyond what the queue holds of it, as the user writes it (`none`, `ethernet`, `24`).
+    /// The link's overhead: what it sends with each packet in addition to the bytes in the queue, in the user's
+    /// notation (`none`, `ethernet`, `24`).
     pub overhead: String,
-    /// That in bytes. They take time on the link and no room in the queue: bytes in this report are without them, delays, rates
-    /// and the link's utilisation with them.
+    /// The overhead in bytes per packet. It takes time on the link but no room in the queue: bytes in this report
+    /// exclude it; delays, rates and the link's utilisation include it.
     pub overhead_bytes: u32,
-    /// Whether flows inside of tunnels were told apart.
+    /// Whether flows inside of tunnels were distinguished.
     pub inner: bool,
     /// Whether super-packets of segmentation offload were split.
     pub split_gso: bool,
-    /// At which granularities flows were told apart.
+    /// The granularities at which packets were grouped into flows.
     pub granularities: Vec<String>,
-    /// A burst is a stretch in which packets wait at least this long. Unless it was given this is the last value; see
-    /// `tau_ns` of a burst.
+    /// The threshold: a burst is a period in which packets wait at least this long. Unless it was given this is its
+    /// last value; see `tau_ns` of a burst.
     pub tau_ns: u64,
-    /// Where tau came from: `given`, or `1/8 of the largest delay`.
+    /// Origin of tau: `given`, or `1/8 of the largest delay`.
     pub tau_source: String,
-    /// A flow contributes if it is at least this share of the queue.
+    /// A flow contributes if it has at least this share of the queue.
     pub alpha: f64,
-    /// Only packets of which this expression holds entered the queue (`--input`).
+    /// Only packets that match this expression entered the queue (`--input`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Only the waiting of packets of which this expression holds is examined (`--victims`).
+    /// Only the delays of packets that match this expression are examined (`--victims`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub victims: Option<String>,
-    /// Only flows of which this expression holds are listed (`--show`).
+    /// Only flows that match this expression are listed (`--show`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub show: Option<String>,
     /// The sketch.
     pub sketch: SketchSetup,
 }
 
-/// The dimensions of the sketch and where they came from.
+/// The dimensions of the sketch and their origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SketchSetup {
     /// Snapshots (h).
@@ -135,9 +136,9 @@ pub struct SketchSetup {
     pub rows: usize,
     /// Columns of each Count-Min Sketch (C).
     pub columns: usize,
-    /// Time window of a snapshot (T), as it ended.
+    /// Time window of a snapshot (T) at the end.
     pub window_ns: u64,
-    /// `given`, or why this window.
+    /// `given`, or the reason for this window.
     pub window_source: String,
     /// `tag` or `clean`.
     pub expiry: String,
@@ -150,9 +151,9 @@ pub struct SketchSetup {
 pub struct Totals {
     /// Packets read.
     pub packets: u64,
-    /// Their bytes, as the queue holds them: without what the link adds (`overhead_bytes` of the setup).
+    /// Their bytes in the queue, without link overhead (`overhead_bytes` of the setup).
     pub bytes: u64,
-    /// Flows seen, for each granularity.
+    /// Number of flows, for each granularity.
     pub flows: Vec<FlowCount>,
     /// From the first packet to the last.
     pub duration_ns: u64,
@@ -162,20 +163,20 @@ pub struct Totals {
     pub departed_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<String, u64>,
-    /// Whether `drops`, and those of bursts, are of all packets that came to the queue, although `setup.input` leaves some out: an
-    /// interface counts drops and does not say whose they were.
+    /// Whether `drops`, also those of bursts, are of all packets of the queue although `setup.input` excludes some: an
+    /// interface counts drops without stating the flow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drops_of_all: bool,
     /// Packets marked (CE) by the queue, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub marks: BTreeMap<String, u64>,
-    /// Mean rate offered to the link, with what it adds to each packet, in bits per second; none of an input without a duration.
+    /// Mean rate offered to the link, with link overhead, in bits per second; none if the input has no duration.
     pub offered_bps: Option<f64>,
-    /// Share of the time that the link was sending; none where departures came from elsewhere.
+    /// Share of the time in which the link was sending; none for a table of departures.
     pub utilisation: Option<f64>,
-    /// Share of packets that waited at all.
+    /// Share of packets that waited longer than zero.
     pub waited_share: f64,
-    /// Delay at percentiles 50, 90, 99, 99.9 and 100, as (percentile, nanoseconds); good to a thousandth.
+    /// Delay at percentiles 50, 90, 99, 99.9 and 100, as (percentile, nanoseconds); accurate to a thousandth.
     pub delay_percentiles: Vec<(f64, u64)>,
     /// The longest delay.
     pub peak_delay_ns: u64,
@@ -183,19 +184,19 @@ pub struct Totals {
     pub peak_depth_bytes: u64,
     /// The deepest queue in packets.
     pub peak_depth_packets: u64,
-    /// Mean number of distinct flows in the queue as seen by packets of bursts, first granularity; none of a table, whose
-    /// packets may leave in any order.
+    /// Mean number of distinct flows in the queue at the arrival of packets of bursts, first granularity; none for a
+    /// table, whose packets may leave in any order.
     pub flows_in_queue_mean: Option<f64>,
-    /// Packets larger than the MTU: segmentation offload merged them before they were captured.
+    /// Packets larger than the MTU: segmentation offload merged them before the capture.
     pub super_packets: u64,
-    /// The packets whose waiting is examined, where an expression chose them. `waited_share`, the delays, and the packets hit of
-    /// bursts are of these; all else is of the whole queue.
+    /// The packets whose delays are examined, if an expression selects them. `waited_share`, the delays, and the
+    /// packets hit of bursts are of these; everything else is of the whole queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub victims: Option<VictimCount>,
 }
 
 impl Totals {
-    /// Packets had flows that are not known: there are at least as many flows as are counted.
+    /// Notes that the flows of this many packets are unknown, so that the numbers of flows are lower bounds.
     pub fn miss_flows_of(&mut self, packets: u64) {
         for count in &mut self.flows {
             count.unknown_packets += packets;
@@ -204,21 +205,22 @@ impl Totals {
     }
 }
 
-/// Packets whose waiting is examined.
+/// Packets whose delays are examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VictimCount {
-    /// Those that left the queue (of an interface: those that the kernel reported).
+    /// Packets that left the queue (of an interface: those that the kernel reported).
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Those that were dropped; none where nobody knows whose packets were.
+    /// Packets that were dropped; none if it is unknown which packets were.
     pub dropped: Option<u64>,
 }
 
-/// Flows that are not listed where an expression (`--show`) chooses among them: it leaves them out, or their share is small.
+/// Flows that are not listed although an expression (`--show`) selects flows: those that it excludes, and those with a
+/// small share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NotShown {
-    /// How many.
+    /// Number of flows.
     pub flows: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -227,7 +229,7 @@ pub struct NotShown {
 }
 
 impl NotShown {
-    /// What is left of so many flows and bytes beside flows of these bytes.
+    /// The rest of `flows` flows and `bytes` bytes, apart from listed flows of these bytes.
     pub fn beside(flows: u64, bytes: u64, listed: impl ExactSizeIterator<Item = u64>) -> Self {
         let flows = flows.saturating_sub(listed.len() as u64);
         let rest = bytes.saturating_sub(listed.sum());
@@ -235,22 +237,23 @@ impl NotShown {
     }
 }
 
-/// How many flows there were.
+/// A number of flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FlowCount {
     /// The granularity.
     pub granularity: String,
-    /// How many. At least so many, where there are packets of unknown flows.
+    /// The number. A lower bound if there are packets of unknown flows.
     pub flows: u64,
-    /// Whether that is exact: otherwise it is an estimate good to half a percent, or packets of unknown flows are not in it.
+    /// Whether it is exact: otherwise it is an estimate accurate to half a percent, or does not include packets of
+    /// unknown flows.
     pub exact: bool,
-    /// Packets that the queue had, or may have had, and whose flows are not known: they were only counted.
+    /// Packets that the queue had, or may have had, of unknown flows: they were only counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_packets: u64,
 }
 
 impl FlowCount {
-    /// What stands before the number in text.
+    /// The words before the number in text.
     pub fn bound(&self) -> &'static str {
         match (self.exact, self.unknown_packets) {
             (true, _) => "",
@@ -264,27 +267,28 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A stretch in which packets waited at least tau.
+/// A period in which packets waited at least tau.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Burst {
-    /// Its number, from 1 in order of time; bursts that were not kept (`bursts_left_out`) have numbers too.
+    /// Its number, from 1 in order of time. Bursts that were not kept (`bursts_left_out`) are numbered too.
     pub number: u64,
-    /// When the first packet came that waited at least tau, as that was when it left.
+    /// Arrival of the first packet that waited at least tau, with the value of tau at its departure.
     pub start_ns: u64,
-    /// From then until the last packet left before one that waited less than half of tau, or that came after the queue was
-    /// idle for longer than tau.
+    /// Time from then until the last departure before a packet that waited less than half of tau, or that arrived after
+    /// the queue had been idle for longer than tau.
     pub length_ns: u64,
-    /// The longest delay in it.
+    /// The longest delay in the burst.
     pub peak_delay_ns: u64,
-    /// When the packet with the longest delay came.
+    /// Arrival of the packet with the longest delay.
     pub peak_at_ns: u64,
-    /// The deepest queue in it, bytes.
+    /// The deepest queue in the burst, bytes.
     pub peak_depth_bytes: u64,
-    /// The deepest queue in it, packets.
+    /// The deepest queue in the burst, packets.
     pub peak_depth_packets: u64,
-    /// Tau in it. Unless tau was given it follows the longest delay so far, so that an early burst has a smaller one.
+    /// Tau in the burst. Unless tau was given it follows the longest delay so far, so that an early burst has a smaller
+    /// one.
     pub tau_ns: u64,
-    /// Packets that waited at least tau, as that was when they left.
+    /// Packets that waited at least tau, with the value of tau at their departure.
     pub packets_hit: u64,
     /// Packets that left during the burst.
     pub packets: u64,
@@ -294,38 +298,38 @@ pub struct Burst {
     pub drops: u64,
     /// The culprits, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
-    /// What the flows of the first granularity have in common, where several together explain what no single one does: every
-    /// source, destination, subnet and port that a tenth of the bytes or packets has is in one of these or, as a flow, in
-    /// `culprits`.
+    /// What the flows of the first granularity have in common, if several together explain what no single flow does.
+    /// Every source, destination, subnet and port with a tenth of the bytes or packets is in one of these or, as a
+    /// flow, in `culprits`.
     pub groups: Vec<Group>,
-    /// The culprits of the packet that waited longest, where they were asked for.
+    /// The culprits of the packet that waited longest, if requested.
     pub worst: Option<Worst>,
-    /// Queue depth during the burst, finer than the whole series, where it was asked for.
+    /// Queue depth during the burst, at a finer resolution than that of the whole input, if requested.
     pub series: Option<Series>,
 }
 
-/// Who filled the queue, at one granularity, heaviest first.
+/// The flows that filled the queue, at one granularity, heaviest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Culprits {
     /// The granularity.
     pub granularity: String,
-    /// Flows with the largest shares; those under alpha are left out unless there would be none.
+    /// Flows with the largest shares. Those with less than alpha are left out unless none would remain.
     pub flows: Vec<Culprit>,
-    /// How many flows left packets, altogether (over all bursts: exact up to 131 072, then good to half a percent).
+    /// Number of flows of which packets left (over all bursts: exact up to 131 072, then accurate to half a percent).
     pub flows_total: u64,
-    /// How many have at least alpha. At least so many, where there are more flows than are remembered by name (256 of a
+    /// Number of flows with at least alpha. A lower bound if there are more flows than are tracked by name (256 per
     /// burst at the first granularity, 40 at others).
     #[serde(default)]
     pub culprits_total: u64,
-    /// By how much a share may be wrong; 0 where all flows of each burst are known.
+    /// The largest error of a share; 0 if all flows of each burst are known.
     #[serde(default)]
     pub share_error: f64,
-    /// What is not listed, where an expression chooses among the flows.
+    /// Flows that are not listed, if an expression selects flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_shown: Option<NotShown>,
 }
 
-/// One flow and its part in the queue.
+/// One flow and its part of the queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Culprit {
     /// The flow.
@@ -336,82 +340,84 @@ pub struct Culprit {
     pub packets: u64,
     /// Its share of the bytes that left during the burst.
     pub share: f64,
-    /// The most of the queue that it held as one of its own packets came, bytes.
+    /// The most bytes that it had in the queue at the arrival of one of its own packets.
     pub peak_bytes: u64,
-    /// By what factor the rate at which it came grew from one stretch of time (as long as a window of the sketch) to the
-    /// next, at most, in the burst or since the last one; none where it did not at least double, where fewer than 15 kB or
-    /// a hundredth of the link came, or where that is not known. Known at the first granularity, of each burst.
+    /// The largest factor by which its arrival rate grew from one period (as long as a window of the sketch) to the
+    /// next, in the burst or since the last one. None if it did not at least double, if fewer than 15 kB or a hundredth
+    /// of the link's capacity arrived, or if it is unknown. Known at the first granularity, of each burst.
     pub ramp: Option<f64>,
-    /// Whether it was never seen before, and came with as much.
+    /// Whether it was never seen before, and started with a rate that counts as a ramp.
     pub new: bool,
-    /// Who sends it, where the queue is of the machine that was watched and that is known.
+    /// The process that sends it, if the queue is of the monitored machine and the process is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
 }
 
-/// The culprits of the packet of a burst that waited longest, at the first granularity: estimates, from the bounded
-/// memory that follows the stream. `queuescope why` tells the same exactly.
+/// The culprits of the packet of a burst that waited longest, at the first granularity: estimates from bounded memory.
+/// `queuescope why` computes them exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Worst {
-    /// Since when the queue had not been empty as it came.
+    /// Time since which the queue had not been empty at the packet's arrival.
     pub since_ns: u64,
-    /// Who left the queue while it waited.
+    /// Flows that left the queue while it waited.
     pub direct: Ranked,
-    /// Who left before that, since the queue was last empty.
+    /// Flows that left before that, since the queue was last empty.
     pub indirect: Ranked,
-    /// Who raised the queue to the levels that stood as it came; none where another packet of the same busy period
-    /// waited longer, or where packets overtook one another.
+    /// Flows that raised the queue to its levels at the packet's arrival. None if another packet of the same busy
+    /// period waited longer, or if packets overtook one another.
     pub original: Option<Ranked>,
 }
 
-/// How right one estimator of the sketch was about which packets belong to contributing flows.
+/// Accuracy of one estimator of the sketch: does it report the packets that belong to contributing flows?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SketchScore {
     /// The granularity.
     pub granularity: String,
     /// `inner`, `outer` or `overlap`.
     pub estimator: String,
-    /// Packets asked about: those that waited at least tau, as that was when they left.
+    /// Packets for which the sketch was queried: those that waited at least tau, with the value of tau at their
+    /// departure.
     pub asked: u64,
-    /// Rightly reported.
+    /// Contributing and reported.
     pub true_positives: u64,
-    /// Wrongly reported.
+    /// Reported, but not contributing.
     pub false_positives: u64,
-    /// Wrongly passed over.
+    /// Contributing, but not reported.
     pub false_negatives: u64,
-    /// `tp / (tp + fp)`; none where nothing was reported.
+    /// `tp / (tp + fp)`; none if nothing was reported.
     pub precision: Option<f64>,
-    /// `tp / (tp + fn)`; none where nothing was to be found.
+    /// `tp / (tp + fn)`; none if there was nothing to report.
     pub recall: Option<f64>,
     /// Mean absolute error of the estimated size, bytes.
     pub mean_error_bytes: Option<f64>,
 }
 
-/// Something that was skipped, cut short or put right.
+/// Something that was skipped, cut short or corrected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Skipped {
     /// A short stable name.
     pub reason: String,
-    /// How often.
+    /// How often it happened.
     pub count: u64,
-    /// What it means for the result, in a sentence.
+    /// The consequence for the result, in a sentence.
     pub meaning: String,
 }
 
 /// Queue depth over time, stacked by flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Series {
-    /// When the first bucket starts.
+    /// Start of the first bucket.
     pub start_ns: u64,
     /// Length of a bucket.
     pub bucket_ns: u64,
     /// Mean depth in each bucket, bytes.
     pub mean_bytes: Vec<f64>,
-    /// Longest delay of the packets that came in each bucket.
+    /// Longest delay of the packets that arrived in each bucket.
     pub peak_delay_ns: Vec<u64>,
     /// Drops in each bucket.
     pub drops: Vec<u64>,
-    /// The largest flows (first granularity) and their mean part in each bucket; what is missing to `mean_bytes` is others'.
+    /// The largest flows (first granularity) and their mean part in each bucket. The rest of `mean_bytes` is of other
+    /// flows.
     pub flows: Vec<SeriesFlow>,
 }
 

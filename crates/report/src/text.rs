@@ -1,7 +1,7 @@
-//! The report as text for a terminal: the verdict first, then the bursts with their culprits, then what to know.
+//! The report as text for a terminal: the result first, then the bursts with their culprits, then notes.
 //!
-//! Flow names stand last on their lines, so that no width of terminal cuts a number. Styles are ANSI; the caller's
-//! stream strips them where they do not belong.
+//! Flow names are last on their lines, so that a narrow terminal cuts no number. Styles are ANSI sequences; the
+//! caller's stream removes them if the output is not a terminal.
 
 mod aqm;
 mod compare;
@@ -27,24 +27,24 @@ const DIM: Style = Style::new().dimmed();
 const HOT: Style = AnsiColor::Red.on_default().bold();
 const NOTE: Style = AnsiColor::Yellow.on_default();
 
-/// Bursts that the text shows, those with the longest delays; JSON and HTML show all that were kept.
+/// The most bursts in the text: those with the longest delays. JSON and HTML show all that were kept.
 pub const MOST_BURSTS: usize = 10;
-/// Culprits that the text shows.
+/// The most culprits in the text.
 const MOST_CULPRITS: usize = 3;
 const MOST_OVERALL: usize = 5;
-/// What stands in place of flows where --show or --ramped leaves none.
+/// Shown in place of flows if --show or --ramped excludes all.
 const NO_MATCH: &str = "no flow matches";
-/// Groups that overlap others that the text shows; it shows all that do not.
+/// The most groups in the text that overlap others. It shows all that do not.
 const MOST_OVERLAPPING: usize = 4;
 
 /// Writes the report as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first error of `out`.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let input = &report.input;
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
-    let Some(sim) = &report.sim else { return found(report, false, out) };
+    let Some(sim) = &report.sim else { return findings(report, false, out) };
     sim::write(sim, &input.name, out)?;
     if sim.meter == NO_METER {
         return notes(&report.skipped, None, out);
@@ -54,13 +54,13 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         let from = duration(report.input.first_ns);
         let from = format!("{DIM}times count from its first packet, {from} into the run{DIM:#}");
         writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}  {from}", plain(link))?;
-        found(report, true, out)?;
+        findings(report, true, out)?;
     }
     Ok(())
 }
 
-/// What was found in a queue.
-fn found(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()> {
+/// Writes the results for a queue.
+fn findings(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()> {
     head(report, simulated, out)?;
     bursts(report, out)?;
     overall(report, out)?;
@@ -112,7 +112,7 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
                 ),
             )?;
         }
-        _ if report.input.format == "interface" => field(out, "queue", "as the interface has it, while it has it")?,
+        _ if report.input.format == "interface" => field(out, "queue", "that of the interface")?,
         _ => field(out, "queue", "departures from elsewhere")?,
     }
     if let Some(tap) = &report.tap {
@@ -128,7 +128,7 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
             },
         )
         .collect();
-    // Of no packet there is no delay.
+    // Without packets there is no delay.
     if totals.victims.is_none_or(|victims| victims.packets > 0) {
         field(out, "delay", &percentiles.join("   "))?;
     }
@@ -151,7 +151,7 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
     let dropped: u64 = totals.drops.values().sum();
     if dropped > 0 {
         let of = if totals.drops_of_all {
-            "of all packets of the queue, also those that --input leaves out".to_owned()
+            "of all packets of the queue, including those that --input excludes".to_owned()
         } else {
             format!("{} of packets", percent(dropped as f64 / (dropped + totals.departed_packets) as f64))
         };
@@ -165,28 +165,28 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
     Ok(())
 }
 
-/// Whose waiting is examined, and which flows are listed, where not all are.
+/// Writes which packets are examined, and which flows are listed, if not all.
 fn filters(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    if let (Some(victims), Some(found)) = (&report.setup.victims, &report.totals.victims) {
-        let dropped = match found.dropped {
-            None if !report.totals.drops.is_empty() => {
-                ", and how many of the drops were theirs is not known".to_owned()
-            }
+    if let (Some(victims), Some(findings)) = (&report.setup.victims, &report.totals.victims) {
+        let dropped = match findings.dropped {
+            None if !report.totals.drops.is_empty() => ", and how many of them were dropped is unknown".to_owned(),
             None | Some(0) => String::new(),
             Some(dropped) => format!(", {} more dropped", count(dropped)),
         };
-        let packets =
-            format!("{} packet{}, {}{dropped}", count(found.packets), plural(found.packets), bytes(found.bytes));
-        let theirs = match found.packets {
-            0 => "the expression holds of no packet",
-            _ => "delays are theirs, and so are bursts; shares are of the whole queue",
+        let packets = format!(
+            "{} packet{}, {}{dropped}",
+            count(findings.packets),
+            plural(findings.packets),
+            bytes(findings.bytes)
+        );
+        let theirs = match findings.packets {
+            0 => "no packet matches the expression",
+            _ => "delays and bursts are of victims; shares are of the whole queue",
         };
         field(out, "victims", &format!("{}: {packets}; {theirs}", plain(victims)))?;
     }
     match &report.setup.show {
-        Some(show) => {
-            field(out, "show", &format!("{}: other flows are not shown, and count all the same", plain(show)))
-        }
+        Some(show) => field(out, "show", &format!("{}: other flows are not shown, but counted", plain(show))),
         None => Ok(()),
     }
 }
@@ -200,7 +200,7 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
         return if dropped == 0 {
             Ok(())
         } else {
-            writeln!(out, "Packets were dropped all the same: a lower --tau shows when, and who filled the queue.")
+            writeln!(out, "Packets were dropped, though: a lower --tau shows when, and who filled the queue.")
         };
     }
     let all = report.bursts.len() as u64 + report.bursts_left_out;
@@ -222,10 +222,11 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
     shown.iter().try_for_each(|shown| burst(shown, ramps, out))
 }
 
-/// Writes a burst with its culprits as it ends, as the report has it; before the first, what the columns are.
+/// Writes a burst of the report with its culprits, when it has ended. Before the first burst, writes the column
+/// headings.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first error of `out`.
 pub fn write_burst(ended: &Burst, out: &mut impl Write) -> io::Result<()> {
     if ended.number == 1 {
         headings(out)?;
@@ -281,7 +282,11 @@ fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
         more(culprits, shown.len(), &" ".repeat(18), gap, out)?;
         if culprits.share_error > 0.0 {
             let error = percent(culprits.share_error);
-            writeln!(out, "{:>16}  {DIM}{:>9}  not all flows were kept: shares of flows are ±{error}{DIM:#}", "", "")?;
+            writeln!(
+                out,
+                "{:>16}  {DIM}{:>9}  not all flows were tracked: shares of flows are ±{error}{DIM:#}",
+                "", ""
+            )?;
         }
         if first {
             let shown: Vec<_> = shown.iter().map(|culprit| culprit.flow.as_str()).collect();
@@ -303,7 +308,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
         };
         let error = match culprits.share_error {
             0.0 => String::new(),
-            error => format!(" (from the heaviest flows of each: a share may be {} more)", percent(error)),
+            error => format!(" (from the heaviest flows of each: a share may be up to {} larger)", percent(error)),
         };
         writeln!(out, "\n{BOLD}Who filled the queue over {which}{BOLD:#}, by {}{error}:\n", culprits.granularity)?;
         writeln!(out, "{DIM}{:>9}  {:>9}  {:>9}  {:>12}  flow{DIM:#}", "share", "bytes", "packets", "held at most")?;
@@ -386,14 +391,14 @@ fn longest(bursts: &[Burst], most: usize) -> Vec<&Burst> {
     shown
 }
 
-/// How many flows are shown: a line that says that there is one more can as well name it.
+/// The number of flows to show. A line that says that there is one more flow can as well name it.
 fn shown_of(culprits: &Culprits, most: usize) -> usize {
     if culprits.flows.len() == most + 1 && culprits.flows_total == most as u64 + 1 { most + 1 } else { most }
 }
 
 fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut impl Write) -> io::Result<()> {
     let shown = culprits.flows.iter().take(shown);
-    let untold = culprits.culprits_total.saturating_sub(shown.len() as u64);
+    let more_culprits = culprits.culprits_total.saturating_sub(shown.len() as u64);
     let rest = culprits.flows_total.saturating_sub(shown.len() as u64);
     let share = 1.0 - shown.map(|culprit| culprit.share).sum::<f64>();
     if rest == 0 {
@@ -401,16 +406,16 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
     }
     let other = others(rest, culprits.not_shown.as_ref());
     // The heaviest of them are in JSON and HTML.
-    let untold = match untold {
+    let more_culprits = match more_culprits {
         0 => String::new(),
         all if all == rest && rest > 1 => ", all of them culprits too".to_owned(),
         some => format!(", {} of them culprits too", count(some)),
     };
     let share = percent(share.max(0.0));
-    writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{untold}{DIM:#}", "", count(rest))
+    writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{more_culprits}{DIM:#}", "", count(rest))
 }
 
-/// What so many flows that the text does not list are called: an expression leaves them out, or the text has no room for all.
+/// The label of `rest` flows that the text does not list: an expression excludes them, or there is no room for all.
 fn others(rest: u64, not_shown: Option<&NotShown>) -> String {
     match (rest, not_shown) {
         (rest, Some(not_shown)) if not_shown.flows >= rest => "not shown".to_owned(),
@@ -420,7 +425,7 @@ fn others(rest: u64, not_shown: Option<&NotShown>) -> String {
     }
 }
 
-/// What flows have in common, below the flows that are `listed`.
+/// Writes what flows have in common, below the flows that are `listed`.
 fn groups(groups: &[Group], listed: &[&str], gap: usize, out: &mut impl Write) -> io::Result<()> {
     for (heading, group) in headed(groups, listed) {
         let share = percent(group.share);
@@ -435,7 +440,7 @@ fn groups(groups: &[Group], listed: &[&str], gap: usize, out: &mut impl Write) -
     more_groups(groups, out)
 }
 
-/// The groups that the text shows, and what stands before each. A single flow that is listed is not shown again.
+/// The groups to show, and the label before each. A single flow that is listed is not repeated.
 fn headed<'a>(groups: &'a [Group], listed: &[&str]) -> impl Iterator<Item = (&'static str, &'a Group)> {
     let overlapping = groups.iter().filter(|group| group.overlaps).take(MOST_OVERLAPPING).enumerate();
     let overlapping = overlapping.map(|(place, group)| (if place == 0 { "overlapping" } else { "" }, group));
@@ -443,7 +448,7 @@ fn headed<'a>(groups: &'a [Group], listed: &[&str]) -> impl Iterator<Item = (&'s
     rows.map(|(place, group)| (if place == 0 { "in common" } else { "" }, group)).chain(overlapping)
 }
 
-/// How many groups the text does not show.
+/// Writes the number of groups that are not shown.
 fn more_groups(groups: &[Group], out: &mut impl Write) -> io::Result<()> {
     match groups.iter().filter(|group| group.overlaps).count().saturating_sub(MOST_OVERLAPPING) {
         0 => Ok(()),
@@ -453,12 +458,12 @@ fn more_groups(groups: &[Group], out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// What flows have in common, and what so many are.
+/// What flows have in common, with the kind of attack or overload, if any.
 fn named(group: &Group) -> String {
     group.explosion.as_ref().map_or(String::new(), |explosion| format!("{explosion}: ")) + &group.reading
 }
 
-/// How many of the packets, where that says more than the bytes do, and how wrong the shares may be.
+/// The share of packets, if it adds information to that of bytes, and the errors of the shares.
 fn more_of(group: &Group) -> String {
     let good_to = |error: f64| if error > 0.0 { format!(" ±{}", percent(error)) } else { String::new() };
     let bytes = if group.share_error > 0.0 { format!("; share{}", good_to(group.share_error)) } else { String::new() };
@@ -468,7 +473,7 @@ fn more_of(group: &Group) -> String {
     format!("{bytes}; {}{} of the packets", percent(group.packets_share), good_to(group.packets_share_error))
 }
 
-/// The flow, and who sends it where that is known.
+/// The flow, and the process that sends it, if known.
 fn whose(culprit: &Culprit) -> String {
     let flow = plain(&culprit.flow);
     match &culprit.owner {
@@ -490,7 +495,7 @@ fn trend(culprit: &Culprit) -> String {
     }
 }
 
-/// Why packets were dropped or marked, and how many.
+/// Packets dropped or marked, by reason.
 fn reasons(packets: &BTreeMap<String, u64>) -> String {
     packets.iter().map(|(reason, n)| format!("{} {}", count(*n), plain(reason))).collect::<Vec<_>>().join(", ")
 }

@@ -1,15 +1,15 @@
-//! The page in a real browser: it draws without an error, and the address of a burst brings up its culprits.
-//! Skipped, with a notice, where there is no chromium.
+//! The page in a real browser: it draws without an error, and the address of a burst shows its culprits. Skipped, with
+//! a notice, if there is no chromium.
 
 use crate::sample;
 
-use crate::chromium::{self, opened, root, sound, strings, text, told, unescaped, words};
+use crate::chromium::{self, messages, opened, root, sound, strings, text, unescaped, words};
 use queuescope_report::html;
 use queuescope_report::model::{NotShown, Report, Skipped};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The panels of some bursts of the usual report, after their filter was pressed in the last; none without a browser.
+/// Panels of several bursts of the usual report; the last one with its filter pressed. None without a browser.
 static PANELS: LazyLock<Option<Vec<String>>> = LazyLock::new(|| {
     let steps = "(async () => {
         const shown = [];
@@ -26,7 +26,7 @@ static PANELS: LazyLock<Option<Vec<String>>> = LazyLock::new(|| {
     let page = page(&sample::usual(), steps, directory.path(), "page");
     let dom = sound(&opened(directory.path(), &page, "")?);
     assert!(dom.contains("<canvas"), "the chart is drawn");
-    // They come back as text, with the markup of the page written as entities.
+    // They are returned as text, with the markup of the page written as entities.
     let panels: Vec<String> = dom.split("<hr>").skip(1).map(unescaped).collect();
     assert_eq!(panels.len(), 5, "{}", root(&dom));
     Some(panels)
@@ -92,26 +92,26 @@ fn the_worst_packet_is_explained_as_far_as_it_is_known() {
 }
 
 #[test]
-fn a_page_of_a_managed_queue_says_so_above_its_figures() {
+fn a_page_of_a_managed_queue_names_the_aqm_above_its_figures() {
     let directory = tempfile::tempdir().unwrap();
-    let tell =
+    let script =
         "parent.postMessage([...document.querySelectorAll('.notice')].map((note) => note.textContent).join(), '*')";
     let tail_drop = sample::usual();
     let mut managed = tail_drop.clone();
     managed.setup.aqm = Some("fq-codel".to_owned());
     let pages = [("tail-drop", &tail_drop), ("managed", &managed)];
-    let pages = pages.map(|(name, report)| (page(report, tell, directory.path(), name), 400));
-    let Some(texts) = told(directory.path(), &pages) else { return };
-    let says = |text: &String| ["managed by fq-codel", "senders do not react"].map(|words| text.contains(words));
-    let mut said: Vec<_> = texts.iter().map(says).collect();
-    said.sort_unstable();
-    assert_eq!(said, [[false; 2], [true; 2]], "{texts:?}");
+    let pages = pages.map(|(name, report)| (page(report, script, directory.path(), name), 400));
+    let Some(texts) = messages(directory.path(), &pages) else { return };
+    let statements = |text: &String| ["managed by fq-codel", "senders do not react"].map(|words| text.contains(words));
+    let mut headline: Vec<_> = texts.iter().map(statements).collect();
+    headline.sort_unstable();
+    assert_eq!(headline, [[false; 2], [true; 2]], "{texts:?}");
 }
 
 #[test]
-fn a_page_that_lists_some_flows_says_so_in_its_headline() {
+fn a_page_with_a_flow_filter_names_it_in_its_headline() {
     let directory = tempfile::tempdir().unwrap();
-    let tell = "parent.postMessage(document.querySelector('main').textContent, '*')";
+    let script = "parent.postMessage(document.querySelector('main').textContent, '*')";
     let whole = sample::usual();
     let mut some = whole.clone();
     some.setup.show = Some("src net 10.0.0.0/8".to_owned());
@@ -124,17 +124,17 @@ fn a_page_that_lists_some_flows_says_so_in_its_headline() {
     let bytes = level.flows.iter().map(|flow| flow.bytes);
     level.not_shown = Some(NotShown::beside(level.flows_total + 1, 2 * bytes.clone().sum::<u64>(), bytes));
     let pages = [("whole", &whole), ("some", &some)];
-    let pages = pages.map(|(name, report)| (page(report, tell, directory.path(), name), 400));
-    let Some(texts) = told(directory.path(), &pages) else { return };
-    let (said, of_some) = ("Of the flows that --show lists, ", " There are lists without it.");
-    assert!(texts.iter().any(|text| text.contains(said) && text.contains(of_some)), "{texts:?}");
-    assert!(texts.iter().any(|text| !text.contains(said) && !text.contains(of_some)), "{texts:?}");
+    let pages = pages.map(|(name, report)| (page(report, script, directory.path(), name), 400));
+    let Some(texts) = messages(directory.path(), &pages) else { return };
+    let (headline, of_some) = ("Of the flows that --show lists, ", " There are lists without it.");
+    assert!(texts.iter().any(|text| text.contains(headline) && text.contains(of_some)), "{texts:?}");
+    assert!(texts.iter().any(|text| !text.contains(headline) && !text.contains(of_some)), "{texts:?}");
 }
 
 #[test]
-fn a_command_to_copy_does_only_what_it_says() {
+fn a_command_to_copy_quotes_its_arguments() {
     let directory = tempfile::tempdir().unwrap();
-    let tell = "parent.postMessage(document.querySelector('.command code').textContent, '*')";
+    let script = "parent.postMessage(document.querySelector('.command code').textContent, '*')";
     let mut report = sample::usual();
     report.setup.rate_bps = Some(1_500_001);
     let names = [
@@ -145,26 +145,26 @@ fn a_command_to_copy_does_only_what_it_says() {
     ];
     let pages = names.map(|(name, _)| {
         report.input.name = name.into();
-        (page(&report, tell, directory.path(), &name.len().to_string()), 400)
+        (page(&report, script, directory.path(), &name.len().to_string()), 400)
     });
-    let Some(commands) = told(directory.path(), &pages) else { return };
+    let Some(commands) = messages(directory.path(), &pages) else { return };
     for (_, word) in names {
         let start = format!("queuescope why {word} --rate 1500001bps ");
         assert!(commands.iter().any(|command| command.starts_with(&start)), "{start} in {commands:?}");
     }
 }
 
-/// What a page of a simulation shows, and does when asked to; none without a browser.
+/// What a page of a simulation shows, and how it reacts; none without a browser.
 static LOOK: LazyLock<Option<serde_json::Value>> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
     let page = page(&sample::simulated(), include_str!("common/look.js"), directory.path(), "page");
-    let told = told(directory.path(), &[(page, 1280)])?;
-    let told: serde_json::Value = serde_json::from_str(&told[0]).unwrap();
-    assert_eq!(told["errors"], "");
-    Some(told)
+    let messages = messages(directory.path(), &[(page, 1280)])?;
+    let observed: serde_json::Value = serde_json::from_str(&messages[0]).unwrap();
+    assert_eq!(observed["errors"], "");
+    Some(observed)
 });
 
-/// The cells of a table's row that begins with `name`, without the narrow spaces before units.
+/// The cells of the table row that begins with `name`, without the narrow spaces before units.
 fn row(table: &serde_json::Value, name: &str) -> Vec<String> {
     let cells = |row: &serde_json::Value| -> Vec<String> {
         row.as_array().unwrap().iter().map(|cell| cell.as_str().unwrap().replace('\u{202f}', " ")).collect()
@@ -173,7 +173,7 @@ fn row(table: &serde_json::Value, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_simulation_is_told_in_tables() {
+fn the_tables_of_a_simulation_have_its_results() {
     let Some(look) = &*LOOK else { return };
     let sim = sample::simulated().sim.unwrap();
     let sections: Vec<_> = look["sections"].as_array().unwrap().iter().map(text).collect();
@@ -228,10 +228,10 @@ fn a_simulation_is_drawn_over_time() {
     let deepest = sim.samples.iter().map(|sample| sample.links[0].backlog_bytes).max().unwrap();
     let longest = deepest as f64 * 8e3 / sim.links[0].rate_bps as f64;
     assert!(first[0].starts_with("Queue delay of bottleneckat most "), "{first:?}");
-    let told: f64 = first[0].split(' ').rev().nth(1).unwrap().parse().unwrap();
-    assert!((told - longest).abs() < 0.06, "{told} for {longest}");
+    let shown: f64 = first[0].split(' ').rev().nth(1).unwrap().parse().unwrap();
+    assert!((shown - longest).abs() < 0.06, "{shown} for {longest}");
     assert!(first[2].contains("drops") && first[2].contains("marks") && first[4].starts_with("Goodput of groups"));
-    // The way back is another link: its queue is empty, and it dropped and marked nothing.
+    // The way back is another link: its queue is empty, without drops and marks.
     assert_eq!(chosen[..2], ["Queue delay of way backat most 0 s", "Throughput, as a share of the ratemean 6 %"]);
     assert!(chosen[2].starts_with("Smoothed round-trip time") && chosen[3].starts_with("Goodputat most"), "{chosen:?}");
     let panels = strings(&look["cursor"][0]);
@@ -265,18 +265,18 @@ fn nothing_is_wider_than_the_page() {
     let mut pages = Vec::new();
     let reports = [("usual", sample::usual()), ("hostile", sample::hostile()), ("simulated", sample::simulated())];
     for (kind, report) in reports {
-        let tell = format!(
+        let script = format!(
             "setTimeout(() => {{
                 const {{ scrollWidth, clientWidth }} = document.documentElement;
                 const chart = document.querySelector('canvas') ? 'chart' : 'no chart';
                 parent.postMessage(`{kind} at ${{innerWidth}}: ${{chart}}, ${{scrollWidth - clientWidth}} too wide`, '*');
             }}, 500)"
         );
-        let page = page(&report, &tell, directory.path(), kind);
+        let page = page(&report, &script, directory.path(), kind);
         pages.extend([360, 700, 1920].map(|width| (page.clone(), width)));
     }
-    let Some(told) = told(directory.path(), &pages) else { return };
-    for message in told {
+    let Some(messages) = messages(directory.path(), &pages) else { return };
+    for message in messages {
         assert!(message.ends_with(": chart, 0 too wide"), "{message}");
     }
 }
@@ -284,17 +284,19 @@ fn nothing_is_wider_than_the_page() {
 #[test]
 fn every_kind_of_report_is_drawn_without_an_error() {
     let directory = tempfile::tempdir().unwrap();
-    // The name goes first, as pages tell it in any order.
-    let tell = |kind| {
+    // The kind is first, since pages report in any order.
+    let script = |kind| {
         format!("setTimeout(() => parent.postMessage(`{kind}\n${{document.documentElement.outerHTML}}`, '*'), 500)")
     };
     let reports = sample::all();
     let pages: Vec<_> =
-        reports.iter().map(|(kind, report)| (page(report, &tell(kind), directory.path(), kind), 1280)).collect();
-    let Some(told) = told(directory.path(), &pages) else { return };
+        reports.iter().map(|(kind, report)| (page(report, &script(kind), directory.path(), kind), 1280)).collect();
+    let Some(messages) = messages(directory.path(), &pages) else { return };
     for (kind, report) in reports {
-        let dom =
-            told.iter().find_map(|told| told.strip_prefix(kind)?.strip_prefix('\n')).expect("each tells of itself");
+        let dom = messages
+            .iter()
+            .find_map(|message| message.strip_prefix(kind)?.strip_prefix('\n'))
+            .expect("each page names its kind");
         let dom = sound(dom);
         let body = dom.split_once("<main").expect("a body").1;
         let verdict = match kind {
@@ -309,19 +311,19 @@ fn every_kind_of_report_is_drawn_without_an_error() {
         assert_eq!(body.contains("id=\"sketch\""), report.totals.packets > 0, "{kind}");
         assert_eq!(body.contains("id=\"sim\""), report.sim.is_some(), "{kind}");
         if let Some(damage) = &report.input.damage {
-            let told = format!("The input is damaged: {damage} What could be read was analysed.");
-            assert!(words(body).contains(&told), "{kind}");
+            let damaged = format!("The input is damaged: {damage} The readable part was analysed.");
+            assert!(words(body).contains(&damaged), "{kind}");
         }
     }
 }
 
-/// Each queue of a simulation has an address of its own.
+/// Each queue of a simulation has its own address.
 #[test]
 fn a_page_of_several_queues_shows_the_one_that_is_chosen() {
     let directory = tempfile::tempdir().unwrap();
     let page = page(&sample::two_queues(), "", directory.path(), "queues");
     let (first, second) = (("The queue of bottleneck", "bottleneck"), ("way back stayed calm", "way back"));
-    // A number that no queue has is that of the first.
+    // An unknown queue number shows the first queue.
     let addresses =
         [("", first), ("?queue=1", second), ("?queue=99", first), ("?queue=-1", first), ("?queue=NaN", first)];
     for (address, (verdict, current)) in addresses {

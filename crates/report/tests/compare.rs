@@ -1,13 +1,13 @@
-//! One scenario in two worlds: what belongs together stands together, as text and as a page.
+//! One scenario simulated and on real hosts: the values of both are side by side, as text and as a page.
 
 use crate::sample;
 
-use crate::chromium::{self, sound, told};
+use crate::chromium::{self, messages, sound};
 use queuescope_report::model::{Comparison, HeldBack, Of, Quantity, RealTime, Sim, Skipped};
 use queuescope_report::{html, text};
 
-/// A simulation, and the same with nine tenths of the goodput and twice the delay; each `run` has a tenth more goodput than the one
-/// before.
+/// A simulation, and a copy with nine tenths of the goodput and twice the delay. Each `run` has a tenth more goodput
+/// than the one before.
 fn pair(run: usize) -> (Sim, Sim) {
     let mut simulated = sample::simulated().sim.expect("it is simulated");
     simulated.flows.iter_mut().for_each(|flow| flow.name = format!("{}{run}", flow.name));
@@ -48,7 +48,7 @@ fn comparison(runs: usize) -> Comparison {
 }
 
 #[test]
-fn what_belongs_together_stands_together() {
+fn values_of_both_worlds_are_in_one_row() {
     assert!(Comparison::of(&[], []).is_none());
     let (simulated, real) = pair(0);
     let comparison = comparison(2);
@@ -67,7 +67,7 @@ fn what_belongs_together_stands_together() {
     for (link, there) in simulated.links.iter().zip(&real.links) {
         let row = of(Of::Link, &link.name, Quantity::DelayMeanNs).expect("packets waited");
         assert_eq!((row.simulated[0], row.real[1]), (link.sojourn.mean_ns, there.sojourn.mean_ns));
-        // Where nothing was marked there is nothing to compare.
+        // If nothing was marked there is nothing to compare.
         assert_eq!(of(Of::Link, &link.name, Quantity::MarkRate).is_some(), link.mark_rate > 0.0);
     }
     // Their ports differ from run to run.
@@ -80,7 +80,7 @@ fn what_belongs_together_stands_together() {
     }
 }
 
-/// Without styles.
+/// The comparison as text, without styles.
 fn written(comparison: &Comparison) -> String {
     let mut out = Vec::new();
     text::write_comparison(comparison, &mut out).expect("there is room");
@@ -91,7 +91,7 @@ fn written(comparison: &Comparison) -> String {
 }
 
 #[test]
-fn values_stand_below_their_worlds() {
+fn values_are_below_their_worlds() {
     let mut comparison = comparison(1);
     for (row, letters) in comparison.rows.iter_mut().zip((1..40).cycle()) {
         row.name = "n".repeat(letters);
@@ -102,7 +102,7 @@ fn values_stand_below_their_worlds() {
         if line.ends_with("difference") {
             end = line.chars().count();
         } else if line.starts_with("   ") && !line.contains("note") {
-            // What ends further to the right is a value that is longer than its column.
+            // A line that ends further to the right has a value longer than its column.
             assert!(line.trim_end().chars().count() <= end, "{line}\n{text}");
         }
     }
@@ -115,7 +115,7 @@ fn values_stand_below_their_worlds() {
 fn several_runs_have_a_least_and_a_most() {
     let text = written(&comparison(3));
     assert!(text.contains("means of the runs, with the least and the most in brackets"), "{text}");
-    let goodput = text.lines().find(|line| line.trim_start().starts_with("goodput ")).expect("goodput is told");
+    let goodput = text.lines().find(|line| line.trim_start().starts_with("goodput ")).expect("there is goodput");
     assert!(goodput.contains("-10.0 %") && goodput.matches(" to ").count() == 2, "{goodput}");
 }
 
@@ -128,17 +128,17 @@ fn a_page_shows_both_worlds_on_any_screen() {
         row.about = "a".repeat(300);
     }
     hostile.name = "</script><b>".to_owned();
-    let tell = "setTimeout(() => {
+    let script = "setTimeout(() => {
         const { scrollWidth, clientWidth, outerHTML } = document.documentElement;
         parent.postMessage(`${scrollWidth - clientWidth} too wide\n${outerHTML}`, '*');
     }, 500)";
     let mut pages = Vec::new();
     for (name, comparison) in [("one", comparison(1)), ("three", comparison(3)), ("hostile", hostile)] {
-        let page = chromium::page(|file| html::write_comparison(&comparison, file), tell, directory.path(), name);
+        let page = chromium::page(|file| html::write_comparison(&comparison, file), script, directory.path(), name);
         pages.extend([360, 1280].map(|width| (page.clone(), width)));
     }
-    let Some(told) = told(directory.path(), &pages) else { return };
-    for dom in told {
+    let Some(messages) = messages(directory.path(), &pages) else { return };
+    for dom in messages {
         assert!(dom.starts_with("0 too wide\n"), "{}", dom.lines().next().unwrap_or_default());
         let body = sound(&dom);
         let body = body.split_once("<main").expect("a body").1;

@@ -1,4 +1,4 @@
-//! The page holds all of the report, loads nothing, and no name in the data can break out of it.
+//! The page holds the whole report, loads nothing, and no name in the data can end its block.
 
 use crate::sample;
 
@@ -12,13 +12,13 @@ fn page(report: &Report) -> String {
     String::from_utf8(page).unwrap()
 }
 
-/// What stands between the tags of the block of data.
+/// The text between the tags of the block of data.
 fn data(page: &str) -> &str {
     let (_, rest) = page.split_once("<script type=\"application/json\" id=\"report-data\">").unwrap();
     rest.split_once("</script>").unwrap().0
 }
 
-/// Equal, with fractions to the digits that the page keeps.
+/// Whether two values are equal, fractions to the digits that the page keeps.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
@@ -105,7 +105,7 @@ fn a_page_has_no_more_samples_than_it_can_show() {
     let states = |sim: &Sim| sim.samples.iter().map(|sample| sample.links.len() + sample.flows.len()).sum::<usize>();
     assert!(states(&sim) > 300_000 && (30_000..=60_000).contains(&states(&shown)), "{}", states(&shown));
     assert_eq!(shown.samples.last().unwrap().at_ns, sim.samples.last().unwrap().at_ns);
-    // What was sent is still all there, from the warm-up on.
+    // The bytes sent since the warm-up have the same sum.
     let sent = |sim: &Sim| -> u64 {
         let counted = sim.samples.iter().filter(|sample| sample.at_ns > sim.warmup_ns);
         counted.map(|sample| sample.links[0].sent_bytes).sum()
@@ -125,7 +125,7 @@ fn a_full_disk_is_an_error() {
             Ok(())
         }
     }
-    // The kind must survive the way through the serializer: a closed pipe is told from a full disk by it.
+    // The kind must survive the serializer: it distinguishes a closed pipe from a full disk.
     for room in [0, 9_000, 60_000, 150_000] {
         let error = html::write(&sample::usual(), &mut Full(room)).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{room}");

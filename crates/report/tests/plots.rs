@@ -1,10 +1,10 @@
-//! The page of a sweep in a real browser: points stand where their numbers say, whatever is swept.
-//! Skipped, with a notice, where there is no chromium.
+//! The page of a sweep in a real browser: points are at the positions of their values, for all kinds of parameters.
+//! Skipped, with a notice, if there is no chromium.
 
 use crate::plotted;
 use crate::swept;
 
-use crate::chromium::{self, sound, strings, text, told, words};
+use crate::chromium::{self, messages, sound, strings, text, words};
 use queuescope_report::html;
 use queuescope_report::model::Sweep;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 #[test]
 fn a_sweep_is_drawn_whatever_its_names() {
     let directory = tempfile::tempdir().unwrap();
-    let tell = "setTimeout(() => {
+    let script = "setTimeout(() => {
         const { scrollWidth, clientWidth, outerHTML } = document.documentElement;
         document.querySelector('.sorts th:nth-child(5) button').click();
         const order = [...document.querySelectorAll('.sorts')][0].innerText;
@@ -21,34 +21,34 @@ fn a_sweep_is_drawn_whatever_its_names() {
     }, 500)";
     let mut pages = Vec::new();
     for (kind, sweep) in [("sweep", swept::sweep()), ("hostile", swept::hostile())] {
-        let path = sweep_page(&sweep, tell, directory.path(), kind);
+        let path = sweep_page(&sweep, script, directory.path(), kind);
         pages.extend([360, 1280].map(|width| (path.clone(), width)));
     }
-    let Some(told) = told(directory.path(), &pages) else { return };
-    for dom in told {
+    let Some(messages) = messages(directory.path(), &pages) else { return };
+    for dom in messages {
         assert!(dom.starts_with("0 too wide\n"), "{}", dom.lines().next().unwrap_or_default());
         let body = sound(&dom);
         let body = body.split_once("<main").expect("a body").1;
         assert!(!body.contains("<img"), "a name became an element");
         assert!(!body.contains("NaN") && !body.contains(">undefined<"));
         assert!(body.contains("Flow completion times") && body.contains("1 of 3 seeds"));
-        // The longest delay first, once its column was pressed.
+        // The longest delay is first once its column was pressed.
         let place = |delay| dom.find(delay).unwrap_or_else(|| panic!("no {delay}"));
         assert!(place("49.4") < place("12.3\u{202f}ms"));
     }
 }
 
-/// What the plots of a sweep show, and do when asked to; none without a browser.
+/// What the plots of a sweep show, and how they react; none without a browser.
 static PLOTS: LazyLock<Option<serde_json::Value>> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
     let page = sweep_page(&plotted::plotted(), include_str!("common/plots.js"), directory.path(), "plots");
-    let told = told(directory.path(), &[(page, 1280)])?;
-    let told: serde_json::Value = serde_json::from_str(&told[0]).unwrap();
-    assert_eq!(told["errors"], "");
-    Some(told)
+    let messages = messages(directory.path(), &[(page, 1280)])?;
+    let observed: serde_json::Value = serde_json::from_str(&messages[0]).unwrap();
+    assert_eq!(observed["errors"], "");
+    Some(observed)
 });
 
-/// Points of a line: where they are, across and down, and what is said of them.
+/// Points of a line: their positions, across and down, and their descriptions.
 fn points(value: &serde_json::Value) -> Vec<(f64, f64, Vec<String>)> {
     let point = |point: &serde_json::Value| {
         let words = point.as_array().unwrap()[2..].iter().map(text).collect();
@@ -58,11 +58,11 @@ fn points(value: &serde_json::Value) -> Vec<(f64, f64, Vec<String>)> {
 }
 
 #[test]
-fn plots_of_a_sweep_say_what_they_are() {
+fn plots_of_a_sweep_have_titles_and_captions() {
     let Some(plots) = &*PLOTS else { return };
-    let titles = ["A figure against what was swept", "Two figures against each other"];
+    let titles = ["A figure against a parameter", "Two figures against each other"];
     assert_eq!(strings(&plots["sections"])[..2], titles);
-    // The longest list of numbers is the axis, names are lines, the rest are panels.
+    // The longest list of numbers is the axis, lists of names are lines, the others are panels.
     let chosen = &plots["first"][0];
     assert_eq!(chosen["against-across"], "parameter-1");
     assert_eq!([&chosen["against-parameter-2"], &chosen["against-parameter-0"]], ["lines", "panels"]);
@@ -72,12 +72,12 @@ fn plots_of_a_sweep_say_what_they_are() {
     assert_eq!(strings(&plots["first"][2]), ["link.rate 1mbps ", "link.rate 10000kbps ", "link.rate 0.1gbps "]);
     let captions = strings(&plots["first"][1]);
     let first = "Mean delay against flows.calls.count. Whiskers are 95 % confidence intervals over the seeds. \
-                 1 combination is not here. 1 combination has no such figure.";
+                 1 combination is missing. 1 combination has no value.";
     assert_eq!(captions[0], first);
     assert!(captions[1].starts_with("Mean delay against goodput. Whiskers "), "{captions:?}");
     assert!(captions[1].contains("The axis of goodput is logarithmic."), "{captions:?}");
     assert_eq!(strings(&plots["axes"]), ["Mean delay", "flows.calls.count", "Mean delay", "Goodput"]);
-    // Figures that no combination has are not offered.
+    // Figures without any value are not offered.
     assert_eq!(strings(&plots["offered"]), ["Goodput", "Utilisation", "Mean delay", "Drop rate", "Mark rate"]);
     let roles = ["a line for each", "a panel for each", "only tail-drop", "only codel"];
     assert_eq!(strings(&plots["roles"])[..4], roles);
@@ -94,7 +94,7 @@ fn plots_of_a_sweep_say_what_they_are() {
 }
 
 #[test]
-fn numbers_of_a_sweep_stand_where_they_are() {
+fn points_of_a_sweep_are_at_their_values() {
     let Some(plots) = &*PLOTS else { return };
     // From 1 to 100 Mb/s, in three units: each ten times the one before.
     let log = points(&plots["log"]);
@@ -102,7 +102,7 @@ fn numbers_of_a_sweep_stand_where_they_are() {
     assert_eq!(rates, ["1mbps", "10000kbps", "0.1gbps"]);
     let [near, far] = [log[1].0 - log[0].0, log[2].0 - log[1].0];
     assert!(near > 100.0 && (near - far).abs() < 1.0, "{near} and {far}");
-    // Numbers of flows, which span less, and delays: both from their differences.
+    // Numbers of flows, which span less, and delays: both on linear axes.
     let linear = points(&plots["linear"][0]);
     let words: Vec<_> = linear.iter().map(|(.., words)| format!("{} {}", words[0], words[2])).collect();
     assert_eq!(words, ["1.00 ms ± 500 µs 10", "2.00 ms ± 1.00 ms 20", "3.00 ms ± 1.50 ms 40", "4.00 ms ± 2.00 ms 50"]);
@@ -113,14 +113,14 @@ fn numbers_of_a_sweep_stand_where_they_are() {
         assert!((x - linear[0].0 - across * (flows - 10.0)).abs() < 0.5, "{words:?}");
         assert!((linear[0].1 - y - up * (delay - 1.0)).abs() < 0.5, "{words:?}");
     }
-    // A combination that is missing has no point; the others of its line stay where they are.
+    // A missing combination has no point; the other points of its line keep their positions.
     let third = points(&plots["linear"][1]);
     let words: Vec<_> = third.iter().map(|(.., words)| format!("{} {}", words[2], words[3])).collect();
     assert_eq!(words, ["10 { pie = { ecn = true } }", "40 { pie = { ecn = true } }", "50 { pie = { ecn = true } }"]);
     assert!((third[2].0 - third[0].0 - 40.0 * across).abs() < 0.5);
-    assert!(strings(&plots["missing"])[0].ends_with("1 combination is not here."), "{}", plots["missing"]);
+    assert!(strings(&plots["missing"])[0].ends_with("1 combination is missing."), "{}", plots["missing"]);
     let none = (strings(&plots["none"][0]), points(&plots["none"][1]));
-    assert!(none.0[0].ends_with("1 combination has no such figure."), "{none:?}");
+    assert!(none.0[0].ends_with("1 combination has no value."), "{none:?}");
     assert_eq!(none.1.len(), 3, "{none:?}");
 }
 
@@ -129,7 +129,7 @@ fn quantities_of_a_sweep_are_numbers_however_they_are_written() {
     let directory = tempfile::tempdir().unwrap();
     let spelled = plotted::spelled();
     let page = |(kind, sweep, numbers): &(&str, Sweep, Vec<f64>)| {
-        let tell = format!(
+        let script = format!(
             "setTimeout(() => {{
                 const press = (key) =>
                     document.querySelector('#against .sweep-plot').dispatchEvent(new KeyboardEvent('keydown', {{ key }}));
@@ -143,12 +143,13 @@ fn quantities_of_a_sweep_are_numbers_however_they_are_written() {
             }}, 500)",
             numbers.len()
         );
-        (sweep_page(sweep, &tell, directory.path(), kind), 1280)
+        (sweep_page(sweep, &script, directory.path(), kind), 1280)
     };
-    let Some(told) = told(directory.path(), &spelled.iter().map(page).collect::<Vec<_>>()) else { return };
+    let Some(messages) = messages(directory.path(), &spelled.iter().map(page).collect::<Vec<_>>()) else { return };
     for (kind, _, numbers) in &spelled {
-        let told = told.iter().map(|told| serde_json::from_str::<Vec<serde_json::Value>>(told).unwrap());
-        let places = told.into_iter().find(|told| told[0] == *kind).expect("each tells of itself");
+        let mut messages =
+            messages.iter().map(|message| serde_json::from_str::<Vec<serde_json::Value>>(message).unwrap());
+        let places = messages.find(|message| message[0] == *kind).expect("each page names its kind");
         let places: Vec<_> = places[1..].iter().map(|place| place.as_f64().expect("a place")).collect();
         let [first, last] = [0, numbers.len() - 1];
         let scale = (places[last] - places[first]) / (numbers[last] - numbers[first]);
@@ -175,7 +176,7 @@ fn lines_and_panels_of_a_sweep_are_chosen() {
     let Some(plots) = &*PLOTS else { return };
     assert_eq!(strings(&plots["hidden"][0]), ["tail-drop"]);
     assert!(points(&plots["hidden"][1]).iter().all(|(.., words)| words[3] == "codel"), "{}", plots["hidden"]);
-    // Names stand one beside the other, at equal distances.
+    // Names are side by side, at equal distances.
     assert_eq!(plots["names"][0]["against-across"], "parameter-2");
     let names = points(&plots["names"][1]);
     assert!((names[2].0 - 2.0 * names[1].0 + names[0].0).abs() < 0.5, "{names:?}");
@@ -196,7 +197,7 @@ fn lines_and_panels_of_a_sweep_are_chosen() {
 }
 
 #[test]
-fn a_point_tells_which_combination_it_is() {
+fn a_point_shows_its_combination() {
     let Some(plots) = &*PLOTS else { return };
     let line = points(&plots["scatter"]);
     assert_eq!(line.len(), 11, "one of the twelve has no delay");
@@ -223,7 +224,7 @@ fn a_sweep_is_plotted_if_there_is_something_to_compare() {
     let few = plotted::few();
     let mut pages = Vec::new();
     for (kind, sweep, plots) in &few {
-        let tell = format!(
+        let script = format!(
             "setTimeout(() => {{
                 const {{ scrollWidth, clientWidth, outerHTML }} = document.documentElement;
                 const plots = document.querySelectorAll('.sweep-plot canvas').length;
@@ -231,17 +232,17 @@ fn a_sweep_is_plotted_if_there_is_something_to_compare() {
                 parent.postMessage(`{kind}: ${{few}}, ${{wide}} too wide\n${{outerHTML}}`, '*');
             }}, 500)"
         );
-        let page = sweep_page(sweep, &tell, directory.path(), kind);
+        let page = sweep_page(sweep, &script, directory.path(), kind);
         pages.extend([360, 1280].map(|width| (page.clone(), width)));
     }
-    let Some(told) = told(directory.path(), &pages) else { return };
-    for dom in told {
+    let Some(messages) = messages(directory.path(), &pages) else { return };
+    for dom in messages {
         let (first, page) = dom.split_once('\n').unwrap();
         assert!(first.ends_with(": true, 0 too wide"), "{first}");
         let body = sound(page);
         let body = body.split_once("<main").and_then(|(_, main)| main.split_once("</main>")).expect("a body").0;
         assert!(!body.contains("NaN") && !body.contains("Infinity") && !body.contains(">undefined<"), "{first}");
-        // Ninety lines or panels would be a mess: a list has one value, of which there is something, until another is chosen.
+        // Ninety lines or panels would be a mess: a list shows one value that has data, until another is chosen.
         let chosen =
             [("many-lines", "only b { codel = { target = \"0ms\""), ("a-part", "only b { codel = { target = \"5ms\"")];
         for (_, only) in chosen.iter().filter(|(kind, _)| first.starts_with(kind)) {

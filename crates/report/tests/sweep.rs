@@ -20,7 +20,7 @@ fn written(sweep: &Sweep) -> String {
 }
 
 #[test]
-fn a_line_for_each_combination_and_below_it_what_it_may_be_off() {
+fn each_combination_has_a_line_and_its_intervals_below() {
     let expected = "\
 made up  sweep
    about  Rates and congestion controls.
@@ -42,12 +42,12 @@ made up  sweep
     // A combination with one cell has no interval.
     assert_eq!(queue.matches('±').count(), 1 + 8 + 8 + 7, "{queue}");
     assert_eq!(flows.lines().count(), 1 + 2 + 2 + 1 + 1, "{flows}");
-    // Where flows do not end there is nothing below either.
+    // If flows do not end there is nothing below either.
     assert!(flows.ends_with("         -         -         -         -  2500kbps   bbr  1 of 3 seeds\n"), "{flows}");
 }
 
 #[test]
-fn no_name_turns_a_terminal() {
+fn no_name_reaches_the_terminal_with_control_characters() {
     let text = written(&swept::hostile());
     assert!(!text.contains(['\u{1b}', '\u{202e}']));
     assert_eq!(text.lines().count(), written(&swept::sweep()).lines().count() + 2, "a note, and a line before it");

@@ -20,7 +20,7 @@ fn burst_lines(burst: &Burst) -> Vec<String> {
     plain(written).lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// Without styles.
+/// The text without styles.
 fn plain(written: Vec<u8>) -> String {
     let written = String::from_utf8(written).unwrap();
     let mut parts = written.split('\u{1b}');
@@ -32,7 +32,7 @@ fn plain(written: Vec<u8>) -> String {
 }
 
 #[test]
-fn a_simulation_is_told_by_link_and_by_group() {
+fn a_simulation_has_lines_for_links_and_groups() {
     let expected = "\
 two-kinds.toml  scenario
 scenario  two kinds of flows
@@ -60,7 +60,7 @@ scenario  two kinds of flows
 }
 
 #[test]
-fn each_queue_is_told_with_what_was_found_there() {
+fn each_queue_has_its_own_findings() {
     let text = |report: &Report| {
         let mut written = Vec::new();
         text::write(report, &mut written).unwrap();
@@ -69,20 +69,20 @@ fn each_queue_is_told_with_what_was_found_there() {
     let (one, two) = (text(&sample::simulated()), text(&sample::two_queues()));
     let (queue, calm) = (two.strip_prefix(&one).expect("the first as if it were alone"), text(&sample::calm()));
     assert!(queue.contains("The queue of way back"), "{queue}");
-    // What is found there is what a report of it alone says, without what reads it.
+    // The results for a queue are those of a report of that queue alone, without the replay.
     let delay = calm.lines().find(|line| line.contains("p99")).unwrap();
     assert!(queue.contains(delay) && queue.contains("No bursts:") && !queue.contains("FIFO"), "{queue}");
 }
 
 #[test]
-fn it_is_said_from_when_on_times_count() {
+fn the_origin_of_times_is_stated() {
     let mut written = Vec::new();
     text::write(&sample::simulated(), &mut written).unwrap();
     assert!(String::from_utf8(written).unwrap().contains("times count from its first packet, 4.00 s into the run"));
 }
 
 #[test]
-fn what_is_not_there_has_no_table() {
+fn missing_parts_have_no_table() {
     assert_eq!(lines(&sample::nothing_simulated()).len(), 4);
     let mut report = sample::simulated();
     let sim = report.sim.as_mut().unwrap();
@@ -102,7 +102,7 @@ fn what_is_not_there_has_no_table() {
 }
 
 #[test]
-fn what_a_link_lost_stands_apart_from_what_its_queue_dropped() {
+fn losses_of_a_link_are_separate_from_drops_of_its_queue() {
     let mut report = sample::simulated();
     let link = &mut report.sim.as_mut().unwrap().links[0];
     (link.lost_packets, link.loss_rate, link.groups[1].loss_rate) = (1_234, 0.05, 0.07);
@@ -121,11 +121,11 @@ fn what_a_link_lost_stands_apart_from_what_its_queue_dropped() {
 #[test]
 fn goodput_over_the_run_is_not_taken_for_that_of_a_lifetime() {
     let mut report = sample::simulated();
-    let said = "           goodput is over the run, least and most over the lifetime of a flow".to_owned();
-    assert!(!lines(&report).contains(&said));
+    let note = "           goodput is over the run, least and most over the lifetime of a flow".to_owned();
+    assert!(!lines(&report).contains(&note));
     let group = &mut report.sim.as_mut().unwrap().groups[1];
     group.most_lifetime_goodput_bps = 2.0 * group.goodput_bps;
-    assert!(lines(&report).contains(&said));
+    assert!(lines(&report).contains(&note));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn flows_that_finished_before_the_warm_up_took_no_time_that_counts() {
 }
 
 #[test]
-fn names_come_last_and_turn_no_line() {
+fn names_are_last_and_do_not_break_lines() {
     let long = "a name that goes on and on, beyond what any terminal has room for".repeat(3);
     let mut report = sample::simulated();
     let usual = lines(&report);
@@ -192,7 +192,7 @@ fn burst() -> Burst {
     burst
 }
 
-/// Whatever `--show` or `--ramped` leaves, the row says which flows it is about.
+/// With any filter, the row states which flows it is about.
 #[test]
 fn a_row_without_a_flow_keeps_its_label() {
     let mut burst = burst();
@@ -202,14 +202,14 @@ fn a_row_without_a_flow_keeps_its_label() {
     let rows =
         |burst: &Burst| burst_lines(burst).into_iter().skip_while(|line| !line.contains("5tuple")).collect::<Vec<_>>();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told: Vec<_> = rows(&burst).iter().map(|line| words(line)).collect();
-    assert_eq!(told, ["5tuple no flow matches", "100.0 % 12 others"]);
+    let lines: Vec<_> = rows(&burst).iter().map(|line| words(line)).collect();
+    assert_eq!(lines, ["5tuple no flow matches", "100.0 % 12 others"]);
     burst.culprits[0].not_shown = Some(NotShown::beside(12, burst.bytes, [].into_iter()));
     assert_eq!(words(&rows(&burst)[1]), "100.0 % 12 not shown");
 }
 
-/// A flow with many of the packets is listed once, and its row says so.
-/// JSON lists more flows than the text, and says of none of them that it is not shown.
+/// A flow with many of the packets is listed once, and its row has that share. JSON lists more flows than the text, and
+/// does not count them as not shown.
 #[test]
 fn flows_without_room_in_the_text_are_not_those_that_an_expression_leaves_out() {
     let mut burst = burst();
@@ -226,7 +226,7 @@ fn flows_without_room_in_the_text_are_not_those_that_an_expression_leaves_out() 
 }
 
 #[test]
-fn a_listed_flow_is_not_said_again_to_have_something_in_common() {
+fn a_listed_flow_is_not_repeated_as_a_group() {
     let usual = sample::usual().bursts[0].groups[0].clone();
     let mut burst = burst();
     let flow = burst.culprits[0].flows[0].flow.clone();
@@ -237,7 +237,7 @@ fn a_listed_flow_is_not_said_again_to_have_something_in_common() {
     let named: Vec<_> = lines.iter().filter(|line| line.contains(&flow)).collect();
     assert!(named.len() == 1 && named[0].ends_with(&format!("{flow}; 50.0 % of the packets")), "{lines:?}");
     assert!(!lines.iter().any(|line| line.contains("in common")), "{lines:?}");
-    // One that is not listed is.
+    // A flow that is not listed is.
     burst.groups.push(other);
     assert!(burst_lines(&burst).iter().any(|line| line.starts_with("in common") && line.contains("another flow")));
 }

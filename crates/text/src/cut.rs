@@ -1,21 +1,21 @@
-//! A text as it can be shown.
+//! Prepares a text for display.
 
 use std::ops::Range;
 
-/// Lines that are far too long are cut, and what a terminal would obey is taken out.
+/// Overlong lines are cut, and control characters are removed, since a terminal would obey them.
 pub(crate) struct Cut {
     pub text: String,
-    /// What was kept of the text, and where that is now.
+    /// The ranges of the text that were kept, each with its offset in the result.
     kept: Vec<(Range<usize>, usize)>,
 }
 
-/// Bytes of a line from which on it is cut, and what is kept of it before and behind the place that is pointed at.
+/// A line of more bytes is cut, to this many before and behind the marked position.
 const LONG: usize = 400;
 const BEFORE: usize = 60;
 const BEHIND: usize = 120;
 
 impl Cut {
-    /// The text around a place. Where its line is cut, columns count in what is left of it.
+    /// The text around a position. In a line that is cut, columns count in the remaining part.
     pub fn around(text: &str, at: usize) -> Self {
         let mut cut = Self { text: String::with_capacity(text.len().min(1 << 16)), kept: Vec::new() };
         let mut start = 0;
@@ -24,7 +24,7 @@ impl Cut {
             if line.len() <= LONG {
                 cut.keep(text, start..end);
             } else {
-                // Behind its last byte is a place of the line only where no other begins there.
+                // The position behind the last byte belongs to this line only if no other line begins there.
                 let ends_there = at == end && !line.ends_with('\n');
                 let at = if (start..end).contains(&at) || ends_there { at } else { start };
                 let from = boundary(text, at.saturating_sub(BEFORE).max(start));
@@ -39,7 +39,7 @@ impl Cut {
             }
             start = end;
         }
-        // Where the text ends, something is there to be pointed at.
+        // At the end of the text, add something to point at.
         if at >= text.len() && !cut.text.ends_with('\n') {
             cut.text.push(' ');
         }
@@ -49,7 +49,7 @@ impl Cut {
     fn keep(&mut self, text: &str, part: Range<usize>) {
         let harmless = |c: char| match c {
             '\n' | '\r' | '\t' => c,
-            // As many bytes, so that places stay.
+            // One byte each, so that offsets stay valid.
             c if c.is_ascii_control() => '?',
             c if c.is_control() => '·',
             c => c,
@@ -58,7 +58,7 @@ impl Cut {
         self.text.extend(text[part].chars().map(harmless));
     }
 
-    /// Where a stretch of the text is in what was kept of it: on one line, between characters.
+    /// Where a range of the text is in the result: on one line, between characters.
     pub fn within(&self, span: &Range<usize>) -> Range<usize> {
         let whole = self.kept.last().map_or(0, |(part, _)| part.end);
         let end = self.moved(span.end) + usize::from(span.start >= whole);
@@ -74,7 +74,7 @@ impl Cut {
     }
 }
 
-/// The place, or the one before it that is between characters.
+/// The position, or the nearest one before it that is between characters.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

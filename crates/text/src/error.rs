@@ -1,63 +1,63 @@
-//! All that is wrong, as a person reads it.
+//! Reports all problems of a text for people.
 
 use crate::cut::Cut;
 use crate::problem::Problem;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use std::fmt;
 
-/// Most problems that are shown; of the others, how many there are.
+/// The most problems that are shown; the others are only counted.
 const MOST: usize = 20;
 
 /// A text that a user wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// What it is called: a file, an option.
+    /// Its name: a file, an option.
     pub name: String,
-    /// All of it.
+    /// The whole text.
     pub text: String,
 }
 
-/// Why a text could not be read: every problem that was found, each in the source that it is in.
+/// Why a text could not be parsed: every problem that was found, each with its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextError {
     sources: Vec<Source>,
     problems: Vec<Problem>,
-    /// How many more there were.
+    /// How many more problems there are.
     more: usize,
 }
 
 impl TextError {
-    /// What is wrong with a text from one source; at least one problem.
+    /// The problems of one text; at least one.
     pub fn new(name: &str, text: &str, problems: Vec<Problem>) -> Self {
         Self::of_sources(vec![Source { name: name.to_owned(), text: text.to_owned() }], problems, 0)
     }
 
-    /// What is wrong with texts from several, and how many problems more there are than these.
+    /// The problems of several texts. `more` is the number of problems that are not in `problems`.
     pub fn of_sources(sources: Vec<Source>, mut problems: Vec<Problem>, more: usize) -> Self {
         let more = more + problems.len().saturating_sub(MOST);
         problems.truncate(MOST);
         Self { sources, problems, more }
     }
 
-    /// How many problems were found.
+    /// The number of problems found.
     pub fn count(&self) -> usize {
         self.problems.len() + self.more
     }
 
-    /// What is wrong, one sentence a problem, without the text around it.
+    /// The problems, one sentence each, without the text around them.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
         self.problems.iter().map(|problem| problem.message.as_str())
     }
 
-    /// All problems as a person reads them, `width` columns wide, with colours or without.
+    /// All problems for display, `width` columns wide, with colours or without.
     pub fn render(&self, width: usize, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler =
             GraphicalReportHandler::new_themed(theme).with_width(width).with_context_lines(1).without_cause_chain();
         let mut text = String::new();
         for problem in &self.problems {
-            let shown = Shown::new(problem, &self.sources);
-            // Writing to a string does not fail; if it did, the sentence alone would still be of use.
+            let shown = ProblemReport::new(problem, &self.sources);
+            // Writing to a string does not fail. If it did, the sentence alone would still be useful.
             if handler.render_report(&mut text, &shown).is_err() {
                 text.push_str(&problem.message);
             }
@@ -72,7 +72,7 @@ impl TextError {
     }
 }
 
-/// As [`TextError::render`] shows it, 100 columns wide.
+/// As [`TextError::render`] without colours, 100 columns wide.
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.render(100, false).trim_end())
@@ -82,13 +82,13 @@ impl fmt::Display for TextError {
 impl std::error::Error for TextError {}
 
 /// A problem with the text that it is in, for miette.
-struct Shown<'a> {
+struct ProblemReport<'a> {
     problem: &'a Problem,
-    /// The text, and where the labels are in what is shown of it; none if it points at nothing.
+    /// The text, and where the labels are in the shown part; none if the problem has no position.
     source: Option<(NamedSource<String>, Vec<LabeledSpan>)>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ProblemReport<'a> {
     fn new(problem: &'a Problem, sources: &[Source]) -> Self {
         let source = problem.places().next().and_then(|first| {
             let source = sources.get(first.source)?;
@@ -105,21 +105,21 @@ impl<'a> Shown<'a> {
     }
 }
 
-impl fmt::Debug for Shown<'_> {
+impl fmt::Debug for ProblemReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.problem.fmt(f)
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ProblemReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.problem.message)
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for ProblemReport<'_> {}
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for ProblemReport<'_> {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.problem.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }

@@ -1,9 +1,9 @@
-//! What is wrong with a text that a user wrote, shown in it under a caret.
+//! Errors in a text that a user wrote, shown in that text with a caret below the position; the nearest correct name.
 //!
-//! - [`Problem`]: one thing that is wrong, the [`Place`]s it is at, and what helps.
-//! - [`TextError`]: all of them, with the [`Source`]s that they are in, as a person reads them.
-//! - [`nearest`], [`did_you_mean`]: the right name that a wrong one is near to.
-//! - [`quoted`]: a word from outside as a message may hold it.
+//! - [`Problem`]: one error, its [`Place`]s, and a hint.
+//! - [`TextError`]: all problems, with the [`Source`]s that they are in, for display.
+//! - [`nearest`], [`did_you_mean`]: the correct name that is most similar to a wrong one.
+//! - [`quoted`]: untrusted text, safe to show in a message.
 
 mod cut;
 mod error;

@@ -1,13 +1,13 @@
-//! The nearest right name to a wrong one.
+//! The correct name that is most similar to a wrong one.
 
-/// `did you mean ...?`, if one of the names is near.
+/// Returns `did you mean ...?` if one of the names is similar.
 pub fn did_you_mean<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     nearest(wrong, names).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// The name that takes the fewest changes to make of the wrong one, if they are few.
+/// Returns the name with the fewest edits from the wrong one, if they are few.
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // No name is longer, and comparing takes time by the product of both lengths.
+    // No name is longer, and the comparison takes time proportional to the product of both lengths.
     if wrong.is_empty() || wrong.len() > 64 {
         return None;
     }
@@ -19,7 +19,7 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
-/// Case, and how words are joined, are no difference.
+/// Ignores case and how words are joined.
 fn fold(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' ')).flat_map(char::to_lowercase).collect()
 }

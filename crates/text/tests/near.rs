@@ -1,9 +1,9 @@
-//! The nearest right name to a wrong one.
+//! The correct name that is most similar to a wrong one.
 
 use queuescope_text::nearest;
 
 #[test]
-fn the_nearest_name_is_found_if_it_is_near() {
+fn the_nearest_name_is_found_if_it_is_similar() {
     let names = ["rate", "delay", "limit", "discipline", "fq-codel", "src_ip", "dst_ip", "dst_port"];
     let near = |wrong| nearest(wrong, names.iter().copied());
     assert_eq!(near("rates"), Some("rate"));
@@ -15,7 +15,7 @@ fn the_nearest_name_is_found_if_it_is_near() {
 }
 
 #[test]
-fn how_words_are_joined_is_no_difference_but_between_equals() {
+fn how_words_are_joined_matters_only_between_equals() {
     let near = |wrong| nearest(wrong, ["fq-codel", "dstPort", "dst_port"].into_iter());
     assert_eq!(near("fqcodel"), Some("fq-codel"));
     assert_eq!(near("FQ_CoDel"), Some("fq-codel"));
@@ -23,7 +23,7 @@ fn how_words_are_joined_is_no_difference_but_between_equals() {
 }
 
 #[test]
-fn nothing_is_near_to_nothing_or_to_one_letter_or_to_far_too_much() {
+fn an_empty_or_one_letter_or_very_long_name_has_no_nearest() {
     let near = |wrong: &str| nearest(wrong, ["ts", "rate", ""].into_iter()).is_some();
     assert!(near("rat"));
     assert!(!near("") && !near("a") && !near("-"));

@@ -1,4 +1,4 @@
-//! What is wrong is shown in the text, whatever the text and the place are.
+//! Problems are shown in the text, whatever the text and the position are.
 
 use queuescope_text::{Place, Problem, Source, TextError, quoted};
 use std::ops::Range;
@@ -23,7 +23,7 @@ fn the_end_of_a_long_line_can_be_pointed_at() {
 }
 
 #[test]
-fn nothing_that_a_terminal_obeys_is_shown() {
+fn control_characters_are_not_shown() {
     let shown = shown("a \u{1b}[2J \u{9b} b", 0..1) + &quoted("\u{1b}[2J");
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
 }
@@ -37,7 +37,7 @@ fn any_place_can_be_pointed_at() {
 }
 
 #[test]
-fn not_more_than_a_screen_of_problems_is_shown() {
+fn at_most_a_screen_of_problems_is_shown() {
     let error = TextError::new("text", "", vec![Problem::new("wrong"); 50]);
     assert_eq!((error.count(), error.messages().count()), (50, 20));
     assert!(error.to_string().ends_with("and 30 more"));

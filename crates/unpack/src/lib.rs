@@ -1,4 +1,4 @@
-//! Bytes of a file or stream, decompressed if they are gzip, zstd or xz: their first bytes say which.
+//! Bytes of a file or stream, decompressed if they are gzip, zstd or xz. The first bytes identify the format.
 //!
 //! ```
 //! use queuescope_unpack::{Compression, Unpacked};

@@ -1,7 +1,7 @@
 //! Bytes of a plain or compressed source.
 //!
-//! The decoders are driven by hand rather than through the `Read` adapters of their crates: those lose what a call had
-//! already decoded when the same call then meets damage, and everything before the damage is to be delivered.
+//! The decoders are driven directly rather than through the `Read` adapters of their crates: if a call decodes some
+//! bytes and then meets damage, those adapters lose these bytes, but everything before the damage must be delivered.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -12,15 +12,15 @@ use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
 /// Bytes of the source that are read at once.
 const INPUT: usize = 64 << 10;
-/// What an xz decoder may allocate, bytes: four times what `xz -9` needs to decode.
+/// The most memory that an xz decoder may allocate, bytes: four times what `xz -9` needs to decode.
 const XZ_MEMORY: u64 = 256 << 20;
-/// As many first bytes as any magic number has.
+/// The length of the longest magic number.
 const LONGEST_MAGIC: usize = 6;
 
-/// How the source is compressed.
+/// The compression of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     None,
     /// gzip (RFC 1952), of any number of members.
     Gzip,
@@ -31,8 +31,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// By the magic number that `bytes` begin with.
-    fn of(bytes: &[u8]) -> Self {
+    /// By the magic number at the start of `bytes`.
+    fn from_magic(bytes: &[u8]) -> Self {
         match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
             // A skippable frame (the second form) may stand before the first one of data.
@@ -57,13 +57,14 @@ impl fmt::Display for Compression {
 
 /// The bytes of a source, decompressed if they are compressed.
 ///
-/// A read delivers all that was decoded before damage; the next one returns the error: [`InvalidData`](io::ErrorKind::InvalidData) if the
-/// compressed data are corrupt, [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if they end too early. It reads no more of the source
-/// than it needs, so that a live pipe is decoded as it comes.
+/// A read delivers all bytes before damage, and the next one returns the error:
+/// [`InvalidData`](io::ErrorKind::InvalidData) if the compressed data is corrupt,
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if it ends too early. It reads no more of the source than it needs,
+/// so that it decodes a live pipe as bytes arrive.
 pub struct Unpacked {
     input: Input,
     decoder: Decoder,
-    /// An error met after bytes that were still good; it is reported by the call after theirs.
+    /// An error that was met after good bytes; the next call returns it.
     pending: Option<io::Error>,
 }
 
@@ -75,7 +76,7 @@ impl Unpacked {
     pub fn new(source: Box<dyn Read + Send>) -> io::Result<Self> {
         let mut input = Input::new(source);
         while input.available().len() < LONGEST_MAGIC && input.fill()? {}
-        let decoder = match Compression::of(input.available()) {
+        let decoder = match Compression::from_magic(input.available()) {
             Compression::None => Decoder::Plain,
             Compression::Gzip => Decoder::Gzip(Gzip { inflate: Decompress::new_gzip(15), state: Member::Inside }),
             Compression::Zstd => Decoder::Zstd(Zstd { inner: ZstdDecoder::new()?, hint: 0, more_output: false }),
@@ -86,7 +87,7 @@ impl Unpacked {
         Ok(Self { input, decoder, pending: None })
     }
 
-    /// How it is compressed.
+    /// The compression of the source.
     pub fn compression(&self) -> Compression {
         match self.decoder {
             Decoder::Plain => Compression::None,
@@ -96,14 +97,14 @@ impl Unpacked {
         }
     }
 
-    /// Bytes of the source that are read and decoded.
+    /// Bytes of the source that were read and decoded.
     pub fn consumed(&self) -> u64 {
         self.input.consumed()
     }
 }
 
 impl Read for Unpacked {
-    /// Decodes some bytes into `into`; none only at a proper end.
+    /// Decodes some bytes into `into`. Returns 0 only at a proper end.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);
@@ -135,7 +136,7 @@ enum Decoder {
     Xz { inner: XzStream, ended: bool },
 }
 
-/// What a decoder made: that many good bytes, and then perhaps an error.
+/// What a call of a decoder returned: the number of good bytes, and perhaps an error after them.
 type Decoded = (usize, io::Result<()>);
 
 struct Gzip {
@@ -160,7 +161,7 @@ impl Gzip {
             if self.state == Member::Ended {
                 match input.available() {
                     [] => return (0, Ok(())),
-                    // gzip(1) ignores the zeros that a tape or a block device pads with.
+                    // gzip(1) ignores zeros that a tape or a block device adds as padding.
                     [0, ..] => {
                         input.consume(1);
                         continue;
@@ -194,9 +195,9 @@ impl Gzip {
 
 struct Zstd {
     inner: ZstdDecoder<'static>,
-    /// How many bytes the decoder would like next; zero between frames.
+    /// How many bytes the decoder needs next; zero between frames.
     hint: usize,
-    /// Whether the last call filled its output, so that there may be more without any input.
+    /// Whether the last call filled its output, so that there may be more output without further input.
     more_output: bool,
 }
 
@@ -213,7 +214,8 @@ impl Zstd {
             if at_end && self.hint == 0 {
                 return (0, Ok(()));
             }
-            // Exactly what it asks for, which is one block: when that block is damaged, those before it are out already.
+            // Offer exactly what it needs, which is one block: if that block is damaged, those before it are already
+            // delivered.
             let offered = input.available().len().min(self.hint.max(1));
             let mut from = InBuffer::around(&input.available()[..offered]);
             let mut to = OutBuffer::around(&mut *into);
@@ -262,7 +264,7 @@ fn read_xz(stream: &mut XzStream, ended: &mut bool, input: &mut Input, into: &mu
 fn xz_error(error: &liblzma::stream::Error) -> io::Error {
     match error {
         liblzma::stream::Error::MemLimit => io::Error::other(format!(
-            "its xz dictionary is larger than is allowed ({} MiB); decompress it with xz(1) first",
+            "its xz dictionary is larger than the limit ({} MiB); decompress it with xz(1) first",
             XZ_MEMORY >> 20
         )),
         error => corrupt("xz", &error.to_string()),
@@ -283,7 +285,7 @@ struct Input {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes taken from `source`, those still in `bytes` included.
+    /// Bytes taken from `source`, including those that are still in `bytes`.
     taken: u64,
 }
 
@@ -304,7 +306,7 @@ impl Input {
         self.taken - (self.end - self.start) as u64
     }
 
-    /// Reads some more after what is available; false at the end.
+    /// Reads more bytes behind the available ones. Returns false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -315,7 +317,7 @@ impl Input {
         Ok(read > 0)
     }
 
-    /// Past the own buffer once that is drained: a plain file is copied once, by the kernel.
+    /// Bypasses the buffer once that is empty: the kernel copies a plain file only once.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.start < self.end {
             let count = into.len().min(self.end - self.start);

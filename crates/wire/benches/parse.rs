@@ -12,14 +12,14 @@ use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Frames in one run, and runs of each parser, which take turns.
+/// Frames in one run, and runs of each parser, which alternate.
 const FRAMES: usize = 100_000;
 const RUNS: usize = 41;
 
 fn main() {
     println!("nanoseconds per frame: fastest run (median run)");
     println!("{:<30} {:>6} {:>16} {:>16} {:>7}", "frames", "bytes", "etherparse", "queuescope", "ratio");
-    for (name, frames) in made().into_iter().chain(captured()) {
+    for (name, frames) in synthetic().into_iter().chain(captured()) {
         compare(name, &frames);
     }
 }
@@ -65,14 +65,14 @@ fn time(run: &mut impl FnMut() -> u128) -> f64 {
     start.elapsed().as_nanos() as f64 / FRAMES as f64
 }
 
-/// Something that needs every field of a key.
+/// Uses every field of a key, so that the compiler cannot remove its computation.
 fn fold(key: &FlowKey) -> u128 {
     let small = [key.src_port, key.dst_port, key.vlan, key.ethertype, key.protocol.into(), key.dscp.into()];
     small.iter().fold(key.src ^ key.dst.rotate_left(32), |sum, &field| sum ^ u128::from(field))
 }
 
 /// A thousand frames each, from and to different addresses and ports.
-fn made() -> Vec<(&'static str, Vec<Record>)> {
+fn synthetic() -> Vec<(&'static str, Vec<Record>)> {
     let ethernet = || PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
     let v4 = |n: u16| ([10, 0, (n >> 8) as u8, n as u8], [192, 168, 0, n as u8]);
     let v6 = |n: u16| {
@@ -119,7 +119,7 @@ fn made() -> Vec<(&'static str, Vec<Record>)> {
     ]
 }
 
-/// Real captures of Ethernet, where they are at hand.
+/// Real captures of Ethernet, if they are available.
 fn captured() -> Vec<(&'static str, Vec<Record>)> {
     let Some(directory) = captures::directory() else { return Vec::new() };
     let files = [

@@ -1,19 +1,19 @@
-//! Whose random numbers are drawn: our own, or those of ns-3.
+//! The source of random numbers: our own generator, or that of ns-3.
 //!
 //! ns-3 3.37 draws from MRG32k3a (L'Ecuyer, *Good parameters and implementations for combined multiple recursive random number
 //! generators*, 1999), whose streams begin 2^127 numbers after each other and whose substreams 2^76 (L'Ecuyer, Simard, Chen
 //! and Kelton, *An object-oriented random-number package with many long streams and substreams*, 2002). With the same
 //! numbers, a run can be held against one of ns-3 packet by packet.
 
-/// Whose random numbers are drawn.
+/// The source of random numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Draws {
-    /// Our own: a stream for each who draws, by its seed.
+    /// Our own generator: each consumer of random numbers has a stream of its own, with its own seed.
     #[default]
     Own,
-    /// Those of ns-3 3.37 with its default seed: the same stream for all who are of one kind.
+    /// That of ns-3 3.37 with its default seed: all consumers of one kind share a stream.
     Ns3 {
-        /// ns-3's number of the run.
+        /// ns-3's run number.
         run: u64,
     },
 }
@@ -26,7 +26,7 @@ pub struct Mrg32k3a {
 }
 
 impl Mrg32k3a {
-    /// Where a substream of a stream begins, from a state of ones.
+    /// Starts at the beginning of `substream` of `stream`, from a state of ones.
     pub fn new(stream: u64, substream: u64) -> Self {
         let jump = |matrix: Matrix, modulus| {
             let from = advance([1; 3], power_of_two(matrix, 127, modulus), stream, modulus);
@@ -38,7 +38,7 @@ impl Mrg32k3a {
         }
     }
 
-    /// Between 0 and 1.
+    /// The next number, uniform between 0 and 1.
     pub fn unit(&mut self) -> f64 {
         let first = dot([FIRST - 810_728, 1_403_580, 0], self.first, FIRST);
         self.first = [self.first[1], self.first[2], first];

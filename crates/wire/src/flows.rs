@@ -1,38 +1,38 @@
-//! The door: hands out a small [`FlowId`] for a key, and takes it back when the flow has aged out.
+//! Maps flow keys to small [`FlowId`]s, and reuses an id after its flow has aged out.
 //!
-//! Memory is bounded by the flows that are active, not by the flows that pass: before a table grows, what has been idle
-//! since the oldest packet that anyone still remembers is taken back. Nobody may keep an id longer than that; who wants
-//! to remember a flow beyond it keeps its key.
+//! Memory is bounded by the number of active flows, not by the number of flows that pass: before a table grows, it
+//! frees the ids of flows that were idle since the oldest packet that is still in use. Nobody may keep an id longer
+//! than that. To remember a flow for longer, keep its key.
 
 use crate::{FlowId, FlowKey, Granularity, KeyMask, MaskedKey, Nanos};
 use hashbrown::HashTable;
 use std::borrow::Borrow;
 
-/// Keys to ids and back, for one granularity.
+/// Maps keys to ids and back, for one granularity.
 #[derive(Debug)]
 pub struct FlowTable<K> {
     index: HashTable<u32>,
     slots: Vec<Slot<K>>,
     free: Vec<u32>,
     limit: usize,
-    /// The last ids that were asked for, by low bits of the digest.
+    /// The ids that were looked up last, by low bits of the digest.
     recent: Box<[u32; RECENT]>,
 }
 
-/// Ids that are found again without the index: 4 KiB of them.
+/// Number of ids that can be found without the index: 4 KiB of them.
 const RECENT: usize = 1 << 10;
 
-/// Sixty-four bytes for a [`FlowKey`], in one line of the cache.
+/// Sixty-four bytes for a [`FlowKey`]: one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Slot<K> {
     key: K,
     digest: u64,
-    /// [`FREE`] while the id is not handed out.
+    /// [`FREE`] while the id is not in use.
     last_seen: Nanos,
 }
 
-/// A time at which no flow is seen: the last there is. One that is seen then is taken to be seen just before.
+/// The largest time marks a free slot. A flow that is seen at that time is recorded as seen just before.
 const FREE: Nanos = Nanos::MAX;
 const LATEST: Nanos = Nanos(u64::MAX - 1);
 
@@ -43,7 +43,7 @@ impl<K> Slot<K> {
 }
 
 impl<K: Eq> FlowTable<K> {
-    /// A table that takes idle flows back before it holds more than `limit`.
+    /// A table that frees idle flows before it holds more than `limit`.
     pub fn with_limit(limit: usize) -> Self {
         Self {
             index: HashTable::new(),
@@ -54,7 +54,7 @@ impl<K: Eq> FlowTable<K> {
         }
     }
 
-    /// The id of `key`, whose digest is `digest`, and whether it is new here.
+    /// Returns the id of `key`, whose digest is `digest`, and whether the flow is new in this table.
     #[inline]
     pub fn intern<Q>(&mut self, key: &Q, digest: u64, now: Nanos) -> (FlowId, bool)
     where
@@ -62,7 +62,7 @@ impl<K: Eq> FlowTable<K> {
         Q: Eq + ToOwned<Owned: Into<K>> + ?Sized,
     {
         let slots = &mut self.slots;
-        // Packets of a flow come in trains, and those of busy flows soon again.
+        // Packets of a flow come in trains, and a busy flow soon sends its next one.
         let recent = &mut self.recent[digest as usize % RECENT];
         if let Some(slot) = slots.get_mut(*recent as usize)
             && slot.digest == digest
@@ -102,14 +102,14 @@ impl<K: Eq> FlowTable<K> {
         self.index.len() >= self.limit
     }
 
-    /// Takes back every flow last seen before `before`, telling `forget` of each while its key can still be read.
-    /// Where that frees less than half of the table, the limit doubles: the flows are active, and there are more.
+    /// Frees the id of every flow last seen before `before`, and calls `forget` for each while its key can still be
+    /// read. If that frees less than half of the table, the limit doubles, because the other flows are active.
     pub fn expire(&mut self, before: Nanos, forget: impl FnMut(FlowId, &K)) {
         self.expire_if(|_, last_seen| last_seen < before, forget);
     }
 
-    /// Takes flows back while there are more than `most`: those last seen before the first of these times, then those before the
-    /// next, and so on.
+    /// Frees flows while there are more than `most`: first those last seen before the first of `times`, then those
+    /// before the second, and so on.
     pub fn shrink(&mut self, most: usize, times: impl IntoIterator<Item = Nanos>, mut forget: impl FnMut(FlowId, &K)) {
         for before in times {
             if self.len() <= most {
@@ -136,24 +136,24 @@ impl<K: Eq> FlowTable<K> {
         }
     }
 
-    /// The key of an id that is live.
+    /// The key of a live id.
     #[inline]
     pub fn key(&self, id: FlowId) -> &K {
         &self.slots[id.index()].key
     }
 
-    /// The ids that are live, in their order.
+    /// The live ids, in ascending order.
     pub fn ids(&self) -> impl Iterator<Item = FlowId> {
         self.slots.iter().enumerate().filter(|(_, slot)| slot.is_live()).map(|(position, _)| FlowId(position as u32))
     }
 
-    /// The digest of an id that is live.
+    /// The digest of a live id.
     #[inline]
     pub fn digest(&self, id: FlowId) -> u64 {
         self.slots[id.index()].digest
     }
 
-    /// How many flows are live.
+    /// The number of live flows.
     pub fn len(&self) -> usize {
         self.index.len()
     }
@@ -163,14 +163,14 @@ impl<K: Eq> FlowTable<K> {
         self.index.is_empty()
     }
 
-    /// One more than the largest id handed out so far: the length of a per-flow table.
+    /// One more than the largest id in use so far: the length of a per-flow table.
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
 }
 
-/// Keys to ids at several granularities in one pass: packets carry the id of the finest key, and each granularity is a
-/// projection of it.
+/// Maps keys to ids at several granularities in one pass. Packets carry the id of the finest key, and each granularity
+/// is a projection of it.
 #[derive(Debug)]
 pub struct Flows {
     finest: FlowTable<FlowKey>,
@@ -180,22 +180,22 @@ pub struct Flows {
 
 #[derive(Debug)]
 enum Level {
-    /// This granularity is the finest: its ids are the packets'.
+    /// This granularity is the finest: its ids are those of the packets.
     Finest,
     Coarser {
         flows: FlowTable<FlowKey>,
-        /// From finest ids to this level's.
+        /// From finest ids to ids of this level.
         projection: Vec<FlowId>,
     },
 }
 
 impl Flows {
-    /// A door for these granularities, that takes idle flows back before it holds more than `limit` of them.
+    /// Tables for these granularities, which free idle flows before they hold more than `limit` of them.
     pub fn new(granularities: &[Granularity], limit: usize) -> Self {
         Self::masked(KeyMask::covering(granularities), granularities, limit)
     }
 
-    /// The same for packets whose keys keep more than the granularities need: what `mask` leaves of them.
+    /// As [`new`](Self::new), for packets whose keys keep more than the granularities need: what `mask` leaves of them.
     pub fn masked(mask: KeyMask, granularities: &[Granularity], limit: usize) -> Self {
         let level = |granularity: &Granularity| {
             if *granularity != Granularity::Connection && KeyMask::covering(&[*granularity]) == mask {
@@ -210,9 +210,9 @@ impl Flows {
         }
     }
 
-    /// The id of the finest flow that a packet belongs to, from what a [`KeyMask`] covering the granularities leaves of
-    /// its key. `fresh` hears the number and the key's digest of each
-    /// granularity at which the flow was not live before.
+    /// Returns the id of the finest flow that a packet belongs to. `key` is what a [`KeyMask`] that covers the
+    /// granularities leaves of the packet's key. Calls `fresh` with the number of the granularity and the key's digest
+    /// for each granularity at which the flow was not live before.
     #[inline]
     pub fn intern(&mut self, key: &MaskedKey, now: Nanos, mut fresh: impl FnMut(usize, u64)) -> FlowId {
         let (key, digest) = (key.key, key.digest);
@@ -244,8 +244,8 @@ impl Flows {
         self.finest.is_full()
     }
 
-    /// Takes back the flows last seen before `before`; `forget` hears the granularity's number, the id and the key of
-    /// each that no live flow projects onto any longer.
+    /// Frees the flows last seen before `before`. Calls `forget` with the number of the granularity, the id and the key
+    /// of each flow onto which no live flow projects any longer.
     pub fn expire(&mut self, before: Nanos, mut forget: impl FnMut(usize, FlowId, &FlowKey)) {
         let finest = self.levels.iter().position(|level| matches!(level, Level::Finest));
         self.finest.expire(before, |id, key| {
@@ -283,7 +283,7 @@ impl Flows {
         }
     }
 
-    /// The finest flows: their keys have all that the mask leaves.
+    /// The finest flows: their keys have everything that the mask leaves.
     #[inline]
     pub fn finest(&self) -> &FlowTable<FlowKey> {
         &self.finest
@@ -294,7 +294,7 @@ impl Flows {
         &self.granularities
     }
 
-    /// How many finest flows are live.
+    /// The number of live finest flows.
     pub fn len(&self) -> usize {
         self.finest.len()
     }

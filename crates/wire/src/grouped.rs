@@ -1,6 +1,6 @@
-//! Counts as people read them.
+//! Counts with digits in groups, for people.
 
-/// With a comma before each three digits: `1,234,567`.
+/// Writes `number` with a comma before each group of three digits: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,10 +1,11 @@
-//! Who a packet belongs to: [`FlowKey`], and the [`Granularity`] at which flows are told apart.
+//! The flow of a packet: [`FlowKey`], and the [`Granularity`] at which packets are grouped into flows.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-/// The fields that can tell flows apart. What a granularity leaves out is zero, so that equal flows are equal keys.
+/// The fields that distinguish flows. A field that a granularity does not use is zero, so that equal flows have equal
+/// keys.
 #[derive(Debug, Clone, Copy, Default, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// Source address; an IPv4 or MAC address stands in the low bits.
@@ -17,20 +18,20 @@ pub struct FlowKey {
     pub dst_port: u16,
     /// Outermost 802.1Q VLAN identifier; 0 without a tag.
     pub vlan: u16,
-    /// What a frame without an IP header carries (EtherType); 0 for IP.
+    /// EtherType of a frame without an IP header; 0 for IP.
     pub ethertype: u16,
     /// IP protocol number of the transport.
     pub protocol: u8,
     /// Differentiated services codepoint.
     pub dscp: u8,
-    /// What the addresses are.
+    /// What kind of addresses these are.
     pub family: Family,
 }
 
-/// What a key's addresses are.
+/// The kind of a key's addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
-    /// No network header that is understood: the addresses are MAC addresses, or zero.
+    /// No readable network header: the addresses are MAC addresses, or zero.
     #[default]
     Link,
     /// IPv4.
@@ -44,14 +45,15 @@ impl FlowKey {
     #[inline]
     pub fn digest(&self) -> u64 {
         let words = self.words();
-        // Three independent folded products, joined by a fourth: each word meets a secret before it is multiplied.
+        // Three independent folded products, joined by a fourth: each word is combined with a constant before it is
+        // multiplied.
         let a = fold(words[0] ^ 0x243f_6a88_85a3_08d3, words[1] ^ 0x1319_8a2e_0370_7344);
         let b = fold(words[2] ^ 0xa409_3822_299f_31d0, words[3] ^ 0x082e_fa98_ec4e_6c89);
         let c = fold(words[4] ^ 0x4528_21e6_38d0_1377, words[5] ^ 0xbe54_66cf_34e9_0c6c);
         fold(a ^ b.rotate_left(21) ^ 0xc0ac_29b7_c97c_50dd, c ^ b ^ 0x3f84_d5b5_b547_0917)
     }
 
-    /// All fields, as few words as hold them.
+    /// All fields, packed into as few words as possible.
     #[inline]
     fn words(&self) -> [u64; 6] {
         [
@@ -68,7 +70,7 @@ impl FlowKey {
     }
 }
 
-/// Field by field, without a branch at each: a table asks for keys that it nearly always holds.
+/// Compares field by field without branches: a table looks up keys that it nearly always holds.
 impl PartialEq for FlowKey {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -83,13 +85,13 @@ impl Hash for FlowKey {
     }
 }
 
-/// The folded product of two words: the high half of the 128-bit product meets the low half.
+/// The folded product of two words: the high half of the 128-bit product, combined with the low half.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// How finely flows are told apart.
+/// How finely packets are grouped into flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Granularity {
     /// Addresses, ports and protocol, each direction a flow of its own. Written `5tuple`.
@@ -108,12 +110,12 @@ pub enum Granularity {
     Vlan,
 }
 
-/// How many leading bits of an address count.
+/// How many leading bits of an address are part of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefixes {
-    /// Of an IPv4 address, up to 32.
+    /// Bits of an IPv4 address, up to 32.
     pub v4: u8,
-    /// Of an IPv6 address, up to 128.
+    /// Bits of an IPv6 address, up to 128.
     pub v6: u8,
 }
 
@@ -136,7 +138,7 @@ fn high_bits(count: u8) -> u128 {
 }
 
 impl Granularity {
-    /// The key of the flow that `key` belongs to at this granularity. `key` carries all fields.
+    /// The key of the flow that `key` belongs to at this granularity. `key` must have all fields.
     pub fn project(self, key: &FlowKey) -> FlowKey {
         let FlowKey { src, dst, src_port, dst_port, ethertype, family, .. } = *key;
         match self {
@@ -156,7 +158,7 @@ impl Granularity {
     }
 }
 
-/// Which bits of a key's fields count: the coarsest key from which several granularities can still be projected.
+/// The bits of a key's fields that are kept: the coarsest key from which several granularities can still be projected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyMask {
     src: Ends,
@@ -167,8 +169,8 @@ pub struct KeyMask {
     dscp: u8,
 }
 
-/// A key of which only what counts at some granularity is left: what [`KeyMask::mask`] makes, and
-/// [`Flows::intern`](crate::Flows::intern) takes.
+/// A key reduced to the fields that some granularity uses: made by [`KeyMask::mask`], and passed to
+/// [`Flows::intern`](crate::Flows::intern).
 #[derive(Debug, Clone, Copy)]
 pub struct MaskedKey {
     pub(crate) key: FlowKey,
@@ -176,18 +178,18 @@ pub struct MaskedKey {
 }
 
 impl MaskedKey {
-    /// What is left of the key.
+    /// The reduced key.
     pub fn key(&self) -> &FlowKey {
         &self.key
     }
 }
 
-/// The bits of an address that count, by [`Family`].
+/// The bits of an address that are kept, by [`Family`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ends([u128; 3]);
 
 impl KeyMask {
-    /// Everything that a key has.
+    /// Keeps every field.
     pub const WHOLE: Self = Self {
         src: Ends([u128::MAX; 3]),
         dst: Ends([u128::MAX; 3]),
@@ -197,7 +199,7 @@ impl KeyMask {
         dscp: u8::MAX,
     };
 
-    /// What is needed for every one of `granularities`.
+    /// Keeps what at least one of `granularities` needs.
     pub fn covering(granularities: &[Granularity]) -> Self {
         let none = Ends([0; 3]);
         let mut mask = Self { src: none, dst: none, ports: 0, protocol: 0, vlan: 0, dscp: 0 };
@@ -221,14 +223,14 @@ impl KeyMask {
         mask
     }
 
-    /// What counts of `key`, which has all fields, with its digest.
+    /// Reduces `key`, which has all fields, and computes the digest of the result.
     #[inline]
     pub fn mask(&self, key: &FlowKey) -> MaskedKey {
         let key = self.apply(key);
         MaskedKey { digest: key.digest(), key }
     }
 
-    /// The part of `key` that counts.
+    /// The part of `key` that this mask keeps.
     #[inline]
     fn apply(&self, key: &FlowKey) -> FlowKey {
         let family = key.family as usize;
@@ -254,7 +256,7 @@ impl Ends {
     }
 }
 
-/// As the command line writes it; [`FromStr`] reads it back.
+/// As the command line spells it; [`FromStr`] parses it.
 impl fmt::Display for Granularity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (end, bits) = match self {
@@ -309,24 +311,24 @@ impl FromStr for Granularity {
     }
 }
 
-/// A granularity that could not be read.
+/// A granularity that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GranularityError {
-    /// The name is none that is known.
+    /// The name is unknown.
     #[error(
         "'{text}' is not a flow key: use 5tuple, conn (both directions), src-dst, src, dst, dscp or vlan; \
          src and dst take a prefix length, as in dst/24 or dst/24/56 (IPv4/IPv6)"
     )]
     Unknown {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
-    /// The prefix length is none.
+    /// The prefix length is out of range.
     #[error(
-        "'{text}' has no such prefix length: IPv4 has 0 to 32 and IPv6 0 to 128, as in dst/24 or dst/24/56 (IPv4/IPv6)"
+        "'{text}' has an invalid prefix length: IPv4 has 0 to 32 and IPv6 0 to 128, as in dst/24 or dst/24/56 (IPv4/IPv6)"
     )]
     Prefix {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
 }
@@ -350,7 +352,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_granularity_is_refused() {
+    fn an_invalid_granularity_is_an_error() {
         for text in ["", "tuple", "dst/33/0", "dst/129", "src/", "src/+4", "src/1/2/3", "vlan/3", "dst/256"] {
             assert!(text.parse::<Granularity>().is_err(), "{text}");
         }

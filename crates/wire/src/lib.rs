@@ -1,13 +1,13 @@
-//! Bytes to headers, and the records that every other part speaks.
+//! Headers from bytes, and the records that every other crate uses.
 //!
-//! This is floor 0 of the house: it imports no other crate of the workspace and does no input or output.
+//! This crate is on floor 0 of the workspace: it imports no other crate of it and does no input or output.
 //!
 //! - [`Nanos`], [`Rate`], [`ByteCount`]: units, with exact integer arithmetic and one way to write each.
-//! - [`grouped`]: counts as people read them.
+//! - [`grouped`]: counts with digits in groups.
 //! - [`Packet`] and [`Departure`]: a packet as a queue sees it, and the record that it left one.
-//! - [`FlowKey`] and [`Granularity`]: who a packet belongs to, from a five-tuple to a prefix.
-//! - [`FlowTable`] and [`Flows`]: the door that hands out small [`FlowId`]s and takes them back.
-//! - [`Draws`]: whose random numbers a run draws, its own or those of ns-3.
+//! - [`FlowKey`] and [`Granularity`]: the flow of a packet, from a five-tuple to a prefix.
+//! - [`FlowTable`] and [`Flows`]: tables that assign small [`FlowId`]s to keys and reuse them.
+//! - [`Draws`]: the source of random numbers of a run, our own generator or that of ns-3.
 //! - [`parse`]: link, network and transport headers of a captured frame.
 
 mod draws;

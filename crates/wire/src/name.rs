@@ -1,12 +1,12 @@
-//! Names of flows: from a key to what a person reads, and back.
+//! Names of flows: from a key to text for people, and back.
 
 use crate::{Family, FlowKey, Granularity, Prefixes};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 impl Granularity {
-    /// A key of this granularity as a person reads it: `10.0.0.1:443 > 10.0.0.2:50010 tcp`, `> 10.0.0.0/24`.
-    /// [`FlowKey::named`] is the way back.
+    /// The name of a key of this granularity: `10.0.0.1:443 > 10.0.0.2:50010 tcp`, `> 10.0.0.0/24`. [`FlowKey::named`]
+    /// is the inverse.
     pub fn name(self, key: &FlowKey) -> String {
         match self {
             Self::Vlan if key.vlan == 0 => return UNTAGGED.to_owned(),
@@ -42,9 +42,9 @@ impl Granularity {
 }
 
 impl FlowKey {
-    /// The key that has this name, and a granularity at which it does; none if it is no name that [`Granularity::name`]
-    /// gives. What a name does not tell is as little as it can be: fields that do not count are zero, and where several
-    /// EtherTypes have one name it is the lowest of them.
+    /// Parses a name that [`Granularity::name`] returned: the key, and a granularity at which it has this name. None
+    /// for any other text. Fields that are not part of the name are zero. If several EtherTypes have one name, the key
+    /// has the lowest of them.
     pub fn named(name: &str) -> Option<(Granularity, Self)> {
         let of = |granularity, key| Some((granularity, key));
         if name == UNTAGGED {
@@ -109,7 +109,7 @@ impl FlowKey {
         Self { src, family, ..Self::default() }
     }
 
-    /// `02:00:00:00:00:01` and `02:00:00:00:00:02 ARP`, or what it carries alone.
+    /// `02:00:00:00:00:01` and `02:00:00:00:00:02 ARP`, or the EtherType alone.
     fn between_stations(src: &str, rest: &str) -> Option<(Granularity, Self)> {
         let src = station_of(src)?;
         if let Some(ethertype) = ethertype_of(rest) {
@@ -127,13 +127,13 @@ impl FlowKey {
     }
 }
 
-/// What has no VLAN tag.
+/// The name of frames without a VLAN tag.
 const UNTAGGED: &str = "untagged";
-/// How names of classes of service begin.
+/// Prefixes of the names of classes of service.
 const IPV4: &str = "ipv4";
 const IPV6: &str = "ipv6";
 
-/// An address as its family writes it.
+/// An address in the notation of its family.
 #[derive(Clone, Copy)]
 struct Address(u128, bool);
 
@@ -147,7 +147,7 @@ fn address_of(text: &str) -> Option<IpAddr> {
     text.parse().ok()
 }
 
-/// An address with the number of bits that count, as the source of a key.
+/// An address with a prefix length, as the source of a key.
 fn prefix_of(text: &str) -> Option<(FlowKey, Prefixes)> {
     let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
     let key = FlowKey::from_source(address_of(address)?);
@@ -160,12 +160,12 @@ fn prefix_of(text: &str) -> Option<(FlowKey, Prefixes)> {
     Some((key, prefixes))
 }
 
-/// A number in digits alone.
+/// A number that consists of digits only.
 fn plain<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A frame without a network header that is understood: what it carries, and between which stations.
+/// The name of a frame without a readable network header: its EtherType and MAC addresses.
 fn link_name(granularity: Granularity, key: &FlowKey) -> String {
     let what = ethertype_name(key.ethertype);
     match (granularity, key.src, key.dst) {
@@ -190,7 +190,7 @@ fn station_of(text: &str) -> Option<u128> {
     Some(bytes.into_iter().fold(0, |address, byte| address << 8 | u128::from(byte)))
 }
 
-/// EtherTypes with names; the lowest of those with the same comes first.
+/// EtherTypes with names. Of several with the same name, the lowest comes first.
 const ETHERTYPES: [(u16, &str); 10] = [
     (0, "not IP"),
     (0x0806, "ARP"),
@@ -203,7 +203,7 @@ const ETHERTYPES: [(u16, &str); 10] = [
     (0x888e, "EAPOL"),
     (0x88cc, "LLDP"),
 ];
-/// Numbers from here on are EtherTypes; those below are lengths.
+/// Values from here on are EtherTypes; smaller ones are lengths.
 const LEAST_ETHERTYPE: u16 = 0x0600;
 const LLC: &str = "LLC";
 
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_of_a_flow_is_none() {
+    fn text_that_is_not_a_flow_name_gives_none() {
         for text in [
             "",
             "A",

@@ -1,15 +1,16 @@
-//! The two records that everything speaks: a [`Packet`] and its [`Departure`].
+//! The two records that all crates exchange: a [`Packet`] and its [`Departure`].
 
 use crate::{ByteCount, Nanos};
 
-/// A packet as a queue sees it: who and how big, never its bytes.
+/// A packet as a queue sees it: its flow and size, without its bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Its place in the stream it came from, from 0.
+    /// Its position in its input, from 0.
     pub id: PacketId,
     /// The flow it belongs to, at the finest granularity in use.
     pub flow: FlowId,
-    /// What it occupies in the queue. What a link adds as it sends it (preamble, gap) is a property of the link, and not in it.
+    /// The bytes that it occupies in the queue. The link's own overhead (preamble, gap) is a property of the link, and
+    /// not included.
     pub size: ByteCount,
     /// The class of service it is queued in; 0 where there is only one.
     pub class: Class,
@@ -17,20 +18,20 @@ pub struct Packet {
     pub ecn: Ecn,
 }
 
-/// A packet that left a queue: the record that everything downstream reads.
+/// A packet that left a queue. All analyses start from these records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Departure {
     /// The packet.
     pub packet: Packet,
     /// The queue it left.
     pub queue: QueueId,
-    /// When it entered the queue.
+    /// When it entered the queue (enqueue).
     pub enqueued: Nanos,
-    /// When it left the queue, which is when the link started to send it.
+    /// When it left the queue (dequeue), which is when the link started to send it.
     pub dequeued: Nanos,
-    /// What was in the queue when it entered, without itself.
+    /// The backlog when it entered, without the packet itself.
     pub backlog_in: Backlog,
-    /// What was in the queue when it left, without itself.
+    /// The backlog when it left, without the packet itself.
     pub backlog_out: Backlog,
 }
 
@@ -42,24 +43,24 @@ impl Departure {
     }
 }
 
-/// How much a queue holds.
+/// The content of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Packets waiting.
+    /// Packets in the queue.
     pub packets: u64,
     /// Their bytes.
     pub bytes: ByteCount,
 }
 
 impl Backlog {
-    /// The bytes that a link sends for them that adds `overhead` bytes to each packet.
+    /// The bytes that a link sends for these packets if it adds `overhead` bytes to each.
     #[inline]
     pub fn on_link(self, overhead: u32) -> ByteCount {
         ByteCount(self.bytes.0.saturating_add(self.packets.saturating_mul(overhead.into())))
     }
 }
 
-/// A packet's place in the stream it came from, from 0.
+/// A packet's position in its input, from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId(pub u64);
 
@@ -74,7 +75,7 @@ impl FlowId {
     }
 }
 
-/// A queue, where there are several.
+/// The number of a queue, where there are several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId(pub u16);
 
@@ -118,7 +119,7 @@ impl Ecn {
         }
     }
 
-    /// Whether a queue may mark it in place of dropping it.
+    /// Whether a queue may mark the packet instead of dropping it.
     #[inline]
     pub fn is_capable(self) -> bool {
         self != Self::NotEct

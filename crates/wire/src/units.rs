@@ -1,4 +1,4 @@
-//! Units: time in nanoseconds, rates in bits per second, sizes in bytes; how a person writes them, and how they are shown.
+//! Units: time in nanoseconds, rates in bits per second, sizes in bytes; parsing and display.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
@@ -10,9 +10,9 @@ use std::str::FromStr;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The latest time there is (584 years).
+    /// The largest time (584 years).
     pub const MAX: Self = Self(u64::MAX);
 
     /// `self - other`, or zero where that would be negative.
@@ -21,13 +21,13 @@ impl Nanos {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self + other`, or the latest time there is.
+    /// `self + other`, or the largest time.
     #[inline]
     pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// In seconds, for people and plots.
+    /// In seconds, for display and plots.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -59,10 +59,10 @@ impl fmt::Display for Nanos {
 }
 
 impl Nanos {
-    /// Reads how long something is kept: also `12h` and `7d`.
+    /// Parses a retention time, which may also be in hours and days: `12h`, `7d`.
     ///
     /// # Errors
-    /// If it is no time.
+    /// If `text` is not a time.
     pub fn read_long(text: &str) -> Result<Self, UnitError> {
         quantity(text, &TIMES, "a time", "7d, 12h, 30min").map(Self)
     }
@@ -72,7 +72,7 @@ impl Nanos {
 impl FromStr for Nanos {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        // Nothing is nothing in every unit.
+        // Zero needs no unit.
         if text.trim() == "0" {
             return Ok(Self::ZERO);
         }
@@ -90,12 +90,12 @@ const TIMES: [(&str, u64); 11] = [
     ("s", 1_000_000_000),
     ("sec", 1_000_000_000),
     ("min", 60_000_000_000),
-    // Among what lasts, nobody takes it for anything else.
+    // Retention times have no other meaning for it.
     ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
     ("d", 86_400_000_000_000),
 ];
-/// Those of what happens in queues.
+/// The units that fit queues come first: this many.
 const SHORT: usize = 8;
 
 /// A rate in bits per second; never zero.
@@ -103,7 +103,7 @@ const SHORT: usize = 8;
 pub struct Rate(u64);
 
 impl Rate {
-    /// A rate of so many bits per second, unless that is none.
+    /// A rate of `bits` per second; none for zero.
     pub fn from_bits_per_second(bits: u64) -> Option<Self> {
         (bits > 0).then_some(Self(bits))
     }
@@ -119,7 +119,7 @@ impl Rate {
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How many whole bytes pass in `time` at this rate.
+    /// How many whole bytes the link sends in `time` at this rate.
     pub fn bytes_in(self, time: Nanos) -> ByteCount {
         let bytes = u128::from(time.0) * u128::from(self.0) / 8_000_000_000;
         ByteCount(u64::try_from(bytes).unwrap_or(u64::MAX))
@@ -134,7 +134,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Written `10gbps`, `1.5 Mbit/s`, `250kb/s`, `64000bps`; any case, since a lower-case b is a bit here in every spelling.
+/// Parses `10gbps`, `1.5 Mbit/s`, `250kb/s`, `64000bps`, in any case: a lower-case b is a bit in every spelling.
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -203,8 +203,8 @@ impl fmt::Display for ByteCount {
     }
 }
 
-/// Written `65536`, `64KiB`, `1.5MB`, `10k`, `100 bytes`; a bare number is bytes. Any case, but for the B: a lower-case b is a
-/// bit in rates, so that `64kb` could be eight times less than `64kB`, and is refused.
+/// Parses `65536`, `64KiB`, `1.5MB`, `10k`, `100 bytes`; a number without unit is bytes. The case does not matter,
+/// except that of the B: a lower-case b is a bit in rates, so `64kb` could mean an eighth of `64kB`, and is an error.
 impl FromStr for ByteCount {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -242,21 +242,21 @@ impl FromStr for ByteCount {
     }
 }
 
-/// A quantity that could not be read.
+/// A quantity that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not {what}: {why} (for example {examples})")]
 pub struct UnitError {
-    /// What was expected.
+    /// The expected quantity.
     pub what: &'static str,
-    /// What was written.
+    /// The text as written.
     pub text: String,
-    /// Why it does not read as that.
+    /// Why it is not such a quantity.
     pub why: String,
-    /// How such quantities are written.
+    /// Examples of such quantities.
     pub examples: &'static str,
 }
 
-/// A decimal number and a unit to a whole number of the smallest unit: exact, or an error.
+/// Converts a decimal number with a unit to a whole number of the smallest unit. Fails if that is not exact.
 fn quantity(text: &str, units: &[(&str, u64)], what: &'static str, examples: &'static str) -> Result<u64, UnitError> {
     let error = |why: String| UnitError { what, text: text.to_owned(), why, examples };
     let trimmed = text.trim();

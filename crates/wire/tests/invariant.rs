@@ -1,4 +1,4 @@
-//! Fingerprints: the same for a packet and what a router makes of it, another for any other packet.
+//! Fingerprints: equal for a packet and its copy behind a router, different for any other packet.
 
 use crate::common;
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ const ACK: u8 = 0x10;
 const SYN: u8 = 0x02;
 
 #[test]
-fn what_a_router_changes_does_not_count() {
+fn a_router_does_not_change_the_fingerprint() {
     let before = v4(7, 64, TCP, 0x4000, &tcp(5, ACK, &[], b"payload that is long"));
     let mut after = before.clone();
     (after[1], after[6], after[8], after[10]) = (0xb8, 0, 63, 0x12);
@@ -85,7 +85,7 @@ fn what_a_router_changes_does_not_count() {
 }
 
 #[test]
-fn whatever_differs_from_packet_to_packet_counts() {
+fn each_field_that_differs_between_packets_changes_the_fingerprint() {
     let segment = tcp(5, ACK, &[], b"01234567");
     let packets = [
         v4(7, 64, TCP, 0, &segment),
@@ -113,7 +113,7 @@ fn whatever_differs_from_packet_to_packet_counts() {
 }
 
 #[test]
-fn a_syn_is_known_whatever_becomes_of_its_options() {
+fn options_do_not_change_the_fingerprint_of_a_syn() {
     let syn = |mss| v4(0, 64, TCP, 0, &tcp(5, SYN, &[2, 4, mss, 0], &[]));
     assert_eq!(print(&syn(5)), print(&syn(4)));
     assert_eq!(print(&syn(5)).strength, Strength::Sequence);
@@ -124,16 +124,20 @@ fn a_retransmission_is_the_same_segment_in_another_packet() {
     let first = print(&v4(7, 64, TCP, 0, &tcp(5, ACK, &[], b"0123")));
     let again = print(&v4(8, 64, TCP, 0, &tcp(5, ACK | 8, &[], b"0123")));
     assert!(first.digest != again.digest && first.segment.is_some() && first.segment == again.segment);
-    assert_eq!(print(&v4(8, 64, TCP, 0, &tcp(5, ACK, &[], &[]))).segment, None, "an acknowledgement carries nothing");
+    assert_eq!(
+        print(&v4(8, 64, TCP, 0, &tcp(5, ACK, &[], &[]))).segment,
+        None,
+        "an acknowledgement carries no payload"
+    );
     assert_ne!(print(&v4(8, 64, TCP, 0, &tcp(5, ACK, &[], b"01234"))).segment, first.segment);
-    // How much is carried is what the header says, whatever was captured.
+    // The header states the payload's length, whatever was captured.
     let long = v4(7, 64, TCP, 0, &tcp(5, ACK, &[], &[1; 400]));
     let short = InvariantParams { reach: 60, ..InvariantParams::default() };
     assert_eq!(print_of(&long[..60], long.len(), &short).unwrap().segment, print(&long).segment);
 }
 
 #[test]
-fn how_strong_a_fingerprint_is() {
+fn the_strength_follows_from_the_fields_present() {
     let cases = [
         (v4(7, 64, UDP, 0, &udp(&[])), Strength::Identified),
         (v4(0, 64, UDP, 0, &udp(&[])), Strength::Headers),
@@ -150,7 +154,7 @@ fn how_strong_a_fingerprint_is() {
 }
 
 #[test]
-fn behind_a_nat_addresses_ports_and_checksums_do_not_count() {
+fn with_nat_addresses_ports_and_checksums_are_not_covered() {
     let translated = |packet: &[u8], ports: usize| {
         let mut packet = packet.to_vec();
         packet[12..16].copy_from_slice(&[203, 0, 113, 9]);
@@ -168,7 +172,7 @@ fn behind_a_nat_addresses_ports_and_checksums_do_not_count() {
         assert_eq!(print_of(&packet, packet.len(), &params), print_of(&behind, behind.len(), &params), "{packet:02x?}");
         assert_ne!(print(&packet).digest, print(&behind).digest);
     }
-    // An error is about a packet whose addresses are translated too.
+    // An error about a packet whose addresses are translated too.
     let error = |source: u8| {
         let inner = v4(9, 60, UDP, 0, &udp(b"0123"));
         let mut icmp = vec![3, 3, source, 7, 0, 0, 0, 0];
@@ -181,7 +185,7 @@ fn behind_a_nat_addresses_ports_and_checksums_do_not_count() {
 }
 
 #[test]
-fn by_payload_alone_only_what_has_one_is_known() {
+fn with_payload_only_a_packet_without_payload_has_no_fingerprint() {
     let params = nat(Nat::AllButPayload);
     let packet = |id, sequence| v4(id, 64, TCP, 0, &tcp(sequence, ACK, &[], b"payload that is long"));
     let (one, other) = (packet(1, 2), packet(3, 4));
@@ -192,7 +196,7 @@ fn by_payload_alone_only_what_has_one_is_known() {
 }
 
 #[test]
-fn checksums_tell_payloads_apart_that_were_not_captured() {
+fn checksums_distinguish_payloads_that_were_not_captured() {
     let (mut one, mut other) = (v6(64, UDP, &udp(&[1; 100])), v6(64, UDP, &udp(&[2; 100])));
     one[46] = 1;
     other[46] = 2;
@@ -203,7 +207,7 @@ fn checksums_tell_payloads_apart_that_were_not_captured() {
 }
 
 #[test]
-fn what_was_cut_before_the_reach_has_no_fingerprint() {
+fn a_packet_cut_before_the_reach_has_no_fingerprint() {
     let packet = v4(7, 64, UDP, 0, &udp(&[1; 100]));
     let params = InvariantParams { reach: 60, ..InvariantParams::default() };
     assert_eq!(print_of(&packet[..59], packet.len(), &params), Err(NoFingerprint::Cut));
@@ -212,7 +216,7 @@ fn what_was_cut_before_the_reach_has_no_fingerprint() {
 }
 
 #[test]
-fn a_capture_reaches_as_far_as_nearly_all_of_its_packets() {
+fn the_reach_of_a_capture_is_that_of_nearly_all_of_its_packets() {
     let mut reach = Reach::new();
     let packet = v4(7, 64, UDP, 0, &udp(&[1; 300]));
     let mut observe = |captured: usize, times: usize| {
@@ -229,7 +233,7 @@ fn a_capture_reaches_as_far_as_nearly_all_of_its_packets() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
 
-    /// Any bytes: no panic, and a packet cut anywhere behind the reach is the same packet.
+    /// Any bytes: no panic, and a packet cut anywhere behind the reach has the same fingerprint.
     #[test]
     fn any_bytes_have_a_fingerprint_or_a_reason(
         head in prop_oneof![Just(vec![0x45, 0, 0, 90]), Just(vec![0x60, 0, 0, 0, 0, 50]), Just(vec![])],
@@ -250,7 +254,7 @@ proptest! {
         let params = InvariantParams { nat: kind, reach, checksums };
         let whole = print_of(&bytes, bytes.len(), &params);
         let cut = bytes.len().min(usize::from(reach).max(44) + more);
-        // Where the header was read, and as much as is compared is there, more makes no difference.
+        // If the header was parsed and all covered bytes are there, more bytes make no difference.
         if whole.is_ok() && print_of(&bytes[..cut], bytes.len(), &params) != whole {
             let frame = |data: &[u8]| Parser::new(Tunnel::Outer).parse(LinkType::RawIp, bytes.len() as u32, data);
             prop_assert_ne!(frame(&bytes).network_length, frame(&bytes[..cut]).network_length);
@@ -258,8 +262,8 @@ proptest! {
     }
 }
 
-/// Real frames of every capture there is: those of one capture that have the same fingerprint are the same bytes in all
-/// that routers keep.
+/// Real frames of all available captures: frames of one capture with equal fingerprints have equal bytes, apart from
+/// what routers change.
 #[test]
 fn in_real_captures_equal_fingerprints_are_equal_packets() {
     let Some(directory) = common::captures::directory() else { return };
@@ -276,7 +280,7 @@ fn in_real_captures_equal_fingerprints_are_equal_packets() {
         prints += 1;
         let at = usize::from(frame.link_header);
         let mut bytes = record.data[at..(at + frame.network_length as usize).min(record.data.len())].to_vec();
-        // Class of service, DF, TTL, checksums, window: not of the packet's identity.
+        // Class of service, DF, TTL, checksums and window do not identify the packet.
         bytes.truncate(256);
         let mut clear =
             |range: std::ops::Range<usize>| bytes.get_mut(range).into_iter().flatten().for_each(|byte| *byte = 0);

@@ -1,4 +1,4 @@
-//! Real captures, counted by queuescope and by tshark.
+//! Real captures: counts of queuescope against those of tshark.
 
 use crate::common;
 use crate::common::captures;
@@ -6,7 +6,7 @@ use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Family, FlowKey, Granularity};
 use std::collections::BTreeSet;
 
-/// What tshark counts in one file; see the table's header for how.
+/// Counts of tshark for one file. The header of the table has the commands.
 struct Row<'a> {
     file: &'a str,
     packets: u64,
@@ -79,7 +79,7 @@ fn etherparse_reads_the_same_keys() {
         for record in &records {
             let before = *parser.stats();
             let key = parser.parse(LinkType::Ethernet, record.original_len, &record.data).key;
-            // Only what etherparse can read: no fragments, no MPLS or PPPoE, transport headers captured whole.
+            // Only what etherparse supports: no fragments, no MPLS or PPPoE, transport headers fully captured.
             let reference = common::reference::key(&record.data);
             let plain = queuescope_wire::parse::ParseStats { frames: before.frames + 1, ..before } == *parser.stats();
             if plain && reference.family != Family::Link && (reference.src_port != 0 || key.src_port == 0) {

@@ -1,4 +1,4 @@
-//! Frames that etherparse builds and reads, whole, cut anywhere, and bytes that are nothing.
+//! Frames that etherparse builds and parses, also cut anywhere, and arbitrary bytes.
 
 use crate::common;
 use etherparse::{
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use queuescope_wire::parse::{LinkType, ParseStats, Parser, Tunnel};
 use queuescope_wire::{Ecn, Family, FlowKey};
 
-/// A frame, what must be read from it, and how many bytes hold all that.
+/// A frame, the expected result, and how many bytes it takes to get that.
 #[derive(Debug, Clone)]
 struct Made {
     data: Vec<u8>,
@@ -117,7 +117,7 @@ fn write(
     let length = match upper {
         Upper::Tcp => {
             let mut header = TcpHeader::new(src_port, dst_port, 1, 2);
-            // The timestamps that nearly all of TCP carries.
+            // The timestamps that nearly all TCP segments carry.
             header.set_options_raw(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]).unwrap();
             builder.tcp_header(header).write(&mut data, payload).unwrap();
             32
@@ -142,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn keys_are_what_was_written_and_what_etherparse_reads(made in made()) {
+    fn keys_match_the_frame_and_etherparse(made in made()) {
         let mut parser = Parser::new(Tunnel::Outer);
         let length = made.data.len() as u32;
         let frame = parser.parse(LinkType::Ethernet, length, &made.data);
@@ -171,7 +171,7 @@ proptest! {
                 prop_assert_eq!(frame.key, made.key, "cut to {}", cut);
                 prop_assert_eq!(frame.network_length, whole.network_length);
             } else {
-                // Less is known, and that is counted; what has no ports may be known already.
+                // A cut frame has less information, and is counted. A frame without ports may already be fully parsed.
                 let stats = parser.stats();
                 let counted = stats.cut_before_network_header + stats.cut_before_ports;
                 prop_assert!(counted == 1 || ports == 0 && frame.key == made.key, "cut to {}", cut);
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_nothing_are_still_a_frame(
+    fn arbitrary_bytes_are_a_frame(
         (number, inner) in (prop::sample::select(vec![0u32, 1, 12, 101, 108, 113, 276, 9999]), any::<bool>()),
         frames in prop::collection::vec((any::<u32>(), prop::collection::vec(any::<u8>(), 0..200)), 1..20),
     ) {

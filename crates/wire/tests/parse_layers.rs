@@ -1,4 +1,4 @@
-//! One frame of each kind, made by hand.
+//! Hand-made frames, one of each kind.
 
 use etherparse::PacketBuilder;
 use queuescope_wire::parse::{Frame, LLC, LinkType, ParseStats, Parser, Segments, Tunnel};
@@ -73,7 +73,7 @@ fn parse_with(tunnel: Tunnel, link: LinkType, data: &[u8]) -> (Frame, ParseStats
     (frame, *parser.stats())
 }
 
-/// Parses a frame that must hold the packet of [`udp4`] or [`udp6`] after `link_header` bytes, with nothing remarkable.
+/// Parses a frame that must hold the packet of [`udp4`] or [`udp6`] after `link_header` bytes, with nothing irregular.
 fn assert_plain(link: LinkType, data: &[u8], key: FlowKey) {
     let (frame, stats) = parse(link, data);
     assert_eq!(frame.key, key);
@@ -107,7 +107,7 @@ fn mpls_labels_end_in_ip_or_ethernet() {
     assert_plain(LinkType::Ethernet, &ethernet(0x8847, &wire), udp4_key());
     let tagged = [&labels, &[0; 4][..], &ethernet(0x8100, &[&[0, 5, 0x08, 0], &udp4()[..]].concat())].concat();
     assert_plain(LinkType::Ethernet, &ethernet(0x8847, &tagged), udp4_key());
-    // What looks like IP, but says that it is longer than the frame, is no IP.
+    // Bytes that look like IP, but whose length exceeds the frame, are not IP.
     let guess = [&labels, &[0x45, 0, 0xff, 0xff][..], &[0; 40]].concat();
     let (frame, stats) = parse(LinkType::Ethernet, &ethernet(0x8847, &guess));
     assert_eq!((frame.key, stats.non_ip, stats.length_corrected), (link_key(0x8847), 1, 0));
@@ -161,7 +161,7 @@ fn other_link_types_lead_to_the_same_packet() {
     assert!(known.iter().all(|&number| !matches!(LinkType::from_dlt(number), LinkType::Other(_))));
 }
 
-/// Every tunnel around [`udp4`] or [`udp6`] that there is, with its protocol, outer ports and the headers up to UDP.
+/// Every supported tunnel around [`udp4`] or [`udp6`], with its protocol, outer ports and the headers up to UDP.
 fn tunnels() -> Vec<(&'static str, Vec<u8>, FlowKey, FlowKey)> {
     let gre = far_key(47, 0, 0);
     let bridged = [&[0, 0, 0x65, 0x58], &ethernet(0x0800, &udp4())[..]].concat();
@@ -183,13 +183,13 @@ fn tunnels() -> Vec<(&'static str, Vec<u8>, FlowKey, FlowKey)> {
 }
 
 #[test]
-fn tunnels_are_the_outer_flow_and_on_request_the_inner() {
+fn a_tunnel_is_the_outer_flow_or_on_request_the_inner_one() {
     for (name, packet, outer, inner) in tunnels() {
         let data = ethernet(0x8100, &[&[0, 9, 0x08, 0], &packet[..]].concat());
         for (tunnel, key) in [(Tunnel::Outer, outer), (Tunnel::Inner, inner)] {
             let (frame, stats) = parse_with(tunnel, LinkType::Ethernet, &data);
             assert_eq!(frame.key, FlowKey { vlan: 9, dscp: 46, ..key }, "{name}");
-            assert_eq!(frame.ecn, Ecn::Ect0, "{name}: the queue's own");
+            assert_eq!(frame.ecn, Ecn::Ect0, "{name}: the outer header's");
             assert_eq!(stats, ParseStats { frames: 1, tunnels: 1, ..ParseStats::default() }, "{name}");
             assert_eq!(usize::from(frame.headers), data.len() - 32, "{name}: all headers up to the innermost payload");
             assert_eq!((frame.link_header, frame.network_length as usize), (18, packet.len()), "{name}");
@@ -199,14 +199,14 @@ fn tunnels_are_the_outer_flow_and_on_request_the_inner() {
 }
 
 #[test]
-fn tunnels_that_cannot_be_followed_keep_what_is_known() {
+fn a_tunnel_that_cannot_be_followed_keeps_the_outer_flow() {
     let deep = (0..8).fold(udp4(), |packet, _| ip4(4, 0, &packet));
     let others = [
         ("routing and version 1", ip4(47, 0, &[0x40, 0, 0x08, 0, 0, 0, 0, 0])),
         ("version 1", ip4(47, 0, &[0x30, 1, 0x88, 0x0b, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("not IP", ip4(47, 0, &[&[0, 0, 0x65, 0x58], &ethernet(0x0806, &[0; 28])[..]].concat())),
         ("cut", ip4(4, 0, &udp4()[..10])),
-        ("no VXLAN", ip4(17, 0, &[0x30, 0x39, 0x12, 0xb5, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("not VXLAN", ip4(17, 0, &[0x30, 0x39, 0x12, 0xb5, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("too deep", deep),
     ];
     for (name, packet) in others {
@@ -232,7 +232,7 @@ fn fragments_join_the_flow_of_the_first() {
     let stats = parser.stats();
     assert_eq!((stats.first_fragments, stats.later_fragments_matched, stats.later_fragments_unmatched), (1, 2, 1));
 
-    // A first fragment whose ports were not captured teaches nothing.
+    // A first fragment whose ports were not captured is not stored.
     let mut parser = Parser::new(Tunnel::Outer);
     parser.parse(LinkType::RawIp, 44, &ip4(17, 0x2000, &datagram[..24])[..22]);
     parser.parse(LinkType::RawIp, 28, &ip4(17, 0x0003, &datagram[24..32]));
@@ -261,14 +261,14 @@ fn fragments_of_ipv6_join_the_flow_of_the_first() {
         let [o0, o1] = offset_and_more.to_be_bytes();
         [&packet[..], &[next, 0, o0, o1, 1, 2, 3, 4], payload].concat()
     };
-    // Destination options before UDP: a later fragment only says that these come first.
+    // Destination options before UDP: a later fragment only states that these come first.
     let datagram = [&[17, 0, 1, 4, 0, 0, 0, 0], &udp6()[40..]].concat();
     let mut parser = Parser::new(Tunnel::Outer);
     let first = parser.parse(LinkType::RawIp, 72, &fragment(1, 60, &datagram[..24]));
     assert_eq!(first.key, udp6_key());
     let later = parser.parse(LinkType::RawIp, 72, &fragment(24, 60, &datagram[24..]));
     assert_eq!(later.key, udp6_key());
-    // An atomic fragment (RFC 6946) is whole.
+    // An atomic fragment (RFC 6946) is a complete datagram.
     let atomic = parser.parse(LinkType::RawIp, 96, &fragment(0, 60, &datagram));
     assert_eq!((atomic.key, atomic.splittable), (udp6_key(), true));
     let stats = parser.stats();
@@ -286,16 +286,16 @@ fn transports_have_ports_or_none() {
         assert_eq!(frame.key, far_key(protocol, 0, 0));
         assert_eq!(stats, ParseStats { frames: 1, ..ParseStats::default() });
     }
-    // An ICMP error quotes a packet, which is not its own flow.
+    // The packet that an ICMP error quotes is not its flow.
     let error = [&[3, 1, 0, 0, 0, 0, 0, 0], &udp4()[..]].concat();
     assert_eq!(parse_with(Tunnel::Inner, LinkType::RawIp, &ip4(1, 0, &error)).0.key, far_key(1, 0, 0));
-    // An authentication header is passed over.
+    // An authentication header is skipped.
     let authenticated = [&[17, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1], &udp4()[20..]].concat();
     assert_eq!(parse(LinkType::RawIp, &ip4(51, 0, &authenticated)).0.key, far_key(17, 1000, 2000));
 }
 
 #[test]
-fn what_is_missing_is_counted_by_why() {
+fn missing_headers_are_counted_by_cause() {
     let count = |data: &[u8], original_len: u32| {
         let mut parser = Parser::new(Tunnel::Outer);
         let frame = parser.parse(LinkType::RawIp, original_len, data);
@@ -304,7 +304,7 @@ fn what_is_missing_is_counted_by_why() {
     };
     assert_eq!(count(&udp4()[..22], 60).1, ["cut_before_ports"]);
     assert_eq!(count(&ip4(17, 0, &[1, 2]), 22).1, ["short_transport"]);
-    // Padding is no port.
+    // Padding is not read as ports.
     assert_eq!(count(&[ip4(17, 0, &[1, 2]), vec![3; 20]].concat(), 42).0.key, far_key(17, 0, 0));
     assert_eq!(count(&[], 60).1, ["cut_before_network_header"]);
     assert_eq!(count(&[0x75; 60], 60).1, ["bad_ip_header"]);
@@ -318,7 +318,7 @@ fn what_is_missing_is_counted_by_why() {
     chain.extend([60, 0, 1, 4, 0, 0, 0, 0].repeat(20));
     chain[5] = 160;
     assert_eq!(count(&chain, 200).1, ["extensions_not_followed"]);
-    // A length field that was captured counts, even where the addresses were not.
+    // A length field that was captured is used, even if the addresses were not captured.
     let (frame, counted) = count(&udp4()[..4], 4);
     assert_eq!((frame.size, counted), (60, vec!["cut_before_network_header", "length_corrected"]));
 }
@@ -338,7 +338,7 @@ fn super_packets_are_split_as_the_wire_carries_them() {
     assert_eq!(segments.total(), u64::from(frame.size) + 3 * 54);
     assert_eq!(frame.segments(65535), None);
     assert_eq!(frame.segments(40), None, "no room for a payload");
-    // Cut after the headers, the answer is the same; so it is with the length that offload leaves at zero.
+    // Cutting after the headers does not change the result, and neither does the length of zero that offload leaves.
     let mut parser = Parser::new(Tunnel::Outer);
     let original_len = packet.len() as u32;
     assert_eq!(parser.parse(LinkType::Ethernet, original_len, &packet[..54]), frame);
@@ -348,7 +348,7 @@ fn super_packets_are_split_as_the_wire_carries_them() {
     // An exact multiple leaves no small packet at the end.
     let exact = Frame { network_length: 40 + 1460 * 2, ..frame };
     assert_eq!(exact.segments(1500), Some(Segments { count: 2, full: 1514, last: 1514 }));
-    // What has a check sequence at its end is no super-packet.
+    // A frame with a check sequence at its end is not a super-packet.
     let trailed = Frame { network_length: 1500, size: 1518, ..frame };
     assert_eq!(trailed.segments(1500), None);
 }

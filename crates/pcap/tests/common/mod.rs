@@ -1,4 +1,4 @@
-//! Captures made by hand, field by field, so that the reader is not only tested against the writer beside it.
+//! Captures made by hand, field by field, so that the reader is not only tested against our own writer.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use queuescope_pcap::{CaptureReader, ReadError, Record};
 
-/// A record that outlives its reader.
+/// A record that is not borrowed from its reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owned {
     pub time: Option<u64>,
@@ -29,7 +29,7 @@ pub fn reader(bytes: &[u8]) -> CaptureReader {
     CaptureReader::new(Cursor::new(bytes.to_vec()), "test").unwrap()
 }
 
-/// Everything that a reader delivers, and the error it ends with.
+/// All packets of a reader, and the error it ends with.
 pub fn drain(reader: &mut CaptureReader) -> (Vec<Owned>, Option<ReadError>) {
     let mut records = Vec::new();
     loop {
@@ -44,14 +44,14 @@ pub fn drain(reader: &mut CaptureReader) -> (Vec<Owned>, Option<ReadError>) {
     }
 }
 
-/// Everything in a capture that must be whole.
+/// All packets of an undamaged capture.
 pub fn read_all(bytes: &[u8]) -> Vec<Owned> {
     let (records, error) = drain(&mut reader(bytes));
     assert!(error.is_none(), "{}", error.unwrap());
     records
 }
 
-/// The shared captures, if they are there.
+/// The shared captures, if they are available.
 pub fn shared_data() -> Option<PathBuf> {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     if path.is_dir() {

@@ -1,4 +1,5 @@
-//! JSON inside HTML: the same values, written so that no text in them can end the block or begin a comment in it.
+//! JSON inside HTML: the same values, encoded so that no text in them can end the script block or begin a comment in
+//! it.
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -12,7 +13,7 @@ pub(super) fn json(value: &impl Serialize, out: &mut impl Write) -> io::Result<(
     value.serialize(&mut serde_json::Serializer::with_formatter(out, Embedded)).map_err(io::Error::from)
 }
 
-/// Compact JSON without `<`, `>`, `&` and the two line separators that JavaScript once took for line ends.
+/// Compact JSON without `<`, `>`, `&` and the two line separators that older JavaScript treats as line ends.
 struct Embedded;
 
 impl Formatter for Embedded {
@@ -37,14 +38,14 @@ impl Formatter for Embedded {
     }
 }
 
-/// `value` to [`DIGITS`] significant digits. What is not finite never comes here: serde_json writes it as `null`.
+/// Rounds `value` to [`DIGITS`] significant digits. It is finite: serde_json writes other values as `null`.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;
     }
     let decimals = DIGITS - 1 - value.abs().log10().floor() as i32;
     if decimals > 300 {
-        return 0.0; // nothing that was measured is this small
+        return 0.0; // no measured value is this small
     }
     if decimals >= 0 {
         let scale = 10f64.powi(decimals);

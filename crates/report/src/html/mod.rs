@@ -1,9 +1,9 @@
-//! The report as one HTML file that works offline: style, scripts and data are inside, and a content security policy
+//! The report as one HTML file that works offline: it contains style, scripts and data, and a content security policy
 //! forbids the page to load anything.
 //!
-//! The page is put together here from `assets/`; what it shows and how is the business of the scripts there. The data
-//! stands in a block of JSON that no flow name can end (`embed`), with no more samples than a page can show (`thin`), and the
-//! scripts only ever show it as text.
+//! This module assembles the page from `assets/`; the scripts there decide what it shows. The data is in a block of
+//! JSON that no flow name can end (`embed`), with no more samples than a page can show (`thin`). The scripts insert it
+//! as text only.
 
 mod compare;
 mod embed;
@@ -25,11 +25,11 @@ const STYLES: [&str; 4] = [
     include_str!("../../assets/burst.css"),
 ];
 
-/// The chart library, with the licence that goes wherever it goes.
+/// The chart library, with its licence, which must accompany it.
 const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
-/// Our scripts; they share one scope, and each uses only what stands before it.
+/// Our scripts. They share one scope, and each uses only what is before it.
 const SCRIPTS: [&str; 16] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
@@ -49,7 +49,7 @@ const SCRIPTS: [&str; 16] = [
     include_str!("../../assets/tap.js"),
 ];
 
-/// What only the page of a simulation needs: style, and scripts that come after the others.
+/// Additional style and scripts of the page of a simulation; the scripts come after the others.
 const SIM_STYLE: &str = include_str!("../../assets/sim.css");
 const SIM_SCRIPTS: [&str; 4] = [
     include_str!("../../assets/course.js"),
@@ -58,13 +58,13 @@ const SIM_SCRIPTS: [&str; 4] = [
     include_str!("../../assets/sim.js"),
 ];
 
-/// The script that puts the page together, after all others.
+/// The script that assembles the page, after all others.
 const PAGE: &str = include_str!("../../assets/page.js");
 
-/// The skeleton of the page: everything that is there without a script.
+/// The skeleton of the page: everything that exists without scripts.
 const BODY: &str = include_str!("../../assets/body.html");
 
-/// What the page may load: nothing. Style and script are inline.
+/// The content security policy: the page may load nothing. Style and script are inline.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
@@ -76,7 +76,7 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     page(&report.input.name, thin::thinned(report).as_ref(), styles, scripts, out)
 }
 
-/// Writes a page that `scripts` draw from `data`, with style sheets of its own after the others.
+/// Writes a page that `scripts` draw from `data`, with additional style sheets after the common ones.
 fn page<'a>(
     name: &str,
     data: &impl Serialize,
@@ -119,7 +119,7 @@ fn lines(text: &str, out: &mut impl Write) -> io::Result<()> {
     code.try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// `text` with what HTML would take for markup written as entities.
+/// Writes the characters of `text` that are special in HTML as entities.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn what_html_takes_for_markup_is_escaped() {
+    fn html_markup_is_escaped() {
         assert_eq!(escape("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&#39;");
     }
 
     #[test]
     fn no_string_of_a_script_goes_over_a_line() {
-        // Such a string would lose its indentation.
+        // Otherwise the string would lose its indentation.
         for line in all_scripts().flat_map(str::lines) {
             assert!(line.matches('`').count() % 2 == 0 || line.trim_start().starts_with(['*', '/']), "{line}");
         }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn comments_that_begin_a_line_end_one_and_are_left_out() {
         for text in all_scripts().chain(STYLES).chain([SIM_STYLE, sweep::STYLE, compare::STYLE]) {
-            // What follows a comment on its last line would be left out with it.
+            // Code after a comment on its last line would be removed with it.
             for comment in
                 text.split("\n").map(str::trim).filter(|line| line.starts_with("/*") || line.starts_with('*'))
             {

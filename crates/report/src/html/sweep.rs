@@ -1,13 +1,13 @@
-//! A sweep as a page: what was swept, and plots and a table of what was found.
+//! A sweep as a page: its parameters, plots and a table of its results.
 
 use super::{SIM_STYLE, page};
 use crate::model::Sweep;
 use std::io::{self, Write};
 
-/// What only such a page needs of style.
+/// Additional styles of this page.
 pub(super) const STYLE: &str = include_str!("../../assets/sweep.css");
 
-/// The scripts of such a page; as those of a report.
+/// The scripts of this page, in the same order as those of a report.
 pub(super) const SCRIPTS: [&str; 14] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
@@ -28,7 +28,7 @@ pub(super) const SCRIPTS: [&str; 14] = [
 /// Writes `sweep` as one self-contained page.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first error of `out`.
 pub fn write(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
     page(&sweep.name, sweep, &[SIM_STYLE, STYLE], SCRIPTS.iter(), out)
 }

@@ -1,13 +1,13 @@
-//! Samples of a simulation, no more than a page can show: a run of a minute, sampled each millisecond with 64 flows, would
-//! be a page of hundreds of megabytes.
+//! Reduces the samples of a simulation to as many as a page can show: a minute, sampled each millisecond with 64 flows,
+//! would make a page of hundreds of megabytes.
 
 use crate::model::{Report, Sim, SimFlowSample, SimLinkSample, SimSample};
 use std::borrow::Cow;
 
-/// States of links and flows that a page holds at most. Each takes some 90 bytes there.
+/// The most states of links and flows on a page. Each takes about 90 bytes there.
 const MOST: usize = 60_000;
 
-/// The report, with its simulation as if it had been sampled at a multiple of the interval, the least one with which its
+/// The report, with its simulation as if sampled at a multiple of its interval: the smallest multiple with which the
 /// samples fit a page.
 pub(super) fn thinned(report: &Report) -> Cow<'_, Report> {
     let Some(sim) = &report.sim else { return Cow::Borrowed(report) };
@@ -15,7 +15,7 @@ pub(super) fn thinned(report: &Report) -> Cow<'_, Report> {
     if states <= MOST {
         return Cow::Borrowed(report);
     }
-    // Each kept sample has as many states as any, so that this may have to be tried again with flows that come and go.
+    // A kept sample has as many states as any other, so with flows that come and go a larger factor may be needed.
     let mut factor = states.div_ceil(MOST);
     let mut samples = coarser(sim, factor);
     while samples.len() > 1
@@ -27,15 +27,15 @@ pub(super) fn thinned(report: &Report) -> Cow<'_, Report> {
     Cow::Owned(Report { sim: Some(Sim { samples, ..sim.clone() }), ..report.clone() })
 }
 
-/// Every `factor`th sample, with what those before it counted.
+/// Every `factor`th sample, with the counts since the kept sample before it.
 fn coarser(sim: &Sim, factor: usize) -> Vec<SimSample> {
     let chunks = sim.samples.chunks(factor);
     chunks.filter_map(|chunk| chunk.last().map(|last| joined(chunk, last, sim.warmup_ns))).collect()
 }
 
-/// The state of `last`, and what all of `chunk` counted.
+/// The state of `last`, with the sums of the counts in `chunk`.
 fn joined(chunk: &[SimSample], last: &SimSample, warmup_ns: u64) -> SimSample {
-    // Links count anew from the end of the warm-up on, flows do not.
+    // Links restart their counters at the end of the warm-up, flows do not.
     let counts = |sample: &&SimSample| last.at_ns <= warmup_ns || sample.at_ns > warmup_ns;
     let link = |(number, state): (usize, &SimLinkSample)| {
         let parts = || chunk.iter().filter(counts).filter_map(|sample| sample.links.get(number));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_between_is_kept() {
+    fn counts_between_kept_samples_are_kept() {
         let chunk = [sample(10, 2), sample(20, 3), sample(30, 2)];
         let whole = joined(&chunk, &chunk[2], 0);
         let link = whole.links[0];

@@ -1,20 +1,20 @@
-//! What is done to flows while a queue is watched.
+//! Changes to acting on flows while a queue is monitored.
 
 use serde::{Deserialize, Serialize};
 
-/// Acting on flows has stopped, went on, or is another.
+/// Acting on flows stopped, resumed or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Acting {
-    /// When, since the beginning, in nanoseconds.
+    /// Time since the start, in nanoseconds.
     pub time_ns: u64,
-    /// Whether flows are acted on from then on, or counted where that is a dry run.
+    /// Whether flows are acted on from then on (or counted, in a dry run).
     pub acts: bool,
-    /// Whether packets are changed.
+    /// Whether packets are changed: not a dry run.
     pub for_real: bool,
-    /// What is done, in words.
+    /// The policy, in words.
     pub policy: Option<String>,
-    /// Why: `off`, `file_empty`, `file_missing`, `file_refused`, `time_over`, `resumed` or `changed`.
+    /// The cause: `off`, `file_empty`, `file_missing`, `file_refused`, `time_over`, `resumed` or `changed`.
     pub reason: String,
-    /// The same for a person.
+    /// The cause, in a sentence.
     pub meaning: String,
 }

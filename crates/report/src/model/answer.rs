@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was asked, and how much there was.
+/// The input of a query, and the number of results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Answer {
     /// The capture.
@@ -12,36 +12,36 @@ pub struct Answer {
     pub format: String,
     /// When its first packet was captured, nanoseconds since the Unix epoch.
     pub first_ns: u64,
-    /// Packets in it; none if that could not be read.
+    /// Packets in it; none if they could not be counted.
     pub records: Option<u64>,
-    /// Packets that were found.
+    /// Packets that matched.
     pub found: u64,
-    /// Packets that were left out or put right, by reason.
+    /// Packets that were skipped or corrected, by reason.
     pub skipped: BTreeMap<String, u64>,
     /// The damage that ended it early, if any.
     pub damage: Option<String>,
 }
 
-/// How packets are found.
+/// The plan of a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Plan {
-    /// What is done, a sentence each.
+    /// Its steps, a sentence each.
     pub steps: Vec<String>,
-    /// Packets in the capture; none if that could not be read.
+    /// Packets in the capture; none if they could not be counted.
     pub records: Option<u64>,
-    /// Packets that were found.
+    /// Packets that matched.
     pub found: u64,
 }
 
-/// A trigger of a folder fired that had not when it was looked at before.
+/// A trigger of a folder that fired since the last check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Alert {
-    /// What it is called.
+    /// Its name.
     pub trigger: String,
-    /// When, by the time of the packets, in nanoseconds.
+    /// When it fired, by the time of the packets, in nanoseconds.
     pub at_ns: u64,
-    /// What its aggregate was.
+    /// The value of its aggregate.
     pub value: f64,
-    /// How many packets the folder had, lost ones among them.
+    /// Packets of the folder until then, including lost ones.
     pub packets: u64,
 }

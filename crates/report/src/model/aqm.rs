@@ -7,46 +7,48 @@ use std::collections::BTreeMap;
 /// One capture behind several disciplines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AqmComparison {
-    /// What all have in common.
+    /// What all disciplines have in common.
     pub setup: AqmSetup,
-    /// Each discipline, in the order in which they were named.
+    /// The results of each discipline, in the order of the command line.
     pub replays: Vec<AqmReplay>,
 }
 
 /// What all disciplines of a comparison have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AqmSetup {
-    /// What was read.
+    /// The input.
     pub input: Input,
     /// The rate of the link in bits per second.
     pub rate_bps: u64,
-    /// The queue's limit as the user writes it.
+    /// The queue's limit, in the user's notation.
     pub limit: String,
-    /// How much faster than captured the packets were sent, as the user writes it.
+    /// The factor by which packets were replayed faster than captured, in the user's notation.
     pub speedup: String,
-    /// What the link sends with every packet beyond what the queue holds of it, as the user writes it.
+    /// The link's overhead: what it sends with each packet in addition to the bytes in the queue, in the user's
+    /// notation.
     pub overhead: String,
-    /// Only packets of which this expression holds entered the queue (`--input`).
+    /// Only packets that match this expression entered the queue (`--input`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
-    /// What a flow is in the lists of those that pay. The disciplines tell five-tuples apart.
+    /// Granularity of the flows in the lists of flows with drops or marks. The disciplines themselves distinguish
+    /// five-tuples.
     pub granularity: String,
-    /// Packets that came to the queue.
+    /// Packets that arrived at the queue.
     pub packets: u64,
-    /// Their bytes, as the queue holds them.
+    /// Their bytes in the queue.
     pub bytes: u64,
     /// From the first packet to the last.
     pub duration_ns: u64,
-    /// What was skipped, cut short or put right, and why; and that the captured senders do not react.
+    /// What was skipped, cut short or corrected, and why; and that the captured senders do not react.
     pub skipped: Vec<Skipped>,
 }
 
-/// What a discipline does with the packets of a capture.
+/// The result of one discipline for the packets of a capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AqmReplay {
-    /// The discipline or switch program, as the user wrote it.
+    /// The discipline or switch program, in the user's notation.
     pub aqm: String,
-    /// Packets that came to the queue.
+    /// Packets that arrived at the queue.
     pub packets: u64,
     /// Packets that left it.
     pub departed_packets: u64,
@@ -56,13 +58,13 @@ pub struct AqmReplay {
     pub drops: BTreeMap<String, u64>,
     /// Packets marked (CE), by reason.
     pub marks: BTreeMap<String, u64>,
-    /// Delay at percentiles 50, 90, 99 and 100, as (percentile, nanoseconds); good to a thousandth.
+    /// Delay at percentiles 50, 90, 99 and 100, as (percentile, nanoseconds); accurate to a thousandth.
     pub delay_percentiles: Vec<(f64, u64)>,
-    /// Share of the time that the link was sending.
+    /// Share of the time in which the link was sending.
     pub utilisation: f64,
-    /// Flows of which packets were dropped or marked.
+    /// Number of flows of which packets were dropped or marked.
     pub flows_paying: u64,
-    /// Those that paid most, by packets that were dropped and marked.
+    /// The flows with the most dropped and marked packets.
     pub payers: Vec<AqmPayer>,
 }
 
@@ -71,14 +73,14 @@ pub struct AqmReplay {
 pub struct AqmPayer {
     /// The flow.
     pub flow: String,
-    /// Its packets that came to the queue.
+    /// Its packets that arrived at the queue.
     pub packets: u64,
-    /// Those that were dropped.
+    /// Its packets that were dropped.
     pub dropped: u64,
-    /// Those that were marked.
+    /// Its packets that were marked.
     pub marked: u64,
-    /// The share of its own packets that was dropped.
+    /// Dropped packets as a share of its own packets.
     pub dropped_share: f64,
-    /// The longest that a packet of it waited.
+    /// The longest delay of one of its packets.
     pub longest_delay_ns: u64,
 }

@@ -1,49 +1,49 @@
-//! One scenario in two worlds: simulated, and on real hosts.
+//! One scenario simulated and on real hosts.
 
 use super::{RealTime, Sim, SimFlow, SimGroup, SimLink, SimTimes, Skipped};
 use serde::{Deserialize, Serialize};
 
-/// What a scenario did in both worlds.
+/// The results of a scenario, simulated and on real hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// The scenario's name.
     pub name: String,
-    /// What it is about, as its author says.
+    /// Its description, as its author wrote it.
     pub about: Option<String>,
-    /// The whole scenario as it was run, with everything that its file leaves out (TOML).
+    /// The complete scenario as it was run, with the defaults that its file omits (TOML).
     pub scenario: String,
-    /// How long each run was.
+    /// Duration of each run.
     pub duration_ns: u64,
-    /// How much of that did not count.
+    /// Initial part of each run that is not measured.
     pub warmup_ns: u64,
-    /// The seed of the first run; each has one more than the one before.
+    /// The seed of the first run; each later run has the next one.
     pub seed: u64,
-    /// How exact each of the real runs was.
+    /// Timing accuracy of each real run.
     pub real_time: Vec<RealTime>,
-    /// What was measured.
+    /// The measured quantities.
     pub rows: Vec<Compared>,
-    /// What did not go as it was meant, in all runs.
+    /// Irregularities of all runs.
     pub skipped: Vec<Skipped>,
 }
 
-/// A quantity of something in both worlds: a value for each run in which there was one.
+/// A quantity in both worlds: one value for each run that has one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Compared {
-    /// What it is of.
+    /// The kind of thing that it belongs to.
     pub of: Of,
-    /// Its name.
+    /// The name of that.
     pub name: String,
     /// The discipline of a link, the transport of a group, the group of a flow.
     pub about: String,
-    /// What is measured.
+    /// The quantity.
     pub quantity: Quantity,
-    /// In simulated runs.
+    /// Values of the simulated runs.
     pub simulated: Vec<f64>,
-    /// In real ones.
+    /// Values of the real runs.
     pub real: Vec<f64>,
 }
 
-/// What is compared.
+/// The kind of thing that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Of {
@@ -55,45 +55,45 @@ pub enum Of {
     Flow,
 }
 
-/// What is measured; its unit is at the end of its name.
+/// A measured quantity; its name ends with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// What a link sent, as a share of what its rate allows.
+    /// Bytes sent by a link, as a share of what its rate allows.
     Utilisation,
     /// The mean sojourn time in a queue.
     DelayMeanNs,
-    /// The median.
+    /// The median sojourn time.
     DelayP50Ns,
-    /// The 95th percentile.
+    /// The 95th percentile of the sojourn time.
     DelayP95Ns,
-    /// The 99th percentile.
+    /// The 99th percentile of the sojourn time.
     DelayP99Ns,
-    /// Packets that the queue dropped, as a share of what came.
+    /// Packets that the queue dropped, as a share of arrivals.
     DropRate,
-    /// Packets that were lost on the link, as a share of what it sent.
+    /// Packets that were lost on the link, as a share of packets sent.
     LossRate,
-    /// Packets marked, as a share of what came.
+    /// Packets marked, as a share of arrivals.
     MarkRate,
     /// Payload that receivers got in order, over the run.
     GoodputBps,
-    /// The least goodput of a flow, over its lifetime.
+    /// The smallest goodput of a flow, over its lifetime.
     LeastLifetimeGoodputBps,
-    /// The most goodput of a flow, over its lifetime.
+    /// The largest goodput of a flow, over its lifetime.
     MostLifetimeGoodputBps,
     /// Jain's index of the flows' goodput over their lifetimes.
     Jain,
-    /// Segments sent again.
+    /// Retransmitted segments.
     Retransmissions,
-    /// The median of flow completion times.
+    /// The median flow completion time.
     CompletionP50Ns,
-    /// The 99th percentile.
+    /// The 99th percentile of the flow completion time.
     CompletionP99Ns,
 }
 
 impl Comparison {
-    /// Of runs in pairs: the same scenario with the same seed, simulated and real; and what was left out in each. None, if there
-    /// are none.
+    /// Compares pairs of runs: the same scenario with the same seed, simulated and real. `left_out` are irregularities
+    /// of the runs. None if there are no pairs.
     pub fn of(pairs: &[(Sim, Sim)], left_out: impl IntoIterator<Item = Skipped>) -> Option<Self> {
         let (first, _) = pairs.first()?;
         let mut rows = Vec::new();
@@ -101,7 +101,7 @@ impl Comparison {
             add(&mut rows, first, simulated, |row| &mut row.simulated);
             add(&mut rows, first, real, |row| &mut row.real);
         }
-        // Where nothing was dropped, lost or marked in either world, there is nothing to compare.
+        // If nothing was dropped, lost or marked in either world, there is nothing to compare.
         rows.retain(|row| {
             let all = || row.simulated.iter().chain(&row.real);
             let may_be_left_out = matches!(row.quantity, Quantity::MarkRate | Quantity::DropRate | Quantity::LossRate);
@@ -109,8 +109,8 @@ impl Comparison {
         });
         let mut skipped: Vec<Skipped> = Vec::new();
         for note in left_out {
-            match skipped.iter_mut().find(|known| known.reason == note.reason) {
-                Some(known) => known.count += note.count,
+            match skipped.iter_mut().find(|same| same.reason == note.reason) {
+                Some(same) => same.count += note.count,
                 None => skipped.push(note),
             }
         }
@@ -128,9 +128,9 @@ impl Comparison {
     }
 }
 
-/// Adds the values of a run to the rows that they belong to. Ports are drawn: flows are named as in the first run.
+/// Adds the values of a run to their rows. Ports are random, so flows are named as in the first run.
 fn add(rows: &mut Vec<Compared>, first: &Sim, run: &Sim, of_world: impl Fn(&mut Compared) -> &mut Vec<f64>) {
-    let mut tell = |of: Of, name: &str, about: &str, quantity: Quantity, value: f64| {
+    let mut push = |of: Of, name: &str, about: &str, quantity: Quantity, value: f64| {
         let is_it = |row: &Compared| row.of == of && row.quantity == quantity && row.name == name && row.about == about;
         let place = rows.iter().position(is_it).unwrap_or_else(|| {
             let (name, about) = (name.to_owned(), about.to_owned());
@@ -141,25 +141,25 @@ fn add(rows: &mut Vec<Compared>, first: &Sim, run: &Sim, of_world: impl Fn(&mut 
     };
     for link in &run.links {
         for (quantity, value) in of_link(link) {
-            tell(Of::Link, &link.name, &link.discipline, quantity, value);
+            push(Of::Link, &link.name, &link.discipline, quantity, value);
         }
         for group in &link.groups {
             for (quantity, value) in of_times(&group.sojourn) {
-                tell(Of::Link, &link.name, &group.name, quantity, value);
+                push(Of::Link, &link.name, &group.name, quantity, value);
             }
         }
     }
     for group in &run.groups {
         for (quantity, value) in of_group(group) {
-            tell(Of::Group, &group.name, &group.transport, quantity, value);
+            push(Of::Group, &group.name, &group.transport, quantity, value);
         }
     }
     for (flow, named) in lasting(run).zip(lasting(first)) {
-        tell(Of::Flow, &named.name, &named.group, Quantity::GoodputBps, flow.goodput_bps);
+        push(Of::Flow, &named.name, &named.group, Quantity::GoodputBps, flow.goodput_bps);
     }
 }
 
-/// Flows that have no size.
+/// Flows without a size, which last until the end.
 fn lasting(run: &Sim) -> impl Iterator<Item = &SimFlow> {
     run.flows.iter().filter(|flow| flow.bytes.is_none())
 }

@@ -1,31 +1,31 @@
-//! Who sends a flow, of the machine that was watched.
+//! The process that sends a flow, on the monitored machine.
 
 use crate::format::plain;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Letters of a path that a line has room for.
+/// Characters of a path that fit a line.
 const MOST: usize = 24;
 
-/// Who sends a flow, as far as it is known.
+/// The process that sends a flow, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Owner {
-    /// The number of the process.
+    /// The process id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// What the process calls itself.
+    /// The name of the process (`comm`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The path of its cgroup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
-    /// Its container by that path, with who made it: `docker 3f2a9c0b1d2e`.
+    /// Its container according to that path, with the container runtime: `docker 3f2a9c0b1d2e`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// Its unit of systemd by that path.
+    /// Its systemd unit according to that path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// The number of the user who made its socket.
+    /// The id of the user that created its socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
 }
@@ -41,7 +41,7 @@ impl Owner {
         }
     }
 
-    /// Where it runs: in a container, or else a unit, or else, where no process is known, a cgroup that is not that of all.
+    /// Where it runs: a container, or else a unit, or else, if the process is unknown, a cgroup other than the root.
     fn place(&self) -> Option<String> {
         let cgroup = self.cgroup.as_ref().filter(|path| self.pid.is_none() && *path != "/");
         let named = self.container.as_ref().or(self.unit.as_ref()).map(|place| plain(place));
@@ -49,7 +49,7 @@ impl Owner {
     }
 }
 
-/// Of a long path, the end.
+/// The end of a long path.
 fn end(path: &str) -> String {
     match path.char_indices().nth_back(MOST - 1) {
         Some((at, _)) if at > 0 => format!("…{}", &path[at..]),
@@ -57,7 +57,7 @@ fn end(path: &str) -> String {
     }
 }
 
-/// As a line of text has it: `iperf3[4711] in docker 3f2a9c0b1d2e`.
+/// For a line of text: `iperf3[4711] in docker 3f2a9c0b1d2e`.
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.who(), self.place()) {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_much_is_told_as_is_known() {
+    fn every_known_part_of_an_owner_is_shown() {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let cases = [
             (("iperf3", 4711, "/docker/3f2a", "docker 3f2a", "", 0), "iperf3[4711] in docker 3f2a"),

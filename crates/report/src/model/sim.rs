@@ -1,94 +1,95 @@
-//! What a simulation did.
+//! The results of a simulation.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A simulation: what was simulated, and what became of it. Counts are since the warm-up.
+/// A simulation: the scenario, and its results. Counts are since the warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sim {
     /// The scenario's name.
     pub name: String,
-    /// What it is about, as its author says.
+    /// Its description, as its author wrote it.
     pub about: Option<String>,
-    /// The whole scenario as it was run, with everything that its file leaves out (TOML).
+    /// The complete scenario as it was run, with the defaults that its file omits (TOML).
     pub scenario: String,
-    /// The seed of everything that is random in it.
+    /// The seed of all its random numbers.
     pub seed: u64,
-    /// How long was simulated.
+    /// Simulated time.
     pub duration_ns: u64,
-    /// How much of that did not count.
+    /// Initial part of it that is not measured.
     pub warmup_ns: u64,
-    /// The link whose queue the rest of the report is about; [`NO_METER`] if it is about none.
+    /// The link whose queue the rest of the report is about; [`NO_METER`] if there is none.
     pub meter: String,
     /// The links with a queue of interest.
     pub links: Vec<SimLink>,
     /// The groups of flows.
     pub groups: Vec<SimGroup>,
-    /// The flows, in the order in which they started, up to a number.
+    /// The flows, in the order in which they started, up to a limit.
     pub flows: Vec<SimFlow>,
-    /// Flows that are not in `flows`.
+    /// Number of flows that are not in `flows`.
     pub flows_more: u64,
     /// The state over time, if it was sampled.
     pub samples: Vec<SimSample>,
-    /// Packets that left a link, over all links.
+    /// Departures, summed over all links.
     pub hops: u64,
-    /// Where the packets were real ones and the time was, how exact that was.
+    /// Timing accuracy, if the packets were real and the run was in real time.
     pub real_time: Option<RealTime>,
 }
 
-/// How exact a link in real time was: how much later than due packets were given to whom they are for.
+/// Timing accuracy of a link in real time: how much later than due packets were delivered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RealTime {
-    /// Packets that were given to their end.
+    /// Packets that were delivered.
     pub packets: u64,
-    /// The median of how late they were.
+    /// Their lateness, median.
     pub error_p50_ns: u64,
-    /// How late 99 of a hundred were at most.
+    /// Their lateness, 99th percentile.
     pub error_p99_ns: u64,
-    /// How late the last of all was.
+    /// Their lateness, maximum.
     pub error_worst_ns: u64,
-    /// How many were more than a millisecond late.
+    /// Packets that were more than a millisecond late.
     pub late_packets: u64,
-    /// How much later than asked for a thread of this machine wakes up that sleeps for 100 us: the median.
+    /// How much later than requested a thread of this machine wakes up that sleeps for 100 us: the median.
     pub sleep_p50_ns: u64,
-    /// The same for 99 of a hundred sleeps.
+    /// The same, 99th percentile.
     pub sleep_p99_ns: u64,
-    /// Packets that came faster than they were read, and were lost before the link; many of TCP that come together are one.
+    /// Packets that arrived faster than they were read, and were lost before the link. TCP packets that arrive together
+    /// count as one.
     pub unread_packets: u64,
-    /// How long the machine, and not a link or who sends, decided how much was sent; none if it never did.
+    /// The time in which the machine, and not a link or a sender, limited the throughput; none if it never did.
     pub held_back: Option<HeldBack>,
-    /// Whether the machine and not the link was the bottleneck at times: more than a hundredth of the packets were late, some were lost
-    /// before the link, or packets were held back for more than a tenth of the time.
+    /// Whether the machine and not the link was the bottleneck at times: more than a hundredth of the packets were
+    /// late, some were lost before the link, or the machine limited the throughput for more than a tenth of the time.
     pub is_limited_by_machine: bool,
 }
 
-/// The time in which no link was full and the machine had no time left: the thread that moves packets did nothing else, or no processor
-/// was idle while it moved many.
+/// The time in which no link was full and the machine had no time left: the thread that moves packets was busy, or no
+/// processor was idle while it moved many packets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeldBack {
-    /// How long that was.
+    /// That time.
     pub time_ns: u64,
-    /// Of how long, in which links sent something.
+    /// The time in which links sent anything, of which `time_ns` is a part.
     pub of_ns: u64,
-    /// The link that was fullest.
+    /// The link with the highest utilisation.
     pub link: String,
-    /// What it was to carry in that time, in bits per second.
+    /// Load offered to it in that time, in bits per second.
     pub asked_bps: f64,
-    /// What it carried in it.
+    /// Load that it carried in that time, in bits per second.
     pub carried_bps: f64,
-    /// The share of that time in which the thread that moves packets did.
+    /// Share of that time in which the thread that moves packets was busy.
     pub moving_share: f64,
-    /// The share of that time in which processors were idle, of all of them together; none where that is not known.
+    /// Share of that time in which processors were idle, averaged over all processors; none if unknown.
     pub idle_share: Option<f64>,
 }
 
-/// What stands for a link where no queue was analysed.
+/// In place of a link's name if no queue was analysed.
 pub const NO_METER: &str = "none";
 
 /// The format of an input that is a scenario.
 pub const SCENARIO: &str = "scenario";
 
-/// The format of an input that is the link of a command, with what the command sends and gets.
+/// The format of an input that is the link of a command.
 pub const COMMANDS_LINK: &str = "link of a command";
 
 /// A link and its queue.
@@ -100,41 +101,41 @@ pub struct SimLink {
     pub discipline: String,
     /// Its rate in bits per second; the mean of a rate that varies.
     pub rate_bps: u64,
-    /// How long a bit is on its way.
+    /// Propagation delay.
     pub delay_ns: u64,
-    /// Bytes that the link adds to each packet as it sends it. They are in `utilisation` and in delays, and in no number of bytes.
+    /// Link overhead per packet, bytes. `utilisation` and delays include it, numbers of bytes do not.
     pub overhead_bytes: u32,
-    /// Packets that came to the queue.
+    /// Packets that arrived at the queue.
     pub offered_packets: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets that were sent, those lost on the link included.
+    /// Packets that were sent, including those lost on the link.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// What was sent, with what the link adds to each packet, as a share of what the rate allows.
+    /// Bytes sent, with link overhead, as a share of what the rate allows.
     pub utilisation: f64,
-    /// Packets that were sent and lost on the link by chance (`loss`); no queue dropped them.
+    /// Packets that were sent and randomly lost on the link (`loss`). The queue did not drop them.
     pub lost_packets: u64,
-    /// Those as a share of what was sent.
+    /// Lost packets as a share of packets sent.
     pub loss_rate: f64,
     /// Packets that the queue dropped, by reason.
     pub drops: BTreeMap<String, u64>,
     /// Packets marked, by reason.
     pub marks: BTreeMap<String, u64>,
-    /// What the queue dropped, as a share of what came.
+    /// Dropped packets as a share of arrivals.
     pub drop_rate: f64,
-    /// Marks as a share of what came.
+    /// Marked packets as a share of arrivals.
     pub mark_rate: f64,
-    /// The time that packets dropped behind the queue cost the link.
+    /// The link's time that was wasted on packets dropped behind the queue.
     pub wasted_ns: u64,
-    /// The longest queue that a packet met.
+    /// The longest queue at the arrival of a packet.
     pub longest_queue_bytes: u64,
     /// Sojourn times in the queue, of packets that were sent.
     pub sojourn: SimTimes,
-    /// The same of each group of flows that came, where there are several.
+    /// The same for each group of flows, if there are several.
     pub groups: Vec<SimLinkGroup>,
-    /// What the discipline counted itself.
+    /// The discipline's own counters.
     pub counters: BTreeMap<String, u64>,
 }
 
@@ -143,20 +144,20 @@ pub struct SimLink {
 pub struct SimLinkGroup {
     /// The group's name.
     pub name: String,
-    /// Packets that were lost on the link, as a share of those that were sent.
+    /// Packets that were lost on the link, as a share of packets sent.
     pub loss_rate: f64,
-    /// Packets that the queue dropped, as a share of those that were sent or dropped.
+    /// Packets that the queue dropped, as a share of packets sent or dropped.
     pub drop_rate: f64,
-    /// Packets marked, as a share of those that were sent or dropped.
+    /// Packets marked, as a share of packets sent or dropped.
     pub mark_rate: f64,
     /// Sojourn times in the queue, of packets that were sent.
     pub sojourn: SimTimes,
 }
 
-/// Times of many packets or flows. Percentiles are good to a thousandth.
+/// A distribution of times. Percentiles are accurate to a thousandth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimTimes {
-    /// How many.
+    /// Number of times.
     pub count: u64,
     /// Their mean.
     pub mean_ns: f64,
@@ -170,7 +171,7 @@ pub struct SimTimes {
     pub max_ns: u64,
 }
 
-/// Flows that are alike.
+/// A group of similar flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimGroup {
     /// The group's name.
@@ -181,18 +182,19 @@ pub struct SimGroup {
     pub flows: u64,
     /// Flows that had an end and reached it.
     pub finished: u64,
-    /// Payload that the receivers got in order, all flows together: bits per second over the run, from the end of the
-    /// warm-up.
+    /// Payload that the receivers got in order, summed over all flows: bits per second over the run, from the end of
+    /// the warm-up.
     pub goodput_bps: f64,
-    /// The least of its flows' `lifetime_goodput_bps`. Datagrams count over the run.
+    /// The smallest `lifetime_goodput_bps` of its flows. Datagrams count over the run.
     pub least_lifetime_goodput_bps: f64,
-    /// The most of them. It may be above `goodput_bps`, and above the rate of the link over a short lifetime with a warm-up.
+    /// The largest `lifetime_goodput_bps`. It may exceed `goodput_bps`, and the rate of the link if a lifetime with a
+    /// warm-up is short.
     pub most_lifetime_goodput_bps: f64,
-    /// Jain's index of the flows' `lifetime_goodput_bps`: 1 where all got the same.
+    /// Jain's index of the flows' `lifetime_goodput_bps`: 1 if all are equal.
     pub jain: f64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// The mean of the flows' smoothed round-trip times at the end.
     pub rtt_ns: Option<f64>,
@@ -205,55 +207,55 @@ pub struct SimGroup {
 pub struct SimFlow {
     /// Its number, in the order of starting, from 0.
     pub number: u64,
-    /// Its name, as culprits have it.
+    /// Its name, as in lists of culprits.
     pub name: String,
     /// Its group's name.
     pub group: String,
     /// When it started.
     pub started_ns: u64,
-    /// When its receiver had all of it.
+    /// When its receiver had received everything.
     pub finished_ns: Option<u64>,
-    /// Bytes that it had to send, if it had an end.
+    /// Bytes to send, if the flow had an end.
     pub bytes: Option<u64>,
     /// Bytes that its receiver got in order since the warm-up.
     pub delivered_bytes: u64,
-    /// That in bits per second over the run, from the end of the warm-up, whenever the flow started or finished. Without a
-    /// warm-up the sum over the flows of a link is at most its rate; with one, bytes that arrived out of order before its end
-    /// and were completed after it come on top.
+    /// The same in bits per second over the run, from the end of the warm-up, whenever the flow started or finished.
+    /// Without a warm-up the sum over the flows of a link is at most its rate. With a warm-up, bytes that arrived out
+    /// of order before its end and were completed after it are added.
     pub goodput_bps: f64,
-    /// That in bits per second over the flow's lifetime: from its start or the end of the warm-up, whichever is later, until
-    /// it finished or the run ended. Flows live at different times, so that a sum over flows means nothing: it may exceed the
-    /// rate of the link.
+    /// The same in bits per second over the flow's lifetime: from its start or the end of the warm-up, whichever is
+    /// later, until it finished or the run ended. Flows live at different times, so a sum over flows is meaningless: it
+    /// may exceed the rate of the link.
     pub lifetime_goodput_bps: f64,
-    /// Segments sent again since the warm-up.
+    /// Segments retransmitted since the warm-up.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer since the warm-up.
+    /// Retransmission timeouts since the warm-up.
     pub timeouts: u64,
     /// The smoothed round-trip time at its end.
     pub rtt_ns: Option<u64>,
 }
 
-/// The state at a moment.
+/// The state at a point in time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimSample {
-    /// When, from the start of the simulation.
+    /// The time, from the start of the simulation.
     pub at_ns: u64,
-    /// Of each link of `links`, in that order.
+    /// The state of each link of `links`, in that order.
     pub links: Vec<SimLinkSample>,
-    /// Of the first flows that are there.
+    /// The state of the first flows that exist.
     pub flows: Vec<SimFlowSample>,
 }
 
-/// The state of a link. What was sent, dropped and marked counts from the sample before.
+/// The state of a link. Packets sent, lost, dropped and marked are since the previous sample.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimLinkSample {
-    /// Packets that wait.
+    /// Packets in the queue.
     pub backlog_packets: u64,
     /// Their bytes.
     pub backlog_bytes: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Their bytes, without what the link adds.
+    /// Their bytes, without link overhead.
     pub sent_bytes: u64,
     /// Packets that were sent and lost on the link.
     pub lost: u64,
@@ -261,7 +263,7 @@ pub struct SimLinkSample {
     pub drops: u64,
     /// Packets marked.
     pub marks: u64,
-    /// The probability with which packets are dropped at the moment, where what manages the queue keeps one.
+    /// The current drop probability, if the queue's discipline has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop_probability: Option<f64>,
 }
@@ -277,6 +279,6 @@ pub struct SimFlowSample {
     pub in_flight_bytes: u64,
     /// The smoothed round-trip time.
     pub rtt_ns: Option<u64>,
-    /// Bytes delivered in order since the sample before.
+    /// Bytes delivered in order since the previous sample.
     pub delivered_bytes: u64,
 }

@@ -1,40 +1,40 @@
-//! What a sweep found: the same figures of each of its cells, and their means over seeds.
+//! The results of a sweep: the same figures for each of its cells, and their means over seeds.
 
 use super::{Sim, SimLink, SimTimes, Skipped};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A sweep: variants of a scenario, each with some seeds.
+/// A sweep: variants of a scenario, each run with several seeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sweep {
     /// The scenario's name.
     pub name: String,
-    /// What it is about, as its author says.
+    /// Its description, as its author wrote it.
     pub about: Option<String>,
-    /// The whole scenario with its sweep, and everything that its file leaves out (TOML).
+    /// The complete scenario with its sweep, with the defaults that its file omits (TOML).
     pub scenario: String,
     /// The first seed.
     pub seed: u64,
-    /// With how many seeds each combination is run.
+    /// Number of seeds for each combination.
     pub seeds: u32,
-    /// What is swept.
+    /// The varied parameters.
     pub parameters: Vec<SweepParameter>,
-    /// How many cells the sweep has.
+    /// Number of cells.
     pub cells: u64,
-    /// How many of them are told of here: all, unless this is a shard, or some are missing.
+    /// Number of cells in this report: all, unless this is a shard, or some are missing.
     pub cells_here: u64,
-    /// Each combination of values of which there is a cell, in order.
+    /// Each combination of values with at least one cell, in order.
     pub rows: Vec<SweepRow>,
-    /// What was remarkable in the files that the scenario names.
+    /// Irregularities in the files that the scenario names.
     pub skipped: Vec<Skipped>,
 }
 
-/// What is swept: a value of the scenario.
+/// A varied parameter of the scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepParameter {
     /// Its path.
     pub path: String,
-    /// What it is, one after the other.
+    /// Its values, in order.
     pub values: Vec<String>,
 }
 
@@ -43,9 +43,9 @@ pub struct SweepParameter {
 pub struct SweepRow {
     /// The values, in the order of the sweep's parameters.
     pub values: Vec<String>,
-    /// How many cells, one for each seed, it is the mean of.
+    /// Number of cells, one for each seed, that are averaged.
     pub cells: u64,
-    /// The link whose queue it is about.
+    /// The link of the queue that the figures are about.
     pub meter: String,
     /// The figures.
     pub figures: SweepFigures<SweepMean>,
@@ -54,80 +54,80 @@ pub struct SweepRow {
 /// A mean over seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepMean {
-    /// It.
+    /// The mean.
     pub mean: f64,
-    /// Half of the width of its 95 % confidence interval by Student's t, if there are two values or more.
+    /// Half of the width of its 95 % confidence interval (Student's t), if there are two values or more.
     pub half_width: Option<f64>,
-    /// Of how many cells: those that have such a value.
+    /// Number of cells with such a value.
     pub cells: u64,
 }
 
 /// A cell of a sweep: one simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepCell {
-    /// Its place in the sweep, from 0.
+    /// Its position in the sweep, from 0.
     pub index: u64,
-    /// A digest of all that it depends on, and the name of its file among the results.
+    /// A digest of everything that the result depends on; also the name of its file among the results.
     pub key: String,
     /// The seed.
     pub seed: u64,
-    /// The values of what is swept, by their paths.
+    /// The values of the varied parameters, by their paths.
     pub parameters: BTreeMap<String, String>,
-    /// What the summary has of it.
+    /// The figures of the summary.
     pub figures: SweepFigures<f64>,
-    /// What all flows have together.
+    /// Results over all flows.
     pub totals: SweepTotals,
     /// The whole simulation.
     pub sim: Sim,
 }
 
-/// What all flows of a simulation have together, of whatever group.
+/// Results over all flows of a simulation, of all groups.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepTotals {
     /// Payload that the receivers got in order, in bits per second.
     pub goodput_bps: f64,
-    /// Jain's index of the flows' goodput: 1 where all got the same. None where nobody got anything.
+    /// Jain's index of the flows' goodput: 1 if all are equal. None if no flow got anything.
     pub jain: Option<f64>,
     /// Flow completion times, of flows that finished after the warm-up.
     pub completion: Option<SimTimes>,
 }
 
-/// The figures that a sweep compares. A figure is none where there was nothing to measure.
+/// The figures that a sweep compares. A figure is none if there was nothing to measure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepFigures<T> {
     /// Payload that the receivers of all flows got in order, in bits per second.
     pub goodput_bps: Option<T>,
-    /// What the metered link sent, as a share of what its rate allows.
+    /// Bytes sent by the metered link, as a share of what its rate allows.
     pub utilisation: Option<T>,
     /// The mean sojourn time in the metered link's queue.
     pub delay_mean_ns: Option<T>,
-    /// The 95th percentile of the same.
+    /// The 95th percentile of the sojourn time in the metered link's queue.
     pub delay_p95_ns: Option<T>,
-    /// The 99th percentile of the same.
+    /// The 99th percentile of the sojourn time in the metered link's queue.
     pub delay_p99_ns: Option<T>,
-    /// Packets that the metered link's queue dropped, as a share of what came.
+    /// Packets that the metered link's queue dropped, as a share of arrivals.
     pub drop_rate: Option<T>,
-    /// Packets that were lost on the metered link, as a share of what it sent.
+    /// Packets that were lost on the metered link, as a share of packets sent.
     pub loss_rate: Option<T>,
-    /// Packets marked at the metered link, as a share of what came.
+    /// Packets marked at the metered link, as a share of arrivals.
     pub mark_rate: Option<T>,
     /// Jain's index over all flows.
     pub jain: Option<T>,
     /// The mean flow completion time.
     pub completion_mean_ns: Option<T>,
-    /// The median of the same.
+    /// The median flow completion time.
     pub completion_p50_ns: Option<T>,
-    /// The 95th percentile of the same.
+    /// The 95th percentile of the flow completion time.
     pub completion_p95_ns: Option<T>,
-    /// The 99th percentile of the same.
+    /// The 99th percentile of the flow completion time.
     pub completion_p99_ns: Option<T>,
 }
 
-/// How many figures there are.
+/// Number of figures.
 pub const SWEEP_FIGURES: usize = 13;
 
 impl SweepFigures<f64> {
-    /// The figures of a simulation at the link that it is metered at.
+    /// The figures of a simulation, for its metered link.
     pub fn of(sim: &Sim, totals: &SweepTotals) -> Self {
         let link = sim.links.iter().find(|link| link.name == sim.meter);
         let passed = link.filter(|link| link.offered_packets > 0);
@@ -153,7 +153,7 @@ impl SweepFigures<f64> {
 }
 
 impl<T: Copy> SweepFigures<T> {
-    /// Their names, as JSON and tables have them.
+    /// Their names in JSON and tables.
     pub const NAMES: [&'static str; SWEEP_FIGURES] = [
         "goodput_bps",
         "utilisation",
@@ -170,7 +170,7 @@ impl<T: Copy> SweepFigures<T> {
         "completion_p99_ns",
     ];
 
-    /// One after the other, in the order of [`NAMES`](Self::NAMES).
+    /// The figures in the order of [`NAMES`](Self::NAMES).
     pub fn to_array(&self) -> [Option<T>; SWEEP_FIGURES] {
         [
             self.goodput_bps,
@@ -189,7 +189,7 @@ impl<T: Copy> SweepFigures<T> {
         ]
     }
 
-    /// The reverse of [`to_array`](Self::to_array).
+    /// The inverse of [`to_array`](Self::to_array).
     pub fn from_array(figures: [Option<T>; SWEEP_FIGURES]) -> Self {
         let [goodput_bps, utilisation, delay_mean_ns, delay_p95_ns, delay_p99_ns, ..] = figures;
         let [_, _, _, _, _, drop_rate, loss_rate, mark_rate, jain, ..] = figures;

@@ -1,23 +1,24 @@
-//! Whether an algorithm fits a switch.
+//! The fit of an algorithm on a switch.
 
 use serde::{Deserialize, Serialize};
 
-/// An algorithm on a switch: the verdicts, and what is in which stage.
+/// The fit of an algorithm on a switch: the verdicts, and the contents of each stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SwitchFit {
     /// The algorithm.
     pub algorithm: String,
     /// The switch.
     pub target: String,
-    /// Stages that it has.
+    /// Number of stages of the switch.
     pub target_stages: u64,
-    /// `feasible`, `workaround` or `infeasible`: the worst of all verdicts.
+    /// `feasible`, `workaround` or `infeasible`: the worst verdict.
     pub grade: String,
     /// The verdicts, by aspect.
     pub aspects: Vec<SwitchAspect>,
-    /// Why it has no room, if it has none.
+    /// The resource that is exhausted, if it does not fit.
     pub room: Option<String>,
-    /// The stages, as far as a packet goes through them; those it would take if it does not fit; none if it cannot be placed.
+    /// The stages in the order of the pipeline. If the program does not fit: those that it would need. None if it
+    /// cannot be placed.
     pub stages: Option<Vec<SwitchStage>>,
 }
 
@@ -26,24 +27,24 @@ pub struct SwitchFit {
 pub struct SwitchAspect {
     /// `metric`, `reaction`, `backflow` or `memory`.
     pub aspect: String,
-    /// As `grade` of the whole.
+    /// The verdict on this aspect, as `grade` of the whole.
     pub grade: String,
-    /// Why, a sentence each.
+    /// The reasons, a sentence each.
     pub reasons: Vec<String>,
 }
 
-/// What one stage does and uses.
+/// The contents and resources of one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SwitchStage {
-    /// Accesses to registers.
+    /// Register accesses.
     pub registers: u64,
     /// Tables.
     pub tables: u64,
-    /// Blocks of SRAM.
+    /// SRAM blocks.
     pub sram_blocks: u64,
-    /// Blocks of TCAM.
+    /// TCAM blocks.
     pub tcam_blocks: u64,
-    /// What is there.
+    /// The parts in the stage.
     pub placed: Vec<SwitchPlaced>,
 }
 
@@ -52,8 +53,8 @@ pub struct SwitchStage {
 pub struct SwitchPlaced {
     /// `ingress` or `egress`.
     pub half: String,
-    /// What it is.
+    /// The part.
     pub name: String,
-    /// Whether it began in a stage before.
+    /// Whether it began in an earlier stage.
     pub continued: bool,
 }

@@ -1,29 +1,29 @@
-//! How a router was seen from outside.
+//! A router between captures.
 
 use serde::{Deserialize, Serialize};
 
-/// Packets matched before and behind a router, and by which clocks.
+/// Packets matched before and behind a router, and the clocks of the captures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Tap {
-    /// The links into the router, as the user named their captures.
+    /// The links into the router, named by their captures.
     pub ingress: Vec<TapLink>,
-    /// The capture of the link out of it.
+    /// The capture of the link out of the router.
     pub egress: String,
-    /// Packets in that.
+    /// Packets in that capture.
     pub egress_packets: u64,
-    /// The longest that a packet could be in the router.
+    /// The longest time that a packet could spend in the router.
     pub max_delay_ns: u64,
-    /// What the router translates: `none`, `addresses` or `payload` (all but that).
+    /// What the router translates: `none`, `addresses` or `payload` (all but the payload).
     pub nat: String,
     /// Bytes from the network header on that were compared.
     pub compared_bytes: u64,
-    /// Places of the table of packets that had come in.
+    /// Entries of the table of packets before the router.
     pub table_entries: u64,
-    /// Packets on both sides, by what became of them.
+    /// Packets on both sides, by outcome.
     pub counts: Vec<TapCount>,
-    /// The flows that lost most bytes in the router, at the first granularity, most first.
+    /// The flows that lost the most bytes in the router, at the first granularity, most first.
     pub lost: Vec<TapLost>,
-    /// Whether packets lost are by flows that are not in `lost`.
+    /// Whether flows that are not in `lost` also lost packets.
     pub lost_more: bool,
 }
 
@@ -36,46 +36,46 @@ pub struct TapLink {
     pub format: String,
     /// Packets in it.
     pub packets: u64,
-    /// Those that came out.
+    /// Packets of it that were matched behind the router.
     pub matched: u64,
-    /// Those that were lost in the router.
+    /// Packets of it that were lost in the router.
     pub lost: u64,
-    /// The capture's clock; none where none of its packets came out, and it was left out for that.
+    /// The capture's clock; none if none of its packets were matched, so that the capture was left out.
     pub clock: Option<TapClock>,
 }
 
-/// How the clock of the egress capture stands to that of an ingress capture.
+/// The clock of the egress capture relative to that of an ingress capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TapClock {
-    /// How far it is ahead as the egress capture starts. The shortest time through the router is in it, so that delays
-    /// count from that.
+    /// How far it is ahead at the start of the egress capture. This includes the shortest time through the router, so
+    /// delays count from that time.
     pub offset_ns: i64,
-    /// By how much it is faster, parts per million; none where that could not be told and was taken for nothing.
+    /// How much faster it is, parts per million; none if that could not be determined and was assumed to be zero.
     pub drift_ppm: Option<f64>,
-    /// By how much the drift may be off, parts per million.
+    /// The largest error of the drift, parts per million.
     pub drift_error_ppm: Option<f64>,
-    /// How far packets with the shortest time through the router lie from the line of offset and drift, at most.
+    /// The largest distance of packets with the shortest time through the router from the line of offset and drift.
     pub within_ns: u64,
-    /// Stretches of time with packets that were matched.
+    /// Periods with matched packets.
     pub stretches: u64,
-    /// Those with a packet within `within_ns` of the line.
+    /// Periods with a packet within `within_ns` of the line.
     pub supporting: u64,
-    /// The shortest time through the router is at most this, where packets of the other direction say that.
+    /// An upper bound of the shortest time through the router, if packets of the other direction give one.
     pub transit_at_most_ns: Option<u64>,
 }
 
-/// Packets of one fate.
+/// Packets with the same outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TapCount {
     /// A short stable name.
     pub name: String,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// What that means.
+    /// What the outcome means.
     pub meaning: String,
 }
 
-/// What a flow lost in the router.
+/// The losses of a flow in the router.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TapLost {
     /// The flow.

@@ -1,51 +1,51 @@
-//! The culprits of any victim or moment of the past, as `queuescope why` tells them.
+//! The culprits of a victim or a time in the past: the answer of `queuescope why`.
 
 use super::{Input, NotShown, Skipped};
 use serde::{Deserialize, Serialize};
 
-/// Why a packet, a flow, or all packets of a stretch of time waited.
+/// Why a packet, a flow, or all packets of a period waited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Why {
-    /// What was read.
+    /// The input.
     pub input: Input,
-    /// Drain rate of the queue in bits per second; none where departures came from elsewhere.
+    /// Drain rate of the queue in bits per second; none for a table of departures.
     pub rate_bps: Option<u64>,
-    /// What was asked, in words.
+    /// The question, in words.
     pub question: String,
-    /// Only flows of which this expression holds are listed (`--show`).
+    /// Only flows that match this expression are listed (`--show`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub show: Option<String>,
-    /// The packet that waited longest of those that the question is about; none where it is about a moment.
+    /// The packet that waited longest among those of the question; none if the question is about a point in time.
     pub victim: Option<Victim>,
-    /// Packets that the question is about: those that waited.
+    /// Packets of the question that waited.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How long they waited, summed; of a stretch of time, only what lies in it.
+    /// The sum of their waiting times; for a period, only the parts within it.
     pub waited_ns: u64,
-    /// Packets that the question is about and that were dropped.
+    /// Packets of the question that were dropped.
     pub drops: u64,
-    /// The moment that `depth_bytes` and the original culprits are about.
+    /// The time to which `depth_bytes` and the original culprits refer.
     pub at_ns: u64,
-    /// What was in the queue at that moment, bytes.
+    /// Content of the queue at that time, bytes.
     pub depth_bytes: u64,
-    /// What was in the queue at that moment, packets.
+    /// Content of the queue at that time, packets.
     pub depth_packets: u64,
-    /// Since when the queue had not been empty.
+    /// Time since which the queue had not been empty.
     pub since_ns: u64,
-    /// The packet that the link was still sending at that moment.
+    /// The packet that the link was still sending at that time.
     pub on_link: Option<OnLink>,
-    /// Who left the queue while the victims waited; at a moment, who was in the queue.
+    /// Flows that left the queue while the victims waited; for a point in time, flows in the queue.
     pub direct: Ranked,
-    /// Who left before that, since the queue was last empty.
+    /// Flows that left before that, since the queue was last empty.
     pub indirect: Ranked,
-    /// Who raised the queue to the levels that stood at `at_ns`.
+    /// Flows that raised the queue to its levels at `at_ns`.
     pub original: Ranked,
-    /// What was skipped, cut short or put right, and why.
+    /// What was skipped, cut short or corrected, and why.
     pub skipped: Vec<Skipped>,
 }
 
-/// A packet that suffered.
+/// A packet that waited or was dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Victim {
     /// Its number in the input, from 1.
@@ -56,35 +56,35 @@ pub struct Victim {
     pub bytes: u64,
     /// Its class of service.
     pub class: u8,
-    /// When it came.
+    /// Its arrival.
     pub came_ns: u64,
-    /// How long it waited; none where it was dropped.
+    /// Its waiting time; none if it was dropped.
     pub waited_ns: Option<u64>,
 }
 
-/// The packet that the link was sending.
+/// The packet on the link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OnLink {
     /// Its flow, at the first granularity.
     pub flow: String,
     /// Its bytes.
     pub bytes: u64,
-    /// How long it still took to send.
+    /// Remaining time to send it.
     pub remaining_ns: u64,
 }
 
-/// One kind of culprits.
+/// Culprits of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Ranked {
-    /// All bytes.
+    /// The sum of bytes.
     pub bytes: u64,
-    /// All packets; none where only bytes are estimated.
+    /// The sum of packets; none if only bytes are estimated.
     pub packets: Option<u64>,
     /// The flows, for each granularity.
     pub by: Vec<Parts>,
-    /// What flows have in common, where several together explain what no single one does: disjoint.
+    /// What flows have in common, if several together explain what no single flow does. The groups are disjoint.
     pub groups: Vec<Group>,
-    /// The classes of service, where there are several.
+    /// The classes of service, if there are several.
     pub classes: Vec<ClassPart>,
 }
 
@@ -93,11 +93,11 @@ pub struct Ranked {
 pub struct Parts {
     /// The granularity.
     pub granularity: String,
-    /// Those with at least alpha of the bytes; where none has, the heaviest.
+    /// Flows with at least alpha of the bytes; the heaviest if there are none.
     pub flows: Vec<Part>,
-    /// How many there are, altogether.
+    /// Number of flows.
     pub flows_total: u64,
-    /// What is not listed, where an expression chooses among the flows.
+    /// Flows that are not listed, if an expression selects flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_shown: Option<NotShown>,
 }
@@ -109,32 +109,32 @@ pub struct Part {
     pub flow: String,
     /// Its bytes.
     pub bytes: u64,
-    /// Its packets; none where only bytes are estimated.
+    /// Its packets; none if only bytes are estimated.
     pub packets: Option<u64>,
     /// Its share of all bytes.
     pub share: f64,
 }
 
-/// Flows that have something in common.
+/// Flows with something in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Group {
     /// What they have in common, in words: `41 sources to 10.0.0.7:50010 (TCP)`.
     pub reading: String,
-    /// What so many flows are: `scan` (one source sends a few small packets to each of many addresses or ports), `flood` (many
-    /// sources send a little each to one destination), `incast` (many sources send much each to one destination); none where
-    /// they are none of these.
+    /// The kind of overload: `scan` (one source sends a few small packets to each of many addresses or ports), `flood`
+    /// (many sources send a little each to one destination), `incast` (many sources send much each to one destination);
+    /// none for any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explosion: Option<String>,
-    /// Whether its flows may be in other groups too. Of those that do not overlap, each flow is in one at most.
+    /// Whether its flows may be in other groups too. Among groups that do not overlap, each flow is in at most one.
     #[serde(default)]
     pub overlaps: bool,
-    /// How many flows.
+    /// Number of flows.
     pub flows: u64,
-    /// Their sources.
+    /// Number of sources.
     pub sources: u64,
-    /// Their destinations.
+    /// Number of destinations.
     pub destinations: u64,
-    /// Whether flows, sources and destinations are counted; if not, they are at least as many.
+    /// Whether the numbers of flows, sources and destinations are exact; otherwise they are lower bounds.
     #[serde(default = "yes")]
     pub counted: bool,
     /// Their bytes.
@@ -143,16 +143,16 @@ pub struct Group {
     pub packets: u64,
     /// Their share of all bytes.
     pub share: f64,
-    /// By how much `share` may be wrong; 0 where all flows are known.
+    /// The largest error of `share`; 0 if all flows are known.
     #[serde(default)]
     pub share_error: f64,
     /// Their share of all packets.
     #[serde(default)]
     pub packets_share: f64,
-    /// By how much `packets_share` may be wrong; 0 where all flows are known.
+    /// The largest error of `packets_share`; 0 if all flows are known.
     #[serde(default)]
     pub packets_share_error: f64,
-    /// Those of them that are heavy by themselves: a tenth of the bytes or packets each.
+    /// Flows that are heavy on their own: a tenth of the bytes or packets each.
     pub heavy: Vec<Part>,
 }
 

@@ -1,20 +1,20 @@
-//! One capture behind several disciplines, as text: a table, and below it the flows that pay.
+//! One capture behind several disciplines, as text: a table, and below it the flows with drops or marks.
 
 use super::{BOLD, DIM, HOT, field, notes, plain};
 use crate::format::{bytes, count, duration, percent, rate};
 use crate::model::{AqmComparison, AqmPayer, AqmReplay};
 use std::io::{self, Write};
 
-/// Flows that are listed of each discipline.
+/// The most flows that are listed for each discipline.
 const PAYERS: usize = 5;
-/// The least that the names take, and how wide the other columns are.
+/// The minimum width of the column of names, and the width of the other columns.
 const NAME: usize = 12;
 const VALUE: usize = 10;
 
 /// Writes a comparison as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first error of `out`.
 pub fn write(comparison: &AqmComparison, out: &mut impl Write) -> io::Result<()> {
     let AqmComparison { setup, replays } = comparison;
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", setup.input.name, setup.input.format)?;
@@ -49,13 +49,13 @@ fn row(replay: &AqmReplay, width: usize, out: &mut impl Write) -> io::Result<()>
 fn payers(replay: &AqmReplay, granularity: &str, out: &mut impl Write) -> io::Result<()> {
     let name = plain(&replay.aqm);
     if replay.payers.is_empty() {
-        return writeln!(out, "\n{BOLD}{name}{BOLD:#}: no flow pays");
+        return writeln!(out, "\n{BOLD}{name}{BOLD:#}: no flow had drops or marks");
     }
     let flows = match replay.flows_paying {
-        1 => "1 flow pays".to_owned(),
-        paying => format!("{} flows pay", count(paying)),
+        1 => "1 flow had drops or marks".to_owned(),
+        paying => format!("{} flows had drops or marks", count(paying)),
     };
-    let most = if replay.flows_paying > PAYERS as u64 { "; those that pay most" } else { "" };
+    let most = if replay.flows_paying > PAYERS as u64 { "; those with the most" } else { "" };
     writeln!(out, "\n{BOLD}{name}{BOLD:#}: {flows} by {granularity}{most}")?;
     for AqmPayer { flow, packets, dropped, marked, dropped_share, longest_delay_ns } in
         replay.payers.iter().take(PAYERS)

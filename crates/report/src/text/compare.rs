@@ -1,20 +1,20 @@
-//! One scenario in two worlds, as text: what was simulated beside what real hosts did.
+//! One scenario simulated and on real hosts, as text, side by side.
 
 use super::{BOLD, DIM, field, notes, plain, sim};
 use crate::format::{count, duration, percent, rate};
 use crate::model::{Compared, Comparison, Of, Quantity};
 use std::io::{self, Write};
 
-/// Flows that are told one by one.
+/// The most flows that are listed.
 const FLOWS: usize = 20;
-/// How wide the name of a quantity is, and its values.
+/// Widths of the column of quantities and of the columns of values.
 const NAME: usize = 18;
 const VALUE: usize = 12;
 
 /// Writes a comparison as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first error of `out`.
 pub fn write(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}simulated and real{DIM:#}", plain(&comparison.name))?;
     if let Some(about) = &comparison.about {
@@ -55,12 +55,13 @@ pub fn write(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
         line(row, width, out)?;
     }
     if flows > FLOWS {
-        writeln!(out, "  {DIM}and {} flows more (--json tells them){DIM:#}", count((flows - FLOWS) as u64))?;
+        writeln!(out, "  {DIM}and {} more flows (--json lists them){DIM:#}", count((flows - FLOWS) as u64))?;
     }
     notes(&comparison.skipped, None, out)
 }
 
-/// The name of what rows are of, and above their values the worlds: below it, if it is too long to stand beside them.
+/// Writes the name of the following rows, and the worlds above their values. The worlds go on the next line if the name
+/// is too long.
 fn heading(out: &mut impl Write, name: &str, about: &str, width: usize) -> io::Result<()> {
     let words = name.chars().count() + 1 + about.chars().count();
     write!(out, "\n{BOLD}{name}{BOLD:#} {DIM}{about}{DIM:#}")?;
@@ -75,7 +76,7 @@ fn heading(out: &mut impl Write, name: &str, about: &str, width: usize) -> io::R
 }
 
 fn line(row: &Compared, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let name = if row.of == Of::Flow { plain(&row.name) } else { row.quantity.told().into() };
+    let name = if row.of == Of::Flow { plain(&row.name) } else { row.quantity.label().into() };
     let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| row.quantity.shown(value));
     let (simulated, real) = (mean(&row.simulated), mean(&row.real));
     let difference = simulated.zip(real).map_or_else(String::new, |(from, to)| row.quantity.difference(from, to));
@@ -98,8 +99,8 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 impl Quantity {
-    /// As a person reads it.
-    fn told(self) -> &'static str {
+    /// Its label in a table.
+    fn label(self) -> &'static str {
         match self {
             Self::Utilisation => "busy",
             Self::DelayMeanNs => "delay, mean",
@@ -113,7 +114,7 @@ impl Quantity {
             Self::LeastLifetimeGoodputBps => "least of a flow",
             Self::MostLifetimeGoodputBps => "most of a flow",
             Self::Jain => "Jain's index",
-            Self::Retransmissions => "sent again",
+            Self::Retransmissions => "retransmitted",
             Self::CompletionP50Ns => "completion, median",
             Self::CompletionP99Ns => "99 %",
         }
@@ -129,7 +130,7 @@ impl Quantity {
         }
     }
 
-    /// How much more there is of it in the real world: of shares in points, of others as a part.
+    /// The change from the simulation to the real world: of shares in points, of other quantities as a fraction.
     fn difference(self, simulated: f64, real: f64) -> String {
         match self {
             Self::Utilisation | Self::DropRate | Self::LossRate | Self::MarkRate => {

@@ -1,15 +1,14 @@
-//! What a simulation did, as text.
+//! The results of a simulation, as text.
 
 use super::{BOLD, DIM, NOTE, field, plain, reasons};
 use crate::format::{count, duration, percent, rate};
 use crate::model::{HeldBack, RealTime, Sim, SimGroup, SimLink, SimTimes};
 use std::io::{self, Write};
 
-/// Where what explains a row begins: further to the left than names, so that it fits a narrow terminal.
+/// The column at which explanations of a row begin: left of the names, so that they fit a narrow terminal.
 const INDENT: usize = 11;
 
-/// Writes its lines: what was simulated, then each link, then each group of flows. A scenario without a name is
-/// called as its `file`.
+/// Writes the scenario, then each link, then each group of flows. A scenario without a name is called by its `file`.
 pub fn write(sim: &Sim, file: &str, out: &mut impl Write) -> io::Result<()> {
     if sim.name != file {
         field(out, "scenario", &plain(&sim.name))?;
@@ -40,7 +39,7 @@ pub fn write(sim: &Sim, file: &str, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// How exact the link was, and what that was worth.
+/// Writes the timing accuracy of the link, and whether the machine limited it.
 pub(super) fn timing(real: &RealTime, out: &mut impl Write) -> io::Result<()> {
     let [p50, p99, worst] = [real.error_p50_ns, real.error_p99_ns, real.error_worst_ns].map(duration);
     let [sleep, slept] = [real.sleep_p50_ns, real.sleep_p99_ns].map(duration);
@@ -57,10 +56,10 @@ pub(super) fn timing(real: &RealTime, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What is said where a link was not as fast as it was meant to be.
+/// The message if the machine was slower than the link.
 pub const LIMITED: &str = "this machine was the bottleneck at times, not the link";
 
-/// Why it is believed that the machine and not the link was the bottleneck at times, if it was.
+/// The evidence that the machine and not the link was the bottleneck at times, if it was.
 pub fn limited(real: &RealTime) -> Option<String> {
     if !real.is_limited_by_machine {
         return None;
@@ -70,12 +69,12 @@ pub fn limited(real: &RealTime) -> Option<String> {
     Some(format!("{carried}{late} packets of {packets} more than 1 ms late, {unread} lost before the link"))
 }
 
-/// What was asked of a link and what it carried, and what the machine did meanwhile.
+/// The load offered to a link, the load carried, and the state of the machine meanwhile.
 fn held_back(held: &HeldBack) -> String {
     let idle = held.idle_share.map_or(String::new(), |idle| format!(", processors were idle for {}", percent(idle)));
     format!(
-        "{} was to carry {} and carried {} in {} of {}, in which no link was full and this machine had no time left (moving \
-         packets took one thread {} of it{idle}); ",
+        "{} was offered {} and carried {} in {} of {}, in which no link was full and this machine had no time left (moving \
+         packets kept one thread busy for {} of it{idle}); ",
         plain(&held.link),
         rate(held.asked_bps),
         rate(held.carried_bps),
@@ -86,9 +85,9 @@ fn held_back(held: &HeldBack) -> String {
 }
 
 fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
-    // Few links lose packets: the others need no column for it.
+    // Few links lose packets: otherwise, omit the column.
     let is_lossy = links.iter().any(|link| link.lost_packets > 0);
-    let lost = |told: String| if is_lossy { format!("  {told:>8}") } else { String::new() };
+    let lost = |text: String| if is_lossy { format!("  {text:>8}") } else { String::new() };
     writeln!(
         out,
         "  {BOLD}{:>10}  {:>7}  {:>9} {:>9} {:>9}  {:>8}{}  {:>8}  link{BOLD:#}",
@@ -151,8 +150,8 @@ fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
         "flows", "goodput", "least", "most", "Jain", "last rtt", "resent"
     )?;
     for group in groups {
-        // A group without a flow has no least, no most and no fairness.
-        let each = |told: String| if group.flows > 0 { told } else { "-".to_owned() };
+        // The least, the most and the fairness need at least one flow.
+        let each = |text: String| if group.flows > 0 { text } else { "-".to_owned() };
         writeln!(
             out,
             "  {:>7}  {:>10}  {:>10} {:>10}  {:>6}  {:>9}  {:>7}  {} {DIM}{}{DIM:#}",
@@ -168,7 +167,7 @@ fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
         )?;
         finished(group, out)?;
     }
-    // Rounding apart, which a group of one flow may have.
+    // More than a rounding error, which may occur in a group of one flow.
     let is_above =
         |group: &SimGroup| group.flows > 0 && group.most_lifetime_goodput_bps > group.goodput_bps * 1.000_001;
     if groups.iter().any(is_above) {
@@ -178,7 +177,7 @@ fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// How many of the flows that had an end reached it, and how long they took.
+/// Writes how many of the flows with an end reached it, and their completion times.
 fn finished(group: &SimGroup, out: &mut impl Write) -> io::Result<()> {
     if group.finished == 0 {
         return Ok(());
@@ -210,7 +209,7 @@ fn times(times: &SimTimes) -> String {
     format!("{mean:>9} {:>9} {:>9}", duration(times.p95_ns), duration(times.p99_ns))
 }
 
-/// A share that is often small.
+/// A share, which is often small.
 pub(super) fn share(share: f64) -> String {
     match share {
         0.0 => "-".to_owned(),

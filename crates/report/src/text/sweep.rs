@@ -1,18 +1,19 @@
-//! What a sweep found, as text: a line for each combination of values, below it the half-widths of confidence intervals.
+//! The results of a sweep, as text: a line for each combination of values, below it the half-widths of confidence
+//! intervals.
 
 use super::{BOLD, DIM, NOTE, field, notes, plain};
 use crate::format::{count, duration, percent, rate};
 use crate::model::{SWEEP_FIGURES, Sweep, SweepFigures, SweepMean, SweepRow};
 use std::io::{self, Write};
 
-/// Writes a sweep as text. The values of what is swept stand last on their lines.
+/// Writes a sweep as text. The values of the parameters are last on their lines.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first error of `out`.
 pub fn write(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
     head(sweep, out)?;
     let widths = widths(sweep);
-    // Few links lose packets: the others need no column for it.
+    // Few links lose packets: otherwise, omit the column.
     let is_lossy = sweep.rows.iter().any(|row| row.figures.loss_rate.is_some_and(|rate| rate.mean > 0.0));
     let is_told = |column: &&Column| !column.completion && (is_lossy || column.heading != LOST);
     let of_queue: Vec<_> = COLUMNS.iter().filter(is_told).collect();
@@ -61,7 +62,7 @@ fn head(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// A list, its middle left out where it is long.
+/// A list; the middle of a long list is left out.
 fn shortened(values: &[String]) -> String {
     const MOST: usize = 8;
     match values {
@@ -74,15 +75,15 @@ fn shortened(values: &[String]) -> String {
 struct Column {
     heading: &'static str,
     width: usize,
-    /// Space before it.
+    /// Columns of space before it.
     gap: usize,
     of: fn(&SweepFigures<SweepMean>) -> Option<SweepMean>,
     shown: fn(f64) -> String,
-    /// It is about flows that end.
+    /// Whether it is about flows that end.
     completion: bool,
 }
 
-/// The column of what was lost on the link.
+/// The heading of the column of packets lost on the link.
 const LOST: &str = "lost";
 
 const COLUMNS: [Column; SWEEP_FIGURES] = [
@@ -136,12 +137,12 @@ fn line(sweep: &Sweep, row: &SweepRow, columns: &[&Column], widths: &[usize], ou
     writeln!(out, "{DIM}{}{DIM:#}", text.trim_end())
 }
 
-/// Half of a width; what is zero is that of any unit.
+/// Half of a confidence interval. Zero needs no unit.
 fn spread(half: f64, shown: fn(f64) -> String) -> String {
     if half == 0.0 { "±0".to_owned() } else { format!("±{}", shown(half)) }
 }
 
-/// How wide the values of each parameter are.
+/// The widths of the columns of parameters.
 fn widths(sweep: &Sweep) -> Vec<usize> {
     let widest = |parameter: &crate::model::SweepParameter| {
         let values = parameter.values.iter().chain([&parameter.path]);
@@ -150,7 +151,7 @@ fn widths(sweep: &Sweep) -> Vec<usize> {
     sweep.parameters.iter().map(widest).collect()
 }
 
-/// Values side by side, all but the last as wide as they should be.
+/// Values side by side, padded to the widths, except the last.
 fn padded(values: impl Iterator<Item = String>, widths: &[usize]) -> String {
     let line: String = values.zip(widths).map(|(value, width)| format!("  {value:width$}")).collect();
     line.trim_end().to_owned()

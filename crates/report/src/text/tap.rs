@@ -1,14 +1,14 @@
-//! How a router was seen from outside, as text.
+//! A router between captures, as text.
 
 use super::{DIM, HOT, field, plain};
 use crate::format::{bytes, count, duration, percent};
 use crate::model::{Tap, TapClock, TapLost};
 use std::io::{self, Write};
 
-/// Flows told that lost packets.
+/// The most flows with lost packets that are listed.
 const MOST_LOST: usize = 3;
 
-/// Writes the lines about it.
+/// Writes the captures, their clocks, and the outcomes of packets.
 pub fn write(tap: &Tap, out: &mut impl Write) -> io::Result<()> {
     for link in &tap.ingress {
         field(
@@ -24,7 +24,11 @@ pub fn write(tap: &Tap, out: &mut impl Write) -> io::Result<()> {
         )?;
         match &link.clock {
             Some(clock) => field(out, "clock", &clock_line(clock))?,
-            None => field(out, "clock", &format!("{HOT}unknown{HOT:#}: left out, for none of its packets came out"))?,
+            None => field(
+                out,
+                "clock",
+                &format!("{HOT}unknown{HOT:#}: left out, because none of its packets were matched"),
+            )?,
         }
     }
     field(out, "out", &format!("{}: {} packets", plain(&tap.egress), count(tap.egress_packets)))?;
@@ -41,7 +45,7 @@ pub fn write(tap: &Tap, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What became of packets, those that there are.
+/// The outcomes of packets, without those that are zero.
 fn fates(tap: &Tap) -> impl Iterator<Item = (u64, &'static str)> {
     let packets = |names: &[&str]| {
         tap.counts.iter().filter(|count| names.contains(&count.name.as_str())).map(|count| count.packets).sum::<u64>()
@@ -57,7 +61,7 @@ fn fates(tap: &Tap) -> impl Iterator<Item = (u64, &'static str)> {
         (packets(&["retransmissions"]), "retransmissions"),
         (packets(&["ingress_outside", "egress_outside"]), "while not all captures ran"),
         (packets(&["ingress_no_fingerprint", "egress_no_fingerprint"]), "not comparable"),
-        (packets(&["ingress_evicted"]), "forgotten too early"),
+        (packets(&["ingress_evicted"]), "removed from the table too early"),
     ];
     fates.into_iter().enumerate().filter(|(place, (packets, _))| *place == 0 || *packets > 0).map(|(_, fate)| fate)
 }
@@ -70,7 +74,7 @@ fn clock_line(clock: &TapClock) -> String {
             let error = error.map_or(String::new(), |error| format!(" ± {}", small(error)));
             format!("{drift:+.3}{error} ppm")
         }
-        (None, _) => "drift unknown, taken for none".to_owned(),
+        (None, _) => "drift unknown, assumed to be zero".to_owned(),
     };
     let share = clock.supporting as f64 / clock.stretches.max(1) as f64;
     let transit = clock.transit_at_most_ns.map_or(String::new(), |transit| {
@@ -90,7 +94,7 @@ fn precise(nanos: u64) -> String {
     format!("{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-/// A small number with two digits that count.
+/// A small number with two significant digits.
 fn small(number: f64) -> String {
     if number >= 0.01 { format!("{number:.2}") } else { format!("{number:.0e}") }
 }

@@ -1,24 +1,24 @@
-//! `queuescope why` as text: the victim, the queue it met, then each kind of culprits.
+//! The answer of `queuescope why` as text: the victim, the queue at its arrival, then each kind of culprits.
 
 use super::{BOLD, DIM, HOT, NO_MATCH, field, headed, more_groups, more_of, named, notes, plain};
 use crate::format::{bytes, count, duration, moment, percent};
 use crate::model::{Group, OnLink, Part, Parts, Ranked, Why};
 use std::io::{self, Write};
 
-/// Flows of the first granularity and of each further one that the text shows; JSON has more.
+/// Flows of the first granularity and of each further one in the text; JSON has more.
 const MOST_FLOWS: usize = 5;
 const MOST_COARSER: usize = 3;
 
 /// Writes the answer as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first error of `out`.
 pub fn write(why: &Why, out: &mut impl Write) -> io::Result<()> {
     let input = &why.input;
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
     field(out, "asked", &plain(&why.question))?;
     if let Some(show) = &why.show {
-        field(out, "show", &format!("{}: other flows are not shown, and count all the same", plain(show)))?;
+        field(out, "show", &format!("{}: other flows are not shown, but counted", plain(show)))?;
     }
     victims(why, out)?;
     queue(why, out)?;
@@ -30,7 +30,7 @@ pub fn write(why: &Why, out: &mut impl Write) -> io::Result<()> {
     };
     kind("Direct culprits", direct, &why.direct, out)?;
     kind("Indirect culprits", "left before that, since the queue was last empty", &why.indirect, out)?;
-    let original = format!("raised the queue to the levels that stood {original}");
+    let original = format!("raised the queue to its levels {original}");
     kind("Original culprits", &original, &why.original, out)?;
     if !why.skipped.is_empty() || input.damage.is_some() {
         writeln!(out)?;
@@ -52,7 +52,7 @@ fn victims(why: &Why, out: &mut impl Write) -> io::Result<()> {
     }
     if why.drops > 0 && victim.waited_ns.is_some() {
         let was = if why.drops == 1 { " was" } else { "s were" };
-        field(out, "drops", &format!("{HOT}{}{HOT:#} packet{was} dropped; --packet asks about one", count(why.drops)))?;
+        field(out, "drops", &format!("{HOT}{}{HOT:#} packet{was} dropped; --packet explains one", count(why.drops)))?;
     }
     let fate = match victim.waited_ns {
         Some(waited) => format!("waited {HOT}{}{HOT:#}", duration(waited)),

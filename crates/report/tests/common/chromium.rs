@@ -1,4 +1,4 @@
-//! A browser without a window, and what pages that were opened in it tell.
+//! A headless browser, and the messages of pages that it opens.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,8 +15,9 @@ pub fn page(write: impl FnOnce(&mut File) -> io::Result<()>, script: &str, direc
     path
 }
 
-/// What pages tell the one that they are frames of, at burst 1, each as wide as given.
-pub fn told(directory: &Path, pages: &[(PathBuf, u32)]) -> Option<Vec<String>> {
+/// Opens the pages as frames of one page, at burst 1, each with its width, and returns the messages that they post to
+/// it.
+pub fn messages(directory: &Path, pages: &[(PathBuf, u32)]) -> Option<Vec<String>> {
     let frames: Vec<String> = pages
         .iter()
         .map(|(page, width)| {
@@ -28,13 +29,13 @@ pub fn told(directory: &Path, pages: &[(PathBuf, u32)]) -> Option<Vec<String>> {
     let style = "iframe { border: 0 }";
     std::fs::write(&outer, format!("<body><script>{note}</script><style>{style}</style>{}", frames.concat())).unwrap();
     let dom = opened(directory, &outer, "")?;
-    let told: Vec<String> =
+    let messages: Vec<String> =
         dom.split("<hr>").skip(1).map(|text| unescaped(text.split("</body>").next().unwrap_or(text))).collect();
-    assert_eq!(told.len(), pages.len(), "every page tells something: {told:?}");
-    Some(told)
+    assert_eq!(messages.len(), pages.len(), "every page posts a message: {messages:?}");
+    Some(messages)
 }
 
-/// The browser of this machine, if there is one.
+/// The browser of this machine, if it is installed.
 static BROWSER: LazyLock<Option<&str>> = LazyLock::new(|| {
     let works = |browser: &&str| {
         let version = Command::new(browser).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -42,12 +43,12 @@ static BROWSER: LazyLock<Option<&str>> = LazyLock::new(|| {
     };
     let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(works);
     if browser.is_none() {
-        eprintln!("skipped: there is no chromium to look at the page with");
+        eprintln!("skipped: chromium is not installed");
     }
     browser
 });
 
-/// What stands in a page once its scripts have run; none without a browser.
+/// The contents of a page after its scripts have run; none without a browser.
 pub fn opened(directory: &Path, page: &Path, fragment: &str) -> Option<String> {
     let browser = (*BROWSER)?;
     let output = Command::new(browser)
@@ -66,19 +67,19 @@ pub fn opened(directory: &Path, page: &Path, fragment: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// A page whose scripts reached their end without an error.
+/// Checks that the scripts of a page reached their end without an error.
 pub fn sound(dom: &str) -> String {
     assert!(dom.contains("data-ready=\"true\""), "the script did not reach its end:\n{}", root(dom));
     assert!(!dom.contains("data-errors"), "{}", root(dom));
     dom.to_owned()
 }
 
-/// The opening tag, where the page notes its state.
+/// The opening tag, which has the state of the page.
 pub fn root(dom: &str) -> &str {
     dom.lines().find(|line| line.contains("<html")).unwrap_or("no page at all")
 }
 
-/// The text of a piece of a page.
+/// The text of a part of a page.
 pub fn words(html: &str) -> String {
     unescaped(&html.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text)).collect::<String>())
 }
@@ -87,12 +88,12 @@ pub fn unescaped(text: &str) -> String {
     text.replace("&gt;", ">").replace("&lt;", "<").replace("&nbsp;", "\u{a0}").replace("&amp;", "&")
 }
 
-/// A text that a page tells, with plain spaces before units.
+/// A text in a message, with plain spaces before units.
 pub fn text(value: &serde_json::Value) -> String {
     value.as_str().unwrap().replace('\u{202f}', " ")
 }
 
-/// A list of such texts.
+/// A list of texts in a message.
 pub fn strings(value: &serde_json::Value) -> Vec<String> {
     value.as_array().unwrap_or_else(|| panic!("a list: {value}")).iter().map(text).collect()
 }

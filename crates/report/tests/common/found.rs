@@ -1,9 +1,9 @@
-//! What is found in a burst beside its flows: groups, growth, and the culprits of its worst packet. Made up from the
-//! flows, and different from burst to burst, so that every case is somewhere: the first has all of it.
+//! Made-up parts of a burst beside its flows: groups, growth, and the culprits of its worst packet. They are derived
+//! from the flows and differ from burst to burst, so that every case occurs; the first burst has all parts.
 
 use queuescope_report::model::{Burst, ClassPart, Culprit, Group, Part, Parts, Ranked, Report, Worst};
 
-/// Adds to every burst what its number asks for.
+/// Adds to every burst the parts for its number.
 pub fn add(report: &mut Report) {
     for burst in &mut report.bursts {
         let number = burst.number;
@@ -62,7 +62,7 @@ fn growth(flows: &mut [Culprit]) {
     }
 }
 
-/// Many sources to one destination; two thirds of what there was.
+/// Many sources to one destination, with two thirds of the bytes.
 fn incast(bytes: u64, packets: u64, heavy: &[&Culprit]) -> Group {
     Group {
         reading: "41 sources to 10.0.0.7:50010 (TCP)".into(),

@@ -1,9 +1,9 @@
-// What the test of a simulation's page sees and does in it, as one message of JSON.
+// What the test of a simulation's page reads from it and does in it, as one JSON message.
 (async () => {
   const later = () => new Promise((done) => setTimeout(done, 100));
   const all = (selector) => [...document.querySelectorAll(selector)];
   const texts = (selector) => all(selector).map((element) => element.textContent);
-  const rows = (id) => all(`#${id} tbody tr`).map((row) => [...row.cells].map((cell) => cell.innerText));
+  // The number of colours in each canvas: one means an empty canvas.
   // How many colours are in each canvas: one is an empty one.
   const colours = () =>
     all('#sim-course canvas, .completion canvas').map((canvas) => {
@@ -42,30 +42,30 @@
     await later();
   };
   const press = (selector) => document.querySelector(selector).click();
-  const told = {};
+  const observed = {};
   const panels = () => texts('.panel-title');
   const host = document.querySelector('.panels');
   await later();
   document.getElementById('scenario').open = true;
-  told.sections = texts('main h2');
-  told.head = texts('#sim dd');
-  told.scenario = document.querySelector('.source code').textContent;
-  [told.links, told.groups, told.flows] = ['sim-links', 'sim-groups', 'sim-flows'].map(rows);
-  told.shown = [told.flows.length, texts('#sim-flows .scroll + button')[0]];
+  observed.sections = texts('main h2');
+  observed.head = texts('#sim dd');
+  observed.scenario = document.querySelector('.source code').textContent;
+  [observed.links, observed.groups, observed.flows] = ['sim-links', 'sim-groups', 'sim-flows'].map(rows);
+  observed.shown = [observed.flows.length, texts('#sim-flows .scroll + button')[0]];
   press('#sim-flows .scroll + button');
-  told.shown.push(rows('sim-flows').length);
+  observed.shown.push(rows('sim-flows').length);
   const resent = all('#sim-flows th').find((head) => head.textContent === 'Resent');
-  told.sorted = [];
+  observed.sorted = [];
   for (const _ of 'ab') {
     resent.querySelector('button').click();
-    told.sorted.push([resent.getAttribute('aria-sort'), ...rows('sim-flows').map((row) => row[4])]);
+    observed.sorted.push([resent.getAttribute('aria-sort'), ...rows('sim-flows').map((row) => row[4])]);
   }
-  told.light = [colours(), hardest()];
-  told.panels = [panels()];
+  observed.light = [colours(), hardest()];
+  observed.panels = [panels()];
   await choose('link', '1');
   await choose('of', 'rtt');
   await choose('by', 'flow');
-  told.panels.push(panels());
+  observed.panels.push(panels());
   await choose('link', '0');
   // What the lines of the first panel are at the cursor.
   const over = document.querySelector('.panels .u-over');
@@ -73,20 +73,20 @@
   const at = { bubbles: true, clientX: box.left + box.width / 2, clientY: box.top + 20 };
   for (const type of ['mouseenter', 'mousemove']) over.dispatchEvent(new MouseEvent(type, at));
   await later();
-  told.cursor = [panels(), all('.panels .u-cursor-x').map((line) => line.style.transform), texts('#sim-course .legend .value')];
+  observed.cursor = [panels(), all('.panels .u-cursor-x').map((line) => line.style.transform), texts('#sim-course .legend .value')];
   over.dispatchEvent(new MouseEvent('mouseleave', { clientX: 0, clientY: 0 }));
   // Keys move all panels at once.
-  told.captions = texts('#sim-course .caption');
+  observed.captions = texts('#sim-course .caption');
   for (const key of ['+', '+', 'ArrowRight', '0']) {
     host.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
-    told.captions.push(...texts('#sim-course .caption'));
+    observed.captions.push(...texts('#sim-course .caption'));
   }
   press('#sim-course .legend button');
-  told.hidden = texts('#sim-course [aria-pressed=false]').length;
+  observed.hidden = texts('#sim-course [aria-pressed=false]').length;
   press('#sim-course .legend button');
   while (document.documentElement.dataset.theme !== 'dark') press('#theme');
   await later();
-  told.dark = [colours(), hardest()];
-  told.errors = document.documentElement.dataset.errors ?? '';
-  parent.postMessage(JSON.stringify(told), '*');
+  observed.dark = [colours(), hardest()];
+  observed.errors = document.documentElement.dataset.errors ?? '';
+  parent.postMessage(JSON.stringify(observed), '*');
 })();

@@ -1,4 +1,4 @@
-// What the test of a sweep's plots sees and does in them, as one message of JSON.
+// What the test of a sweep's plots reads from them and does in them, as one JSON message.
 (async () => {
   const later = () => new Promise((done) => setTimeout(done, 50));
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -14,7 +14,7 @@
   const press = (id, key) => plot(id).dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
   const tip = (id) => document.querySelector(`#${id} .tip`);
   // The point that is meant: where it is, and what is said of it.
-  const meant = (id) => {
+  // The selected point: its position, and its description.
     const { left, top } = tip(id).style;
     return [
       parseFloat(left),
@@ -22,8 +22,7 @@
       ...[...tip(id).querySelectorAll('dd')].map((value) => value.textContent),
     ];
   };
-  // The points of a line, the first but for as many as given.
-  const line = (id, down = 0) => {
+  // The points of a line, from the given line down.
     press(id, 'Escape');
     press(id, 'Home');
     for (let n = 0; n < down; n += 1) press(id, 'ArrowDown');
@@ -46,7 +45,7 @@
   const rgb = (colour) => {
     const [, digits] = /^#(......)$/.exec(colour);
     return [0, 2, 4].map((at) => Number.parseInt(digits.slice(at, at + 2), 16));
-  };
+  // Whether a colour is at a position in a plot, to a pixel or two.
   // Whether there is something of a colour at a place in a plot, to a pixel or two.
   const painted = (id, variable, x, y) => {
     const canvas = plot(id).querySelector('canvas');
@@ -59,69 +58,69 @@
       (at) => data[at + 3] > 100 && wanted.every((part, n) => Math.abs(data[at + n] - part) < 40),
     );
   };
-  const told = {};
+  const observed = {};
   await later();
-  told.sections = texts('main h2');
-  told.first = [chosen(), texts('.caption'), texts('#against h3'), texts('#against .legend button')];
-  told.offered = all('[data-choice=against-up] option').map((option) => option.textContent);
-  told.roles = all('[data-choice="against-parameter-2"] option').map((option) => option.textContent);
-  told.axes = texts('.axis-title');
-  told.announced = [];
+  observed.sections = texts('main h2');
+  observed.first = [chosen(), texts('.caption'), texts('#against h3'), texts('#against .legend button')];
+  observed.offered = all('[data-choice=against-up] option').map((option) => option.textContent);
+  observed.roles = all('[data-choice="against-parameter-2"] option').map((option) => option.textContent);
+  observed.axes = texts('.axis-title');
+  observed.announced = [];
   // Panels one below the other would be of no use for places: only one.
   await choose('against-across', 'parameter-0');
   await choose('against-parameter-1', '0');
-  told.log = line('against');
+  observed.log = line('against');
   await choose('against-across', 'parameter-1');
   await choose('against-parameter-0', '0');
   await choose('against-scale', 'zero');
-  told.linear = [line('against'), line('against', 2)];
-  const [one, two] = told.linear[0];
+  observed.linear = [line('against'), line('against', 2)];
+  const [one, two] = observed.linear[0];
   const step = one[1] - two[1]; // pixels of a millisecond, which are what the second is more
-  told.whiskers = told.linear[0].map(([x, y], n) => {
+  observed.whiskers = observed.linear[0].map(([x, y], n) => {
     const half = ((n + 1) / 2) * step;
     return [-0.8, 0.8, -1.3].map((part) => painted('against', '--flow-0', x, y + part * half));
   });
-  told.missing = texts('#against .caption');
+  observed.missing = texts('#against .caption');
   document.querySelector('#against .legend button').click();
   await later();
-  told.hidden = [texts('#against .legend [aria-pressed=false]'), line('against')];
+  observed.hidden = [texts('#against .legend [aria-pressed=false]'), line('against')];
   document.querySelector('#against .legend button').click();
   await choose('against-parameter-0', '1');
-  told.none = [texts('#against .caption'), line('against')];
+  observed.none = [texts('#against .caption'), line('against')];
   await choose('against-across', 'parameter-2');
-  told.names = [chosen(), line('against')];
+  observed.names = [chosen(), line('against')];
   await choose('against-parameter-0', 'panels');
   await choose('against-parameter-1', 'panels');
-  told.panels = [texts('#against h3'), all('#against canvas').length, texts('#against .legend button')];
+  observed.panels = [texts('#against h3'), all('#against canvas').length, texts('#against .legend button')];
   await choose('against-parameter-0', 'lines');
   await choose('against-parameter-1', 'lines');
-  told.lines = [texts('#against .legend button'), texts('#against h3')];
-  told.announced.push(document.getElementById('live').textContent);
+  observed.lines = [texts('#against .legend button'), texts('#against h3')];
+  observed.announced.push(document.getElementById('live').textContent);
   await choose('against-up', 'drop_rate');
   await choose('against-scale', 'log');
-  told.zero = texts('#against .caption');
+  observed.zero = texts('#against .caption');
   await choose('against-up', 'utilisation');
   await choose('against-scale', 'auto');
-  told.close = texts('#against .caption');
+  observed.close = texts('#against .caption');
   await choose('against-up', 'delay_mean_ns');
   // The other plot, with the pointer.
-  told.scatter = line('scatter');
+  observed.scatter = line('scatter');
   plot('scatter').scrollIntoView();
   const box = plot('scatter').getBoundingClientRect();
-  const [x, y] = told.scatter.at(-1);
+  const [x, y] = observed.scatter.at(-1);
   const move = (clientX, clientY) => {
     plot('scatter').dispatchEvent(new PointerEvent('pointermove', { clientX, clientY, bubbles: true }));
     return tip('scatter').hidden ? null : meant('scatter');
   };
-  told.pointer = [move(box.left + x + 5, box.top + y - 5), move(box.left + x + 5, box.top + y + 45)];
+  observed.pointer = [move(box.left + x + 5, box.top + y - 5), move(box.left + x + 5, box.top + y + 45)];
   press('scatter', 'Home');
-  told.announced.push(document.getElementById('live').textContent);
+  observed.announced.push(document.getElementById('live').textContent);
   press('scatter', 'Escape');
-  told.light = colours();
+  observed.light = colours();
   while (document.documentElement.dataset.theme !== 'dark') document.getElementById('theme').click();
   await later();
-  told.dark = colours();
-  told.labels = all('.sweep-plot').map((host) => host.getAttribute('aria-label'));
-  told.errors = document.documentElement.dataset.errors ?? '';
-  parent.postMessage(JSON.stringify(told), '*');
+  observed.dark = colours();
+  observed.labels = all('.sweep-plot').map((host) => host.getAttribute('aria-label'));
+  observed.errors = document.documentElement.dataset.errors ?? '';
+  parent.postMessage(JSON.stringify(observed), '*');
 })();

@@ -1,5 +1,5 @@
-//! A made-up sweep to be plotted: three lists, two of them of numbers, one of which spans two decades; a combination that is
-//! missing, and one without a delay. And sweeps in which there is little to compare.
+//! A made-up sweep for plots: three parameters, two of them numbers, of which one spans two decades; one combination is
+//! missing, and one has no delay. Also sweeps with little to compare.
 
 use queuescope_report::model::*;
 
@@ -15,7 +15,7 @@ fn none() -> SweepFigures<SweepMean> {
     SweepFigures::from_array([None; SWEEP_FIGURES])
 }
 
-/// Every combination of `parameters` that `figures` gives figures to; it gets the places of the values in their lists.
+/// Every combination of `parameters` for which `figures` returns figures; its argument is the indices of the values.
 fn of(
     name: &str,
     parameters: Vec<SweepParameter>,
@@ -46,7 +46,8 @@ fn of(
     }
 }
 
-/// The sweep. Delay is 1 ms times its place in the list of flows, from 1, and twice that for each discipline after the first.
+/// The sweep. The delay is 1 ms times the position in the list of flows, from 1, plus as much for each discipline after
+/// the first.
 pub fn plotted() -> Sweep {
     let parameters = vec![
         list("link.rate", &["1mbps", "10000kbps", "0.1gbps"]),
@@ -70,14 +71,14 @@ pub fn plotted() -> Sweep {
     })
 }
 
-/// Sweeps of one list each, in the spellings that a scenario may have: what they are of, and what the values are.
+/// Sweeps of one parameter each, in the notations that a scenario may have: the kind, and the values.
 pub fn spelled() -> Vec<(&'static str, Sweep, Vec<f64>)> {
     let lists: [(_, &[_]); 5] = [
         ("sizes", &[("10k", 10e3), ("20 KB", 20e3), ("0.03M", 30e3), ("40_000 bytes", 40e3), ("64KiB", 65_536.0)]),
         ("rates", &[("10mbit", 10.0), ("20 mb/s", 20.0), ("30Mbit/s", 30.0), ("0.04gbits/s", 40.0), ("90 MBPS", 90.0)]),
         ("times", &[("0", 0.0), ("500ms", 0.5), ("1sec", 1.0), ("1.500_0 s", 1.5), ("0.05min", 3.0)]),
         ("short-times", &[("1us", 1.0), ("2\u{b5}s", 2.0), ("4\u{3bc}s", 4.0), ("8000ns", 8.0)]),
-        // Sizes and rates are names beside each other: equally far apart.
+        // Sizes and rates in one list are names: equal distances.
         ("names", &[("10k", 0.0), ("20kbps", 1.0), ("90kB", 2.0)]),
     ];
     let sweep = |values: &[(&str, f64)]| {
@@ -88,7 +89,7 @@ pub fn spelled() -> Vec<(&'static str, Sweep, Vec<f64>)> {
     lists.map(|(kind, values)| (kind, sweep(values), numbers(values))).into()
 }
 
-/// Sweeps by what they are, each with the number of plots that it is worth.
+/// Sweeps by kind, each with its number of plots.
 pub fn few() -> Vec<(&'static str, Sweep, usize)> {
     let goodput = |_: &[usize]| Some(SweepFigures { goodput_bps: mean(1e6, 1e4), ..none() });
     let all = |at: &[usize]| {

@@ -1,5 +1,5 @@
-//! Made-up reports that look like real ones: a fluid queue at a fixed rate, fed by flows with habits of their own.
-//! Everything follows from the arguments; nothing is random between runs.
+//! Made-up reports that look like real ones: a fluid queue at a fixed rate, fed by flows with different patterns. They
+//! depend only on the arguments; nothing is random between runs.
 #![allow(dead_code, reason = "each test and example uses its own part")]
 
 mod found;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// One step of the made-up queue.
 const STEP_NS: u64 = 100_000;
 
-/// What a sample is made of.
+/// The parameters of a sample.
 pub struct Recipe {
     /// Steps of 100 µs.
     pub steps: usize,
@@ -24,7 +24,7 @@ pub struct Recipe {
     pub flows: Vec<(String, String, Habit)>,
 }
 
-/// How a flow sends.
+/// The sending pattern of a flow.
 pub enum Habit {
     /// Share of the link rate, all the time, with a slow swing.
     Steady(f64),
@@ -64,7 +64,7 @@ pub fn usual() -> Report {
     report
 }
 
-/// A queue in which nobody waits for long.
+/// A queue in which no packet waits long.
 pub fn calm() -> Report {
     report(&Recipe {
         steps: 20_000,
@@ -114,7 +114,7 @@ pub fn empty() -> Report {
     report
 }
 
-/// Departures that came from elsewhere: no rate, no utilisation, no series, a clock that is no date.
+/// A table of departures: no rate, no utilisation, no series, times that are not dates.
 pub fn without_rate() -> Report {
     let mut report = usual();
     report.input = Input { name: "-".into(), format: "csv".into(), first_ns: 1_250_000, damage: None };
@@ -152,7 +152,7 @@ pub fn simulated() -> Report {
     report
 }
 
-/// A simulation in which there was nothing: no link was measured, no flow came.
+/// An empty simulation: no measured link, no flow.
 pub fn nothing_simulated() -> Report {
     let mut report = simulated();
     report.totals = Totals::default();
@@ -168,7 +168,7 @@ pub fn nothing_simulated() -> Report {
     report
 }
 
-/// Names that try to be markup, in every place a name can stand.
+/// Names that try to be markup, in every place that has a name.
 pub fn hostile() -> Report {
     let evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u{2028}&amp;";
     let mut report = usual();
@@ -214,7 +214,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
     ]
 }
 
-/// What happened in every step.
+/// The state after every step.
 struct Trace {
     /// Depth by flow.
     held: Vec<Vec<f32>>,
@@ -223,7 +223,7 @@ struct Trace {
     drops: Vec<u64>,
 }
 
-/// Runs the queue and puts the report together as an analysis would.
+/// Runs the queue and assembles the report as an analysis would.
 pub fn report(recipe: &Recipe) -> Report {
     let trace = run(recipe);
     let delay = |step: usize| (f64::from(trace.depth[step]) * 8e9 / recipe.rate_bps as f64) as u64;

@@ -1,5 +1,5 @@
-//! A made-up simulation: flows that halve their windows as a queue overflows, short ones that come and go, and a link
-//! that has nothing to do with them. As everything here, it follows from nothing but these lines.
+//! A made-up simulation: flows that halve their windows when a queue overflows, short ones that start and end, and an
+//! unrelated link. It depends only on the constants here.
 
 use queuescope_report::model::*;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const SHORT: u64 = 40;
 struct Flow {
     flow: SimFlow,
     window: f64,
-    /// Since the sample before.
+    /// Since the previous sample.
     delivered: f64,
     left: f64,
     alive: bool,
@@ -82,7 +82,7 @@ pub fn simulation() -> Sim {
         since.sent_bytes += sent as u64;
         time += STEP_NS;
         if time == WARMUP_NS {
-            // Counting begins anew.
+            // Counters restart.
             since = SimLinkSample { sent_bytes: 0, drops: 0, marks: 0, ..since };
         }
         if time.is_multiple_of(SAMPLED * STEP_NS) {
@@ -127,7 +127,7 @@ pub fn simulation() -> Sim {
 fn flow(number: u64) -> Flow {
     let short = number >= LONG;
     let nth = number.saturating_sub(LONG);
-    // Sizes over two decades, in no order.
+    // Sizes over two decades, in no particular order.
     let bytes = short.then(|| 12_000 * (1 + (nth * 37 % SHORT) * (nth * 37 % SHORT) / 6));
     let flow = SimFlow {
         number,
@@ -278,7 +278,7 @@ fn datagrams() -> SimGroup {
     }
 }
 
-/// `name` in place of every name, or before it.
+/// Replaces every name by `name`, or puts it before.
 pub fn rename(sim: &mut Sim, name: &str) {
     sim.name = name.into();
     sim.about = Some(name.into());

@@ -1,4 +1,4 @@
-//! A made-up sweep: two lists, three seeds, flows that end in some combinations, a seed that is missing.
+//! A made-up sweep: two parameters, three seeds, flows that end in some combinations, a missing seed.
 
 use queuescope_report::model::*;
 
@@ -49,7 +49,7 @@ pub fn sweep() -> Sweep {
     }
 }
 
-/// The same with names that would be markup, or would turn a terminal.
+/// The same with names that would be markup, or would control a terminal.
 pub fn hostile() -> Sweep {
     let nasty = "</script><img src=x onerror=alert(1)>\u{1b}[31m\u{202e}";
     let mut sweep = sweep();
@@ -62,7 +62,7 @@ pub fn hostile() -> Sweep {
         row.meter = nasty.to_owned();
     }
     sweep.parameters[1].values = vec![nasty.to_owned(); 2];
-    // What notes say is the program's own, but for names of files.
+    // Meanings of notes are the program's own text, except names of files.
     let meaning = "</script><img src=x onerror=alert(1)>.pcap: what comes behind damage is not sent".to_owned();
     let note = Skipped { reason: "damaged_capture".to_owned(), count: 3, meaning };
     sweep.skipped.push(note);

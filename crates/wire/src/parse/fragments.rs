@@ -1,13 +1,13 @@
-//! The flows of datagrams whose later fragments may still come.
+//! The flows of fragmented datagrams, for their later fragments.
 
 use super::network::{Datagram, Network};
 use crate::{Family, FlowKey};
 
-/// Datagrams remembered at once. A datagram's fragments follow each other closely, so few are enough.
+/// Datagrams that are stored at once. The fragments of a datagram follow each other closely, so few are enough.
 const SLOTS: usize = 1024;
 
-/// A direct-mapped table: a new datagram takes the place of an old one that falls on the same slot. Nothing else ages,
-/// so a later fragment that comes alone may be given to an older datagram with its addresses and identifier.
+/// A direct-mapped table: a new datagram replaces an old one in the same slot. Entries do not expire otherwise, so a
+/// later fragment without a first one may match an older datagram with its addresses and identifier.
 #[derive(Debug)]
 pub(super) struct Fragments {
     slots: Vec<Option<Slot>>,
@@ -24,7 +24,7 @@ impl Fragments {
         Self { slots: vec![None; SLOTS] }
     }
 
-    /// Remembers that the datagram whose first fragment was seen belongs to `key`.
+    /// Stores that the datagram whose first fragment was seen belongs to `key`.
     #[cold]
     pub fn remember(&mut self, network: &Network, datagram: Datagram, key: FlowKey) {
         let name = name(network, datagram);
@@ -33,7 +33,7 @@ impl Fragments {
         }
     }
 
-    /// The flow of a datagram, if its first fragment was seen.
+    /// The flow of a datagram whose first fragment was seen.
     #[cold]
     pub fn recall(&self, network: &Network, datagram: Datagram) -> Option<FlowKey> {
         let name = name(network, datagram);
@@ -42,7 +42,7 @@ impl Fragments {
     }
 }
 
-/// A datagram in the shape of a key, for the sake of its digest: the ports are the identifier's halves.
+/// A datagram as a flow key, to use its digest: the ports are the halves of the identifier.
 fn name(network: &Network, datagram: Datagram) -> FlowKey {
     debug_assert!(network.family != Family::Link);
     FlowKey {

@@ -1,21 +1,22 @@
-//! What a router does not change of a packet: a digest by which its copies before and after the router are matched.
+//! The parts of a packet that a router does not change: a digest that matches copies of a packet before and after a
+//! router.
 //!
-//! ConQuest's section 6.2 hashes the IPv4 identification and, for TCP, the sequence and acknowledgement numbers, and
-//! leaves out how IPv6 and UDP are done. Here a [`Fingerprint`] is made of
+//! ConQuest's section 6.2 hashes the IPv4 identification and, for TCP, the sequence and acknowledgement numbers; it
+//! does not describe IPv6 and UDP. Here a [`Fingerprint`] covers
 //!
 //! - IP: addresses, protocol, length, identification (IPv4, or an IPv6 fragment header's), fragment offset;
 //! - TCP: ports, sequence and acknowledgement, flags, options (not of SYNs, whose MSS routers clamp), payload;
-//! - UDP, UDP-Lite: ports, payload, which for QUIC, RTP and DNS begins with what differs from packet to packet;
+//! - UDP, UDP-Lite: ports and payload, which for QUIC, RTP and DNS starts with bytes that differ from packet to packet;
 //! - SCTP: ports, tag, chunks; ICMP: type, code, payload; all others: the payload.
 //!
-//! Left out is what a router changes or may change: the link layer, TTL or hop limit, DSCP and ECN, the IPv6 flow label
-//! (RFC 6437 section 3 lets it be set), IP options, hop-by-hop and routing headers, the IPv4 header checksum, TCP's
-//! window. Transport checksums are
-//! left out too unless asked for: a capture on the host that sent the packet has them unfinished.
+//! It does not cover what a router changes or may change: the link layer, TTL or hop limit, DSCP and ECN, the IPv6 flow
+//! label (RFC 6437 section 3 permits that), IP options, hop-by-hop and routing headers, the IPv4 header checksum, TCP's
+//! window. Transport checksums are included only if requested: in a capture on the sending host they are not yet
+//! computed.
 //!
-//! Captures may be cut, and at different lengths on both sides. So nothing behind [`InvariantParams::reach`] bytes from
-//! the network header counts, which both captures must have ([`Reach`] finds it), and a packet of which less was captured
-//! has no fingerprint.
+//! Captures may be cut, at different lengths on both sides. A fingerprint therefore covers at most
+//! [`InvariantParams::reach`] bytes from the network header on, which both captures must have ([`Reach`] determines
+//! it). A packet of which less was captured has no fingerprint.
 
 use super::Frame;
 use super::bytes::{be16, chunk};
@@ -30,80 +31,79 @@ const UDP_LITE: u8 = 136;
 /// TCP flags (RFC 9293 section 3.1).
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
-/// Payload bytes that can be taken to differ from packet to packet; fewer are often the same.
-const TELLING_PAYLOAD: usize = 8;
+/// Payloads of at least this many bytes usually differ from packet to packet; shorter ones are often equal.
+const DISTINCTIVE_PAYLOAD: usize = 8;
 /// Bytes of an IPv6 fragment header.
 const FRAGMENT_HEADER: usize = 8;
 
-/// What counts.
+/// What a fingerprint covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvariantParams {
     /// What network address translation changes between the captures.
     pub nat: Nat,
-    /// Bytes from the network header on that are looked at: no more than what both captures have of every packet.
+    /// Bytes from the network header on that are covered: at most what both captures have of every packet.
     pub reach: u16,
-    /// Whether transport checksums count. They tell payloads apart that were not captured; no NAT and no offloading to a
-    /// network card may be between the captures. Ignored where `nat` is not [`Nat::None`].
+    /// Whether transport checksums are included. They distinguish payloads that were not captured. Requires that
+    /// neither NAT nor offloading to a network card is between the captures. Ignored unless `nat` is [`Nat::None`].
     pub checksums: bool,
 }
 
 /// What network address translation changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Nat {
-    /// There is none.
+    /// Nothing: there is no NAT.
     #[default]
     None,
     /// Addresses, ports, ICMP echo identifiers and checksums.
     Addresses,
-    /// Those and the IPv4 identification, TCP's numbers and its options: only protocol, length and payload count, and a
-    /// packet of which too little of the payload was captured has no fingerprint.
+    /// Also the IPv4 identification, TCP's sequence numbers and its options: a fingerprint covers only protocol, length
+    /// and payload. A packet of which too little payload was captured has no fingerprint.
     AllButPayload,
 }
 
-/// A packet by what a router does not change.
+/// Identifies a packet by what a router does not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Equal for all copies of one packet; the same in every run.
+    /// Equal for all copies of one packet, and the same in every run.
     pub digest: u64,
-    /// What tells it from other packets of its flow.
+    /// What distinguishes it from other packets of its flow.
     pub strength: Strength,
-    /// A digest of the stretch of TCP's sequence space that it carries, if any: the same in a retransmission of the
-    /// whole segment, whose `digest` differs.
+    /// A digest of the TCP sequence range that the packet carries, if any. A retransmission of the same segment has an
+    /// equal `segment` and a different `digest`.
     pub segment: Option<u64>,
     /// TTL or hop limit: lower behind the router.
     pub ttl: u8,
 }
 
-/// What tells a packet from others of its flow, weakest first.
+/// What distinguishes a packet from others of its flow, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strength {
-    /// Nothing but lengths and flags: other packets of the flow may be the same.
+    /// Only lengths and flags: other packets of the flow may be equal.
     Headers,
-    /// TCP's sequence and acknowledgement numbers: pure acknowledgements and retransmissions may be the same.
+    /// TCP's sequence and acknowledgement numbers: pure acknowledgements and retransmissions may be equal.
     Sequence,
     /// Eight bytes or more of payload.
     Payload,
-    /// An identification that its sender gives to no other packet for a while (RFC 6864): packets that have the same
-    /// are copies of one.
+    /// An identification that its sender does not reuse for a while (RFC 6864): packets with the same one are copies.
     Identified,
 }
 
 /// Why a packet has no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum NoFingerprint {
-    /// No IP header that can be read: routers forward none such.
+    /// There is no readable IP header: routers do not forward such packets.
     #[error("it is not IP")]
     NotIp,
-    /// Less was captured than the reach.
-    #[error("less of it was captured than what is compared")]
+    /// Less than the reach was captured.
+    #[error("too few of its bytes were captured")]
     Cut,
-    /// Only the payload counts, and there is too little of it.
-    #[error("it has too little payload to be known by")]
+    /// Only the payload is covered, and it is too short.
+    #[error("its payload is too short to identify it")]
     NoPayload,
 }
 
 impl Default for InvariantParams {
-    /// No NAT, whole packets of up to 256 bytes, no checksums.
+    /// No NAT, up to 256 bytes of each packet, no checksums.
     fn default() -> Self {
         Self { nat: Nat::None, reach: Reach::MOST, checksums: false }
     }
@@ -113,13 +113,13 @@ impl Frame {
     /// The fingerprint of this frame's outermost IP packet. `data` is what was captured of the frame.
     ///
     /// # Errors
-    /// If it has none that could be relied on.
+    /// If the packet has no reliable fingerprint.
     pub fn fingerprint(&self, data: &[u8], params: &InvariantParams) -> Result<Fingerprint, NoFingerprint> {
         if self.key.family == Family::Link {
             return Err(NoFingerprint::NotIp);
         }
         let captured = data.get(usize::from(self.link_header)..).ok_or(NoFingerprint::Cut)?;
-        // What both sides have of it, whatever each has beyond.
+        // The bytes that both captures have, even if one has more.
         let wanted = (self.network_length as usize).min(usize::from(params.reach));
         let packet = captured.get(..wanted).ok_or(NoFingerprint::Cut)?;
         let network = Network::read(packet, 0).map_err(|_| NoFingerprint::Cut)?;
@@ -127,7 +127,7 @@ impl Frame {
     }
 }
 
-/// The part of a packet that counts.
+/// The parts of a packet that a fingerprint covers.
 struct Reading<'a> {
     params: &'a InvariantParams,
     packet: &'a [u8],
@@ -164,13 +164,13 @@ impl Reading<'_> {
         Ok(Fingerprint { digest: digest.end(), strength, segment, ttl: ttl.copied().unwrap_or(0) })
     }
 
-    /// Offset and flag of fragments. A router may clear "don't fragment", so that does not count.
+    /// Fragment offset and flag. A router may clear "don't fragment", so that bit is not covered.
     fn offset(&self) -> u16 {
         let network = &self.network;
         match (network.family, network.fragment) {
             (_, Fragment::Whole) => 0,
             (Family::V4, _) => be16(self.packet, 6).unwrap_or(0) & 0x3fff,
-            // The fragment header is the last that was followed.
+            // The fragment header is the last one that was followed.
             (_, Fragment::First(_)) => 1,
             (_, Fragment::Later(_)) => {
                 network.at.checked_sub(FRAGMENT_HEADER - 2).and_then(|at| be16(self.packet, at)).unwrap_or(0)
@@ -220,8 +220,8 @@ impl Reading<'_> {
         digest.bytes_if(nat == Nat::None, data, 0, 4);
         if nat != Nat::AllButPayload {
             digest.bytes_if(true, data, 4, 14);
-            // The same segment sent again differs by its timestamps (RFC 7323), the same acknowledgement by its SACK
-            // blocks (RFC 2018).
+            // A retransmission of a segment differs by its timestamps (RFC 7323), a repeated acknowledgement by its
+            // SACK blocks (RFC 2018).
             digest.bytes_if(flags & SYN == 0, data, 20, header);
         }
         digest.bytes_if(nat == Nat::None && self.params.checksums && flags & SYN == 0, data, 16, 18);
@@ -253,10 +253,10 @@ impl Reading<'_> {
         };
         let rest = match (self.params.nat, echo) {
             (Nat::None, _) => data.get(4..),
-            // The identifier is translated like a port, the sequence number is not.
+            // NAT translates the identifier like a port, but not the sequence number.
             (_, true) => data.get(6..),
-            // An error quotes the packet that it is about, with that packet's addresses (RFC 3022 section 4.3); what
-            // it quotes has an identification of its own, which stays.
+            // An error quotes the packet that caused it, with that packet's addresses (RFC 3022 section 4.3). The
+            // quoted packet has an identification of its own, which NAT does not change.
             (_, false) => data.get(12..14),
         };
         let rest = rest.unwrap_or_default();
@@ -266,7 +266,7 @@ impl Reading<'_> {
 }
 
 fn by_payload(payload: &[u8]) -> Strength {
-    if payload.len() >= TELLING_PAYLOAD { Strength::Payload } else { Strength::Headers }
+    if payload.len() >= DISTINCTIVE_PAYLOAD { Strength::Payload } else { Strength::Headers }
 }
 
 /// The identification of an IPv6 fragment; others have none.
@@ -277,29 +277,30 @@ fn fragment_id(network: &Network) -> u32 {
     }
 }
 
-/// Finds how far a capture reaches, from its packets. What is compared is the least of all captures'.
+/// Determines from the packets of a capture how many bytes of each were captured. Fingerprints use the smallest reach
+/// of all captures.
 ///
-/// A few packets may have less, damaged or cut by others before: those go without a fingerprint, and do not spoil it for
-/// all the rest.
+/// A few packets may have fewer bytes, because they are damaged or were cut earlier. These have no fingerprint, and do
+/// not reduce the reach for the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reach {
     packets: u64,
-    /// Packets cut after so many bytes from the network header on.
+    /// Number of packets that were cut after each number of bytes from the network header on.
     cut: Vec<u64>,
 }
 
 impl Reach {
-    /// Bytes from the network header on beyond which nothing is looked at: more would tell no more packets apart.
+    /// The largest reach, bytes from the network header on: more would not distinguish more packets.
     pub const MOST: u16 = 256;
-    /// One packet in so many may have less.
+    /// One packet in this many may have fewer bytes.
     const SHORT: u64 = 2_000;
 
-    /// Nothing seen yet: all packets may be whole.
+    /// Starts with the largest reach.
     pub fn new() -> Self {
         Self { packets: 0, cut: vec![0; usize::from(Self::MOST)] }
     }
 
-    /// A frame of the capture, of which `data` was captured.
+    /// Adds a frame of the capture, of which `data` was captured.
     #[inline]
     pub fn observe(&mut self, frame: &Frame, data: &[u8]) {
         if frame.key.family == Family::Link {
@@ -314,7 +315,8 @@ impl Reach {
         }
     }
 
-    /// Bytes from the network header on that were captured of (all but one in 2000) packets which have as many.
+    /// The reach: the number of bytes from the network header on that were captured of all packets but one in 2000, not
+    /// counting packets that are shorter on the wire.
     pub fn bytes(&self) -> u16 {
         let mut short = 0;
         let reached = self.cut.iter().position(|cut| {
@@ -331,7 +333,7 @@ impl Default for Reach {
     }
 }
 
-/// A 64-bit digest, the same in every run and on every machine: each word is mixed in by a step that loses nothing.
+/// A 64-bit digest, the same in every run and on every machine. Mixing in a word is invertible.
 struct Digest(u64);
 
 impl Digest {
@@ -363,14 +365,14 @@ impl Digest {
         self.word(bytes.len() as u64);
     }
 
-    /// Those of `data` from `from` to `to` that are there.
+    /// Adds the bytes of `data` from `from` to `to` that exist, if `condition` holds.
     fn bytes_if(&mut self, condition: bool, data: &[u8], from: usize, to: usize) {
         if condition {
             self.bytes(data.get(from.min(data.len())..to.min(data.len())).unwrap_or_default());
         }
     }
 
-    /// Murmur3's last step.
+    /// The final mixing step of Murmur3.
     fn end(self) -> u64 {
         let mut digest = self.0;
         digest = (digest ^ digest >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -3,7 +3,7 @@
 use super::LinkType;
 use super::bytes::{be16, chunk};
 
-/// The EtherType that stands for every frame that has a length instead (IEEE 802.2 LLC without SNAP); Linux calls it
+/// The EtherType that stands for every frame with a length in its place (IEEE 802.2 LLC without SNAP). Linux calls it
 /// `ETH_P_802_2`.
 pub const LLC: u16 = 0x0004;
 
@@ -14,12 +14,12 @@ const MPLS_MULTICAST: u16 = 0x8848;
 const PPPOE_SESSION: u16 = 0x8864;
 const BRIDGED_ETHERNET: u16 = 0x6558;
 
-/// Tags, shims and encapsulations that are followed in one frame before it counts as not IP.
+/// The most tags, shims and encapsulations that are followed in one frame; with more, it counts as not IP.
 const MOST_STEPS: usize = 16;
-/// MPLS labels that are followed; networks in use stay below ten.
+/// The most MPLS labels that are followed; real networks use fewer than ten.
 const MOST_LABELS: usize = 16;
 
-/// What stands before the network header.
+/// The headers before the network header.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Link {
     /// Source MAC address in the low 48 bits, or zero.
@@ -28,31 +28,31 @@ pub(super) struct Link {
     pub dst: u64,
     /// The outermost VLAN identifier, or zero.
     pub vlan: u16,
-    /// What follows: the innermost EtherType that was understood.
+    /// The innermost EtherType that was parsed: that of the payload.
     pub ethertype: u16,
-    /// Offset of what follows.
+    /// Offset of the payload.
     pub at: usize,
-    /// What follows, in so far as it matters.
+    /// The kind of the payload.
     pub payload: Payload,
 }
 
-/// What follows the link header.
+/// The kind of header that follows the link header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Payload {
     /// An IP header.
     Ip,
-    /// Something whose first bits look like an IP header, after MPLS labels, which do not say what follows.
+    /// The first bits look like an IP header. MPLS labels do not state what follows them.
     PerhapsIp,
     /// Something else.
     Other,
-    /// Unknown: the captured bytes end before.
+    /// Unknown: the captured bytes end before it.
     Cut,
-    /// Unknown: the link type is not understood.
+    /// Unknown: the link type is not supported.
     Unsupported,
 }
 
 impl Link {
-    /// Reads the link header of a whole frame.
+    /// Parses the link header of a frame.
     #[inline]
     pub fn read(link: LinkType, data: &[u8]) -> Self {
         match link {
@@ -65,12 +65,12 @@ impl Link {
         }
     }
 
-    /// An IP header at `at`, with no link header to speak of.
+    /// An IP header at `at`, without a link header.
     pub fn ip(at: usize) -> Self {
         Self { src: 0, dst: 0, vlan: 0, ethertype: 0, at, payload: Payload::Ip }
     }
 
-    /// An Ethernet header at `at` and all that follows it up to the network header.
+    /// Parses an Ethernet header at `at` and everything that follows up to the network header.
     #[inline]
     pub fn ethernet(data: &[u8], at: usize) -> Self {
         let Some(header) = chunk::<14>(data, at) else {
@@ -88,7 +88,7 @@ impl Link {
         if matches!(link.ethertype, IPV4 | IPV6) { link } else { link.follow(data) }
     }
 
-    /// What GRE carries: an EtherType and its payload at `at` (RFC 2784), or a whole Ethernet frame (RFC 1701).
+    /// The payload of GRE: an EtherType and its payload at `at` (RFC 2784), or an Ethernet frame (RFC 1701).
     pub fn ethertype(data: &[u8], at: usize, ethertype: u16) -> Self {
         match ethertype {
             BRIDGED_ETHERNET => Self::ethernet(data, at),
@@ -96,7 +96,7 @@ impl Link {
         }
     }
 
-    /// Linux cooked capture: no destination, a source where the interface has MAC addresses.
+    /// Linux cooked capture: there is no destination, and a source only on interfaces with MAC addresses.
     fn cooked(data: &[u8], header: Option<(u64, u16, usize)>) -> Self {
         match header {
             Some((src, ethertype, at)) => Self { src, ethertype, ..Self::ip(at) }.follow(data),
@@ -104,8 +104,8 @@ impl Link {
         }
     }
 
-    /// BSD loopback: an address family, in the byte order of the host that captured (`NULL`) or of the network (`LOOP`).
-    /// Families are small numbers, so the byte order shows. IPv6 has another number on each system.
+    /// BSD loopback: an address family, in the byte order of the capturing host (`NULL`) or of the network (`LOOP`).
+    /// Families are small numbers, so the value shows the byte order. The number of IPv6 differs by system.
     fn loopback(data: &[u8]) -> Self {
         let Some(family) = chunk::<4>(data, 0) else {
             return Self { payload: Payload::Cut, ..Self::ip(0) };
@@ -142,7 +142,8 @@ impl Link {
                     }
                     Some(_) => return self.with(Payload::Other),
                 },
-                // A length: LLC follows, and with SNAP (RFC 1042, or 802.1H's bridge tunnel) an EtherType again.
+                // Values below are a length: LLC follows, and with SNAP (RFC 1042, or 802.1H's bridge tunnel) an
+                // EtherType again.
                 0..0x0600 => match chunk::<8>(data, self.at) {
                     Some(&[0xaa, 0xaa, 0x03, 0x00, 0x00, 0x00 | 0xf8, e0, e1]) => {
                         self.ethertype = u16::from_be_bytes([e0, e1]);
@@ -159,8 +160,8 @@ impl Link {
         self.with(Payload::Other)
     }
 
-    /// Follows MPLS labels (RFC 3032) to the bottom of the stack. What is below must be guessed from its first bits:
-    /// 4 and 6 are IP versions, 0 is a control word (RFC 4385), after which comes Ethernet, if anything that is known.
+    /// Follows MPLS labels (RFC 3032) to the bottom of the stack. The first bits below it are used to guess the
+    /// payload: 4 and 6 are IP versions, 0 is a control word (RFC 4385), which precedes Ethernet or an unknown payload.
     fn mpls(mut self, data: &[u8]) -> Self {
         for _ in 0..MOST_LABELS {
             let Some(&[_, _, bottom, _]) = chunk(data, self.at) else { return self.with(Payload::Cut) };

@@ -1,16 +1,16 @@
 //! Captured frames to flow keys: link, network and transport headers.
 //!
-//! A frame always occupied the queue, whatever it carries, so [`Parser::parse`] never fails: what is not understood gets
-//! the best key there is and is counted in [`ParseStats`]. Lengths come from the headers and the record, never from how
-//! much was captured.
+//! Every frame occupied the queue, whatever it carries, so [`Parser::parse`] never fails: a frame that it cannot fully
+//! read gets the best possible key, and [`ParseStats`] counts it. Lengths come from the headers and the record, never
+//! from the number of captured bytes.
 //!
 //! - `link`: Ethernet with VLAN tags, MPLS and PPPoE; raw IP; Linux cooked v1 and v2; BSD loopback.
-//! - `network`: IPv4 with options, IPv6 with extension headers, fragments (`fragments` remembers their flows).
+//! - `network`: IPv4 with options, IPv6 with extension headers, fragments (`fragments` stores their flows).
 //! - `transport`: the ports of TCP, UDP, UDP-Lite, SCTP and DCCP.
 //! - `tunnel`: GRE, VXLAN and IP in IP, to the inner flow on request.
-//! - `plain`: a short cut through all of these for the frames that nearly all frames are.
+//! - `plain`: a fast path for the most common frames.
 //! - `offload`: super-packets of segmentation offload, and the packets they become.
-//! - `invariant`: what a router does not change of a packet.
+//! - `invariant`: the parts of a packet that a router does not change.
 
 mod bytes;
 mod fragments;
@@ -34,10 +34,10 @@ use link::{Link, Payload};
 use network::{Chain, Fragment, Network, Trouble};
 use transport::{TCP, Transport, UDP};
 
-/// Tunnels within tunnels that are followed.
+/// The most nested tunnels that the parser follows.
 const MOST_TUNNELS: usize = 4;
 
-/// Reads frames one after another; later fragments are given the flow of their first.
+/// Parses frames one after another. Later fragments get the flow of their first fragment.
 #[derive(Debug)]
 pub struct Parser {
     tunnel: Tunnel,
@@ -45,7 +45,7 @@ pub struct Parser {
     stats: ParseStats,
 }
 
-/// What a frame's first bytes are, as the capture says.
+/// The link-layer header type of a frame, as the capture states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// Ethernet II or IEEE 802.3.
@@ -60,43 +60,45 @@ pub enum LinkType {
     Null,
     /// OpenBSD loopback, address family in network byte order.
     Loop,
-    /// Any other, by its number in capture files.
+    /// Any other type, by its number in capture files.
     Other(u32),
 }
 
-/// Whose flow a tunnelled packet belongs to.
+/// Which flow a tunnelled packet belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tunnel {
-    /// The tunnel's: the outermost IP header is the key.
+    /// The flow of the tunnel: the outermost IP header is the key.
     #[default]
     Outer,
-    /// The innermost packet's that can be read. VLAN, DSCP and ECN stay the outermost's, since queues see those.
+    /// The flow of the innermost readable packet. VLAN, DSCP and ECN are still those of the outermost header, since
+    /// queues see those.
     Inner,
 }
 
-/// What a frame is to a queue.
+/// What the parser found in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// Who it belongs to; all fields that are known.
+    /// The flow of the frame, with all fields that are first_fragment.
     pub key: FlowKey,
     /// The ECN field of the outermost IP header.
     pub ecn: Ecn,
-    /// Bytes on the wire at layer 2, without preamble and frame check sequence: the record's original length, or what
-    /// the headers claim where that is more.
+    /// Bytes on the wire at layer 2, without preamble and frame check sequence: the record's original length, or the
+    /// length that the headers state if that is larger.
     pub size: u32,
-    /// Bytes from the network header to its payload's end, as it says itself, without padding; where it does not say,
-    /// or there is none, the rest of the frame.
+    /// Bytes from the network header to the end of its payload, as the header states it, without padding. The rest of
+    /// the frame if the header states no length, or if there is no network header.
     pub network_length: u32,
     /// Bytes before the network header.
     pub link_header: u16,
-    /// Bytes before the payload of the innermost transport header that was read (through tunnels too).
+    /// Bytes before the payload of the innermost transport header that was parsed (through tunnels too).
     pub headers: u16,
-    /// Whether segmentation offload could have made it: TCP or UDP over IP, and not a fragment.
+    /// Whether segmentation offload could have produced it: TCP or UDP over IP, and not a fragment.
     pub splittable: bool,
 }
 
 impl LinkType {
-    /// From the number in a capture file (<https://www.tcpdump.org/linktypes.html>); those of raw IP differ by system.
+    /// From the number in a capture file (<https://www.tcpdump.org/linktypes.html>). The numbers of raw IP differ by
+    /// system.
     pub fn from_dlt(number: u32) -> Self {
         match number {
             0 => Self::Null,
@@ -111,17 +113,17 @@ impl LinkType {
 }
 
 impl Parser {
-    /// A parser that has seen nothing.
+    /// A parser with empty counters.
     pub fn new(tunnel: Tunnel) -> Self {
         Self { tunnel, fragments: Fragments::new(), stats: ParseStats::default() }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &ParseStats {
         &self.stats
     }
 
-    /// Reads a frame of `original_len` bytes on the wire, of which `data` was captured.
+    /// Parses a frame of `original_len` bytes on the wire, of which `data` was captured.
     #[inline(always)]
     pub fn parse(&mut self, link: LinkType, original_len: u32, data: &[u8]) -> Frame {
         self.stats.frames += 1;
@@ -131,7 +133,7 @@ impl Parser {
         }
     }
 
-    /// Reads a frame step by step, whatever it holds.
+    /// Parses any frame, header by header.
     #[inline(never)]
     fn parse_any(&mut self, link: LinkType, original_len: u32, data: &[u8]) -> Frame {
         let link = Link::read(link, data);
@@ -144,7 +146,7 @@ impl Parser {
         self.parse_packet(&link, original_len, data)
     }
 
-    /// Reads a frame from its network header on, step by step, whatever it holds.
+    /// Parses any frame from its network header on, header by header.
     fn parse_packet(&mut self, link: &Link, original_len: u32, data: &[u8]) -> Frame {
         let network = match Network::read(data, link.at) {
             Ok(network) => network,
@@ -182,10 +184,11 @@ impl Parser {
         frame
     }
 
-    /// The flow of a network packet by itself, and its transport header. `end` is where the packet ends on the wire.
+    /// The flow of a network packet without regard to fragments, and its transport header. `end` is where the packet
+    /// ends on the wire.
     #[inline]
     fn flow(&mut self, network: &Network, payload: &[u8], end: u32) -> (FlowKey, Transport) {
-        let transport = Transport::of(network, payload);
+        let transport = Transport::new(network, payload);
         let key = FlowKey {
             src: network.src,
             dst: network.dst,
@@ -203,8 +206,8 @@ impl Parser {
         )
     }
 
-    /// Counts what is irregular about a network packet, and finds the flow of a later fragment. `captured` is whether
-    /// all of it was captured.
+    /// Counts what is irregular about a network packet, and finds the flow of a later fragment. `captured` states
+    /// whether all of it was captured.
     #[cold]
     fn irregular(&mut self, network: &Network, missing: bool, captured: bool, key: FlowKey) -> FlowKey {
         self.stats.first_fragments += u64::from(matches!(network.fragment, Fragment::First(_)));
@@ -212,9 +215,9 @@ impl Parser {
             (Chain::Bad, _) => self.stats.bad_ip_header += 1,
             (Chain::TooLong, _) => self.stats.extensions_not_followed += 1,
             (Chain::Whole, Fragment::Later(datagram)) => match self.fragments.recall(network, datagram) {
-                Some(known) => {
+                Some(first_fragment) => {
                     self.stats.later_fragments_matched += 1;
-                    return FlowKey { dscp: network.dscp, ..known };
+                    return FlowKey { dscp: network.dscp, ..first_fragment };
                 }
                 None => self.stats.later_fragments_unmatched += 1,
             },
@@ -225,10 +228,10 @@ impl Parser {
         key
     }
 
-    /// The frame that has no network header which can be read.
+    /// A frame without a readable network header.
     #[cold]
     fn without_network(&mut self, link: &Link, original_len: u32, trouble: Option<Trouble>) -> Frame {
-        // What was only guessed to be IP is not called a bad header.
+        // If IP was only a guess, it does not count as a bad header.
         let trouble = trouble.filter(|trouble| *trouble != Trouble::Bad || link.payload == Payload::Ip);
         let claimed = match (link.payload, trouble) {
             (Payload::Unsupported, _) => {
@@ -272,7 +275,7 @@ impl Parser {
         }
     }
 
-    /// Reads what is inside a tunnel, for the headers that segmentation repeats, and on request for the key.
+    /// Parses what is inside a tunnel: for the headers that segmentation repeats and, if requested, for the key.
     #[cold]
     fn follow_tunnel(&mut self, frame: &mut Frame, outer: Network, transport: Transport, payload: &[u8]) {
         let (mut outer, mut transport, mut payload) = (outer, transport, payload);
@@ -294,7 +297,7 @@ impl Parser {
             fragment |= outer.fragment != Fragment::Whole;
             payload = inner.payload(payload, link.at);
             transport = match self.tunnel {
-                Tunnel::Outer => Transport::of(&inner, payload),
+                Tunnel::Outer => Transport::new(&inner, payload),
                 Tunnel::Inner => self.inner_flow(&mut frame.key, &inner, link.at, payload),
             };
             frame.headers = short(transport.end);
@@ -303,7 +306,7 @@ impl Parser {
         }
     }
 
-    /// Makes an inner packet's flow the key.
+    /// Replaces the key by the flow of an inner packet.
     fn inner_flow(&mut self, key: &mut FlowKey, inner: &Network, at: usize, payload: &[u8]) -> Transport {
         let end = inner.claimed.map_or(u32::MAX, |length| length.saturating_add(at as u32));
         let (flow, transport) = self.flow(inner, payload, end);
@@ -317,7 +320,7 @@ impl Parser {
     }
 }
 
-/// Whether offload could have merged what this header says is one packet.
+/// Whether a packet with this header can be the result of merging by offload.
 #[inline]
 fn is_splittable(network: &Network) -> bool {
     matches!(network.protocol, TCP | UDP) && network.fragment == Fragment::Whole && network.chain == Chain::Whole

@@ -11,7 +11,7 @@ pub(super) const DESTINATION: u8 = 60;
 pub(super) const HIP: u8 = 139;
 pub(super) const SHIM6: u8 = 140;
 
-/// Extension headers that are followed; RFC 8200 section 4.1 names seven places for them.
+/// The most extension headers that are followed; RFC 8200 section 4.1 lists seven.
 const MOST_EXTENSIONS: usize = 12;
 
 /// A network header and the extension headers after it.
@@ -22,18 +22,19 @@ pub(super) struct Network {
     pub family: Family,
     pub dscp: u8,
     pub ecn: Ecn,
-    /// The protocol of the payload, or the last extension header that could be read.
+    /// The protocol of the payload, or the last extension header that was readable.
     pub protocol: u8,
     pub fragment: Fragment,
     /// Offset of the payload.
     pub at: usize,
-    /// Bytes from the network header's start to its payload's end, as it says itself; none where it says zero.
+    /// Bytes from the start of the network header to the end of its payload, as the header states it; none if it states
+    /// zero.
     pub claimed: Option<u32>,
-    /// Whether `protocol` and `at` are those of the payload, and if not, why.
+    /// Whether `protocol` and `at` belong to the payload, and if not, why.
     pub chain: Chain,
 }
 
-/// Which part of a datagram a packet is.
+/// The part of a datagram that a packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fragment {
     Whole,
@@ -41,38 +42,39 @@ pub(super) enum Fragment {
     Later(Datagram),
 }
 
-/// What tells one fragmented datagram between two addresses from others.
+/// What distinguishes one fragmented datagram between two addresses from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Datagram {
     pub id: u32,
-    /// The protocol for IPv4 (RFC 791 section 3.2), 0 for IPv6, where it does not count (RFC 8200 section 4.5).
+    /// The protocol for IPv4 (RFC 791 section 3.2), 0 for IPv6, where it is not part of the identity (RFC 8200 section
+    /// 4.5).
     pub protocol: u8,
 }
 
-/// How far the headers could be followed.
+/// How far the parser followed the chain of headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chain {
     /// To the payload.
     Whole,
-    /// The captured bytes, or the payload by its own length, end before.
+    /// The captured bytes, or the payload by its own length, end before the payload.
     Cut,
-    /// The length is shorter than the header itself.
+    /// A length is shorter than the header itself.
     Bad,
-    /// There are too many.
+    /// There are too many extension headers.
     TooLong,
 }
 
-/// Why there is no network header to be read.
+/// Why the network header is not readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// The captured bytes end before, perhaps after the header's own length.
+    /// The captured bytes end inside the header, perhaps after its length field.
     Cut { claimed: Option<u32> },
-    /// It is not one.
+    /// The bytes are not an IP header.
     Bad,
 }
 
 impl Network {
-    /// Reads the header at `at`, of the version that its first bits say.
+    /// Parses the header at `at`. Its first four bits give the version.
     #[inline]
     pub fn read(data: &[u8], at: usize) -> Result<Self, Trouble> {
         let bytes = data.get(at..).unwrap_or_default();
@@ -152,20 +154,22 @@ impl Network {
         Ok(network)
     }
 
-    /// Whether the payload's own header can be found: the chain was followed, and this is no later fragment.
+    /// Whether the transport header can be located: the chain was followed to the payload, and this is not a later
+    /// fragment.
     #[inline]
     pub fn starts_payload(&self) -> bool {
         self.chain == Chain::Whole && !matches!(self.fragment, Fragment::Later(_))
     }
 
-    /// `data` up to where this packet, which starts at `at`, says that it ends: what follows is padding.
+    /// `data` up to the end of this packet, which starts at `at`, by its own length: the rest is padding.
     #[inline]
     pub fn payload<'a>(&self, data: &'a [u8], at: usize) -> &'a [u8] {
         let end = self.claimed.map_or(usize::MAX, |length| at.saturating_add(length as usize));
         data.get(..end).unwrap_or(data)
     }
 
-    /// Follows extension headers (RFC 8200 section 4, RFC 4302) from `self.at` on, as long as they are `followed`.
+    /// Follows extension headers (RFC 8200 section 4, RFC 4302) from `self.at` on, as long as `followed` accepts their
+    /// number.
     #[cold]
     fn extensions(&mut self, data: &[u8], followed: fn(u8) -> bool) {
         for _ in 0..MOST_EXTENSIONS {
@@ -205,7 +209,7 @@ impl Network {
     }
 }
 
-/// Whether an IPv6 header of this number has another after it that can be found.
+/// Whether another header that can be located follows an IPv6 header of this number.
 fn is_extension(protocol: u8) -> bool {
     matches!(protocol, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION | HIP | SHIM6)
 }

@@ -1,11 +1,11 @@
-//! Super-packets: what segmentation offload hands over as one, the wire carries as many.
+//! Super-packets: segmentation offload passes them as one packet, and the wire carries several.
 
 use super::Frame;
 
-/// The packets that a super-packet becomes on the wire; each repeats the headers.
+/// The packets that a super-packet becomes on the wire. Each repeats the headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments {
-    /// How many packets; at least two.
+    /// Number of packets; at least two.
     pub count: u32,
     /// Bytes on the wire of each packet but the last.
     pub full: u32,
@@ -26,9 +26,10 @@ impl Segments {
 }
 
 impl Frame {
-    /// The packets that this frame becomes on a link whose largest network packet is `mtu` bytes (1500 on Ethernet),
-    /// if it is a super-packet there: TCP or UDP, whole, and larger than `mtu`. The segment size that the sender chose
-    /// does not stand in a capture; the largest that fits is taken, as TCP does.
+    /// Splits this frame into the packets that it becomes on a link whose largest network packet is `mtu` bytes (1500
+    /// on Ethernet). Returns none if the frame is not a super-packet there: TCP or UDP, not a fragment, and larger than
+    /// `mtu`. A capture does not contain the segment size that the sender chose, so the largest that fits is assumed,
+    /// as TCP would choose.
     pub fn segments(&self, mtu: u32) -> Option<Segments> {
         if !self.splittable || self.network_length <= mtu {
             return None;

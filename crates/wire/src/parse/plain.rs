@@ -1,8 +1,8 @@
-//! The frames that nearly all frames are, read in one go: Ethernet, perhaps one VLAN tag, IPv4 without options or IPv6
-//! without extension headers, TCP or UDP, whole, with lengths that agree.
+//! A fast path for the most common frames: Ethernet, at most one VLAN tag, IPv4 without options or IPv6 without
+//! extension headers, TCP or UDP, not fragmented, with consistent lengths.
 //!
-//! This is the same reading as the other modules', only without steps in between; a test holds the two against each
-//! other. `docs/explanation/parsing.md` has the measurement that calls for it.
+//! The result is the same as that of the other modules, without the steps in between; a test compares the two.
+//! `docs/explanation/parsing.md` has the measurement that justifies it.
 
 use super::bytes::{be16, chunk};
 use super::transport::{TCP, UDP};
@@ -10,7 +10,7 @@ use super::tunnel::VXLAN_PORT;
 use super::{Frame, LinkType};
 use crate::{Ecn, Family, FlowKey};
 
-/// The frame, if it is as plain as that.
+/// Parses the frame, if it is of the common form.
 #[inline(always)]
 pub(super) fn read(link: LinkType, original_len: u32, data: &[u8]) -> Option<Frame> {
     let (at, vlan) = match (link, be16(data, 12)?) {
@@ -22,7 +22,7 @@ pub(super) fn read(link: LinkType, original_len: u32, data: &[u8]) -> Option<Fra
     packet(original_len, data, at, vlan)
 }
 
-/// The frame whose network header is at `at`, if that and what follows is plain.
+/// Parses the frame whose network header is at `at`, if that and what follows is of the common form.
 #[inline(always)]
 pub(super) fn packet(original_len: u32, data: &[u8], at: usize, vlan: u16) -> Option<Frame> {
     let packet = data.get(at..)?;
@@ -40,7 +40,7 @@ fn v4(original_len: u32, packet: &[u8], at: usize, vlan: u16) -> Option<Frame> {
     let length = u32::from(u16::from_be_bytes([l0, l1]));
     let dst_port = u16::from_be_bytes([q0, q1]);
     let end = transport(protocol, dst_port, packet, 20)?;
-    // Neither a fragment, nor shorter than its headers, nor longer than the frame.
+    // Not a fragment, not shorter than its headers, not longer than the frame.
     if u16::from_be_bytes([f0 & 0x3f, f1]) != 0 || length < end.least || at as u32 + length > original_len {
         return None;
     }
@@ -99,13 +99,13 @@ fn v6(original_len: u32, packet: &[u8], at: usize, vlan: u16) -> Option<Frame> {
     })
 }
 
-/// Where a transport header ends, and how long a packet with it is at least.
+/// The end of a transport header, and the minimum length of a packet that contains it.
 struct End {
     at: usize,
     least: u32,
 }
 
-/// The end of a plain TCP or UDP header at `at`.
+/// The end of a TCP or UDP header at `at`.
 #[inline(always)]
 fn transport(protocol: u8, dst_port: u16, packet: &[u8], at: usize) -> Option<End> {
     match protocol {
@@ -167,7 +167,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
         #[test]
-        fn the_short_cut_reads_what_the_long_way_reads((link, data, original_len) in nearly_plain(3)) {
+        fn the_fast_path_agrees_with_the_general_parser((link, data, original_len) in nearly_plain(3)) {
             if let Some(frame) = read(link, original_len, &data) {
                 let mut parser = Parser::new(Tunnel::Inner);
                 let nothing_remarkable = *parser.stats();
@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn plain_frames_take_the_short_cut((link, data, original_len) in nearly_plain(1)) {
+        fn plain_frames_take_the_fast_path((link, data, original_len) in nearly_plain(1)) {
             let unchanged = data.len() as u32 == original_len;
             let mut parser = Parser::new(Tunnel::Outer);
             let frame = parser.parse(link, original_len, &data);

@@ -9,28 +9,28 @@ const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
-/// What a transport header says.
+/// What the parser found in a transport header.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transport {
     pub src_port: u16,
     pub dst_port: u16,
-    /// Offset of the transport's payload; where the header is cut, as if it had no options.
+    /// Offset of the transport's payload; if the header is cut, its offset without options.
     pub end: usize,
-    /// Whether the protocol has ports that could not be read.
+    /// Whether the protocol has ports and they were not captured.
     pub missing: bool,
 }
 
 impl Transport {
-    /// Reads the header after `network`, if there is one to be read.
+    /// Parses the header after `network`, if it can be located.
     #[inline]
-    pub fn of(network: &Network, data: &[u8]) -> Self {
+    pub fn new(network: &Network, data: &[u8]) -> Self {
         if network.starts_payload() {
             return Self::read(network.protocol, data, network.at);
         }
         Self { src_port: 0, dst_port: 0, end: network.at, missing: network.chain != Chain::Whole }
     }
 
-    /// Reads the header of `protocol` at `at`.
+    /// Parses the header of `protocol` at `at`.
     #[inline]
     fn read(protocol: u8, data: &[u8], at: usize) -> Self {
         let length = match protocol {

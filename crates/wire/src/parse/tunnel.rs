@@ -10,13 +10,13 @@ const GRE: u8 = 47;
 /// RFC 7348 section 5.
 pub(super) const VXLAN_PORT: u16 = 4789;
 
-/// Whether a packet of this protocol, to this port, carries another.
+/// Whether a packet of this protocol, to this port, carries another packet.
 #[inline]
 pub(super) fn is_tunnel(protocol: u8, transport: &Transport) -> bool {
     matches!(protocol, IPV4 | IPV6 | GRE) || (protocol == UDP && transport.dst_port == VXLAN_PORT)
 }
 
-/// What a tunnel's packet carries.
+/// The link header of the packet inside a tunnel.
 pub(super) fn inside(protocol: u8, data: &[u8], at: usize) -> Link {
     let cut = Link { payload: Payload::Cut, ..Link::ip(at) };
     let other = Link { payload: Payload::Other, ..Link::ip(at) };

@@ -1,16 +1,16 @@
-//! Capture files in the old pcap format, read in the plainest way, so that the parser can be tested on real frames
-//! before anything else reads captures.
+//! A minimal reader of capture files in pcap format, so that the tests of the parser do not depend on the crate that
+//! reads captures.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A frame as a file holds it.
+/// A frame from a file.
 pub struct Record {
     pub original_len: u32,
     pub data: Vec<u8>,
 }
 
-/// Where the captures are, if they are on this machine.
+/// The directory of captures, if this machine has it.
 pub fn directory() -> Option<PathBuf> {
     let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     if !directory.is_dir() {
@@ -20,7 +20,7 @@ pub fn directory() -> Option<PathBuf> {
     Some(directory.to_owned())
 }
 
-/// The link type and the records of a capture, decompressed by `xz` where its name says so; nothing if it is no pcap.
+/// The link type and the records of a capture, decompressed by `xz` if its name ends so; none if it is not pcap.
 pub fn read(path: &Path) -> Option<(u32, Vec<Record>)> {
     #[allow(clippy::disallowed_methods, reason = "a test may read files")]
     let bytes = match path.extension().is_some_and(|extension| extension == "xz") {

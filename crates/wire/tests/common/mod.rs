@@ -1,4 +1,4 @@
-//! What several tests and the benchmark share.
+//! Shared by several tests and the benchmark.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod captures;

@@ -1,9 +1,9 @@
-//! An Ethernet frame's key as etherparse reads it: the independent reference, and the benchmark's rival.
+//! An Ethernet frame's key by etherparse: the independent reference of the tests, and the rival in the benchmark.
 
 use etherparse::{LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, LinkSlice, TransportSlice};
 use queuescope_wire::{Family, FlowKey};
 
-/// The key of an Ethernet frame whose headers were captured whole; etherparse follows VLAN tags, IP with options and
+/// The key of an Ethernet frame whose headers were fully captured. etherparse follows VLAN tags, IP with options and
 /// extension headers, TCP and UDP.
 pub fn key(data: &[u8]) -> FlowKey {
     let Ok(packet) = LaxSlicedPacket::from_ethernet(data) else { return FlowKey::default() };
