@@ -6,7 +6,7 @@ use queuescope_wire::Nanos;
 
 use crate::buffer::Buffer;
 use crate::error::Damage;
-use crate::reader::{Found, ReadStats};
+use crate::reader::{BufferedRecord, ReadStats};
 use crate::zeros;
 
 /// Bytes of the file header.
@@ -87,7 +87,11 @@ impl Legacy {
     }
 
     #[inline(always)]
-    pub(crate) fn next(&mut self, buffer: &mut Buffer, _stats: &mut ReadStats) -> Result<Option<Found>, Damage> {
+    pub(crate) fn next(
+        &mut self,
+        buffer: &mut Buffer,
+        _stats: &mut ReadStats,
+    ) -> Result<Option<BufferedRecord>, Damage> {
         if !buffer.need(self.record_header).map_err(Damage::Io)? {
             return self.ends(buffer);
         }
@@ -111,7 +115,7 @@ impl Legacy {
         // At most 2^32 seconds and 2^32 microseconds: far from overflow.
         let time = Nanos(u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.nanos_per_tick);
         let (link, from) = (self.link, self.record_header);
-        Ok(Some(Found { time: Some(time), link, interface: 0, original_len, captured, from, length }))
+        Ok(Some(BufferedRecord { time: Some(time), link, interface: 0, original_len, captured, from, length }))
     }
 
     /// Whether `bytes` have a whole record. If its header is zeros, more bytes are needed to decide whether it is one.
@@ -175,7 +179,7 @@ impl Legacy {
 
     /// The end of the file where a record's header is expected.
     #[cold]
-    fn ends(&self, buffer: &Buffer) -> Result<Option<Found>, Damage> {
+    fn ends(&self, buffer: &Buffer) -> Result<Option<BufferedRecord>, Damage> {
         match buffer.available().len() as u64 {
             0 => Ok(None),
             found => Err(Damage::Cut { what: "a packet header", needed: self.record_header as u64, found }),

@@ -6,7 +6,7 @@ use queuescope_wire::Nanos;
 
 use crate::buffer::Buffer;
 use crate::error::Damage;
-use crate::reader::{Found, ReadStats};
+use crate::reader::{BufferedRecord, ReadStats};
 use crate::zeros;
 
 /// Bytes of a section header block without options.
@@ -60,7 +60,11 @@ impl Pcapng {
     }
 
     #[inline]
-    pub(crate) fn next(&mut self, buffer: &mut Buffer, stats: &mut ReadStats) -> Result<Option<Found>, Damage> {
+    pub(crate) fn next(
+        &mut self,
+        buffer: &mut Buffer,
+        stats: &mut ReadStats,
+    ) -> Result<Option<BufferedRecord>, Damage> {
         loop {
             if !buffer.need(8).map_err(Damage::Io)? {
                 return match buffer.available().len() as u64 {
@@ -194,7 +198,7 @@ impl Pcapng {
 
     /// An enhanced packet block, or the obsolete packet block, which refers to the interface differently.
     #[inline]
-    fn packet(&self, buffer: &Buffer, kind: u32, length: u32, stats: &mut ReadStats) -> Result<Found, Damage> {
+    fn packet(&self, buffer: &Buffer, kind: u32, length: u32, stats: &mut ReadStats) -> Result<BufferedRecord, Damage> {
         const DATA: u32 = 28;
         let body = buffer.available();
         let number = if kind == PACKET { self.order.half(body, 8).into() } else { self.order.word(body, 8) };
@@ -207,7 +211,7 @@ impl Pcapng {
         }
         let time = interface.time(ticks);
         stats.time_out_of_range += u64::from(time.is_none());
-        Ok(Found {
+        Ok(BufferedRecord {
             time,
             link: interface.link,
             interface: self.first_interface.saturating_add(number),
@@ -219,7 +223,7 @@ impl Pcapng {
     }
 
     /// A simple packet block: on the section's first interface, without a time, and captured up to its snapshot length.
-    fn simple_packet(&self, buffer: &Buffer, length: u32, stats: &mut ReadStats) -> Result<Found, Damage> {
+    fn simple_packet(&self, buffer: &Buffer, length: u32, stats: &mut ReadStats) -> Result<BufferedRecord, Damage> {
         const DATA: u32 = 12;
         let interface = self.interface_of(0)?;
         let original_len = self.order.word(buffer.available(), 8);
@@ -229,7 +233,7 @@ impl Pcapng {
             return Err(Damage::PacketPastBlock { captured, room });
         }
         stats.untimed += 1;
-        Ok(Found {
+        Ok(BufferedRecord {
             time: None,
             link: interface.link,
             interface: self.first_interface,

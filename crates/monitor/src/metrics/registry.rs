@@ -240,7 +240,7 @@ mod tests {
         assert_eq!([value("delay_seconds_count", ""), value("delay_seconds_sum", "")], [13.0, 1.5]);
     }
 
-    /// The page of the book has each metric. After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-monitor --lib metrics::` writes it anew.
+    /// The page of the book has each metric. After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-monitor --lib metrics::` writes it again.
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the page is a file of the repository")]
     fn the_page_in_the_book_is_current() {
@@ -250,7 +250,7 @@ mod tests {
             "| metric | type | labels | what it is |\n| --- | --- | --- | --- |\n"
         )
         .to_owned();
-        let text = told();
+        let text = exported();
         let lines: Vec<_> = text.lines().collect();
         for (at, line) in lines.iter().enumerate() {
             let ["#", "HELP", name, help] = line.splitn(4, ' ').collect::<Vec<_>>()[..] else { continue };
