@@ -6,7 +6,7 @@ use crate::scenario::Scenario;
 use crate::set::{Override, Segment, chosen, parts, segments, set};
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
 use queuescope_text::{Place, Problem, TextError, nearest, quoted};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What manages a queue: a discipline, or a switch program around a tail-drop queue. Its limit is not set.
@@ -88,7 +88,7 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
     let key = if PipelineParams::NAMES.contains(&name.as_str()) { "pipeline" } else { "discipline" };
     let path: Vec<_> = ["link", key].map(|name| Segment::new(name, place.clone())).into();
     let mut gone = set(root, &path, value)?;
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     for part in parts {
         let Some((key, value)) = parameter(&text[part.clone()]) else {
             return Err(Problem::new("a parameter has no '='")
