@@ -1,4 +1,4 @@
-//! The analysis: what it makes of departures and drops, wherever they come from.
+//! The analysis of departures and drops, from any source.
 
 mod bursts;
 pub(crate) mod found;
@@ -27,76 +27,79 @@ use queuescope_sim::Output;
 use queuescope_sketch::{ConQuest, ParamsError};
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 
-/// Everything that is learnt from one stream of departures.
+/// The analysis of one stream of departures and drops.
 #[derive(Debug)]
 pub struct Analysis<D: FlowIndex, W> {
     index: D,
     params: AnalysisParams,
     recent: Recent,
     levels: Vec<Meters>,
-    /// Of the first granularity.
+    /// The sketch, which counts flows of the first granularity.
     sketch: ConQuest,
     scores: Vec<Score>,
-    /// Whether the exact meters are kept up: only while somebody asks them.
+    /// Whether the exact meters are up to date. They are only while they are needed.
     exact: bool,
     /// The longest delay that the sketches' windows cover.
     covered: Nanos,
     bursts: BurstTracker<D::Key>,
-    /// Bursts that have ended, whatever became of them.
+    /// Number of bursts that have ended, including those that were not kept.
     closed: u64,
     kept: Vec<FoundBurst<D::Key>>,
-    /// Those that ended and were not handed out yet.
+    /// Bursts that have ended and were not returned by `ended` yet.
     ended: Vec<FoundBurst<D::Key>>,
-    /// Bursts are not kept whose longest wait is not above this.
+    /// Only bursts with a longer wait than this are kept.
     least_kept: Nanos,
     /// The longest delays of bursts so far, longest first, as many as the text shows.
     longest: Vec<Nanos>,
-    /// Bursts that were not kept; and the numbers and longest delays of those that may turn out to be none.
+    /// Number of bursts that were not kept; and the numbers and longest delays of those that may end up below tau, so that
+    /// they are no bursts.
     left_out: u64,
     perhaps_left_out: Vec<(u64, Nanos)>,
     series: Option<DepthSeries<D::Key>>,
     max_delay: Option<MaxDelay>,
     ramps: Ramps,
-    /// Bytes of a flow in a window that are too few to be a jump: a hundredth of what the link sends.
+    /// Fewer bytes of a flow in a window cannot be a jump: a hundredth of what the link sends.
     least_ramp: u64,
     worst: Option<WorstMeter<D::Key>>,
     watcher: W,
     counts: Counts,
     delays: Histogram<u64>,
-    /// Of the packet at hand, for each granularity: its flow and that flow's part.
+    /// The flow of the current packet at each granularity, and the part that the flow has of the queue.
     flows: Vec<FlowId>,
     parts: Vec<Contribution>,
     last_enqueued: Nanos,
-    /// What left before the packet with this number is part of a burst or never will be, but for what a burst holds.
+    /// Packets before this number have been added to a burst, or will never be part of one, except those that the burst
+    /// tracker holds.
     joined: u64,
     victims: Option<PacketFilter<Departures>>,
-    /// Whether packets overtake one another, where they might; and which of them was overtaken by most, and by how much.
+    /// Detects packets that are overtaken, if the queue may not be a FIFO; and by how much the most overtaken packet was,
+    /// with its flow.
     order: Option<Overtaking>,
     overtaken: Option<(Nanos, D::Key)>,
-    /// The next packet did not leave when it says, so it says nothing about the order.
+    /// Whether the departure time of the next packet was changed, so that it does not show the order.
     is_moved: bool,
 }
 
-/// Buckets of the picture of the whole input and of a burst's, and bursts that get one.
+/// Buckets in the picture of the whole input, and of a burst; and the number of bursts with a picture.
 const BUCKETS: usize = 1_200;
 const BURST_BUCKETS: usize = 240;
 const BURST_PICTURES: usize = 60;
-/// Culprits remembered of a burst, at the first granularity and at each further one; those over all bursts are chosen from
-/// them. The report lists fewer.
+/// Number of culprits that are remembered for a burst, at the first granularity and at each further one. The culprits over
+/// all bursts are chosen from them. The report lists fewer.
 const MOST_CULPRITS: usize = 256;
 const MOST_COARSER_CULPRITS: usize = 40;
-/// The longest delay that percentiles tell apart from longer ones: a century and a half.
+/// The longest delay that percentiles distinguish, in nanoseconds: a century and a half.
 const LONGEST_DELAY: u64 = 1 << 62;
-/// Flows drawn in a picture.
+/// Number of flows in a picture.
 const FLOWS_DRAWN: usize = 12;
-/// Flows that are counted exactly.
+/// Number of flows up to which distinct flows are counted exactly.
 const DISTINCT_EXACTLY: usize = 1 << 17;
 
 impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
-    /// An analysis of nothing yet.
+    /// Creates an analysis. `index` assigns flow ids; `watcher` is called for each packet.
     ///
     /// # Errors
-    /// If the sketch cannot have its dimensions.
+    /// Fails if the dimensions of the sketch are invalid.
     pub fn new(index: D, params: AnalysisParams, watcher: W) -> Result<Self, ParamsError> {
         let count = index.granularities().len();
         let distinct = || DistinctFlows::new(DISTINCT_EXACTLY);
@@ -132,7 +135,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
             last_enqueued: Nanos::ZERO,
             joined: 0,
             victims: params.victims.clone(),
-            // Who asks about the longest recent delay asks about all queues together.
+            // With the longest recent delay, all queues are analysed together, whatever their order.
             order: (params.history != History::Fifo && params.across_classes.is_none())
                 .then(|| Overtaking::new(params.order_tolerance)),
             overtaken: None,
@@ -141,30 +144,30 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         })
     }
 
-    /// Takes flows back if there are many by `now`: idle ones, or if these are not enough, the oldest.
+    /// Frees flows if there are too many at `now`: idle ones, or if that is not enough, the oldest.
     fn make_room(&mut self, now: Nanos) {
         let has_most = |analysis: &Self| analysis.params.most_flows.filter(|most| analysis.index.live() >= *most);
         if !self.index.is_full() && has_most(self).is_none() {
             return;
         }
-        // Ids are used by what waits and by what is remembered; a FIFO's packets came in that order, so none
-        // of those came before the oldest that is remembered. Elsewhere flows are interned as their packets leave.
+        // Waiting and remembered packets use ids. Packets of a FIFO leave in the order in which they came, so none of these
+        // came before the oldest remembered packet. In other queues, flows are interned as their packets leave.
         let before = match (self.params.history, self.recent.oldest()) {
             (History::Fifo, Some(oldest)) => oldest.enqueued.min(self.last_enqueued),
             (History::Fifo, None) => self.last_enqueued,
             (_, Some(oldest)) => oldest.dequeued,
             (_, None) => Nanos::ZERO,
         };
-        self.take_back(before);
+        self.free_flows(before);
         if has_most(self).is_some() {
-            self.decide();
+            self.decide_held();
         }
         let Some(most) = has_most(self) else { return };
         let had = self.index.live();
         loop {
             self.recent.forget_half();
-            self.take_back(self.recent.oldest().map_or(now, |oldest| oldest.dequeued));
-            // Some more than is needed, so that it is a while until the next time.
+            self.free_flows(self.recent.oldest().map_or(now, |oldest| oldest.dequeued));
+            // Free more than needed, so that this is not repeated soon.
             if self.recent.is_empty() || self.index.live() <= most - most / 4 {
                 break;
             }
@@ -172,8 +175,8 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         self.counts.forgotten += (had - self.index.live()) as u64;
     }
 
-    /// Takes flows back that were last seen before a time.
-    fn take_back(&mut self, before: Nanos) {
+    /// Frees flows that were last seen before a time.
+    fn free_flows(&mut self, before: Nanos) {
         let (bursts, watcher, ramps, worst) = (&mut self.bursts, &mut self.watcher, &mut self.ramps, &mut self.worst);
         self.index.expire(before, |level, flow, key| {
             bursts.forget(level, flow, key);
@@ -187,7 +190,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         });
     }
 
-    /// The stream has ended: what was found.
+    /// Ends the analysis. Returns its results and the watcher.
     pub fn finish(mut self) -> (Findings<D>, W) {
         while self.bursts.is_open() {
             self.cut();
@@ -195,7 +198,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         self.thin_out();
         self.kept.sort_unstable_by_key(|found| found.number);
         self.number();
-        // Most packets wait for nothing, and were only counted.
+        // Packets that did not wait were only counted. Most are of this kind.
         let idle = self.counts.departed.packets - self.counts.passed - self.counts.waited;
         self.delays.saturating_record_n(0, idle);
         let findings = Findings {
@@ -216,55 +219,55 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         (findings, self.watcher)
     }
 
-    /// Packets left of which nothing is known but that they did not wait for long: they are counted as not having waited, if it
-    /// is known that they are `examined`.
+    /// Counts packets that left after a short wait, and of which nothing else is known. They count as not having waited if
+    /// they are `examined`, that is, victims.
     pub fn left_at_once(&mut self, packets: Backlog, examined: bool) {
         self.counts.departed.packets += packets.packets;
         self.counts.departed.bytes += packets.bytes;
         self.counts.passed += if examined { 0 } else { packets.packets };
     }
 
-    /// Packets were dropped some time in `[from, to]`, of which nothing else is known. Who counts them by reason is not this.
+    /// Adds drops at unknown times in `[from, to]` to the bursts. They are not counted by reason here.
     pub fn lost(&mut self, from: Nanos, to: Nanos, packets: u64) {
         self.bursts.dropped(from, to, packets);
     }
 
-    /// No packet that left before `now` comes any more: a burst ends that no later packet can be part of.
+    /// States that no departure before `now` will follow. Ends a burst that no later packet can be part of.
     pub fn nothing_before(&mut self, now: Nanos) {
         while self.bursts.is_over(now, self.params.tau.value()) {
             self.cut();
         }
     }
 
-    /// From now on each burst is handed out as it ends, by [`ended`](Self::ended).
+    /// Makes [`ended`](Self::ended) return bursts from now on.
     pub fn hand_out_bursts(&mut self) {
         self.params.hands_out = true;
     }
 
-    /// From which delay on the queue is congested, as far as is known.
+    /// The current value of tau: the least delay at which the queue is congested.
     pub fn tau(&self) -> Nanos {
         self.params.tau.value()
     }
 
-    /// The bursts that ended since the last call, if they are [handed out](AnalysisParams::hands_out). Times in them count from
+    /// The bursts that ended since the last call, if [`hands_out`](AnalysisParams::hands_out) is set. Their times count from
     /// `origin`.
     pub fn ended(&mut self, origin: Nanos) -> Vec<model::Burst> {
         let ended = std::mem::take(&mut self.ended);
         findings::bursts(&self.index, &self.params, &ended, origin)
     }
 
-    /// What watches each packet beside this.
+    /// The watcher.
     pub fn watcher(&mut self) -> &mut W {
         &mut self.watcher
     }
 
-    /// A packet left of which nobody knows when it came: it takes its part in the queue, and no question is asked about it
-    /// (section 6.2). It is to have come as it left.
+    /// Processes a packet whose arrival was not seen. It takes part in the queue of others, but its own waiting is not
+    /// examined (ConQuest, section 6.2). Its `enqueued` must be its `dequeued`.
     pub fn passed(&mut self, departure: &Departure) {
         let (packet, now) = (departure.packet, departure.dequeued);
-        // Those that are still in the queue came no one knows when.
+        // Packets that are still in the queue may have come at any time before.
         self.recent.advance(Nanos::ZERO);
-        self.decide_forgotten();
+        self.decide_before_forgetting();
         self.counts.departed.packets += 1;
         self.counts.departed.bytes += packet.size;
         self.counts.passed += 1;
@@ -279,30 +282,30 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         self.watcher.departed(departure, self.flows[0], None, || index.name(0, index.key(0, self.flows[0])));
     }
 
-    /// No later packet shows any more what those are part of that are held.
+    /// Decides which bursts held packets are part of, as no later packet can show it.
     #[cold]
-    fn decide(&mut self) {
+    fn decide_held(&mut self) {
         while self.bursts.holds_waited() {
             self.cut();
         }
     }
 
-    /// The same, if what is held is about to be forgotten.
+    /// The same, if held packets are about to be forgotten.
     #[inline]
-    fn decide_forgotten(&mut self) {
+    fn decide_before_forgetting(&mut self) {
         if self.order.is_some() && self.bursts.is_open() && self.recent.first() >= self.joined {
-            self.decide();
+            self.decide_held();
         }
     }
 
-    /// The flow at hand is `flow`.
+    /// Sets the current flow to `flow`, at all granularities.
     fn project(&mut self, flow: FlowId) {
         for (number, own) in self.flows.iter_mut().enumerate() {
             *own = self.index.project(number, flow);
         }
     }
 
-    /// A packet of the flow at hand left: it is part of what later ones met.
+    /// Stores a departure of the current flow, for later packets that waited behind it.
     fn remember(&mut self, departure: &Departure) {
         let (flow, size) = (departure.packet.flow, departure.packet.size.0 as u32);
         let (enqueued, dequeued) = (departure.enqueued, departure.dequeued);
@@ -330,7 +333,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         is_victim
     }
 
-    /// Whether others overtook a packet: then there is more than one queue.
+    /// Checks whether others overtook a packet, which shows that there is more than one queue.
     fn watch_order(&mut self, departure: &Departure) {
         let is_moved = std::mem::take(&mut self.is_moved);
         let Some(order) = self.order.as_mut().filter(|_| !is_moved) else { return };
@@ -341,7 +344,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         }
     }
 
-    /// Everything about a departure that does not depend on how its flow is found apart.
+    /// Counts what does not depend on the flow of a departure.
     fn count(&mut self, departure: &Departure, is_victim: bool) {
         let counts = &mut self.counts;
         let sojourn = departure.sojourn();
@@ -360,7 +363,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         self.last_enqueued = departure.enqueued;
     }
 
-    /// How long a packet waited as far as its questions go, and tau with it.
+    /// The delay that is examined for a packet, and the tau that applies to it.
     fn waited(&mut self, departure: &Departure) -> (Nanos, Nanos) {
         let waited = match &mut self.max_delay {
             Some(register) => register.update(departure.sojourn(), departure.dequeued),
@@ -378,7 +381,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
             self.sketch.widen();
             let covered = self.sketch.params().span();
             if covered <= self.covered {
-                // As wide as a window can be: longer waits are extrapolated, and nobody asks again.
+                // The window has its largest size: longer waits are extrapolated, and it is not widened again.
                 self.covered = Nanos::MAX;
                 break;
             }
@@ -389,8 +392,8 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         self.least_ramp = self.params.least_ramp(window);
     }
 
-    /// What the packet's flow was of the queue since `from`, exactly, for each granularity.
-    fn ask(&mut self, departure: &Departure, from: Nanos) {
+    /// Measures the exact part of the queue since `from` that the packet's flow had, at each granularity.
+    fn measure_exact(&mut self, departure: &Departure, from: Nanos) {
         if !self.exact {
             self.exact = true;
             for (number, level) in self.levels.iter_mut().enumerate() {
@@ -408,16 +411,17 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         }
     }
 
-    /// Nobody asks the exact meters any more. Where packets leave in any order they go on all the same: to make them anew from
-    /// all that is remembered would cost more.
-    fn stop_asking(&mut self) {
+    /// Clears the exact meters, as they are not needed any more. Where packets leave in any order they are kept: to rebuild
+    /// them from all remembered departures would cost more.
+    fn clear_exact(&mut self) {
         if matches!(self.params.history, History::Fifo | History::NearlyFifo { .. }) && std::mem::take(&mut self.exact)
         {
             self.levels.iter_mut().for_each(|level| level.exact.clear());
         }
     }
 
-    /// The sketch records the packet; where that was hit, its answers before are held against the exact one.
+    /// Records the packet in the sketch. If the packet was `hit` by congestion, first compares the sketch's estimates with
+    /// the exact part.
     #[inline]
     fn sketch(&mut self, departure: &Departure, from: Nanos, hit: bool) {
         let digest = self.index.digest(0, self.flows[0]);
@@ -477,7 +481,7 @@ impl<D: FlowIndex, W: Watcher> Output for Analysis<D, W> {
             self.join_passed(self.recent.recorded());
         }
         self.recent.advance(from);
-        self.decide_forgotten();
+        self.decide_before_forgetting();
         let filled;
         let departure = if self.params.backlog_is_known {
             departure
@@ -490,13 +494,13 @@ impl<D: FlowIndex, W: Watcher> Output for Analysis<D, W> {
         let hit = waited >= tau && is_victim;
         let congested = hit || self.bursts.is_open();
         if congested || self.watcher.wants_parts() {
-            self.ask(departure, from);
+            self.measure_exact(departure, from);
         } else {
-            self.stop_asking();
+            self.clear_exact();
         }
         if hit {
             self.counts.hit += 1;
-            // Where packets leave in any order, more is remembered than what stood in the queue.
+            // Where packets leave in any order, more is remembered than what was in the queue.
             if !matches!(self.params.history, History::Departures(_)) {
                 self.counts.flows_met += self.levels[0].exact.flows_in_window();
             }

@@ -1,4 +1,4 @@
-//! The short way from a capture to a report.
+//! Makes a report of a capture in one call.
 
 use crate::analysis::{Analysis, AnalysisParams, DEPARTURES, Scale};
 use crate::index::FLOWS;
@@ -41,7 +41,7 @@ pub struct Analyzer {
 }
 
 impl Analyzer {
-    /// Of a link that drains its queue at this rate.
+    /// Creates an analyzer for a queue that a link of this rate drains.
     pub fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -51,10 +51,10 @@ impl Analyzer {
         }
     }
 
-    /// What a flow is, at one granularity or several; unless set, five-tuples and destinations.
+    /// Sets what a flow is, at one granularity or several. The default is five-tuples and destinations.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if there is no granularity.
     #[must_use]
     pub fn by(mut self, granularities: impl IntoIterator<Item = Granularity>) -> Self {
         self.options.by = granularities.into_iter().collect();
@@ -62,22 +62,22 @@ impl Analyzer {
         self
     }
 
-    /// The queue that the packets of a capture pass, and how they come to it.
+    /// Sets the queue that the packets of a capture pass, and how they arrive at it.
     #[must_use]
     pub fn queue(mut self, queue: Queue) -> Self {
         self.queue = queue;
         self
     }
 
-    /// What the queue holds at most; unless set, what the link sends in a second.
+    /// Sets the limit of the queue. The default is what the link sends in a second.
     #[must_use]
     pub fn limit(mut self, limit: Limit) -> Self {
         self.queue.limit = limit;
         self
     }
 
-    /// What manages the queue that the packets of a capture pass; unless set, it is a tail-drop queue. The captured senders do not
-    /// react to what it drops and marks; the report says so.
+    /// Sets the discipline or switch program that manages the queue of a capture. The default is tail-drop. The captured
+    /// senders do not react to drops and marks; the report has a note on that.
     ///
     /// ```no_run
     /// use queuescope_analysis::Analyzer;
@@ -92,43 +92,43 @@ impl Analyzer {
         self
     }
 
-    /// Sends the packets of a capture so many times faster than they were captured.
+    /// Sends the packets of a capture faster than they were captured, by a factor.
     #[must_use]
     pub fn speedup(mut self, speedup: Speedup) -> Self {
         self.queue.speedup = speedup;
         self
     }
 
-    /// Only packets of a capture of which an expression holds enter the queue, such as `tcp and dst_port == 443`.
+    /// Lets only packets of a capture that match an expression enter the queue, such as `tcp and dst_port == 443`.
     #[must_use]
     pub fn only(mut self, expression: impl Into<String>) -> Self {
         self.only = Some(expression.into());
         self
     }
 
-    /// Examines only the waiting of packets of which an expression holds; culprits are any packets in the queue.
+    /// Examines only the waiting of packets that match an expression. Culprits are any packets in the queue.
     #[must_use]
     pub fn victims(mut self, expression: impl Into<String>) -> Self {
         self.options.victims = Some(expression.into());
         self
     }
 
-    /// Lists only flows of which an expression holds; shares are still of the whole queue.
+    /// Lists only flows that match an expression. Shares are still of the whole queue.
     #[must_use]
     pub fn show(mut self, expression: impl Into<String>) -> Self {
         self.options.show = Some(expression.into());
         self
     }
 
-    /// From which delay on the queue is congested; unless set, an eighth of the longest delay so far, and at least what ten full
-    /// packets take.
+    /// Sets the least delay at which the queue is congested. The default is an eighth of the longest delay so far, and at
+    /// least the transmission time of ten full packets.
     #[must_use]
     pub fn tau(mut self, tau: Nanos) -> Self {
         self.options.tau = Some(tau);
         self
     }
 
-    /// The share of the queue from which on a flow is a culprit; [`ALPHA`](crate::ALPHA) unless set.
+    /// Sets the least share of the queue at which a flow is a culprit, from 0 to 1. The default is [`ALPHA`](crate::ALPHA).
     #[must_use]
     pub fn alpha(mut self, share: f64) -> Self {
         self.options.alpha = share;
@@ -142,28 +142,29 @@ impl Analyzer {
         self
     }
 
-    /// The report of a capture: pcap or pcapng, plain or compressed. What is damaged, and what was skipped, is in the report.
+    /// Makes the report of a capture: pcap or pcapng, plain or compressed. Damage of the capture, and what was skipped, is
+    /// in the report.
     ///
     /// # Errors
-    /// If it is no capture, or an expression means nothing.
+    /// Fails if the input is not a capture, or if an expression is invalid.
     pub fn run(&self, capture: impl Read + Send + 'static) -> Result<Report, Error> {
         let only = self.only.as_deref();
         self.replay(OpenedCapture::from_reader(capture, "the capture", self.rate, only)?)
     }
 
-    /// The report of a capture file; `-` is standard input.
+    /// Makes the report of a capture file; `-` is standard input.
     ///
     /// # Errors
-    /// If it cannot be read or is no capture, or an expression means nothing.
+    /// Fails if the file cannot be read or is not a capture, or if an expression is invalid.
     pub fn run_file(&self, path: impl AsRef<Path>) -> Result<Report, Error> {
         self.replay(OpenedCapture::open(path.as_ref(), self.rate, self.only.as_deref(), None)?)
     }
 
-    /// The report of packets that left a queue, in the order in which they did. What a packet met in the queue
-    /// (`backlog_in`) is worked out from the departures, and flow ids do not matter.
+    /// Makes the report of packets that left a queue, in the order in which they left. The backlog that a packet met is
+    /// computed from the departures; their `backlog_in` and flow ids are ignored.
     ///
     /// # Errors
-    /// If an expression means nothing.
+    /// Fails if an expression is invalid.
     pub fn run_departures(&self, departures: impl IntoIterator<Item = (FlowKey, Departure)>) -> Result<Report, Error> {
         let scale = Scale::of(Some(self.rate));
         let params = self.params(History::Departures(DEPARTURES), scale)?;
@@ -190,7 +191,7 @@ impl Analyzer {
         self.options.params(Unknown::NOTHING, history, Some(self.rate), scale)
     }
 
-    /// What of a packet's key is kept.
+    /// The parts of flow keys to keep.
     fn mask(&self) -> KeyMask {
         if self.queue.managed().is_some() { KeyMask::WHOLE } else { self.options.mask() }
     }
@@ -200,17 +201,17 @@ impl Analyzer {
     }
 }
 
-/// Why there is no report.
+/// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The input cannot be read, or the expression that chooses packets means nothing.
+    /// The input cannot be read, or the expression that chooses packets is invalid.
     #[error(transparent)]
     Input(#[from] ingest::Error),
-    /// The expression that chooses flows means nothing.
+    /// The expression that chooses flows is invalid.
     #[error(transparent)]
     Show(#[from] ShowError),
-    /// No sketch can be as asked for.
+    /// The dimensions of the sketch are invalid.
     #[error(transparent)]
     Sketch(#[from] ParamsError),
 }

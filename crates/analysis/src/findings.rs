@@ -1,4 +1,4 @@
-//! What an analysis found, with ids; and the report of it, with names.
+//! The results of an analysis, and the report made of them.
 
 use crate::analysis::AnalysisParams;
 use crate::analysis::found::{Counts, FoundBurst, Meters};
@@ -17,7 +17,7 @@ use queuescope_sketch::ConQuest;
 use queuescope_wire::{Backlog, ByteCount, Nanos, Rate};
 use std::collections::BTreeMap;
 
-/// What an analysis found.
+/// The results of an analysis. They identify flows by id; [`report`](Self::report) gives them names.
 #[derive(Debug)]
 pub struct Findings<D: FlowIndex> {
     pub(crate) index: D,
@@ -29,26 +29,24 @@ pub struct Findings<D: FlowIndex> {
     pub(crate) picture: Option<Picture<D::Key>>,
     pub(crate) counts: Counts,
     pub(crate) delays: Histogram<u64>,
-    /// Packets that were overtaken; and of the one that was by most, by how much and whose it was.
+    /// Number of packets that were overtaken; and of the one that was overtaken by most, by how much, and its flow.
     pub(crate) overtaken: u64,
     pub(crate) most_overtaken: Option<(Nanos, D::Key)>,
     pub(crate) victims: Option<PacketFilter<Departures>>,
     pub(crate) params: AnalysisParams,
 }
 
-const FORGOTTEN: &str = "flows that were forgotten early, since there is room for so many only, and what left before with them: bursts still count \
-                         their packets and bytes, and the report may not name them";
+const FORGOTTEN: &str = "flows that were forgotten early, with the packets that left before, because memory for flows is limited: bursts still count their packets and bytes, but the report may not name these flows";
 
-const AMONG_HEAVIEST: &str = "bursts of more flows than are remembered by name (the 256 heaviest at the first granularity, 40 at others): --show lists \
-                              those among these";
+const AMONG_HEAVIEST: &str = "bursts with more flows than are remembered by name (the 256 heaviest at the first granularity, 40 at others): --show lists only flows among these";
 
 const UNJOINED: &str =
-    "packets that left in bursts and were no longer remembered when that was known: bursts do not count them";
+    "packets that were part of a burst, but were forgotten before this was known: bursts do not count them";
 
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
 impl<D: FlowIndex> Findings<D> {
-    /// The report. Times in it count from the first packet.
+    /// Makes the report. Its times count from the first packet.
     pub fn report(self, mut source: Source) -> model::Report {
         let names = self.index.granularities();
         let namer = Namer { index: &self.index, params: &self.params, origin: source.span.0, names: &names };
@@ -59,7 +57,7 @@ impl<D: FlowIndex> Findings<D> {
             (truncated > 0).then(|| Skipped {
                 reason: "history_too_short".to_owned(),
                 count: truncated,
-                meaning: "packets waited longer than departures are remembered; their flows' parts cover only what is"
+                meaning: "packets waited longer than departures are remembered; their flows' parts cover only the remembered departures"
                     .to_owned(),
             }),
         );
@@ -86,20 +84,18 @@ impl<D: FlowIndex> Findings<D> {
         }
     }
 
-    /// That packets were overtaken, and what to do about it.
+    /// A note on packets that were overtaken, and what to do about it.
     fn overtaken(&self) -> Option<Skipped> {
         let (by, key) = self.most_overtaken.as_ref()?;
         let (by, whose) = (duration(by.0), self.index.name(0, key));
         let meaning = format!(
             "packets left after others that had come later (by up to {by}, of {whose}): there is more than one queue, such as classes. A \
-             burst goes on while packets of any of them wait, and shares are of all queues together. Depths and flows' parts are what left \
-             while a packet waited, so they count packets that overtook it, and not those before it that were still there as it left; to look at one alone, choose \
-             its packets by --input, such as 'class == 1' or 'dst_port == 443'"
+             burst lasts while packets of any of them wait, and shares are of all queues together. Depths and flows' parts are what left while a packet waited, so they count packets that overtook it, and not packets before it that were still in the queue when it left. To analyse one queue alone, choose its packets with --input, such as 'class == 1' or 'dst_port == 443'"
         );
         noted("overtaken", self.overtaken, &meaning)
     }
 
-    /// Bursts of more flows than `--show` can choose among.
+    /// Number of bursts with more flows than `--show` can choose from.
     fn crowded(&self) -> u64 {
         let is_crowded = |blamed: &Blamed<D::Key>| blamed.flows > blamed.top.len() as u64;
         let crowded = self.bursts.iter().filter(|found| found.burst.blamed.iter().any(is_crowded));
@@ -113,7 +109,7 @@ impl<D: FlowIndex> Findings<D> {
         let seconds = duration.as_secs_f64();
         let came =
             Backlog { packets: counts.departed.packets + counts.drops.values().sum::<u64>(), bytes: ByteCount(bytes) };
-        // The link is there from the first packet until it has sent the last.
+        // Utilisation counts from the first packet until the link has sent the last.
         let sending = |rate: Rate| {
             let tail = counts.last.saturating_sub(span.0).max(duration).as_secs_f64();
             let busy = counts.departed.on_link(on_link).0 as f64 * 8.0 / rate.bits_per_second() as f64;
@@ -210,7 +206,7 @@ impl<D: FlowIndex> Findings<D> {
     }
 }
 
-/// Bursts as a report lists them; times in them count from `origin`.
+/// Bursts as a report lists them. Their times count from `origin`.
 pub(crate) fn bursts<D: FlowIndex>(
     index: &D,
     params: &AnalysisParams,
@@ -221,7 +217,7 @@ pub(crate) fn bursts<D: FlowIndex>(
     bursts.iter().map(|found| namer.burst(found)).collect()
 }
 
-/// Turns keys into names and times into offsets.
+/// Turns keys into names, and times into offsets from `origin`.
 struct Namer<'a, D> {
     index: &'a D,
     params: &'a AnalysisParams,
@@ -229,14 +225,14 @@ struct Namer<'a, D> {
     names: &'a [String],
 }
 
-/// Flows that are listed although they are below alpha, where none is above it.
+/// Number of flows that are listed if none is above alpha.
 const AT_LEAST: usize = 3;
 
 impl<D: FlowIndex> Namer<'_, D> {
     fn burst(&self, found: &FoundBurst<D::Key>) -> model::Burst {
         let burst = &found.burst;
         let blamed = burst.blamed.iter().zip(self.names).enumerate();
-        // Whose rate jumped is known of the first granularity.
+        // Rate jumps are known only at the first granularity.
         let ramps = |level: usize| (level == 0).then_some(found.ramps.as_slice());
         model::Burst {
             number: found.number,
@@ -299,7 +295,7 @@ impl<D: FlowIndex> Namer<'_, D> {
         let listed: Vec<_> = named.flows.iter().filter(|(key, _)| lists(key)).collect();
         let heavy = listed.iter().take_while(|(_, bytes)| share(*bytes) >= self.params.alpha).count();
         let part = |(key, bytes): &&(Option<D::Key>, u64)| model::Part {
-            flow: key.as_ref().map_or("a flow that ended long ago".to_owned(), |key| self.index.name(0, key)),
+            flow: key.as_ref().map_or("a flow that ended long before".to_owned(), |key| self.index.name(0, key)),
             bytes: *bytes,
             packets: None,
             share: share(*bytes),
@@ -360,7 +356,8 @@ impl<D: FlowIndex> Namer<'_, D> {
         }
     }
 
-    /// Of so many flows and bytes, what is not listed beside flows of these bytes, where something chooses among them.
+    /// What is not listed of `flows` flows with `bytes` bytes, if a filter chooses among them. `listed` are the bytes of the
+    /// listed flows.
     fn not_shown(
         &self,
         level: usize,
@@ -371,12 +368,12 @@ impl<D: FlowIndex> Namer<'_, D> {
         self.filters(level).map(|_| model::NotShown::beside(flows, bytes, listed))
     }
 
-    /// What chooses among the flows of a granularity, if anything does.
+    /// The filter for flows of a granularity, if there is one that can be applied.
     fn filters(&self, level: usize) -> Option<&Show> {
         self.params.show.as_ref().filter(|show| self.index.can_show(show, level))
     }
 
-    /// Whether a flow is listed.
+    /// Whether a flow passes the filter.
     fn lists(&self, level: usize, key: &D::Key) -> bool {
         self.filters(level).is_none_or(|show| self.index.shows(show, level, key))
     }

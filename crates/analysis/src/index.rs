@@ -1,4 +1,4 @@
-//! Flow ids for packets' keys at several granularities, or for the names that a table gives.
+//! Flow ids for the keys of packets at several granularities, or for the flow names of a table.
 
 use crate::show::Show;
 use queuescope_meter::{Amount, Group, GroupParams, Sampled, Share, group};
@@ -6,47 +6,47 @@ use queuescope_report::model::{self, Skipped};
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Flows, Nanos};
 use std::hash::{BuildHasher, Hash};
 
-/// Live flows from which on idle ones are taken back, unless another limit is chosen.
+/// The default number of live flows from which idle ones are freed.
 pub const FLOWS: usize = 1 << 14;
 
 /// Ids for flows, at one granularity or several.
 pub trait FlowIndex {
-    /// What a flow is known by outside.
+    /// What identifies a flow outside the index.
     type Key: Eq + Hash + Ord + Clone;
 
-    /// How many granularities there are, and what they are called.
+    /// The names of the granularities.
     fn granularities(&self) -> Vec<String>;
     /// The id at a granularity of the flow with the finest id `flow`.
     fn project(&self, level: usize, flow: FlowId) -> FlowId;
     /// The key of an id at a granularity.
     fn key(&self, level: usize, flow: FlowId) -> &Self::Key;
-    /// The digest of that key.
+    /// The hash of that key, which is the same in every run.
     fn digest(&self, level: usize, flow: FlowId) -> u64;
-    /// A key of a granularity as a person reads it.
+    /// The name of a key of a granularity, for people.
     fn name(&self, level: usize, key: &Self::Key) -> String;
-    /// Who the packets of the flow with the finest id `flow` belong to, with all that is known of it; none if its name does not
-    /// say so.
+    /// The complete flow key of the flow with the finest id `flow`; `None` if it cannot be parsed from the flow's name.
     fn whole(&self, flow: FlowId) -> Option<FlowKey>;
-    /// Whether `show` can choose among the flows of a granularity.
+    /// Whether the filter `show` can be applied to the flows of a granularity.
     fn can_show(&self, show: &Show, level: usize) -> bool;
-    /// A note on those of the granularities with these `names` whose flows `show` cannot choose among: all are listed.
+    /// A note on granularities to which `show` cannot be applied, so that all their flows are listed. `names` are those of
+    /// all granularities.
     fn note(&self, show: &Show, names: &[String]) -> Option<Skipped> {
         let unfiltered = names.iter().enumerate().filter(|(level, _)| !self.can_show(show, *level));
         show.note(unfiltered.map(|(_, name)| name.as_str()))
     }
-    /// Whether it lists a key of that granularity.
+    /// Whether `show` lists a key of a granularity.
     fn shows(&self, show: &Show, level: usize, key: &Self::Key) -> bool;
-    /// The ids at a granularity that are live.
+    /// The live ids at a granularity.
     fn flows(&self, level: usize) -> Vec<FlowId>;
-    /// What flows of the first granularity have in common, where several together explain what no single one does. These
-    /// are all there were, or `sampled` says what is known of the others. Names from a table have nothing in common that could
-    /// be said.
+    /// Groups of flows of the first granularity that have something in common, and together explain what no single flow
+    /// does. `flows` are all flows, unless `sampled` describes the others. For the flow names of a table, there are no
+    /// groups.
     fn groups(&self, flows: &[(Self::Key, Share)], sampled: Option<Sampled<'_>>) -> Vec<model::Group>;
-    /// Whether flows should be taken back before the next new one.
+    /// Whether flows should be freed before the next new one.
     fn is_full(&self) -> bool;
-    /// How many flows are live, at the finest granularity.
+    /// The number of live flows at the finest granularity.
     fn live(&self) -> usize;
-    /// Takes back the flows last seen before `before`; `forget` hears granularity, id and key of each.
+    /// Frees the flows that were last seen before `before`. Calls `forget` with the granularity, id and key of each.
     fn expire(&mut self, before: Nanos, forget: impl FnMut(usize, FlowId, &Self::Key));
 }
 
@@ -121,7 +121,7 @@ impl FlowIndex for Flows {
             packets_share_error: part(row.error.packets, packets),
             heavy: row.heavy.iter().map(heavy).collect(),
         };
-        // A flow with many of the bytes is among the culprits; one with many of the packets may not be.
+        // A single flow is listed only if it has few of the bytes: one with many bytes is among the culprits anyway.
         let rows = grouped.rows.iter().filter(|row| row.flow.is_none() || row.weight.bytes < bytes.div_ceil(10));
         rows.map(|group| row(group, false)).chain(grouped.overlaps.iter().map(|group| row(group, true))).collect()
     }
@@ -139,7 +139,7 @@ impl FlowIndex for Flows {
     }
 }
 
-/// One granularity: the flow column of a table.
+/// The flow column of a table is its only granularity.
 impl FlowIndex for FlowTable<Box<str>> {
     type Key = Box<str>;
 
@@ -196,7 +196,7 @@ impl FlowIndex for FlowTable<Box<str>> {
     }
 }
 
-/// A digest of a flow's name, the same in every run.
+/// The hash of a flow's name, the same in every run.
 pub fn name_digest(name: &str) -> u64 {
     foldhash::fast::FixedState::with_seed(0).hash_one(name)
 }

@@ -1,19 +1,19 @@
-//! Names for flows that last longer than the ids that a index takes back.
+//! Flow ids that stay valid after the flow index has freed its own.
 
 use queuescope_wire::FlowId;
 use std::collections::BTreeMap;
 
-/// Ids that are never handed out twice, for meters that remember flows longer than the index does. Of flows that it took
-/// back, the keys of those that came last are kept.
+/// Flow ids that are not reused, for meters that remember flows longer than the index does. It keeps the keys of the newest
+/// flows that the index has freed.
 #[derive(Debug)]
 pub struct Lasting<K> {
-    /// By the index's id.
+    /// The lasting id of each id of the index.
     ids: Vec<Option<FlowId>>,
     next: u32,
     gone: BTreeMap<FlowId, K>,
 }
 
-/// Keys that are kept of flows that the index took back: what a monitor remembers is mostly younger.
+/// Number of keys that are kept of freed flows. Most of what a monitor remembers is younger.
 const GONE_KEPT: usize = 1 << 16;
 
 impl<K: Clone> Default for Lasting<K> {
@@ -23,12 +23,12 @@ impl<K: Clone> Default for Lasting<K> {
 }
 
 impl<K: Clone> Lasting<K> {
-    /// No flow has a name yet.
+    /// Creates a table without flows.
     pub fn new() -> Self {
         Self { ids: Vec::new(), next: 0, gone: BTreeMap::new() }
     }
 
-    /// The lasting id of a flow. After 2^32 flows they begin again.
+    /// The lasting id of a flow. Ids wrap around after 2^32 flows.
     #[inline]
     pub fn id(&mut self, flow: FlowId) -> FlowId {
         if self.ids.len() <= flow.index() {
@@ -41,7 +41,7 @@ impl<K: Clone> Lasting<K> {
         })
     }
 
-    /// The index takes the id of a flow back.
+    /// The index frees the id of a flow: its key is kept.
     pub fn forget(&mut self, flow: FlowId, key: &K) {
         let Some(id) = self.ids.get_mut(flow.index()).and_then(Option::take) else { return };
         self.gone.insert(id, key.clone());
@@ -50,7 +50,7 @@ impl<K: Clone> Lasting<K> {
         }
     }
 
-    /// The keys of lasting ids, of each if it is still known; `key` returns those of the index's ids.
+    /// The keys of lasting ids, each `None` if it was forgotten. `key` returns the keys of the index's live ids.
     pub fn keys(&self, of: impl Iterator<Item = FlowId>, key: impl Fn(FlowId) -> K) -> Vec<Option<K>> {
         let mut wanted: BTreeMap<FlowId, Option<K>> = BTreeMap::new();
         let order: Vec<_> = of.inspect(|id| _ = wanted.insert(*id, self.gone.get(id).cloned())).collect();
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_outlasts_its_id() {
+    fn a_key_outlasts_the_id_of_the_index() {
         let mut lasting = Lasting::new();
         let first = lasting.id(FlowId(3));
         assert_eq!(lasting.id(FlowId(3)), first);

@@ -1,11 +1,11 @@
-//! Which flows fill a queue: bursts, culprits and delays of whatever departs from it, and the report of that.
-//!
-//! - [`Analyzer`] is the short way: a capture or a table in, a report out.
-//! - [`Analysis`] learns from departures and drops as they come, wherever they come from; [`Findings`] are what it found, and
-//!   make a report. A [`Watcher`] sees each packet beside it; a [`FlowIndex`] hands out ids for flows.
-//! - [`AnalysisOptions`] are what somebody asks of a queue, whichever it is. [`Meters`] analyse the queues of a simulated network.
-//! - [`Show`] says which flows a report lists.
-//! - [`why`] explains what made a packet, a flow, or packets of a stretch of time wait.
+//! Which flows fill a queue: bursts, culprits and delays, found in the departures from the queue, and the report of them.
+//! - [`Analyzer`] is the short way: it makes a report of a capture or of departures.
+//! - [`Analysis`] processes departures and drops as they come, from any source. Its result is [`Findings`], which make a
+//!   report. A [`Watcher`] is called for each packet; a [`FlowIndex`] assigns ids to flows.
+//! - [`AnalysisOptions`] are the options of an analysis that do not depend on the queue. [`Meters`] analyse the queues of a
+//!   simulated network.
+//! - [`Show`] decides which flows a report lists.
+//! - [`why`] explains what made a packet, a flow, or the packets of a time range wait.
 //!
 //! ```no_run
 //! use queuescope_analysis::Analyzer;

@@ -1,4 +1,4 @@
-//! The analysis of what passes links of a simulation.
+//! Analyses the queues of links of a simulation.
 
 use crate::analysis::{Analysis, DEPARTURES, Scale, Watcher};
 use crate::analyzer::Error;
@@ -13,48 +13,48 @@ use queuescope_scenario::{Meter, Overhead};
 use queuescope_sim::{InFlight, LinkId, Observer, Output, Simulation};
 use queuescope_wire::{Departure, FlowKey, Flows, KeyMask, Nanos, Packet, QueueId, Rate};
 
-/// Which run it is, and how its queues are analysed.
+/// The name of a run, and how its queues are analysed.
 #[derive(Debug, Clone)]
 pub struct MeteringOptions {
-    /// What is run.
+    /// The name of the run, for the report.
     pub name: String,
-    /// What that is: a scenario, or the link of a command.
+    /// The kind of the run: a scenario, or the link of a command.
     pub format: &'static str,
     /// How queues are analysed.
     pub options: AnalysisOptions,
-    /// Which packets are taken to be in the queues; all if there is none.
+    /// Which packets are treated as being in the queues; all if it is `None`.
     pub chosen: Option<PacketFilter<Departures>>,
 }
 
 /// Which meters a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WantedMeters {
-    /// The link that the report begins with.
+    /// The link whose queue the report is about first.
     pub first: LinkId,
-    /// Whether its queue is analysed; without that, the meter only knows its link.
+    /// Whether its queue is analysed. If not, the report has only links and flows.
     pub analyses: bool,
-    /// Whether the scenario's other meters are there too.
+    /// Whether the scenario's other meters analyse their queues too.
     pub others: bool,
 }
 
-/// All meters of a run. Each has a watcher.
+/// All meters of a run. Each has a [`Watcher`].
 pub struct Meters<W: Watcher> {
-    /// The one that the report begins with.
+    /// The meter that the report is about first.
     pub first: Metered<W>,
     /// The others, in the order of the scenario.
     pub others: Vec<Metered<W>>,
 }
 
-/// The analysis of what passes one link.
+/// A meter: the analysis of one link's queue.
 pub struct Metered<W: Watcher> {
     link: LinkId,
     name: String,
     rate: Rate,
     /// Bytes that the link adds to each packet.
     on_link: u32,
-    /// Whether anything is analysed.
+    /// Whether the queue is analysed.
     analyses: bool,
-    /// What happens before does not count.
+    /// The end of the warm-up: earlier events do not count.
     from: Nanos,
     chosen: Option<PacketFilter<Departures>>,
     mask: KeyMask,
@@ -62,19 +62,20 @@ pub struct Metered<W: Watcher> {
     packets: u64,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
-    /// What went wrong with the watcher.
+    /// An error of the watcher that was not returned yet.
     failure: Option<W::Error>,
 }
 
-/// A packet that something happens to, as meters know it.
+/// A packet of a simulation, as meters see it.
 pub trait Known {
-    /// Whose it is.
+    /// The key of its flow.
     fn key(&self) -> FlowKey;
 
-    /// Hands its bytes, if they are there, to the analysis of a meter that it counts for, before what happens to it.
+    /// Passes the bytes of the packet, if there are any, to the analysis of a meter. Called before the event of the packet,
+    /// for each meter that counts it.
     ///
     /// # Errors
-    /// Those of the watcher.
+    /// Returns the error of the watcher.
     fn read<W: Watcher>(&self, _packet: &Packet, _analysis: &mut Analysis<Flows, W>) -> Result<(), W::Error> {
         Ok(())
     }
@@ -87,11 +88,12 @@ impl Known for InFlight {
 }
 
 impl<W: Watcher> Meters<W> {
-    /// The meter of the first link, and those of the other links that a scenario has meters for, if they are wanted: `links` are these
-    /// links, in the order of the scenario's `meters`. A link has the settings of its meter even if only that link is wanted.
+    /// Creates the meter of the first link, and those of the other links with meters in the scenario, if they are wanted.
+    /// `links` are the links of the scenario's `meters`, in the same order. A link has the settings of its meter in the
+    /// scenario even if it is the only one that is wanted.
     ///
     /// # Errors
-    /// If no sketch can be as asked for, or an expression means nothing.
+    /// Fails if the dimensions of the sketch are invalid, or if an expression is invalid.
     pub fn new(
         asked: &MeteringOptions,
         simulation: &Simulation,
@@ -111,16 +113,16 @@ impl<W: Watcher> Meters<W> {
         Ok(Self { first, others: others.collect::<Result<_, _>>()? })
     }
 
-    /// What went wrong since the last call.
+    /// Reports an error of the first meter's watcher since the last call.
     ///
     /// # Errors
-    /// That.
+    /// Returns that error.
     pub fn check(&mut self) -> Result<(), W::Error> {
         self.first.failure.take().map_or(Ok(()), Err)?;
         self.first.analysis.watcher().check()
     }
 
-    /// What was found of all queues, with what was `skipped` on the way here; and the watcher of the first.
+    /// Makes the report on all queues, with notes on what was `skipped` before. Also returns the watcher of the first meter.
     pub fn report(self, asked: &MeteringOptions, simulation: &Simulation, skipped: Vec<Skipped>) -> (Report, W) {
         let (mut report, watcher) = self.first.report(asked, simulation, skipped);
         let others = self.others.into_iter().map(|other| {
@@ -138,10 +140,11 @@ impl<W: Watcher> Meters<W> {
 }
 
 impl<W: Watcher> Metered<W> {
-    /// The meter of a link; it analyses nothing if `analyses` is false. Where options have their defaults, the scenario's `own` meter decides.
+    /// Creates the meter of a link, which analyses nothing if `analyses` is false. Values of the scenario's `own` meter
+    /// replace options that have their defaults.
     ///
     /// # Errors
-    /// If no sketch can be as asked for, or an expression means nothing.
+    /// Fails if the dimensions of the sketch are invalid, or if an expression is invalid.
     pub fn new(
         asked: &MeteringOptions,
         simulation: &Simulation,
@@ -159,7 +162,7 @@ impl<W: Watcher> Metered<W> {
         if !simulation.is_fifo(link) {
             params = params.in_any_order();
         }
-        // The link knows what its queue holds, but not how much of that was chosen.
+        // The link knows the backlog of its queue, but not how much of it the chosen packets are.
         params.backlog_is_known = asked.chosen.is_none();
         Ok(Self {
             link,
@@ -183,7 +186,8 @@ impl<W: Watcher> Metered<W> {
         self.analyses.then_some(&self.name)
     }
 
-    /// Whether a view shows that a packet left the queue of a link: what is too early to count, too.
+    /// Whether a view shows a packet that left the queue of a link. This includes packets of the warm-up, which do not
+    /// count.
     pub fn is_seen(&mut self, link: LinkId, left: &Departure, passing: &impl Known) -> bool {
         let mut is_chosen = || {
             let chosen = self.chosen.as_mut();
@@ -192,23 +196,23 @@ impl<W: Watcher> Metered<W> {
         link == self.link && self.analyses && is_chosen()
     }
 
-    /// Whether this is the link whose queue it is about.
+    /// Whether this meter analyses the queue of a link.
     pub fn is_of(&self, link: LinkId) -> bool {
         link == self.link && self.analyses
     }
 
-    /// From now on each burst is handed out as it ends.
+    /// Makes [`ended`](Self::ended) return bursts from now on.
     pub fn hand_out_bursts(&mut self) {
         self.analysis.hand_out_bursts();
     }
 
-    /// The bursts that have ended at `now`, and were not handed out before.
+    /// The bursts that have ended by `now`, and were not returned before.
     pub fn ended(&mut self, now: Nanos) -> Vec<Burst> {
         self.analysis.nothing_before(now);
         self.analysis.ended(Nanos::ZERO)
     }
 
-    /// From which delay on the queue is congested.
+    /// The least delay at which the queue is congested.
     pub fn tau(&self) -> Nanos {
         self.analysis.tau()
     }
@@ -218,7 +222,7 @@ impl<W: Watcher> Metered<W> {
         self.analysis.watcher()
     }
 
-    /// What was found, with what was `skipped` on the way here.
+    /// Makes the report on the queue, with notes on what was `skipped` before. Also returns the watcher.
     pub fn report(self, asked: &MeteringOptions, simulation: &Simulation, mut skipped: Vec<Skipped>) -> (Report, W) {
         skipped.extend(self.chosen.as_ref().and_then(PacketFilter::note));
         let (discipline, _) = simulation.discipline(self.link);
@@ -249,19 +253,19 @@ impl<W: Watcher> Metered<W> {
         (findings.report(source), watcher)
     }
 
-    /// Whether what happens on `link` at `at` counts here.
+    /// Whether an event on `link` at `at` counts for this meter.
     #[inline]
     fn watches(&self, link: LinkId, at: Nanos) -> bool {
         link == self.link && self.analyses && at >= self.from
     }
 
-    /// Whether a departure is one of those that are chosen.
+    /// Whether the filter of packets matches a departure.
     #[inline]
     fn means(&mut self, departure: &Departure, passing: &impl Known) -> bool {
         self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&without_flow(departure), &passing.key()))
     }
 
-    /// Whether a mark is of a packet that is chosen, as far as that is known when it is marked.
+    /// Whether the filter of packets matches a marked packet, by what is known when it is marked.
     #[inline]
     fn means_mark(&mut self, marked: &Packet, passing: &impl Known, now: Nanos) -> bool {
         self.chosen.as_mut().is_none_or(|chosen| {
@@ -270,7 +274,7 @@ impl<W: Watcher> Metered<W> {
         })
     }
 
-    /// The packet as the analysis knows it, once that has its bytes.
+    /// The packet with the flow id of the analysis. Passes its bytes to the analysis first.
     fn packet(&mut self, packet: Packet, passing: &impl Known, from: Nanos, now: Nanos) -> Packet {
         self.packets += 1;
         self.bytes += packet.size.0;
@@ -284,9 +288,9 @@ impl<W: Watcher> Metered<W> {
     }
 }
 
-/// What happens to packets, whatever is known of them.
+/// Events of packets.
 impl<W: Watcher> Meters<W> {
-    /// A packet left the queue of a link.
+    /// A packet left the queue of `link`.
     #[inline]
     pub fn left(&mut self, link: LinkId, departure: &Departure, passing: &impl Known) {
         for meter in self.each() {
@@ -297,7 +301,7 @@ impl<W: Watcher> Meters<W> {
         }
     }
 
-    /// A packet was dropped there.
+    /// A packet was dropped at the queue of `link`.
     pub fn got_dropped(&mut self, link: LinkId, dropped: &Dropped, passing: &impl Known) {
         for meter in self.each() {
             let enqueued = dropped.enqueued.unwrap_or(dropped.at);
@@ -309,7 +313,7 @@ impl<W: Watcher> Meters<W> {
         }
     }
 
-    /// A packet was marked there; `marked` shows it as it is now.
+    /// A packet was marked at the queue of `link`; `marked` is the packet after that.
     pub fn got_marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, passing: &impl Known) {
         for meter in self.each() {
             if meter.watches(link, now) && meter.means_mark(marked, passing, now) {

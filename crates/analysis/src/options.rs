@@ -1,4 +1,4 @@
-//! How queues are analysed, before it is known which.
+//! Options of an analysis that do not depend on the queue.
 
 use crate::analysis::{ALPHA, AnalysisParams, MOST_BURSTS, Scale, SketchOptions};
 use crate::analyzer::Error;
@@ -10,44 +10,44 @@ use queuescope_scenario::Meter;
 use queuescope_sketch::Estimator;
 use queuescope_wire::{Flows, Granularity, KeyMask, Nanos, Prefixes, Rate};
 
-/// How queues are analysed, whichever they are. [`params`](Self::params) adds what depends on the queue.
+/// Options of an analysis that do not depend on the queue. [`params`](Self::params) adds what depends on it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnalysisOptions {
     /// What a flow is, at one granularity or several.
     pub by: Vec<Granularity>,
-    /// From which delay on the queue is congested; unless given, an eighth of the longest so far.
+    /// The least delay at which the queue is congested. If it is `None`, an eighth of the longest delay so far.
     pub tau: Option<Nanos>,
-    /// A flow contributes if it is at least this share of the queue.
+    /// The least share of the queue at which a flow contributes, from 0 to 1.
     pub alpha: f64,
-    /// The report lists only culprits whose rate jumped by this factor; all if there is none.
+    /// The report lists only culprits whose rate jumped by at least this factor; all if it is `None`.
     pub ramped: Option<f64>,
-    /// Bursts to keep, those with the longest delays.
+    /// Largest number of bursts to keep: those with the longest delays.
     pub most_bursts: usize,
-    /// Uses the longest recent delay in place of each packet's own, with this half-life.
+    /// If given, the longest recent delay is used in place of each packet's own, with this half-life.
     pub across_classes: Option<Nanos>,
-    /// Whose waiting is examined, as an expression.
+    /// Which packets' waiting is examined, as an expression; of all packets if it is `None`.
     pub victims: Option<String>,
-    /// Which flows are listed, as an expression.
+    /// Which flows are listed, as an expression; all if it is `None`.
     pub show: Option<String>,
     /// The sketch.
     pub sketch: SketchOptions,
     /// The estimators to judge.
     pub estimators: Vec<Estimator>,
-    /// Whether pictures of queue depth are wanted.
+    /// Whether to draw the queue depth over time.
     pub pictures: bool,
-    /// Whether everything is wanted of each burst.
+    /// Whether to compute all details of each burst, as [`AnalysisParams::details`] describes.
     pub details: bool,
 }
 
 impl AnalysisOptions {
-    /// What a flow is unless something else is chosen.
+    /// The default of `by`.
     pub const BY: [Granularity; 2] = [Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE)];
 
-    /// How one queue is analysed, where some attributes of packets are not known.
+    /// The parameters for one queue, whose packets lack the `unknown` attributes.
     ///
     /// # Errors
-    /// If no sketch can be as asked for, or an expression means nothing.
+    /// Fails if the dimensions of the sketch are invalid, or if an expression is invalid.
     pub fn params(
         &self,
         unknown: Unknown,
@@ -90,17 +90,17 @@ impl AnalysisOptions {
         granularities
     }
 
-    /// What of a packet's key is kept: what the granularities need, or all of it where an expression says which packets are victims.
+    /// The parts of flow keys to keep: what the granularities need, or everything if an expression chooses victims.
     pub fn mask(&self) -> KeyMask {
         if self.victims.is_some() { KeyMask::WHOLE } else { KeyMask::covering(&self.granularities()) }
     }
 
-    /// Ids for the flows of keys of which that is kept; takes idle flows back before it holds more than `limit`.
+    /// A flow index for keys with [`mask`](Self::mask). It frees idle flows before it holds more than `limit`.
     pub fn flows(&self, limit: usize) -> Flows {
         Flows::masked(self.mask(), &self.granularities(), limit)
     }
 
-    /// The same, where what is as it is by default is as a meter of a scenario has it.
+    /// The same options, with defaults replaced by the values of a scenario's meter.
     #[must_use]
     pub fn with_meter(&self, meter: &Meter) -> Self {
         let mut options = self.clone();
@@ -116,7 +116,7 @@ impl AnalysisOptions {
 }
 
 impl Default for AnalysisOptions {
-    /// Culprits from 1 % of the queue on, by five-tuple and destination.
+    /// Flows by five-tuple and by destination, culprits from 1 % of the queue.
     fn default() -> Self {
         Self {
             by: Self::BY.to_vec(),

@@ -1,4 +1,4 @@
-//! Which flows a report lists, by an expression. Shares stay those of the whole queue.
+//! Chooses the flows that a report lists, by an expression. Shares are still of the whole queue.
 
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::{ExpressionError, expression};
@@ -8,18 +8,18 @@ use queuescope_wire::{
     Backlog, ByteCount, Class, Departure, Ecn, FlowId, FlowKey, Granularity, Nanos, Packet, PacketId, QueueId,
 };
 
-/// Decides which flows are listed.
+/// A filter for the flows that a report lists.
 #[derive(Debug, Clone)]
 pub struct Show {
     filter: Filter,
-    /// What the expression is about.
+    /// The attributes that the expression uses.
     attributes: Vec<&'static str>,
     /// The expression.
     text: String,
 }
 
-/// What an expression can ask of a flow.
-const OF_FLOWS: [&str; 11] = [
+/// The attributes that an expression about flows can use.
+const FLOW_ATTRIBUTES: [&str; 11] = [
     "src_ip",
     "dst_ip",
     "src_mac",
@@ -34,18 +34,18 @@ const OF_FLOWS: [&str; 11] = [
 ];
 
 impl Show {
-    /// What the expression means, if there is one.
+    /// Parses the expression, if there is one.
     ///
     /// # Errors
-    /// What is wrong with it, in its text; if it is about packets, and not about flows.
+    /// Fails if the expression is invalid, or if it uses attributes of packets.
     pub fn of(text: Option<&str>) -> Result<Option<Self>, ShowError> {
         let Some(text) = text else { return Ok(None) };
         let schema: &'static Schema = departure::schema();
         let expression = expression(schema, text)?;
         let attributes: Vec<_> =
             expression.attributes().into_iter().map(|id| schema.attribute(id).name.as_str()).collect();
-        if let Some(name) = attributes.iter().find(|name| !OF_FLOWS.contains(name)) {
-            return Err(ShowError::OfPackets { attribute: (*name).to_owned(), known: OF_FLOWS.join(", ") });
+        if let Some(name) = attributes.iter().find(|name| !FLOW_ATTRIBUTES.contains(name)) {
+            return Err(ShowError::OfPackets { attribute: (*name).to_owned(), known: FLOW_ATTRIBUTES.join(", ") });
         }
         Ok(Some(Self { filter: Filter::new(&expression, schema), attributes, text: text.to_owned() }))
     }
@@ -55,27 +55,28 @@ impl Show {
         &self.text
     }
 
-    /// Whether it can choose among flows of a granularity: not where that leaves out what the expression is about. Flows are
-    /// listed then as without it.
+    /// Whether the filter can be applied to flows of a granularity. It cannot if their keys lack an attribute that the
+    /// expression uses; then all flows are listed.
     pub fn applies(&self, granularity: Granularity) -> bool {
-        self.attributes.iter().all(|name| knows(granularity, name))
+        self.attributes.iter().all(|name| has_attribute(granularity, name))
     }
 
-    /// A note on granularities whose flows are all listed, since they do not have what the expression is about.
+    /// A note on granularities whose flows are all listed, because their keys lack attributes that the expression uses.
     pub fn note<'a>(&self, unfiltered: impl Iterator<Item = &'a str>) -> Option<Skipped> {
         let names: Vec<_> = unfiltered.collect();
         let meaning = format!(
-            "lists that --show does not filter (by {}), since their flows do not have what it is about ({})",
+            "lists that --show does not filter (by {}), because their flows lack attributes that it uses ({})",
             names.join(", "),
             self.attributes.join(", ")
         );
         noted("show_not_applied", names.len() as u64, &meaning)
     }
 
-    /// Whether a flow is listed. Both directions of a connection are one flow: it is if the expression holds of either.
+    /// Whether a flow is listed. A connection is listed if the expression matches either direction.
     pub fn lists(&self, granularity: Granularity, key: &FlowKey) -> bool {
-        let turned = || FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key };
-        self.holds(key) || granularity == Granularity::Connection && self.holds(&turned())
+        let reversed =
+            || FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key };
+        self.holds(key) || granularity == Granularity::Connection && self.holds(&reversed())
     }
 
     fn holds(&self, key: &FlowKey) -> bool {
@@ -85,25 +86,25 @@ impl Show {
     }
 }
 
-/// Why an expression chooses no flows.
+/// Why an expression cannot choose flows.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShowError {
-    /// It means nothing.
+    /// The expression is invalid.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
-    /// It is about packets.
+    /// The expression uses an attribute of packets.
     #[error("`{attribute}` differs from packet to packet, so it chooses no flows: use {known}")]
     OfPackets {
-        /// What it is about.
+        /// The attribute.
         attribute: String,
-        /// What an expression about flows can be about.
+        /// The attributes that it can use, separated by commas.
         known: String,
     },
 }
 
 /// Whether the keys of a granularity have an attribute.
-fn knows(granularity: Granularity, name: &str) -> bool {
+fn has_attribute(granularity: Granularity, name: &str) -> bool {
     match granularity {
         Granularity::FiveTuple | Granularity::Connection => !["vlan", "dscp"].contains(&name),
         Granularity::Pair => ["src_ip", "dst_ip", "src_mac", "dst_mac", "ethertype", "ip_version"].contains(&name),
@@ -114,7 +115,7 @@ fn knows(granularity: Granularity, name: &str) -> bool {
     }
 }
 
-/// A departure of which nothing is known but its flow.
+/// A departure with no other values than its flow.
 const NO_PACKET: Departure = {
     let none = Backlog { packets: 0, bytes: ByteCount(0) };
     Departure {
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_granularity_is_filtered_where_it_knows_what_is_asked() {
+    fn a_granularity_is_filtered_if_it_has_the_attributes() {
         let granularities = ["5tuple", "conn", "src-dst", "src/24", "dst", "dscp", "vlan"];
         let applies = |text: &str| {
             let show = show(text);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_packet_to_packet_is_refused() {
+    fn attributes_of_packets_are_refused() {
         for text in ["delay > 1ms", "udp and length > 100B", "class == 1", "ecn == 3", "flow == 1"] {
             let error = Show::of(Some(text)).expect_err("no flow has that").to_string();
             assert!(error.contains("differs from packet to packet"), "{error}");

@@ -1,4 +1,4 @@
-//! What a queue does with packets, counted and no more: to compare one discipline with another.
+//! Counts of what a queue does with packets, for comparing disciplines.
 
 use crate::index::FLOWS;
 use hdrhistogram::Histogram;
@@ -12,15 +12,15 @@ use queuescope_wire::{
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-/// Counts what becomes of packets, and which flows pay: whose packets are dropped or marked.
+/// Counts departures, drops, marks and delays, and the flows that pay: those whose packets are dropped or marked.
 #[derive(Debug)]
 pub struct Tally {
     flows: Flows,
     granularity: Granularity,
-    /// Of live flows, by their ids.
-    live: Vec<Paid>,
-    /// Of those that were taken back and had paid.
-    gone: BTreeMap<FlowKey, Paid>,
+    /// Counts of live flows, by flow id.
+    live: Vec<FlowTally>,
+    /// Counts of flows whose ids were freed and that had paid.
+    gone: BTreeMap<FlowKey, FlowTally>,
     drops: BTreeMap<DropReason, u64>,
     marks: BTreeMap<MarkReason, u64>,
     delays: Histogram<u64>,
@@ -31,21 +31,21 @@ pub struct Tally {
     last_came: Nanos,
 }
 
-/// What came of a flow, and what became of it.
+/// Counts of one flow.
 #[derive(Debug, Clone, Copy, Default)]
-struct Paid {
+struct FlowTally {
     packets: u64,
     dropped: u64,
     marked: u64,
     longest: Nanos,
 }
 
-/// Flows that are listed of those that pay.
+/// Largest number of paying flows that are listed.
 const PAYERS: usize = 20;
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 100.0];
 
 impl Tally {
-    /// Of nothing yet; `mask` is what is kept of the packets' keys.
+    /// Creates an empty tally of flows at a granularity. `mask` is the part of flow keys that is kept.
     pub fn new(granularity: Granularity, mask: KeyMask) -> Self {
         Self {
             flows: Flows::masked(mask, &[granularity], FLOWS),
@@ -63,7 +63,7 @@ impl Tally {
         }
     }
 
-    /// What was counted of a queue that is managed by `aqm`, and what it has in common with others of the same packets.
+    /// Returns the counts of a queue managed by `aqm`, and the setup, which replays of the same packets share.
     pub fn finish(mut self, aqm: &str, source: Source) -> (AqmReplay, AqmSetup) {
         let ids: Vec<_> = self.flows.level(0).ids().collect();
         for id in ids {
@@ -117,7 +117,7 @@ impl Tally {
         (replay, setup)
     }
 
-    /// The link is there from the first packet until it has sent the last.
+    /// The share of time that the link was busy, from the first packet until it had sent the last, from 0 to 1.
     fn utilisation(&self, rate: Rate, source: &Source) -> f64 {
         let sent = ByteCount(self.bytes.saturating_add(self.departed.saturating_mul(source.on_link.into())));
         let busy = sent.0 as f64 * 8.0 / rate.bits_per_second() as f64;
@@ -125,17 +125,17 @@ impl Tally {
         if busy > 0.0 { (busy / there.max(busy)).min(1.0) } else { 0.0 }
     }
 
-    fn paid(&mut self, flow: FlowId) -> &mut Paid {
+    fn paid(&mut self, flow: FlowId) -> &mut FlowTally {
         let flow = self.flows.project(0, flow).index();
         if self.live.len() <= flow {
-            self.live.resize(flow + 1, Paid::default());
+            self.live.resize(flow + 1, FlowTally::default());
         }
         &mut self.live[flow]
     }
 }
 
-/// A flow is taken back: what it paid is kept.
-fn keep(gone: &mut BTreeMap<FlowKey, Paid>, live: &mut [Paid], flow: FlowId, key: &FlowKey) {
+/// The id of a flow is freed: its counts are kept if it has paid.
+fn keep(gone: &mut BTreeMap<FlowKey, FlowTally>, live: &mut [FlowTally], flow: FlowId, key: &FlowKey) {
     let Some(paid) = live.get_mut(flow.index()).map(std::mem::take) else { return };
     if paid.dropped + paid.marked > 0 || gone.contains_key(key) {
         let sum = gone.entry(*key).or_default();
@@ -152,7 +152,8 @@ impl Listener for Tally {
 
     fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
         if self.flows.is_full() {
-            // In a FIFO, nothing that waits came before what left last; elsewhere flows are looked up as packets leave.
+            // In a FIFO, no waiting packet came before the one that left last. Otherwise flows are looked up as packets
+            // leave.
             let (gone, live) = (&mut self.gone, &mut self.live);
             self.flows.expire(self.last_came, |_, flow, key| keep(gone, live, flow, key));
         }

@@ -1,4 +1,4 @@
-//! From a victim or a moment in the past to what made it wait.
+//! Finds what made a packet, a flow, or the packets of a time range wait.
 
 mod answer;
 mod at;
@@ -14,24 +14,25 @@ use queuescope_ingest::records::Departures;
 pub use recorder::Recorder;
 use std::num::NonZeroU64;
 
-/// What is to be explained: a packet, a flow, packets that an expression chooses, or a time. [`Recorder`] answers it.
+/// A question about the past of a queue: a packet, a flow, packets that match an expression, or a time. [`Recorder`] answers
+/// it.
 ///
-/// The first of these that is given is the question; with a flow and with chosen packets, a stretch of time narrows it down.
-/// If none is given, it is about all packets that waited.
+/// The first of the fields `packet`, `flow`, `victims` and `at` that is given is the question. With a flow or with victims,
+/// a time range restricts it. If none is given, the question is about all packets that waited.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Question {
-    /// A packet, by its number in the input, from 1 (a table's row).
+    /// A packet, by its number in the input, counted from 1; of a table, its row.
     pub packet: Option<NonZeroU64>,
-    /// A flow, by its name in a report, or by a part that no other name has.
+    /// A flow, by its name in a report, or by a part that occurs in no other name.
     pub flow: Option<String>,
-    /// Packets of which an expression holds.
+    /// Packets that match an expression.
     pub victims: Option<PacketFilter<Departures>>,
-    /// When they waited; or a moment, for what was in the queue then.
+    /// The time range in which they waited; or a moment, for what was in the queue then. Counted from the first packet.
     pub at: Option<At>,
-    /// The share of the bytes from which on a flow is listed; [`ALPHA`] unless set.
+    /// The least share of the bytes for a flow to be listed, from 0 to 1. The default is [`ALPHA`].
     pub alpha: f64,
-    /// Which flows are listed; all if there is none.
+    /// Which flows are listed; all if this is `None`.
     pub show: Option<Show>,
 }
 

@@ -318,7 +318,7 @@ fn what_cannot_be_done_is_told() {
     ];
     let words = [
         ("--max-delay 0ms", "a packet needs some time in a router"),
-        ("--ingress-rate 1gbps", "--ingress-rate is of no use"),
+        ("--ingress-rate 1gbps", "--ingress-rate has no effect"),
         ("--stamps first --ingress-rate 1gbps,1gbps", "2 rates for 1 captures"),
         ("--snapshots 1", "snapshots"),
     ];

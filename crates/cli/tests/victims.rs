@@ -145,7 +145,7 @@ fn why_asks_about_victims_and_lists_some_flows() {
     };
     refused("--victims dst_port==11", "no packet of which 'dst_port==11' holds waited");
     refused("--victims dst_port==10 --at 1ms", "wait for a range of time");
-    refused("--victims packet==3", "`packet` cannot be asked of victims");
+    refused("--victims packet==3", "`packet` cannot be used for victims");
     refused("--victims dst_port==10 --packet 3", "cannot be used with");
 }
 
@@ -249,7 +249,7 @@ proptest! {
         let direct: BTreeSet<_> = victims.iter().flat_map(|n| (0..*n).filter(|m| left[*m].dequeued >= left[*n].enqueued)).collect();
         let output = run(&format!("why --json --departures --alpha 0.0001 --victims dst_port=={victim}"), &[&path]);
         if longest == 0 {
-            prop_assert!(String::from_utf8_lossy(&output.stderr).contains("nobody was in its way"));
+            prop_assert!(String::from_utf8_lossy(&output.stderr).contains("none had to wait for another"));
         } else {
             let answer: Value = serde_json::from_str(&printed(output, 0)).unwrap();
             prop_assert_eq!(listed(&answer["direct"]["by"][0]), sums(direct.iter().map(|n| &left[*n])));
@@ -262,7 +262,7 @@ proptest! {
 fn lists_that_an_expression_cannot_choose_among_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("page.html");
-    let note = "lists that --show does not filter (by dst), since their flows do not have what it is about (src_ip)";
+    let note = "lists that --show does not filter (by dst), because their flows lack attributes that it uses (src_ip)";
     for words in ["analyze data/demo.pcap.xz --rate 20mbps", "why data/demo.pcap.xz --rate 20mbps --packet 500"] {
         let said = |more: &str, show: &str| {
             printed(run(&format!("{words} --by 5tuple,dst {more} --show"), &[show.as_ref()]), 0)

@@ -1,4 +1,4 @@
-//! From a capture file to arrivals at the queue.
+//! Turns a capture file into arrivals at the queue.
 
 use crate::Progress;
 use crate::capture_input::CaptureInput;
@@ -18,39 +18,39 @@ use queuescope_wire::{ByteCount, Class, Ecn, FlowId, KeyMask, MaskedKey, Nanos, 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What was read.
+/// Counts and notes of a capture that was read.
 #[derive(Debug)]
 pub struct Read {
-    /// Frames that came to the queue.
+    /// Number of frames that came to the queue.
     pub packets: u64,
-    /// Their bytes, as the queue holds them.
+    /// Their bytes, as counted in the queue.
     pub bytes: u64,
-    /// When the first frame was captured.
+    /// The timestamp of the first frame.
     pub first: Nanos,
-    /// When the first and last packet arrived, on the clock of the replay.
+    /// The arrival times of the first and the last packet, on the clock of the replay.
     pub span: (Nanos, Nanos),
-    /// Frames larger than the MTU.
+    /// Number of frames larger than the MTU.
     pub super_packets: u64,
-    /// What was remarkable.
+    /// Notes on the capture.
     pub skipped: Vec<Skipped>,
     /// What ended the capture early.
     pub damage: Option<ReadError>,
 }
 
-/// Sends a capture through a queue, to its end or to where it is damaged: all of it, or the frames that are chosen.
+/// Sends a capture through a queue, to its end or to the first damage: all frames, or those that `chosen` matches.
 ///
 /// # Errors
-/// Those of the listener.
+/// Returns the error of the listener.
 pub fn replay<L: Listener<Key = MaskedKey>>(
     arriving: &mut CaptureInput,
     reading: &Queue,
     mask: KeyMask,
     chosen: Option<PacketFilter<Frames>>,
-    mut queue: impl Entered<L>,
+    mut queue: impl CaptureQueue<L>,
     listener: &mut L,
     progress: Progress<'_>,
 ) -> Result<Read, L::Error> {
-    let mut feed = Feed {
+    let mut feed = CaptureFeed {
         reading,
         mask,
         chosen,
@@ -100,19 +100,19 @@ pub fn replay<L: Listener<Key = MaskedKey>>(
     })
 }
 
-/// A queue that the packets of a capture come to.
-pub trait Entered<L> {
-    /// The flow of a packet that is about to come, where it is looked up before its turn.
+/// A queue that takes the packets of a capture.
+pub trait CaptureQueue<L> {
+    /// The flow of a packet that arrives soon, if flows are looked up in batches.
     fn flow(key: &MaskedKey, now: Nanos, listener: &mut L) -> FlowId;
 
-    /// It comes.
+    /// Enqueues a packet.
     fn arrive(&mut self, packet: Packet, key: &MaskedKey, now: Nanos, listener: &mut L);
 
-    /// No packet comes any more.
+    /// Ends the input: lets the remaining packets leave.
     fn finish(&mut self, listener: &mut L);
 }
 
-impl<L: Listener<Key = MaskedKey>> Entered<L> for Replay<TailDrop> {
+impl<L: Listener<Key = MaskedKey>> CaptureQueue<L> for Replay<TailDrop> {
     #[inline(always)]
     fn flow(key: &MaskedKey, now: Nanos, listener: &mut L) -> FlowId {
         listener.intern(key, now)
@@ -128,7 +128,7 @@ impl<L: Listener<Key = MaskedKey>> Entered<L> for Replay<TailDrop> {
     }
 }
 
-impl<L: Listener<Key = MaskedKey>> Entered<L> for ManagedQueue {
+impl<L: Listener<Key = MaskedKey>> CaptureQueue<L> for ManagedQueue {
     fn flow(_key: &MaskedKey, _now: Nanos, _listener: &mut L) -> FlowId {
         FlowId::default()
     }
@@ -142,7 +142,7 @@ impl<L: Listener<Key = MaskedKey>> Entered<L> for ManagedQueue {
     }
 }
 
-struct Feed<'a> {
+struct CaptureFeed<'a> {
     reading: &'a Queue,
     mask: KeyMask,
     chosen: Option<PacketFilter<Frames>>,
@@ -151,25 +151,25 @@ struct Feed<'a> {
     /// The id of the next packet that is read, and of the next that is sent.
     next_id: u64,
     sent: u64,
-    /// Ids from `sent` on that no packet has.
+    /// Ids from `sent` on that no packet has: those of frames that were left out.
     gaps: VecDeque<Range<u64>>,
     frames: u64,
     bytes: u64,
     super_packets: u64,
-    /// Frames longer than any.
+    /// Number of frames with an implausible length.
     implausible: u64,
-    /// Frames that were read and not sent yet, and their flows.
+    /// Frames that were read but not sent yet, and their flows.
     batch: Vec<Arrival>,
     flows: Vec<FlowId>,
-    /// Of those that are split, how.
+    /// The splits of the super-packets in `batch`, in order.
     split: VecDeque<Split>,
 }
 
-/// A frame on its way to the queue.
+/// A frame that will be sent to the queue.
 struct Arrival {
     key: MaskedKey,
     now: Nanos,
-    /// Bytes that the queue holds of it, unless it is split.
+    /// Its bytes in the queue, unless it is split.
     size: u32,
     is_split: bool,
     ecn: Ecn,
@@ -182,13 +182,13 @@ struct Split {
     has_ethernet_header: bool,
 }
 
-/// The longest frame that is believed without a note; segmentation offload makes up to 512 KiB.
+/// Frames longer than this get a note. Segmentation offload makes frames of up to 512 KiB.
 const LONGEST: u32 = 1 << 20;
-/// Frames that are read before they are sent. Looking up their flows one after another, with nothing in between, lets
-/// the processor fetch several from memory at once.
+/// Number of frames that are read before they are sent. Their flows are looked up in one loop, so that the processor can
+/// fetch several from memory at once.
 const BATCH: usize = 64;
 
-impl Feed<'_> {
+impl CaptureFeed<'_> {
     /// Reads a frame.
     #[inline]
     fn frame<L: Listener>(&mut self, record: &Record<'_>, listener: &mut L) -> Result<(), L::Error> {
@@ -219,7 +219,7 @@ impl Feed<'_> {
         listener.read(record, frame, time.unwrap_or(now), id..self.next_id)
     }
 
-    /// A frame is left out: no packet has its number, so that those of others are what they are in the file.
+    /// Skips the id of a frame that is left out, so that ids of packets are still their numbers in the file.
     fn pass_over(&mut self) {
         let id = self.next_id;
         self.next_id += 1;
@@ -229,7 +229,7 @@ impl Feed<'_> {
         }
     }
 
-    /// The packets that a super-packet is split into, if it is one and that is wanted.
+    /// The packets that a super-packet is split into, if the frame is one and it is to be split.
     #[inline]
     fn segments(&mut self, frame: &Frame) -> Option<Segments> {
         if frame.network_length <= self.reading.mtu {
@@ -241,7 +241,7 @@ impl Feed<'_> {
     }
 
     /// Sends the frames that were read to the queue.
-    fn send<L, Q: Entered<L>>(&mut self, queue: &mut Q, listener: &mut L) {
+    fn send<L, Q: CaptureQueue<L>>(&mut self, queue: &mut Q, listener: &mut L) {
         self.flows.clear();
         for arrival in &self.batch {
             self.flows.push(Q::flow(&arrival.key, arrival.now, listener));
@@ -268,10 +268,10 @@ impl Feed<'_> {
         self.batch.clear();
     }
 
-    /// Everything that was not as it should be, and what was done about it.
+    /// Notes on irregularities of the capture, and how they were handled.
     fn skipped(&self, reader: &CaptureReader) -> Vec<Skipped> {
         let back = format!(
-            "packets with a time before the packet before them (by up to {}); taken to come with it",
+            "packets with a timestamp before that of the packet before them (by up to {}); treated as arriving with it",
             self.clock.furthest_back
         );
         let split = if self.reading.split_gso {
@@ -284,7 +284,7 @@ impl Feed<'_> {
         let implausible = noted(
             "implausible_lengths",
             self.implausible,
-            "packets of more than 1 MiB, say their records; no link has such: is the file damaged?",
+            "packets of more than 1 MiB, according to their records; no link carries such packets: is the file damaged?",
         );
         let (read, parsed) = (file_notes(reader), parser_notes(&self.parser));
         let left_out = self.chosen.as_ref().and_then(PacketFilter::note);

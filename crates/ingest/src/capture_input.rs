@@ -1,4 +1,4 @@
-//! A capture as it comes: from a file, or from a pipe that may let its reader wait.
+//! A capture that is read from a file, or from a pipe while it is written.
 
 use crate::stop::{Stop, Stoppable};
 use queuescope_pcap::{CaptureReader, OpenError, ReadError};
@@ -7,20 +7,20 @@ use std::fs::{Metadata, metadata};
 use std::io;
 use std::path::Path;
 
-/// A capture, and whether it may let its reader wait.
+/// A capture, and whether reading it may block.
 #[derive(Debug)]
 pub struct CaptureInput {
-    /// The capture.
+    /// The reader of the capture.
     pub reader: CaptureReader,
     is_live: bool,
     stop: Option<Stop>,
 }
 
 impl CaptureInput {
-    /// Opens a capture, or standard input as one, to be read until its end or until a signal comes.
+    /// Opens a capture; `-` is standard input. It is read to its end, or until a signal comes if `stop` is given.
     ///
     /// # Errors
-    /// If it cannot be read, or is no capture.
+    /// Fails if it cannot be read, or is not a capture.
     pub fn open(path: &Path, stop: Option<&Stop>) -> Result<Self, OpenError> {
         let Some(stop) = stop else { return open_capture(path).map(Self::from) };
         let is_live = Cell::new(false);
@@ -38,40 +38,40 @@ impl CaptureInput {
         Ok(Self { reader, is_live: is_live.get(), stop: Some(stop.clone()) })
     }
 
-    /// Whether reading the next packet may wait for somebody else to write it. What was read until then is to be handed over.
+    /// Whether reading the next packet may block until another process writes it. Write buffered output before that.
     #[inline]
     pub fn may_wait(&self) -> bool {
         self.is_live && !self.reader.has_next()
     }
 
-    /// What an error of the reader says of the capture: nothing if it is only that it was to stop.
+    /// The error of a reader as damage of the capture, or `None` if the reader failed only because a signal stopped it.
     pub fn damage(&self, error: ReadError) -> Option<ReadError> {
         let stopped = self.stop.as_ref().is_some_and(Stop::is_obeyed);
         (!stopped).then_some(error)
     }
 }
 
-/// It is read to its end, whatever comes, by somebody who has nothing to hand over.
+/// A capture that is read to its end. Signals do not stop it, and reading never counts as blocking.
 impl From<CaptureReader> for CaptureInput {
     fn from(reader: CaptureReader) -> Self {
         Self { reader, is_live: false, stop: None }
     }
 }
 
-/// Opens a capture, or standard input as one.
+/// Opens a capture; `-` is standard input.
 ///
 /// # Errors
-/// If it cannot be read, or is no capture.
+/// Fails if it cannot be read, or is not a capture.
 pub fn open_capture(path: &Path) -> Result<CaptureReader, OpenError> {
     if is_standard_input(path) { CaptureReader::new(io::stdin(), "standard input") } else { CaptureReader::open(path) }
 }
 
-/// Whether a path means standard input.
+/// Whether a path means standard input, which is `-`.
 pub fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// How long a file is, where that can be known.
+/// The size of a file in bytes, or `None` if it is not a regular file.
 pub fn length(path: &Path) -> Option<u64> {
     metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
 }

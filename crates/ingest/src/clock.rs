@@ -1,4 +1,4 @@
-//! A capture's clock, which must not run back.
+//! Turns the timestamps of a capture into times that never decrease.
 
 use queuescope_sim::Speedup;
 use queuescope_wire::Nanos;
@@ -9,19 +9,20 @@ pub struct Clock {
     speedup: Speedup,
     first: Option<Nanos>,
     last: Nanos,
-    /// Packets whose time was before that of the packet before them; they are taken to come with that.
+    /// Number of packets with a timestamp before that of the packet before them. They arrive with that packet.
     pub backwards: u64,
-    /// By how much at most.
+    /// The largest step back.
     pub furthest_back: Nanos,
 }
 
 impl Clock {
-    /// A clock that has not started.
+    /// Creates a clock. The first packet starts it.
     pub fn new(speedup: Speedup) -> Self {
         Self { speedup, first: None, last: Nanos::ZERO, backwards: 0, furthest_back: Nanos::ZERO }
     }
 
-    /// When a packet arrives that was captured at `time`; one without a time comes with the packet before it.
+    /// The arrival time of a packet that was captured at `time`. A packet without a timestamp arrives with the packet before
+    /// it.
     pub fn arrival(&mut self, time: Option<Nanos>) -> Nanos {
         let time = time.unwrap_or(self.last);
         let first = *self.first.get_or_insert_with(|| {
@@ -37,7 +38,7 @@ impl Clock {
         first.saturating_add(self.speedup.apply(self.last - first))
     }
 
-    /// When the first and the last packet arrived.
+    /// The arrival times of the first and the last packet.
     pub fn span(&self) -> (Nanos, Nanos) {
         let first = self.first.unwrap_or_default();
         (first, first.saturating_add(self.speedup.apply(self.last.saturating_sub(first))))

@@ -1,4 +1,4 @@
-//! From a table of departures to whoever listens, without a replay.
+//! Passes the departures of a table to a listener, without a replay.
 
 use crate::Progress;
 use crate::listener::Listener;
@@ -12,29 +12,29 @@ use queuescope_table::DepartureReader;
 use queuescope_wire::{Departure, Nanos};
 use std::collections::BTreeMap;
 
-/// What was read.
+/// Counts and notes of a table that was read.
 #[derive(Debug)]
 pub struct Read {
-    /// Rows that were departures, and told.
+    /// Rows that were passed to the listener.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// When the first packet came and the last one left.
+    /// The arrival time of the first packet, and the departure time of the last.
     pub span: (Nanos, Nanos),
-    /// What was remarkable.
+    /// Notes on the table.
     pub skipped: Vec<Skipped>,
-    /// What ended the table early, or could not be read of it.
+    /// What ended the table early, or rows that could not be parsed.
     pub damage: Option<String>,
 }
 
-/// Rows that may stand before others that left earlier: they are put in order.
+/// Number of rows over which departures are sorted by time.
 const REORDER: usize = 1 << 16;
 
-/// Tells the departures of a table, in the order of their departure: all of them, or those that are chosen; until its end, or
-/// until a signal comes.
+/// Passes the departures of a table to `listener`, in the order of their departure times: all, or those that `chosen`
+/// matches. Reads to the end of the table, or until a signal comes.
 ///
 /// # Errors
-/// Those of the listener.
+/// Returns the error of the listener.
 pub fn read<L: Listener<Key = str>>(
     reader: &mut DepartureReader,
     mut chosen: Option<PacketFilter<Rows>>,
@@ -42,7 +42,7 @@ pub fn read<L: Listener<Key = str>>(
     listener: &mut L,
     progress: Progress<'_>,
 ) -> Result<Read, L::Error> {
-    let mut order = InOrder::default();
+    let mut order = DepartureSorter::default();
     let (mut rows, mut packets, mut bytes, mut oversized) = (0u64, 0, 0, 0);
     let mut span = (Nanos::MAX, Nanos::ZERO);
     let ended = loop {
@@ -84,9 +84,9 @@ pub fn read<L: Listener<Key = str>>(
     }
     let stats = reader.stats();
     let left_out = chosen.iter().flat_map(PacketFilter::notes);
-    let late = "rows too far out of order to be put right; taken to leave with the row before them";
+    let late = "rows too far out of order to be sorted; treated as leaving with the row before them";
     let order = [
-        noted("out_of_order", stats.out_of_order, "rows whose packet left before an earlier row's; put in order"),
+        noted("out_of_order", stats.out_of_order, "rows whose packet left before that of an earlier row; sorted"),
         noted("too_late", order.late, late),
     ];
     let skipped = left_out.chain(malformed(stats)).chain(order.into_iter().flatten()).chain(odd(stats, oversized));
@@ -94,16 +94,16 @@ pub fn read<L: Listener<Key = str>>(
     Ok(Read { packets, bytes, span: (span.0.min(span.1), span.1), skipped, damage })
 }
 
-/// Puts departures in order, over a stretch of bounded length.
+/// Sorts departures by time, over a bounded number of rows.
 #[derive(Debug, Default)]
-struct InOrder {
-    /// By departure, then by place in the table.
+struct DepartureSorter {
+    /// By departure time, then by row.
     waiting: BTreeMap<(Nanos, u64), (Departure, bool)>,
     now: Nanos,
     late: u64,
 }
 
-impl InOrder {
+impl DepartureSorter {
     fn push(&mut self, departure: Departure) {
         let is_late = departure.dequeued < self.now;
         self.late += u64::from(is_late);

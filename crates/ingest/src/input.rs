@@ -1,4 +1,4 @@
-//! What is read, and how it becomes departures.
+//! Describes an input, and how it is turned into departures.
 
 use queuescope_queue::Limit;
 use queuescope_scenario::Overhead;
@@ -8,25 +8,25 @@ use queuescope_table::TableOptions;
 use queuescope_wire::{Granularity, KeyMask, Nanos, Rate};
 use std::path::PathBuf;
 
-/// What is read.
+/// An input.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Input {
     /// The file; `-` is standard input.
     pub file: PathBuf,
-    /// How it becomes departures.
+    /// How it is turned into departures.
     pub how: How,
-    /// An expression: only packets of which it holds enter the queue.
+    /// An expression: only packets that match it enter the queue. All do if it is `None`.
     pub only: Option<String>,
 }
 
-/// How an input becomes departures.
+/// How an input is turned into departures.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum How {
-    /// It is a capture, whose packets pass a queue that a link of this rate drains.
+    /// The input is a capture. Its packets pass a queue that a link of this rate drains.
     Replayed(Rate),
-    /// It is a table of departures.
+    /// The input is a table of departures.
     #[cfg(feature = "table")]
     Table(TableOptions),
 }
@@ -43,45 +43,48 @@ impl Input {
         Self { file: file.into(), how: How::Table(options), only: None }
     }
 
-    /// The same, of which only packets enter the queue for which an expression holds.
+    /// The same input, of which only packets that match an expression enter the queue.
     #[must_use]
     pub fn only(self, expression: Option<String>) -> Self {
         Self { only: expression, ..self }
     }
 }
 
-/// The queue that the packets of a capture pass, and how they come to it.
+/// The queue that the packets of a capture pass, and how they arrive at it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Queue {
-    /// What manages it; a tail-drop queue if there is none. The captured senders do not react to what it drops and marks.
+    /// The discipline or switch program that manages it; `None` is tail-drop. The captured senders do not react to drops and
+    /// marks.
     pub aqm: Option<Aqm>,
-    /// What it holds at most, without the packet being sent; the default is a second.
+    /// The limit of the queue, without the packet being sent. The default is a second.
     pub limit: Limit,
-    /// How many times faster than captured packets come; the default is 1.
+    /// Factor by which packets arrive faster than they were captured. The default is 1.
     pub speedup: Speedup,
-    /// What the link sends with each packet beyond what the queue holds of it; the default is nothing.
+    /// What the link sends with each packet beyond its bytes in the queue. The default is nothing.
     pub overhead: Overhead,
-    /// The largest packet of the network in bytes: what is larger is a super-packet of segmentation offload. The default is 1500.
+    /// The largest packet of the network in bytes; a larger one is a super-packet of segmentation offload. The default is
+    /// 1500.
     pub mtu: u32,
-    /// Whether super-packets are split into the packets that the wire carries.
+    /// Whether super-packets are split into the packets that the wire carried.
     pub split_gso: bool,
-    /// Whether a packet in a tunnel is of the flow inside.
+    /// Whether the flow of a tunnelled packet is that of the inner packet.
     pub inner: bool,
 }
 
 impl Queue {
-    /// What manages it, if it is more than a tail-drop queue.
+    /// The discipline or switch program that manages it, unless that is tail-drop.
     pub fn managed(&self) -> Option<&Aqm> {
         self.aqm.as_ref().filter(|aqm| !aqm.is_tail_drop())
     }
 
-    /// Whether packets leave in the order in which they came, all of them.
+    /// Whether all packets leave in the order in which they came.
     pub fn is_fifo(&self) -> bool {
         self.managed().is_none_or(Aqm::is_fifo)
     }
 
-    /// What of packets' keys is kept where these are the flows: all where the queue is managed, which looks at more.
+    /// The part of flow keys to keep for flows at these granularities. It is the whole key if the queue is managed, since
+    /// disciplines use more of it.
     pub fn mask(&self, granularities: &[Granularity]) -> KeyMask {
         if self.managed().is_some() { KeyMask::WHOLE } else { KeyMask::covering(granularities) }
     }

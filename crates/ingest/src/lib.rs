@@ -1,13 +1,12 @@
-//! Captures and tables of departures as one stream: what left a queue, and when.
+//! Captures and tables of departures as one stream of packets that left a queue.
 //!
 //! - [`open`] opens an [`Input`]: a capture that is sent through a queue, or a table of departures.
-//! - [`OpenedCapture::replay`] and [`OpenedTable::read`] hand all that departs to a [`Listener`], and return a [`Source`]:
-//!   what was read, and what was skipped on the way.
-//! - [`tap`]: captures on both sides of a router, for a [`Listener`], too.
-//! - [`CaptureInput`] is a capture that may let its reader wait; [`Stop`] is the end that a signal asks for.
-//! - [`PacketFilter`]: which packets an expression means, about the [`records`] that are made of them.
-//!
-//! Tables need the feature `table`, which brings Arrow and Parquet.
+//! - [`OpenedCapture::replay`] and [`OpenedTable::read`] pass all departures to a [`Listener`], and return a [`Source`]:
+//!   what was read, and what was skipped.
+//! - [`tap`] reads captures on both sides of a router, also for a [`Listener`].
+//! - [`CaptureInput`] is a capture whose reading may block; [`Stop`] is a request by a signal to stop.
+//! - [`PacketFilter`] selects packets by an expression. It evaluates the expression on [`records`] of the packets.
+//! Tables need the feature `table`, which depends on Arrow and Parquet.
 //!
 //! ```no_run
 //! use queuescope_ingest::{Listener, OpenedCapture, Queue};
@@ -78,5 +77,5 @@ pub use stop::Stop;
 #[cfg(feature = "table")]
 pub use table::{OpenedTable, open_table};
 
-/// Hears how far reading has come: bytes of the input, and packets.
+/// Is called with the progress of reading: bytes of the input, and packets.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);

@@ -1,4 +1,4 @@
-//! Who hears of departures as they are read.
+//! The consumer of departures as they are read.
 
 use queuescope_log::packet;
 use queuescope_pcap::Record;
@@ -7,21 +7,21 @@ use queuescope_wire::parse::Frame;
 use queuescope_wire::{Departure, FlowId, Nanos, PacketId};
 use std::ops::Range;
 
-/// Hears of everything that leaves a queue or is dropped there, under flow ids that it hands out.
+/// Processes every packet that leaves a queue or is dropped there. It assigns the flow ids.
 pub trait Listener: Output {
-    /// What says which flow a packet belongs to: a [`MaskedKey`](queuescope_wire::MaskedKey) or, from a table, a name.
+    /// The key of a packet's flow: a [`MaskedKey`](queuescope_wire::MaskedKey) or, from a table, a name.
     type Key: ?Sized;
-    /// What can go wrong with it, which ends the run.
+    /// The error that ends the run.
     type Error;
 
-    /// The id of a packet's flow.
+    /// The id of the flow with this key, for a packet at `now`.
     fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
 
-    /// A frame of a capture was read, which becomes these packets: none if it is left out. It comes as a copy, so that where
-    /// nobody wants it it can stay in registers.
+    /// A frame of a capture was read, which becomes `packets`; the range is empty if the frame is left out. The frame is
+    /// passed as a copy, so that it can stay in registers where it is not used.
     ///
     /// # Errors
-    /// What went wrong since the last frame, which ends the run.
+    /// Returns an error that occurred since the last frame, which ends the run.
     #[inline]
     fn read(
         &mut self,
@@ -33,29 +33,31 @@ pub trait Listener: Output {
         Ok(())
     }
 
-    /// A packet with these headers, a record of the schema [`packet`], is about to leave or be dropped, where there is no frame of it.
+    /// A packet with these headers, a record of the schema [`packet`], is about to leave or be dropped. Called where there
+    /// are no frames.
     fn came(&mut self, _packet: PacketId, _headers: [u8; packet::SIZE]) {}
 
-    /// A packet left of which it is not known when it came: `enqueued` is when it left.
+    /// A packet left whose arrival time is not known: its `enqueued` is when it left.
     fn passed(&mut self, departure: &Departure) {
         self.departed(departure);
     }
 
-    /// The next frame may be a while: what is known is handed to those who keep it.
+    /// The next frame may take a while: buffered output should be written now.
     ///
     /// # Errors
-    /// If they cannot.
+    /// Returns the error of writing.
     fn hand_over(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// The next packet left earlier than it says: it is given the time of the one before it, so its place says nothing about the order.
+    /// The departure time of the next packet was changed to that of the packet before it, because it was earlier. Its
+    /// position does not show the order of packets.
     fn moved(&mut self) {}
 
-    /// A row of a table was read, which is this packet: none if it is left out.
+    /// A row of a table was read, which is this packet; the range is empty if the row is left out.
     ///
     /// # Errors
-    /// What went wrong since the last row, which ends the run.
+    /// Returns an error that occurred since the last row, which ends the run.
     fn row(&mut self, _packets: Range<u64>) -> Result<(), Self::Error> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A capture's packets on their way through any discipline or switch program.
+//! Replays a capture through any discipline or switch program.
 
 use crate::listener::Listener;
 use queuescope_queue::{Dropped, Headers, Host, Limit, MarkReason, Outlet, Sink};
@@ -6,48 +6,48 @@ use queuescope_sim::{Aqm, Managed, Output};
 use queuescope_wire::{Class, Departure, FlowId, FlowKey, FlowTable, Granularity, MaskedKey, Nanos, Packet, PacketId};
 use std::collections::VecDeque;
 
-/// A queue under any discipline or switch program. A packet's flow in it is its five-tuple, whatever the listener tells apart, and
-/// its class follows from the precedence in its IP header. The listener's flows are looked up as packets leave: those that
-/// wait may be overtaken by any number of others.
+/// A queue under any discipline or switch program. The flow of a packet in the queue is its five-tuple, whatever granularity
+/// the listener uses, and its class is computed from the precedence in its IP header. The listener's flow is looked up when
+/// a packet leaves, because any number of others may overtake it while it waits.
 #[derive(Debug)]
 pub struct ManagedQueue {
     queue: Managed,
-    waiting: Waiting,
-    /// Five-tuples. An idle one may get another id when it comes again, as in any table of limited size.
+    waiting: QueuedPackets,
+    /// Ids of five-tuples. A five-tuple that was idle may get another id later, as in any table of limited size.
     flows: FlowTable<FlowKey>,
     last: Nanos,
-    /// What is added to the time of the queue, which starts at zero: timers go off from then on.
+    /// Offset from the time of the queue, which starts at 0 with its timers, to the time of the capture.
     offset: Option<Nanos>,
 }
 
-/// What is in the queue, by numbers that have no gaps.
+/// The packets in the queue, by numbers without gaps.
 #[derive(Debug, Default)]
-struct Waiting {
-    /// The number of the first.
+struct QueuedPackets {
+    /// The number of the first packet.
     first: u64,
-    /// The packet's own id, its key, and when it came; none of one that has left.
+    /// The id of the packet, its key, and when it came; `None` if it has left.
     packets: VecDeque<Option<(PacketId, MaskedKey, Nanos)>>,
 }
 
-/// Five-tuples from which on idle ones are taken back.
+/// Number of five-tuples from which idle ones are freed.
 const FLOWS: usize = 1 << 14;
-/// The longest that the time of an empty queue goes on between two packets. Whatever a discipline remembers is forgotten by then,
-/// and a capture with a gap of years is no longer replayed than others.
+/// Longest time that passes for an empty queue between two packets. By then a discipline has forgotten its state, and a gap
+/// of years in a capture does not slow the replay.
 const LONGEST_IDLE: Nanos = Nanos(3_600_000_000_000);
 
 impl ManagedQueue {
-    /// An empty queue that holds `limit`.
+    /// Creates an empty queue with a limit.
     pub fn new(aqm: &Aqm, limit: Limit, outlet: &Outlet) -> Self {
         Self {
             queue: aqm.replay(limit, outlet),
-            waiting: Waiting::default(),
+            waiting: QueuedPackets::default(),
             flows: FlowTable::with_limit(FLOWS),
             last: Nanos::ZERO,
             offset: None,
         }
     }
 
-    /// A packet arrives. Its class and flow are set here.
+    /// Enqueues a packet. Its class and flow are set here.
     pub fn arrive<L: Listener<Key = MaskedKey>>(
         &mut self,
         packet: Packet,
@@ -65,24 +65,24 @@ impl ManagedQueue {
         let (flow, _) = self.flows.intern(&tuple, tuple.digest(), now);
         let id = PacketId(self.waiting.push((packet.id, *key, now)));
         let packet = Packet { id, flow, class: class(whole), ..packet };
-        let mut output = Outside { waiting: &mut self.waiting, offset, listener };
+        let mut output = ListenerOutput { waiting: &mut self.waiting, offset, listener };
         self.queue.arrive(packet, || headers(whole, flow), now.saturating_sub(offset), &mut output);
     }
 
-    /// No packet arrives any more.
+    /// Ends the input: lets the remaining packets leave.
     pub fn finish<L: Listener<Key = MaskedKey>>(&mut self, listener: &mut L) {
         let offset = self.offset.unwrap_or_default();
-        self.queue.finish(&mut Outside { waiting: &mut self.waiting, offset, listener });
+        self.queue.finish(&mut ListenerOutput { waiting: &mut self.waiting, offset, listener });
         debug_assert!(self.waiting.packets.is_empty(), "every packet left or was dropped");
     }
 
-    /// The time of the queue comes near to `now`.
+    /// Skips idle time of the queue, up to `now`.
     fn skip_idle<L: Listener<Key = MaskedKey>>(&mut self, now: Nanos, listener: &mut L) {
         let mut offset = *self.offset.get_or_insert(now);
         let last = std::mem::replace(&mut self.last, now).max(offset);
         let mut until = last.saturating_add(LONGEST_IDLE);
         while until < now {
-            let mut output = Outside { waiting: &mut self.waiting, offset, listener };
+            let mut output = ListenerOutput { waiting: &mut self.waiting, offset, listener };
             self.queue.advance(until.saturating_sub(offset), &mut output);
             if self.queue.is_empty() {
                 offset = offset.saturating_add(now - until);
@@ -94,8 +94,8 @@ impl ManagedQueue {
     }
 }
 
-impl Waiting {
-    /// A packet comes, and gets this number.
+impl QueuedPackets {
+    /// Adds a packet, and returns its number.
     fn push(&mut self, packet: (PacketId, MaskedKey, Nanos)) -> u64 {
         self.packets.push_back(Some(packet));
         self.first + self.packets.len() as u64 - 1
@@ -105,7 +105,7 @@ impl Waiting {
         self.packets.get_mut(usize::try_from(number.0.checked_sub(self.first)?).ok()?)
     }
 
-    /// A packet leaves.
+    /// Removes a packet.
     fn take(&mut self, number: PacketId) -> Option<(PacketId, MaskedKey)> {
         let (id, key, _) = self.place(number)?.take()?;
         while self.packets.front().is_some_and(Option::is_none) {
@@ -115,21 +115,21 @@ impl Waiting {
         Some((id, key))
     }
 
-    /// When the first of them came.
+    /// The arrival time of the first packet.
     fn oldest(&self) -> Option<Nanos> {
         self.packets.front().and_then(Option::as_ref).map(|(.., came)| *came)
     }
 }
 
-/// What comes out of the queue as the listener knows it.
-struct Outside<'a, L> {
-    waiting: &'a mut Waiting,
+/// Passes what leaves the queue to the listener, with the ids and times of the capture.
+struct ListenerOutput<'a, L> {
+    waiting: &'a mut QueuedPackets,
     offset: Nanos,
     listener: &'a mut L,
 }
 
-impl<L: Listener<Key = MaskedKey>> Outside<'_, L> {
-    /// A packet leaves at `at`.
+impl<L: Listener<Key = MaskedKey>> ListenerOutput<'_, L> {
+    /// The packet with the ids of the listener, as it leaves at `at`.
     fn packet(&mut self, packet: Packet, at: Nanos) -> Packet {
         let Some((id, key)) = self.waiting.take(packet.id) else { return packet };
         Packet { id, flow: self.listener.intern(&key, at), ..packet }
@@ -140,7 +140,7 @@ impl<L: Listener<Key = MaskedKey>> Outside<'_, L> {
     }
 }
 
-impl<L: Listener<Key = MaskedKey>> Output for Outside<'_, L> {
+impl<L: Listener<Key = MaskedKey>> Output for ListenerOutput<'_, L> {
     fn departed(&mut self, departure: &Departure) {
         let (enqueued, dequeued) = (self.time(departure.enqueued), self.time(departure.dequeued));
         let packet = self.packet(departure.packet, dequeued);
@@ -148,7 +148,7 @@ impl<L: Listener<Key = MaskedKey>> Output for Outside<'_, L> {
     }
 }
 
-impl<L: Listener<Key = MaskedKey>> Sink for Outside<'_, L> {
+impl<L: Listener<Key = MaskedKey>> Sink for ListenerOutput<'_, L> {
     fn dropped(&mut self, dropped: &Dropped) {
         let (enqueued, at) = (dropped.enqueued.map(|time| self.time(time)), self.time(dropped.at));
         let packet = self.packet(dropped.packet, at);
@@ -170,7 +170,7 @@ fn class(key: &FlowKey) -> Class {
     Class(7 - (key.dscp >> 3).min(7))
 }
 
-/// What a switch program reads of a packet. The TCP header is not at hand.
+/// The headers that a switch program reads of a packet. The TCP header is not available.
 fn headers(key: &FlowKey, flow: FlowId) -> Headers {
     let host = |address: u128| {
         let address = FlowKey { src: address, family: key.family, ..FlowKey::default() };

@@ -1,54 +1,54 @@
-//! Notes of a report: what was remarkable, how often, and what was done about it.
+//! Notes of a report: what happened, how often, and what was done about it.
 
 use queuescope_pcap::CaptureReader;
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::Parser;
 
-/// Something remarkable, if it happened.
+/// A note, if `count` is above 0. `reason` identifies the kind of the note; `meaning` explains it to people.
 pub fn noted(reason: &str, count: u64, meaning: &str) -> Option<Skipped> {
     (count > 0).then(|| Skipped { reason: reason.to_owned(), count, meaning: meaning.to_owned() })
 }
 
-/// What was remarkable in a file.
+/// Notes on a capture file.
 pub fn file_notes(reader: &CaptureReader) -> impl Iterator<Item = Skipped> + use<> {
     let read = reader.stats();
     let zeros = format!(
-        "places where zeros stand in place of packets, the first at byte {} ({} bytes in all); skipped, what stood there is lost",
+        "places that contain zeros instead of packets, the first at byte {} ({} bytes in all); skipped, the packets there are lost",
         read.first_hole.unwrap_or_default(),
         count(read.skipped_bytes)
     );
     let notes = [
         ("zeros", read.holes, &*zeros),
-        ("untimed", read.untimed, "packets without a time; taken to come with the packet before them"),
+        ("untimed", read.untimed, "packets without a timestamp; treated as arriving with the packet before them"),
         (
             "time_out_of_range",
             read.time_out_of_range,
-            "packets with an impossible time; taken to come with the packet before them",
+            "packets with an impossible timestamp; treated as arriving with the packet before them",
         ),
         (
             "captured_over_original",
             read.captured_over_original,
-            "packets of which more was captured than the wire carried, says the file",
+            "packets with more captured bytes than their length on the wire, according to the file",
         ),
-        ("custom_blocks", read.custom_blocks, "custom blocks, whose content only their maker knows; skipped"),
+        ("custom_blocks", read.custom_blocks, "custom blocks, in a format that only their maker knows; skipped"),
         ("unknown_blocks", read.unknown_blocks, "blocks of the capture file of an unknown type; skipped"),
     ];
     let notes = notes.map(|(reason, count, meaning)| noted(reason, count, meaning));
     notes.into_iter().flatten()
 }
 
-/// What was remarkable in its packets' headers.
+/// Notes on the headers of its packets.
 pub fn parser_notes(parser: &Parser) -> impl Iterator<Item = Skipped> {
     let parsed = parser.stats().iter().filter(|(name, ..)| *name != "frames");
     parsed.filter_map(|(reason, count, meaning)| noted(reason, count, meaning))
 }
 
-/// Rows whose flow's name does not say who it is, for the report.
+/// A note on rows whose flow name cannot be parsed as a flow key.
 pub fn unnamed(rows: u64) -> Option<Skipped> {
     noted(
         "unnamed_flows",
         rows,
-        "rows whose flow is not named as queuescope names flows: to the expression its addresses, ports and protocol are 0",
+        "rows whose flow is not named as queuescope names flows: the expression sees its addresses, ports and protocol as 0",
     )
 }

@@ -1,4 +1,4 @@
-//! `--input`, `--victims`, and `--where` of what is recorded: which packets are meant, by an expression.
+//! The filters of `--input`, `--victims` and `--where`, which choose packets by an expression.
 
 use crate::error::ExpressionError;
 use crate::notes::noted;
@@ -10,7 +10,7 @@ use queuescope_text::quoted;
 use queuescope_wire::parse::Frame;
 use queuescope_wire::{Departure, FlowKey, Nanos};
 
-/// Decides which packets are meant, and counts the others.
+/// Chooses packets by an expression, and counts the others.
 #[derive(Debug, Clone)]
 pub struct PacketFilter<R> {
     pub(crate) filter: Filter,
@@ -21,22 +21,22 @@ pub struct PacketFilter<R> {
     text: String,
 }
 
-/// What packets are chosen for.
+/// The option that a filter is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flag {
-    /// They are recorded.
+    /// `--where`: packets that match are recorded.
     Where,
-    /// They enter the queue.
+    /// `--input`: packets that match enter the queue.
     Input,
-    /// Their waiting is examined.
+    /// `--victims`: the waiting of packets that match is examined.
     Victims,
 }
 
 impl<R: Records> PacketFilter<R> {
-    /// What the expression of `flag` means, if there is one; without, no record has to be made.
+    /// Parses the expression of `flag`, if there is one. Without an expression, no records need to be made.
     ///
     /// # Errors
-    /// What is wrong with it, in its text.
+    /// Fails if the expression is invalid, and points at the place in its text.
     pub fn of(flag: Flag, text: Option<&str>) -> Result<Option<Self>, ExpressionError> {
         let Some(text) = text else { return Ok(None) };
         let expression = expression(R::schema(), text)?;
@@ -50,32 +50,34 @@ impl<R: Records> PacketFilter<R> {
         &self.text
     }
 
-    /// How many packets were not meant.
+    /// Number of packets that did not match.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// The same for the report.
+    /// The same as a note for the report.
     pub fn note(&self) -> Option<Skipped> {
         let (reason, flag, fate) = match self.flag {
             Flag::Where => ("left_out_by_where", "where", "left out"),
             Flag::Input => ("left_out_by_input", "input", "as if they were not in the input"),
-            Flag::Victims => ("not_victims", "victims", "part of the queue, and their own waiting is not examined"),
+            Flag::Victims => {
+                ("not_victims", "victims", "they are part of the queue, but their own waiting is not examined")
+            }
         };
-        let meaning = format!("packets of which --{flag} '{}' does not hold; {fate}", quoted(&self.text));
+        let meaning = format!("packets that --{flag} '{}' does not match; {fate}", quoted(&self.text));
         noted(reason, self.left_out, &meaning)
     }
 }
 
 impl PacketFilter<Frames> {
-    /// When a frame was captured, as [`Frames::time`] has it; to be asked of each.
+    /// The capture time of a frame, as [`Frames::time`] gives it. Call this for each frame, in order.
     #[inline]
     pub fn time(&mut self, record: &Record<'_>) -> Option<Nanos> {
         self.records.time(record)
     }
 
-    /// Whether a frame that was captured then is meant. It is taken as a copy, so that where nothing is chosen it can stay in
-    /// registers.
+    /// Whether a frame that was captured at `time` matches. The frame is passed as a copy, so that it can stay in registers
+    /// where there is no filter.
     #[inline(never)]
     pub fn holds(&mut self, record: &Record<'_>, time: Option<Nanos>, frame: Frame) -> bool {
         let holds = self.filter.matches(self.records.fill(record, time, &frame), &NoAggregates);
@@ -85,10 +87,10 @@ impl PacketFilter<Frames> {
 }
 
 impl PacketFilter<Departures> {
-    /// What the expression of `flag` means, if there is one, where some attributes are not known.
+    /// Parses the expression of `flag`, if there is one, for packets that lack the `unknown` attributes.
     ///
     /// # Errors
-    /// What is wrong with it, in its text; if it is about what is not known.
+    /// Fails if the expression is invalid, or uses an unknown attribute.
     pub fn where_unknown(flag: Flag, text: Option<&str>, unknown: Unknown) -> Result<Option<Self>, ExpressionError> {
         if let Some(text) = text {
             unknown.check(expression(Departures::schema(), text)?.attributes())?;
@@ -96,32 +98,32 @@ impl PacketFilter<Departures> {
         Self::of(flag, text)
     }
 
-    /// Which packets are victims, if an expression says so, where some attributes are not known.
+    /// Parses the expression of `--victims`, if there is one, for packets that lack the `unknown` attributes.
     ///
     /// # Errors
-    /// As those of [`where_unknown`](Self::where_unknown).
+    /// Fails as [`where_unknown`](Self::where_unknown) does.
     pub fn victims(text: Option<&str>, unknown: Unknown) -> Result<Option<Self>, ExpressionError> {
         Self::where_unknown(Flag::Victims, text, Unknown::OF_VICTIMS)?;
         Self::where_unknown(Flag::Victims, text, unknown)
     }
 
-    /// Whether a departure of the flow `key` is meant.
+    /// Whether a departure of the flow `key` matches.
     pub fn holds(&mut self, departure: &Departure, key: &FlowKey) -> bool {
         let holds = self.holds_uncounted(departure, key);
         self.left_out += u64::from(!holds);
         holds
     }
 
-    /// The same of what is no packet more: a mark.
+    /// The same for an event that is not one more packet, such as a mark. It is not counted.
     pub fn holds_uncounted(&mut self, departure: &Departure, key: &FlowKey) -> bool {
         self.filter.matches(self.records.fill(departure, key), &NoAggregates)
     }
 }
 
-/// An expression in its normal form.
+/// Parses an expression to its disjunctive normal form.
 ///
 /// # Errors
-/// What is wrong with it, in its text.
+/// Fails if the expression is invalid, and points at the place in its text.
 pub fn expression(schema: &Schema, text: &str) -> Result<Dnf, ExpressionError> {
     let scope = Scope::new(schema);
     let expr = scope.parse(text)?;

@@ -1,21 +1,22 @@
-//! Files that a user named: which are one, and the text of one.
+//! Files that a user named: whether two paths are the same file, and reading a file as text.
 
 use queuescope_wire::grouped;
 use std::fs::{File, metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Which file a path leads to, by whatever name; or where it would be.
+/// The file that a path leads to, under any name; or, if it does not exist, where it would be created. Two paths with equal
+/// places are the same file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Device and inode: hard links are one file.
+    /// An existing file, by device and inode: hard links are one file.
     Exists(u64, u64),
-    /// A path without links in it.
+    /// A new file, by its path with all symbolic links resolved.
     New(PathBuf),
 }
 
 impl Place {
-    /// The place of a path.
+    /// The place of `path`.
     pub fn of(path: &Path) -> Self {
         #[cfg(unix)]
         if let Ok(metadata) = metadata(path) {
@@ -30,10 +31,10 @@ impl Place {
     }
 }
 
-/// Reads a file that was named, which may be a pipe, and has so many bytes at most: a device without an end is not read for ever.
+/// Reads a file as text, up to `most` bytes. The file may be a pipe; the limit ends the reading of a device without an end.
 ///
 /// # Errors
-/// Those of the system; also if it is longer, or no text.
+/// Returns the error of the system call. Also fails if the file is longer, or not UTF-8.
 #[expect(clippy::disallowed_methods, reason = "a user names the file")]
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     let mut text = Vec::new();
@@ -41,5 +42,5 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     if text.len() as u64 > most {
         return Err(io::Error::other(format!("it has more than {} bytes", grouped(most))));
     }
-    String::from_utf8(text).map_err(|_| io::Error::other("it is no text"))
+    String::from_utf8(text).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }

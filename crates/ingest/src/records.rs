@@ -1,4 +1,4 @@
-//! Packets as records, which expressions are about.
+//! Turns packets into records, on which expressions are evaluated.
 
 use crate::error::ExpressionError;
 use queuescope_log::{AttributeId, Dnf, Schema, departure, packet};
@@ -7,42 +7,43 @@ use queuescope_sim::number;
 use queuescope_wire::parse::{Frame, LinkType};
 use queuescope_wire::{Backlog, Departure, FlowId, FlowKey, Nanos, Packet, PacketId, QueueId};
 
-/// Makes records of a schema.
+/// Makes records of a schema from packets.
 pub trait Records: Default {
     /// The schema.
     fn schema() -> &'static Schema;
 
-    /// Refuses an expression about what the records do not have.
+    /// Checks that an expression uses only attributes that the records have.
     ///
     /// # Errors
-    /// If it is.
+    /// Fails if it uses another attribute.
     fn askable(_expression: &Dnf) -> Result<(), ExpressionError> {
         Ok(())
     }
 }
 
-/// Frames of a capture as records of the schema `packet`.
+/// Turns frames of a capture into records of the schema `packet`.
 #[derive(Debug, Clone)]
 pub struct Frames {
     record: Box<[u8; packet::SIZE]>,
-    /// When the last of them was captured that has a time.
+    /// The timestamp of the last frame that has one.
     last: Option<Nanos>,
 }
 
-/// Departures as records of the schema `departure`.
+/// Turns departures into records of the schema `departure`.
 #[derive(Debug, Clone)]
 pub struct Departures {
     record: Box<[u8; departure::SIZE]>,
 }
 
 impl Frames {
-    /// When a frame was captured: one without a time, with the frame before it. It has to be asked of each.
+    /// The capture time of a frame. A frame without a timestamp has that of the frame before it, so call this for each
+    /// frame, in order.
     pub fn time(&mut self, record: &Record<'_>) -> Option<Nanos> {
         self.last = record.time.or(self.last);
         self.last
     }
 
-    /// The record of a frame that was captured then.
+    /// The record of a frame that was captured at `time`.
     pub fn fill(&mut self, record: &Record<'_>, time: Option<Nanos>, frame: &Frame) -> &[u8; packet::SIZE] {
         let (at, link) = (time.unwrap_or_default(), LinkType::from_dlt(record.link));
         let captured = packet::Captured { at, link, original_len: record.original_len, data: record.data };
@@ -59,42 +60,43 @@ impl Departures {
     }
 }
 
-/// What is not known of departures: it would be zero, and answers wrong.
+/// Attributes of departures that are not known. They would be 0 in records, so that expressions with them would give wrong
+/// results.
 #[derive(Debug, Clone, Copy)]
 pub struct Unknown {
     attributes: &'static [&'static str],
-    /// What they are asked of.
+    /// The kind of departures, for errors.
     of: &'static str,
     why: &'static str,
 }
 
 impl Unknown {
-    /// Of a queue that is worked out or simulated here.
+    /// For a queue that is replayed or simulated: everything is known.
     pub const NOTHING: Self = Self { attributes: &[], of: "", why: "" };
-    /// Of a table.
+    /// For a table of departures.
     pub const OF_TABLE: Self = Self {
         attributes: &["backlog_in", "backlog_out", "packets_in", "packets_out", "ecn", "queue"],
         of: "a table of departures",
-        why: "it is not read from one",
+        why: "tables do not have it",
     };
-    /// Of the queue of an interface, or of a router.
+    /// For the queue of an interface, or of a router.
     pub const OF_OUTSIDE: Self = Self {
         attributes: &["backlog_in", "backlog_out", "packets_in", "packets_out"],
-        of: "a queue that is seen from outside",
-        why: "what was in it is worked out later",
+        of: "a queue that is measured from outside",
+        why: "its content is computed later",
     };
 
-    /// Of victims, wherever they are.
+    /// For victims, in any queue.
     pub const OF_VICTIMS: Self = Self {
         attributes: &["flow", "packet"],
         of: "victims",
-        why: "it is a number of one run; name addresses, ports or times (why --packet asks about one packet)",
+        why: "it is a number that is valid in one run only; use addresses, ports or times (why --packet examines one packet)",
     };
 
-    /// Refuses attributes that are not known.
+    /// Checks that all attributes are known.
     ///
     /// # Errors
-    /// If one of them is not.
+    /// Fails if one is not.
     pub fn check(self, attributes: impl IntoIterator<Item = AttributeId>) -> Result<(), ExpressionError> {
         let schema = Departures::schema();
         let name = |id| schema.attribute(id).name.as_str();
@@ -129,23 +131,23 @@ impl Default for Departures {
     }
 }
 
-/// A departure as expressions know it: without the door's numbers of flows, which are taken back.
+/// The departure for records, without its flow id: ids are reused, so expressions must not see them.
 pub fn without_flow(departure: &Departure) -> Departure {
     Departure { packet: Packet { flow: FlowId(0), ..departure.packet }, ..*departure }
 }
 
-/// What is known of a packet that did not leave the queue, as if it had.
+/// A packet that did not leave the queue, as a departure without backlogs.
 pub fn as_departure(packet: Packet, queue: QueueId, enqueued: Nanos, dequeued: Nanos) -> Departure {
     let none = Backlog::default();
     Departure { packet, queue, enqueued, dequeued, backlog_in: none, backlog_out: none }
 }
 
-/// A departure as expressions know it: by the packet's number, and without the simulation's own numbers of flows.
+/// The departure for records: with the packet's number in the order of sending, and without the flow id of the simulation.
 pub fn for_expressions(departure: &Departure) -> Departure {
     without_flow(&Departure { packet: numbered(departure.packet), ..*departure })
 }
 
-/// The packet by its number in the order of sending.
+/// The packet with its number in the order of sending as its id.
 #[inline]
 pub fn numbered(packet: Packet) -> Packet {
     Packet { id: PacketId(number(packet.id)), ..packet }

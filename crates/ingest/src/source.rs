@@ -1,4 +1,4 @@
-//! What can be opened and read: a capture that is replayed, or a table.
+//! Opens an input: a capture that is replayed, or a table of departures.
 
 use crate::capture_input::{CaptureInput, length};
 use crate::error::Error;
@@ -20,10 +20,10 @@ use queuescope_wire::{Departure, KeyMask, MaskedKey, Nanos, QueueId, Rate};
 use std::io::Read;
 use std::path::Path;
 
-/// Opens an input, to be read until its end, or until a signal comes if one may `stop` it.
+/// Opens an input. It is read to its end, or until a signal comes if `stop` is given.
 ///
 /// # Errors
-/// If the expression means nothing; if the input cannot be read, or is not what it is said to be.
+/// Fails if the expression is invalid, or if the input cannot be read or is not of the expected kind.
 pub fn open(input: &Input, stop: Option<&Stop>) -> Result<Opened, Error> {
     Ok(match &input.how {
         How::Replayed(rate) => Opened::Capture(OpenedCapture::open(&input.file, *rate, input.only.as_deref(), stop)?),
@@ -32,7 +32,7 @@ pub fn open(input: &Input, stop: Option<&Stop>) -> Result<Opened, Error> {
     })
 }
 
-/// An input that could be opened, with what is chosen of it.
+/// An opened input.
 #[derive(Debug)]
 pub enum Opened {
     /// A capture.
@@ -42,7 +42,7 @@ pub enum Opened {
     Table(OpenedTable),
 }
 
-/// A capture that could be opened.
+/// An opened capture.
 #[derive(Debug)]
 pub struct OpenedCapture {
     arriving: CaptureInput,
@@ -52,20 +52,21 @@ pub struct OpenedCapture {
 }
 
 impl OpenedCapture {
-    /// Opens a capture file, or standard input as `-`: all of it, or the packets of which `only` holds. It is read until its end,
-    /// or until a signal comes if one may `stop` it.
+    /// Opens a capture file; `-` is standard input. If `only` is given, only packets that match this expression enter the
+    /// queue. The capture is read to its end, or until a signal comes if `stop` is given.
     ///
     /// # Errors
-    /// If it cannot be read or is no capture; if the expression means nothing.
+    /// Fails if the capture cannot be read or is not a capture, or if the expression is invalid.
     pub fn open(path: &Path, rate: Rate, only: Option<&str>, stop: Option<&Stop>) -> Result<Self, Error> {
         let chosen = PacketFilter::of(Flag::Input, only)?;
         Ok(Self { arriving: CaptureInput::open(path, stop)?, chosen, rate, origin: Origin::of(path, only) })
     }
 
-    /// A capture from any source, which the report and errors call `name`: all of it, or the packets of which `only` holds.
+    /// Opens a capture from any reader. The report and errors call it `name`. If `only` is given, only packets that match
+    /// this expression enter the queue.
     ///
     /// # Errors
-    /// If it cannot be read or is no capture; if the expression means nothing.
+    /// Fails if the capture cannot be read or is not a capture, or if the expression is invalid.
     pub fn from_reader(
         source: impl Read + Send + 'static,
         name: &str,
@@ -77,11 +78,11 @@ impl OpenedCapture {
         Ok(Self { arriving: CaptureReader::new(source, name)?.into(), chosen, rate, origin })
     }
 
-    /// Sends its packets through a queue; `mask` is what of their keys counts. Where the queue is
-    /// [managed](Queue::managed), that is [`Queue::mask`] or more.
+    /// Sends its packets through a queue, and what leaves it to `listener`. `mask` is the part of flow keys to keep; if the
+    /// queue is [managed](Queue::managed), it must cover [`Queue::mask`].
     ///
     /// # Errors
-    /// Those of the listener. Damage is in the source's `input`.
+    /// Returns the error of the listener. Damage of the capture is in [`Source::input`].
     pub fn replay<L: Listener<Key = MaskedKey>>(
         mut self,
         queue: &Queue,
@@ -131,22 +132,21 @@ impl OpenedCapture {
         })
     }
 
-    /// The rate of the link that it is sent through.
+    /// The rate of the link that drains the queue.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// How many bytes its file has, where that can be known.
+    /// The size of its file in bytes, if it is a regular file.
     pub fn length(&self) -> Option<u64> {
         self.origin.length
     }
 }
 
-/// What a replay through a discipline does not show.
-const SENDERS_DO_NOT_REACT: &str = "packets of captured senders, which do not react to drops and marks. This shows what the \
-                                    discipline does with this traffic, not what TCP would do";
+/// The note on a replay through a discipline.
+const SENDERS_DO_NOT_REACT: &str = "packets of captured senders, which do not react to drops and marks. This shows what the discipline does with this traffic, not what TCP would do";
 
-/// Where an input is from.
+/// The origin of an input.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub name: String,
@@ -155,28 +155,28 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// From a file, or packets of it.
+    /// The origin of a file, or of packets of it.
     pub fn of(path: &Path, only: Option<&str>) -> Self {
         Self { name: path.display().to_string(), length: length(path), only: only.map(str::to_owned) }
     }
 }
 
-/// How packets came to the queue, and what was read.
+/// The input of an analysis, how its packets came to the queue, and what was skipped.
 #[derive(Debug)]
 pub struct Source {
-    /// What was read.
+    /// The input.
     pub input: model::Input,
-    /// Packets that came to it, or left it.
+    /// Number of packets that came to the queue, or left it.
     pub packets: u64,
-    /// Their bytes, as the queue holds them.
+    /// Their bytes, as counted in the queue.
     pub bytes: u64,
-    /// When the first and the last packet came, on the clock of the replay.
+    /// The arrival times of the first and the last packet, on the clock of the replay.
     pub span: (Nanos, Nanos),
-    /// Super-packets of segmentation offload.
+    /// Number of super-packets of segmentation offload.
     pub super_packets: u64,
-    /// The link that drains the queue; none where departures came from elsewhere.
+    /// The rate of the link that drains the queue; `None` if it is not known.
     pub rate: Option<Rate>,
-    /// What manages the queue, where it is more than a tail-drop queue.
+    /// The discipline or switch program that manages the queue, unless it is tail-drop.
     pub aqm: Option<String>,
     /// The queue's limit, the speedup and the overhead, as the user wrote them.
     pub limit: String,
@@ -186,20 +186,20 @@ pub struct Source {
     pub overhead: String,
     /// Bytes that the link adds to each packet as it sends it.
     pub on_link: u32,
-    /// Whether flows inside of tunnels are separate flows, and super-packets are split.
+    /// Whether flows inside tunnels are separate flows, and whether super-packets are split.
     pub inner: bool,
     /// See `inner`.
     pub split_gso: bool,
-    /// Which packets entered the queue, if an expression said so.
+    /// The expression that chose the packets that entered the queue, if there is one.
     pub only: Option<String>,
-    /// Whether it is known whose packets were dropped.
+    /// Whether the flows of dropped packets are known.
     pub knows_drops: bool,
-    /// What was skipped on the way to the queue.
+    /// Notes on what was skipped before the queue.
     pub skipped: Vec<model::Skipped>,
 }
 
 impl Source {
-    /// Departures that are handed over one by one, with [`left`](Self::left), from a queue that a link of this rate drains.
+    /// A source of departures from a queue that a link of this rate drains. Call [`left`](Self::left) for each departure.
     pub fn of_departures(name: &str, rate: Rate) -> Self {
         Self {
             input: model::Input { name: name.to_owned(), format: "departures".to_owned(), first_ns: 0, damage: None },
@@ -221,7 +221,7 @@ impl Source {
         }
     }
 
-    /// One of them left the queue.
+    /// Counts a departure.
     pub fn left(&mut self, departure: &Departure) {
         let came = departure.enqueued;
         let (first, last) = if self.packets == 0 { (came, came) } else { self.span };
@@ -232,7 +232,7 @@ impl Source {
     }
 }
 
-/// The limit of a queue that nothing is known of.
+/// The limit of a queue whose limit is not known, in reports.
 pub(crate) const AS_IT_WAS: &str = "as it was";
 
 /// A limit as the report shows it.

@@ -1,4 +1,4 @@
-//! An end before the input's: on SIGINT, SIGTERM and SIGHUP, what was read is finished as if nothing more came.
+//! Stops reading early: after SIGINT, SIGTERM or SIGHUP, the work is finished as if the input had ended.
 
 use crate::error::Error;
 use crate::notes::noted;
@@ -18,132 +18,134 @@ use {
     std::thread,
 };
 
-/// Those that ask for an end.
+/// The signals that request a stop.
 #[cfg(unix)]
 const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 
-/// That the terminal is gone asks for an end too, unless whoever began this has it ignored (`nohup`).
+/// SIGHUP, which comes when the terminal is closed, unless the parent process has set it to be ignored (`nohup`).
 #[cfg(unix)]
-#[expect(clippy::disallowed_methods, reason = "the system tells what is ignored in a file, if it does")]
-fn hang_up() -> Option<i32> {
+#[expect(clippy::disallowed_methods, reason = "the kernel shows ignored signals only in this file")]
+fn sighup_unless_ignored() -> Option<i32> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     let ignored = u64::from_str_radix(ignored.trim(), 16).ok()?;
     (ignored & 1 << (SIGHUP - 1) == 0).then_some(SIGHUP)
 }
 
-/// Whether a signal asked for an end. Those who share it are asked together.
+/// A request to stop, set by a signal. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Stop {
-    asked: Arc<AtomicBool>,
-    /// Whether a reader was stopped before the end of what it reads.
+    requested: Arc<AtomicBool>,
+    /// Whether a reader stopped before the end of its input.
     obeyed: Arc<AtomicBool>,
-    /// Has something to read once a signal came, so that who waits for input wakes up.
+    /// Becomes readable when a signal comes, which wakes a reader that waits for input.
     #[cfg(unix)]
     wake: Arc<UnixStream>,
 }
 
 impl Stop {
-    /// From now on, the first SIGINT, SIGTERM or SIGHUP asks for an end, and the second of any ends the process at once; a SIGHUP that
-    /// is ignored (`nohup`) stays so. Elsewhere than on Unix they end it as ever.
+    /// Installs signal handlers. The first SIGINT, SIGTERM or SIGHUP requests a stop; a second signal of any of these ends
+    /// the process at once. A SIGHUP that is ignored (`nohup`) stays ignored. On systems other than Unix, signals end the
+    /// process as usual.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Fails if the handlers cannot be installed.
     #[cfg(unix)]
     pub fn on_signals() -> Result<Self, Error> {
-        let asked = Arc::new(AtomicBool::new(false));
+        let requested = Arc::new(AtomicBool::new(false));
         let register = || -> io::Result<UnixStream> {
             let (wake, mut waker) = UnixStream::pair()?;
             let early = Arc::new(AtomicBool::new(false));
-            for signal in SIGNALS.into_iter().chain(hang_up()) {
-                // What comes between the next steps would do nothing, since the default is gone by then.
+            for signal in SIGNALS.into_iter().chain(sighup_unless_ignored()) {
+                // A signal between the next steps would be lost, since the default action is already replaced.
                 flag::register(signal, Arc::clone(&early))?;
-                // In this order: the first signal does not find what it sets itself.
-                flag::register_conditional_default(signal, Arc::clone(&asked))?;
-                flag::register(signal, Arc::clone(&asked))?;
+                // The order matters: the first signal must not see the flag that it sets itself.
+                flag::register_conditional_default(signal, Arc::clone(&requested))?;
+                flag::register(signal, Arc::clone(&requested))?;
                 pipe::register(signal, waker.try_clone()?)?;
             }
-            if early.load(Ordering::Relaxed) && !asked.swap(true, Ordering::Relaxed) {
+            if early.load(Ordering::Relaxed) && !requested.swap(true, Ordering::Relaxed) {
                 waker.write_all(&[0])?;
             }
             Ok(wake)
         };
         let wake = Arc::new(register().map_err(Error::Signals)?);
-        Ok(Self { asked, obeyed: Arc::default(), wake })
+        Ok(Self { requested, obeyed: Arc::default(), wake })
     }
 
-    /// The same for who has something to put in order that outlives the process: that is done before the second signal ends it.
+    /// The same, but calls `last` before the second signal ends the process, to restore state that outlives it, such as the
+    /// terminal's.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Fails if the handlers cannot be installed.
     #[cfg(unix)]
     pub fn on_signals_but_first(last: impl Fn() + Send + 'static) -> Result<Self, Error> {
-        let asked = Arc::new(AtomicBool::new(false));
-        let begun = Arc::clone(&asked);
+        let requested = Arc::new(AtomicBool::new(false));
+        let begun = Arc::clone(&requested);
         let register = || -> io::Result<UnixStream> {
             let (wake, mut waker) = UnixStream::pair()?;
-            // A terminal that goes away asks for an end, too, and so may a key on it.
+            // The terminal being closed requests a stop too, and so does its quit key.
             let mut signals = Signals::new(SIGNALS.into_iter().chain([SIGHUP, SIGQUIT]))?;
-            // A handler of signals may do next to nothing, so a thread takes them.
+            // Signal handlers may call hardly any functions, so a thread handles the signals.
             thread::Builder::new().name("signals".to_owned()).spawn(move || {
                 for signal in signals.forever() {
-                    // That the terminal is gone may be said by the kernel and by a shell.
+                    // Both the kernel and a shell may send SIGHUP for a closed terminal.
                     if begun.swap(true, Ordering::Relaxed) && signal != SIGHUP {
                         last();
-                        // It does not come back.
+                        // This does not return.
                         let _ = low_level::emulate_default_handler(signal);
                     }
-                    // Nobody waits any more if it fails.
+                    // If this fails, the reader is gone and does not need to be woken.
                     let _ = waker.write_all(&[0]);
                 }
             })?;
             Ok(wake)
         };
         let wake = Arc::new(register().map_err(Error::Signals)?);
-        Ok(Self { asked, obeyed: Arc::default(), wake })
+        Ok(Self { requested, obeyed: Arc::default(), wake })
     }
 
-    /// The same where there are no such signals.
+    /// The same on systems without these signals, where a stop is never requested.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     #[cfg(not(unix))]
     pub fn on_signals() -> Result<Self, Error> {
-        Ok(Self { asked: Arc::default(), obeyed: Arc::default() })
+        Ok(Self { requested: Arc::default(), obeyed: Arc::default() })
     }
 
     /// Whether a signal came.
     #[inline]
     pub fn is_requested(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+        self.requested.load(Ordering::Relaxed)
     }
 
-    /// Has something to read once a signal came, for who waits for other things, too.
+    /// A file descriptor that becomes readable when a signal comes, for code that waits for other events too.
     #[cfg(unix)]
     pub fn waker(&self) -> std::os::fd::BorrowedFd<'_> {
         std::os::fd::AsFd::as_fd(&*self.wake)
     }
 
-    /// Something ends here that would have gone on.
+    /// Records that work was stopped before its end.
     pub fn obey(&self) {
         self.obeyed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether something ended before its end: an error of a reader after that is none.
+    /// Whether work was stopped before its end. An error of a reader after that is not damage.
     pub fn is_obeyed(&self) -> bool {
         self.obeyed.load(Ordering::Relaxed)
     }
 
-    /// The same for a report.
+    /// The same as a note for a report.
     pub fn note(&self) -> Option<Skipped> {
         noted(
             "stopped",
             self.is_obeyed().into(),
-            "signal to stop came before the end; what would have followed is not there",
+            "signal to stop came before the end; the rest of the input is missing",
         )
     }
 
-    /// Returns when there is something to read, or a signal came.
+    /// Waits until the file is readable, or a signal comes.
     #[cfg(unix)]
     fn wait(&self, file: &File) -> io::Result<()> {
         use rustix::event::{PollFd, PollFlags, poll};
@@ -162,7 +164,7 @@ impl Stop {
     }
 }
 
-/// A file, or standard input, that fails to read on once a signal came.
+/// A file or standard input. After a signal, reading from it fails.
 #[derive(Debug)]
 pub struct Stoppable {
     file: File,
@@ -180,24 +182,24 @@ impl Stoppable {
     /// Reads standard input.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails if standard input is closed.
     #[cfg(unix)]
     pub fn standard_input(stop: &Stop) -> io::Result<Self> {
         use std::os::fd::AsFd;
         Ok(Self::new(File::from(io::stdin().as_fd().try_clone_to_owned()?), stop))
     }
 
-    /// The same elsewhere.
+    /// The same on Windows.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails if standard input is closed.
     #[cfg(windows)]
     pub fn standard_input(stop: &Stop) -> io::Result<Self> {
         use std::os::windows::io::AsHandle;
         Ok(Self::new(File::from(io::stdin().as_handle().try_clone_to_owned()?), stop))
     }
 
-    /// Whether it may let its reader wait, as a pipe does.
+    /// Whether reading may block, as for a pipe.
     pub fn is_live(&self) -> bool {
         self.is_live
     }
@@ -209,7 +211,7 @@ impl Read for Stoppable {
             self.stop.wait(&self.file)?;
         }
         if self.stop.is_requested() {
-            // No end: a record that is not whole yet is not damaged.
+            // Return an error and not the end of the file: an incomplete record must not count as damage.
             self.stop.obey();
             return Err(io::Error::other("a signal to stop came"));
         }

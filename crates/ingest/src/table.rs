@@ -1,4 +1,4 @@
-//! Tables of departures: opened, and read.
+//! Opens and reads tables of departures.
 
 use crate::capture_input::is_standard_input;
 use crate::error::Error;
@@ -14,15 +14,15 @@ use queuescope_table::{DepartureReader, TableOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a table of departures, or standard input as one.
+/// Opens a table of departures; `-` is standard input.
 ///
 /// # Errors
-/// If it cannot be read, or is no such table.
+/// Fails if it cannot be read, or is not a table of departures.
 pub fn open_table(path: &Path, options: TableOptions) -> Result<DepartureReader, Error> {
     table_until(path, options, None)
 }
 
-/// A table that could be opened.
+/// An opened table of departures.
 #[derive(Debug)]
 pub struct OpenedTable {
     reader: DepartureReader,
@@ -39,10 +39,10 @@ impl OpenedTable {
         Ok(Self { reader, chosen, stop: stop.cloned(), origin: Origin::of(&input.file, only) })
     }
 
-    /// Reads its departures.
+    /// Reads the departures, and passes them to `listener`.
     ///
     /// # Errors
-    /// Those of the listener. Damage is in the source's `input`.
+    /// Returns the error of the listener. Damage of the table is in [`Source::input`].
     pub fn read<L: Listener<Key = str>>(
         mut self,
         listener: &mut L,
@@ -74,13 +74,13 @@ impl OpenedTable {
         })
     }
 
-    /// How many bytes its file has, where that can be known.
+    /// The size of its file in bytes, if it is a regular file.
     pub fn length(&self) -> Option<u64> {
         self.origin.length
     }
 }
 
-/// Opens a table, to be read until its end, or until a signal comes if one may `stop` it.
+/// Opens a table. It is read to its end, or until a signal comes if `stop` is given.
 fn table_until(path: &Path, options: TableOptions, stop: Option<&Stop>) -> Result<DepartureReader, Error> {
     let name = "standard input";
     Ok(match stop {

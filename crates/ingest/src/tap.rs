@@ -1,8 +1,8 @@
-//! Captures on both sides of a router as departures of the queue in between.
+//! Turns captures on both sides of a router into departures of the queue in between.
 //!
-//! The captures are read four times: for how much of their packets they have, for the clocks, for the routes and better
-//! clocks ([`Captures::survey`]), and for the departures ([`TapSurvey::read`]). Memory is that of the packets that can be in the router
-//! at once.
+//! The captures are read four times: for the captured length of packets, for the clocks, for the routes and better clocks
+//! ([`Captures::survey`]), and for the departures ([`TapSurvey::read`]). Memory is bounded by the packets that can be in the
+//! router at once.
 //!
 //! ```no_run
 //! use queuescope_ingest::Listener;
@@ -49,9 +49,9 @@ use queuescope_wire::parse::{InvariantParams, Reach, Tunnel};
 use queuescope_wire::{Granularity, KeyMask, MaskedKey, Nanos};
 use std::path::Path;
 
-/// Passes over the captures.
+/// Number of passes over the captures.
 const PASSES: u64 = 4;
-/// Places in the table of packets that came in: at least, and at most (0.6 GB).
+/// Least and largest number of entries in the table of packets that came in. The largest needs 0.6 GB.
 const ENTRIES: (u64, u64) = (1 << 12, 1 << 22);
 
 /// All captures of a router.
@@ -63,10 +63,11 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Captures of links into a router, and that of the link out of it, whose queue is meant. Nothing is read yet.
+    /// Opens captures of the links into a router, and that of the link out of it, whose queue is analysed. Nothing is read
+    /// yet.
     ///
     /// # Errors
-    /// If the expression means nothing; if two captures are the same file, or one cannot be read several times.
+    /// Fails if the expression is invalid, if two captures are the same file, or if one cannot be read several times.
     pub fn open(ingress: Vec<Ingress>, egress: &Path, options: TapOptions) -> Result<Self, TapError> {
         let chosen = PacketFilter::of(Flag::Input, options.only.as_deref())?;
         let tunnel = if options.inner { Tunnel::Inner } else { Tunnel::Outer };
@@ -89,16 +90,18 @@ impl Captures {
         Ok(Self { ingress, egress, options })
     }
 
-    /// How many bytes all passes read, where that can be known.
+    /// The bytes that all passes read together, if all captures are regular files.
     pub fn length(&self) -> Option<u64> {
         let all = self.ingress.iter().chain([&self.egress]).map(Capture::length).sum::<Option<u64>>();
         all.map(|all| all * PASSES)
     }
 
-    /// The passes before the last: the reach, the clocks, and then the routes and better clocks. `progress` hears of the last pass, too.
+    /// Runs all passes but the last: for the captured length, the clocks, and then the routes and better clocks. `progress`
+    /// is also used in the last pass.
     ///
     /// # Errors
-    /// If a capture cannot be read or is none; if no capture before the router has packets of the one behind it.
+    /// Fails if a file cannot be read or is not a capture, or if no capture before the router shares packets with the one
+    /// behind it.
     pub fn survey(self, progress: Progress<'_>) -> Result<TapSurvey<'_>, TapError> {
         let options = &self.options;
         let params = TapParams {
@@ -122,7 +125,7 @@ impl Captures {
         let params = TapParams { entries, ..params };
         let mut survey =
             TapSurvey { captures: self, work, links, egress, invariant, params, routes, disorder: Nanos::ZERO };
-        let mut order = Order::default();
+        let mut order = Disorder::default();
         let matcher = survey.matched(None, None, None, &mut order)?;
         let (routes, clocks) = (matcher.routes(), matcher.clocks());
         (survey.routes, survey.disorder) = (routes, order.disorder);
@@ -133,7 +136,7 @@ impl Captures {
         Ok(survey)
     }
 
-    /// The clocks of the links, by a sample of packets.
+    /// Estimates the clocks of the links from a sample of packets.
     fn clocks(
         &self,
         params: &TapParams,
@@ -162,7 +165,7 @@ impl Captures {
     }
 }
 
-/// What is known before packets are matched for a listener.
+/// The results of the first passes, before packets are matched for a listener.
 pub struct TapSurvey<'p> {
     captures: Captures,
     work: Work<'p>,
@@ -171,54 +174,54 @@ pub struct TapSurvey<'p> {
     invariant: InvariantParams,
     params: TapParams,
     routes: Routes,
-    /// How much earlier a packet came than one that left before it, at most.
+    /// The most by which a packet came earlier than one that left before it.
     disorder: Nanos,
 }
 
 /// A link into the router.
 struct Link {
     content: Content,
-    /// Its clock; none if none of its packets came out: it is left out then.
+    /// Its clock. `None` if none of its packets came out; the link is then left out.
     clock: Option<Surveyed>,
 }
 
-/// What a listener wants of the packets.
+/// Options of the last pass.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Wanted<'a> {
-    /// What of their keys counts.
+    /// The part of flow keys to keep.
     pub mask: KeyMask,
-    /// What a flow is where losses are counted by flow.
+    /// What a flow is in the count of losses by flow.
     pub granularity: Granularity,
-    /// Whether the headers of packets that came in are handed over ([`Listener::came`]).
+    /// Whether the headers of packets that came in are passed to [`Listener::came`].
     pub headers: bool,
-    /// Who may ask for an early end.
+    /// Stops the pass early, if it is given.
     pub stop: Option<&'a Stop>,
 }
 
 impl Wanted<'_> {
-    /// No headers, to the end of the captures.
+    /// Options without headers, for a pass to the end of the captures.
     pub fn new(mask: KeyMask, granularity: Granularity) -> Self {
         Self { mask, granularity, headers: false, stop: None }
     }
 }
 
 impl<'p> TapSurvey<'p> {
-    /// Times of one packet are no further apart than this if they are the same: as well as the clocks are known.
+    /// The uncertainty of the clocks: times that differ by at most this may be the same.
     pub fn tolerance(&self) -> Nanos {
-        // The clocks were not yet the better ones as the order was seen.
+        // Twice, because the order was determined before the clocks were improved.
         Nanos(2 * self.within().max().unwrap_or_default().0)
     }
 
-    /// How much earlier a packet came than one that left before it, at most, as far as that is seen.
+    /// The most by which a packet came earlier than one that left before it, within the uncertainty of the clocks.
     pub fn disorder(&self) -> Nanos {
         self.disorder.saturating_add(self.tolerance()).min(self.params.max_delay)
     }
 
-    /// The last pass: hands a listener what left the router and what was lost in it.
+    /// Runs the last pass. It passes packets that left the router or were lost in it to `listener`.
     ///
     /// # Errors
-    /// If a capture cannot be read any more.
+    /// Fails if a capture cannot be read any more.
     pub fn read<L: Listener<Key = MaskedKey>>(
         self,
         wanted: &Wanted<'_>,
@@ -239,12 +242,13 @@ impl<'p> TapSurvey<'p> {
         Ok(Tapped { survey: self, handed, stats, granularity: wanted.granularity })
     }
 
-    /// How well the clock of each link that is used is known.
+    /// The uncertainty of the clock of each link that is used.
     fn within(&self) -> impl Iterator<Item = Nanos> {
         self.links.iter().filter_map(|link| Some(link.clock?.estimate.within))
     }
 
-    /// A pass that matches packets, until a signal comes if one may stop it, and keeps headers of what comes in if they are wanted.
+    /// Runs a pass that matches packets. A signal ends it if `stop` is given. Stores the headers of packets that come in if
+    /// `headers` is given.
     fn matched(
         &self,
         routes: Option<Routes>,
@@ -271,14 +275,14 @@ impl<'p> TapSurvey<'p> {
     }
 }
 
-/// Finds how far the router is from a FIFO.
+/// Measures by how much packets overtake one another in the router.
 #[derive(Default)]
-struct Order {
+struct Disorder {
     latest: Nanos,
     disorder: Nanos,
 }
 
-impl TapOutput for Order {
+impl TapOutput for Disorder {
     fn departed(&mut self, departure: &TapDeparture) {
         if let Some(enqueued) = departure.enqueued() {
             self.disorder = self.disorder.max(self.latest.saturating_sub(enqueued));

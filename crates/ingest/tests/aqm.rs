@@ -1,4 +1,4 @@
-//! Captures through every discipline and switch program that there is: what holds of all of them.
+//! Replays captures through every discipline and switch program, and checks what must hold for all of them.
 
 use queuescope_ingest::{Listener, OpenedCapture, Queue, Source};
 use queuescope_queue::{DisciplineParams, Dropped, Limit, MarkReason, PipelineParams, Sink};
@@ -9,10 +9,10 @@ use std::convert::Infallible;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-/// Packets that each queue holds.
+/// Limit of each queue, in packets.
 const LIMIT: u64 = 20;
 
-/// All that was heard, in order.
+/// All events of a queue, in order.
 struct Log {
     flows: Flows,
     departures: Vec<Departure>,
@@ -28,7 +28,7 @@ impl Log {
         Self { flows, departures: Vec::new(), drops: Vec::new(), times: Vec::new(), marked: Vec::new() }
     }
 
-    /// The longest waits of packets of a size, but for one in a hundred of them.
+    /// The 99th percentile of the sojourn times of packets of a size.
     fn p99(&self, size: u64) -> Nanos {
         let of_size = self.departures.iter().filter(|departure| departure.packet.size == ByteCount(size));
         let mut waits: Vec<_> = of_size.map(Departure::sojourn).collect();
@@ -81,7 +81,7 @@ fn all() -> Vec<Aqm> {
     disciplines.chain(PipelineParams::defaults().into_iter().map(|params| params.try_into().unwrap())).collect()
 }
 
-/// Captures, each with a fifth of the rate at which its packets come.
+/// Captures, each with a fifth of the rate at which its packets arrive.
 fn captures() -> Vec<(PathBuf, Rate)> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
     let more = data.join("../../shared/data/pcap/l4s-prague-dualpi2-wifi.pcap.xz");
@@ -97,7 +97,7 @@ fn captures() -> Vec<(PathBuf, Rate)> {
 }
 
 #[test]
-fn what_holds_of_a_queue_holds_of_each() {
+fn every_discipline_conserves_packets_and_sends_at_the_link_rate() {
     for (path, rate) in captures() {
         for aqm in all() {
             let (name, is_fifo) = (format!("{aqm} of {}", path.display()), aqm.is_fifo());
@@ -139,7 +139,7 @@ fn keeps_order(log: &Log, is_fifo: bool, name: &str) {
     }
 }
 
-/// The most packets that were there at once.
+/// The largest number of packets in the queue at once.
 fn fullest(log: &Log) -> u64 {
     let left = log.departures.iter().map(|left| (left.enqueued, left.dequeued));
     let dropped = log.drops.iter().filter_map(|dropped| Some((dropped.enqueued?, dropped.at)));
@@ -152,12 +152,12 @@ fn fullest(log: &Log) -> u64 {
     there.max().unwrap_or(0).try_into().unwrap()
 }
 
-/// The link sends no two packets at once, and is not idle while one waits.
+/// Checks that the link sends one packet at a time, and is not idle while one waits.
 fn sends_one_by_one(log: &Log, rate: Rate, name: &str) {
     let sent = log.departures.iter().map(|left| (left.dequeued, rate.time_for(left.packet.size), Some(left.enqueued)));
     let lost = log.drops.iter().map(|dropped| (dropped.at, dropped.link_time, dropped.enqueued));
     let mut turns: Vec<_> = sent.chain(lost).collect();
-    // Drops in no time are before what is sent then.
+    // A drop at the same time as a departure comes first.
     turns.sort_by_key(|(at, time, _)| (*at, *time));
     let mut came_first = vec![Nanos::MAX; turns.len() + 1];
     for (place, (.., came)) in turns.iter().enumerate().rev() {
@@ -165,7 +165,7 @@ fn sends_one_by_one(log: &Log, rate: Rate, name: &str) {
     }
     let mut free = Nanos::ZERO;
     for (place, (at, time, _)) in turns.iter().enumerate().filter(|(_, (_, time, _))| *time > Nanos::ZERO) {
-        // Each rounds down what is exact in the link.
+        // Each of these times is rounded down; the link computes exactly.
         assert!(*at + Nanos(1) >= free, "{name}: sent at {at}, when the link was busy until {free}");
         let idle = *at > free + Nanos(1);
         assert!(!idle || came_first[place] >= *at, "{name}: idle from {free} to {at} while a packet waited");
@@ -177,20 +177,20 @@ fn sends_one_by_one(log: &Log, rate: Rate, name: &str) {
 fn one_queue_of_several_is_a_tail_drop_queue() {
     for (path, rate) in captures() {
         for limit in [Limit::Packets(LIMIT), Limit::Bytes(ByteCount(20_000)), Limit::Time(Nanos(50_000_000))] {
-            let told = |aqm: Option<&str>| {
+            let events = |aqm: Option<&str>| {
                 let (log, _) = replay(open(&path, rate), aqm.map(|aqm| aqm.parse().unwrap()), limit);
                 let left = log.departures.iter();
                 let left: Vec<_> = left.map(|d| (d.packet.id, d.enqueued, d.dequeued, d.backlog_in)).collect();
                 let dropped: Vec<_> = log.drops.iter().map(|dropped| (dropped.packet.id, dropped.at)).collect();
                 (left, dropped)
             };
-            assert!(told(Some("multi-queue,queues=1")) == told(None), "{} {limit:?}", path.display());
-            assert!(told(Some("tail-drop")) == told(None), "{} {limit:?}", path.display());
+            assert!(events(Some("multi-queue,queues=1")) == events(None), "{} {limit:?}", path.display());
+            assert!(events(Some("tail-drop")) == events(None), "{} {limit:?}", path.display());
         }
     }
 }
 
-/// UDP packets of IPv4 as a capture: when (µs), from which port, how large, and with which DSCP.
+/// A capture of IPv4 UDP packets, given by time (µs), source port, size and DSCP.
 fn capture(packets: impl IntoIterator<Item = (u64, u16, u16, u8)>) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 101] {
@@ -238,7 +238,7 @@ fn fq_codel_isolates_a_heavy_flow() {
     assert!(together.p99(100) > Nanos(100 * bound.0), "{}", together.p99(100));
 }
 
-/// The class follows from the DSCP: expedited forwarding waits for the packet that is being sent only.
+/// The class follows from the DSCP: a packet of expedited forwarding waits only for the packet that is being sent.
 #[test]
 fn strict_priority_serves_by_precedence() {
     let aqm = "multi-queue,scheduler=strict-priority";
@@ -247,14 +247,14 @@ fn strict_priority_serves_by_precedence() {
     assert!(through(heavy_and_sparse(0), aqm).p99(100) > Nanos(100 * being_sent.0));
 }
 
-/// Timers go off every few milliseconds, and would for thirty years.
+/// Without skipping, timers would fire every few milliseconds for thirty years.
 #[test]
-fn a_gap_of_years_is_passed_over() {
+fn idle_years_are_skipped() {
     let years = 30 * 365 * 86_400 * 1_000_000u64;
     for aqm in all() {
         let file = capture([(5, 1, 1_500, 0), (5, 2, 1_500, 0), (years, 1, 1_500, 0), (years, 2, 1_500, 0)]);
         let log = through(file, &aqm.to_string());
-        // The second of each two waits for the first. Some programs drop for what they saw when a packet left for the last time.
+        // The second packet of each pair waits for the first. Some programs drop by the state at the last departure.
         let of_pair = |time: &Nanos| {
             [5_000, years * 1_000].iter().any(|came| [0, 1_200_000].contains(&time.0.wrapping_sub(*came)))
         };

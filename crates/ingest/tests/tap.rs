@@ -1,4 +1,4 @@
-//! Captures on both sides of a router, without the command: what left, what was lost, and what is refused.
+//! Captures on both sides of a router, read by the library: departures, losses, and inputs that are refused.
 
 use queuescope_ingest::Listener;
 use queuescope_ingest::tap::{Captures, Ingress, TapError, TapOptions, Wanted};
@@ -14,11 +14,11 @@ use tempfile::TempDir;
 
 const FLOW: Granularity = Granularity::FiveTuple;
 const ETHERNET: u32 = 1;
-/// Packets that came in, one each millisecond, and that which was lost.
+/// Packets that came in, one each millisecond, and the one that was lost.
 const PACKETS: u64 = 3_000;
 const LOST: u64 = 1_234;
 
-/// All that was heard.
+/// All events of the queue.
 struct Heard {
     flows: Flows,
     departures: Vec<Departure>,
@@ -53,7 +53,7 @@ impl Listener for Heard {
     }
 }
 
-/// How much longer than the shortest a packet is in the router.
+/// The queueing delay of a packet: its time in the router beyond the shortest.
 fn waited(number: u64) -> Nanos {
     Nanos(number % 7 * 100_000)
 }
@@ -93,7 +93,7 @@ fn open(before: &Path, behind: &Path) -> Result<Captures, TapError> {
 }
 
 #[test]
-fn what_left_and_what_was_lost_reach_a_listener() {
+fn departures_and_losses_reach_a_listener() {
     let folder = TempDir::new().unwrap();
     let [before, behind] = captures(&folder);
     let captures = open(&before, &behind).unwrap();
@@ -123,7 +123,7 @@ fn what_left_and_what_was_lost_reach_a_listener() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_inputs_are_refused() {
     let folder = TempDir::new().unwrap();
     let [before, behind] = captures(&folder);
     let twice = open(&before, &before).unwrap_err();

@@ -1,4 +1,4 @@
-//! Bursts while departures come: what is part of one, and what is kept of it as it ends.
+//! Follows bursts: which packets are part of one, and what is kept of it when it ends.
 
 use super::Analysis;
 use crate::analysis::BURST_PICTURES;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::hash::Hash;
 
 impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
-    /// A packet left while a burst is going on, or one starts with it.
+    /// Processes a packet that left during a burst, or that starts one.
     pub(super) fn follow(&mut self, departure: &Departure, examined: bool, from: Nanos, tau: Nanos) {
         let (number, came, left) = (self.recent.recorded(), departure.enqueued, departure.dequeued);
         if self.order.is_some() && left.saturating_sub(from).0 < tau.0.div_ceil(2) {
@@ -32,7 +32,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
                 self.parts = waited.parts;
             }
         }
-        // What was held is of other flows.
+        // Held packets, which may have been processed meanwhile, are of other flows.
         self.project(departure.packet.flow);
     }
 
@@ -74,7 +74,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         }
     }
 
-    /// Tau may have risen above some bursts: the others are numbered anew, with those that were not kept.
+    /// Renumbers bursts, including those that were not kept: tau may have risen above some, which are no longer bursts.
     pub(super) fn number(&mut self) {
         if let Tau::Given(_) = self.params.tau {
             return;
@@ -86,7 +86,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         }
     }
 
-    /// Keeps the bursts with the longest delays, and the pictures of the longest of those.
+    /// Keeps the bursts with the longest delays, and pictures only of the longest of those.
     pub(super) fn thin_out(&mut self) {
         let tau = self.params.tau.value();
         self.kept.retain(|found| found.burst.longest_wait >= tau);
@@ -99,7 +99,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         let left_out = self.kept.drain(most..).map(|found| (found.number, found.burst.longest_wait));
         match self.params.tau {
             Tau::Given(_) => self.left_out += left_out.count() as u64,
-            // Tau may rise above them yet; it never falls.
+            // Tau may still rise above them; it never falls.
             Tau::EighthOfLongest { .. } => {
                 self.perhaps_left_out.extend(left_out);
                 self.perhaps_left_out.retain(|(_, peak)| *peak >= tau);
@@ -110,7 +110,8 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         }
     }
 
-    /// What left since the last packet that was added, and before the one with this number, is part of the burst that is going on.
+    /// Adds the packets that left since the last one that was added, and before the one with this number, to the current
+    /// burst.
     #[cold]
     pub(super) fn join_passed(&mut self, number: u64) {
         let (index, levels, joined) = (&self.index, &mut self.levels, std::mem::replace(&mut self.joined, number));
@@ -158,8 +159,8 @@ impl<D: FlowIndex, W: Watcher> Follower<D::Key> for Analysis<D, W> {
     }
 }
 
-/// Whether a burst with such a delay is among those with the longest so far, which the text shows: to group its flows takes a
-/// while.
+/// Whether a burst with this delay is among the longest so far, which the text shows. Flows of others are not grouped, since
+/// that takes time.
 fn is_among_longest(longest: &mut Vec<Nanos>, delay: Nanos) -> bool {
     let place = longest.partition_point(|other| *other >= delay);
     longest.insert(place, delay);
@@ -167,7 +168,7 @@ fn is_among_longest(longest: &mut Vec<Nanos>, delay: Nanos) -> bool {
     place < text::MOST_BURSTS
 }
 
-/// What is known of a burst's flows, if they are not all there were.
+/// The sampling of a burst's flows, if not all of them are known.
 fn sampled<'a, K: Eq + Hash + Clone + Ord>(burst: &Burst<K>, flows: &'a BurstFlows<K>) -> Option<Sampled<'a>> {
     let total = Amount { bytes: burst.bytes, packets: burst.packets };
     flows.sampled().map(|(stand_for, unit)| Sampled { stand_for, unit, total })

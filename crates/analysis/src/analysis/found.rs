@@ -1,4 +1,4 @@
-//! What an analysis has found: counts, meters, and bursts that have ended.
+//! Parts of what an analysis finds: counts, meters, and bursts that have ended.
 
 use crate::worst::Worst;
 use queuescope_meter::{Burst, DistinctFlows, ExactMeter, Jump};
@@ -11,22 +11,22 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub departed: Backlog,
-    /// Of those, how many nobody saw coming, or are no victims: their own waiting is not examined.
+    /// Departed packets whose waiting is not examined: their arrival was not seen, or they are not victims.
     pub passed: u64,
-    /// The victims that left, and those that were dropped, where not everybody is one.
+    /// The victims that left, and those that were dropped, if an expression chooses victims.
     pub victims: Backlog,
     pub victims_dropped: u64,
-    /// Packets of which it is not known who they belong to, as that was asked.
+    /// Packets whose flow key is not known, where the expression for victims needs it.
     pub unnamed: u64,
-    /// Packets of bursts that were no longer remembered when it was known that they were part of them.
+    /// Packets that were already forgotten when it became known that they were part of a burst.
     pub unjoined: u64,
     pub waited: u64,
     pub longest: Nanos,
     pub hit: u64,
     pub flows_met: u64,
-    /// Questions about more than was remembered.
+    /// Packets that waited longer than departures are remembered.
     pub history_too_short: u64,
-    /// Flows that were forgotten early, since there was no room for more.
+    /// Flows that were forgotten early to make room for new ones.
     pub forgotten: u64,
     pub drops: BTreeMap<DropReason, u64>,
     pub marks: BTreeMap<MarkReason, u64>,
@@ -34,24 +34,24 @@ pub(crate) struct Counts {
     pub last: Nanos,
 }
 
-/// What is measured at one granularity.
+/// The meters of one granularity.
 #[derive(Debug)]
 pub(crate) struct Meters {
     pub exact: ExactMeter,
     pub distinct: DistinctFlows,
-    /// Those that left packets in bursts.
+    /// Flows with packets in bursts.
     pub in_bursts: DistinctFlows,
 }
 
-/// A burst, and what is found out as it ends.
+/// A burst that has ended, and what was computed at its end.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundBurst<K> {
-    /// From 1, in the order of the bursts, also of those that were not kept.
+    /// Counted from 1 in the order of the bursts, including those that were not kept.
     pub number: u64,
     pub burst: Burst<K>,
-    /// What its flows have in common; nothing where nobody wants to know.
+    /// What its flows have in common; empty if it was not computed.
     pub groups: Vec<model::Group>,
-    /// Flows of the first granularity whose rates jumped, by what factor at most.
+    /// Flows of the first granularity whose rates jumped, with the largest factor.
     pub ramps: Vec<(K, Jump)>,
     pub worst: Option<Worst<K>>,
 }

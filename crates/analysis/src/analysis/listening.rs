@@ -1,4 +1,4 @@
-//! An analysis that listens to a capture or a table.
+//! An analysis as a [`Listener`] of a capture or a table.
 
 use super::Analysis;
 use super::watcher::Watcher;

@@ -1,4 +1,4 @@
-//! How departures are analysed.
+//! Parameters of an analysis.
 
 use crate::show::Show;
 use queuescope_ingest::PacketFilter;
@@ -8,52 +8,55 @@ use queuescope_queue::Limit;
 use queuescope_sketch::{ConQuestParams, Estimator, Expiry, ParamsError, Weights};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 
-/// How departures are analysed. [`new`](Self::new) sets what a FIFO of captured packets needs.
+/// Parameters of an analysis of one queue. [`new`](Self::new) gives those for a FIFO of captured packets.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnalysisParams {
-    /// Whether packets leave in the order in which they came.
+    /// Whether packets leave in the order in which they came, and which departures are remembered.
     pub history: History,
-    /// Whether departures say what was in the queue when they entered. If not, what left while they waited stands for it.
+    /// Whether departures carry the backlog that the packet met. If not, it is computed from what left while the packet
+    /// waited.
     pub backlog_is_known: bool,
-    /// When the queue counts as congested.
+    /// The least delay at which the queue is congested.
     pub tau: Tau,
-    /// A flow contributes if it is at least this share of the queue.
+    /// The least share of the queue at which a flow contributes, from 0 to 1.
     pub alpha: f64,
-    /// The report lists only culprits whose rate jumped by this factor; all if there is none.
+    /// The report lists only culprits whose rate jumped by at least this factor; all if it is `None`.
     pub ramped: Option<f64>,
     /// The estimators to judge.
     pub estimators: Vec<Estimator>,
-    /// The sketch's dimensions; its window is where it starts if it may grow.
+    /// The dimensions of the sketch. If the window grows, its `window` is the first.
     pub sketch: ConQuestParams,
     /// Whether the window doubles whenever a delay is longer than the snapshots cover.
     pub window_grows: bool,
-    /// Uses the longest recent delay in place of each packet's own, with this half-life (section 3.6).
+    /// If given, the longest recent delay is used in place of each packet's own, with this half-life (ConQuest, section
+    /// 3.6).
     pub across_classes: Option<Nanos>,
-    /// Whether pictures of queue depth are wanted.
+    /// Whether to draw the queue depth over time.
     pub pictures: bool,
-    /// Bursts to keep, those with the longest delays.
+    /// Largest number of bursts to keep: those with the longest delays.
     pub most_bursts: usize,
-    /// Whether everything is wanted of each burst, not only what the text shows: the culprits of its worst packet, and what its flows
-    /// have in common even if its delay is not among the longest.
+    /// Whether to compute all details of each burst, beyond what the text shows: the culprits of its worst packet, and what
+    /// its flows have in common even if its delay is not among the longest.
     pub details: bool,
-    /// The link's, where it is known.
+    /// The rate of the link, if it is known.
     pub rate: Option<Rate>,
-    /// Whether bursts are handed out as they end ([`Analysis::ended`](super::Analysis::ended)), beside those that are kept.
+    /// Whether [`Analysis::ended`](super::Analysis::ended) returns bursts as they end, in addition to those that are kept.
     pub hands_out: bool,
-    /// From so many flows on, the oldest are forgotten with all that left when they did, however much of that may still be needed;
-    /// none where flows are bounded by what is in the queue.
+    /// At this number of flows, the oldest are forgotten, with all departures of their time, even if those may still be
+    /// needed. `None` if the content of the queue bounds the flows.
     pub most_flows: Option<usize>,
-    /// Where it is not known that packets leave in order: arrivals that are no further apart are in no order.
+    /// For queues that may not be FIFOs: arrivals that are at most this far apart count as simultaneous.
     pub order_tolerance: Nanos,
-    /// Whose waiting is examined; that of all packets if there is none.
+    /// Which packets' waiting is examined; of all packets if it is `None`.
     pub victims: Option<PacketFilter<Departures>>,
-    /// Which flows are listed; all if there is none.
+    /// Which flows are listed; all if it is `None`.
     pub show: Option<Show>,
 }
 
 impl AnalysisParams {
-    /// The defaults: of a FIFO, with an adaptive tau from `scale` on, culprits from 1 % of the queue on, and a sketch of 64 KiB.
+    /// The defaults: a FIFO, an adaptive tau that is at least that of `scale`, culprits from 1 % of the queue, and a sketch
+    /// of 64 KiB.
     pub fn new(scale: Scale) -> Self {
         let sketch = SketchOptions::default();
         Self {
@@ -78,35 +81,37 @@ impl AnalysisParams {
         }
     }
 
-    /// The same for a queue of ours from which packets leave in any order: the flows that a packet met are those that left while it
-    /// waited, and a burst is when the slowest of them wait. Departures still say what was in the queue.
+    /// The same for a simulated queue that is not a FIFO. The flows that a packet met are those that left while it waited,
+    /// and bursts are found by the longest recent delay. Departures still carry the backlog.
     #[must_use]
     pub fn in_any_order(self) -> Self {
         let across_classes = self.across_classes.or(Some(ACROSS_CLASSES));
         Self { history: History::Departures(DEPARTURES), across_classes, ..self }
     }
 
-    /// A hundredth of what the link sends in a time, where its rate is known: less of a flow fills no queue.
+    /// A hundredth of the bytes that the link sends in `window`, if its rate is known: a flow with fewer cannot fill a
+    /// queue.
     pub(super) fn least_ramp(&self, window: Nanos) -> u64 {
         self.rate.map_or(0, |rate| (rate.bits_per_second() as f64 * window.as_secs_f64() / 800.0) as u64)
     }
 }
 
-/// What the sketch is to be like; what is not given is chosen.
+/// Options of the sketch. What is not given is chosen.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SketchOptions {
-    /// Snapshots; 8 unless given.
+    /// Number of snapshots; 8 unless given.
     pub snapshots: Option<usize>,
     /// Rows of each snapshot; 2 unless given.
     pub rows: Option<usize>,
-    /// Columns of each snapshot; unless given, what fits into `memory`.
+    /// Columns of each snapshot; as many as fit into `memory` unless given.
     pub columns: Option<usize>,
-    /// How long a snapshot is written; unless given, about the time of a full packet, and [growing](AnalysisParams::window_grows).
+    /// Time that a snapshot is written. Unless given, it starts at about the transmission time of a full packet, and
+    /// [grows](AnalysisParams::window_grows).
     pub window: Option<Nanos>,
     /// The memory of the sketch: 64 KiB unless set.
     pub memory: ByteCount,
-    /// How old counts go away.
+    /// How old counts expire.
     pub expiry: Expiry,
 }
 
@@ -124,10 +129,10 @@ impl Default for SketchOptions {
 }
 
 impl SketchOptions {
-    /// The dimensions of such a sketch.
+    /// The parameters of the sketch.
     ///
     /// # Errors
-    /// If no sketch fits into the memory.
+    /// Fails if the dimensions are invalid, or if no sketch fits into the memory.
     pub fn params(&self, scale: Scale) -> Result<ConQuestParams, ParamsError> {
         let snapshots = self.snapshots.unwrap_or(SNAPSHOTS);
         let params = match self.columns {
@@ -148,24 +153,23 @@ impl SketchOptions {
     }
 }
 
-/// The times that tau and the sketch's window start from.
+/// The least tau and the first window of the sketch, for a link.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// The least that tau is, unless it is given.
+    /// The least value of an adaptive tau.
     pub tau: Nanos,
-    /// The shortest window, unless it is given.
+    /// The first window, unless one is given.
     pub window: Nanos,
 }
 
 impl Scale {
-    /// Those of a link; where its rate is not known, a microsecond.
+    /// The scale of a link. If its rate is not known, both times are a microsecond.
     pub fn of(rate: Option<Rate>) -> Self {
         let time = |bytes: u64| rate.map_or(Nanos(1_000), |rate| rate.time_for(ByteCount(bytes)));
         Self { tau: time(NO_CONGESTION * FULL_FRAME.0), window: time(FULL_FRAME.0) }
     }
 
-    /// Those of a link behind a queue with a limit: how long a packet waits where it is half as full as it can be is no
-    /// longer "no congestion".
+    /// The scale of a link behind a queue with a limit. Tau is at most the wait in a half-full queue, as that is congestion.
     pub fn of_queue(rate: Rate, limit: Limit) -> Self {
         let full = match limit {
             Limit::None => Nanos::MAX,
@@ -178,18 +182,18 @@ impl Scale {
     }
 }
 
-/// The share of the queue from which on a flow is a culprit, unless another is chosen.
+/// The default share of the queue from which a flow is a culprit.
 pub const ALPHA: f64 = 0.01;
-/// Bursts that are kept, unless another number is chosen.
+/// The default number of bursts that are kept.
 pub const MOST_BURSTS: usize = 1_000;
-/// Departures that are remembered where packets leave in any order, unless another number is chosen.
+/// The default number of departures that are remembered where packets leave in any order.
 pub const DEPARTURES: usize = 1 << 20;
-/// Where packets leave in any order, how fast the longest wait is forgotten unless another time is chosen.
+/// The default half-life of the longest recent delay, where packets leave in any order.
 const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
-/// A full Ethernet frame.
+/// Bytes of a full Ethernet frame.
 const FULL_FRAME: ByteCount = ByteCount(1514);
-/// Full frames in a row that are no congestion.
+/// Back-to-back full frames that do not count as congestion.
 const NO_CONGESTION: u64 = 10;
-/// Dimensions of a sketch that are not given.
+/// Default dimensions of the sketch.
 const SNAPSHOTS: usize = 8;
 const ROWS: usize = 2;

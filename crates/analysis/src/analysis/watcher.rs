@@ -1,4 +1,4 @@
-//! What sees each packet beside an analysis.
+//! Callbacks for each packet of an analysis.
 
 use queuescope_log::packet;
 use queuescope_meter::Contribution;
@@ -9,21 +9,22 @@ use queuescope_wire::{Departure, FlowId, Nanos, PacketId};
 use std::convert::Infallible;
 use std::ops::Range;
 
-/// Sees what becomes of each packet, with its flow's part of the queue: writers of per-packet outputs. `()` watches nothing.
+/// Is called for each departure and drop, with the flow's part of the queue. Writers of per-packet outputs implement it.
+/// `()` does nothing.
 pub trait Watcher {
-    /// What can go wrong with it, which ends the run.
+    /// The error that ends the run.
     type Error;
 
-    /// Whether it wants each packet's part of the queue, also where there is no congestion.
+    /// Whether it needs each flow's part of the queue even while there is no congestion.
     fn wants_parts(&self) -> bool {
         false
     }
-    /// Whether it wants the frames of a capture.
+    /// Whether [`read`](Self::read) is to be called for the frames of a capture.
     fn wants_packets(&self) -> bool {
         false
     }
-    /// A packet left the queue; `flow`, its `part` and its name are those of the first granularity. A packet that was not seen
-    /// coming has no part, and `enqueued` is when it left.
+    /// A packet left the queue; `flow`, its `part` and its name are those of the first granularity. A packet whose arrival
+    /// was not seen has no part, and its `enqueued` is when it left.
     fn departed(
         &mut self,
         departure: &Departure,
@@ -33,16 +34,16 @@ pub trait Watcher {
     );
     /// A packet was dropped; `flow` is its flow of the first granularity.
     fn dropped(&mut self, dropped: &Dropped, flow: FlowId);
-    /// The id of a flow of the first granularity is taken back.
+    /// The id of a flow of the first granularity is freed, and may be assigned to another flow.
     fn forget(&mut self, flow: FlowId);
 
-    /// A packet with these headers is about to leave or be dropped, where there is no frame of it.
+    /// A packet with these headers is about to leave or be dropped. Called where there are no frames.
     fn came(&mut self, _packet: PacketId, _headers: [u8; packet::SIZE]) {}
-    /// A frame of a capture was read, which becomes these packets: none if it is left out. Only if it
-    /// [wants](Self::wants_packets) frames.
+    /// A frame of a capture was read, which becomes `packets`; the range is empty if the frame is left out. Called only if
+    /// it [wants](Self::wants_packets) frames.
     ///
     /// # Errors
-    /// What went wrong since the last frame.
+    /// Returns an error that occurred since the last frame.
     fn read(
         &mut self,
         _record: &Record<'_>,
@@ -52,17 +53,17 @@ pub trait Watcher {
     ) -> Result<(), Self::Error> {
         Ok(())
     }
-    /// The next packet may be a while: what is buffered is written.
+    /// Writes what is buffered, since the next packet may take a while.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns the error of writing.
     fn hand_over(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
     /// Reports an error since the last call, which ends the run.
     ///
     /// # Errors
-    /// That error.
+    /// Returns that error.
     fn check(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }

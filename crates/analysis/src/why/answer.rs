@@ -1,4 +1,4 @@
-//! From a question about what was recorded to its answer.
+//! Answers a question about recorded departures and drops.
 
 use super::recorder::Recorder;
 use super::{At, Nothing, Question, WhyError};
@@ -10,23 +10,23 @@ use queuescope_report::model;
 use queuescope_wire::{FlowId, Nanos, PacketId, Rate};
 use std::ops::Range;
 
-/// What was found: the question in words, the culprits, and the packet that suffered, with how long it waited if it did.
+/// An answer: the question in words, the culprits, and the victim, with its sojourn time if it left the queue.
 struct Found {
     question: String,
     culprits: Culprits<FlowId>,
     victim: Option<(Dropped, Option<Nanos>)>,
-    /// Packets that the question is about and that were dropped.
+    /// Number of packets in the question that were dropped.
     drops: u64,
 }
 
-/// The number of a packet that never came: it stands after every other that comes at the same moment.
+/// A packet id that no packet has. It sorts after all others that come at the same moment.
 const NOBODY: PacketId = PacketId((1 << 56) - 1);
 
 impl<D: FlowIndex> Recorder<D> {
-    /// The answer, when all of `source` was recorded.
+    /// Answers the question, after all of `source` was recorded.
     ///
     /// # Errors
-    /// If nothing was recorded that the question is about.
+    /// Fails if no recorded packet matches the question.
     pub fn answer(self, source: Source) -> Result<model::Why, WhyError> {
         if let Some(failure) = self.failure {
             return Err(failure.into());
@@ -51,7 +51,7 @@ impl<D: FlowIndex> Recorder<D> {
         Ok(self.report(found, source))
     }
 
-    /// The number in the input, from 1, of the frame or row that a packet was.
+    /// The number of a packet's frame or row in the input, counted from 1.
     fn number(&self, packet: PacketId) -> u64 {
         let before = self.splits.partition_point(|(first, ..)| *first <= packet.0);
         let more = match before.checked_sub(1).map(|last| self.splits[last]) {
@@ -61,7 +61,7 @@ impl<D: FlowIndex> Recorder<D> {
         packet.0 + 1 - more
     }
 
-    /// Packets that were dropped within a stretch of time.
+    /// The number of packets that were dropped in a time range.
     fn drops(&self, flows: impl Fn(FlowId) -> bool, during: Range<Nanos>) -> u64 {
         let is_meant = |dropped: &Dropped| flows(dropped.flow) && self.is_victim(dropped.packet);
         self.log.drops(during).filter(is_meant).count() as u64
@@ -78,11 +78,11 @@ impl<D: FlowIndex> Recorder<D> {
         if packets.is_empty() {
             return Err(WhyError::LeftOut { unit, number });
         }
-        // Of a frame that was split, the packet that waited longest.
+        // If the frame was split, the packet that waited longest is the victim.
         let departed = packets.clone().filter_map(|id| self.log.find(PacketId(id))).max_by_key(Departed::sojourn);
         let question = format!("why {unit} {number} waited");
         let found = match departed {
-            Some(departed) => (self.log.of_departure(&departed), suffered(&departed)),
+            Some(departed) => (self.log.of_departure(&departed), as_victim(&departed)),
             None => {
                 let dropped = packets.filter_map(|id| self.log.find_drop(PacketId(id))).last();
                 let dropped = dropped.ok_or(WhyError::NeverCame { unit, number })?;
@@ -94,9 +94,9 @@ impl<D: FlowIndex> Recorder<D> {
         Ok(Found { question, culprits, victim: Some(found.1), drops })
     }
 
-    /// All packets of a flow that may be victims, or those that waited in a stretch of time.
+    /// All packets of a flow that may be victims, or those that waited in a time range.
     fn flow(&self, name: &str, at: Option<At>, origin: Nanos) -> Result<Found, WhyError> {
-        is_stretch(at, "a flow waits")?;
+        check_range(at, "a flow waits")?;
         let (level, flow) = self.find_flow(name)?;
         let name = self.index.name(level, self.index.key(level, flow));
         let asked = match &self.question.victims {
@@ -109,15 +109,16 @@ impl<D: FlowIndex> Recorder<D> {
         self.waits(asked, |other| self.index.project(level, other) == flow, at, origin)
     }
 
-    /// All packets that may be victims, or those that waited in a stretch of time.
+    /// All packets that may be victims, or those that waited in a time range.
     fn chosen(&self, at: Option<At>, origin: Nanos) -> Result<Found, WhyError> {
-        is_stretch(at, "packets wait")?;
+        check_range(at, "packets wait")?;
         let text = self.question.victims.as_ref().map_or("", PacketFilter::text);
         let holds = format!("of which '{text}' holds");
         self.waits([format!("packets {holds}"), holds], |_| true, at, origin)
     }
 
-    /// Packets of some flows, or those of them that waited in a stretch of time: which those are, and that no packet is one.
+    /// Packets of some flows, or those of them that waited in a time range. The two texts name them in the question, and in
+    /// an error if there is none.
     fn waits(
         &self,
         [whose, none]: [String; 2],
@@ -137,11 +138,11 @@ impl<D: FlowIndex> Recorder<D> {
                 WhyError::NothingWaited { packets }
             });
         };
-        let victim = culprits.victims.longest.as_ref().map(suffered);
+        let victim = culprits.victims.longest.as_ref().map(as_victim);
         Ok(Found { question: format!("why {whose} waited{when}"), culprits, victim, drops })
     }
 
-    /// Everybody who waited in a stretch of time, or who was in the queue at a moment.
+    /// All packets that waited in a time range, or that were in the queue at a moment.
     fn moment(&self, at: At, origin: Nanos) -> Found {
         if let At::Moment(_) = at {
             let nobody = Dropped {
@@ -159,14 +160,14 @@ impl<D: FlowIndex> Recorder<D> {
         let drops = self.drops(|_| true, at.range(origin));
         match self.log.of_range(at.range(origin)) {
             Some(culprits) => {
-                let victim = culprits.victims.longest.as_ref().map(suffered);
+                let victim = culprits.victims.longest.as_ref().map(as_victim);
                 Found { question, culprits, victim, drops }
             }
             None => Found { question, drops, ..self.moment(At::Moment(at.range(Nanos::ZERO).start), origin) },
         }
     }
 
-    /// A flow by its name, or the only one whose name contains the text, at the finest granularity that has one.
+    /// Finds a flow by its name, or the only one whose name contains the text, at the finest granularity that has one.
     fn find_flow(&self, text: &str) -> Result<(usize, FlowId), WhyError> {
         let levels = 0..self.index.granularities().len();
         let lower = text.to_lowercase();
@@ -214,7 +215,7 @@ impl<D: FlowIndex> Recorder<D> {
         skipped.extend((!complete).then(|| model::Skipped {
             reason: "forgotten".to_owned(),
             count: self.log.forgotten(),
-            meaning: "departures that are no longer remembered; the oldest culprits are missing".to_owned(),
+            meaning: "departures that were forgotten; the oldest culprits are missing".to_owned(),
         }));
         model::Why {
             rate_bps: source.rate.map(Rate::bits_per_second),
@@ -296,21 +297,21 @@ impl<D: FlowIndex> Recorder<D> {
     }
 }
 
-/// Refuses a moment, in which nothing waits.
-fn is_stretch(at: Option<At>, they_wait: &'static str) -> Result<(), WhyError> {
+/// Fails if `at` is a moment, in which nothing waits.
+fn check_range(at: Option<At>, they_wait: &'static str) -> Result<(), WhyError> {
     match at {
         Some(moment @ At::Moment(_)) => Err(WhyError::Moment { they_wait, moment }),
         _ => Ok(()),
     }
 }
 
-/// Flows that are listed although they are below alpha.
+/// Number of flows that are listed even if they are below alpha.
 const AT_LEAST: usize = 3;
-/// Flows that an error names.
+/// Largest number of flows that an error names.
 const SOME: usize = 5;
 
-/// A packet that waited, as one that came.
-fn suffered(departed: &Departed) -> (Dropped, Option<Nanos>) {
+/// A departed packet as a victim, with its sojourn time.
+fn as_victim(departed: &Departed) -> (Dropped, Option<Nanos>) {
     let &Departed { packet, flow, class, size, enqueued, .. } = departed;
     (Dropped { packet, flow, class, size, at: enqueued }, Some(departed.sojourn()))
 }

@@ -1,4 +1,4 @@
-//! A time from the first packet.
+//! A time or a time range, counted from the first packet.
 
 use queuescope_report::format::moment;
 use queuescope_wire::{Nanos, UnitError};
@@ -6,20 +6,20 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// A moment or a stretch of time, from the first packet.
+/// A moment or a time range, counted from the first packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// A moment.
     Moment(Nanos),
-    /// From one moment until another.
+    /// From one moment until another, which is not included.
     Stretch(Nanos, Nanos),
 }
 
 impl At {
-    /// All the time there is.
+    /// All times.
     pub(super) const EVER: Self = Self::Stretch(Nanos::ZERO, Nanos::MAX);
 
-    /// The same on a clock that shows `origin` as the first packet comes; a moment is a nanosecond.
+    /// The time range on a clock on which the first packet comes at `origin`. A moment is one nanosecond long.
     pub fn range(self, origin: Nanos) -> Range<Nanos> {
         let (from, to) = match self {
             Self::Moment(at) => (at, at.saturating_add(Nanos(1))),
@@ -51,15 +51,15 @@ impl FromStr for At {
     }
 }
 
-/// Why a text is no moment and no stretch of time.
+/// Why a text is neither a moment nor a time range.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AtError {
-    /// It has no time where one belongs.
+    /// A time is missing or invalid.
     #[error(transparent)]
     Time(#[from] UnitError),
-    /// It has no length.
-    #[error("'{0}' ends before it begins, or as it does: write FROM..TO, such as 1.2s..1.5s")]
+    /// The range is empty.
+    #[error("'{0}' is an empty time range: write FROM..TO, such as 1.2s..1.5s")]
     Backwards(String),
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_and_stretches_are_read() {
+    fn moments_and_ranges_are_parsed() {
         let at = |text: &str| text.parse::<At>().expect("it is a time");
         assert_eq!(at("1.5s"), At::Moment(Nanos(1_500_000_000)));
         assert_eq!(at("1ms..2ms"), At::Stretch(Nanos(1_000_000), Nanos(2_000_000)));

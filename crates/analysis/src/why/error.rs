@@ -4,7 +4,7 @@ use super::At;
 use queuescope_meter::LogError;
 use std::fmt;
 
-/// Why a question about what left a queue has no answer.
+/// Why a question about the past of a queue has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhyError {
@@ -16,7 +16,7 @@ pub enum WhyError {
     NothingLeft {
         /// What was read.
         input: String,
-        /// What became of its packets.
+        /// Why none of its packets left the queue.
         reason: Nothing,
     },
     /// The input has fewer packets.
@@ -26,13 +26,13 @@ pub enum WhyError {
         input: String,
         /// A packet, or a row of a table.
         unit: &'static str,
-        /// The number that the question is about.
+        /// The number of the packet or row in the question.
         number: u64,
-        /// How many there are.
+        /// The number of packets in the input.
         packets: u64,
     },
-    /// The packet does not enter the queue.
-    #[error("{unit} {number} is left out by the expression: choose one of which it holds, or give no expression")]
+    /// The packet is excluded by the expression, so it does not enter the queue.
+    #[error("the expression leaves {unit} {number} out: choose one that matches it, or give no expression")]
     LeftOut {
         /// A packet, or a row of a table.
         unit: &'static str,
@@ -55,21 +55,21 @@ pub enum WhyError {
         /// Its number.
         number: u64,
     },
-    /// Something waits for a stretch of time, not at a moment.
-    #[error("{they_wait} for a stretch of time, and {moment} is a moment: give a stretch FROM..TO")]
+    /// The question needs a time range, and has a moment.
+    #[error("{they_wait} for a range of time, and {moment} is a moment: give a range FROM..TO")]
     Moment {
         /// What waits.
         they_wait: &'static str,
         /// The moment.
         moment: At,
     },
-    /// Nothing of what the question is about waited.
-    #[error("no packet {packets}: nobody was in its way")]
+    /// None of the packets in the question waited.
+    #[error("no packet {packets}: none had to wait for another")]
     NothingWaited {
         /// Which packets, and when.
         packets: String,
     },
-    /// Nothing of what the question is about waited, but packets of it were dropped.
+    /// None of the packets in the question waited, but some were dropped.
     #[error("no packet {packets}, but {drops} were dropped: choose one of these by its number")]
     OnlyDrops {
         /// Which packets, and when.
@@ -77,29 +77,29 @@ pub enum WhyError {
         /// How many of these were dropped.
         drops: u64,
     },
-    /// No flow has such a name.
-    #[error("no flow has a name with '{text}' in it; names are as reports have them")]
+    /// No flow has the text in its name.
+    #[error("no flow has a name with '{text}' in it; names are written as in reports")]
     NoFlow {
-        /// What was looked for.
+        /// The text of the question.
         text: String,
     },
-    /// Several flows have such names.
+    /// Several flows have the text in their names.
     #[error(
         "{flows} flows have '{text}' in their names; name one:\n  {}{}",
         some.join("\n  "),
         if *flows > some.len() { "\n  ..." } else { "" }
     )]
     SeveralFlows {
-        /// What was looked for.
+        /// The text of the question.
         text: String,
-        /// How many flows have it in their names.
+        /// The number of flows that have it in their names.
         flows: usize,
         /// The names of some.
         some: Vec<String>,
     },
 }
 
-/// Why nothing left a queue.
+/// Why no packet left a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Nothing {
@@ -114,7 +114,7 @@ pub enum Nothing {
 impl fmt::Display for Nothing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Came => "it holds no packet",
+            Self::Came => "it has no packets",
             Self::LeftOut => "the expression leaves every packet out",
             Self::ButDrops => "every packet was dropped: is the limit too small?",
         })

@@ -1,4 +1,4 @@
-//! Everything that left a queue or was dropped there, to be asked about later.
+//! Records everything that left a queue or was dropped there, for a later question.
 
 use super::Question;
 use crate::index::{FlowIndex, name_digest};
@@ -13,26 +13,26 @@ use queuescope_wire::{Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Pac
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-/// Remembers everything that left the queue or was dropped.
+/// Records everything that left the queue or was dropped, and answers one question about it.
 pub struct Recorder<D> {
     pub(super) index: D,
     pub(super) log: QueueLog,
     pub(super) question: Question,
-    /// The packets that the frame of the question became.
+    /// The packets that the frame in the question became.
     pub(super) packets: Option<Range<u64>>,
-    /// Frames that were read, also those that are left out: each of these has a number that no packet has.
+    /// Number of frames that were read, including those left out: a left-out frame has a number, but no packet.
     pub(super) frames: u64,
     /// Frames that became several packets: the first packet, how many, and how many more than frames came before it.
     pub(super) splits: Vec<(u64, u64, u64)>,
-    /// By packet, whether it may be a victim; empty if any may.
+    /// Whether each packet may be a victim, by packet id; empty if all may.
     is_victim: Vec<bool>,
-    /// Packets whose flow is not known, where victims are chosen by it.
+    /// Packets whose flow key is not known, where the expression for victims needs it.
     pub(super) unnamed: u64,
     pub(super) failure: Option<LogError>,
 }
 
 impl<D> Recorder<D> {
-    /// Nothing has left or was dropped yet.
+    /// Creates a recorder for a question.
     pub fn new(index: D, question: Question) -> Self {
         Self {
             index,
@@ -47,7 +47,7 @@ impl<D> Recorder<D> {
         }
     }
 
-    /// A frame, or row, became these packets: none if it is left out.
+    /// A frame or row became these packets; the range is empty if it is left out.
     fn frame(&mut self, packets: Range<u64>) -> Result<(), LogError> {
         self.frames += 1;
         let count = packets.end - packets.start;
@@ -62,7 +62,7 @@ impl<D> Recorder<D> {
 }
 
 impl<D: FlowIndex> Recorder<D> {
-    /// Something became of a packet: whether it may be a victim is remembered.
+    /// Stores whether a packet that left or was dropped may be a victim.
     fn judge(&mut self, departure: &Departure) {
         let Some(victims) = &mut self.question.victims else { return };
         let key = self.index.whole(departure.packet.flow);

@@ -1,4 +1,4 @@
-//! From matched packets to departures.
+//! Turns matched packets into departures.
 
 use super::headers::{Headers, PacketHeaders};
 use crate::listener::Listener;
@@ -11,49 +11,49 @@ use queuescope_wire::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// Hands a listener what left the router and what was lost in it, in order of time.
+/// Passes packets that left the router or were lost in it to a listener, ordered by time.
 ///
-/// That a packet was lost is known once the longest delay has passed. So departures wait for as long: a loss then comes between those
-/// among which it happened.
+/// A packet counts as lost when the longest delay has passed. Departures are held back for that time too, so that a loss
+/// comes at its place between them.
 pub struct Bridge<'a, L> {
     listener: &'a mut L,
     mask: KeyMask,
     granularity: Granularity,
     max_delay: Nanos,
-    /// How well the clock of each link is known: no longer a wait is one.
+    /// The uncertainty of each link's clock: a wait that is not longer does not count.
     within: Vec<Nanos>,
-    /// Headers of what came in, if they are wanted.
+    /// The headers of packets that came in, if they are wanted.
     headers: Option<&'a Headers>,
     departures: VecDeque<(TapDeparture, Option<PacketHeaders>)>,
     lost: BTreeMap<(Nanos, u64), (Seen, Option<PacketHeaders>)>,
     now: Nanos,
-    handed: Handed,
+    handed: BridgeCounts,
 }
 
-/// What was handed over.
+/// Counts of what was passed to the listener.
 #[derive(Debug)]
-pub struct Handed {
+pub struct BridgeCounts {
     /// Packets that left or were lost.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The first and the last moment of them, by the clock behind the router.
+    /// The times of the first and the last of them, by the clock behind the router.
     pub span: Option<(Nanos, Nanos)>,
-    /// Packets matched and lost, of each link.
+    /// Packets matched and lost, for each link.
     pub links: Vec<(u64, u64)>,
-    /// The flows that lost most.
+    /// The flows with the most losses.
     pub lost: Heavy<FlowKey>,
-    /// Packets whose delay is close to the longest that was thought possible.
+    /// Packets whose delay is close to the longest that is considered.
     pub near_max_delay: u64,
 }
 
-/// Flows with losses that are counted apart, at least.
+/// Least number of flows with losses that are counted separately.
 const LOST_FLOWS: usize = 4096;
-/// A delay of so many tenths of the longest possible is close to it.
+/// A delay of this many tenths of the longest counts as close to it.
 const NEAR: u64 = 9;
 
 impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
-    /// Nothing was handed over yet, of links whose clocks are known to within such times.
+    /// Creates a bridge. `within` is the uncertainty of each link's clock.
     pub fn new(
         listener: &'a mut L,
         mask: KeyMask,
@@ -62,7 +62,7 @@ impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
         within: Vec<Nanos>,
         headers: Option<&'a Headers>,
     ) -> Self {
-        let handed = Handed {
+        let handed = BridgeCounts {
             packets: 0,
             bytes: 0,
             span: None,
@@ -84,13 +84,13 @@ impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
         }
     }
 
-    /// Everything was matched: hands over what is held back.
-    pub fn finish(mut self) -> Handed {
+    /// Ends the input: passes on what is held back.
+    pub fn finish(mut self) -> BridgeCounts {
         self.release(None);
         self.handed
     }
 
-    /// Hands over what happened before `until`, or all.
+    /// Passes on what happened before `until`, or everything.
     fn release(&mut self, until: Option<Nanos>) {
         let due = |time: Nanos| until.is_none_or(|until| time < until);
         loop {
@@ -115,7 +115,7 @@ impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
     fn depart(&mut self, departure: &TapDeparture, headers: Option<PacketHeaders>) {
         let TapDeparture { seen, dequeued, arrived } = departure;
         self.now = *dequeued;
-        // What came in is known by what it was then: behind a NAT it is another's.
+        // Use the flow key that the packet had when it came in: behind a NAT it is different.
         let (key, within) = match arrived {
             Arrived::Seen { ingress, link, .. } => (&ingress.key, self.within[*link]),
             _ => (&seen.key, Nanos::ZERO),
@@ -152,7 +152,7 @@ impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
         }
     }
 
-    /// The packet as the listener knows it, seen from `first` to `last`.
+    /// The packet with the ids of the listener, seen from `first` to `last`.
     fn packet(&mut self, seen: &Seen, key: &FlowKey, first: Nanos, last: Nanos) -> Packet {
         let (id, size) = (PacketId(self.handed.packets), u64::from(seen.size));
         let (from, to) = self.handed.span.unwrap_or((first, last));
@@ -176,7 +176,7 @@ impl<L: Listener<Key = MaskedKey>> TapOutput for Bridge<'_, L> {
             _ => None,
         };
         self.departures.push_back((*departure, headers));
-        // Until then, what was lost is known.
+        // All losses before this time are known.
         self.release(Some(departure.dequeued.saturating_sub(self.max_delay)));
     }
 

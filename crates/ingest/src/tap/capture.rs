@@ -1,4 +1,4 @@
-//! A capture that is read anew for each pass over it.
+//! A capture that is read several times, once for each pass.
 
 use super::error::TapError;
 use super::headers::Headers;
@@ -21,47 +21,47 @@ use std::path::PathBuf;
 /// A capture of one link.
 #[derive(Debug)]
 pub struct Capture {
-    /// Its file.
+    /// The capture file.
     pub path: PathBuf,
-    /// Whose flow a tunnelled packet belongs to.
+    /// Whether the flow of a tunnelled packet is that of the inner or of the outer packet.
     pub tunnel: Tunnel,
-    /// What is done to its stamps.
+    /// How its timestamps are shifted.
     pub shift: Shift,
-    /// Which of its packets are meant; none: all.
+    /// Which of its packets count; all if it is `None`.
     pub chosen: Option<PacketFilter<Frames>>,
 }
 
-/// From when a packet was stamped to when it came to the queue, or left it.
+/// How the timestamp of a packet is shifted to its arrival at the queue, or to its departure.
 #[derive(Debug, Clone, Copy)]
 pub enum Shift {
-    /// The same.
+    /// Not shifted.
     None,
-    /// It came when its last bit had, over a link of this rate.
+    /// Shifted to the arrival of its last bit, over a link of this rate.
     ToEnd(Rate),
-    /// It left when its first bit did, over a link of this rate.
+    /// Shifted to the departure of its first bit, over a link of this rate.
     ToStart(Rate),
 }
 
-/// What the first pass learns of a capture.
+/// The result of the first pass over a capture.
 #[derive(Debug)]
 pub struct Content {
     /// Its format.
     pub format: String,
-    /// Its packets, of those that are meant.
+    /// Number of packets that count.
     pub packets: u64,
-    /// When the first of them was stamped.
+    /// The timestamp of the first of them.
     pub first: Nanos,
-    /// Bytes from the network header on that it has of its packets.
+    /// Number of bytes of each packet that it holds, counted from the network header.
     pub reach: u16,
-    /// The most packets in a stretch of time, or up to twice as many.
+    /// Largest number of packets in an interval. It may be up to twice too large.
     pub busiest: u64,
-    /// What was remarkable.
+    /// Notes on the capture.
     pub notes: Vec<Skipped>,
     /// What ended it early.
     pub damage: Option<ReadError>,
 }
 
-/// How far all passes have come.
+/// The progress of all passes.
 pub struct Work<'p> {
     progress: RefCell<Progress<'p>>,
     read: Cell<u64>,
@@ -76,11 +76,11 @@ pub struct Reading<'a, 'p> {
     chosen: Option<PacketFilter<Frames>>,
     invariant: InvariantParams,
     work: &'a Work<'p>,
-    /// Where headers are kept, and the number of the link there.
+    /// The store for headers, and the number of the link in it.
     headers: Option<(&'a Headers, usize)>,
     frames: u64,
     packets: u64,
-    told: u64,
+    reported: u64,
     last: Nanos,
     backwards: u64,
     damage: Option<ReadError>,
@@ -90,17 +90,17 @@ pub struct Reading<'a, 'p> {
 const UPDATE: u64 = 16_384;
 
 impl<'p> Work<'p> {
-    /// The first pass begins.
+    /// Creates the progress of passes that report to `progress`.
     pub fn new(progress: Progress<'p>) -> Self {
         Self { progress: RefCell::new(progress), read: Cell::new(0), packets: Cell::new(0) }
     }
 }
 
 impl Capture {
-    /// Refuses what cannot be read several times.
+    /// Checks that the capture can be read several times.
     ///
     /// # Errors
-    /// Named after the file.
+    /// Fails if it cannot. The error names the file.
     pub fn check(&self) -> Result<(), TapError> {
         let path = &self.path;
         let what = if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() };
@@ -108,20 +108,20 @@ impl Capture {
         if is_standard_input(path) || once { Err(TapError::Once { what }) } else { Ok(()) }
     }
 
-    /// What it is called.
+    /// The path, for reports and errors.
     pub fn name(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// How many bytes it has, where that can be known.
+    /// Its size in bytes, if it is a regular file.
     pub fn length(&self) -> Option<u64> {
         length(&self.path)
     }
 
-    /// Begins a pass, to the end or until a signal comes if one may `stop` it.
+    /// Starts a pass over the capture. It ends at the end of the file, or when a signal comes if `stop` is given.
     ///
     /// # Errors
-    /// If it is no capture.
+    /// Fails if the file cannot be read, or is not a capture.
     pub fn read<'a, 'p>(
         &'a self,
         invariant: InvariantParams,
@@ -138,17 +138,17 @@ impl Capture {
             headers: None,
             frames: 0,
             packets: 0,
-            told: 0,
+            reported: 0,
             last: Nanos::ZERO,
             backwards: 0,
             damage: None,
         })
     }
 
-    /// The first pass: what is in it, and how many packets within `stretch`.
+    /// Runs the first pass. It counts the packets, and the most packets within `stretch`.
     ///
     /// # Errors
-    /// If it is no capture.
+    /// Fails if the file cannot be read, or is not a capture.
     pub fn content(&self, stretch: Nanos, work: &Work<'_>) -> Result<Content, OpenError> {
         let mut reading = self.read(InvariantParams::default(), work, None)?;
         let (mut reach, mut busiest, mut first) = (Reach::new(), Busiest::new(stretch), None);
@@ -175,14 +175,14 @@ impl Capture {
 }
 
 impl<'a> Reading<'a, '_> {
-    /// Keeps the headers of what is read, under the number of its link.
+    /// Stores the headers of packets that are read, under the number of the link.
     #[must_use]
     pub fn keeping(self, headers: Option<(&'a Headers, usize)>) -> Self {
         Self { headers, ..self }
     }
 
-    /// What `see` makes of the next frame that is meant, by its time, itself and its record; none at the end, or where it is
-    /// damaged.
+    /// Calls `see` with the next frame that counts: its time, the frame and its record. Returns the result, or `None` at the
+    /// end of the capture or at damage.
     fn next_frame<T>(&mut self, see: impl FnOnce(Nanos, &Frame, &Record<'_>) -> T) -> Option<T> {
         loop {
             if self.frames.is_multiple_of(UPDATE) {
@@ -234,9 +234,9 @@ impl<'a> Reading<'a, '_> {
 
     fn update(&mut self) {
         let (read, work) = (self.arriving.reader.input_read(), self.work);
-        work.read.set(work.read.get() + read.saturating_sub(self.told));
+        work.read.set(work.read.get() + read.saturating_sub(self.reported));
         work.packets.set(work.packets.get() + UPDATE);
-        self.told = read;
+        self.reported = read;
         (work.progress.borrow_mut())(work.read.get(), work.packets.get());
     }
 }
@@ -249,8 +249,8 @@ impl Feed for Reading<'_, '_> {
     }
 }
 
-/// Counts packets by stretches of time, and keeps the most that were in two in a row: at least as many as in any one
-/// stretch, wherever it starts.
+/// Counts packets in intervals of equal length, and keeps the largest count of two neighbouring intervals. That is at least
+/// the count of any interval of this length, wherever it starts.
 struct Busiest {
     stretch: u64,
     number: u64,
@@ -265,7 +265,7 @@ impl Busiest {
     }
 
     fn add(&mut self, time: Nanos) {
-        // Times that run back are counted with those that they stand among.
+        // Packets whose timestamp steps back are counted in the current interval.
         let number = (time.0 / self.stretch).max(self.number);
         if number != self.number {
             self.before = if number == self.number + 1 { self.count } else { 0 };
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_busiest_stretch_is_not_missed_where_it_crosses_a_border() {
+    fn the_busiest_interval_is_found_across_a_border() {
         let mut busiest = Busiest::new(Nanos(10));
         [1, 8, 9, 9, 10, 12, 11, 40, 41].into_iter().for_each(|time| busiest.add(Nanos(time)));
         assert_eq!(busiest.most, 7);

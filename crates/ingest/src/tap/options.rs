@@ -1,37 +1,37 @@
-//! What is known of a router and of the captures on both sides of it.
+//! Options for captures on both sides of a router.
 
 use queuescope_meter::tap::{TapParams, Unseen};
 use queuescope_wire::parse::Nat;
 use queuescope_wire::{Nanos, Rate};
 use std::path::PathBuf;
 
-/// What is known of a router and of its captures.
+/// What is known about a router and its captures.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TapOptions {
-    /// Which packets of the captures count, if an expression says so; others are as if they had not been captured.
+    /// An expression: packets that do not match it are ignored in all captures. All count if it is `None`.
     pub only: Option<String>,
-    /// Whether the flow of a tunnelled packet is the one inside.
+    /// Whether the flow of a tunnelled packet is that of the inner packet.
     pub inner: bool,
-    /// Rate of the link out of the router. Where it is known and stamps are of the last bit, a packet's own time on the link is no
-    /// part of its delay.
+    /// Rate of the link out of the router. If it is given, and timestamps are of the last bit, the transmission time of a
+    /// packet is subtracted from its delay.
     pub rate: Option<Rate>,
-    /// At which bit of a packet the captures are stamped.
+    /// The bit of a packet at which captures take its timestamp.
     pub stamps: Stamps,
-    /// The longest that a packet can be in the router.
+    /// Longest time that a packet can be in the router.
     pub max_delay: Nanos,
-    /// What the router translates.
+    /// What the router changes in packets.
     pub nat: Nat,
-    /// Whether transport checksums are compared, too.
+    /// Whether transport checksums are compared too.
     pub checksums: bool,
-    /// Whether all captures before the router were stamped by one clock.
+    /// Whether the timestamps of all captures before the router are from one clock.
     pub shared_clock: bool,
-    /// What is said of packets that were not seen to come in.
+    /// How to treat packets that were not captured on their way in.
     pub unseen: Unseen,
 }
 
 impl Default for TapOptions {
-    /// A router that translates nothing, and captures that are stamped at the last bit, each by a clock of its own.
+    /// A router without NAT, and captures with timestamps of the last bit, each from its own clock.
     fn default() -> Self {
         let TapParams { max_delay, shared_clock, unseen, .. } = TapParams::default();
         Self {
@@ -48,20 +48,20 @@ impl Default for TapOptions {
     }
 }
 
-/// At which bit of a packet captures are stamped.
+/// The bit of a packet at which captures take its timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamps {
-    /// The first: a packet has come once its last bit has, at the rate of the link that it came by.
+    /// The first bit. A packet has arrived when its last bit has, at the rate of its ingress link.
     First,
-    /// The last: a packet left the queue when its first bit did, at the rate of the link out of the router.
+    /// The last bit. A packet left the queue when its first bit did, at the rate of the link out of the router.
     Last,
 }
 
 /// A capture of a link into the router.
 #[derive(Debug, Clone)]
 pub struct Ingress {
-    /// Its file.
+    /// The capture file.
     pub path: PathBuf,
-    /// The rate of the link, if it is known; of use where [stamps](TapOptions::stamps) are of the first bit.
+    /// The rate of the link, if it is known. Only used if [timestamps](TapOptions::stamps) are of the first bit.
     pub rate: Option<Rate>,
 }

@@ -1,4 +1,4 @@
-//! What was found, for the report.
+//! The result of matching captures, for the report.
 
 use super::bridge::Handed;
 use super::capture::Capture;
@@ -12,10 +12,10 @@ use queuescope_report::model;
 use queuescope_wire::parse::Nat;
 use queuescope_wire::{FlowKey, Granularity, Nanos};
 
-/// Flows with losses that the report names.
+/// Number of flows with losses that the report names.
 const MOST_LOST: usize = 10;
 
-/// What was found on both sides of a router.
+/// The result of matching the captures on both sides of a router.
 pub struct Tapped<'p> {
     pub(super) survey: TapSurvey<'p>,
     pub(super) handed: Handed,
@@ -24,7 +24,7 @@ pub struct Tapped<'p> {
 }
 
 impl Tapped<'_> {
-    /// How packets came to the queue, and what was read.
+    /// The source of the departures, with notes.
     pub fn source(&self) -> Source {
         let (survey, options) = (&self.survey, &self.survey.captures.options);
         let names: Vec<_> = survey.captures.ingress.iter().map(Capture::name).collect();
@@ -69,7 +69,7 @@ impl Tapped<'_> {
         }
     }
 
-    /// What makes the result doubtful: no part of it can know what is true.
+    /// Notes on what makes the result doubtful.
     fn doubts(&self) -> Vec<model::Skipped> {
         let (survey, options) = (&self.survey, &self.survey.captures.options);
         let clocks = || survey.links.iter().filter_map(|link| link.clock.as_ref());
@@ -89,18 +89,18 @@ impl Tapped<'_> {
         doubts.into_iter().flatten().collect()
     }
 
-    /// Adds to a report of this how the queue was seen. The flows of packets whose place in the table was needed are not known.
+    /// Adds the part about the captures to a report. The flows of packets that were evicted from the table are not known.
     pub fn complete(&self, report: &mut model::Report) {
         report.totals.miss_flows_of(self.stats.ingress_evicted);
         report.tap = Some(self.tap());
     }
 
-    /// How the queue was seen.
+    /// The part of the report about the captures.
     fn tap(&self) -> model::Tap {
         let (survey, captures) = (&self.survey, &self.survey.captures);
         let mut counts = self.handed.links.iter();
         let ingress = survey.links.iter().zip(&captures.ingress).map(|(link, capture)| {
-            // Only those that are used were numbered.
+            // Only the links that are used have numbers.
             let (matched, lost) = link.clock.and_then(|_| counts.next()).copied().unwrap_or_default();
             self.link(link, capture, matched, lost)
         });
@@ -157,29 +157,27 @@ impl Tapped<'_> {
     }
 }
 
-const UNUSED: &str = "packets of ingress captures of which none came out at the egress; those captures were left out";
-const NEAR_MAX_DELAY: &str = "packets with a delay close to --max-delay: others may have had a longer one and count as \
-                              lost or missed; raise it";
-const WEAK_CLOCKS: &str = "ingress captures whose clock agrees with few stretches of time: were the captures swapped, or of \
-                           different routers? Then nothing here is true";
-const UNMATCHED: &str = "ingress captures of which no packet was matched; were they stamped by clocks of their own \
-                         (--shared-clock)?";
-const MISSED: &str = "packets that came out and were not seen to come in, though others of their flows were: raise \
-                      --max-delay, or the tap misses packets";
-const OWN_TIME: &str = "packets whose own time on the link is part of their delay; --rate takes it out";
-const EVICTED: &str = "packets whose place in the table was needed before they could have come out; lower --max-delay";
+const UNUSED: &str =
+    "packets of ingress captures that share no packet with the egress capture; these captures were left out";
+const NEAR_MAX_DELAY: &str = "packets with a delay close to --max-delay: others may have had a longer delay, and count as lost or missed; raise --max-delay";
+const WEAK_CLOCKS: &str = "ingress captures whose clock matches in few time intervals: were the captures swapped, or are they of different routers? Then this result is wrong";
+const UNMATCHED: &str =
+    "ingress captures without a matched packet; does each have its own clock, so that --shared-clock is wrong?";
+const MISSED: &str = "packets that came out and were not captured on their way in, although others of their flows were: raise --max-delay, or the tap misses packets";
+const OWN_TIME: &str = "packets whose transmission time is part of their delay; --rate subtracts it";
+const EVICTED: &str = "packets that were evicted from the table before they could have come out; lower --max-delay";
 
-/// How far a clock is ahead as the clock behind the router shows `time`.
+/// How far a clock is ahead, in nanoseconds, when the clock behind the router shows `time`.
 fn ahead_at(clock: &Clock, time: Nanos) -> i64 {
     let mut ahead = 0;
-    // Drift is below a thousandth, so that each step takes three digits off what is wrong.
+    // Drift is below a thousandth, so each step reduces the error by three digits.
     for _ in 0..6 {
         ahead = clock.offset_at(Nanos(time.0.saturating_add_signed(-ahead)));
     }
     ahead
 }
 
-/// What the router translates, as the command line has it.
+/// What the router changes in packets, in the words of the command line.
 fn nat_name(nat: Nat) -> &'static str {
     match nat {
         Nat::None => "none",
