@@ -421,7 +421,7 @@ fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
     let summary = live.rest().pop().expect("a summary");
     let counted = |reason: &str| summary["skipped"][reason].as_u64().unwrap_or_default();
     assert!(counted("would_drop") > 0 && counted("dropped") > 0, "{summary}");
-    for (file, why) in [("/nowhere/policy", "No such file"), ("/dev/zero", "it is no regular file")] {
+    for (file, why) in [("/nowhere/policy", "No such file"), ("/dev/zero", "must be a regular file")] {
         let refused = output(&ends, format!("live near0 --policy-file {file}").leak());
         let said = String::from_utf8_lossy(&refused.stderr);
         let is_told = said.contains(&format!("cannot read {file}")) && said.contains(why);

@@ -60,7 +60,7 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
     pty.press("s");
     pty.until_text("sort: growth");
     pty.press("/nobody\r");
-    pty.until_text("none whose name has what was typed");
+    pty.until_text("no flow matches the filter");
     pty.press("\x1b");
     pty.until(|screen| !screen.contents().contains("nobody"));
     // The last line is the keys' on a terminal of any size.
@@ -280,5 +280,5 @@ fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
     command.args(["live", "near0"]).env("TERM", "xterm").stdin(Stdio::null()).stdout(pty.peer()).stderr(pty.peer());
     let mut child = spawn(&ends, command);
-    told(&mut pty, &mut child, "standard input is no terminal: ");
+    told(&mut pty, &mut child, "standard input is not a terminal: ");
 }

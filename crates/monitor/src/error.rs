@@ -9,16 +9,16 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// Waits of that length are not measured.
-    #[error("--tau is from 1ns to 137s: no longer waits are measured")]
+    /// `--tau` is out of range.
+    #[error("--tau must be from 1ns to 137s, the longest sojourn time that can be measured")]
     Tau,
-    /// The expression that chooses packets means nothing.
+    /// The expression that selects packets is invalid.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
-    /// What is asked of the queue means nothing.
+    /// The options of the analysis are invalid.
     #[error(transparent)]
     Analysis(#[from] queuescope_analysis::Error),
-    /// Those of the kernel.
+    /// The kernel probe failed.
     #[error(transparent)]
     Probe(#[from] ProbeError),
     /// Flows cannot be acted on.
@@ -27,7 +27,7 @@ pub enum WatchError {
     /// Metrics cannot be served.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
-    /// The terminal.
+    /// The terminal failed.
     #[error(transparent)]
     Screen(#[from] ScreenError),
 }
@@ -36,16 +36,16 @@ pub enum WatchError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActError {
-    /// Those of the kernel.
+    /// The kernel probe failed.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// What is asked for cannot be done.
+    /// The action is impossible.
     #[error(transparent)]
     Acting(#[from] ActingError),
-    /// Too much is exempt.
+    /// Too many flows are exempt.
     #[error(transparent)]
     Never(#[from] NeverError),
-    /// An expression exempts no flows.
+    /// An expression of `--never` cannot exempt flows.
     #[error("cannot use --never '{text}'")]
     Exempt {
         /// The expression.
@@ -63,7 +63,7 @@ pub enum ActError {
         #[source]
         why: io::Error,
     },
-    /// What the policy file says cannot be done.
+    /// The action in the policy file is impossible.
     #[error("cannot act as {} says", path.display())]
     File {
         /// The file.
@@ -72,30 +72,30 @@ pub enum ActError {
         #[source]
         why: Box<Self>,
     },
-    /// A policy cannot be understood.
+    /// The policy file is invalid.
     #[error("{0}")]
     Policy(String),
-    /// Something is to be bounded, and nothing is done.
-    #[error("--never and --act-for bound what is done: say what, by --mark, --drop, --limit or --policy-file")]
+    /// There are bounds, but no action.
+    #[error("--never and --act-for bound an action: name one with --mark, --drop, --limit or --policy-file")]
     NothingToBound,
 }
 
-/// Why an expression exempts no flows.
+/// Why an expression cannot exempt flows.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExemptError {
-    /// It means every flow.
+    /// An empty expression would exempt every flow.
     #[error("it is empty, which means every flow: write which flows are never acted on, such as `tcp port 22`")]
     Empty,
-    /// It means nothing.
+    /// The expression is invalid.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
-    /// It is about what is not known before the queue.
+    /// It uses a property that is unknown before the queue.
     #[error(
         "`{0}` is not known of a flow before the queue: use src_ip, dst_ip, src_port, dst_port, protocol and ip_version"
     )]
     Unknown(String),
-    /// It is about an aggregate.
+    /// It uses an aggregate.
     #[error("a flow cannot be compared with an aggregate here")]
     Aggregate,
 }
@@ -104,8 +104,8 @@ pub enum ExemptError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricsError {
-    /// The address cannot be had.
-    #[error("cannot listen on {at}: --metrics needs an address of this machine and a port that nobody has")]
+    /// The address cannot be bound.
+    #[error("cannot listen on {at}: --metrics needs an address of this machine and a free port")]
     Listen {
         /// The address.
         at: String,
@@ -113,33 +113,33 @@ pub enum MetricsError {
         #[source]
         why: io::Error,
     },
-    /// There is no thread for it.
-    #[error("cannot begin a thread")]
+    /// The thread that serves metrics cannot start.
+    #[error("cannot start the thread that serves metrics")]
     Thread(#[source] io::Error),
 }
 
-/// Why nobody sees a queue of a link.
+/// Why the queue of a link cannot be shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// There is no terminal that can be drawn on.
-    #[error("nothing can be shown: {obstacle}; leave --view out")]
+    /// No terminal can be drawn on.
+    #[error("nothing can be shown: {obstacle}; omit --view")]
     Nothing {
-        /// Why.
+        /// The reason.
         obstacle: &'static str,
     },
-    /// There is no thread for it.
-    #[error("cannot begin to draw")]
+    /// The thread that draws cannot start.
+    #[error("cannot start the thread that draws the view")]
     Thread(#[source] io::Error),
-    /// The thread has failed.
-    #[error("what draws the view has panicked")]
+    /// The thread that draws panicked.
+    #[error("the thread that draws the view has panicked")]
     Panicked,
-    /// The terminal.
+    /// The terminal failed.
     #[error(transparent)]
     Screen(#[from] ScreenError),
 }
 
-/// What went wrong with the terminal.
+/// A failure of the terminal.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct ScreenError {
@@ -149,7 +149,7 @@ pub struct ScreenError {
 }
 
 impl ScreenError {
-    pub(crate) fn of(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn new(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |why| Self { what, why }
     }
 }

@@ -1,4 +1,4 @@
-//! From what the kernel hands over to departures.
+//! Converts the packets that the kernel hands over to departures.
 
 use crate::owners::FlowOwners;
 use crate::view::View;
@@ -14,51 +14,51 @@ use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Flows, KeyMask, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
 
-/// The numbers of link types, as captures have them: Ethernet, and IP without it.
+/// Link types as in capture files: Ethernet, and IP without it.
 const ETHERNET: u32 = 1;
 const RAW: u32 = 101;
 
-/// Packets on their way from the kernel to an analysis.
+/// Passes packets from the kernel to an analysis.
 pub struct Feed {
     parser: Parser,
     mask: KeyMask,
     chosen: Option<PacketFilter<Departures>>,
-    /// What came at once, which is put in order.
-    batch: Vec<Held>,
-    /// When it was begun, by the kernel's clock, and what makes that the time of day.
+    /// The packets of one call, to be sorted by departure time.
+    batch: Vec<KernelPacket>,
+    /// The start, by the kernel's monotonic clock.
     pub origin: Nanos,
-    /// See `origin`.
+    /// The offset from the kernel's monotonic clock to the Unix epoch, ns.
     pub to_epoch: u64,
-    /// Departures are told in order.
+    /// The last departure time that was passed on; departures are passed on in order.
     last: Nanos,
-    /// What was dropped, and when, that is not handed over yet.
+    /// Drops that are not yet passed on.
     dropped: VecDeque<Dropped>,
     next_id: u64,
-    told: Backlog,
+    handed_over: Backlog,
     late: u64,
-    /// Super-packets.
+    /// The number of super-packets.
     pub super_packets: u64,
 }
 
-/// What sees each packet.
-pub struct Seen<'a, W> {
+/// The receivers of each packet.
+pub struct Receivers<'a, W> {
     /// The analysis.
     pub analysis: &'a mut Analysis<Flows, W>,
-    /// What a person sees meanwhile.
+    /// The view, if there is one.
     pub view: Option<&'a mut View>,
-    /// Whose flows they are.
+    /// The owners of flows.
     pub owners: &'a mut FlowOwners,
 }
 
-/// Packets that were dropped some time in `[from, to]`.
+/// Packets that were dropped at an unknown time in `[from, to]`.
 struct Dropped {
     from: Nanos,
     to: Nanos,
     packets: u64,
 }
 
-/// A packet as the kernel told it.
-struct Held {
+/// A packet as the kernel handed it over.
+struct KernelPacket {
     enqueued: Nanos,
     dequeued: Nanos,
     digest: u64,
@@ -70,11 +70,11 @@ struct Held {
 }
 
 impl Feed {
-    /// For packets of which an expression holds, if there is one; `mask` is what of their keys counts, and flows are those inside
-    /// of tunnels if they are `inner`.
+    /// Creates a feed of the packets for which the expression `only` holds, or of all. `mask` selects the fields of a key that define
+    /// a flow. If `inner`, the flow of a tunnelled packet is the one inside the tunnel.
     ///
     /// # Errors
-    /// If the expression means nothing.
+    /// Fails if the expression is invalid.
     pub fn new(only: Option<&str>, mask: KeyMask, inner: bool) -> Result<Self, ExpressionError> {
         Ok(Self {
             parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
@@ -86,45 +86,45 @@ impl Feed {
             last: Nanos::ZERO,
             dropped: VecDeque::new(),
             next_id: 0,
-            told: Backlog::default(),
+            handed_over: Backlog::default(),
             late: 0,
             super_packets: 0,
         })
     }
 
-    /// The kernel counted drops between two looks.
+    /// The kernel counted `packets` drops between the two times.
     pub fn dropped(&mut self, from: Nanos, to: Nanos, packets: u64) {
         if packets > 0 {
             self.dropped.push_back(Dropped { from, to, packets });
         }
     }
 
-    /// Hands over what there is; how many packets left.
+    /// Passes on all packets that the kernel has ready, and returns how many there were.
     ///
     /// # Errors
-    /// Those of the kernel, and of what watches packets beside the analysis.
+    /// Returns the errors of the probe and of the watcher.
     pub fn take<W: Watcher, E: From<ProbeError> + From<W::Error>>(
         &mut self,
         probe: &mut Probe,
-        seen: &mut Seen<'_, W>,
+        receivers: &mut Receivers<'_, W>,
     ) -> Result<u64, E> {
         let mut batch = std::mem::take(&mut self.batch);
-        let came = probe.left(|left| batch.push(Held::of(&left)))?;
-        // Queues of one interface leave their packets side by side.
-        batch.sort_by_key(|held| held.dequeued);
-        for held in &batch {
-            self.lose_before(held.dequeued, seen.analysis);
-            self.departed(held, seen)?;
+        let came = probe.left(|left| batch.push(KernelPacket::new(&left)))?;
+        // The queues of an interface dequeue in parallel, so packets may arrive out of order.
+        batch.sort_by_key(|packet| packet.dequeued);
+        for packet in &batch {
+            self.lose_before(packet.dequeued, receivers.analysis);
+            self.departed(packet, receivers)?;
         }
         if came < Probe::AT_ONCE {
-            self.lose_before(Nanos::MAX, seen.analysis);
+            self.lose_before(Nanos::MAX, receivers.analysis);
         }
         batch.clear();
         self.batch = batch;
         Ok(came)
     }
 
-    /// Hands over what may have been dropped before a time.
+    /// Passes on the drops that may have happened before `time`.
     fn lose_before<W: Watcher>(&mut self, time: Nanos, analysis: &mut Analysis<Flows, W>) {
         while let Some(Dropped { from, to, packets }) = self.dropped.front().filter(|dropped| dropped.from < time) {
             analysis.lost(*from, *to, *packets);
@@ -132,16 +132,20 @@ impl Feed {
         }
     }
 
-    fn departed<W: Watcher>(&mut self, held: &Held, seen: &mut Seen<'_, W>) -> Result<(), W::Error> {
-        let Seen { analysis, view, owners } = seen;
-        let link = if held.framed { ETHERNET } else { RAW };
-        let frame = self.parser.parse(LinkType::from_dlt(link), held.bytes, &held.headers);
-        self.told.packets += u64::from(held.packets);
-        self.told.bytes += ByteCount(u64::from(held.bytes));
-        self.super_packets += u64::from(held.packets > 1);
-        let is_late = held.dequeued < self.last;
+    fn departed<W: Watcher>(
+        &mut self,
+        packet: &KernelPacket,
+        receivers: &mut Receivers<'_, W>,
+    ) -> Result<(), W::Error> {
+        let Receivers { analysis, view, owners } = receivers;
+        let link = if packet.framed { ETHERNET } else { RAW };
+        let frame = self.parser.parse(LinkType::from_dlt(link), packet.bytes, &packet.headers);
+        self.handed_over.packets += u64::from(packet.packets);
+        self.handed_over.bytes += ByteCount(u64::from(packet.bytes));
+        self.super_packets += u64::from(packet.packets > 1);
+        let is_late = packet.dequeued < self.last;
         self.late += u64::from(is_late);
-        let dequeued = held.dequeued.max(self.last);
+        let dequeued = packet.dequeued.max(self.last);
         let flow = analysis.intern(&self.mask.mask(&frame.key), dequeued);
         let departure = |id: u64, size: u32| Departure {
             packet: Packet {
@@ -151,29 +155,29 @@ impl Feed {
                 class: Class(0),
                 ecn: frame.ecn,
             },
-            queue: QueueId(held.queue as u16),
-            enqueued: held.enqueued.min(dequeued),
+            queue: QueueId(packet.queue as u16),
+            enqueued: packet.enqueued.min(dequeued),
             dequeued,
             backlog_in: Backlog::default(),
             backlog_out: Backlog::default(),
         };
         let first = self.next_id;
-        let whole = departure(first, held.bytes);
+        let whole = departure(first, packet.bytes);
         if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(&whole, &frame.key)) {
             return Ok(());
         }
         owners.seen(&frame.key, dequeued);
         if let Some(view) = view {
             let delay = dequeued.saturating_sub(whole.enqueued);
-            view.departed(&frame.key, held.digest, u64::from(held.bytes), delay, dequeued);
+            view.departed(&frame.key, packet.digest, u64::from(packet.bytes), delay, dequeued);
         }
         self.last = dequeued;
-        self.next_id += u64::from(held.packets);
-        let time = Nanos(held.enqueued.0.saturating_add(self.to_epoch));
-        let record = Record { time: Some(time), link, interface: 0, original_len: held.bytes, data: &held.headers };
+        self.next_id += u64::from(packet.packets);
+        let time = Nanos(packet.enqueued.0.saturating_add(self.to_epoch));
+        let record = Record { time: Some(time), link, interface: 0, original_len: packet.bytes, data: &packet.headers };
         analysis.read(&record, frame, time, first..self.next_id)?;
-        // A super-packet is the packets that it is on the wire.
-        let (each, rest) = (held.bytes / held.packets, held.bytes % held.packets);
+        // A super-packet counts as the packets that it becomes on the wire.
+        let (each, rest) = (packet.bytes / packet.packets, packet.bytes % packet.packets);
         for id in first..self.next_id {
             let size = if id + 1 == self.next_id { each + rest } else { each };
             if is_late {
@@ -184,25 +188,25 @@ impl Feed {
         Ok(())
     }
 
-    /// What of all that left was not told.
+    /// The part of `all` departures that was not handed over.
     pub fn rest(&self, all: Backlog) -> Backlog {
         Backlog {
-            packets: all.packets.saturating_sub(self.told.packets),
-            bytes: ByteCount(all.bytes.0.saturating_sub(self.told.bytes.0)),
+            packets: all.packets.saturating_sub(self.handed_over.packets),
+            bytes: ByteCount(all.bytes.0.saturating_sub(self.handed_over.bytes.0)),
         }
     }
 
-    /// What was remarkable.
+    /// Notes on packets that were left out, out of order or unparsed.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
         let left_out = self.chosen.as_ref().and_then(PacketFilter::note);
-        let late = "packets that left before others that were told first; taken to leave with them";
+        let late = "packets that left before others that were handed over earlier; they count as leaving with these";
         let late = noted("out_of_order", self.late, late);
         left_out.into_iter().chain(late).chain(parser_notes(&self.parser))
     }
 }
 
-impl Held {
-    fn of(left: &Left<'_>) -> Self {
+impl KernelPacket {
+    fn new(left: &Left<'_>) -> Self {
         Self {
             enqueued: left.enqueued,
             dequeued: left.dequeued,

@@ -23,9 +23,9 @@ mod unwritten;
 mod view;
 mod watch;
 
-pub use acts::{ActingBounds, ActingOptions, Acts, Counts, Doing, Mode, Policy, PolicyReader};
+pub use acts::{ActingBounds, ActingOptions, ActingStatus, Acts, Counts, Mode, Policy, PolicyReader};
 pub use error::{ActError, MetricsError, ScreenError, ViewError, WatchError};
-pub use feed::{Feed, Seen};
+pub use feed::{Feed, Receivers};
 #[cfg(feature = "link")]
 pub use link::{Session, Shown, Watched};
 pub use listen::Listen;

@@ -1,4 +1,4 @@
-//! The queues of a link while it carries packets: what becomes of these, for meters and for a view.
+//! Watching the queues of a link while it carries packets, for meters and for a view.
 
 mod shown;
 
@@ -17,18 +17,18 @@ use queuescope_queue::{Dropped, MarkReason};
 use queuescope_sim::{InFlight, LinkId};
 use queuescope_wire::{Departure, FlowKey, Flows, Nanos, Packet, QueueId};
 
-/// The link type of packets that begin with an IP header.
+/// The link type of packets that start with an IP header.
 const RAW: u32 = 101;
 
-/// What runs on a link; the link calls it now and then. `W` watches the packets of its first queue.
+/// A session that runs on a link, such as a command. The link calls it regularly. `W` watches the packets of its first queue.
 pub trait Session<W: PacketWatcher> {
-    /// What can go wrong.
+    /// The error that ends the session.
     type Error: From<W::Error> + From<ViewError>;
 
-    /// Whether it has ended, at a time since the link began. The viewer wants an end if it `is_over`.
+    /// Whether the session has ended at `now`, the time since the link started. If `is_over`, the user wants to end it.
     ///
     /// # Errors
-    /// Which end it.
+    /// An error ends the session.
     fn has_ended(&mut self, now: Nanos, is_over: bool) -> Result<bool, Self::Error>;
 
     /// What the watcher could not write so far.
@@ -36,24 +36,24 @@ pub trait Session<W: PacketWatcher> {
         Vec::new()
     }
 
-    /// Something happened that somebody may want to know now.
+    /// Called with what the user should know now.
     fn note(&mut self, _text: &str) {}
 }
 
-/// Watches a link, until a session on it has ended.
+/// Watches a link until its session has ended.
 pub struct Watched<W: PacketWatcher, S: Session<W>> {
     meters: Meters<W>,
     session: S,
-    /// When the link began, since the Unix epoch.
+    /// The start of the link, since the Unix epoch.
     origin: Nanos,
     failure: Option<S::Error>,
-    /// What a person sees meanwhile.
+    /// The view, if there is one.
     shown: Option<Shown>,
     stopped: Stopped,
 }
 
 impl<W: PacketWatcher, S: Session<W>> Watched<W, S> {
-    /// Nothing has come yet.
+    /// Creates a watcher for a link that has not started.
     pub fn new(mut meters: Meters<W>, shown: Option<Shown>, session: S) -> Self {
         if shown.is_some() {
             meters.first.hand_out_bursts();
@@ -61,16 +61,16 @@ impl<W: PacketWatcher, S: Session<W>> Watched<W, S> {
         Self { meters, session, origin: Nanos::ZERO, failure: None, shown, stopped: Stopped::default() }
     }
 
-    /// What was measured. The terminal is as before.
+    /// Returns the measurements and restores the terminal.
     ///
     /// # Errors
-    /// What went wrong meanwhile.
+    /// Returns the first error of the session, the watcher or the view.
     pub fn finish(self) -> Result<Meters<W>, S::Error> {
         self.shown.map_or(Ok(()), Shown::end)?;
         self.failure.map_or(Ok(self.meters), Err)
     }
 
-    /// A packet that came to a link at a time since the run began.
+    /// A packet that entered the link at `came`, the time since the start of the run.
     fn captured<'a>(&self, frame: &'a Frame, came: Nanos) -> Captured<'a> {
         Captured { frame, time: self.origin.saturating_add(came) }
     }
@@ -127,7 +127,7 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
                 let lines = unwritten.into_iter().map(|unwritten| unwritten.line).collect();
                 shown.look(&mut self.meters.first, lines, now);
             }
-            // A view shows it.
+            // A view shows them itself.
             None => {
                 let news = unwritten.into_iter().map(|unwritten| unwritten.news);
                 self.stopped.tell(news, |text| self.session.note(text));
@@ -145,10 +145,10 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
     }
 }
 
-/// A packet as it would be in a capture before the queue.
+/// A packet as a capture before the queue would contain it.
 struct Captured<'a> {
     frame: &'a Frame,
-    /// Since the Unix epoch.
+    /// The capture time since the Unix epoch.
     time: Nanos,
 }
 

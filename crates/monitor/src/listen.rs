@@ -1,22 +1,22 @@
-//! Where metrics are served: an address and a port.
+//! The address and port at which metrics are served.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where to listen: each is tried in turn.
+/// The addresses to listen at. The first one that can be bound is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen(Vec<SocketAddr>);
 
 impl Listen {
-    /// What is tried, in turn.
+    /// The addresses, in the order of the attempts.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.0
     }
 
-    /// Reads `127.0.0.1:9090`, `[::1]:9090`, or `:9090`, which is every address of the machine.
+    /// Parses `127.0.0.1:9090`, `[::1]:9090`, or `:9090`, which means every address of the machine.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// Fails if the text has none of these forms; the message is for the user.
     pub fn read(text: &str) -> Result<Self, String> {
         let every: [IpAddr; 2] = [Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()];
         let port = text.strip_prefix(':').and_then(|port| port.parse().ok());

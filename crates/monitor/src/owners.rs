@@ -1,4 +1,4 @@
-//! Owners of flows: which process of this machine sends what is in the queue.
+//! The owners of flows: the local processes that send the packets in the queue.
 
 use queuescope_ingest::notes::noted;
 use queuescope_live::capabilities::Seer;
@@ -8,44 +8,45 @@ use queuescope_wire::{FlowKey, Granularity, Nanos};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Longer is not waited for answers at the end.
+/// The longest wait for missing answers at the end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Processes, containers and services that send the flows of which packets were handed over.
+/// Finds the processes, containers and services that send the observed flows.
 pub struct FlowOwners {
-    /// None if the kernel may not be asked.
+    /// None if the kernel does not allow to look for owners.
     owners: Option<Owners>,
     granularities: Vec<Granularity>,
 }
 
 impl FlowOwners {
-    /// For an interface of the network namespace that this thread is in, and what a flow is there; `seer` sees processes of other users.
+    /// Looks for owners in the network namespace of this thread. `granularities` define flows. `seer` can look at the processes of other
+    /// users.
     pub fn new(interface: &str, granularities: Vec<Granularity>, seer: Option<Seer>) -> Self {
         Self { owners: Owners::seen_by(interface, seer).ok(), granularities }
     }
 
-    /// A packet of a flow was told; `key` has all fields.
+    /// Called for each packet that was handed over; `key` has all fields.
     pub fn seen(&mut self, key: &FlowKey, now: Nanos) {
         if let Some(owners) = &mut self.owners {
             owners.seen(key, now);
         }
     }
 
-    /// Takes the answers that have come.
+    /// Takes the answers that are ready.
     pub fn look(&mut self) {
         if let Some(owners) = &mut self.owners {
             owners.look();
         }
     }
 
-    /// Waits for those that have not.
+    /// Waits for the missing answers.
     pub fn settle(&mut self) {
         if let Some(owners) = &mut self.owners {
             owners.settle(PATIENCE);
         }
     }
 
-    /// Who sends the flows at the first granularity.
+    /// The owners of flows at the first granularity.
     pub fn first(&self) -> BTreeMap<FlowKey, Owner> {
         match (&self.owners, self.granularities.first()) {
             (Some(owners), Some(first)) => {
@@ -55,20 +56,20 @@ impl FlowOwners {
         }
     }
 
-    /// Says of bursts who is to blame.
+    /// Adds owners to the culprits of bursts.
     pub fn bursts(&self, bursts: &mut [Burst]) {
         if !bursts.is_empty() {
             self.name(bursts.iter_mut().flat_map(|burst| &mut burst.culprits));
         }
     }
 
-    /// Says it of a whole report.
+    /// Adds owners to the culprits of a report.
     pub fn report(&self, report: &mut Report) {
         let bursts = report.bursts.iter_mut().flat_map(|burst| &mut burst.culprits);
         self.name(bursts.chain(&mut report.culprits));
     }
 
-    /// Only flows that are told are looked up: to name all that are known would take longer than all else of a burst.
+    /// Looks up only the flows in `culprits`: to look up all known flows would take longer than the rest of the work on a burst.
     fn name<'a>(&self, culprits: impl Iterator<Item = &'a mut Culprits>) {
         let Some(owners) = &self.owners else { return };
         let key = |culprit: &Culprit| FlowKey::named(&culprit.flow).map(|(_, key)| key);
@@ -76,15 +77,15 @@ impl FlowOwners {
         for granularity in &self.granularities {
             let name = granularity.to_string();
             let meant = culprits.iter_mut().filter(|culprits| culprits.granularity == name);
-            let told: Vec<_> = meant.flat_map(|culprits| &mut culprits.flows).collect();
-            let known = owners.among(*granularity, &told.iter().filter_map(|culprit| key(culprit)).collect());
-            for culprit in told {
+            let listed: Vec<_> = meant.flat_map(|culprits| &mut culprits.flows).collect();
+            let known = owners.among(*granularity, &listed.iter().filter_map(|culprit| key(culprit)).collect());
+            for culprit in listed {
                 culprit.owner = key(culprit).and_then(|key| known.get(&key)).map(|owner| for_expressions(owner));
             }
         }
     }
 
-    /// What was remarkable.
+    /// Notes on owners that could not be found.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         let OwnerCounts { hidden, failed } = self.owners.as_ref().map(Owners::counts).unwrap_or_default();
         let notes = [
@@ -96,19 +97,18 @@ impl FlowOwners {
         notes.into_iter().flatten()
     }
 
-    /// That no more owners will be found, if it is so.
+    /// A note if the search for owners has stopped.
     pub fn stopped(&self) -> Option<Skipped> {
         noted("owners_stopped", self.owners.as_ref().is_some_and(Owners::has_stopped).into(), STOPPED)
     }
 }
 
-const HIDDEN: &str = "flows of which the user and the cgroup are known but not the process: it is another user's, and to see its files \
-                      takes what `queuescope doctor owners` tells";
-const FAILED: &str = "times that the kernel did not say whose a flow is";
+const HIDDEN: &str = "flows of which the user and the cgroup are known but not the process: it is another user's, and access to its files \
+                      takes the rights that `queuescope doctor owners` lists";
+const FAILED: &str = "times that the kernel did not answer which socket a flow belongs to";
 const STOPPED: &str =
-    "the thread that looks for owners has stopped, by a fault of queuescope; flows that were new then have none";
-const UNKNOWN: &str =
-    "the kernel may not be asked whose flows are (a socket of netlink, sock_diag); no flow has an owner";
+    "the thread that looks for owners has stopped because of a fault in queuescope; later flows have no owner";
+const UNKNOWN: &str = "the kernel does not allow to look up sockets (netlink sock_diag); no flow has an owner";
 
 fn for_expressions(owner: &queuescope_live::Owner) -> Owner {
     let queuescope_live::Owner { pid, command, cgroup, container, unit, uid } = owner.clone();

@@ -1,18 +1,18 @@
-//! Threads beside the one that watches: that one of them has stopped is told at once, and all else goes on.
+//! Notes on threads that have stopped: each is reported at once, and only once; everything else continues.
 
 use queuescope_report::model::Skipped;
 use std::collections::BTreeSet;
 
-/// What was told of threads that have stopped.
+/// The notes that were reported.
 #[derive(Debug, Default)]
 pub struct Stopped(BTreeSet<String>);
 
 impl Stopped {
-    /// Tells by `tell` what was not told before.
-    pub fn tell(&mut self, stopped: impl IntoIterator<Item = Skipped>, mut tell: impl FnMut(&str)) {
+    /// Calls `report` with the meanings of notes that were not reported before.
+    pub fn tell(&mut self, stopped: impl IntoIterator<Item = Skipped>, mut report: impl FnMut(&str)) {
         for note in stopped {
             if self.0.insert(note.reason) {
-                tell(&note.meaning);
+                report(&note.meaning);
             }
         }
     }
@@ -24,12 +24,12 @@ mod tests {
     use queuescope_ingest::notes::noted;
 
     #[test]
-    fn each_is_told_once() {
-        let (mut stopped, mut told) = (Stopped::default(), Vec::new());
+    fn each_note_is_reported_once() {
+        let (mut stopped, mut reported) = (Stopped::default(), Vec::new());
         for notes in ["", "a", "a", "ab", "b"] {
             let notes = notes.chars().filter_map(|one| noted(&one.to_string(), 1, &format!("{one} has stopped")));
-            stopped.tell(notes, |text| told.push(text.to_owned()));
+            stopped.tell(notes, |text| reported.push(text.to_owned()));
         }
-        assert_eq!(told, ["a has stopped", "b has stopped"]);
+        assert_eq!(reported, ["a has stopped", "b has stopped"]);
     }
 }

@@ -1,12 +1,12 @@
-//! What could not be written beside a measurement.
+//! Output beside a measurement that could not be written.
 
 use queuescope_report::model::Skipped;
 
-/// Something that could not be written.
+/// An output that could not be written.
 #[derive(Debug, Clone)]
 pub struct Unwritten {
-    /// What a view says of it.
+    /// The line that a view shows.
     pub line: String,
-    /// What is noted once.
+    /// The note, which is reported once.
     pub news: Skipped,
 }

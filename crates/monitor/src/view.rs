@@ -1,6 +1,6 @@
-//! What a person sees of a queue while it is watched: the last seconds, the flows in it, and its bursts.
+//! The view of a queue while it is watched: the last seconds, the flows in the queue, and its bursts.
 //!
-//! A `View` is told what happens and is asked for nothing else: it reads no clock and knows no terminal. So tests draw it, too.
+//! A `View` only receives events: it reads no clock and knows no terminal. So tests can draw it.
 
 mod acting;
 mod draw;
@@ -13,7 +13,7 @@ mod tests;
 
 pub use screen::{Screen, give_up};
 
-use super::acts::{Doing, Mode};
+use super::acts::{ActingStatus, Mode};
 use acting::{ActingNow, ActingShot};
 use flows::{FlowRow, FlowsNow};
 use history::{History, Moment, SHIFT, slice_of};
@@ -24,12 +24,12 @@ use queuescope_wire::{FlowKey, Granularity, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 
-/// Bursts that are remembered.
+/// The maximum number of remembered bursts.
 const BURSTS: usize = 64;
-/// Letters of a filter.
+/// The maximum number of letters in a filter.
 const FILTER: usize = 64;
 
-/// What is shown of a queue. Its memory does not grow: some seconds of slices, 2048 flows, 64 bursts.
+/// What a view shows of a queue. Its memory is bounded: 17 s of slices, 2048 flows, 64 bursts.
 pub struct View {
     interface: String,
     tau: Nanos,
@@ -41,41 +41,41 @@ pub struct View {
     /// Packets that were lost behind the queue.
     lost: u64,
     acting: ActingNow,
-    /// What cannot be written, in a line.
+    /// One line on what cannot be written.
     unwritten: Option<String>,
-    /// Acting is to pause, or to go on.
-    wants_other: bool,
+    /// The user has asked to pause or resume acting.
+    wants_pause_or_resume: bool,
     origin: Nanos,
     is_coloured: bool,
     sort: Sort,
     filter: String,
-    /// A filter is being typed.
+    /// Whether a filter is being typed.
     is_typing: bool,
-    /// It is said whose flows are.
+    /// Whether owners are shown beside flows.
     with_owners: bool,
-    frozen: Option<Shot>,
-    /// Who looks on wants no more.
+    frozen: Option<ViewSnapshot>,
+    /// Whether the user ended the view.
     pub is_over: bool,
 }
 
-/// A key that was pressed.
+/// A pressed key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     /// A letter.
     Char(char),
-    /// The end of what is typed.
+    /// Completes the filter.
     Enter,
-    /// What is typed is not wanted.
+    /// Discards the filter.
     Escape,
-    /// The last letter is not wanted.
+    /// Deletes the last letter.
     Back,
-    /// Ctrl-C, which is no signal while keys are read one by one.
+    /// Ctrl-C, which raises no signal in raw mode.
     Interrupt,
-    /// None, but all has to be drawn anew: the terminal has another size, or was somebody else's.
-    Anew,
+    /// Not a key: the view must be drawn again, because the terminal has another size or was used by another program.
+    Redraw,
 }
 
-/// What comes first in the list of flows.
+/// The order of the list of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Share,
@@ -84,7 +84,7 @@ enum Sort {
     Name,
 }
 
-/// A burst as a line tells it.
+/// A burst as one line shows it.
 #[derive(Debug, Clone)]
 struct BurstRow {
     number: u64,
@@ -93,30 +93,30 @@ struct BurstRow {
     peak_delay: u64,
     peak_depth: u64,
     drops: u64,
-    /// Its heaviest flow.
+    /// The heaviest flow of the burst.
     culprit: Option<model::Culprit>,
 }
 
-/// All that is shown at one time.
+/// Everything that is shown at one moment.
 #[derive(Debug, Clone)]
-struct Shot {
+struct ViewSnapshot {
     since: Nanos,
-    /// Slice by slice, up to the last whole one.
+    /// The slices up to the last complete one.
     moments: Vec<Moment>,
     flows: Vec<FlowRow>,
-    /// Bytes that were told in the last second, of all flows.
-    told: u64,
+    /// The bytes of all flows in the last second.
+    bytes_last_second: u64,
     counters: Counters,
     lost: u64,
     acting: Option<ActingShot>,
     unwritten: Option<String>,
-    /// The last first.
+    /// The newest burst first.
     bursts: Vec<BurstRow>,
 }
 
 impl View {
-    /// Of an interface that is watched since `origin`; its queue is congested from `tau` on. Flows are told apart at a granularity,
-    /// and listed if `show` lists them.
+    /// Creates a view of an interface that is watched since `origin` and whose queue is congested above `tau`. `granularity` defines the
+    /// flows, and `show` selects the ones that are listed.
     pub fn new(
         interface: &str,
         tau: Nanos,
@@ -136,7 +136,7 @@ impl View {
             lost: 0,
             acting: ActingNow::default(),
             unwritten: None,
-            wants_other: false,
+            wants_pause_or_resume: false,
             origin,
             is_coloured,
             sort: Sort::Share,
@@ -148,22 +148,22 @@ impl View {
         }
     }
 
-    /// The queue is congested from this delay on, which may change.
+    /// Sets the sojourn time above which the queue is congested.
     pub fn congested_from(&mut self, tau: Nanos) {
         self.tau = tau;
     }
 
-    /// When the slice began that a time is in, as it is to be summed up.
+    /// The start of the slice that contains `at`.
     pub fn slice_start(at: Nanos) -> Nanos {
         Nanos(slice_of(at) << SHIFT)
     }
 
-    /// What is summed up of all queues, those of earlier calls among them.
+    /// Adds the sums of slices of all queues. A later call replaces a slice that an earlier one contained.
     pub fn slices(&mut self, slices: &[Slice]) {
         self.history.slices(slices);
     }
 
-    /// A packet left that had waited; `key` has all fields, `digest` is what the kernel knows its flow by.
+    /// A packet left the queue after `delay`. `key` has all fields; `digest` is the kernel's identifier of the flow.
     pub fn departed(&mut self, key: &FlowKey, digest: u64, bytes: u64, delay: Nanos, at: Nanos) {
         let flow = self.flows.departed(key, bytes, delay, at);
         if self.acting.mode().is_some() {
@@ -171,19 +171,19 @@ impl View {
         }
     }
 
-    /// What is done to flows at `now`, if anything is.
-    pub fn acting(&mut self, doing: Option<Doing>, now: Nanos) {
-        self.acting.told(doing, now);
+    /// The state of acting at `now`; none if no action was requested.
+    pub fn acting(&mut self, doing: Option<ActingStatus>, now: Nanos) {
+        self.acting.update(doing, now);
     }
 
-    /// What cannot be written while all else goes on, each with its file and the reason.
+    /// The files that cannot be written, each with the reason.
     pub fn unwritten(&mut self, each: &[String]) {
         self.unwritten = (!each.is_empty()).then(|| each.join("  "));
     }
 
-    /// Whether acting is to pause, or to go on; once for each time that it was asked for.
-    pub fn takes_other(&mut self) -> bool {
-        mem::take(&mut self.wants_other)
+    /// Whether the user has asked to pause or resume acting since the last call.
+    pub fn takes_pause_request(&mut self) -> bool {
+        mem::take(&mut self.wants_pause_or_resume)
     }
 
     /// A burst has ended.
@@ -201,17 +201,17 @@ impl View {
         });
     }
 
-    /// What was counted since the beginning.
+    /// The counters since the start.
     pub fn counters(&mut self, counters: Counters) {
         self.counters = counters;
     }
 
-    /// How many packets a link lost that had left its queue, since the beginning.
+    /// The number of packets that the link lost behind the queue since the start.
     pub fn lost(&mut self, packets: u64) {
         self.lost = packets;
     }
 
-    /// Who sends flows, of those of which that is known.
+    /// The known owners of flows.
     pub fn owners(&mut self, owners: BTreeMap<FlowKey, Owner>) {
         self.owners = owners;
     }
@@ -220,7 +220,7 @@ impl View {
     pub fn key(&mut self, key: Key, now: Nanos) {
         match key {
             Key::Interrupt => self.is_over = true,
-            Key::Anew => {}
+            Key::Redraw => {}
             _ if self.is_typing => self.typed(key),
             Key::Char('q') => self.is_over = true,
             Key::Char('s') => self.sort = self.sort.next(),
@@ -232,7 +232,7 @@ impl View {
                     None => Some(self.shot(now)),
                 }
             }
-            Key::Char('p') => self.wants_other ^= self.may_pause(),
+            Key::Char('p') => self.wants_pause_or_resume ^= self.may_pause(),
             Key::Escape => self.filter.clear(),
             Key::Char(_) | Key::Enter | Key::Back => {}
         }
@@ -251,20 +251,20 @@ impl View {
         }
     }
 
-    /// What changes no packet needs no pause.
+    /// Only acting that changes packets can be paused.
     fn may_pause(&self) -> bool {
         matches!(self.acting.mode(), Some(Mode::Real | Mode::Paused))
     }
 
-    fn shot(&self, now: Nanos) -> Shot {
+    fn shot(&self, now: Nanos) -> ViewSnapshot {
         let acting = self.acting.shot();
         let chosen = acting.as_ref().map_or(&[][..], |acting| &acting.doing.chosen);
-        let (flows, told) = self.flows.rows(now, &self.owners, chosen);
-        Shot {
+        let (flows, bytes_last_second) = self.flows.rows(now, &self.owners, chosen);
+        ViewSnapshot {
             since: now.saturating_sub(self.origin),
             moments: self.history.until(now),
             flows,
-            told,
+            bytes_last_second,
             counters: self.counters,
             lost: self.lost,
             acting,
@@ -273,7 +273,7 @@ impl View {
         }
     }
 
-    /// Those flows whose names or owners have what was typed, in the order that was asked for.
+    /// The flows whose name or owner matches the filter, in the selected order.
     fn chosen<'a>(&self, flows: &'a [FlowRow]) -> Vec<&'a FlowRow> {
         let wanted = self.filter.to_lowercase();
         let mut rows: Vec<_> = flows.iter().filter(|row| row.is_listed && row.has(&wanted)).collect();

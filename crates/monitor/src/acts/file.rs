@@ -1,5 +1,4 @@
-//! The file that says what is done to flows. It is read again and again beside the packets, so nothing is opened that would hold
-//! them up.
+//! The policy file. The thread that handles packets rereads it, so it never opens anything that could block.
 
 use super::{Policy, PolicyReader};
 use crate::error::ActError;
@@ -9,73 +8,73 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Bytes of a file, at most: all options that there are take a line or two.
+/// The maximum size of a policy file in bytes; all options for acting fit in a line or two.
 const LONGEST: u64 = 64 << 10;
 
-/// A file that may be changed, replaced, or gone.
+/// The policy file, which may be changed, replaced or removed at any time.
 #[derive(Debug)]
 pub struct PolicyFile {
     path: PathBuf,
     reader: PolicyReader,
-    /// How it was when it was looked at last.
-    last: Found,
+    /// The content at the last read.
+    last: FileRead,
 }
 
-/// What a file says.
+/// What a policy file asks for.
 #[derive(Debug)]
-pub enum Says {
-    /// This is to be done.
+pub enum PolicyContent {
+    /// An action.
     Policy(Box<Policy>),
-    /// Nothing is to be done.
+    /// `off`: no action.
     Off,
-    /// Nothing at all.
+    /// The file is empty or names no action.
     Nothing,
-    /// It is not there.
+    /// The file does not exist.
     Missing,
-    /// It cannot be read, or not be understood, for this reason.
+    /// The file cannot be read or is invalid; the text is the reason.
     Unclear(String),
 }
 
-/// A file at one time: its text and when that was written, or why there is none.
+/// One reading of the file: its text and modification time, or why there is none.
 #[derive(Debug, PartialEq)]
-enum Found {
+enum FileRead {
     Text(String, Option<SystemTime>),
     Missing,
     Unreadable(String),
 }
 
 impl PolicyFile {
-    /// Reads it for the first time; what it says comes with it.
+    /// Opens the file and parses its content.
     ///
     /// # Errors
-    /// If it cannot be read, is no regular file, is too long or no text, or means nothing.
-    pub fn open(path: &Path, reader: PolicyReader) -> Result<(Self, Says), ActError> {
+    /// Fails if the file cannot be read, is not a regular file, is too long, is not UTF-8, or is invalid.
+    pub fn open(path: &Path, reader: PolicyReader) -> Result<(Self, PolicyContent), ActError> {
         let (text, written) = read(path).map_err(|why| ActError::Read { path: path.to_owned(), why })?;
-        let says = Says::of(&text, reader).map_err(|why| cannot_act(path, ActError::Policy(why)))?;
-        Ok((Self { path: path.to_owned(), reader, last: Found::Text(text, written) }, says))
+        let content = PolicyContent::parse(&text, reader).map_err(|why| cannot_act(path, ActError::Policy(why)))?;
+        Ok((Self { path: path.to_owned(), reader, last: FileRead::Text(text, written) }, content))
     }
 
-    /// What it says, if it was written, replaced or taken away since it was looked at last.
-    pub fn changed(&mut self) -> Option<Says> {
+    /// The content, if the file was written, replaced or removed since the last call.
+    pub fn changed(&mut self) -> Option<PolicyContent> {
         let now = match read(&self.path) {
-            Ok((text, written)) => Found::Text(text, written),
-            Err(why) if why.kind() == io::ErrorKind::NotFound => Found::Missing,
-            Err(why) => Found::Unreadable(format!("cannot read {}: {why}", self.path.display())),
+            Ok((text, written)) => FileRead::Text(text, written),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => FileRead::Missing,
+            Err(why) => FileRead::Unreadable(format!("cannot read {}: {why}", self.path.display())),
         };
         if now == self.last {
             return None;
         }
         self.last = now;
         Some(match &self.last {
-            Found::Text(text, _) => Says::of(text, self.reader).unwrap_or_else(Says::Unclear),
-            Found::Missing => Says::Missing,
-            Found::Unreadable(why) => Says::Unclear(why.clone()),
+            FileRead::Text(text, _) => PolicyContent::parse(text, self.reader).unwrap_or_else(PolicyContent::Unclear),
+            FileRead::Missing => PolicyContent::Missing,
+            FileRead::Unreadable(why) => PolicyContent::Unclear(why.clone()),
         })
     }
 }
 
-impl Says {
-    fn of(text: &str, reader: PolicyReader) -> Result<Self, String> {
+impl PolicyContent {
+    fn parse(text: &str, reader: PolicyReader) -> Result<Self, String> {
         let policy = reader(text)?;
         Ok(match (policy.off, &policy.acting) {
             (true, _) => Self::Off,
@@ -85,23 +84,24 @@ impl Says {
     }
 }
 
-/// What failed if what the file asks for cannot be done.
+/// The error for a policy file whose action is impossible.
 pub fn cannot_act(path: &Path, why: ActError) -> ActError {
     ActError::File { path: path.to_owned(), why: Box::new(why) }
 }
 
 fn read(path: &Path) -> io::Result<(String, Option<SystemTime>)> {
-    // Before it is opened, since that alone may do something to a device; and then what was opened, since it may be another by now.
+    // Checked by path first, because merely opening a device can have effects. Checked again after opening, because the path may lead
+    // to another file by then.
     is_regular(&std::fs::metadata(path)?)?;
     let file = File::from(open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?);
     let opened = file.metadata()?;
     is_regular(&opened)?;
     let mut text = String::new();
-    // The length that it tells is not asked: it may grow, and files of the kernel have none.
+    // The file's length is not trusted: the file may grow, and files in /proc have length 0.
     if file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
-        return Err(io::Error::other("it is longer than 64 KiB; the options for acting are all that it may hold"));
+        return Err(io::Error::other("longer than 64 KiB; a policy file holds only the options for acting"));
     }
-    // Not every file system knows when.
+    // Not every file system records modification times.
     Ok((text, opened.modified().ok()))
 }
 
@@ -109,7 +109,7 @@ fn is_regular(data: &Metadata) -> io::Result<()> {
     if data.is_file() {
         return Ok(());
     }
-    Err(io::Error::other("it is no regular file, and is read again and again; write the options to one"))
+    Err(io::Error::other("must be a regular file, because it is reread: write the options to one"))
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, mknodat};
     use std::fs::{remove_file, write};
 
-    /// Reads `off`, and `--drop` or `--mark` with any options, but none whose name begins otherwise.
+    /// Reads `off`, `--drop` and `--mark`, and rejects options that it does not know.
     fn reader(text: &str) -> Result<Policy, String> {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let words: Vec<_> = lines.flat_map(str::split_whitespace).collect();
@@ -138,12 +138,12 @@ mod tests {
         Ok(Policy { off: words.contains(&"off"), acting, bounds: ActingBounds::default() })
     }
 
-    fn open(path: &Path) -> Result<(PolicyFile, Says), ActError> {
+    fn open(path: &Path) -> Result<(PolicyFile, PolicyContent), ActError> {
         PolicyFile::open(path, reader)
     }
 
     fn refused(path: &Path) -> String {
-        let error = open(path).map(drop).expect_err("it is refused");
+        let error = open(path).map(drop).expect_err("the file is invalid");
         let cause = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
         format!("{error}{cause}")
     }
@@ -153,15 +153,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+    fn only_a_regular_file_is_accepted_and_nothing_blocks() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         for path in [&*pipe, folder.path(), Path::new("/dev/zero"), Path::new("/dev/stdin")] {
-            // What tests are started with may be a file.
+            // The standard input of the tests may be a file.
             if !path.is_file() {
                 let why = refused(path);
-                let expected = format!("cannot read {}: it is no regular file", path.display());
+                let expected = format!("cannot read {}: must be a regular file", path.display());
                 assert!(why.starts_with(&expected), "{why}");
             }
         }
@@ -169,15 +169,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused() {
+    fn a_file_that_is_too_long_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("policy");
         let long = |length: u64| format!("--drop{}", " ".repeat(length as usize - "--drop".len()));
         write(&path, long(LONGEST)).unwrap();
-        assert!(matches!(open(&path).unwrap().1, Says::Policy(policy) if drops(&policy)));
+        assert!(matches!(open(&path).unwrap().1, PolicyContent::Policy(policy) if drops(&policy)));
         write(&path, long(LONGEST + 1)).unwrap();
         let why = refused(&path);
-        assert!(why.starts_with(&format!("cannot read {}: it is longer than 64 KiB", path.display())), "{why}");
+        assert!(why.starts_with(&format!("cannot read {}: longer than 64 KiB", path.display())), "{why}");
         write(&path, b"--drop \xff").unwrap();
         assert!(refused(&path).contains("UTF-8"));
         write(&path, b"--nonsense").unwrap();
@@ -185,38 +185,38 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_noticed_once() {
+    fn each_change_is_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("policy");
         write(&path, "--drop").unwrap();
-        let (mut file, says) = open(&path).unwrap();
-        assert!(matches!(says, Says::Policy(policy) if drops(&policy)) && file.changed().is_none());
-        let mut says = |text: &str| {
+        let (mut file, content) = open(&path).unwrap();
+        assert!(matches!(content, PolicyContent::Policy(policy) if drops(&policy)) && file.changed().is_none());
+        let mut content = |text: &str| {
             write(&path, text).unwrap();
-            let says = file.changed().unwrap_or_else(|| panic!("{text} is another"));
+            let content = file.changed().unwrap_or_else(|| panic!("{text} is a change"));
             assert!(file.changed().is_none(), "{text}");
-            says
+            content
         };
         for nothing in ["", " \n", "# --drop\n", "--never tcp"] {
-            assert!(matches!(says(nothing), Says::Nothing), "{nothing}");
+            assert!(matches!(content(nothing), PolicyContent::Nothing), "{nothing}");
         }
-        assert!(matches!(says("off"), Says::Off));
-        assert!(matches!(says("off\n--drop --for-real"), Says::Off));
-        assert!(matches!(says("--drop --for-real"), Says::Policy(_)));
+        assert!(matches!(content("off"), PolicyContent::Off));
+        assert!(matches!(content("off\n--drop --for-real"), PolicyContent::Off));
+        assert!(matches!(content("--drop --for-real"), PolicyContent::Policy(_)));
         for unclear in ["--dro", "offf", "--drop --threshold"] {
-            assert!(matches!(says(unclear), Says::Unclear(_)), "{unclear}");
+            assert!(matches!(content(unclear), PolicyContent::Unclear(_)), "{unclear}");
         }
-        assert!(matches!(says("--mark"), Says::Policy(_)));
+        assert!(matches!(content("--mark"), PolicyContent::Policy(_)));
         remove_file(&path).unwrap();
-        assert!(matches!(file.changed(), Some(Says::Missing)) && file.changed().is_none());
+        assert!(matches!(file.changed(), Some(PolicyContent::Missing)) && file.changed().is_none());
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        assert!(matches!(file.changed(), Some(Says::Unclear(why)) if why.contains("no regular file")));
+        assert!(matches!(file.changed(), Some(PolicyContent::Unclear(why)) if why.contains("must be a regular file")));
         assert!(file.changed().is_none());
         remove_file(&path).unwrap();
         write(&path, "--mark").unwrap();
-        assert!(matches!(file.changed(), Some(Says::Policy(policy)) if !drops(&policy)));
-        // The same once more, later.
+        assert!(matches!(file.changed(), Some(PolicyContent::Policy(policy)) if !drops(&policy)));
+        // The same text with another modification time.
         File::options().write(true).open(&path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert!(matches!(file.changed(), Some(Says::Policy(_))) && file.changed().is_none());
+        assert!(matches!(file.changed(), Some(PolicyContent::Policy(_))) && file.changed().is_none());
     }
 }

@@ -1,23 +1,24 @@
-//! `--never`: flows that are never acted on, from an expression to what the kernel compares.
+//! `--never`: expressions for flows that are never acted on, translated to conditions that the kernel checks.
 
 use crate::error::{ActError, ExemptError};
 use queuescope_ingest::expression;
 use queuescope_live::{Condition, Field};
 use queuescope_log::{Predicate, Schema, departure};
 
-/// A list of these, any of which exempts a flow; of each, all conditions must hold.
-pub type Terms = Vec<Vec<Condition>>;
+/// Flows that are never acted on: any of the inner lists exempts a flow for which all of its conditions hold.
+pub type Exemptions = Vec<Vec<Condition>>;
 
-/// What any of some expressions holds of.
+/// The flows for which any of the expressions holds.
 ///
 /// # Errors
-/// What is wrong with one, in its text; and if it is about what differs between packets of a flow, or what the kernel does not read.
-pub fn terms(expressions: &[String]) -> Result<Terms, ActError> {
-    let each = expressions.iter().map(|text| of(text).map_err(|why| ActError::Exempt { text: text.clone(), why }));
+/// Fails if an expression is invalid, uses a property that differs between packets of a flow, or uses one that the kernel does not
+/// read.
+pub fn exemptions(expressions: &[String]) -> Result<Exemptions, ActError> {
+    let each = expressions.iter().map(|text| parse(text).map_err(|why| ActError::Exempt { text: text.clone(), why }));
     Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-fn of(text: &str) -> Result<Terms, ExemptError> {
+fn parse(text: &str) -> Result<Exemptions, ExemptError> {
     if text.trim().is_empty() {
         return Err(ExemptError::Empty);
     }
@@ -56,11 +57,11 @@ mod tests {
     };
 
     fn exempts(text: &str, key: &FlowKey) -> bool {
-        Never::new(terms(&[text.to_owned()]).unwrap_or_else(|why| panic!("{text}: {why:?}"))).unwrap().holds(key)
+        Never::new(exemptions(&[text.to_owned()]).unwrap_or_else(|why| panic!("{text}: {why:?}"))).unwrap().holds(key)
     }
 
     #[test]
-    fn what_is_not_of_a_flow_is_refused() {
+    fn properties_that_a_flow_lacks_are_refused() {
         for (text, why) in [
             ("delay > 5ms", "`delay` is not known of a flow before the queue"),
             ("dst_port == 22 and length > 100", "`length`"),
@@ -69,17 +70,17 @@ mod tests {
             ("", "it is empty"),
             (" ", "it is empty"),
         ] {
-            let error = terms(&[text.to_owned()]).expect_err(text);
+            let error = exemptions(&[text.to_owned()]).expect_err(text);
             let cause = std::error::Error::source(&error).expect("it has a cause").to_string();
             assert!(cause.contains(why) && error.to_string().starts_with("cannot use --never"), "{error}: {cause}");
         }
     }
 
     #[test]
-    fn any_of_several_exempts() {
+    fn one_matching_expression_is_enough() {
         let key = |port| FlowKey { dst_port: port, protocol: 6, family: Family::V4, ..FlowKey::default() };
         let never =
-            Never::new(terms(&["tcp port 22".to_owned(), "dst_port in {80, 443}".to_owned()]).unwrap()).unwrap();
+            Never::new(exemptions(&["tcp port 22".to_owned(), "dst_port in {80, 443}".to_owned()]).unwrap()).unwrap();
         assert_eq!([22, 80, 443, 23].map(|port| never.holds(&key(port))), [true, true, true, false]);
     }
 
@@ -145,10 +146,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-        /// What is exempt is what `--where` with the same expression holds of.
+        /// A flow is exempt exactly if `--where` with the same expression holds for it.
         #[test]
         fn never_means_what_where_does(text in expression(), keys in prop::collection::vec(key(), 20)) {
-            let Ok(terms) = terms(std::slice::from_ref(&text)) else { return Ok(()) };
+            let Ok(terms) = exemptions(std::slice::from_ref(&text)) else { return Ok(()) };
             let Ok(never) = Never::new(terms) else { return Ok(()) };
             let filter = Filter::new(&super::expression(departure::schema(), &text).unwrap(), Departures::schema());
             let packet = Packet { id: PacketId(0), flow: FlowId(0), size: ByteCount(0), class: Class(0), ecn: Ecn::NotEct };

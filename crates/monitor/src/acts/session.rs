@@ -1,30 +1,30 @@
-//! The connection by which whoever runs the command came to this machine: not to be cut off by one's own command.
+//! The SSH connection of the user who runs the command. It is exempt from acting, so that users cannot cut themselves off.
 
-use super::never::Terms;
+use super::never::Exemptions;
 use queuescope_live::{Condition, Field};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// A connection of SSH (`SSH_CONNECTION` of ssh(1)).
+/// The endpoints of an SSH connection, from `SSH_CONNECTION` (ssh(1)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session {
     client: SocketAddr,
     server: SocketAddr,
 }
 
-/// Processes from this one up to the first, at most.
+/// The maximum number of parent processes that are searched.
 const MOST: usize = 64;
 const TCP: u128 = 6;
 
 impl Session {
-    /// That of this process, or of the nearest one above it that says: `sudo` does not pass the variable on.
+    /// The session of this process, or of its nearest ancestor that has the variable: `sudo` does not pass the variable on.
     #[expect(clippy::disallowed_methods, reason = "only the environment says by which connection somebody came")]
     pub fn find() -> Option<Self> {
         let own = std::env::var(NAME).ok();
         own.as_deref().and_then(Self::read).or_else(|| Self::above(std::process::id()))
     }
 
-    /// Of the processes above one, as far as this user may look at them.
+    /// The session of the nearest ancestor of `process`. Ancestors whose environment this user may not read are skipped.
     #[expect(
         clippy::disallowed_methods,
         reason = "a process's file says which is above it, and with which environment"
@@ -32,7 +32,7 @@ impl Session {
     fn above(mut process: u32) -> Option<Self> {
         for _ in 0..MOST {
             let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-            // A name may have anything in it; behind it are the state and the process above.
+            // The process name may hold any byte, even brackets. After its closing bracket come the state and the parent's PID.
             process = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
             let variables = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
             let mut values = variables.split(|byte| *byte == 0).filter_map(|one| std::str::from_utf8(one).ok());
@@ -44,11 +44,11 @@ impl Session {
         None
     }
 
-    /// Reads `192.0.2.7 52114 192.0.2.1 22`: whose side is first.
+    /// Parses `192.0.2.7 52114 192.0.2.1 22`: the client's side first.
     fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let mut address = || {
-            // A zone is no part of what packets carry.
+            // A zone id is not part of a packet.
             let ip: IpAddr = words.next()?.split('%').next()?.parse().ok()?;
             Some(SocketAddr::new(ip.to_canonical(), words.next()?.parse().ok()?))
         };
@@ -56,8 +56,8 @@ impl Session {
         words.next().is_none().then_some(Self { client, server })
     }
 
-    /// Both directions, as flows.
-    pub fn terms(&self) -> Terms {
+    /// Both directions of the connection.
+    pub fn exemptions(&self) -> Exemptions {
         let one = |field, value: u128| Condition::Within(field, vec![(value, value)]);
         let ip = |address: SocketAddr| match address.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn both_directions_are_exempt_and_nothing_else() {
-        let never = |text| Never::new(Session::read(text).unwrap().terms()).unwrap();
+        let never = |text| Never::new(Session::read(text).unwrap().exemptions()).unwrap();
         let v4 = never("10.9.0.7 52114 10.9.0.1 22");
         let out = FlowKey {
             src: 0x0a09_0001,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_connection_is_none() {
+    fn invalid_values_are_ignored() {
         for text in [
             "",
             "10.9.0.7",
@@ -136,8 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn a_process_above_says_it_where_this_one_does_not() {
-        // The shell has it, and what it begins has not.
+    fn the_session_of_an_ancestor_is_found() {
+        // The shell has the variable; its child does not.
         let mut child = Command::new("sh")
             .args(["-c", "env -u SSH_CONNECTION sh -c 'echo $$; read line'; true"])
             .env(NAME, "10.9.0.7 52114 10.9.0.1 22")
@@ -145,9 +145,9 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .expect("sh is there");
-        let mut said = String::new();
-        BufReader::new(child.stdout.as_mut().expect("it is piped")).read_line(&mut said).expect("it can be read");
-        let below = said.trim_end().parse().expect("a number");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().expect("it is piped")).read_line(&mut line).expect("it can be read");
+        let below = line.trim_end().parse().expect("a number");
         let found = Session::above(below);
         drop(child.stdin.take());
         child.wait().expect("it ends");

@@ -1,10 +1,10 @@
-//! What is asked for, in words and numbers that a person reads.
+//! The policy in words, for people.
 
 use queuescope_live::{Acting, Action, Victim, Weigh};
 use queuescope_queue::{Curve, Response};
 use queuescope_report::format;
 
-/// With which probability a packet of a flow is chosen, or one beyond its limit is dropped.
+/// The probability that a packet of a flow is chosen, or that a packet above its limit is dropped.
 pub fn probability(acting: &Acting, victim: &Victim) -> f64 {
     let weight = match acting.weigh {
         Weigh::Bytes | Weigh::Queue => victim.weight as f64,
@@ -13,7 +13,7 @@ pub fn probability(acting: &Acting, victim: &Victim) -> f64 {
     acting.curve.probability(weight, acting.threshold)
 }
 
-/// `mark linear:20.0 kB from 30.0 kB`.
+/// The policy in words, such as `mark linear:20.0 kB from 30.0 kB`.
 pub fn words(acting: &Acting) -> String {
     let action = match acting.action {
         Action::Respond(Response::MarkOnly) => "mark".to_owned(),
@@ -25,7 +25,7 @@ pub fn words(acting: &Acting) -> String {
         Curve::Threshold => String::new(),
         Curve::Linear { full } => format!(" linear:{}", format::bytes(*full as u64)),
         Curve::Squared { full } => format!(" squared:{}", format::bytes(*full as u64)),
-        // The command line has one step at most.
+        // The command line accepts one step at most.
         Curve::Steps(steps) => format!(" {}", format::percent(steps.probability(f64::MAX))),
     };
     let of = if acting.weigh == Weigh::Queue { " any flow" } else { "" };
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_put_in_words() {
+    fn policies_are_put_in_words() {
         let linear = respond(Response::MarkOnly, Curve::Linear { full: 20_000.0 }, 30_000.0);
         assert_eq!(words(&linear), "mark linear:20.0 kB from 30.0 kB");
         assert_eq!(words(&respond(Response::MarkOrDrop, sixteenth(), 0.0)), "mark or drop 6.2 %");
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_chosen_by_its_weight() {
+    fn the_weight_of_a_flow_decides_its_probability() {
         let chosen = |curve, weight| {
             let victim = Victim { digest: 1, until: Nanos(0), weight, share: 32_768, exempt: false };
             probability(&respond(Response::MarkOnly, curve, 5_000.0), &victim)

@@ -1,8 +1,8 @@
-//! A view on a terminal: the terminal's own colours, and only where something is wrong, so that it is read on dark and on light ground.
+//! Draws a view with the terminal's own colours, and only for alarms, so that it is readable on dark and light backgrounds.
 
 use super::flows::FlowRow;
 use super::history::{Moment, SECOND, rate};
-use super::{BurstRow, Mode, Shot, View};
+use super::{BurstRow, Mode, View, ViewSnapshot};
 use queuescope_live::Counters;
 use queuescope_report::format;
 use queuescope_report::model::Owner;
@@ -14,17 +14,17 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline, SparklineBar};
 use textwrap::core::display_width;
 
-/// From this width on, bursts stand beside the flows.
+/// From this width on, bursts are beside the flows.
 const WIDE: u16 = 140;
-/// Columns that tell a flow from another: the address and the port that it is from.
+/// The columns that identify a flow: its source address and port.
 const SENDER: usize = 16;
-/// With less room than this, there is no saying both which flow it is and whose.
+/// Below this width, a row cannot show both a flow and its owner.
 const NARROW: usize = 36;
-/// Columns of what a chart's height means.
+/// The columns for the scale of a chart.
 const SCALE: u16 = 10;
 
 impl View {
-    /// Draws what there is to see at `now`, or was as it was frozen.
+    /// Draws the view as of `now`, or as it was frozen.
     pub fn draw(&self, frame: &mut Frame<'_>, now: Nanos) {
         match &self.frozen {
             Some(shot) => self.draw_shot(shot, frame),
@@ -32,7 +32,7 @@ impl View {
         }
     }
 
-    fn draw_shot(&self, shot: &Shot, frame: &mut Frame<'_>) {
+    fn draw_shot(&self, shot: &ViewSnapshot, frame: &mut Frame<'_>) {
         let area = frame.area();
         let chart = 4 + area.height.saturating_sub(24) / 6;
         let is_wide = area.width >= WIDE;
@@ -59,8 +59,8 @@ impl View {
         frame.render_widget(Paragraph::new(self.key_line()), keys);
     }
 
-    /// Which queue, the last second, and all since the beginning.
-    fn head(&self, shot: &Shot, width: usize) -> Vec<Line<'static>> {
+    /// The interface, the last second, and the totals since the start.
+    fn head(&self, shot: &ViewSnapshot, width: usize) -> Vec<Line<'static>> {
         let seconds = shot.since.0 / 1_000_000_000;
         let title =
             format!("{}   {}:{:02} min   congested from {} on", self.interface, seconds / 60, seconds % 60, self.tau);
@@ -83,7 +83,7 @@ impl View {
             if is_congested { self.wrong(delay) } else { Span::raw(delay) },
         ];
         let counters = &shot.counters;
-        // Those in the queue are among them; only the end tells which were not seen.
+        // Packets in the queue count as unseen until the end, so this number is not shown.
         let mut so_far = vec![Span::raw(format!(
             "so far       {:>10}  {:>9} packets",
             format::bytes(counters.bytes),
@@ -96,9 +96,9 @@ impl View {
             (counters.unseen(), "unseen", false),
             (counters.untold, "untold", true),
         ];
-        // These are seldom, and there is little room.
-        let is_seldom = |what: &str| ["untold", "lost on the link"].contains(&what);
-        for (count, what, is_wrong) in counts.into_iter().filter(|(count, what, _)| *count > 0 || !is_seldom(what)) {
+        // These are rare, and there is little room.
+        let is_rare = |what: &str| ["untold", "lost on the link"].contains(&what);
+        for (count, what, is_wrong) in counts.into_iter().filter(|(count, what, _)| *count > 0 || !is_rare(what)) {
             let text = format!("{} {what}", format::count(count));
             so_far.push(Span::raw("  "));
             so_far.push(if is_wrong && count > 0 { self.wrong(text) } else { Span::raw(text) });
@@ -132,13 +132,13 @@ impl View {
         [title.into(), now.into(), so_far.into()].into_iter().chain(acting).chain(unwritten).collect()
     }
 
-    /// A bar for each slice, the last at the right.
+    /// One bar per slice; the newest is on the right.
     #[expect(clippy::too_many_arguments, reason = "two charts differ in all of it")]
     fn chart(
         &self,
         name: &str,
         most: &str,
-        shot: &Shot,
+        shot: &ViewSnapshot,
         value: impl Fn(&Moment) -> (u64, bool),
         write: fn(u64) -> String,
         frame: &mut Frame<'_>,
@@ -164,7 +164,7 @@ impl View {
         frame.render_widget(Sparkline::default().data(data).max(top.max(1)), bars);
     }
 
-    fn flow_lines(&self, shot: &Shot, area: Rect) -> Vec<Line<'static>> {
+    fn flow_lines(&self, shot: &ViewSnapshot, area: Rect) -> Vec<Line<'static>> {
         let is_acting = shot.acting.is_some();
         let name = usize::from(area.width).saturating_sub(if is_acting { 48 } else { 41 });
         let heading = cut("flows that waited in the last second", name);
@@ -176,31 +176,31 @@ impl View {
         let unlisted = shot.flows.iter().filter(|row| !row.is_listed);
         let (unlisted, bytes) = unlisted.fold((0, 0), |(flows, bytes), row| (flows + 1, bytes + row.bytes));
         let room = usize::from(area.height).saturating_sub(if unlisted > 0 { 2 } else { 1 });
-        // What does not fit is told in the last line.
+        // The last line counts the flows that do not fit.
         let shown = if rows.len() > room { room.saturating_sub(1) } else { rows.len() };
         let mut lines = vec![Line::styled(heading, bold())];
-        lines.extend(rows.iter().take(shown).map(|row| self.flow_line(row, shot.told, name)));
+        lines.extend(rows.iter().take(shown).map(|row| self.flow_line(row, shot.bytes_last_second, name)));
         if rows.len() > shown {
             lines.push(Line::raw(format!("{} more", format::count((rows.len() - shown) as u64))));
         } else if rows.is_empty() {
             let nothing = match unlisted {
                 _ if shot.flows.is_empty() => "none",
-                0 => "none whose name has what was typed",
-                _ if self.filter.is_empty() => "none that --show lists",
-                _ => "none that --show lists and whose name has what was typed",
+                0 => "no flow matches the filter",
+                _ if self.filter.is_empty() => "no flow that --show lists",
+                _ => "no flow that --show lists and that matches the filter",
             };
             lines.push(Line::raw(nothing));
         }
         if unlisted > 0 {
-            let share = if shot.told == 0 { 0.0 } else { bytes as f64 / shot.told as f64 };
+            let share = if shot.bytes_last_second == 0 { 0.0 } else { bytes as f64 / shot.bytes_last_second as f64 };
             let not_shown = format!("{} not shown (--show)", format::count(unlisted));
             lines.push(Line::raw(format!("{:name$} {:>7}", cut(&not_shown, name), format::percent(share))));
         }
         lines
     }
 
-    fn flow_line(&self, row: &FlowRow, told: u64, width: usize) -> Line<'static> {
-        let share = if told == 0 { 0.0 } else { row.bytes as f64 / told as f64 };
+    fn flow_line(&self, row: &FlowRow, total: u64, width: usize) -> Line<'static> {
+        let share = if total == 0 { 0.0 } else { row.bytes as f64 / total as f64 };
         let bits = format::rate(rate(row.bytes, SECOND));
         let start = format!(
             "{} {:>7} {bits:>11} ",
@@ -214,7 +214,7 @@ impl View {
         Line::from(vec![Span::raw(start), trend, Span::raw(end)])
     }
 
-    fn burst_lines(&self, shot: &Shot, area: Rect) -> Vec<Line<'static>> {
+    fn burst_lines(&self, shot: &ViewSnapshot, area: Rect) -> Vec<Line<'static>> {
         let start = format!("{:>6} {:>9} {:>8} {:>8} {:>8}", "bursts", "start", "length", "delay", "depth");
         let mut lines = vec![Line::styled(format!("{start} {:>5}  culprit", "drops"), bold())];
         let room = usize::from(area.height).saturating_sub(1);
@@ -234,7 +234,7 @@ impl View {
         let culprit = burst.culprit.as_ref().map_or_else(String::new, |culprit| {
             let share = format::percent(culprit.share);
             let room = width.saturating_sub(52 + share.chars().count());
-            // Where there is little room, who is to blame comes first; which of his flows it was, stands above.
+            // If there is little room, the owner is enough: the flow is in the list above.
             let who = culprit.owner.as_ref().filter(|_| self.with_owners && room < NARROW).and_then(Owner::who);
             match who {
                 Some(who) => format!("{share} {}", cut(&who, room)),
@@ -244,7 +244,7 @@ impl View {
         Line::from(vec![Span::raw(numbers), drops, Span::raw(format!("  {culprit}"))])
     }
 
-    /// A flow and whose it is, as much of both as fits; of both enough to tell them from others, if there is room for that.
+    /// A flow and its owner, as much of each as fits; if there is room, enough of each to identify it.
     fn named(&self, flow: &str, owner: Option<&Owner>, width: usize) -> String {
         let Some(owner) = owner.filter(|_| self.with_owners) else { return cut(flow, width) };
         let whole = format!("{flow}  {owner}");
@@ -266,7 +266,7 @@ impl View {
         let freeze = if self.frozen.is_some() { "go on" } else { "freeze" };
         let owners = if self.with_owners { "flows alone" } else { "owners" };
         let sort = format!("sort: {}", self.sort.name());
-        // In the order in which they are missed where there is no room for all.
+        // The most important keys first, because not all may fit.
         let mut meanings = vec![("q", "quit")];
         match self.acting.mode() {
             Some(Mode::Real) => meanings.push(("p", "pause acting")),
@@ -297,7 +297,7 @@ fn keys(meanings: &[(&str, &str)]) -> Line<'static> {
     meanings.iter().flat_map(each).collect::<Vec<_>>().into()
 }
 
-/// What became of a flow since the second before.
+/// The change of a flow's bytes since the second before.
 fn trend(row: &FlowRow) -> String {
     match (row.before, row.bytes) {
         (0, _) => "new".to_owned(),
@@ -310,7 +310,7 @@ fn trend(row: &FlowRow) -> String {
     }
 }
 
-/// A probability; one below half a percent is not nothing.
+/// A probability in whole percent; a small one is not shown as zero.
 fn whole_percent(probability: f64) -> String {
     match probability * 100.0 {
         percent @ ..0.5 => format!("{percent:.1} %"),
@@ -318,7 +318,7 @@ fn whole_percent(probability: f64) -> String {
     }
 }
 
-/// As much of a text as fits.
+/// The text, shortened to a width.
 fn cut(text: &str, width: usize) -> String {
     if display_width(text) <= width {
         return text.to_owned();
@@ -334,7 +334,7 @@ fn cut(text: &str, width: usize) -> String {
     text.chars().take_while(fits).chain((width > 0).then_some('…')).collect()
 }
 
-/// The same, and spaces up to the width.
+/// The text, shortened or padded to a width.
 fn fit(text: &str, width: usize) -> String {
     let text = cut(text, width);
     let spaces = width.saturating_sub(display_width(&text));
@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_take_the_columns_that_they_are_given() {
+    fn texts_fill_their_columns_exactly() {
         let cases = [("flow", 6, "flow  "), ("flow", 4, "flow"), ("flow", 3, "fl…"), ("flow", 1, "…"), ("flow", 0, "")];
         let wide = [("流量大", 6, "流量大"), ("流量大", 5, "流量…"), ("流量大", 4, "流… "), ("流量大", 2, "… ")];
         for (text, width, expected) in cases.into_iter().chain(wide) {

@@ -4,20 +4,20 @@ use queuescope_live::Slice;
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
 
-/// Slices that are remembered: 17 s, as wide as a wide terminal.
+/// The number of remembered slices: 17 s, as many as a wide terminal has columns.
 pub const SLICES: usize = 256;
-/// A slice as a power of two of nanoseconds, as the probe has it: 67 ms.
+/// The length of a slice as a power of two of nanoseconds, as in the probe: 67 ms.
 pub const SHIFT: u32 = 26;
-/// Slices of what is called a second here: 1.007 s.
+/// The number of slices that make up a "second" here: 1.007 s.
 pub const SECOND: u64 = 15;
 
-/// What happened, by slice.
+/// The sums of the last slices.
 pub struct History {
     moments: BTreeMap<u64, Moment>,
     first: u64,
 }
 
-/// A slice, of all queues together.
+/// A slice, summed over all queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moment {
     pub packets: u64,
@@ -33,15 +33,15 @@ impl History {
         Self { moments: BTreeMap::new(), first: slice_of(origin) }
     }
 
-    /// Slices of all queues; what is known of them is told again, with what came since.
+    /// Adds slices of all queues. A later call contains earlier slices again, with what was added since.
     pub fn slices(&mut self, slices: &[Slice]) {
-        let mut told: BTreeMap<u64, Moment> = BTreeMap::new();
+        let mut sums: BTreeMap<u64, Moment> = BTreeMap::new();
         for slice in slices {
-            told.entry(slice_of(slice.start)).or_default().add(slice);
+            sums.entry(slice_of(slice.start)).or_default().add(slice);
         }
-        for (number, moment) in told {
+        for (number, moment) in sums {
             let known = self.moments.entry(number).or_default();
-            // Of the oldest, a queue that is busy no longer knows.
+            // A busy queue may have overwritten the oldest slices in the kernel.
             if moment.packets >= known.packets {
                 *known = moment;
             }
@@ -51,7 +51,7 @@ impl History {
         }
     }
 
-    /// The last whole slices before `now`, since it is watched.
+    /// The last complete slices before `now` and since the start.
     pub fn until(&self, now: Nanos) -> Vec<Moment> {
         let end = slice_of(now);
         let first = end.saturating_sub(SLICES as u64).max(self.first).min(end);
@@ -69,7 +69,7 @@ impl Moment {
         self.depth_packets = self.depth_packets.max(u64::from(slice.length_max));
     }
 
-    /// Several as one.
+    /// The sum of several slices.
     pub fn all(moments: &[Self]) -> Self {
         moments.iter().fold(Self::default(), |all, one| Self {
             packets: all.packets + one.packets,
@@ -82,12 +82,12 @@ impl Moment {
     }
 }
 
-/// The number of the slice that a moment is in.
+/// The number of the slice that contains `at`.
 pub fn slice_of(at: Nanos) -> u64 {
     at.0 >> SHIFT
 }
 
-/// Bytes in so many slices as bits per second.
+/// Bytes in `slices` slices, as bits per second.
 pub fn rate(bytes: u64, slices: u64) -> f64 {
     bytes as f64 * 8e9 / ((slices.max(1) << SHIFT) as f64)
 }

@@ -1,9 +1,9 @@
-//! Ctrl-Z: the process stops if a shell is there that can let it go on.
+//! Ctrl-Z: stops the process if a shell exists that can continue it.
 
 use rustix::process::{Signal, kill_current_process_group};
 use std::io;
 
-/// What the kernel knows of a process, and who started it.
+/// The parent, process group and session of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     parent: u32,
@@ -11,11 +11,11 @@ struct Process {
     session: u32,
 }
 
-/// Does what the terminal does on Ctrl-Z: SIGTSTP for all processes of this group. It does nothing where nobody could let them go
-/// on, as in a container or at the far end of a connection; the kernel has the same rule (an orphaned process group).
+/// Does what a terminal in normal mode does on Ctrl-Z: sends SIGTSTP to all processes of this group. Does nothing if no shell could
+/// continue them, as in a container or a remote connection. The kernel has the same rule for orphaned process groups.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Returns the error of the system call.
 pub fn stop() -> io::Result<()> {
     if is_job("self", process) {
         kill_current_process_group(Signal::TSTP)?;
@@ -23,7 +23,7 @@ pub fn stop() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the first ancestor of a process that is of another group is of the same session, as a shell is.
+/// Whether the nearest ancestor outside the process group is in the same session, as a job's shell is.
 fn is_job(of: &str, process: impl Fn(&str) -> Option<Process>) -> bool {
     let Some(own) = process(of) else { return false };
     let mut parent = process(&own.parent.to_string());
@@ -35,11 +35,11 @@ fn is_job(of: &str, process: impl Fn(&str) -> Option<Process>) -> bool {
 
 #[expect(clippy::disallowed_methods, reason = "only /proc says whose job this is")]
 fn process(of: &str) -> Option<Process> {
-    // A name may be no text.
+    // The process name may not be UTF-8.
     read(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{of}/stat")).ok()?))
 }
 
-/// Reads a line of `/proc/PID/stat` (proc(5)). The second field is a name in brackets and may hold anything.
+/// Parses a line of `/proc/PID/stat` (proc(5)). The second field is the name in brackets, which may hold any byte.
 fn read(stat: &str) -> Option<Process> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut numbers = fields.split_ascii_whitespace().skip(1).map(|field| field.parse().ok());
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_kernel_are_read() {
+    fn lines_of_proc_stat_are_parsed() {
         let line = "4711 (a) b) (c) S 10 20 30 34816 4711 4194304 1 2";
         assert_eq!(read(line), Some(Process { parent: 10, group: 20, session: 30 }));
         assert_eq!([read(""), read("1 (a) S 2 3"), read("1 (a) S a b c")], [None; 3]);
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_job_has_a_shell_in_its_session() {
-        // A shell, with a job of two processes; a leader of a session, with a process of its group, and the parent of another session.
+        // A shell with a job of two processes; a session leader with a process of its group; and the parent of another session.
         let family = |of: &str| {
             let (parent, group, session) = match of {
                 "100" => (1, 100, 100),

@@ -1,4 +1,4 @@
-//! The terminal, while it is ours.
+//! The terminal while a view is drawn on it.
 
 use super::{Key, View, job};
 use crate::error::ScreenError;
@@ -19,37 +19,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{mem, panic, thread};
 
-/// A terminal whose keys are read one by one and that shows what is drawn. It is as before when this is dropped, before a panic
-/// of the thread that took it is told, and while the process is stopped. Panics of other threads are told when it is given back.
+/// A terminal in raw mode on which a view is drawn. It is restored when this value is dropped, while the process is stopped, and
+/// before the thread that took it panics. Panics of other threads are printed after it is restored.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    /// SIGTSTP came: the process is to stop.
+    /// SIGTSTP arrived: the process must stop.
     stops: Arc<AtomicBool>,
-    /// SIGCONT came: somebody else may have had the terminal.
+    /// SIGCONT arrived: another program may have used the terminal.
     goes_on: Arc<AtomicBool>,
 }
 
-/// Whose the terminal is. There is one, and who gives it back may be any thread: one that panics, or that takes signals.
-static HELD: Mutex<Held> = Mutex::new(Held::No);
+/// Whether the terminal is taken. There is only one terminal, and any thread may restore it: one that panics, or one that handles
+/// signals.
+static TERMINAL: Mutex<TerminalState> = Mutex::new(TerminalState::Restored);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Held {
-    No,
-    Ours,
-    /// The process is about to end, and takes it no more.
-    Over,
+enum TerminalState {
+    Restored,
+    Taken,
+    /// The process is about to end and must not take the terminal again.
+    Final,
 }
 
-/// What other threads said as they panicked while the terminal was ours.
-static UNTOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// More is not kept.
-const MOST: usize = 8;
+/// Panic messages of other threads while the terminal was taken.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// The maximum number of panic messages that are kept.
+const MAX_PANICS: usize = 8;
 
-/// How long a terminal may let who gives it back wait before the process ends.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long the process waits at its end for the terminal to be restored.
+const TIMEOUT: Duration = Duration::from_millis(200);
 
 impl Screen {
-    /// Why nothing can be drawn, or no key read, where standard output is a terminal.
+    /// Why no view can be drawn, or no key read, although standard output is a terminal.
     #[expect(clippy::disallowed_methods, reason = "TERM says what the terminal can do")]
     pub fn obstacle() -> Option<&'static str> {
         obstacle(io::stdin().is_terminal(), std::env::var_os("TERM").as_deref())
@@ -58,17 +59,17 @@ impl Screen {
     /// Takes the terminal of standard output.
     ///
     /// # Errors
-    /// If it refuses.
+    /// Fails if the terminal cannot be set to raw mode or drawn on.
     pub fn new() -> Result<Self, ScreenError> {
         let (before, own) = (panic::take_hook(), thread::current().id());
         panic::set_hook(Box::new(move |why| {
             let thread = thread::current();
-            // What this thread does goes on.
-            if thread.id() != own && *held() == Held::Ours {
+            // The thread that draws continues.
+            if thread.id() != own && *terminal_state() == TerminalState::Taken {
                 keep(format!("thread '{}' {why}", thread.name().unwrap_or_default()));
                 return;
             }
-            give_back(Held::No);
+            restore(TerminalState::Restored);
             before(why);
         }));
         let take = || -> io::Result<_> {
@@ -79,93 +80,93 @@ impl Screen {
             Ok(Self { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, stops, goes_on })
         };
         take()
-            .inspect_err(|_| give_back(Held::No))
-            .map_err(ScreenError::of("cannot draw on the terminal; --json tells lines instead"))
+            .inspect_err(|_| restore(TerminalState::Restored))
+            .map_err(ScreenError::new("cannot draw on the terminal; --json prints lines instead"))
     }
 
-    /// Draws what there is to see at `now`.
+    /// Draws the view as of `now`.
     ///
     /// # Errors
-    /// If the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn draw(&mut self, view: &View, now: Nanos) -> Result<(), ScreenError> {
-        if *held() == Held::Ours {
+        if *terminal_state() == TerminalState::Taken {
             self.terminal
                 .draw(|frame| view.draw(frame, now))
-                .map_err(ScreenError::of("cannot draw on the terminal"))?;
+                .map_err(ScreenError::new("cannot draw on the terminal"))?;
         }
         Ok(())
     }
 
-    /// The next key, if one is pressed within a time. Stops the process where that was asked for.
+    /// The next key, if one is pressed within `timeout`. Stops the process if the terminal or another process wants that.
     ///
     /// # Errors
-    /// If the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn keys(&mut self, timeout: Duration) -> Result<Option<Key>, ScreenError> {
         if self.stops.swap(false, Ordering::Relaxed) {
-            give_back(Held::No);
-            // Until somebody lets it go on.
-            low_level::emulate_default_handler(SIGTSTP).map_err(ScreenError::of("cannot stop"))?;
+            restore(TerminalState::Restored);
+            // Returns after SIGCONT.
+            low_level::emulate_default_handler(SIGTSTP).map_err(ScreenError::new("cannot stop"))?;
             self.goes_on.store(true, Ordering::Relaxed);
         }
         if self.goes_on.swap(false, Ordering::Relaxed) {
             self.again()?;
-            return Ok(Some(Key::Anew));
+            return Ok(Some(Key::Redraw));
         }
         let read = || if event::poll(timeout)? { event::read().map(Some) } else { Ok(None) };
         let event = match read() {
-            // A signal; whoever asked for an end by it is asked next.
+            // A signal; the caller checks next whether it ends the process.
             Err(why) if why.kind() == io::ErrorKind::Interrupted => None,
-            other => other.map_err(ScreenError::of("cannot read keys from the terminal"))?,
+            other => other.map_err(ScreenError::new("cannot read keys from the terminal"))?,
         };
         if event.as_ref().is_some_and(is_stop) {
-            job::stop().map_err(ScreenError::of("cannot stop"))?;
-            return Ok(Some(Key::Anew));
+            job::stop().map_err(ScreenError::new("cannot stop"))?;
+            return Ok(Some(Key::Redraw));
         }
         Ok(event.and_then(|event| key(&event)))
     }
 
-    /// Takes the terminal once more: who had it meanwhile left it as it wanted.
+    /// Takes the terminal again after another program may have used it.
     fn again(&mut self) -> Result<(), ScreenError> {
-        give_back(Held::No);
-        // A new one knows of nothing that would be there already.
+        restore(TerminalState::Restored);
+        // A new `Terminal` does not assume that anything is on the screen.
         let taken = take().and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
-        self.terminal = taken.map_err(ScreenError::of("cannot draw on the terminal again"))?;
+        self.terminal = taken.map_err(ScreenError::new("cannot draw on the terminal again"))?;
         Ok(())
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back(Held::No);
-        let untold = mem::take(&mut *UNTOLD.lock().unwrap_or_else(PoisonError::into_inner));
-        untold.iter().for_each(|text| anstream::eprintln!("{text}"));
+        restore(TerminalState::Restored);
+        let panics = mem::take(&mut *PANICS.lock().unwrap_or_else(PoisonError::into_inner));
+        panics.iter().for_each(|text| anstream::eprintln!("{text}"));
     }
 }
 
-/// Keeps a text that would spoil what is drawn.
+/// Keeps a panic message that would spoil the view.
 fn keep(text: String) {
-    let mut untold = UNTOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if untold.len() < MOST {
-        untold.push(text);
+    let mut panics = PANICS.lock().unwrap_or_else(PoisonError::into_inner);
+    if panics.len() < MAX_PANICS {
+        panics.push(text);
     }
 }
 
-/// Gives the terminal back for good, since the process ends at once. A terminal that takes nothing more does not hold that up.
+/// Restores the terminal for good, because the process ends. A terminal that blocks delays the end by 200 ms at most.
 pub fn give_up() {
-    let (tell, told) = channel();
-    let begun = thread::Builder::new().spawn(move || {
-        give_back(Held::Over);
-        // Who waited for it may have gone.
-        let _ = tell.send(());
+    let (done, restored) = channel();
+    let spawned = thread::Builder::new().spawn(move || {
+        restore(TerminalState::Final);
+        // After the timeout nobody waits any more.
+        let _ = done.send(());
     });
-    if begun.is_ok() {
-        let _ = told.recv_timeout(PATIENCE);
+    if spawned.is_ok() {
+        let _ = restored.recv_timeout(TIMEOUT);
     }
 }
 
 fn obstacle(reads_keys: bool, kind: Option<&OsStr>) -> Option<&'static str> {
     match kind.and_then(OsStr::to_str) {
-        _ if !reads_keys => Some("standard input is no terminal"),
+        _ if !reads_keys => Some("standard input is not a terminal"),
         _ if kind.is_none_or(OsStr::is_empty) => Some("TERM is not set"),
         Some("dumb") => Some("TERM is dumb"),
         _ => None,
@@ -173,32 +174,32 @@ fn obstacle(reads_keys: bool, kind: Option<&OsStr>) -> Option<&'static str> {
 }
 
 fn take() -> io::Result<()> {
-    let mut held = held();
-    if *held == Held::Over {
+    let mut state = terminal_state();
+    if *state == TerminalState::Final {
         return Ok(());
     }
     enable_raw_mode()?;
-    *held = Held::Ours;
-    drop(held);
+    *state = TerminalState::Taken;
+    drop(state);
     execute!(io::stdout(), EnterAlternateScreen, Hide)
 }
 
-/// Gives the terminal back, if it is ours: its modes first, which takes no time. A terminal that is gone needs nothing.
-fn give_back(then: Held) {
-    let mut held = held();
-    let before = if *held == Held::Over { Held::Over } else { mem::replace(&mut *held, then) };
-    if before == Held::Ours {
+/// Restores the terminal if it is taken: its modes first, which never blocks. A terminal that is gone needs no more.
+fn restore(then: TerminalState) {
+    let mut state = terminal_state();
+    let before = if *state == TerminalState::Final { TerminalState::Final } else { mem::replace(&mut *state, then) };
+    if before == TerminalState::Taken {
         let _ = disable_raw_mode();
-        drop(held);
+        drop(state);
         let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
     }
 }
 
-fn held() -> MutexGuard<'static, Held> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+fn terminal_state() -> MutexGuard<'static, TerminalState> {
+    TERMINAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ctrl-Z, which is no signal while keys are read one by one.
+/// Ctrl-Z, which raises no signal in raw mode.
 fn is_stop(event: &Event) -> bool {
     let Event::Key(key) = event else { return false };
     key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL) && key.kind == KeyEventKind::Press
@@ -207,7 +208,7 @@ fn is_stop(event: &Event) -> bool {
 fn key(event: &Event) -> Option<Key> {
     let key = match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => key,
-        Event::Resize(..) => return Some(Key::Anew),
+        Event::Resize(..) => return Some(Key::Redraw),
         _ => return None,
     };
     match key.code {
@@ -227,18 +228,18 @@ mod tests {
 
     #[test]
     fn a_view_needs_keys_and_a_terminal_that_can_be_drawn_on() {
-        let told = |reads_keys, kind: &str| obstacle(reads_keys, Some(kind.as_ref()));
-        assert_eq!(told(true, "xterm-256color"), None);
-        assert_eq!(told(false, "xterm"), Some("standard input is no terminal"));
-        assert_eq!(told(true, "dumb"), Some("TERM is dumb"));
-        assert_eq!([told(true, ""), obstacle(true, None)], [Some("TERM is not set"); 2]);
+        let obstacle_for = |reads_keys, kind: &str| obstacle(reads_keys, Some(kind.as_ref()));
+        assert_eq!(obstacle_for(true, "xterm-256color"), None);
+        assert_eq!(obstacle_for(false, "xterm"), Some("standard input is not a terminal"));
+        assert_eq!(obstacle_for(true, "dumb"), Some("TERM is dumb"));
+        assert_eq!([obstacle_for(true, ""), obstacle(true, None)], [Some("TERM is not set"); 2]);
     }
 
-    /// What is on a terminal after a test that is ignored was run on it, and whether that passed.
+    /// Runs an ignored test on a terminal: the text on the screen afterwards, and whether the test passed.
     #[allow(clippy::disallowed_methods, reason = "the test runs another")]
     fn run(test: &str) -> (String, bool) {
         let mut pty = Pty::new();
-        // So that all that is told stays in sight.
+        // Large enough to show all output.
         pty.resize(80, 200);
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let test = format!("view::screen::tests::{test}");
@@ -250,12 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+    fn a_panic_gives_the_terminal_back_before_its_message() {
         let (text, passed) = run("panics_on_a_terminal");
         assert!(!passed && text.contains("as it was drawn"), "{text}");
     }
 
-    /// Takes a terminal and panics: the other test runs it on one.
+    /// Takes a terminal and panics; run by the test above.
     #[test]
     #[ignore = "takes the terminal"]
     fn panics_on_a_terminal() {
@@ -264,18 +265,18 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_another_thread_leaves_the_terminal_and_is_told_later() {
+    fn a_panic_of_another_thread_is_printed_after_the_view() {
         let (text, passed) = run("panics_beside_a_terminal");
         assert!(passed && text.contains("thread 'owners' panicked at ") && text.contains("as it was beside"), "{text}");
     }
 
-    /// Takes a terminal while another thread panics: the other test runs it on one.
+    /// Takes a terminal while another thread panics; run by the test above.
     #[test]
     #[ignore = "takes the terminal"]
     fn panics_beside_a_terminal() {
         let _screen = Screen::new().unwrap();
         let beside = thread::Builder::new().name("owners".to_owned()).spawn(|| panic!("as it was beside"));
         assert!(beside.unwrap().join().is_err());
-        assert_eq!(*held(), Held::Ours);
+        assert_eq!(*terminal_state(), TerminalState::Taken);
     }
 }

@@ -1,4 +1,4 @@
-//! What a view shows, letter by letter, on a usual terminal and on a large one.
+//! Compares the view with golden text, on a terminal of usual size and on a large one.
 
 #[path = "../../../cli/tests/common/pty.rs"]
 pub mod pty;
@@ -12,7 +12,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 const ORIGIN: Nanos = Nanos(1000 << SHIFT);
-/// Some seconds later.
+/// A few seconds later.
 const NOW: Nanos = Nanos((1060 << SHIFT) + 1000);
 
 fn view() -> View {
@@ -24,7 +24,7 @@ fn flow(port: u16) -> FlowKey {
     FlowKey { src, dst, src_port: port, dst_port: 9, protocol: 17, family: Family::V4, ..FlowKey::default() }
 }
 
-/// Who sends two of the flows.
+/// Two flows have owners.
 fn owners() -> BTreeMap<FlowKey, Owner> {
     let nginx = Owner { pid: Some(812), command: Some("nginx".to_owned()), ..Owner::default() };
     let in_a_container = Owner {
@@ -36,7 +36,7 @@ fn owners() -> BTreeMap<FlowKey, Owner> {
     BTreeMap::from([(flow(40_000), in_a_container), (flow(40_001), nginx)])
 }
 
-/// A queue that fills in the last slices, by one flow more than by three.
+/// A queue that fills in the last slices, mostly by one of four flows.
 fn burst() -> View {
     let mut view = view();
     fill(&mut view);
@@ -137,7 +137,7 @@ fn press(view: &mut View, keys: &str) {
     keys.chars().for_each(|letter| view.key(Key::Char(letter), NOW));
 }
 
-/// As it stands in a file.
+/// Compares with the golden text.
 fn same(shown: &str, golden: &str, name: &str) {
     assert!(shown == golden, "{name} is shown as\n{shown}");
 }
@@ -162,10 +162,10 @@ fn a_burst_on_a_large_terminal() {
     same(&drawn(&mut burst(), 200, 50), include_str!("golden/burst-200x50.txt"), "burst-200x50");
 }
 
-/// The same while flows are acted on: two of them, one of which is not told.
+/// The same burst while three flows are acted on; one of them is not in the view.
 fn acting(mode: Mode) -> View {
     let mut view = view();
-    let doing = |marked: u64| Doing {
+    let doing = |marked: u64| ActingStatus {
         policy: "mark linear:20.0 kB from 30.0 kB".to_owned(),
         mode,
         acted: match mode {
@@ -194,15 +194,18 @@ fn flows_are_acted_on_on_a_large_terminal() {
 
 #[test]
 fn acting_is_paused_by_a_key_if_it_changes_packets() {
-    let asked = |mode, keys: &str| {
+    let pause_requests = |mode, keys: &str| {
         let mut view = acting(mode);
         press(&mut view, keys);
-        [view.takes_other(), view.takes_other()]
+        [view.takes_pause_request(), view.takes_pause_request()]
     };
-    assert_eq!(asked(Mode::Real, "p"), [true, false]);
-    assert_eq!(asked(Mode::Paused, "p"), [true, false]);
-    assert_eq!([asked(Mode::Real, "pp"), asked(Mode::Dry, "p"), asked(Mode::Real, "/p")], [[false; 2]; 3]);
-    assert_eq!(asked(Mode::Stopped, "p"), [false; 2]);
+    assert_eq!(pause_requests(Mode::Real, "p"), [true, false]);
+    assert_eq!(pause_requests(Mode::Paused, "p"), [true, false]);
+    assert_eq!(
+        [pause_requests(Mode::Real, "pp"), pause_requests(Mode::Dry, "p"), pause_requests(Mode::Real, "/p")],
+        [[false; 2]; 3]
+    );
+    assert_eq!(pause_requests(Mode::Stopped, "p"), [false; 2]);
     let shown = drawn(&mut acting(Mode::Paused), 80, 24);
     assert!(shown.contains("paused       1,200/s marked") && shown.contains(" p  act again"), "{shown}");
 }
@@ -218,7 +221,7 @@ fn what_cannot_be_written_is_shown() {
 }
 
 #[test]
-fn no_size_is_too_small() {
+fn every_size_can_be_drawn() {
     for (width, height) in [(1, 1), (3, 2), (20, 5), (79, 12), (139, 23), (140, 24)] {
         drawn(&mut burst(), width, height);
         drawn(&mut acting(Mode::Real), width, height);
@@ -232,14 +235,14 @@ fn a_filter_leaves_flows_out_until_it_is_cleared() {
     view.key(Key::Back, NOW);
     view.key(Key::Enter, NOW);
     let shown = drawn(&mut view, 120, 30);
-    assert!(!view.is_over, "a letter of a filter is no command");
+    assert!(!view.is_over, "a letter of a filter is not a command");
     assert!(shown.contains("10.9.0.1:40001 >") && !shown.contains("10.9.0.1:40003 >"), "{shown}");
     view.key(Key::Escape, NOW);
     assert!(drawn(&mut view, 120, 30).contains("10.9.0.1:40003 >"));
 }
 
 #[test]
-fn flows_are_found_by_who_sends_them_and_shown_alone() {
+fn flows_are_found_by_owner_and_can_be_shown_without() {
     let mut view = burst();
     press(&mut view, "/3F2A");
     view.key(Key::Enter, NOW);
@@ -252,7 +255,7 @@ fn flows_are_found_by_who_sends_them_and_shown_alone() {
 }
 
 #[test]
-fn flows_come_in_the_order_asked_for() {
+fn flows_are_sorted_in_the_selected_order() {
     let mut view = burst();
     let mut orders = Vec::new();
     for _ in 0..4 {
@@ -266,7 +269,7 @@ fn flows_come_in_the_order_asked_for() {
 }
 
 #[test]
-fn what_is_frozen_stays_and_nothing_is_missed_meanwhile() {
+fn a_frozen_view_stays_and_later_events_are_not_lost() {
     let mut view = burst();
     press(&mut view, "f");
     let frozen = drawn(&mut view, 80, 24);
@@ -279,12 +282,12 @@ fn what_is_frozen_stays_and_nothing_is_missed_meanwhile() {
 }
 
 #[test]
-fn what_a_link_lost_is_shown_apart_from_what_was_dropped() {
+fn losses_of_a_link_are_shown_apart_from_drops() {
     let mut view = burst();
-    let said = |view: &mut View| drawn(view, 80, 24).contains("12 lost on the link");
-    assert!(!said(&mut view));
+    let is_shown = |view: &mut View| drawn(view, 80, 24).contains("12 lost on the link");
+    assert!(!is_shown(&mut view));
     view.lost(12);
-    assert!(said(&mut view), "{}", drawn(&mut view, 80, 24));
+    assert!(is_shown(&mut view), "{}", drawn(&mut view, 80, 24));
 }
 
 #[test]

@@ -1,17 +1,18 @@
-//! What notes mean.
+//! The meanings of notes about a watched interface.
 
-pub const UNSEEN: &str = "packets that came and were neither seen to leave nor dropped: an empty queue of some kinds (pfifo, bfifo, \
-                      pfifo_fast) and an interface without one (noqueue, such as lo) let them past without a wait; or they are still in \
-                      it, or the kernel left them out";
-pub const UNSTAMPED: &str = "packets that left without the time at which they came: they came before, or the qdisc has overwritten it; \
-                         counted as not having waited";
+pub const UNSEEN: &str = "packets that arrived but were not seen to leave or be dropped: an empty queue of some kinds (pfifo, bfifo, \
+                      pfifo_fast) and an interface without one (noqueue, such as lo) let packets pass without queueing; or the packets \
+                      are still in the queue, or the kernel missed them";
+pub const UNSTAMPED: &str = "packets without an enqueue time: they arrived before the probe was attached, or the qdisc has overwritten the time; \
+                         they count with a sojourn time of 0";
 pub const REQUEUED: &str =
-    "packets that the device gave back and that left once more; they count as having left at first";
+    "packets that the device returned to the queue and that left again; they count as leaving at the first time";
 pub const REQUEUED_UNSEEN: &str =
-    "packets that the device gave back and that left once more while the kernel ran no program";
-pub const UNTOLD: &str = "packets that were to be told, and found no room: this program did not keep up";
-pub const UNEXAMINED: &str = "packets that waited for less than half of tau and were only counted: which of them an expression is about is not \
-                              known, so delays are those of packets that were told (--every-packet tells all)";
-pub const BULK: &str = "times that more than 16 packets left at once; those behind the sixteenth were not looked at";
-pub const GONE: &str = "interface is gone; what was seen before is told";
-pub const NOT_IP: &str = "packets that are not IP, of those that had a queue before or behind them; those of the same addresses of Ethernet are a flow";
+    "packets that the device returned to the queue and that left again while the kernel ran no probe";
+pub const UNTOLD: &str =
+    "packets that were not handed over because the ring buffer was full: this program did not keep up";
+pub const UNEXAMINED: &str = "packets that waited for less than half of tau and were only counted: it is unknown which of them an expression \
+                              selects, so delays cover only packets that were handed over (--every-packet hands over all)";
+pub const BULK: &str = "times that more than 16 packets left at once; those after the sixteenth were not examined";
+pub const GONE: &str = "interface is gone; the report covers the time before";
+pub const NOT_IP: &str = "packets that are not IP, among those that found or left a queue; packets with the same Ethernet addresses form a flow";

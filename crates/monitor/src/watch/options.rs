@@ -1,4 +1,4 @@
-//! How an interface is watched.
+//! Options for watching an interface.
 
 use crate::acts::ActingOptions;
 use crate::error::WatchError;
@@ -9,38 +9,38 @@ use queuescope_live::{ProbeParams, sketch};
 use queuescope_meter::{History, Tau};
 use queuescope_wire::Nanos;
 
-/// How an interface is watched.
+/// Options for watching an interface.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WatchOptions {
-    /// The interface.
+    /// The name of the interface.
     pub interface: String,
-    /// Which packets are taken to be in the queue, if an expression says so.
+    /// An expression that selects the packets that are in the queue; all if there is none.
     pub only: Option<String>,
-    /// Whether the flow of a tunnelled packet is the one inside.
+    /// Whether the flow of a tunnelled packet is the one inside the tunnel.
     pub inner: bool,
-    /// Whether the kernel hands over every packet, and not only those that waited for at least half of tau.
+    /// Whether the kernel hands over every packet, or only those whose sojourn time is at least half of tau.
     pub every_packet: bool,
-    /// How the queue is analysed; the probe has the sketch. Tau is a millisecond unless given.
+    /// Options of the analysis. The sketch is the probe's. Tau defaults to 1 ms.
     pub asked: AnalysisOptions,
-    /// What is done to flows.
+    /// The action on flows that contribute.
     pub acting: ActingOptions,
-    /// Where metrics are served.
+    /// The address at which metrics are served.
     pub metrics: Option<Listen>,
-    /// Whether it is drawn on the terminal.
+    /// Whether a view is drawn on the terminal.
     pub is_drawn: bool,
 }
 
-/// Packets that are remembered, and flows.
+/// The numbers of departures and flows that the analysis remembers.
 const DEPARTURES: usize = (1 << 18) - 1;
 const MOST_FLOWS: usize = 1 << 16;
-/// The longest wait that the probe can measure.
+/// The longest sojourn time that the probe can measure.
 const LONGEST: Nanos = Nanos(137_000_000_000);
-/// From which delay on a queue is congested.
+/// The default sojourn time above which a queue is congested.
 const TAU: Nanos = Nanos(1_000_000);
 
 impl WatchOptions {
-    /// All packets of an interface, which are not touched; nothing is drawn.
+    /// Watches all packets of an interface, without acting and without a view.
     pub fn new(interface: &str) -> Self {
         Self {
             interface: interface.to_owned(),
@@ -54,17 +54,17 @@ impl WatchOptions {
         }
     }
 
-    /// Whether some packets are not examined: of those that are only counted it is not known which are.
+    /// Whether some packets are excluded from the analysis. It is then unknown which of the merely counted packets are.
     pub(super) fn is_filtered(&self) -> bool {
         self.only.is_some() || self.asked.victims.is_some()
     }
 
-    /// From which delay on the queue is congested.
+    /// The sojourn time above which the queue is congested.
     pub(super) fn tau(&self) -> Nanos {
         self.asked.tau.unwrap_or(TAU)
     }
 
-    /// How the kernel looks.
+    /// The parameters of the kernel probe.
     pub(super) fn probe(&self) -> Result<ProbeParams, WatchError> {
         if !(Nanos(1)..=LONGEST).contains(&self.tau()) {
             return Err(WatchError::Tau);
@@ -73,7 +73,7 @@ impl WatchOptions {
         Ok(ProbeParams { tau, alpha, all: self.every_packet, ..ProbeParams::default() })
     }
 
-    /// How what it hands over is analysed.
+    /// The parameters of the analysis of the packets that the probe hands over.
     pub(super) fn analysis(&self, probe: &ProbeParams) -> Result<AnalysisParams, WatchError> {
         let history = History::Departures(DEPARTURES);
         let mut params = self.asked.params(Unknown::OF_OUTSIDE, history, None, Scale::of(None))?;
@@ -84,7 +84,7 @@ impl WatchOptions {
         params.details = true;
         params.hands_out = true;
         params.most_flows = Some(MOST_FLOWS);
-        // Processors stamp packets before they wait for the queue's lock, and may be held up in between.
+        // Processors stamp packets before they wait for the lock of the queue, and may be interrupted in between.
         params.order_tolerance = self.tau();
         Ok(params)
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tau_is_what_the_probe_can_measure() {
+    fn tau_is_limited_to_what_the_probe_can_measure() {
         let mut options = WatchOptions::new("lo");
         assert_eq!(options.probe().unwrap().tau, TAU);
         for tau in [Nanos::ZERO, Nanos(LONGEST.0 + 1)] {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_that_means_nothing_is_an_error() {
+    fn an_invalid_expression_is_an_error() {
         let mut options = WatchOptions::new("lo");
         options.asked.victims = Some("nonsense".to_owned());
         assert!(matches!(options.analysis(&ProbeParams::default()), Err(WatchError::Analysis(_))));

@@ -1,4 +1,4 @@
-//! Who hears of a queue while it is watched.
+//! The receiver of events while a queue is watched.
 
 use crate::error::WatchError;
 use crate::unwritten::Unwritten;
@@ -7,48 +7,48 @@ use queuescope_live::ProbeError;
 use queuescope_report::model::{Acting, Burst, Report};
 use std::net::SocketAddr;
 
-/// Hears what happens while an interface is watched, where nothing is drawn. `W` watches its packets.
+/// Receives the events of a watched interface while no view is drawn. `W` watches its packets.
 pub trait Reporter<W: Watcher> {
-    /// What can go wrong, which ends it.
+    /// The error that ends watching.
     type Error: From<WatchError> + From<ProbeError> + From<W::Error>;
 
-    /// It begins: which interface, and how it is watched.
+    /// Called at the start: the report says which interface is watched, and how.
     ///
     /// # Errors
-    /// Which end it.
+    /// An error ends watching.
     fn begins(&mut self, _report: &Report) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Bursts have ended.
+    /// Called with bursts that have ended.
     ///
     /// # Errors
-    /// Which end it.
+    /// An error ends watching.
     fn bursts(&mut self, bursts: &[Burst]) -> Result<(), Self::Error>;
 
-    /// What is done to flows has changed.
+    /// Called when acting on flows changes.
     ///
     /// # Errors
-    /// Which end it.
+    /// An error ends watching.
     fn acting(&mut self, _acting: &Acting) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Metrics are served at this address.
+    /// Called with the address at which metrics are served.
     fn serves(&mut self, _at: SocketAddr) {}
 
-    /// Something is remarkable as it begins.
+    /// Called at the start with what the user should know.
     fn note(&mut self, _text: &str) {}
 
-    /// Something has stopped, and the rest goes on.
+    /// Called when a part has stopped; everything else continues.
     fn stopped(&mut self, _text: &str) {}
 
-    /// What could not be written so far: by the watcher, and by this.
+    /// What the watcher and the reporter could not write so far.
     fn unwritten(&mut self, _watcher: &mut W) -> Vec<Unwritten> {
         Vec::new()
     }
 
-    /// Whether nobody hears this any more.
+    /// Whether the output has no reader any more, which ends watching.
     fn is_unheard(&self) -> bool {
         false
     }

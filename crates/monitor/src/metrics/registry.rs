@@ -1,6 +1,6 @@
-//! The names under which numbers are told (OpenMetrics 1.0).
+//! The exported metrics: names, help texts and types (OpenMetrics 1.0).
 
-use super::Shown;
+use super::QueueState;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -10,42 +10,46 @@ use queuescope_wire::Nanos;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// All that is told of an interface.
-pub fn registry(shown: Arc<Mutex<Shown>>, interface: &str) -> Registry {
+/// The metrics of an interface. Each carries the label `interface`.
+pub fn registry(shown: Arc<Mutex<QueueState>>, interface: &str) -> Registry {
     let label = ("interface".into(), interface.to_owned().into());
     let mut registry = Registry::with_prefix_and_labels("queuescope", [label].into_iter());
-    registry.register_collector(Box::new(Told(shown)));
+    registry.register_collector(Box::new(QueueMetrics(shown)));
     registry
 }
 
 #[derive(Debug)]
-struct Told(Arc<Mutex<Shown>>);
+struct QueueMetrics(Arc<Mutex<QueueState>>);
 
-impl Collector for Told {
+impl Collector for QueueMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Shown { counters, acted, .. } = &shown;
-        let mut tell = Teller(&mut encoder);
-        tell.count("packets", "Packets on the wire that left the queue.", counters.packets)?;
-        tell.bytes("sent", "Bytes on the wire that left the queue.", counters.bytes)?;
-        tell.count("packets_congested", "Packets that waited for longer than tau.", counters.congested)?;
-        let about = "Congested packets whose flow had more than alpha of the queue.";
-        tell.count("packets_contributing", about, counters.contributing)?;
+        let QueueState { counters, acted, .. } = &shown;
+        let mut metrics = MetricsEncoder(&mut encoder);
+        metrics.count("packets", "Packets on the wire that left the queue.", counters.packets)?;
+        metrics.bytes("sent", "Bytes on the wire that left the queue.", counters.bytes)?;
+        metrics.count("packets_congested", "Packets whose sojourn time was longer than tau.", counters.congested)?;
+        let about = "Congested packets whose flow held more than alpha of the queue.";
+        metrics.count("packets_contributing", about, counters.contributing)?;
         let drops: Vec<_> = Counters::REASONS.into_iter().zip(counters.drops).collect();
-        tell.counts("drops", "Packets that the qdisc dropped, by reason.", "reason", &drops)?;
-        tell.count("marks", "Packets that the qdisc marked (CE).", counters.marked)?;
-        let about = "Packets that came and were neither seen to leave nor dropped: those in the queue, and those that the kernel left out.";
-        tell.gauge("packets_unseen", about, None, counters.unseen() as f64)?;
-        tell.count(
+        metrics.counts("drops", "Packets that the qdisc dropped, by reason.", "reason", &drops)?;
+        metrics.count("marks", "Packets that the qdisc marked (CE).", counters.marked)?;
+        let about = "Packets that arrived but were not seen to leave or be dropped: those in the queue, and those that the kernel missed.";
+        metrics.gauge("packets_unseen", about, None, counters.unseen() as f64)?;
+        metrics.count(
             "packets_requeued",
-            "Packets that the device gave back and that left once more.",
+            "Packets that the device returned to the queue and that left again.",
             counters.requeued,
         )?;
-        tell.count("packets_unstamped", "Packets without the time at which they came.", counters.unstamped)?;
-        tell.count("packets_untold", "Packets that were to be told and found no room.", counters.untold)?;
-        tell.delays(counters)?;
+        metrics.count("packets_unstamped", "Packets without an enqueue time.", counters.unstamped)?;
+        metrics.count(
+            "packets_untold",
+            "Packets that were not handed over because the ring buffer was full.",
+            counters.untold,
+        )?;
+        metrics.delays(counters)?;
         let of_late = [
-            ("delay_longest", "The longest wait of the last second.", Unit::Seconds, seconds(shown.longest)),
+            ("delay_longest", "The longest sojourn time of the last second.", Unit::Seconds, seconds(shown.longest)),
             (
                 "depth_most",
                 "The most bytes in the queue in the last second.",
@@ -54,22 +58,27 @@ impl Collector for Told {
             ),
         ];
         for (name, about, unit, value) in of_late {
-            tell.gauge(name, about, Some(&unit), value)?;
+            metrics.gauge(name, about, Some(&unit), value)?;
         }
         let about = "The most packets in the queue in the last second.";
-        tell.gauge("depth_most_packets", about, None, shown.deepest.packets as f64)?;
-        tell.count("bursts", "Bursts that ended.", shown.bursts)?;
-        tell.sum("bursts_length", "How long bursts that ended took.", seconds(shown.length))?;
-        tell.gauge(
+        metrics.gauge("depth_most_packets", about, None, shown.deepest.packets as f64)?;
+        metrics.count("bursts", "Bursts that ended.", shown.bursts)?;
+        metrics.sum("bursts_length", "Total duration of the bursts that ended.", seconds(shown.length))?;
+        metrics.gauge(
             "burst_last_delay",
-            "The longest wait of the last burst.",
+            "The longest sojourn time of the last burst.",
             Some(&Unit::Seconds),
             seconds(shown.peak),
         )?;
-        tell.gauge("tau", "The delay from which on the queue is congested.", Some(&Unit::Seconds), seconds(shown.tau))?;
-        tell.gauge(
+        metrics.gauge(
+            "tau",
+            "The sojourn time above which the queue is congested.",
+            Some(&Unit::Seconds),
+            seconds(shown.tau),
+        )?;
+        metrics.gauge(
             "alpha",
-            "The share from which on a flow contributes.",
+            "The share of the queue above which a flow contributes.",
             Some(&Unit::Other("ratio".into())),
             shown.alpha,
         )?;
@@ -84,24 +93,24 @@ impl Collector for Told {
             ("limited", acted.limited),
             ("would_limit", acted.would_limit),
         ];
-        let about = "Packets of flows that are acted on, by what became of them before the queue.";
-        tell.counts("acted", about, "outcome", &outcomes)?;
-        tell.count("exempt", "Packets of flows that are never acted on, let through.", acted.exempt)?;
-        let about = "1 while packets of flows that contribute are changed, 0 while they are not.";
-        tell.gauge("acting", about, None, f64::from(u8::from(shown.is_real)))?;
-        let about = "Times that acting stopped, as the policy file was taken away, emptied, not clear or said off.";
-        tell.count("acting_stopped", about, shown.acting.stopped)?;
-        let about = "Times that the policy file held what cannot be done, or could not be read; acting stopped.";
-        tell.count("policy_refused", about, shown.acting.refused)?;
-        let about = "The version that tells this.";
-        tell.gauge_of("build_info", about, ("version", env!("CARGO_PKG_VERSION")), 1.0)
+        let about = "Packets of flows that are acted on, by outcome before the queue.";
+        metrics.counts("acted", about, "outcome", &outcomes)?;
+        metrics.count("exempt", "Packets of flows that are never acted on, let through.", acted.exempt)?;
+        let about = "1 while acting changes packets of flows that contribute, otherwise 0.";
+        metrics.gauge("acting", about, None, f64::from(u8::from(shown.is_real)))?;
+        let about = "Times that acting stopped because the policy file was removed, emptied, invalid or said off.";
+        metrics.count("acting_stopped", about, shown.acting.stopped)?;
+        let about = "Times that the policy file was invalid or could not be read; acting stopped.";
+        metrics.count("policy_refused", about, shown.acting.refused)?;
+        let about = "The version of queuescope that exports these metrics.";
+        metrics.gauge_of("build_info", about, ("version", env!("CARGO_PKG_VERSION")), 1.0)
     }
 }
 
-/// Numbers in the order in which they are told.
-struct Teller<'a, 'b>(&'a mut DescriptorEncoder<'b>);
+/// Encodes metrics in the order of the calls.
+struct MetricsEncoder<'a, 'b>(&'a mut DescriptorEncoder<'b>);
 
-impl Teller<'_, '_> {
+impl MetricsEncoder<'_, '_> {
     fn count(&mut self, name: &str, about: &str, value: u64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, about, None, MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
@@ -112,13 +121,13 @@ impl Teller<'_, '_> {
         metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
     }
 
-    /// Seconds.
+    /// A counter in seconds.
     fn sum(&mut self, name: &str, about: &str, value: f64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, about, Some(&Unit::Seconds), MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
     }
 
-    /// The same by some label.
+    /// A counter with one value per value of a label.
     fn counts(&mut self, name: &str, about: &str, label: &str, values: &[(&str, u64)]) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, about, None, MetricType::Counter)?;
         for (key, value) in values {
@@ -136,9 +145,9 @@ impl Teller<'_, '_> {
         metric.encode_family(&[label])?.encode_gauge(&value)
     }
 
-    /// A histogram of delays; the kernel's bounds are powers of two.
+    /// The histogram of sojourn times; the kernel's bucket bounds are powers of two.
     fn delays(&mut self, counters: &Counters) -> fmt::Result {
-        let about = "How long packets on the wire waited in the queue.";
+        let about = "Sojourn times in the queue of packets on the wire.";
         let mut metric = self.0.encode_descriptor("delay", about, Some(&Unit::Seconds), MetricType::Histogram)?;
         let bound = |place| if place + 1 < Counters::DELAYS { seconds(Counters::bound(place)) } else { f64::INFINITY };
         let buckets: Vec<_> = counters.delays.iter().enumerate().map(|(place, count)| (bound(place), *count)).collect();
@@ -158,20 +167,22 @@ mod tests {
     use queuescope_live::Acted;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// All that is told of a queue in which some packets waited.
-    fn told() -> String {
+    /// The metrics of a queue with some sojourn times, as text.
+    fn exported() -> String {
         let mut delays = [0; Counters::DELAYS];
         (delays[3], delays[20], delays[31]) = (5, 7, 1);
         let counters =
             Counters { packets: 13, bytes: 1000, delay: Nanos(1_500_000_000), delays, ..Counters::default() };
         let acted = Acted { marked: 4, ..Acted::default() };
-        let shown = Shown { counters, acted, tau: Nanos(1_000_000), alpha: 0.01, bursts: 2, ..Shown::default() };
+        let shown =
+            QueueState { counters, acted, tau: Nanos(1_000_000), alpha: 0.01, bursts: 2, ..QueueState::default() };
         let mut text = String::new();
         encode(&mut text, &registry(Arc::new(Mutex::new(shown)), "eth\"0")).unwrap();
         text
     }
 
-    /// Names and labels of samples with their values, as a plain reader of the format has them; each is of a family with a type and a help.
+    /// The samples, by name and labels. Parses the format by its specification; checks that each belongs to a family with a type and a
+    /// help text.
     fn samples(text: &str) -> BTreeMap<String, f64> {
         let (mut types, mut helped, mut samples) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         let (all, end) = text.rsplit_once("# EOF").unwrap();
@@ -203,8 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_can_be_read() {
-        let samples = samples(&told());
+    fn the_exported_text_can_be_parsed() {
+        let samples = samples(&exported());
         let value = |name: &str, label: &str| {
             let mut found = samples
                 .iter()
@@ -231,11 +242,11 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the dashboard is a file of the repository")]
-    fn the_dashboard_asks_for_what_is_told() {
+    fn the_dashboard_queries_only_exported_metrics() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dashboards/queuescope.json");
         let dashboard: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
         let known: BTreeSet<_> =
-            samples(&told()).into_keys().map(|sample| sample.split('{').next().unwrap().to_owned()).collect();
+            samples(&exported()).into_keys().map(|sample| sample.split('{').next().unwrap().to_owned()).collect();
         let panels = dashboard["panels"].as_array().unwrap();
         let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
         assert_eq!(ids.len(), panels.len());
@@ -245,15 +256,15 @@ mod tests {
             .map(|target| &target["expr"])
             .collect();
         let variable = &dashboard["templating"]["list"][2]["query"]["query"];
-        let mut asked = 0;
+        let mut queries = 0;
         for text in texts.into_iter().chain([variable]) {
             let text = text.as_str().unwrap();
             let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
             for name in text.split(|letter| !is_part(letter)).filter(|name| name.starts_with("queuescope_")) {
                 assert!(known.contains(name), "{name} of {text}");
-                asked += 1;
+                queries += 1;
             }
         }
-        assert!(asked > 15, "{asked}");
+        assert!(queries > 15, "{queries}");
     }
 }

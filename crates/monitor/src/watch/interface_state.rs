@@ -1,4 +1,4 @@
-//! What is known of an interface, for its report.
+//! The state of a watched interface, from which its report is made.
 
 use super::meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
 use super::options::WatchOptions;
@@ -12,33 +12,33 @@ use queuescope_live::{Counters, now};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_wire::{Backlog, ByteCount, Flows, Nanos};
 
-/// What is known so far, but for what the analysis makes of it.
-pub struct Known {
-    /// How it is watched.
+/// Everything that is known of the interface so far, except the state of the analysis.
+pub struct InterfaceState {
+    /// The options.
     pub options: WatchOptions,
-    /// What is done to flows.
+    /// The state of acting on flows.
     pub acts: Acts,
-    /// Where packets come from.
+    /// The source of packets.
     pub feed: Feed,
-    /// Whose flows they are.
+    /// The owners of flows.
     pub owners: FlowOwners,
-    /// What the kernel counted, and when these were read.
+    /// The kernel's counters at the last reading, and the time of that reading.
     pub counters: Counters,
     /// See `counters`.
     pub counted: Nanos,
-    /// The most bytes and packets in the queue.
+    /// The largest backlog so far.
     pub deepest: Backlog,
     /// Whether the interface is gone.
     pub is_gone: bool,
 }
 
-impl Known {
-    /// What left the queue, handed over or not.
+impl InterfaceState {
+    /// All packets and bytes that left the queue, handed over or not.
     pub fn left(&self) -> Backlog {
         Backlog { packets: self.counters.packets, bytes: ByteCount(self.counters.bytes) }
     }
 
-    /// What was found, with what the kernel counted.
+    /// The report: the findings of the analysis, with the kernel's counters and all notes.
     pub fn report(&self, findings: Findings<Flows>) -> Report {
         let Counters { packets, bytes, dropped, drops, marked, .. } = self.counters;
         let (input, skipped) = (self.input(), self.skipped());
@@ -65,7 +65,7 @@ impl Known {
         self.owners.report(&mut report);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
-        // Of these it is only known how many there were.
+        // The flows of these packets are unknown; only their number is known.
         totals.miss_flows_of(self.feed.rest(self.left()).packets + dropped + self.counters.unseen());
         totals.drops_of_all = self.options.only.is_some();
         totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));
@@ -86,7 +86,7 @@ impl Known {
         }
     }
 
-    /// What was not seen, or not handed over, and why.
+    /// Notes on what was not seen or not handed over, and why.
     fn skipped(&self) -> Vec<Skipped> {
         let counters = &self.counters;
         let unexamined = if self.options.is_filtered() { self.feed.rest(self.left()).packets } else { 0 };
