@@ -1,4 +1,4 @@
-//! What this machine and this user can do, found out by doing it.
+//! Which operations this machine and this user can perform, tested by trying them.
 
 mod grant;
 
@@ -8,28 +8,28 @@ use crate::probe::types;
 use crate::{Acting, Control, Controls, Namespace, Probe, ProbeError, ProbeParams, Tun, owners};
 pub use grant::{Gain, Grant};
 
-/// Something that is needed for something, and whether it is there.
+/// An operation that some command needs, and whether it is available.
 #[derive(Debug)]
 pub struct Ability {
-    /// What it is called in a test's list of what it needs.
+    /// The name that tests use in their list of requirements.
     pub name: &'static str,
-    /// What it is.
+    /// A description.
     pub about: &'static str,
     /// The commands that need it.
     pub commands: &'static [&'static str],
-    /// Why it is not there.
+    /// Why it is not available; none if it is.
     pub missing: Option<String>,
-    /// What is there in part only.
+    /// A restriction, if it is available only in part.
     pub note: Option<String>,
-    /// What cannot be done without it.
+    /// The commands that do not work without it.
     pub costs: &'static str,
-    /// The capabilities that the process must have.
+    /// The capabilities that it needs.
     pub needs: CapabilitySet,
-    /// What else has to be done on this machine, in words: another kernel, a module.
+    /// What else the machine needs, in words, such as another kernel or a module.
     pub mend: Option<&'static str>,
 }
 
-/// What each ability is, which commands need it, what they cannot do without it, and what capabilities it takes.
+/// The fixed properties of an ability: name, description, commands, what is lost without it, capabilities.
 struct About {
     name: &'static str,
     about: &'static str,
@@ -41,13 +41,13 @@ struct About {
 const DOOR: &str = "sudo modprobe tun && sudo chmod 0666 /dev/net/tun";
 const TYPES: &str = "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it since 2021";
 
-/// In the order in which they are told.
+/// All abilities, in the order of the output.
 const ABOUT: [About; 9] = [
     About {
         name: "namespaces",
         about: "network namespaces of its own",
         commands: &["link", "compare", "experiment"],
-        costs: "link, and tests of the probe and of captures; the rest is tried among this machine's own interfaces",
+        costs: "link, and tests of the probe and of captures; the other tests then use this machine's own interfaces",
         needs: NAMESPACES,
     },
     About {
@@ -75,9 +75,9 @@ const ABOUT: [About; 9] = [
     About { name: "tcx", about: "programs before a qdisc", commands: &["live"], costs: "live", needs: PROBE },
     About {
         name: "owners",
-        about: "whose flows are: processes of others",
+        about: "owners of flows: processes of other users",
         commands: &["live"],
-        costs: "processes of other users in what live tells of flows",
+        costs: "processes of other users as owners in live",
         needs: OWNERS,
     },
     About {
@@ -89,36 +89,36 @@ const ABOUT: [About; 9] = [
     },
     About {
         name: "struct_ops",
-        about: "congestion controls as programs of the kernel",
+        about: "congestion controls as eBPF programs in the kernel",
         commands: &["traffic", "compare", "experiment"],
-        costs: "congestion controls that the kernel has not got by itself, in traffic",
+        costs: "congestion controls that the kernel lacks, in traffic",
         needs: PROBE,
     },
 ];
 
 impl Ability {
-    /// The names of all of them.
+    /// The names of all abilities.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ABOUT.iter().map(|about| about.name)
     }
 
-    /// What grants it, in words.
+    /// What makes the ability available, in words.
     pub fn grant(&self) -> String {
         self.mend.map_or_else(|| names(self.needs).join(", "), str::to_owned)
     }
 }
 
-/// Tries everything, in a network namespace of its own; nothing stays.
+/// Tries everything in a network namespace of its own; no changes remain.
 pub fn abilities() -> Vec<Ability> {
     abilities_seen_by(None)
 }
 
-/// The same where a thread sees the processes of all users.
+/// Like [`abilities`], with a thread that can see the processes of all users.
 pub fn abilities_seen_by(seer: Option<&Seer>) -> Vec<Ability> {
     let namespace = Namespace::new();
     let here = |try_it: fn() -> Result<(), ProbeError>| match &namespace {
         Ok(namespace) => namespace.run(move || raised(try_it)),
-        // Then on what there is, which is no less true.
+        // Without a namespace of its own, the tests use the existing interfaces.
         Err(_) => raised(try_it),
     };
     let traced = || {
@@ -133,7 +133,7 @@ pub fn abilities_seen_by(seer: Option<&Seer>) -> Vec<Ability> {
     let seen = owners::try_out(seer);
     let closed = seen.as_ref().ok().filter(|closed| **closed > 0).map(|closed| {
         format!(
-            "processes of other users that stay closed, by a security module or a user namespace: {closed}; flows of theirs have a \
+            "processes of other users that a security module or a user namespace hides: {closed}; their flows have only a \
              user and a cgroup"
         )
     });
@@ -141,19 +141,19 @@ pub fn abilities_seen_by(seer: Option<&Seer>) -> Vec<Ability> {
         .into_iter()
         .map(|About { name, about, commands, costs, needs }| {
             let why = match name {
-                "namespaces" => namespace.as_ref().map(drop).map_err(told),
-                // It goes with what made it.
-                "tun" => here(|| Tun::open("doctor%d").map(drop)).map_err(|why| told(&why)),
+                "namespaces" => namespace.as_ref().map(drop).map_err(cause),
+                // A TUN interface disappears when it is closed.
+                "tun" => here(|| Tun::open("doctor%d").map(drop)).map_err(|why| cause(&why)),
                 "btf" => types().map(drop).map_err(|why| (why.why(), Some(TYPES))),
                 "ringbuf" => {
-                    here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop)).map_err(|why| told(&why))
+                    here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop)).map_err(|why| cause(&why))
                 }
-                "tp_btf" => here(traced).map_err(|why| told(&why)),
-                "tcx" => here(before).map_err(|why| told(&why)),
-                "owners" => seen.as_ref().map(drop).map_err(told),
+                "tp_btf" => here(traced).map_err(|why| cause(&why)),
+                "tcx" => here(before).map_err(|why| cause(&why)),
+                "owners" => seen.as_ref().map(drop).map_err(cause),
                 "packets" => captured(&namespace).map_err(|why| (why, None)),
-                // One tells of all: they need the same.
-                _ => Controls::load(&[Control::Vegas]).map(drop).map_err(|error| told(&error.why)),
+                // One control is enough: all need the same.
+                _ => Controls::load(&[Control::Vegas]).map(drop).map_err(|error| cause(&error.why)),
             };
             let (missing, mend) = why.err().unzip();
             let note = closed.clone().filter(|_| name == "owners");
@@ -162,8 +162,8 @@ pub fn abilities_seen_by(seer: Option<&Seer>) -> Vec<Ability> {
         .collect()
 }
 
-/// Why something cannot be done, and what has to be mended if that is no capability: what the kernel has not, or a door that is locked.
-fn told(why: &ProbeError) -> (String, Option<&'static str>) {
+/// Why an operation fails, and what must change if that is not a capability: the kernel, or access to a device.
+fn cause(why: &ProbeError) -> (String, Option<&'static str>) {
     let machine = match why {
         ProbeError::NoTracepoint { .. } => Some("a kernel that has it"),
         ProbeError::NoKernel { since, .. } => Some(*since),
@@ -177,7 +177,7 @@ fn told(why: &ProbeError) -> (String, Option<&'static str>) {
 fn captured(namespace: &Result<Namespace, ProbeError>) -> Result<(), String> {
     let open = || match Capture::open("lo", CaptureParams::default()) {
         Ok(_) => Ok(()),
-        // What grants it is told anyway.
+        // `Ability::grant` names what grants it.
         Err(CaptureError::Refused { why, .. }) => Err(why.to_string()),
         Err(other) => Err(other.to_string()),
     };
@@ -192,19 +192,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_grants_a_tracepoint_is_a_kernel() {
+    fn a_missing_tracepoint_needs_another_kernel() {
         let missing = ProbeError::NoTracepoint { tracepoint: "qdisc_dequeue", since: "Linux 4.14 has it" };
         let why = "this kernel has no tracepoint qdisc_dequeue (Linux 4.14 has it)".to_owned();
-        assert_eq!(told(&missing), (why, Some("a kernel that has it")));
+        assert_eq!(cause(&missing), (why, Some("a kernel that has it")));
         let old = ProbeError::NoKernel { what: "attach", why: "no".to_owned(), since: "Linux 6.6 or later" };
-        assert_eq!(told(&old).1, Some("Linux 6.6 or later"));
-        let refused = |what| told(&ProbeError::Refused { what, why: "no".to_owned() }).1;
+        assert_eq!(cause(&old).1, Some("Linux 6.6 or later"));
+        let refused = |what| cause(&ProbeError::Refused { what, why: "no".to_owned() }).1;
         assert_eq!(refused("load"), None);
         assert!(refused(Tun::DOOR).is_some_and(|what| what.contains("modprobe tun")));
     }
 
     #[test]
-    fn each_has_a_name_of_its_own_and_is_tried() {
+    fn every_ability_has_a_unique_name_and_is_tried() {
         let found = abilities();
         let names: std::collections::BTreeSet<_> = Ability::names().collect();
         assert!(names.len() == ABOUT.len() && found.iter().map(|ability| ability.name).eq(Ability::names()));

@@ -1,4 +1,4 @@
-//! What can go wrong with the kernel.
+//! Errors of the probe.
 
 use crate::ActingError;
 use rustix::io::Errno;
@@ -8,65 +8,65 @@ use std::io;
 /// Why an interface cannot be probed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// There is none of this name in the network namespace that the thread is in.
-    #[error("there is no interface {name} here; `ip link` lists those there are")]
+    /// The network namespace of this thread has no interface of this name.
+    #[error("there is no interface {name} here; `ip link` lists all")]
     NoInterface {
         /// The name.
         name: String,
     },
-    /// The kernel or this user lacks something.
-    #[error("{what}: {why}; `queuescope doctor` tells what is missing, and what grants it")]
+    /// The kernel refused, or the user lacks a right.
+    #[error("{what}: {why}; `queuescope doctor` shows what is missing, and what grants it")]
     Refused {
-        /// What was to be done.
+        /// The operation.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's reason.
         why: String,
     },
-    /// The kernel has no such tracepoint.
+    /// The kernel lacks a tracepoint.
     #[error(
-        "watch what leaves queues: this kernel has no tracepoint {tracepoint} ({since}); `queuescope doctor` tells what else is missing"
+        "observe departures: this kernel has no tracepoint {tracepoint} ({since}); `queuescope doctor` shows what else is missing"
     )]
     NoTracepoint {
-        /// Its name.
+        /// The tracepoint's name.
         tracepoint: &'static str,
-        /// Which kernels have it.
+        /// The kernels that have it.
         since: &'static str,
     },
-    /// The kernel cannot do it, whoever asks: it is too old, or built without.
-    #[error("{what}: this kernel cannot ({why}); {since} can; `queuescope doctor` tells what else is missing")]
+    /// The kernel does not support the operation for any user: it is too old, or built without it.
+    #[error("{what}: this kernel does not support it ({why}); {since} does; `queuescope doctor` shows what else is missing")]
     NoKernel {
-        /// What was to be done.
+        /// The operation.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's reason.
         why: String,
-        /// Which kernels can.
+        /// The kernels that support it.
         since: &'static str,
     },
-    /// The kernel's part cannot do what is asked.
+    /// The action is impossible in the kernel.
     #[error("act on flows: {0}")]
     Acting(#[from] ActingError),
-    /// The caller wanted to stop before it was attached.
-    #[error("attach to the interface: stopped before that was done")]
+    /// The caller stopped the attachment.
+    #[error("attach to the interface: stopped before it was attached")]
     Stopped,
-    /// Something about the system could not be found out.
+    /// A property of the system could not be read.
     #[error("read {what}: {why}")]
     System {
-        /// What was to be read.
+        /// The property.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         why: io::Error,
     },
 }
 
 impl ProbeError {
-    /// That the kernel refused something which those can that `since` names. The deepest cause tells why; those above it say what
-    /// was done, in words of the loader.
-    pub(crate) fn of(what: &'static str, since: &'static str, why: &(dyn Error + 'static)) -> Self {
+    /// The error for an operation that only the kernels in `since` support. The deepest cause is the reason; the causes above it
+    /// are in the loader's words.
+    pub(crate) fn since(what: &'static str, since: &'static str, why: &(dyn Error + 'static)) -> Self {
         let deepest = deepest(why);
         let number =
             deepest.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error).map(Errno::from_raw_os_error);
         match number {
-            // What they are told of, older ones take for a mistake: a call, a kind or a flag that is none.
+            // An older kernel rejects an unknown call, type or flag with one of these errors.
             Some(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::TOOBIG) => {
                 Self::NoKernel { what, why: deepest.to_string(), since }
             }
@@ -74,19 +74,19 @@ impl ProbeError {
         }
     }
 
-    /// The same of what all kernels can.
+    /// The error for an operation that all kernels support.
     pub(crate) fn refused(what: &'static str, why: &(dyn Error + 'static)) -> Self {
-        let said = deepest(why).to_string();
-        // What the verifier says is long; how it ends is why.
-        let why = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+        let text = deepest(why).to_string();
+        // The verifier's message is long, and its last line is the reason.
+        let why = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
         Self::Refused { what, why }
     }
 
-    /// Why, in short.
+    /// The reason in short, without advice.
     pub(crate) fn why(&self) -> String {
         match self {
             Self::Refused { what, why } => format!("{what}: {why}"),
-            Self::NoKernel { what, why, .. } => format!("{what}: this kernel cannot ({why})"),
+            Self::NoKernel { what, why, .. } => format!("{what}: this kernel does not support it ({why})"),
             Self::NoTracepoint { tracepoint, since } => format!("this kernel has no tracepoint {tracepoint} ({since})"),
             other => other.to_string(),
         }
@@ -102,18 +102,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_another_kernel_can_is_told_from_what_this_user_may_not() {
-        let told = |number: Errno| {
+    fn a_missing_kernel_feature_is_distinguished_from_a_missing_right() {
+        let error_for = |number: Errno| {
             let why = aya::sys::SyscallError { call: "bpf_link_create", io_error: number.into() };
-            ProbeError::of("attach", "Linux 6.6 or later", &aya::programs::ProgramError::from(why))
+            ProbeError::since("attach", "Linux 6.6 or later", &aya::programs::ProgramError::from(why))
         };
         for number in [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::TOOBIG] {
-            let error = told(number);
+            let error = error_for(number);
             assert!(matches!(error, ProbeError::NoKernel { since: "Linux 6.6 or later", .. }), "{error:?}");
-            assert_eq!(error.why(), format!("attach: this kernel cannot ({})", io::Error::from(number)));
+            assert_eq!(error.why(), format!("attach: this kernel does not support it ({})", io::Error::from(number)));
         }
         for number in [Errno::PERM, Errno::ACCESS, Errno::NOMEM] {
-            let error = told(number);
+            let error = error_for(number);
             assert!(matches!(error, ProbeError::Refused { .. }), "{error:?}");
         }
     }

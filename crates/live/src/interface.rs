@@ -1,4 +1,4 @@
-//! Interfaces, addresses and routes of the network namespace that the thread is in (rtnetlink).
+//! Interfaces, addresses and routes of this thread's network namespace (rtnetlink).
 
 use crate::capabilities::raised;
 use netlink_packet_core::{
@@ -18,78 +18,78 @@ use rustix::net::{
 use std::io;
 use std::net::IpAddr;
 
-/// The protocol of that name is number 0.
+/// NETLINK_ROUTE is protocol number 0.
 const NETLINK_ROUTE: Option<Protocol> = None;
 /// `RTAX_FEATURE_ECN` of `linux/rtnetlink.h`.
 const ECN: u32 = 1;
-/// The kernel tells an interface in less.
+/// The size of the answer buffer in bytes; the kernel's answer about one interface is shorter.
 const ANSWER: usize = 1 << 16;
 
-/// A door to the interfaces of the network namespace that the thread is in that opens it.
+/// A netlink socket for the interfaces of the network namespace in which it was opened.
 #[derive(Debug)]
 pub struct Interfaces(OwnedFd);
 
 /// An address of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// The interface's number.
+    /// The interface's index.
     pub interface: u32,
-    /// Its own address, not that of who is at its other end.
+    /// The local address, not that of the peer.
     pub address: IpAddr,
-    /// How many bits of it are those of its network.
+    /// The prefix length.
     pub bits: u8,
 }
 
 impl Interfaces {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the error of the system call.
     pub fn open() -> io::Result<Self> {
-        // Who opens it must be allowed to do what is asked, as who asks.
+        // The kernel checks the rights of the opener as well as those of the sender.
         let open = || socket_with(SocketFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, NETLINK_ROUTE);
         Ok(Self(raised(open)?))
     }
 
-    /// The number of an interface.
+    /// The index of an interface.
     ///
     /// # Errors
-    /// If there is none of this name.
+    /// Fails if there is no interface of this name.
     pub fn index(&self, name: &str) -> io::Result<u32> {
         Ok(rustix::net::netdevice::name_to_index(&self.0, name)?)
     }
 
-    /// An interface is up from now on, with a queue for so many packets before it, if that is said.
+    /// Sets an interface up. `queue`, if given, is the length of its transmit queue in packets.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the error of the kernel.
     pub fn up(&self, index: u32, queue: Option<u32>) -> io::Result<()> {
         let mut message = link(index);
         (message.header.flags, message.header.change_mask) = (LinkFlags::Up, LinkFlags::Up);
         message.attributes.extend(queue.map(LinkAttribute::TxQueueLen));
-        self.ask(RouteNetlinkMessage::SetLink(message), 0).map(drop)
+        self.request(RouteNetlinkMessage::SetLink(message), 0).map(drop)
     }
 
-    /// An interface has an address, and reaches those that have so many bits in common with it.
+    /// Adds an address with the prefix length `bits` to an interface.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the error of the kernel.
     pub fn add_address(&self, index: u32, address: IpAddr, bits: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
         message.header.prefix_len = bits;
         message.header.index = index;
-        // Nobody else is there who could have the same.
+        // No other host exists, so there is no need to detect duplicate addresses.
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
-        self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
+        self.request(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
     }
 
-    /// What goes to addresses that have so many bits in common with this one leaves by an interface; TCP agrees on ECN with
-    /// who has such an address if it is to.
+    /// Adds a route: packets to the prefix `to`/`bits` leave by the interface. If `ecn`, TCP negotiates ECN with destinations in the
+    /// prefix.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the error of the kernel.
     pub fn add_route(&self, index: u32, to: IpAddr, bits: u8, ecn: bool) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(to);
@@ -105,13 +105,13 @@ impl Interfaces {
         if ecn {
             message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::Features(ECN)]));
         }
-        self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
+        self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
     }
 
     /// All addresses of all interfaces.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the error of the kernel.
     pub fn addresses(&self) -> io::Result<Vec<Address>> {
         let mut message = NetlinkMessage::from(RouteNetlinkMessage::GetAddress(AddressMessage::default()));
         message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -121,7 +121,7 @@ impl Interfaces {
         loop {
             let (length, _) = recv(&self.0, &mut *answer, RecvFlags::empty())?;
             let mut rest = &answer[..length];
-            // Each answer has several messages.
+            // Each datagram holds several messages.
             while !rest.is_empty() {
                 let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(io::Error::other)?;
                 match &message.payload {
@@ -138,13 +138,13 @@ impl Interfaces {
         }
     }
 
-    /// Packets that an interface was to send and dropped so far, a super-packet being one: a TUN device drops what comes while whoever reads it has not
-    /// read as much as its queue holds.
+    /// The number of outgoing packets that the interface has dropped; a super-packet counts as one. A TUN device drops packets when its
+    /// queue is full because its reader is too slow.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the error of the kernel.
     pub fn dropped(&self, index: u32) -> io::Result<u64> {
-        let answer = self.ask(RouteNetlinkMessage::GetLink(link(index)), 0)?;
+        let answer = self.request(RouteNetlinkMessage::GetLink(link(index)), 0)?;
         let attributes = match &answer {
             Some(RouteNetlinkMessage::NewLink(found)) => &found.attributes[..],
             _ => &[],
@@ -153,15 +153,15 @@ impl Interfaces {
             LinkAttribute::Stats64(stats) => Some(stats.tx_dropped),
             _ => None,
         });
-        dropped.ok_or_else(|| io::Error::other("the kernel does not say what an interface dropped"))
+        dropped.ok_or_else(|| io::Error::other("the kernel does not report the drops of an interface"))
     }
 
-    /// Asks for something, and waits until it is done; what the kernel answers, if it is more than that.
-    fn ask(&self, what: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
-        let is_question = matches!(what, RouteNetlinkMessage::GetLink(_));
+    /// Sends a request and waits until the kernel has handled it. Returns the answer, if it is more than an acknowledgement.
+    fn request(&self, what: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
+        let is_query = matches!(what, RouteNetlinkMessage::GetLink(_));
         let mut message = NetlinkMessage::from(what);
-        // A question has an answer of its own.
-        message.header.flags = NLM_F_REQUEST | if is_question { 0 } else { NLM_F_ACK } | flags;
+        // The answer to a query replaces the acknowledgement.
+        message.header.flags = NLM_F_REQUEST | if is_query { 0 } else { NLM_F_ACK } | flags;
         self.send(message)?;
         let mut answer = vec![0; ANSWER];
         let (length, _) = recv(&self.0, &mut *answer, RecvFlags::empty())?;
@@ -188,7 +188,7 @@ impl Address {
             AddressAttribute::Local(address) => Some(*address),
             _ => None,
         });
-        // Where both ends have one, this is that of the other.
+        // On a point-to-point interface, this is the peer's address.
         let any = found.attributes.iter().find_map(|attribute| match attribute {
             AddressAttribute::Address(address) => Some(*address),
             _ => None,
@@ -213,14 +213,14 @@ mod tests {
     use crate::Namespace;
 
     #[test]
-    fn all_addresses_are_told_however_many_there_are() {
+    fn a_thousand_addresses_are_listed() {
         let namespace = match Namespace::new() {
             Ok(namespace) => namespace,
-            Err(why) => return println!("skipped: all_addresses_are_told_however_many_there_are: {why}"),
+            Err(why) => return println!("skipped: a_thousand_addresses_are_listed: {why}"),
         };
-        let told = namespace.run(|| {
+        let result = namespace.run(|| {
             let interfaces = Interfaces::open()?;
-            // Nobody has one before.
+            // The new interface has no address.
             assert_eq!(interfaces.addresses()?, []);
             let index = interfaces.index("lo")?;
             let all = (0..1000u16).map(|number| Address {
@@ -236,10 +236,10 @@ mod tests {
             for one in &all {
                 interfaces.add_address(index, one.address, one.bits)?;
             }
-            let told = interfaces.addresses()?;
-            assert!(told.len() == all.len() && all.iter().all(|one| told.contains(one)), "{}", told.len());
+            let listed = interfaces.addresses()?;
+            assert!(listed.len() == all.len() && all.iter().all(|one| listed.contains(one)), "{}", listed.len());
             Ok::<_, io::Error>(())
         });
-        told.expect("it is ours");
+        result.expect("the namespace is ours");
     }
 }

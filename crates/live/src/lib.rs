@@ -1,12 +1,12 @@
-//! The queue of a Linux interface, while packets are in it.
+//! The queue of a Linux interface, measured while packets are in it.
 //!
-//! An eBPF [`Probe`] stamps each packet before a qdisc and measures it as it leaves: how long it waited, and by ConQuest
-//! snapshots kept in the kernel, how much of its flow left meanwhile. Only packets of flows that fill a congested queue
-//! are told one by one; all others are counted. Packets of such flows that come later can be marked, dropped or held to a
+//! An eBPF [`Probe`] stamps each packet before a qdisc and measures it when it leaves: its sojourn time and, with ConQuest
+//! snapshots in the kernel, how many bytes of its flow left meanwhile. Only packets of flows that fill a congested queue
+//! are handed over one by one; all others are counted. Later packets of such flows can be marked, dropped or limited to a
 //! rate before the queue ([`Acting`]).
 //!
-//! Beside it: a [`Namespace`] of one's own with [`Interfaces`], and such whose other end is a program ([`Tun`]);
-//! [`capture`] copies packets of an interface, [`traffic`] makes some.
+//! Also in this crate: network namespaces ([`Namespace`]), their [`Interfaces`], and interfaces whose other end is a
+//! program ([`Tun`]); [`capture`] copies packets of an interface, and [`traffic`] generates flows.
 #![cfg(target_os = "linux")]
 
 mod abilities;

@@ -1,20 +1,20 @@
-//! Options of sockets that no library has.
+//! Socket options that no library covers.
 
 use rustix::fd::{AsFd, AsRawFd};
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 
-/// Numbers alone, of which each pattern of bits is one.
+/// Types that consist of numbers only, so that every bit pattern is valid.
 ///
 /// # Safety
-/// Only for types that are so.
-#[allow(unsafe_code, reason = "only who looks at a type of the kernel's can say that it is so")]
+/// Implement it only for such types.
+#[allow(unsafe_code, reason = "only a look at the kernel's type can justify it")]
 pub(crate) unsafe trait Plain: Copy {}
 
 macro_rules! plain {
     ($($name:ty),*) => {
         $(
-            // SAFETY: it has numbers alone.
+            // SAFETY: the type consists of numbers only.
             #[allow(unsafe_code, reason = "see `Plain`")]
             unsafe impl Plain for $name {}
         )*
@@ -23,9 +23,9 @@ macro_rules! plain {
 
 plain!(libc::tcp_info, libc::tpacket_stats_v3);
 
-/// Sets one.
+/// Sets an option.
 pub(crate) fn set<T>(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads as many bytes as there are.
+    // SAFETY: the kernel reads as many bytes as the value has.
     #[allow(unsafe_code, reason = "no library has this option")]
     let result = unsafe {
         let length = size_of::<T>() as libc::socklen_t;
@@ -34,11 +34,11 @@ pub(crate) fn set<T>(socket: &impl AsFd, level: libc::c_int, option: libc::c_int
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads one. What an older kernel does not have of it is zero.
+/// Reads an option. Fields that an older kernel does not know are zero.
 pub(crate) fn get<T: Plain>(socket: &impl AsFd, level: libc::c_int, option: libc::c_int) -> io::Result<T> {
     let mut value = MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel writes no more bytes than there are, and zeros are a value of it, as is what it writes.
+    // SAFETY: the kernel writes at most as many bytes as the value has, and `Plain` makes any bytes valid, zeros included.
     #[allow(unsafe_code, reason = "no library has this option")]
     unsafe {
         let into = value.as_mut_ptr().cast();

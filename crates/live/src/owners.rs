@@ -1,7 +1,7 @@
-//! Whose flows are: which process, container or unit of this machine sends them.
+//! The owners of flows: the local processes, containers or units that send them.
 //!
-//! No packet says it. So the kernel is asked for the socket of a flow (`sock_diag`), and all processes are looked at for who has that
-//! socket open (`/proc`). That is done by a thread of its own, beside the packets, and only for flows that are named here.
+//! Packets do not carry their owner. So a thread beside the packets requests the kernel for the socket of a flow (`sock_diag`), and
+//! searches the open files of all processes for that socket (`/proc`). It does so only for the flows that are named here.
 
 mod address;
 mod cgroup;
@@ -25,146 +25,148 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::thread;
 use std::time::Duration;
 
-/// Flows that are remembered.
+/// The maximum number of remembered flows.
 const FLOWS: usize = 4096;
-/// Flows that are asked about at once.
+/// The maximum number of flows per lookup.
 const AT_ONCE: usize = 256;
-/// What is known of a flow is asked again after so long, since ports are used again. Who is not known may be soon.
+/// The time after which a known flow is looked up again, because ports are reused. Unknown flows are looked up again sooner.
 const AGAIN: Nanos = Nanos(10_000_000_000);
 const SOON: Nanos = Nanos(1_000_000_000);
-/// A flow of which nothing was heard for so long is forgotten first, if there is no room.
+/// Flows that were idle for longer are forgotten first when there is no room.
 const IDLE: Nanos = Nanos(60_000_000_000);
-/// After it has looked, the thread rests for so many times as long: it takes no more than a twentieth of a processor.
-const REST: u64 = 19;
+/// After a lookup, the thread pauses for this many times the duration of the lookup. So it uses at most a twentieth of a processor.
+const PAUSE: u64 = 19;
 
-/// Finds out whose flows are, of the network namespace in which it was made.
+/// Finds the owners of flows in the network namespace in which it was created.
 ///
-/// It needs no privilege to find sockets, their users and cgroups; `cap_sys_ptrace` and `cap_dac_read_search` to find processes of
-/// other users. What a
-/// look costs is in `docs/reference/live.md`; looks take a twentieth of a processor at most, however many flows are named.
+/// Finding sockets, their users and their cgroups needs no privilege. Finding the processes of other users needs `cap_sys_ptrace`
+/// and `cap_dac_read_search`. `docs/reference/live.md` has the cost of a lookup. Lookups use at most a twentieth of a processor, however many
+/// flows are named.
 ///
-/// Only flows of TCP and UDP whose socket is in this network namespace have an owner: not what is forwarded, also for containers
-/// with a namespace of their own. Of sockets that share a port (`SO_REUSEPORT`) the kernel tells one. A socket that was gone before
-/// the first look is not found. Memory does not grow: 4096 flows.
+/// Only TCP and UDP flows whose socket is in this network namespace have an owner. Forwarded flows have none, not even those of local
+/// containers with a network namespace of their own. If sockets share a port (`SO_REUSEPORT`), the kernel names one of them. A
+/// socket that closed before the first lookup is not found. Memory is bounded: 4096 flows.
 #[derive(Debug)]
 pub struct Owners {
     flows: FlowTable<FlowKey>,
-    /// By flow id.
-    known: Vec<Known>,
-    /// What is to be asked next.
+    /// Indexed by flow id.
+    known: Vec<FlowEntry>,
+    /// The flows of the next lookup.
     waiting: Vec<(FlowId, FlowKey)>,
-    thread: Asker,
+    thread: LookupThread,
     counts: OwnerCounts,
 }
 
-/// What is remarkable about the answers.
+/// How many lookups failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OwnerCounts {
-    /// Flows with a socket of which no process was found, while there were some that this user may not look at.
+    /// Flows with a socket but without a process, while there were processes that this user may not examine.
     pub hidden: u64,
-    /// Questions that the kernel did not answer.
+    /// Requests that the kernel did not answer.
     pub failed: u64,
 }
 
-/// What is known of a flow.
+/// What is known of the owner of a flow.
 #[derive(Debug)]
-struct Known {
+struct FlowEntry {
     flow: FlowKey,
-    /// When it is asked next.
+    /// The time of the next lookup.
     next: Nanos,
-    /// Who it is, if that was found out.
+    /// The owner, if it was found.
     owner: Option<Arc<Owner>>,
     is_hidden: bool,
 }
 
-/// The thread that asks.
+/// The thread that performs lookups.
 #[derive(Debug)]
-struct Asker {
-    asks: Sender<Asked>,
+struct LookupThread {
+    requests: Sender<LookupRequest>,
     answers: Receiver<Answers>,
     is_busy: bool,
-    /// When it has rested.
+    /// The end of the thread's pause.
     ready: Nanos,
-    /// Whether it has ended, which it never does by itself.
+    /// Whether the thread has ended, which happens only by a panic.
     is_gone: bool,
 }
 
-/// Flows that are asked about at once.
-type Asked = Vec<(FlowId, FlowKey)>;
+/// The flows of a lookup.
+type LookupRequest = Vec<(FlowId, FlowKey)>;
 
-/// What came of a look.
+/// The result of a lookup.
 struct Answers {
     of: Vec<(FlowId, FlowKey, Answer)>,
     failed: u64,
-    /// When it was done, and how long it took.
+    /// When the lookup ended, and how long it took.
     done: Nanos,
     took: Nanos,
 }
 
 impl Owners {
-    /// For flows that leave by an interface of the network namespace that this thread is in.
+    /// For flows that leave by an interface of the network namespace of this thread.
     ///
     /// # Errors
-    /// If there is no such interface, or sockets cannot be asked for.
+    /// Fails if the interface does not exist or the kernel does not allow to look up sockets.
     pub fn new(interface: &str) -> Result<Self, ProbeError> {
         Self::seen_by(interface, None)
     }
 
-    /// The same where a thread sees the processes of all users.
+    /// Like [`new`](Self::new), with a thread that can see the processes of all users.
     ///
     /// # Errors
-    /// As of [`new`](Self::new).
+    /// See [`new`](Self::new).
     pub fn seen_by(interface: &str, seer: Option<Seer>) -> Result<Self, ProbeError> {
         let sockets = Sockets::new(index(interface)?);
         let sockets = sockets.map_err(|why| ProbeError::System { what: "the sockets of this machine", why })?;
-        let begun = Self::asking(move |asked, tell| look(asked, tell, sockets, seer.as_ref()));
-        begun.map_err(|why| ProbeError::System { what: "the processes of this machine, by a thread", why })
+        let started = Self::with_lookup(move |requests, answers| look(requests, answers, sockets, seer.as_ref()));
+        started.map_err(|why| ProbeError::System { what: "the processes of this machine, by a thread", why })
     }
 
-    /// With a thread that answers so.
-    fn asking(look: impl FnOnce(&Receiver<Asked>, &Sender<Answers>) + Send + 'static) -> io::Result<Self> {
-        let (asks, asked) = channel();
-        let (tell, answers) = channel();
-        // It ends when nobody asks any more, and nobody waits for that: it may be looking at a long list.
-        thread::Builder::new().name("owners".to_owned()).spawn(move || look(&asked, &tell))?;
+    /// Starts the thread, which runs `look`.
+    fn with_lookup(
+    look: impl FnOnce(&Receiver<LookupRequest>, &Sender<Answers>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (requests, received) = channel();
+        let (sender, answers) = channel();
+        // The thread ends when the channel closes. Nobody waits for that, because it may be in a long lookup.
+        thread::Builder::new().name("owners".to_owned()).spawn(move || look(&received, &sender))?;
         Ok(Self {
             flows: FlowTable::with_limit(FLOWS),
             known: Vec::new(),
             waiting: Vec::new(),
-            thread: Asker { asks, answers, is_busy: false, ready: Nanos::ZERO, is_gone: false },
+            thread: LookupThread { requests, answers, is_busy: false, ready: Nanos::ZERO, is_gone: false },
             counts: OwnerCounts::default(),
         })
     }
 
-    /// A packet of a flow was told, at `now` by `CLOCK_MONOTONIC`: it will be asked whose it is. `key` has all fields.
+    /// A packet of a flow was handed over at `now` (`CLOCK_MONOTONIC`), so the flow will be looked up. `key` has all fields.
     pub fn seen(&mut self, key: &FlowKey, now: Nanos) {
         let key = Granularity::FiveTuple.project(key);
         let (id, is_new) = self.flows.intern(&key, key.digest(), now);
         if is_new {
-            self.known.resize_with(self.known.len().max(id.index() + 1), Known::default);
-            self.known[id.index()] = Known { flow: key, ..Known::default() };
-            // Idle ones, or if that is not enough, all others.
+            self.known.resize_with(self.known.len().max(id.index() + 1), FlowEntry::default);
+            self.known[id.index()] = FlowEntry { flow: key, ..FlowEntry::default() };
+            // Remove idle flows, or all others if none is idle.
             self.flows.shrink(FLOWS, [IDLE, SOON, Nanos::ZERO].map(|idle| now.saturating_sub(idle)), |_, _| ());
         }
         let known = &mut self.known[id.index()];
         if now >= known.next && self.waiting.len() < AT_ONCE {
-            // Until it is answered.
+            // No further lookup until this one is answered.
             known.next = Nanos::MAX;
             self.waiting.push((id, key));
         }
     }
 
-    /// Takes answers that have come, and asks what waits if the thread has rested. It does not wait.
+    /// Takes the answers that have arrived, and starts the next lookup if the thread's pause is over. Does not block.
     pub fn look(&mut self) {
         match self.thread.answers.try_recv() {
-            Ok(answers) => self.answered(answers),
+            Ok(answers) => self.take_answers(answers),
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => self.thread.is_gone = true,
         }
-        self.ask(now());
+        self.start_lookup(now());
     }
 
-    /// Waits until all that was seen so far is answered, for so long at most.
+    /// Waits until all flows seen so far are looked up, at most for `at_most`.
     pub fn settle(&mut self, at_most: Duration) {
         let end = now().saturating_add(Nanos(at_most.as_nanos() as u64));
         self.look();
@@ -175,24 +177,24 @@ impl Owners {
             }
             let rests = if self.thread.is_busy { left } else { left.min(self.thread.ready.saturating_sub(now())) };
             match self.thread.answers.recv_timeout(Duration::from_nanos(rests.0)) {
-                Ok(answers) => self.answered(answers),
+                Ok(answers) => self.take_answers(answers),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     self.thread.is_gone = true;
                     return;
                 }
             }
-            self.ask(now());
+            self.start_lookup(now());
         }
     }
 
-    /// Whose flows are at a granularity: what all flows have in common that are one there. None of a flow of which some part
-    /// has no owner that is known.
+    /// The owners of flows at a granularity: what all the five-tuples of a flow have in common. A flow has no owner if one of its
+    /// five-tuples has none.
     pub fn by(&self, granularity: Granularity) -> BTreeMap<FlowKey, Arc<Owner>> {
         self.common(granularity, |_| true)
     }
 
-    /// The same of some flows, by their keys at that granularity.
+    /// The same for the flows with these keys at that granularity.
     pub fn among(&self, granularity: Granularity, flows: &BTreeSet<FlowKey>) -> BTreeMap<FlowKey, Arc<Owner>> {
         self.common(granularity, |flow| flows.contains(flow))
     }
@@ -200,7 +202,7 @@ impl Owners {
     fn common(&self, granularity: Granularity, is_meant: impl Fn(&FlowKey) -> bool) -> BTreeMap<FlowKey, Arc<Owner>> {
         let mut all: BTreeMap<FlowKey, Option<Arc<Owner>>> = BTreeMap::new();
         for id in self.flows.ids() {
-            // Nobody, as long as that is not answered.
+            // A flow that is not looked up yet has no owner.
             let known = &self.known[id.index()];
             let flow = granularity.project(&known.flow);
             if !is_meant(&flow) {
@@ -216,30 +218,30 @@ impl Owners {
         all.into_iter().filter_map(|(flow, owner)| Some((flow, owner?))).collect()
     }
 
-    /// What was remarkable so far.
+    /// How many lookups failed so far.
     pub fn counts(&self) -> OwnerCounts {
         self.counts
     }
 
-    /// Whether the thread that asks has panicked: who was known by then still is, and nobody else will be.
+    /// Whether the thread has panicked: known owners stay, but no new ones are found.
     pub fn has_stopped(&self) -> bool {
         self.thread.is_gone
     }
 
-    fn ask(&mut self, now: Nanos) {
+    fn start_lookup(&mut self, now: Nanos) {
         if self.waiting.is_empty() || self.thread.is_busy || now < self.thread.ready {
             return;
         }
-        // A thread that is gone answers no more: nothing is waited for, and that is found when answers are looked for.
-        self.thread.is_busy = self.thread.asks.send(std::mem::take(&mut self.waiting)).is_ok();
+        // If the thread is gone, `look` finds that out when it reads answers.
+        self.thread.is_busy = self.thread.requests.send(std::mem::take(&mut self.waiting)).is_ok();
     }
 
-    fn answered(&mut self, answers: Answers) {
+    fn take_answers(&mut self, answers: Answers) {
         self.thread.is_busy = false;
-        self.thread.ready = answers.done.saturating_add(Nanos(answers.took.0.saturating_mul(REST)));
+        self.thread.ready = answers.done.saturating_add(Nanos(answers.took.0.saturating_mul(PAUSE)));
         self.counts.failed += answers.failed;
         for (id, flow, answer) in answers.of {
-            // Its place may be another's by now.
+            // The id may belong to another flow by now.
             if let Some(known) = self.known.get_mut(id.index()).filter(|known| known.flow == flow) {
                 let was_hidden = known.is_hidden;
                 known.take(answer, answers.done);
@@ -249,18 +251,18 @@ impl Owners {
     }
 }
 
-impl Default for Known {
+impl Default for FlowEntry {
     fn default() -> Self {
         Self { flow: FlowKey::default(), next: Nanos::ZERO, owner: None, is_hidden: false }
     }
 }
 
-impl Known {
+impl FlowEntry {
     fn take(&mut self, answer: Answer, now: Nanos) {
         self.is_hidden =
             matches!(answer, Answer::Hidden(_)) && self.owner.as_ref().is_none_or(|owner| owner.pid.is_none());
         match answer {
-            // Whoever sent it is who sent it, also when the socket is closed, or another has it now who is not to be seen.
+            // A known owner stays when the socket is closed, or another process holds it that is hidden.
             Answer::Nobody | Answer::Closed(_) | Answer::Hidden(_) if self.owner.is_some() => {}
             Answer::Nobody => {}
             Answer::Closed(owner) | Answer::Hidden(owner) | Answer::Found(owner) => self.owner = Some(Arc::new(owner)),
@@ -269,11 +271,11 @@ impl Known {
     }
 }
 
-/// Looks for sockets and at the files of all processes, as is done for flows: how many processes of other users stay closed, though
-/// those of some can be seen. Security modules and user namespaces may close single ones whoever asks.
+/// Performs a lookup as for flows. Returns the number of processes of other users that are hidden although others can be seen:
+/// security modules and user namespaces may hide single processes from everyone.
 ///
 /// # Errors
-/// If no process of another user can be seen.
+/// Fails if no process of another user can be seen.
 pub(crate) fn try_out(seer: Option<&Seer>) -> Result<usize, ProbeError> {
     Sockets::new(0).map_err(|why| ProbeError::System { what: "the sockets of this machine", why })?;
     // No socket has this number.
@@ -287,30 +289,30 @@ pub(crate) fn try_out(seer: Option<&Seer>) -> Result<usize, ProbeError> {
 }
 
 fn holders(sockets: &BTreeSet<u32>, seer: Option<&Seer>) -> Holders {
-    let seen = seer.and_then(|seer| seer.holders(sockets.clone()));
-    seen.unwrap_or_else(|| Holders::of(sockets))
+    let by_seer = seer.and_then(|seer| seer.holders(sockets.clone()));
+    by_seer.unwrap_or_else(|| Holders::find(sockets))
 }
 
-/// Answers until nobody asks any more.
-fn look(asked: &Receiver<Asked>, tell: &Sender<Answers>, mut sockets: Sockets, seer: Option<&Seer>) {
-    for flows in asked {
+/// Performs lookups until the channel closes.
+fn look(requests: &Receiver<LookupRequest>, answers: &Sender<Answers>, mut sockets: Sockets, seer: Option<&Seer>) {
+    for flows in requests {
         let since = now();
         let mut failed = 0;
         sockets.begin();
         let found: Vec<_> = flows
             .into_iter()
             .map(|(id, flow)| {
-                let socket = sockets.of(&flow);
+                let socket = sockets.find(&flow);
                 failed += u64::from(socket.is_err());
                 (id, flow, socket.ok().flatten())
             })
             .collect();
         let holders = holders(&found.iter().filter_map(|(_, _, socket)| socket.as_ref()?.number).collect(), seer);
         let mut cgroups = BTreeMap::new();
-        let answer = |(id, flow, socket)| (id, flow, Answer::of(socket, &holders, &mut cgroups));
+        let answer = |(id, flow, socket)| (id, flow, Answer::new(socket, &holders, &mut cgroups));
         let of = found.into_iter().map(answer).collect();
         let done = now();
-        if tell.send(Answers { of, failed, done, took: done.saturating_sub(since) }).is_err() {
+        if answers.send(Answers { of, failed, done, took: done.saturating_sub(since) }).is_err() {
             return;
         }
     }
@@ -322,22 +324,22 @@ mod tests {
     use proptest::prelude::*;
     use queuescope_wire::Prefixes;
 
-    /// Longer than anything takes here.
+    /// Longer than any step of these tests.
     const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_thread_that_panics_is_noticed_and_nothing_waits_for_it() {
+    fn a_panic_of_the_thread_is_noticed_and_blocks_nothing() {
         let flow = |port| FlowKey { src_port: port, dst_port: 9, protocol: 17, ..FlowKey::default() };
         let owner = Owner { pid: Some(7), ..Owner::default() };
         let known = owner.clone();
-        let begun = Owners::asking(move |asked, tell| {
-            let flows = asked.recv().expect("it is asked");
+        let started = Owners::with_lookup(move |requests, answers| {
+            let flows = requests.recv().expect("a flow was seen");
             let of = flows.into_iter().map(|(id, flow)| (id, flow, Answer::Found(known.clone()))).collect();
-            tell.send(Answers { of, failed: 0, done: Nanos::ZERO, took: Nanos::ZERO }).expect("it is waited for");
-            let _ = asked.recv();
-            panic!("as it looked");
+            answers.send(Answers { of, failed: 0, done: Nanos::ZERO, took: Nanos::ZERO }).expect("the owners exist");
+            let _ = requests.recv();
+            panic!("the lookup panics here");
         });
-        let mut owners = begun.expect("there is room for a thread");
+        let mut owners = started.expect("there is room for a thread");
         owners.seen(&flow(1), now());
         owners.settle(PATIENCE);
         assert!(!owners.has_stopped());
@@ -355,7 +357,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 32, ..ProptestConfig::default() })]
 
         #[test]
-        fn some_flows_have_the_owners_that_they_have_among_all(
+        fn among_finds_the_same_owners_as_by(
             flows in prop::collection::vec((0..4u16, 0..4u128, prop::option::of(0..3u32)), 1..40),
             wanted in prop::collection::vec((0..4u16, 0..4u128), 0..8),
         ) {
@@ -367,14 +369,14 @@ mod tests {
                 Some(Some(pid)) => Answer::Found(Owner { pid: Some(*pid), ..Owner::default() }),
                 _ => Answer::Nobody,
             };
-            let begun = Owners::asking(move |asked, tell| {
-                for flows in asked {
+            let started = Owners::with_lookup(move |requests, answers| {
+                for flows in requests {
                     let of = flows.into_iter().map(|(id, flow)| (id, flow, answer(&flow))).collect();
-                    // Who asked may be gone.
-                    let _ = tell.send(Answers { of, failed: 0, done: Nanos::ZERO, took: Nanos::ZERO });
+                    // The owners may be dropped already.
+                    let _ = answers.send(Answers { of, failed: 0, done: Nanos::ZERO, took: Nanos::ZERO });
                 }
             });
-            let mut owners = begun.expect("there is room for a thread");
+            let mut owners = started.expect("there is room for a thread");
             flows.iter().for_each(|(port, dst, _)| owners.seen(&key(*port, *dst), Nanos::ZERO));
             owners.settle(PATIENCE);
             for granularity in [Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE), Granularity::Dscp] {

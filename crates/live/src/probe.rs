@@ -1,11 +1,11 @@
-//! The probe, as this side of the kernel has it.
+//! The probe in user space: loads the programs into the kernel, attaches them and reads their maps.
 
 mod act;
 mod acting;
 mod never;
 #[cfg(test)]
 mod older;
-mod told;
+mod records;
 
 use crate::capabilities::raised;
 use crate::{ProbeError, now};
@@ -21,55 +21,56 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use std::{fmt, fs};
-pub use told::{Counters, Left, Slice};
+pub use records::{Counters, Left, Slice};
 
-/// The programs, compiled; their source is beside them.
+/// The compiled programs; their source is in `bpf`.
 static PROGRAMS: &[u8] = include_bytes_aligned!("../bpf/probe.bpf.o");
 
-/// An interface's queues are measured for as long as this is kept.
+/// Measures the queues of an interface until it is dropped.
 pub struct Probe {
     bpf: Ebpf,
-    /// Packets that are told. Mapped once: its pages are many, and to map them for each look costs as much as a thousand packets.
+    /// The packets that are handed over. Mapped once: it has many pages, and mapping them for each read costs as much as a thousand
+    /// packets.
     events: RingBuf<MapData>,
-    /// The network namespace and the interface's index there.
+    /// The inode of the network namespace, and the index of the interface in it.
     device: [u32; 2],
-    /// No packet was stamped before.
+    /// The start; packets that were stamped earlier do not exist.
     since: Nanos,
-    /// Which program is before the queue.
+    /// The name and the link of the program before the queue.
     before: Option<(&'static str, SchedClassifierLinkId)>,
 }
 
-/// What is measured, and told.
+/// Parameters of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProbeParams {
-    /// A packet that waited longer is congested (the paper's tau).
+    /// A packet is congested if its sojourn time is longer (the paper's tau).
     pub tau: Nanos,
-    /// A flow contributes if more than this part of what left meanwhile was its own (alpha).
+    /// A flow contributes if its share of the bytes that left meanwhile is larger (alpha).
     pub alpha: f64,
-    /// A window of the sketch has 2 to the power of this nanoseconds, at most 31. If it changes, what was counted is forgotten.
+    /// A window of the sketch is 2 to the power of this nanoseconds, at most 31. A change clears the sketch.
     pub window_shift: u32,
-    /// Every packet is told, and not only those that waited for at least half of tau: a burst goes on so long.
+    /// Hand over every packet, not only those whose sojourn time is at least half of tau, which is when a burst ends.
     pub all: bool,
 }
 
-/// Programs, the tracepoints that they run at, and which kernels have those.
+/// The tracing programs, their tracepoints, and the kernels that have these.
 const TRACED: [(&str, &str, &str); 2] = [
-    ("dequeue", "qdisc_dequeue", "Linux 4.14 and later have it, where CONFIG_NET_SCHED is set"),
-    ("dropped", "kfree_skb", "Linux 2.6.30 and later have it"),
+    ("dequeue", "qdisc_dequeue", "since Linux 4.14, with CONFIG_NET_SCHED"),
+    ("dropped", "kfree_skb", "since Linux 2.6.30"),
 ];
 
-/// Times that a program is checked without a log.
+/// How often a program is verified without a log before it is refused.
 const TRIES: usize = 4;
 
-/// Which kernels have what else is needed.
+/// The kernels that have the other requirements.
 const RING_BUFFER: &str = "Linux 5.8 or later, with CONFIG_BPF_SYSCALL";
 const TCX: &str = "Linux 6.6 or later, with CONFIG_NET_XGRESS";
 
-/// The windows that are chosen from: 65 us to 2.1 s.
+/// The shortest and longest window that may be selected: 65 us and 2.1 s.
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 31;
 
-/// The sketch that the kernel keeps of each queue.
+/// The parameters of the sketch that the kernel keeps per queue.
 pub fn sketch(window_shift: u32) -> ConQuestParams {
     ConQuestParams {
         snapshots: 8,
@@ -89,8 +90,8 @@ impl Default for ProbeParams {
 }
 
 impl ProbeParams {
-    /// The shortest windows that hold the longest wait of late, which an estimate needs to be right; shorter ones than now only if
-    /// a quarter would do, so that they do not change with every burst.
+    /// The parameters with the shortest windows that hold the longest recent sojourn time, which an accurate estimate needs. Windows
+    /// shrink only if a quarter is enough, so that they do not change with every burst.
     #[must_use]
     pub fn fitted(self, longest: Nanos) -> Self {
         let span = |shift: u32| sketch(shift).span();
@@ -101,23 +102,24 @@ impl ProbeParams {
 }
 
 impl Probe {
-    /// Queues of an interface that are told apart; those behind them share.
+    /// The number of queues that are distinguished; later queues share the last.
     pub const QUEUES: u32 = 16;
-    /// Packets that are told at once: others may come as fast.
+    /// The maximum number of packets per call of [`left`](Self::left): new ones may arrive as fast as they are read.
     pub const AT_ONCE: u64 = 8192;
 
-    /// Begins to measure an interface of the network namespace that this thread is in.
+    /// Starts to measure an interface of this thread's network namespace.
     ///
     /// # Errors
-    /// If there is none of the name, or the kernel does not take the programs.
+    /// Fails if the interface does not exist or the kernel refuses the programs.
     pub fn attach(interface: &str, params: ProbeParams) -> Result<Self, ProbeError> {
         Self::attach_unless(interface, params, &|| false)
     }
 
-    /// The same for a caller who may want to stop meanwhile: the kernel takes some tenths of a second to check the programs.
+    /// Like [`attach`](Self::attach), but can be stopped: the kernel takes some tenths of a second to verify the programs.
     ///
     /// # Errors
-    /// [`ProbeError::Stopped`] if `is_stopped` says so between two steps; and as of [`attach`](Self::attach). Nothing stays then.
+    /// Returns [`ProbeError::Stopped`] if `is_stopped` returns true between two steps. Otherwise see [`attach`](Self::attach). After an
+    /// error, nothing stays attached.
     pub fn attach_unless(
         interface: &str,
         params: ProbeParams,
@@ -128,7 +130,7 @@ impl Probe {
         raised(|| Self::attach_by(&types, device, interface, params, is_stopped))
     }
 
-    /// The same in a kernel of these types. If something is refused, nothing stays.
+    /// The same with given kernel types. After an error, nothing stays attached.
     fn attach_by(
         btf: &Btf,
         device: [u32; 2],
@@ -138,12 +140,12 @@ impl Probe {
     ) -> Result<Self, ProbeError> {
         let mut probe = Self::load(device, btf, params)?;
         probe.trace(btf, is_stopped)?;
-        // The stamps come last, so that no packet is stamped that is not seen.
+        // Stamps come last, so that every stamped packet is seen to leave.
         probe.stamp(interface, is_stopped)?;
         Ok(probe)
     }
 
-    /// Its programs and maps, which do nothing yet.
+    /// Loads the maps and programs without attaching them.
     pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
         let mut bpf = object(btf, VerifierLogLevel::DISABLE)?;
         let events = of(bpf.take_map("events"))?;
@@ -152,12 +154,12 @@ impl Probe {
         Ok(probe)
     }
 
-    /// Looks at what leaves queues, and what they drop.
+    /// Attaches the programs that see departures and drops.
     pub(crate) fn trace(&mut self, btf: &Btf, is_stopped: &dyn Fn() -> bool) -> Result<(), ProbeError> {
         for (name, tracepoint, since) in TRACED {
             let load = |program: &mut BtfTracePoint| program.load(tracepoint, btf);
             self.check(name, Some(btf), is_stopped, load)?.map_err(|why| match why {
-                // The loader speaks of a type.
+                // The loader's error names a kernel type.
                 ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => {
                     ProbeError::NoTracepoint { tracepoint, since }
                 }
@@ -171,14 +173,14 @@ impl Probe {
         Ok(())
     }
 
-    /// Stamps what comes to the queues of an interface.
+    /// Attaches the program that stamps packets before the queues of an interface.
     pub(crate) fn stamp(&mut self, interface: &str, is_stopped: &dyn Fn() -> bool) -> Result<(), ProbeError> {
         self.check_classifier("stamp", is_stopped)?;
         let stamp: &mut SchedClassifier = program_of(&mut self.bpf, "stamp")?;
         let options = TcAttachOptions::TcxOrder(LinkOrder::default());
         let attached = stamp.attach_with_options(interface, TcAttachType::Egress, options);
         let link =
-            attached.map_err(|why| ProbeError::of("attach before the queue of an interface (tcx)", TCX, &why))?;
+            attached.map_err(|why| ProbeError::since("attach before the queue of an interface (tcx)", TCX, &why))?;
         self.before = Some(("stamp", link));
         Ok(())
     }
@@ -188,9 +190,9 @@ impl Probe {
         checked.map_err(|why| ProbeError::refused("load a classifier", &why))
     }
 
-    /// Has the kernel check a program. A signal breaks that off, which looks like any refusal; so it is tried again, unless the signal
-    /// was to stop. Only a program that is refused each time is checked once more with a log, which tells why and takes many times as
-    /// long.
+    /// Has the kernel verify a program. A signal interrupts the verification with an error like any refusal, so it is repeated unless the
+    /// caller stops. Only a program that is refused each time is verified once more with a log, which has the reason but takes many
+    /// times as long.
     fn check<P>(
         &mut self,
         name: &str,
@@ -224,10 +226,10 @@ impl Probe {
         })
     }
 
-    /// Changes what is told and how it is measured, while it runs.
+    /// Changes the parameters of a running measurement.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the errors of the kernel.
     pub fn set(&mut self, params: ProbeParams) -> Result<(), ProbeError> {
         let [netns, interface] = self.device;
         let tau = params.tau.0;
@@ -239,20 +241,20 @@ impl Probe {
         config.set(0, words, 0).map_err(|why| ProbeError::refused("configure the probe", &why))
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the errors of the kernel.
     pub fn counters(&self) -> Result<Counters, ProbeError> {
         let map: PerCpuArray<&MapData, [u64; Counters::WORDS]> = of(self.bpf.map("counters"))?;
         let values = map.get(&0, 0).map_err(|why| ProbeError::refused("read what the probe counted", &why))?;
-        Ok(Counters::of(&values))
+        Ok(Counters::from_processors(&values))
     }
 
-    /// Sees no more packets: those that it saw can still be told, and counters stay.
+    /// Detaches the programs. Packets that were seen can still be read, and counters stay.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the errors of the kernel.
     pub fn detach(&mut self) -> Result<(), ProbeError> {
         self.before = None;
         for (_, program) in self.bpf.programs_mut() {
@@ -262,7 +264,7 @@ impl Probe {
                 _ => Ok(()),
             };
             match unloaded {
-                // One that was never loaded is not there.
+                // A program that was never loaded cannot be unloaded.
                 Ok(()) | Err(ProgramError::NotLoaded) => {}
                 Err(why) => return Err(ProbeError::refused("unload a program of the probe", &why)),
             }
@@ -270,31 +272,31 @@ impl Probe {
         Ok(())
     }
 
-    /// Tells the packets that left since this was asked before, [`AT_ONCE`](Self::AT_ONCE) at most; how many there were.
+    /// Calls `each` with the packets that left since the last call, at most [`AT_ONCE`](Self::AT_ONCE). Returns their number.
     ///
     /// # Errors
-    /// Those of the kernel.
-    pub fn left(&mut self, mut tell: impl FnMut(Left<'_>)) -> Result<u64, ProbeError> {
+    /// Returns the errors of the kernel.
+    pub fn left(&mut self, mut each: impl FnMut(Left<'_>)) -> Result<u64, ProbeError> {
         let mut count = 0;
         while count < Self::AT_ONCE
             && let Some(bytes) = self.events.next()
         {
-            if let Some(left) = Left::of(&bytes) {
-                tell(left);
+            if let Some(left) = Left::parse(&bytes) {
+                each(left);
                 count += 1;
             }
         }
         Ok(count)
     }
 
-    /// What was summed up of a queue in the last seconds, the earliest first.
+    /// The slices of a queue over the last seconds, oldest first.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the errors of the kernel.
     pub fn slices(&self, queue: u32) -> Result<Vec<Slice>, ProbeError> {
         let map: Array<&MapData, [u64; Slice::WORDS]> = of(self.bpf.map("slices"))?;
         let places = queue * Slice::KEPT..(queue + 1) * Slice::KEPT;
-        let read = |place| map.get(&place, 0).map(|words| Slice::of(&words));
+        let read = |place| map.get(&place, 0).map(|words| Slice::from_words(&words));
         let slices: Result<Vec<_>, _> = places.map(read).collect();
         let mut slices = slices.map_err(|why| ProbeError::refused("read what the probe summed up", &why))?;
         slices.retain(|slice| slice.packets > 0);
@@ -302,11 +304,11 @@ impl Probe {
         Ok(slices)
     }
 
-    /// Waits for a time, unless there is something to tell already; a signal ends it early. The kernel wakes nobody: that would
-    /// cost more than the rest of telling a packet.
+    /// Waits for `time`, unless packets are ready; a signal ends the wait early. The kernel does not wake the caller when packets
+    /// become ready: that would cost more than the rest of handing over a packet.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Returns the errors of the kernel.
     pub fn wait(&mut self, time: Duration) -> Result<(), ProbeError> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
@@ -316,14 +318,14 @@ impl Probe {
         }
     }
 
-    /// Whether the interface is still there.
+    /// Whether the interface still exists.
     ///
     /// # Errors
-    /// If the interfaces cannot be asked for.
+    /// Fails if the interfaces cannot be read.
     pub fn is_there(&self) -> Result<bool, ProbeError> {
         use rustix::net::netdevice::index_to_name;
-        // By its number: it may have another name now.
-        Ok(index_to_name(asked()?, self.device[1]).is_ok())
+        // By index, because the interface may have been renamed.
+        Ok(index_to_name(interface_socket()?, self.device[1]).is_ok())
     }
 }
 
@@ -333,11 +335,11 @@ impl fmt::Debug for Probe {
     }
 }
 
-/// The compiled programs, fitted to a kernel of these types, with their maps.
+/// The compiled programs with their maps, relocated for these kernel types.
 fn object(btf: &Btf, log: VerifierLogLevel) -> Result<Ebpf, ProbeError> {
     let mut loader = EbpfLoader::new();
     loader.btf(Some(btf)).verifier_log_level(log);
-    loader.load(PROGRAMS).map_err(|why| ProbeError::of("make the maps of the probe", RING_BUFFER, &why))
+    loader.load(PROGRAMS).map_err(|why| ProbeError::since("make the maps of the probe", RING_BUFFER, &why))
 }
 
 fn program_of<'a, P>(object: &'a mut Ebpf, name: &str) -> Result<&'a mut P, ProbeError>
@@ -348,18 +350,18 @@ where
     program.ok_or_else(|| lacks("find a program of the probe"))
 }
 
-/// What the running kernel's structures look like.
+/// The types of the running kernel.
 pub(crate) fn types() -> Result<Btf, ProbeError> {
     Btf::from_sys_fs().map_err(|why| ProbeError::refused("read the kernel's types, /sys/kernel/btf/vmlinux", &why))
 }
 
-/// A map of the probe, by its type.
+/// A map of the probe, as its type.
 fn of<M, T: TryFrom<M, Error = MapError>>(map: Option<M>) -> Result<T, ProbeError> {
     let map = map.ok_or_else(|| lacks("find a map of the probe"))?;
     map.try_into().map_err(|why| ProbeError::refused("read a map of the probe", &why))
 }
 
-/// The number of the network namespace that this thread is in.
+/// The inode of this thread's network namespace.
 fn namespace() -> Result<u32, ProbeError> {
     let found = fs::metadata("/proc/thread-self/ns/net").map(|data| data.ino() as u32);
     found.map_err(|why| ProbeError::System { what: "the network namespace, /proc/thread-self/ns/net", why })
@@ -367,17 +369,17 @@ fn namespace() -> Result<u32, ProbeError> {
 
 pub(crate) fn index(interface: &str) -> Result<u32, ProbeError> {
     use rustix::net::netdevice::name_to_index;
-    name_to_index(asked()?, interface).map_err(|_| ProbeError::NoInterface { name: interface.to_owned() })
+    name_to_index(interface_socket()?, interface).map_err(|_| ProbeError::NoInterface { name: interface.to_owned() })
 }
 
-/// What interfaces are asked for by.
-fn asked() -> Result<OwnedFd, ProbeError> {
+/// A socket for reading interfaces.
+fn interface_socket() -> Result<OwnedFd, ProbeError> {
     use rustix::net::{AddressFamily, SocketType, socket};
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None);
     socket.map_err(|why| ProbeError::System { what: "the interfaces", why: why.into() })
 }
 
-/// Something of the compiled programs is not what this one takes it for.
+/// The compiled programs lack an expected part.
 fn lacks(what: &'static str) -> ProbeError {
-    ProbeError::Refused { what, why: "the compiled programs are others".to_owned() }
+    ProbeError::Refused { what, why: "the compiled programs are of another version".to_owned() }
 }

@@ -1,12 +1,12 @@
-//! Load over the TCP of this machine: flows of known sizes that start at known times, and whoever takes them.
+//! Load over this machine's TCP: flows of known sizes that start at known times, and the server that receives them.
 //!
-//! A flow is a connection of its own. Its sender says how many bytes follow, sends them, and waits until the server says how many
-//! came: that is when it is complete. Flows start when they are to, whatever became of those before (an open loop); a start
-//! that comes late is told as such.
+//! Each flow has its own connection. The sender announces the number of bytes, sends them, and waits for the server's
+//! acknowledgement of how many arrived; then the flow is complete. Flows start at their times, whatever happened to earlier
+//! flows (an open loop). A late start is reported as late.
 //!
-//! On the wire: eight bytes, `qs` and the number of bytes that follow (48 bits, the highest first); those bytes; from the server
-//! then the same eight with the number that came. The server closes first, so that it is not the sender's ports that have to wait
-//! before they are used again.
+//! Protocol: eight bytes, `qs` and the number of bytes that follow (48 bits, big-endian); then those bytes; then the server sends
+//! the same eight bytes with the number that it received. The server closes first, so that its ports, not the sender's, stay in
+//! TIME-WAIT.
 
 mod datagrams;
 mod events;
@@ -25,128 +25,128 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A connection ends at once when its socket is closed, by a reset: also if its process is no more. Otherwise the kernel keeps it, its
-/// namespace and its congestion control for minutes, sending what was not sent to a link that may be gone.
+/// Makes a connection end with a reset as soon as its socket is closed, even if the process is killed. Otherwise the kernel would keep
+/// the connection, its namespace and its congestion control for minutes and retransmit to a link that may be gone.
 fn ends_with_socket(socket: impl AsFd) -> Result<(), Errno> {
     set_socket_linger(socket, Some(Duration::ZERO))
 }
 
-/// Closes a connection on which nothing more is to come: in order, if the other side hears of it in time.
+/// Closes a connection without a reset, if the other side answers in time.
 fn close(socket: OwnedFd) {
-    /// How long the kernel tries, in ms.
+    /// How long the kernel tries, ms.
     const PATIENCE: u32 = 2_000;
-    // Where this fails, a reset does it, too.
+    // If this fails, the connection ends with a reset, which is acceptable.
     let _ = set_tcp_user_timeout(&socket, PATIENCE).and_then(|()| set_socket_linger(&socket, None));
     drop(socket);
 }
 
-/// Why there is no traffic.
+/// Why traffic failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrafficError {
-    /// Nobody can listen there.
+    /// The address cannot be listened at.
     #[error("cannot listen at {at}: {why}{}", hint(why))]
     Listen {
-        /// Where.
+        /// The address.
         at: SocketAddr,
-        /// What the system said.
+        /// The system's reason.
         why: io::Error,
     },
-    /// Nobody takes flows there.
+    /// The server cannot be reached.
     #[error("cannot reach {to}: {why}{}", hint(why))]
     Connect {
-        /// Where.
+        /// The server's address.
         to: SocketAddr,
-        /// What the system said.
+        /// The system's reason.
         why: io::Error,
     },
-    /// Somebody else answers.
-    #[error("who answers at {to} takes no such flows ({why}); start `queuescope traffic serve` there")]
+    /// Another program answers.
+    #[error("{to} does not answer like `queuescope traffic serve` ({why}); start that there")]
     Foreign {
-        /// Where.
+        /// The server's address.
         to: SocketAddr,
-        /// What was wrong with the answer.
+        /// What is wrong with the answer.
         why: io::Error,
     },
-    /// The kernel has no such congestion control, or not for this user.
-    #[error("cannot use the congestion control {name}: {why}; there are {known}")]
+    /// The kernel lacks the congestion control, or this user may not use it.
+    #[error("cannot use the congestion control {name}: {why}; available are {known}")]
     Congestion {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What the kernel said.
+        /// The kernel's reason.
         why: io::Error,
-        /// Those that the kernel has.
+        /// The kernel's congestion controls.
         known: String,
     },
-    /// The kernel has none of this name, and takes no program for it.
+    /// The kernel lacks the congestion control and does not accept its program.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// One of both ends does not want it.
+    /// One end did not negotiate ECN.
     #[error(
-        "ECN was not agreed on with {to}: the sender's network namespace needs `sysctl net.ipv4.tcp_ecn=1`, and the server's one that is \
+        "ECN was not negotiated with {to}: the sender's network namespace needs `sysctl net.ipv4.tcp_ecn=1`, and the server's one that is \
          not 0"
     )]
     NoEcn {
-        /// With whom.
+        /// The other end.
         to: SocketAddr,
     },
-    /// A call that does not fail as a rule.
+    /// A system call failed that normally succeeds.
     #[error("cannot {what}: {why}")]
     System {
-        /// What was to be done.
+        /// The operation.
         what: &'static str,
-        /// What the system said.
+        /// The system's reason.
         why: io::Error,
     },
 }
 
-/// What to do about an error of the system.
+/// Advice for an error of the system.
 fn hint(why: &io::Error) -> &'static str {
     match why.kind() {
         io::ErrorKind::ConnectionRefused => "; start `queuescope traffic serve` there",
-        io::ErrorKind::AddrInUse => "; `ss -ltnp` tells by whom, and port 0 is any that is free",
-        io::ErrorKind::PermissionDenied => "; ports below 1024 are the administrator's",
+        io::ErrorKind::AddrInUse => "; `ss -ltnp` shows by which program; port 0 selects a free port",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need the administrator",
         io::ErrorKind::AddrNotAvailable => "; `ip addr` lists the addresses of this machine",
         _ => "",
     }
 }
 
-/// The error of a call that does not fail as a rule.
+/// The error for a system call that normally succeeds.
 fn system<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> TrafficError {
     move |why| TrafficError::System { what, why: why.into() }
 }
 
-/// A socket has no congestion control of this name.
+/// The error for a congestion control that a socket does not accept.
 fn refused<E: Into<io::Error>>(name: &str) -> impl Fn(E) -> TrafficError {
     move |why| TrafficError::Congestion { name: name.to_owned(), why: why.into(), known: known() }
 }
 
-/// The congestion controls that the kernel has.
-#[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
+/// The kernel's congestion controls.
+#[expect(clippy::disallowed_methods, reason = "the kernel lists them in a file")]
 fn known() -> String {
     let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    known.map_or_else(|why| format!("some that cannot be read: {why}"), |names| names.trim().replace(' ', ", "))
+    known.map_or_else(|why| format!("unknown ones (cannot read their list: {why})"), |names| names.trim().replace(' ', ", "))
 }
 
-/// The largest flow, bytes.
+/// The size of the largest flow, bytes.
 pub const LARGEST: u64 = (1 << 48) - 1;
 
-/// How a number of bytes is said: at most [`LARGEST`].
-fn said(bytes: u64) -> [u8; 8] {
-    let mut said = bytes.to_be_bytes();
-    said[..2].copy_from_slice(b"qs");
-    said
+/// Encodes a number of bytes, at most [`LARGEST`].
+fn encode(bytes: u64) -> [u8; 8] {
+    let mut encoded = bytes.to_be_bytes();
+    encoded[..2].copy_from_slice(b"qs");
+    encoded
 }
 
-/// The number that was said, if that is what it is.
-fn heard(said: [u8; 8]) -> Option<u64> {
-    said.starts_with(b"qs").then(|| u64::from_be_bytes(said) & LARGEST)
+/// Decodes a number of bytes; none if the message is not one.
+fn decode(encoded: [u8; 8]) -> Option<u64> {
+    encoded.starts_with(b"qs").then(|| u64::from_be_bytes(encoded) & LARGEST)
 }
 
-/// As many files may be open as the administrator allows; there are fewer for programs that know no better.
+/// Raises the limit of open files to the administrator's maximum; the default is lower for the sake of old programs.
 fn allow_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Where it is refused, it stays as it is, and who finds no more counts that.
+    // If this is refused, connections beyond the limit are counted as failures.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
@@ -155,11 +155,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_heard() {
+    fn an_encoded_number_is_decoded() {
         for bytes in [0, 1, 255, 1 << 40, LARGEST] {
-            assert_eq!(heard(said(bytes)), Some(bytes));
+            assert_eq!(decode(encode(bytes)), Some(bytes));
         }
-        assert_eq!(said(258), *b"qs\0\0\0\0\x01\x02");
-        assert_eq!([heard((1u64 << 63).to_be_bytes()), heard(*b"GET / HT")], [None, None]);
+        assert_eq!(encode(258), *b"qs\0\0\0\0\x01\x02");
+        assert_eq!([decode((1u64 << 63).to_be_bytes()), decode(*b"GET / HT")], [None, None]);
     }
 }

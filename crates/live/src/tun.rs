@@ -1,36 +1,37 @@
-//! An interface whose other end is a program (TUN): what is routed to it can be read, and what is written comes from it.
+//! A TUN interface, whose other end is this program: it reads the packets that are routed to the interface, and writes packets that
+//! arrive from it.
 
 mod incoming;
 
 use crate::ProbeError;
 use crate::capabilities::raised;
 pub use incoming::Incoming;
-use incoming::WORDS;
+use incoming::VNET_HEADER;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::ioctl;
 use std::io::{self, IoSlice};
 
-/// Such an interface. It is in the network namespace of the thread that made it, and gone when this is.
+/// A TUN interface. It is in the network namespace of the thread that created it, and disappears when this value is dropped.
 #[derive(Debug)]
 pub struct Tun {
     door: OwnedFd,
     name: String,
 }
 
-/// Of `linux/if_tun.h`: packets without Ethernet, before them how they are to be cut and nothing else, and a name that nobody else
-/// has.
+/// Flags of `linux/if_tun.h`: packets without Ethernet, each after a header about offloads and nothing else, and a name that is not
+/// taken.
 const IFF_TUN: i16 = 0x0001;
 const IFF_NO_PI: i16 = 0x1000;
 const IFF_VNET_HDR: i16 = 0x4000;
 const IFF_TUN_EXCL: u16 = 0x8000;
-/// What may be left to who reads: sums, and cutting TCP's super-packets, with CWR or without.
+/// Offloads that the reader handles: checksums, and super-packets of TCP, with CWR or without.
 const OFFLOADS: usize = 0x01 | 0x02 | 0x04 | 0x08;
-/// The longest name of an interface, with the zero behind it.
+/// The longest name of an interface, including the terminating zero.
 const NAME: usize = 16;
 
-/// `struct ifreq` of `linux/if.h`, as far as it matters here.
+/// The relevant part of `struct ifreq` of `linux/if.h`.
 #[repr(C)]
 struct Request {
     name: [u8; NAME],
@@ -39,13 +40,13 @@ struct Request {
 }
 
 impl Tun {
-    /// What was to be done if there is no door to such interfaces, or none for this user.
+    /// The operation that fails if `/dev/net/tun` is missing or closed to the user.
     pub(crate) const DOOR: &str = "open /dev/net/tun";
 
-    /// Makes one. In a name, `%d` is the lowest number that is free.
+    /// Creates an interface. `%d` in the name stands for the lowest free number.
     ///
     /// # Errors
-    /// If this user may not, or has no `/dev/net/tun`; or the name is taken, or none.
+    /// Fails if the user lacks the right, `/dev/net/tun` is missing, or the name is taken or invalid.
     pub fn open(name: &str) -> Result<Self, ProbeError> {
         let refused =
             |what: &'static str| move |why: Errno| ProbeError::Refused { what, why: io::Error::from(why).to_string() };
@@ -64,24 +65,24 @@ impl Tun {
         // SAFETY: TUNSETOFFLOAD takes a number.
         #[allow(unsafe_code, reason = "there is no other way to such an interface")]
         let left = unsafe { ioctl::ioctl(&door, ioctl::IntegerSetter::<TUNSETOFFLOAD>::new_usize(OFFLOADS)) };
-        left.map_err(refused("make a TUN interface that gives packets uncut"))?;
+        left.map_err(refused("make a TUN interface that hands over super-packets"))?;
         let length = request.name.iter().position(|byte| *byte == 0).unwrap_or(NAME);
         let name = String::from_utf8_lossy(&request.name[..length]).into_owned();
         Ok(Self { door, name })
     }
 
-    /// Its name.
+    /// The interface's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads a packet, or many at once; whether there was one.
+    /// Reads one packet or super-packet. Returns whether there was one.
     ///
     /// # Errors
-    /// If the interface is gone, or not up.
+    /// Fails if the interface is gone or down.
     #[inline]
     pub fn read(&self, incoming: &mut Incoming) -> io::Result<bool> {
-        match rustix::io::read(&self.door, incoming.room()) {
+        match rustix::io::read(&self.door, incoming.buffer()) {
             Ok(length) => {
                 incoming.filled(length);
                 Ok(true)
@@ -91,14 +92,14 @@ impl Tun {
         }
     }
 
-    /// A packet comes from the interface, from its IP header on. Whether it was taken: if not, there was no memory for it.
+    /// Writes a packet, which starts with its IP header. Returns whether it was accepted; if not, the kernel lacked memory.
     ///
     /// # Errors
-    /// If the interface is gone, or not up.
+    /// Fails if the interface is gone or down.
     #[inline]
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
-        // Nothing is to be cut or completed.
-        match rustix::io::writev(&self.door, &[IoSlice::new(&[0; WORDS]), IoSlice::new(packet)]) {
+        // The packet is neither a super-packet nor does it lack a checksum.
+        match rustix::io::writev(&self.door, &[IoSlice::new(&[0; VNET_HEADER]), IoSlice::new(packet)]) {
             Ok(_) => Ok(true),
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::NOMEM) => Ok(false),
             Err(why) => Err(why.into()),
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_as_long_as_the_kernels() {
+    fn a_request_has_the_size_of_ifreq() {
         assert_eq!(size_of::<Request>(), size_of::<libc::ifreq>());
     }
 }

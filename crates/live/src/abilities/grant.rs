@@ -1,60 +1,60 @@
-//! What grants several abilities at once, and what else its users gain by it.
+//! The capabilities that several abilities need together, and what else the users of the program gain by them.
 //!
-//! `setcap` replaces what a file has, so that of two lines only the last one counts: there is one line for all.
+//! `setcap` replaces all capabilities of a file, so one command line grants all of them.
 
 use super::{Ability, DOOR};
 use crate::capabilities::{CapabilitySet, NAMESPACES, OWNERS, PACKETS, Seer, USED, names, permitted};
 use rustix::process::geteuid;
 
-/// Capabilities that a program file is to have.
+/// Capabilities to be set on the program file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant(pub CapabilitySet);
 
-/// What whoever may run a file with some capabilities can do then.
+/// What a user of the program file gains by some capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gain {
-    /// These.
+    /// The capabilities.
     pub of: CapabilitySet,
-    /// What they do in queuescope.
+    /// What queuescope uses them for.
     pub uses: &'static str,
-    /// What they would let somebody do who makes queuescope do what it should not.
+    /// What an attacker could do with them through a fault in queuescope.
     pub by_a_fault: &'static str,
 }
 
-/// The group whose members may run the file.
+/// The group whose members may run the program file.
 pub const GROUP: &str = "queuescope";
 
 const GAINS: [Gain; 4] = [
     Gain {
         of: CapabilitySet::BPF.union(CapabilitySet::PERFMON).union(CapabilitySet::NET_ADMIN),
-        uses: "sees the headers of packets of everybody, and marks, drops and slows them (live); uses any congestion control (traffic)",
-        by_a_fault: "reads the memory of the kernel, and changes all of the network",
+        uses: "sees the headers of all packets, and marks, drops and limits them (live); uses any congestion control (traffic)",
+        by_a_fault: "reads kernel memory, and changes every network setting",
     },
     Gain {
         of: PACKETS,
-        uses: "copies packets of everybody, with what is in them (capture)",
-        by_a_fault: "sends packets in the name of others",
+        uses: "copies all packets with their payload (capture)",
+        by_a_fault: "sends packets with forged addresses",
     },
     Gain {
         of: NAMESPACES,
-        uses: "runs programs in a network of its own making, also those that are set-user-ID, such as sudo (link)",
-        by_a_fault: "mounts what it likes: all that root can",
+        uses: "runs programs, even set-user-ID programs such as sudo, in a network of its own (link)",
+        by_a_fault: "mounts any file system, and so can do everything that root can",
     },
     Gain {
         of: OWNERS,
-        uses: "learns which process of which user sends a flow (live)",
+        uses: "finds the process and the user that send a flow (live)",
         by_a_fault: "reads every file, and the memory of every process",
     },
 ];
 
 impl Grant {
-    /// What the missing ones of these abilities take, with all that this process was granted before.
+    /// The capabilities that the missing abilities need, and those that this process was granted before.
     pub fn of(abilities: &[Ability], seer: Option<&Seer>) -> Self {
-        // What the kernel lacks, no user can be granted.
+        // A capability does not help if the kernel lacks the feature.
         let can_be = |ability: &&Ability| ability.missing.is_some() && ability.mend.is_none_or(|mend| mend == DOOR);
         let needed = abilities.iter().filter(can_be).map(|ability| ability.needs);
         let needed = needed.fold(CapabilitySet::empty(), CapabilitySet::union);
-        // Root has all, and lacks none of them.
+        // Root has every capability.
         let held = if geteuid().is_root() { CapabilitySet::empty() } else { permitted() & USED };
         let seeing = if seer.is_some() { OWNERS } else { CapabilitySet::empty() };
         Self(if needed.is_empty() { needed } else { needed | held | seeing })
@@ -65,14 +65,14 @@ impl Grant {
         self.0.is_empty()
     }
 
-    /// As `setcap` takes it. Nothing is effective before the program makes it so.
+    /// The text for `setcap`. The capabilities are permitted, not effective; the program raises them itself.
     pub fn text(self) -> String {
         format!("{}+p", names(self.0).join(","))
     }
 
-    /// The command line that grants it to the members of a group, and to nobody else; `file` is the program, as a shell has it.
+    /// The shell command that grants the capabilities to the members of a group and to nobody else; `file` is the program in shell syntax.
     pub fn line(self, file: &str) -> String {
-        // A change of the owner or the mode takes capabilities away, so they come last.
+        // A change of owner or mode removes capabilities, so `setcap` comes last.
         format!(
             "sudo sh -c 'groupadd -f {GROUP} && usermod -aG {GROUP} \"${{SUDO_USER:-root}}\" && chgrp {GROUP} \"$0\" && \
              chmod 0750 \"$0\" && setcap {} \"$0\"' {file}",
@@ -80,7 +80,7 @@ impl Grant {
         )
     }
 
-    /// What whoever may run the file gains.
+    /// What a user of the file gains.
     pub fn gains(self) -> impl Iterator<Item = Gain> {
         let of = move |gain: Gain| Gain { of: gain.of & self.0, ..gain };
         GAINS.into_iter().map(of).filter(|gain| !gain.of.is_empty())

@@ -1,4 +1,4 @@
-//! What the path of a cgroup tells: which container or unit it is of.
+//! The container and the unit that the path of a cgroup names.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,14 +6,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::PathBuf;
 
-/// Cgroups that are looked at for one that has a number: more than a busy machine has.
+/// The maximum number of cgroups that are searched for an id; a busy machine has fewer.
 const CGROUPS: usize = 1 << 14;
-/// Letters of a container's number that are told, as its runtime does.
+/// The length of a short container id, as runtimes show it.
 const SHORT: usize = 12;
-/// Letters of a pod's number.
+/// The length of a short pod id.
 const SHORT_POD: usize = 8;
 
-/// Scopes of containers that systemd keeps: how their names begin, and who made them.
+/// Scopes of containers under systemd: prefix of the name, and runtime.
 const SCOPES: [(&str, &str); 5] = [
     ("docker-", "docker"),
     ("libpod-", "podman"),
@@ -21,22 +21,22 @@ const SCOPES: [(&str, &str); 5] = [
     ("crio-", "cri-o"),
     ("nerdctl-", "containerd"),
 ];
-/// Folders of containers, where systemd does not keep them.
+/// Folders of containers without systemd, and runtimes.
 const FOLDERS: [(&str, &str); 5] =
     [("docker", "docker"), ("libpod_parent", "podman"), ("default", "containerd"), ("lxc", "lxc"), ("ecs", "ecs")];
 
-/// What is read out of a path.
+/// What the path of a cgroup names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    /// Who made the container, and its number or name in short.
+pub(super) struct CgroupOrigin {
+    /// The container's runtime, and its short id or name.
     pub container: Option<String>,
-    /// The unit of systemd; of a container, the one in it.
+    /// The systemd unit; for a container, the unit inside it.
     pub unit: Option<String>,
 }
 
-impl Place {
-    /// What a path tells. Such paths are conventions of those who make them; others tell nothing.
-    pub(super) fn of(path: &str) -> Self {
+impl CgroupOrigin {
+    /// Parses a path. The names are conventions of container runtimes and of systemd; other names are ignored.
+    pub(super) fn from_path(path: &str) -> Self {
         let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
         let found = (0..parts.len()).rev().find_map(|at| Some((at, container(&parts, at)?)));
         match found {
@@ -52,22 +52,22 @@ impl Place {
     }
 }
 
-/// The path of a process's cgroup, from what `/proc/PID/cgroup` says: of several hierarchies, the one that tells most.
+/// The path of a process's cgroup in the text of `/proc/PID/cgroup`; of several hierarchies, the most specific path.
 pub(super) fn path(text: &str) -> Option<String> {
     let mut paths: Vec<_> = text.lines().filter_map(hierarchy).collect();
-    let tells = |path: &str| match Place::of(path) {
-        Place { container: Some(_), .. } => 0,
-        Place { unit: Some(_), .. } => 1,
+    let rank = |path: &str| match CgroupOrigin::from_path(path) {
+        CgroupOrigin { container: Some(_), .. } => 0,
+        CgroupOrigin { unit: Some(_), .. } => 1,
         _ => 2 + u8::from(path == "/"),
     };
-    // The unified one, and then that of systemd, are told first of those that tell as much.
-    paths.sort_by_key(|(order, path)| (tells(path), *order));
+    // Among equally specific paths, the unified hierarchy comes first, then that of systemd.
+    paths.sort_by_key(|(order, path)| (rank(path), *order));
     paths.first().map(|(_, path)| (*path).to_owned())
 }
 
-/// The path of the cgroup that the kernel knows by a number, if it is in the unified hierarchy and can be seen from here.
+/// The path of the cgroup with this id, if it is in the unified hierarchy and visible from here.
 pub(super) fn path_of(number: u64) -> Option<String> {
-    #[expect(clippy::disallowed_methods, reason = "what is there now is asked")]
+    #[expect(clippy::disallowed_methods, reason = "cgroupfs shows the current cgroups")]
     let mounts = fs::read("/proc/thread-self/mountinfo").ok()?;
     let Mount { top, root } = mounts.split(|byte| *byte == b'\n').find_map(mounted)?;
     if fs::metadata(&root).is_ok_and(|data| data.ino() == number) {
@@ -75,7 +75,7 @@ pub(super) fn path_of(number: u64) -> Option<String> {
     }
     let (mut folders, mut seen) = (vec![root.clone()], 0);
     while let Some(folder) = folders.pop() {
-        // One that is gone or closed has nothing to tell.
+        // A cgroup that is gone or not readable is skipped.
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
             if entry.ino() == number {
@@ -91,25 +91,25 @@ pub(super) fn path_of(number: u64) -> Option<String> {
     None
 }
 
-/// Where the unified hierarchy is, or the part of it that can be seen.
+/// Where the unified hierarchy, or its visible part, is mounted.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
-    /// The path that the highest of its cgroups has in the hierarchy, and so in `/proc/PID/cgroup`,
+    /// The path of the mount's root cgroup in the hierarchy, and so in `/proc/PID/cgroup`.
     top: PathBuf,
-    /// and the one that it has among files.
+    /// The mount point.
     root: PathBuf,
 }
 
-/// The unified hierarchy, if this line of the mounts is its (proc(5), `/proc/PID/mountinfo`). Paths may hold any bytes.
+/// The mount of the unified hierarchy, if this line of `/proc/PID/mountinfo` (proc(5)) describes it. Paths may hold any bytes.
 fn mounted(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let (top, root) = (fields.nth(3)?, fields.next()?);
-    // Any number of fields, and then a dash.
+    // Any number of optional fields, and then a dash.
     fields.find(|field| *field == b"-")?;
     (fields.next()? == b"cgroup2").then(|| Mount { top: unescaped(top), root: unescaped(root) })
 }
 
-/// A path as it is: the kernel writes what would end a field or a line in octal, as `\040` for a space.
+/// Decodes a path: the kernel writes spaces, line ends and backslashes in octal, such as `\040`.
 fn unescaped(mut field: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(field.len());
     while let Some((first, rest)) = field.split_first() {
@@ -125,7 +125,7 @@ fn unescaped(mut field: &[u8]) -> PathBuf {
     OsString::from_vec(path).into()
 }
 
-/// `0::/system.slice/nginx.service`: when it is to be told, and the path.
+/// Parses `0::/system.slice/nginx.service` into the rank of its hierarchy, and the path.
 fn hierarchy(line: &str) -> Option<(u8, &str)> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
@@ -137,7 +137,7 @@ fn hierarchy(line: &str) -> Option<(u8, &str)> {
     Some((order, path.strip_suffix(" (deleted)").unwrap_or(path)))
 }
 
-/// The container that the part `at` of a path is of.
+/// The container that part `at` of a path names.
 fn container(parts: &[&str], at: usize) -> Option<String> {
     let part = parts[at];
     if let Some(name) = part.strip_prefix("lxc.payload.") {
@@ -148,12 +148,12 @@ fn container(parts: &[&str], at: usize) -> Option<String> {
         return Some(format!("lxc {part}"));
     }
     if let Some(scope) = part.strip_suffix(".scope") {
-        // Who watches a container (`libpod-conmon-`) has its number, but not alone.
+        // The monitor of a container (`libpod-conmon-`) has the container's id, but is a process outside it.
         return SCOPES
             .iter()
             .find_map(|(begin, maker)| Some(format!("{maker} {}", number(scope.strip_prefix(begin)?)?)));
     }
-    // A runtime that was told of systemd by half: `kubepods-...-pod....slice:cri-containerd:NUMBER`.
+    // A runtime that is only partly configured for systemd: `kubepods-...-pod....slice:cri-containerd:NUMBER`.
     if let Some((before, found)) = part.rsplit_once(':') {
         let runtime = before.rsplit(':').next().unwrap_or_default();
         let maker = SCOPES.iter().find(|(begin, _)| begin.trim_end_matches('-') == runtime);
@@ -164,13 +164,13 @@ fn container(parts: &[&str], at: usize) -> Option<String> {
     Some(format!("{} {found}", maker.map_or("container", |(_, maker)| maker)))
 }
 
-/// The number of a container in short: 64 digits as its runtime makes them.
+/// The short form of a container id of 64 hexadecimal digits.
 fn number(text: &str) -> Option<&str> {
     let is_one = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_one.then(|| &text[..SHORT])
 }
 
-/// The number of a pod of Kubernetes in short: `kubepods-burstable-pod1b2c....slice`, `pod1b2c...`.
+/// The short id of a Kubernetes pod: `kubepods-burstable-pod1b2c....slice`, `pod1b2c...`.
 fn pod(part: &str) -> Option<&str> {
     let part = part.split(':').next().unwrap_or(part);
     let part = part.strip_suffix(".slice").unwrap_or(part);
@@ -182,11 +182,11 @@ fn pod(part: &str) -> Option<&str> {
     is_one.then(|| &number[..SHORT_POD])
 }
 
-/// The innermost unit, or if there is none the innermost slice.
+/// The innermost unit, or the innermost slice if there is no unit.
 fn unit(parts: &[&str]) -> Option<String> {
     let ends = |ends: &[&str]| {
         let has = |part: &&&str| ends.iter().any(|end| part.len() > end.len() && part.ends_with(end));
-        // systemd puts an underscore before names that files of the kernel could have (`_memory.service`), or that begin with one.
+        // systemd puts an underscore before names that look like a kernel file (`_memory.service`) or start with an underscore.
         parts.iter().rev().find(has).map(|part| part.strip_prefix('_').unwrap_or(part).to_owned())
     };
     ends(&[".service", ".scope", ".socket", ".mount", ".swap"]).or_else(|| ends(&[".slice"]))
@@ -199,7 +199,7 @@ mod tests {
 
     const A: &str = "3f2a9c0b1d2e4f5061728394a5b6c7d8e9f00112233445566778899aabbccddee";
 
-    /// A path, with `*` for the number of a container; the container; the unit.
+    /// A path (`*` stands for a container id), the expected container, and the expected unit.
     const PATHS: [(&str, &str, &str); 31] = [
         ("/", "", ""),
         ("", "", ""),
@@ -257,17 +257,17 @@ mod tests {
     ];
 
     #[test]
-    fn paths_tell_containers_and_units() {
+    fn paths_name_containers_and_units() {
         let filled = |text: &str| text.replace('*', &A[..64]);
         let some = |text: &str| (!text.is_empty()).then(|| filled(text));
         for (path, container, unit) in PATHS {
-            let expected = Place { container: some(container), unit: some(unit) };
-            assert_eq!(Place::of(&filled(path)), expected, "{path}");
+            let expected = CgroupOrigin { container: some(container), unit: some(unit) };
+            assert_eq!(CgroupOrigin::from_path(&filled(path)), expected, "{path}");
         }
     }
 
     #[test]
-    fn of_several_hierarchies_the_one_that_tells_most_is_told() {
+    fn the_most_specific_hierarchy_is_used() {
         let docker = format!("/docker/{}", &A[..64]);
         let cases = [
             ("0::/system.slice/a.service\n", Some("/system.slice/a.service")),
@@ -301,9 +301,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// As the kernel writes it (`seq_path`, `mangle_path`).
+        /// Escapes as the kernel does (`seq_path`, `mangle_path`).
         #[test]
-        fn any_path_is_what_it_was_before_it_was_escaped(
+        fn unescaping_restores_any_path(
             path in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'\\'), b'0'..=b'8'], 0..20),
         ) {
             let escaped: Vec<_> = path.iter().flat_map(|byte| match byte {
@@ -313,7 +313,7 @@ mod tests {
             prop_assert_eq!(unescaped(&escaped).into_os_string().into_vec(), path);
         }
 
-        /// Whoever makes a cgroup names it as he likes.
+        /// The creator of a cgroup may choose any name.
         #[test]
         fn any_path_is_read(
             parts in prop::collection::vec(
@@ -324,9 +324,9 @@ mod tests {
             ),
         ) {
             let path = parts.iter().map(|part| format!("/{part}")).collect::<String>();
-            let place = Place::of(&path);
-            for told in [place.container, place.unit].into_iter().flatten() {
-                prop_assert!(!told.is_empty() && told.len() <= path.len() + 32, "{told}");
+            let origin = CgroupOrigin::from_path(&path);
+            for name in [origin.container, origin.unit].into_iter().flatten() {
+                prop_assert!(!name.is_empty() && name.len() <= path.len() + 32, "{name}");
             }
             super::path(&path);
         }

@@ -1,42 +1,42 @@
-//! Who sends a flow, as far as that can be told.
+//! The owner of a flow.
 
-use super::cgroup::{Place, path_of};
+use super::cgroup::{CgroupOrigin, path_of};
 use super::process::{Holders, Process};
 use super::socket::Socket;
 use std::collections::BTreeMap;
 
-/// Who sends a flow. What is not known of it, or not the same of all that are meant, is not there.
+/// The owner of a flow. A field is none if it is unknown, or differs between the five-tuples of the flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owner {
-    /// The number of the process.
+    /// The id of the process.
     pub pid: Option<u32>,
-    /// What the process calls itself, up to 15 bytes: any that it likes.
+    /// The command name of the process (`/proc/PID/comm`), up to 15 bytes. The process can set any name.
     pub command: Option<String>,
-    /// The path of its cgroup, as `/proc/PID/cgroup` has it: of several hierarchies, the one that tells most.
+    /// The path of its cgroup as in `/proc/PID/cgroup`; of several hierarchies, the most specific path.
     pub cgroup: Option<String>,
-    /// The container, by that path: who made it and its number in short (`docker 3f2a9c0b1d2e`).
+    /// The container according to the cgroup: its runtime and its short id (`docker 3f2a9c0b1d2e`).
     pub container: Option<String>,
-    /// The unit of systemd, by that path; of a container, the one in it.
+    /// The systemd unit according to the cgroup; for a container, the unit inside it.
     pub unit: Option<String>,
-    /// The number of the user who made the socket.
+    /// The id of the user who created the socket.
     pub uid: Option<u32>,
 }
 
-/// What was found out of a flow.
+/// The result of a lookup.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// It has no socket here, or has none any longer.
+    /// The flow has no local socket, or no longer one.
     Nobody,
-    /// No process has its socket open any longer.
+    /// No process holds the socket any longer.
     Closed(Owner),
-    /// Whoever has its socket open cannot be seen.
+    /// The process that holds the socket cannot be seen.
     Hidden(Owner),
-    /// This is who has its socket open.
+    /// The process that holds the socket.
     Found(Owner),
 }
 
 impl Owner {
-    /// What is the same of both; none if that is no more than the user.
+    /// The fields that are equal in both owners; none if only the user is.
     #[must_use]
     pub fn common(&self, other: &Self) -> Option<Self> {
         fn same<T: Clone + PartialEq>(one: &Option<T>, other: &Option<T>) -> Option<T> {
@@ -53,7 +53,7 @@ impl Owner {
         common.is_somebody().then_some(common)
     }
 
-    /// Whether more than a user is known. All that is in the cgroup of all is no answer.
+    /// Whether more than a user is known. The root cgroup, which contains everything, does not count.
     fn is_somebody(&self) -> bool {
         let is_some_cgroup = self.cgroup.as_ref().is_some_and(|path| path != "/");
         self.pid.is_some()
@@ -64,15 +64,15 @@ impl Owner {
     }
 
     fn new(process: Option<Process>, cgroup: Option<String>, uid: Option<u32>) -> Self {
-        let place = cgroup.as_deref().map(Place::of).unwrap_or_default();
+        let origin = cgroup.as_deref().map(CgroupOrigin::from_path).unwrap_or_default();
         let (pid, command) = process.map(|process| (process.pid, process.command)).unzip();
-        Self { pid, command, cgroup, container: place.container, unit: place.unit, uid }
+        Self { pid, command, cgroup, container: origin.container, unit: origin.unit, uid }
     }
 }
 
 impl Answer {
-    /// Of a flow with this socket. Cgroups that were found by their number are kept for the next.
-    pub(super) fn of(socket: Option<Socket>, holders: &Holders, cgroups: &mut BTreeMap<u64, Option<String>>) -> Self {
+    /// The answer for a flow with this socket. `cgroups` caches the paths of cgroups by their ids.
+    pub(super) fn new(socket: Option<Socket>, holders: &Holders, cgroups: &mut BTreeMap<u64, Option<String>>) -> Self {
         let Some(socket) = socket else { return Self::Nobody };
         let holder = socket.number.and_then(|number| holders.holder(number));
         if let Some(process) = holder {
@@ -82,10 +82,10 @@ impl Answer {
         let mut path = |number| cgroups.entry(number).or_insert_with(|| path_of(number)).clone();
         let cgroup = socket.cgroup.and_then(&mut path);
         match socket.number {
-            // Who holds it was not to be seen, or let go of it just now.
+            // The process cannot be seen, or has just closed the socket.
             Some(_) if !holders.refused.is_empty() => Self::Hidden(Owner::new(None, cgroup, Some(socket.uid))),
             Some(_) => Self::Closed(Owner::new(None, cgroup, Some(socket.uid))),
-            // Of whom nobody holds any longer, the kernel no longer tells the user.
+            // The kernel no longer reports the user of a socket that no process holds.
             None => match Owner::new(None, cgroup, None) {
                 owner if owner.is_somebody() => Self::Closed(owner),
                 _ => Self::Nobody,

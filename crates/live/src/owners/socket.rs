@@ -1,4 +1,4 @@
-//! Which socket of this machine a flow leaves, by the kernel's `sock_diag`.
+//! Finds the local socket of a flow with the kernel's `sock_diag`.
 
 use super::address::Addresses;
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkMessage, NetlinkPayload, Nla as _};
@@ -14,47 +14,47 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use std::io;
 use std::net::IpAddr;
 
-/// The number of the cgroup that a socket was made in: `INET_DIAG_CGROUP_ID` of `linux/inet_diag.h`.
+/// The attribute with the id of the cgroup in which a socket was created: `INET_DIAG_CGROUP_ID` of `linux/inet_diag.h`.
 const CGROUP: u16 = 21;
-/// The kernel answers in a page.
+/// The size of the answer buffer in bytes; the kernel answers in at most a page.
 const ANSWER: usize = 8192;
 
-/// A door to the sockets of the network namespace that the thread is in that opens it.
+/// A netlink socket that finds the sockets of the network namespace in which it was opened.
 #[derive(Debug)]
 pub(super) struct Sockets {
     door: OwnedFd,
-    /// Sockets that are bound to an interface are found by it alone.
+    /// The interface by which packets leave; sockets that are bound to an interface are found only with it.
     interface: u32,
     answer: Vec<u8>,
-    /// Those of this machine, if they were needed since a look began.
+    /// The local addresses, if they were needed since the lookup began.
     addresses: Option<Addresses>,
 }
 
-/// A socket as the kernel tells it.
+/// A socket as the kernel describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Socket {
-    /// Its number among files; none if no process has it open any longer.
+    /// The inode number; none if no process has the socket open.
     pub number: Option<u32>,
-    /// The user who made it.
+    /// The id of the user who created it.
     pub uid: u32,
-    /// The number of its cgroup of the unified hierarchy.
+    /// The id of its cgroup in the unified hierarchy.
     pub cgroup: Option<u64>,
 }
 
 impl Sockets {
-    /// Those from which packets leave by the interface with this index.
+    /// For sockets whose packets leave by the interface with this index.
     pub(super) fn new(interface: u32) -> io::Result<Self> {
         let door = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
         Ok(Self { door, interface, answer: vec![0; ANSWER], addresses: None })
     }
 
-    /// A look begins: since the one before, this machine may have got other addresses.
+    /// Begins a lookup: the local addresses may have changed since the last one.
     pub(super) fn begin(&mut self) {
         self.addresses = None;
     }
 
-    /// The socket that a flow leaves; none if it is not of this machine, or its socket is gone.
-    pub(super) fn of(&mut self, flow: &FlowKey) -> io::Result<Option<Socket>> {
+    /// The socket that sends a flow; none if the flow is not local, or its socket is gone.
+    pub(super) fn find(&mut self, flow: &FlowKey) -> io::Result<Option<Socket>> {
         let Some(request) = self.request(flow) else { return Ok(None) };
         let mut message = NetlinkMessage::from(SockDiagMessage::InetRequest(request));
         message.header.flags = NLM_F_REQUEST;
@@ -62,7 +62,7 @@ impl Sockets {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         sendto(&self.door, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-        // It was answered as it was asked, so nothing is waited for.
+        // The kernel answers while it handles the request, so this does not block.
         let (length, _) = recv(&self.door, &mut *self.answer, RecvFlags::DONTWAIT)?;
         let answer = NetlinkMessage::<SockDiagMessage>::deserialize(&self.answer[..length]);
         match answer.map_err(io::Error::other)?.payload {
@@ -75,7 +75,7 @@ impl Sockets {
         }
     }
 
-    /// What is asked for a flow that has a socket, if it is of this machine.
+    /// The request for the socket of a flow; none if the flow has no address or port.
     fn request(&self, flow: &FlowKey) -> Option<InetRequest> {
         let (src, dst) = ends(flow)?;
         let family = if src.is_ipv4() { AF_INET } else { AF_INET6 };
@@ -101,7 +101,7 @@ impl Sockets {
         })
     }
 
-    /// A socket that waits for anybody at any address is found for each flow from its port: then the flow must be from here.
+    /// Checks an answer. A socket that listens at any address is found for every flow from its port, so the flow's source must be local.
     fn taken(&mut self, flow: &FlowKey, found: &InetResponse) -> io::Result<Option<Socket>> {
         let header = &found.header;
         let Some((src, _)) = ends(flow) else { return Ok(None) };
@@ -129,7 +129,7 @@ impl Sockets {
     }
 }
 
-/// Where a flow is from, and to; none if that is no address of IP, or it has no ports.
+/// The source and destination of a flow; none if they are not IP addresses, or there are no ports.
 fn ends(flow: &FlowKey) -> Option<(IpAddr, IpAddr)> {
     let address = |bits: u128| match flow.family {
         Family::V4 => Some(IpAddr::V4((bits as u32).into())),

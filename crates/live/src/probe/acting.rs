@@ -1,124 +1,125 @@
-//! What is done to flows that contribute, and what came of it: the ConQuest AQM before any qdisc (`bpf/act.h`).
+//! Acting on flows that contribute, and its outcomes: the ConQuest AQM before any qdisc (`bpf/act.h`).
 //!
-//! As a packet leaves the queue, it says whether its flow contributes, and with which weight; the flow's next packets are
-//! met before the queue ("act on future packets", Chen et al., CoNEXT 2019, section 4.2). The simulator's
-//! [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with `ActAt::Ingress` is the same, but for what this one remembers: the
-//! flow's weight, so that each packet that comes is drawn for, and not the packet that left.
+//! When a packet leaves the queue, the probe decides whether its flow contributes, and with which weight. The flow's next packets
+//! are acted on before the queue ("act on future packets", Chen et al., CoNEXT 2019, section 4.2). The simulator's
+//! [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with `ActAt::Ingress` does the same with one difference: the probe remembers the
+//! flow's weight, so it draws for each packet that arrives, not for the packet that left.
 
 use queuescope_queue::{Curve, Response, Step, Steps, StepsError};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::array::from_fn;
 
-/// Flows that contribute are acted on like this.
+/// The action on flows that contribute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Acting {
-    /// What is done to their packets. They are marked where they can be by default, as in the paper's section 5.2, and left
-    /// alone where not: who asks for marks does not ask for losses.
+    /// What to do with chosen packets. By default they are marked if they are ECN-capable, as in the paper's section 5.2, and
+    /// otherwise left alone: a request for marks is not a request for losses.
     pub action: Action,
-    /// What a weight is. Bytes of the flow by default.
+    /// The weight of a flow. By default its bytes.
     pub weigh: Weigh,
-    /// With which probability a packet is chosen, by its flow's weight. By a threshold by default.
+    /// The probability that a packet is chosen, as a function of its flow's weight. By default a threshold.
     pub curve: Curve,
-    /// The paper's `w_T`, in the unit of weights. By default none, so that every flow that contributes is acted on; the
-    /// paper's section 5.2 has 512 packets, which were 25 % of its queue.
+    /// The paper's `w_T`, in the unit of weights. By default 0, so every flow that contributes is acted on. The paper's section 5.2
+    /// uses 512 packets, which were 25 % of its queue.
     pub threshold: f64,
-    /// For how long a flow is acted on after a packet of it contributed. By default 8 ms, about two windows of the sketch:
-    /// a flow that fills a queue has packets leaving much more often.
+    /// How long a flow is acted on after one of its packets contributed. By default 8 ms, about two windows of the sketch; the packets
+    /// of a flow that fills a queue leave much more often.
     pub hold: Nanos,
-    /// Everything is counted, and no packet is changed. This is the default.
+    /// Dry run: outcomes are counted, but no packet is changed. This is the default.
     pub dry: bool,
-    /// The kernel stops by itself at this time of `CLOCK_MONOTONIC`. By default never. Who gives a time soon, and asks again before it,
-    /// has the kernel stop when nobody asks any more.
+    /// The time of `CLOCK_MONOTONIC` at which the kernel stops by itself; by default never. A caller that sets a near time and renews it
+    /// makes sure that the kernel stops when the caller does.
     pub until: Nanos,
 }
 
-/// What is done to packets.
+/// What to do with packets of flows that contribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Chosen ones are marked or dropped.
+    /// Mark or drop the chosen packets.
     Respond(Response),
-    /// Each flow passes a token bucket, if its weight chooses any packet of it; what is beyond is dropped.
+    /// Limit each flow with a token bucket, if its weight gives its packets any probability. Packets above the limit are dropped.
     Limit {
-        /// So fast, counted in bytes on the wire.
+        /// The rate, in bytes on the wire.
         rate: Rate,
-        /// So much at once; a packet that finds less left, but some, passes. At most what takes four seconds.
+        /// The size of the bucket. A packet passes if any tokens are left, even if they are fewer than its bytes. At most four seconds of the
+        /// rate.
         burst: ByteCount,
     },
 }
 
-/// What of the queue is weighed.
+/// The weight of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weigh {
-    /// Bytes of the flow: what of it left the queue while its last packet waited.
+    /// The bytes of the flow that left the queue while its last packet waited.
     Bytes,
-    /// The same as a part of all that left meanwhile, from 0 to 1.
+    /// Those bytes as a share of all bytes that left meanwhile, from 0 to 1.
     Share,
-    /// All bytes in the queue, whosoever: every packet has this weight. Blind for flows, and what the paper compares with.
+    /// All bytes in the queue, of any flow: every packet has this weight. The paper uses it as a baseline that ignores flows.
     Queue,
 }
 
-/// What became of packets before the queue; super-packets count as one.
+/// The outcomes of packets before the queue; a super-packet counts as one.
 ///
-/// Each that is `met` is one of those from `spared` to `would_limit`.
+/// Each packet in `met` has exactly one of the outcomes from `spared` to `would_limit`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Acted {
-    /// Of flows that are acted on.
+    /// Packets of flows that are acted on.
     pub met: u64,
-    /// Of those: not chosen, or within the limit.
+    /// Not chosen, or within the limit.
     pub spared: u64,
     /// Marked.
     pub marked: u64,
-    /// To be marked, had it not been a dry run.
+    /// Would be marked, but for the dry run.
     pub would_mark: u64,
-    /// To be marked, but somebody had done that before.
+    /// To be marked, but already marked.
     pub marked_before: u64,
-    /// To be marked, but not capable of ECN, not IP, or cut short within the header.
+    /// To be marked, but not ECN-capable, not IP, or truncated within the header.
     pub unmarkable: u64,
     /// Dropped.
     pub dropped: u64,
-    /// To be dropped, had it not been a dry run.
+    /// Would be dropped, but for the dry run.
     pub would_drop: u64,
-    /// Beyond a limit, and dropped.
+    /// Above a limit, and dropped.
     pub limited: u64,
-    /// Beyond a limit, had it not been a dry run.
+    /// Above a limit, but for the dry run.
     pub would_limit: u64,
-    /// Packets on the wire that those marked were made into.
+    /// The marked packets, counted on the wire.
     pub marked_wire: u64,
-    /// Of flows that were acted on, but whose time is over.
+    /// Packets of flows whose time of being acted on was over.
     pub expired: u64,
-    /// Times that a flow came to be acted on.
+    /// Times that a flow began to be acted on.
     pub victims: u64,
-    /// Times that there was no room for one.
+    /// Times that there was no room to remember a flow.
     pub full: u64,
-    /// Of flows that are never acted on ([`Never`](super::Never)), and would have been met.
+    /// Packets that would be in `met`, but for an exemption of their flow ([`Never`](super::Never)).
     pub exempt: u64,
 }
 
-/// A flow that is acted on, or was not long ago.
+/// A flow that is acted on, or was recently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Victim {
-    /// The digest of its key.
+    /// The digest of the flow's key.
     pub digest: u64,
-    /// Until when, by `CLOCK_MONOTONIC`.
+    /// The end of acting on it, by `CLOCK_MONOTONIC`.
     pub until: Nanos,
-    /// How many bytes of it left while its last packet waited.
+    /// The bytes of the flow that left while its last packet waited.
     pub weight: u64,
-    /// That as a part of all, in 65536ths; collisions may make it more than one.
+    /// The same as a share of all bytes, in 65536ths; hash collisions may make it more than one.
     pub share: u64,
-    /// Whether its last packet was let through, since it is never acted on.
+    /// Whether its last packet was let through because the flow is never acted on.
     pub exempt: bool,
 }
 
-/// Why something cannot be done in the kernel.
+/// Why an action is impossible in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ActingError {
-    /// Too many steps.
+    /// The function has too many steps.
     #[error("a function of {steps} steps does not fit: the kernel's has {} at most", Acting::STEPS)]
     Steps {
-        /// As asked.
+        /// The requested number.
         steps: usize,
     },
-    /// No steps at all can be made of it.
+    /// The function is invalid.
     #[error(transparent)]
     Curve(#[from] StepsError),
 }
@@ -138,17 +139,17 @@ impl Default for Acting {
 }
 
 impl Acting {
-    /// Steps of a function that the kernel has room for.
+    /// The maximum number of steps in the kernel.
     pub const STEPS: usize = 63;
-    /// Words of `struct acting`.
+    /// The size of `struct acting` in words.
     pub(super) const WORDS: usize = 6 + 2 * (Self::STEPS + 1);
-    /// Steps that a slope is cut into: off by less than 0.01 where it is linear, and 0.02 where squared.
+    /// The number of steps that approximate a slope. The error is below 0.01 for linear and 0.02 for squared slopes.
     const SLOPE: u16 = 60;
 
-    /// The function as the kernel has it: constant between weights.
+    /// The function as the kernel evaluates it: constant between weights.
     ///
     /// # Errors
-    /// If it has too many steps, or weights that are none.
+    /// Fails if there are too many steps, or weights are invalid.
     pub fn steps(&self) -> Result<Steps, ActingError> {
         let sloped = |full: &f64| {
             let weight = |weight| self.curve.probability(weight, self.threshold);
@@ -163,14 +164,14 @@ impl Acting {
         if count > Self::STEPS { Err(ActingError::Steps { steps: count }) } else { Ok(steps) }
     }
 
-    /// As `struct acting` has it.
+    /// The words of `struct acting`.
     pub(super) fn words(&self) -> Result<[u64; Self::WORDS], ActingError> {
         let steps = self.steps()?;
         let (action, cost, burst) = match self.action {
             Action::Respond(Response::MarkOnly) => (1, 0, 0),
             Action::Respond(Response::MarkOrDrop) => (2, 0, 0),
             Action::Respond(Response::Drop) => (3, 0, 0),
-            // Of so slow a rate that a packet of any size takes hours, nothing more is known than that.
+            // At a very low rate, a packet of any size takes hours; the exact time does not matter.
             Action::Limit { rate, burst } => {
                 let cost = (8_000_000_000 << 16) / rate.bits_per_second().max(1_000);
                 (4, cost, rate.time_for(burst).0.min(4_000_000_000))
@@ -181,7 +182,7 @@ impl Acting {
             Weigh::Share => (1, 65_536.0),
             Weigh::Queue => (2, 1.0),
         };
-        // A weight is whole: it is at or above a step if it is at or above the next whole number.
+        // Weights are whole numbers, so a step at a fraction is reached at the next whole number.
         let step = |step: &Step| [(step.from * unit).ceil() as u64, parts(step.probability)];
         let nowhere = [u64::MAX, 0];
         let middle = (steps.steps().len() as u64 + 1).next_power_of_two() / 2;
@@ -193,7 +194,7 @@ impl Acting {
     }
 }
 
-/// A probability in parts of 2^32, as what is drawn is held against.
+/// A probability in units of 2^-32, to be compared with a random number.
 fn parts(probability: f64) -> u64 {
     (probability * (1u64 << 32) as f64) as u64
 }
@@ -201,8 +202,8 @@ fn parts(probability: f64) -> u64 {
 impl Acted {
     pub(super) const WORDS: usize = 15;
 
-    /// The sums of what each processor has counted.
-    pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
+    /// Sums the counters of all processors.
+    pub(super) fn from_processors(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [met, spared, marked, would_mark, marked_before, unmarkable, dropped, would_drop, rest @ ..] = words;
         let [limited, would_limit, marked_wire, expired, victims, full, exempt] = rest;
@@ -227,11 +228,11 @@ impl Acted {
 }
 
 impl Victim {
-    /// As many as the kernel has room for.
+    /// The maximum number of flows in the kernel.
     pub(super) const MOST: usize = 4096;
     pub(super) const WORDS: usize = 5;
 
-    pub(super) fn of(digest: u64, words: &[u64; Self::WORDS]) -> Self {
+    pub(super) fn from_words(digest: u64, words: &[u64; Self::WORDS]) -> Self {
         let [until, weight, share, _, exempt] = *words;
         Self { digest, until: Nanos(until), weight, share, exempt: exempt != 0 }
     }

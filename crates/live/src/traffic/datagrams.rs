@@ -1,4 +1,4 @@
-//! Datagrams at known times, and whoever counts them.
+//! Datagrams that are sent at known times, and their receiver.
 
 use super::{TrafficError, system};
 use crate::{now, timespec};
@@ -14,28 +14,28 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{IpAddr, SocketAddr};
 
-/// Somebody who sends datagrams to somebody.
+/// A sender of datagrams.
 pub struct DatagramSender {
-    /// From where, and to where.
+    /// The source and the destination.
     pub ends: (SocketAddr, SocketAddr),
     /// Their ECN codepoint.
     pub ecn: Ecn,
-    /// When each is sent, by the clock that [`now`](crate::now) reads, and its bytes from the IP header on; in order of time.
+    /// The time of each datagram, by the clock of [`now`](crate::now), and its size from the IP header on; ordered by time.
     pub datagrams: Box<dyn Iterator<Item = (Nanos, ByteCount)> + Send>,
 }
 
-/// Bytes of headers: of IP and of UDP.
+/// The size of the IP and UDP headers, bytes.
 const HEADERS: [usize; 2] = [20 + 8, 40 + 8];
-/// The largest there are.
+/// The size of the largest datagram, bytes.
 const LARGEST: usize = 65_535;
-/// Bytes that may wait for who counts them.
+/// The size of the receive buffer, bytes.
 const ROOM: usize = 4 << 20;
 
-/// Sends datagrams of all when they are due, until there are no more, or there is something to read from `stop`. What each
-/// has sent from the time `from` on. What comes late is sent at once.
+/// Sends the datagrams of all senders when they are due, until none is left or `stop` becomes readable. Returns what each sender
+/// sent from the time `from` on. A late datagram is sent at once.
 ///
 /// # Errors
-/// If somebody cannot send.
+/// Fails if a sender cannot send.
 pub fn send_datagrams(
     senders: Vec<DatagramSender>,
     from: Nanos,
@@ -54,7 +54,7 @@ pub fn send_datagrams(
         let Some((_, size)) = source.next else { continue };
         let payload = (size.0 as usize).saturating_sub(source.headers).min(LARGEST - source.headers);
         match send(&source.socket, &zeros[..payload], SendFlags::DONTWAIT) {
-            // What the kernel has no room for is lost, as what a full queue has no room for.
+            // A datagram for which the kernel has no memory is lost, as in a full queue.
             Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::CONNREFUSED) => {}
             Err(why) => return Err(system("send datagrams")(why)),
         }
@@ -68,11 +68,11 @@ pub fn send_datagrams(
     Ok(sent)
 }
 
-/// Counts the datagrams that come to an address from the time `from` on, by whom they are from, until there is something to read from
-/// `stop`. Their bytes count from the IP header on.
+/// Counts the datagrams that arrive at an address from the time `from` on, by source, until `stop` becomes readable. Sizes count from
+/// the IP header on.
 ///
 /// # Errors
-/// If nobody can listen there.
+/// Fails if the address cannot be listened at.
 pub fn count_datagrams(
     at: SocketAddr,
     from: Nanos,
@@ -80,7 +80,7 @@ pub fn count_datagrams(
 ) -> Result<BTreeMap<SocketAddr, Backlog>, TrafficError> {
     let wrong = |why: Errno| TrafficError::Listen { at, why: why.into() };
     let socket = socket(at).map_err(wrong)?;
-    // Where there is less room, more may be lost here: whoever asks sees that what left did not come.
+    // With a smaller buffer, more datagrams may be lost here; the caller sees that they did not arrive.
     let _ = set_socket_recv_buffer_size(&socket, ROOM);
     bind(&socket, &at).map_err(wrong)?;
     let headers = HEADERS[usize::from(at.is_ipv6())];
@@ -138,12 +138,12 @@ fn socket(at: SocketAddr) -> Result<OwnedFd, Errno> {
     socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
 }
 
-/// Waits until it is time; whether there is something to read from `stop`.
+/// Waits until `at`. Returns whether `stop` became readable first.
 fn is_stopped(at: Nanos, stop: BorrowedFd<'_>) -> Result<bool, TrafficError> {
     loop {
         let pause = timespec(at.saturating_sub(now()));
-        let mut doors = [PollFd::from_borrowed_fd(stop, PollFlags::IN)];
-        match poll(&mut doors, Some(&pause)) {
+        let mut stop_events = [PollFd::from_borrowed_fd(stop, PollFlags::IN)];
+        match poll(&mut stop_events, Some(&pause)) {
             Ok(0) => return Ok(false),
             Ok(_) => return Ok(true),
             Err(Errno::INTR) => {}

@@ -1,9 +1,9 @@
-//! Whoever sends flows, when they are to start.
+//! The sender of flows, which starts each flow at its time.
 
 mod connection;
 
 use super::events::Events;
-use super::{TrafficError, allow_files, close, ends_with_socket, heard, refused, said, system};
+use super::{TrafficError, allow_files, close, ends_with_socket, decode, refused, encode, system};
 use crate::capabilities::raised;
 use connection::{Connection, Next, closed_why};
 use queuescope_wire::Nanos;
@@ -18,152 +18,152 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How flows are sent.
+/// Parameters of the sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SendParams {
-    /// To whom.
+    /// The server's address.
     pub to: SocketAddr,
-    /// Flows at once; those that would be more do not start.
+    /// The maximum number of open flows; flows beyond it do not start.
     pub open: usize,
-    /// How long flows that are open may take when the last has started.
+    /// How long open flows may take after the last start.
     pub wait: Nanos,
-    /// Congestion controls, which flows choose from; the kernel's own choice, if there are none.
+    /// The congestion controls that flows select from; the kernel's default if empty.
     pub congestion: Vec<String>,
-    /// Fails unless ECN is agreed on with the server.
+    /// Fail unless ECN is negotiated with the server.
     pub ecn: bool,
-    /// How far flows are that are open then is told of them, too.
+    /// Report the progress of the flows that are open at this time, too.
     pub midway: Option<Nanos>,
 }
 
-/// A flow that is to start.
+/// The start of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
-    /// When, from the beginning on; not before the one before.
+    /// When, since the beginning; starts are in order of time.
     pub at: Nanos,
-    /// Bytes, behind the eight that say how many; at most [`LARGEST`](super::LARGEST).
+    /// The number of bytes after the announcement; at most [`LARGEST`](super::LARGEST).
     pub bytes: u64,
-    /// What the sender of it calls its kind.
+    /// An index that the caller chooses.
     pub class: usize,
-    /// Which of the congestion controls.
+    /// The index of the congestion control.
     pub congestion: usize,
-    /// From which address to which, if it is not from any to that of all.
+    /// The source and destination address; by default any source and the server's address.
     pub ends: Option<(SocketAddr, SocketAddr)>,
-    /// When no more of it is sent; the latest time there is if never.
+    /// When the flow is stopped; the maximum time if never.
     pub stop: Nanos,
 }
 
-/// How far a flow is, by what the kernel says of its connection.
+/// The progress of a flow, from the kernel's information on its connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that the other side has acknowledged.
+    /// Acknowledged bytes.
     pub acked: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmitted: u32,
-    /// Expiries of the retransmission timer; 0 before Linux 6.7.
+    /// Retransmission timeouts; 0 before Linux 6.7.
     pub timeouts: u32,
-    /// The smoothed round trip; zero, if there was none.
+    /// The smoothed round-trip time; zero if there was no sample.
     pub rtt: Nanos,
 }
 
-/// What became of a flow.
+/// A flow that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Its number, from 0, in the order of starts.
+    /// Its index in the order of starts, from 0.
     pub number: u64,
-    /// What was wanted.
+    /// How it was to start.
     pub start: Start,
-    /// How much later than wanted it started.
+    /// The delay of its start.
     pub late: Nanos,
-    /// How far it was when it was to be looked, and at its end.
+    /// Its progress midway and at its end.
     pub progress: [Progress; 2],
-    /// That.
+    /// Its outcome.
     pub result: Result<Completed, Failure>,
 }
 
-/// A flow whose bytes have all come.
+/// A complete flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Completed {
-    /// From the call that connects until the server's answer has come.
+    /// The time from the connect call until the server's acknowledgement.
     pub took: Nanos,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmitted: u32,
-    /// The shortest round trip; zero, if the kernel does not say.
+    /// The shortest round-trip time; zero if the kernel does not report one.
     pub min_rtt: Nanos,
-    /// Whether ECN was agreed on.
+    /// Whether ECN was negotiated.
     pub ecn: bool,
 }
 
-/// Why a flow did not complete.
+/// Why a flow is not complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Failure {
-    /// Too many were open when it was to start.
+    /// Too many flows were open at its start.
     TooMany,
-    /// Nobody listens.
+    /// Nothing listens at the server's address.
     Refused,
     /// The connection was reset.
     Reset,
-    /// There is no way there.
+    /// There is no route to the server.
     Unreachable,
-    /// Nobody answers.
+    /// The server does not answer.
     TimedOut,
-    /// The server closed before it told what came.
+    /// The server closed the connection before its acknowledgement.
     Gone,
-    /// The server says that something else came.
+    /// The server acknowledged another number of bytes.
     Wrong,
-    /// No port is free.
+    /// No local port is free.
     NoPort,
     /// Too many files are open.
     NoFile,
-    /// It was open at the end.
+    /// The flow was open at the end.
     Unfinished,
-    /// No more of it was to be sent.
+    /// The flow was stopped.
     Stopped,
-    /// Something else.
+    /// Another error.
     Other,
 }
 
-/// What was sent.
+/// The sender's counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Flows that were to start.
     pub flows: u64,
-    /// Whether it was stopped before all had started.
+    /// Whether sending was stopped before all flows started.
     pub stopped: bool,
-    /// How long it took.
+    /// The duration.
     pub took: Nanos,
-    /// The most flows that were open at once.
+    /// The maximum number of flows that were open at once.
     pub most_open: usize,
 }
 
 impl Failure {
-    /// In a word.
+    /// The name in machine-readable output.
     pub fn name(self) -> &'static str {
-        self.told().0
+        self.name_and_meaning().0
     }
 
-    /// What it means for flows.
+    /// A description of the flows that failed so.
     pub fn meaning(self) -> &'static str {
-        self.told().1
+        self.name_and_meaning().1
     }
 
-    fn told(self) -> (&'static str, &'static str) {
+    fn name_and_meaning(self) -> (&'static str, &'static str) {
         match self {
-            Self::TooMany => ("too_many", "flows that did not start, since too many were open (--flows)"),
-            Self::Refused => ("refused", "flows that nobody took: is the server still there?"),
-            Self::Reset => ("reset", "flows whose connection was reset: the server is gone, or has too many"),
-            Self::Unreachable => ("unreachable", "flows without a way to the server; ip route tells which there are"),
-            Self::TimedOut => ("timed_out", "flows that were given up by the kernel, since nothing came back"),
-            Self::Gone => ("gone", "flows that the server closed before it told what came"),
-            Self::Wrong => ("wrong", "flows of which the server says that something else came"),
-            Self::NoPort => ("no_port", "flows without a free port; sysctl net.ipv4.ip_local_port_range has them"),
-            Self::NoFile => ("no_file", "flows that did not start, since too many files were open; ulimit -n"),
+            Self::TooMany => ("too_many", "flows that did not start because too many were open (--flows)"),
+            Self::Refused => ("refused", "flows that were refused: is the server still running?"),
+            Self::Reset => ("reset", "flows whose connection was reset: the server is gone or has too many connections"),
+            Self::Unreachable => ("unreachable", "flows without a route to the server; `ip route` shows all routes"),
+            Self::TimedOut => ("timed_out", "flows that the kernel gave up because nothing came back"),
+            Self::Gone => ("gone", "flows that the server closed before its acknowledgement"),
+            Self::Wrong => ("wrong", "flows of which the server acknowledged another number of bytes"),
+            Self::NoPort => ("no_port", "flows without a free local port; see `sysctl net.ipv4.ip_local_port_range`"),
+            Self::NoFile => ("no_file", "flows that did not start because too many files were open; see `ulimit -n`"),
             Self::Unfinished => ("unfinished", "flows that were open at the end"),
             Self::Stopped => ("stopped", "flows that were stopped"),
-            Self::Other => ("other", "flows that failed otherwise"),
+            Self::Other => ("other", "flows that failed for another reason"),
         }
     }
 
-    fn of(why: Errno) -> Self {
+    fn from_errno(why: Errno) -> Self {
         match why {
             Errno::CONNREFUSED => Self::Refused,
             Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => Self::Reset,
@@ -176,16 +176,16 @@ impl Failure {
     }
 }
 
-/// Sends flows until all have ended, or there is something to read from `stop`, and tells what became of each. Whether somebody
-/// takes them, [`try_out`] tells.
+/// Sends flows until all have ended or `stop` becomes readable, and calls `report` with each flow that has ended. [`try_out`] checks
+/// whether there is a server.
 ///
 /// # Errors
-/// If sockets cannot be waited for, or who is told says so.
+/// Fails if sockets cannot be waited for. Returns the errors of `report`.
 pub fn send(
     params: &SendParams,
     mut starts: impl Iterator<Item = Start>,
     stop: BorrowedFd<'_>,
-    mut told: impl FnMut(&Ended) -> io::Result<()>,
+    mut report: impl FnMut(&Ended) -> io::Result<()>,
 ) -> Result<Sent, TrafficError> {
     allow_files();
     let (slots, free, open) = (Vec::new(), Vec::new(), 0);
@@ -198,12 +198,12 @@ pub fn send(
     loop {
         for _ in 0..STARTS {
             let Some(start) = next.filter(|start| start.at <= sender.events.now()) else { break };
-            sender.start(start, &mut told)?;
+            sender.start(start, &mut report)?;
             last = start.at.max(sender.events.now());
             next = starts.next();
         }
         let now = sender.events.now();
-        sender.stop(now, &mut told)?;
+        sender.stop(now, &mut report)?;
         if midway.is_some_and(|at| at <= now) {
             midway = None;
             sender.look();
@@ -224,17 +224,17 @@ pub fn send(
         let mut index = 0;
         while let Some((number, flags)) = sender.events.ready(index) {
             index += 1;
-            sender.go_on(number as usize, flags, &mut told)?;
+            sender.go_on(number as usize, flags, &mut report)?;
         }
     }
-    sender.finish(&mut told)
+    sender.finish(&mut report)
 }
 
-/// Flows that start before those that are open are gone on with.
+/// The maximum number of starts before open flows get their turn.
 const STARTS: usize = 64;
-/// Bytes that are sent at once.
+/// The maximum number of bytes per write.
 const PIECE: usize = 1 << 17;
-/// How long the server may take at first.
+/// How long the server may take to answer `try_out`.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 struct Sender<'a> {
@@ -244,29 +244,29 @@ struct Sender<'a> {
     free: Vec<usize>,
     /// Connections whose flow has not ended.
     open: usize,
-    /// Flows that are stopped, with their slots, and when; they may have ended before.
+    /// Flows that are to be stopped: time, index and slot. They may have ended before.
     stops: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
     piece: Vec<u8>,
     sent: Sent,
 }
 
-type Told<'a> = &'a mut dyn FnMut(&Ended) -> io::Result<()>;
+type Report<'a> = &'a mut dyn FnMut(&Ended) -> io::Result<()>;
 
 impl Sender<'_> {
-    fn start(&mut self, start: Start, told: Told<'_>) -> Result<(), TrafficError> {
+    fn start(&mut self, start: Start, report: Report<'_>) -> Result<(), TrafficError> {
         let began = self.events.now();
         let (number, late) = (self.sent.flows, began.saturating_sub(start.at));
         self.sent.flows += 1;
         let progress = [Progress::default(); 2];
         let flow = Ended { number, start, late, progress, result: Err(Failure::TooMany) };
-        // Those that only wait for the server to close count, too: they have a file.
+        // Completed connections that wait for the server to close count, too: each has an open file.
         if self.slots.len() - self.free.len() >= self.params.open {
-            return told(&flow).map_err(system("tell of a flow"));
+            return report(&flow).map_err(system("report a flow"));
         }
         let to = start.ends.map_or(self.params.to, |(_, to)| to);
         let made = outgoing(self.params, start.congestion, to).and_then(|socket| {
             if let Some((from, _)) = start.ends {
-                // Others had it before whose last packets may still come.
+                // The events of an earlier connection in this slot may still arrive.
                 set_socket_reuseaddr(&socket, true)?;
                 bind(&socket, &from)?;
             }
@@ -278,7 +278,7 @@ impl Sender<'_> {
         let socket = match made {
             Ok(socket) => socket,
             Err(why) => {
-                return told(&Ended { result: Err(Failure::of(why)), ..flow }).map_err(system("tell of a flow"));
+                return report(&Ended { result: Err(Failure::from_errno(why)), ..flow }).map_err(system("report a flow"));
             }
         };
         let number = self.free.pop().unwrap_or_else(|| {
@@ -295,21 +295,21 @@ impl Sender<'_> {
         Ok(())
     }
 
-    fn go_on(&mut self, number: usize, flags: EventFlags, told: Told<'_>) -> Result<(), TrafficError> {
+    fn go_on(&mut self, number: usize, flags: EventFlags, report: Report<'_>) -> Result<(), TrafficError> {
         let Some(connection) = self.slots.get_mut(number).and_then(Option::as_mut) else { return Ok(()) };
         let next = connection.go_on(flags, &self.piece);
         match next {
             Next::Wait => return Ok(()),
-            Next::Hear => return self.events.change(&connection.socket, number as u64, EventFlags::IN),
+            Next::Receive => return self.events.change(&connection.socket, number as u64, EventFlags::IN),
             Next::Completed => {
                 let took = self.events.now().saturating_sub(connection.began);
                 let flow = connection.ended(Ok(connection.completed(took)));
-                told(&flow).map_err(system("tell of a flow"))?;
+                report(&flow).map_err(system("report a flow"))?;
                 self.open -= 1;
                 return Ok(());
             }
             Next::Failed(why) => {
-                told(&connection.ended(Err(why))).map_err(system("tell of a flow"))?;
+                report(&connection.ended(Err(why))).map_err(system("report a flow"))?;
                 self.open -= 1;
             }
             Next::Closed => {}
@@ -321,18 +321,18 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// When the next flow is stopped.
+    /// The time at which the next flow is stopped.
     fn next_stop(&self) -> Nanos {
         self.stops.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at)
     }
 
-    /// Ends the flows that are to be stopped; what was handed to the kernel is sent on.
-    fn stop(&mut self, now: Nanos, told: Told<'_>) -> Result<(), TrafficError> {
+    /// Stops the flows that are due. Bytes that the kernel has accepted are still sent.
+    fn stop(&mut self, now: Nanos, report: Report<'_>) -> Result<(), TrafficError> {
         while self.next_stop() <= now {
             let Some(Reverse((_, number, slot))) = self.stops.pop() else { break };
             let here = self.slots[slot].as_mut().filter(|it| it.flow.number == number && !it.is_done());
             if let Some(connection) = here {
-                told(&connection.ended(Err(Failure::Stopped))).map_err(system("tell of a flow"))?;
+                report(&connection.ended(Err(Failure::Stopped))).map_err(system("report a flow"))?;
                 connection.stop();
                 self.events.change(&connection.socket, slot as u64, EventFlags::IN)?;
                 self.open -= 1;
@@ -341,23 +341,23 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Looks how far flows are.
+    /// Records the progress of all flows.
     fn look(&mut self) {
         for connection in self.slots.iter_mut().flatten().filter(|connection| !connection.is_done()) {
             connection.flow.progress[0] = connection.progress();
         }
     }
 
-    fn finish(mut self, told: Told<'_>) -> Result<Sent, TrafficError> {
+    fn finish(mut self, report: Report<'_>) -> Result<Sent, TrafficError> {
         self.sent.took = self.events.now();
         for connection in self.slots.iter().flatten().filter(|connection| !connection.is_done()) {
-            told(&connection.ended(Err(Failure::Unfinished))).map_err(system("tell of a flow"))?;
+            report(&connection.ended(Err(Failure::Unfinished))).map_err(system("report a flow"))?;
         }
         Ok(self.sent)
     }
 }
 
-/// A socket with one of the congestion controls.
+/// Creates a socket with one of the congestion controls.
 fn outgoing(params: &SendParams, congestion: usize, to: SocketAddr) -> Result<OwnedFd, Errno> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -369,10 +369,11 @@ fn outgoing(params: &SendParams, congestion: usize, to: SocketAddr) -> Result<Ow
     Ok(socket)
 }
 
-/// Sends a flow of no bytes, after all was asked for that flows will ask for: the congestion controls, also where the kernel chose.
+/// Sends a flow of zero bytes with each congestion control. Returns the congestion controls that flows will use, even if the kernel
+/// selects them.
 ///
 /// # Errors
-/// If nobody takes flows, or what is asked for cannot be.
+/// Fails if the server does not answer, or a requested feature is not available.
 pub fn try_out(params: &SendParams) -> Result<Vec<String>, TrafficError> {
     let to = params.to;
     find_controls(params)?;
@@ -380,10 +381,10 @@ pub fn try_out(params: &SendParams) -> Result<Vec<String>, TrafficError> {
     let mut answer = [0; 8];
     let exchange = stream
         .set_read_timeout(Some(PATIENCE))
-        .and_then(|()| stream.write_all(&said(0)))
+        .and_then(|()| stream.write_all(&encode(0)))
         .and_then(|()| stream.read_exact(&mut answer))
         .and_then(|()| {
-            heard(answer).filter(|came| *came == 0).ok_or_else(|| io::Error::other("it says something else"))
+            decode(answer).filter(|came| *came == 0).ok_or_else(|| io::Error::other("it sends another answer"))
         });
     exchange.map_err(|why| TrafficError::Foreign { to, why: closed_why(why) })?;
     if params.ecn && !connection::info(&stream).is_some_and(|info| info.ecn) {
@@ -396,10 +397,10 @@ pub fn try_out(params: &SendParams) -> Result<Vec<String>, TrafficError> {
     Ok(params.congestion.clone())
 }
 
-/// Asks for the congestion controls that flows will ask for.
+/// Selects the congestion controls of the flows on a socket, as a test.
 ///
 /// # Errors
-/// If the kernel does not have one, or not for this user.
+/// Fails if the kernel lacks one, or this user may not use it.
 pub fn find_controls(params: &SendParams) -> Result<(), TrafficError> {
     for (index, name) in params.congestion.iter().enumerate() {
         outgoing(params, index, params.to).map_err(refused(name))?;

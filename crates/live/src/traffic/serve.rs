@@ -1,7 +1,7 @@
-//! Whoever takes flows: reads what was said to come, forgets it, and says how much came.
+//! The server of flows: reads and discards the announced bytes, and acknowledges how many arrived.
 
 use super::events::Events;
-use super::{TrafficError, allow_files, close, ends_with_socket, heard, refused, said};
+use super::{TrafficError, allow_files, close, ends_with_socket, decode, refused, encode};
 use crate::capabilities::raised;
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
@@ -11,33 +11,33 @@ use rustix::net::sockopt::set_tcp_congestion;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, recv, send, shutdown};
 use std::net::{SocketAddr, TcpListener};
 
-/// How flows are taken.
+/// Parameters of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServeParams {
-    /// Connections at once; whoever comes to more is turned away.
+    /// The maximum number of open connections; further ones are refused.
     pub open: usize,
-    /// A connection on which nothing happened for so long is closed.
+    /// Connections that are idle for this time are closed.
     pub idle: Nanos,
-    /// Ends after this time, if it is given.
+    /// The server ends after this time, if given.
     pub until: Option<Nanos>,
 }
 
-/// What was taken.
+/// The server's counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Flows that came whole.
+    /// Complete flows.
     pub flows: u64,
-    /// Their bytes, and those of flows that did not.
+    /// Bytes of all flows, complete or not.
     pub bytes: u64,
-    /// Flows that ended before all that was said came.
+    /// Flows that ended before all announced bytes arrived.
     pub short: u64,
-    /// Connections that broke, or were closed, before it was said how much follows, or what came was told.
+    /// Connections that broke or closed before the announcement or the acknowledgement.
     pub broken: u64,
-    /// Connections of somebody who speaks of something else.
+    /// Connections with another protocol.
     pub foreign: u64,
-    /// Connections that were closed since nothing happened on them.
+    /// Connections that were closed because they were idle.
     pub idle: u64,
-    /// Connections that were turned away, since there were too many, or too many files were open.
+    /// Connections that were refused because too many connections or files were open.
     pub refused: u64,
     /// Connections that were open at the end.
     pub unfinished: u64,
@@ -49,31 +49,32 @@ impl Default for ServeParams {
     }
 }
 
-/// A listener at an address.
+/// Creates a listener at an address.
 ///
 /// # Errors
-/// If nobody can listen there.
+/// Fails if the address cannot be listened at.
 pub fn listen(at: SocketAddr) -> Result<TcpListener, TrafficError> {
     let wrong = |why| TrafficError::Listen { at, why };
     let listener = TcpListener::bind(at).map_err(wrong)?;
     listener.set_nonblocking(true).map_err(wrong)?;
-    // Hundreds may come at once; the library lets 128 wait.
+    // Hundreds of connections may arrive at once; the standard library's backlog is 128.
     rustix::net::listen(&listener, 4096).map_err(|why| wrong(why.into()))?;
     Ok(listener)
 }
 
-/// Whoever comes has this congestion control at the listener's end: DCTCP needs it there, for ECN and to be told of each mark.
+/// Sets the congestion control of accepted connections. DCTCP needs it at the receiver, too, for ECN and for accurate feedback of CE
+/// marks.
 ///
 /// # Errors
-/// If there is none of the name, or not for this user.
+/// Fails if the kernel lacks the congestion control or this user may not use it.
 pub fn take_with(listener: &TcpListener, congestion: &str) -> Result<(), TrafficError> {
     raised(|| set_tcp_congestion(listener, congestion)).map_err(refused(congestion))
 }
 
-/// Takes flows until its time is over, or there is something to read from `stop`.
+/// Serves until the time is over or `stop` becomes readable.
 ///
 /// # Errors
-/// If sockets cannot be waited for.
+/// Fails if sockets cannot be waited for.
 pub fn serve(listener: &TcpListener, params: ServeParams, stop: BorrowedFd<'_>) -> Result<Served, TrafficError> {
     allow_files();
     let events = Events::new()?;
@@ -100,7 +101,7 @@ pub fn serve(listener: &TcpListener, params: ServeParams, stop: BorrowedFd<'_>) 
             looked = server.events.now();
             server.close_idle();
             if !server.listens {
-                // Perhaps there are files again.
+                // A file descriptor may be free again.
                 server.events.add(listener, LISTENER, EventFlags::IN)?;
                 server.listens = true;
             }
@@ -110,13 +111,13 @@ pub fn serve(listener: &TcpListener, params: ServeParams, stop: BorrowedFd<'_>) 
     Ok(server.served)
 }
 
-/// The number of the listener among the sockets.
+/// The listener's number among the sockets.
 const LISTENER: u64 = u64::MAX;
-/// How often idle connections are looked for.
+/// How often idle connections are searched.
 const LOOK: Nanos = Nanos(250_000_000);
-/// Bytes that are taken at once.
+/// The maximum number of bytes per read.
 const PIECE: usize = 1 << 18;
-/// Connections that are taken at once, before those that are there are gone on with.
+/// The maximum number of accepted connections before existing ones get their turn.
 const ACCEPTS: usize = 64;
 
 struct Server {
@@ -132,10 +133,10 @@ struct Server {
 struct Connection {
     socket: OwnedFd,
     state: State,
-    /// What was heard of what is said, or said of the answer.
-    words: [u8; 8],
+    /// The partly received announcement, or the partly sent acknowledgement.
+    message: [u8; 8],
     passed: usize,
-    /// Bytes of the flow.
+    /// The announced number of bytes.
     announced: u64,
     came: u64,
     last: Nanos,
@@ -143,15 +144,15 @@ struct Connection {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It is not known yet how much comes.
-    Hears,
-    Takes,
-    Answers,
-    /// All is said; the sender closes, too.
+    /// Reads the announcement.
+    Announcement,
+    Data,
+    Acknowledgement,
+    /// The acknowledgement is sent; waits for the sender to close.
     Closing,
 }
 
-/// What becomes of a connection.
+/// What to do with a connection next.
 enum Next {
     Wait,
     Close,
@@ -168,7 +169,7 @@ impl Server {
                     self.listens = false;
                     return Ok(());
                 }
-                // Nobody else; or somebody who is gone already.
+                // No further connection is waiting, or it has been reset already.
                 Err(_) => return Ok(()),
             };
             if self.slots.len() - self.free.len() >= self.params.open {
@@ -180,12 +181,12 @@ impl Server {
                 self.slots.len() - 1
             });
             self.events.add(&socket, number as u64, EventFlags::IN)?;
-            // If it fails, it only ends later.
+            // If this fails, the connection merely ends later.
             let _ = ends_with_socket(&socket);
             self.slots[number] = Some(Connection {
                 socket,
-                state: State::Hears,
-                words: [0; 8],
+                state: State::Announcement,
+                message: [0; 8],
                 passed: 0,
                 announced: 0,
                 came: 0,
@@ -201,14 +202,14 @@ impl Server {
         connection.last = now;
         let before = connection.state;
         let next = match connection.read(&mut self.buffer, &mut self.served) {
-            Next::Wait if connection.state == State::Answers => connection.answer(&mut self.served),
+            Next::Wait if connection.state == State::Acknowledgement => connection.answer(&mut self.served),
             other => other,
         };
         if matches!(next, Next::Close) {
             self.slots[number].take().into_iter().for_each(|it| close(it.socket));
             self.free.push(number);
         } else if connection.state != before {
-            let what = if connection.state == State::Answers { EventFlags::OUT } else { EventFlags::IN };
+            let what = if connection.state == State::Acknowledgement { EventFlags::OUT } else { EventFlags::IN };
             self.events.change(&connection.socket, number as u64, what)?;
         }
         Ok(())
@@ -229,40 +230,40 @@ impl Server {
 }
 
 impl Connection {
-    /// Reads what there is, of one piece's size at most, so that others have their turn.
+    /// Reads what is available, one piece at most, so that other connections get their turn.
     fn read(&mut self, buffer: &mut [u8], served: &mut Served) -> Next {
         loop {
             let result = match self.state {
-                State::Hears => recv(&self.socket, &mut self.words[self.passed..], RecvFlags::empty()).map(|it| it.1),
-                State::Takes => {
+                State::Announcement => recv(&self.socket, &mut self.message[self.passed..], RecvFlags::empty()).map(|it| it.1),
+                State::Data => {
                     let most = buffer.len().min(usize::try_from(self.announced - self.came).unwrap_or(buffer.len()));
-                    // Of TCP, this takes bytes without copying them.
+                    // For TCP, this discards bytes without copying them.
                     recv(&self.socket, &mut buffer[..most], RecvFlags::TRUNC).map(|it| it.1)
                 }
-                State::Answers => return Next::Wait,
+                State::Acknowledgement => return Next::Wait,
                 State::Closing => recv(&self.socket, &mut *buffer, RecvFlags::TRUNC).map(|it| it.1),
             };
             match (self.state, result) {
                 (_, Err(Errno::AGAIN | Errno::INTR)) => return Next::Wait,
                 (State::Closing, Ok(0) | Err(_)) => return Next::Close,
                 (State::Closing, Ok(_)) => return Next::Wait,
-                (State::Takes, Ok(0)) => {
+                (State::Data, Ok(0)) => {
                     served.short += 1;
-                    self.state = State::Answers;
+                    self.state = State::Acknowledgement;
                 }
                 (_, Ok(0) | Err(_)) => {
                     served.broken += 1;
                     return Next::Close;
                 }
-                (State::Hears, Ok(read)) => {
+                (State::Announcement, Ok(read)) => {
                     self.passed += read;
-                    if self.passed == self.words.len() {
-                        let Some(announced) = heard(self.words) else {
+                    if self.passed == self.message.len() {
+                        let Some(announced) = decode(self.message) else {
                             served.foreign += 1;
                             return Next::Close;
                         };
                         self.announced = announced;
-                        self.state = if announced == 0 { State::Answers } else { State::Takes };
+                        self.state = if announced == 0 { State::Acknowledgement } else { State::Data };
                     }
                 }
                 (_, Ok(read)) => {
@@ -271,18 +272,18 @@ impl Connection {
                     if self.came < self.announced {
                         return Next::Wait;
                     }
-                    self.state = State::Answers;
+                    self.state = State::Acknowledgement;
                 }
             }
-            if self.state == State::Answers {
-                (self.words, self.passed) = (said(self.came), 0);
+            if self.state == State::Acknowledgement {
+                (self.message, self.passed) = (encode(self.came), 0);
                 return Next::Wait;
             }
         }
     }
 
     fn answer(&mut self, served: &mut Served) -> Next {
-        match send(&self.socket, &self.words[self.passed..], SendFlags::NOSIGNAL) {
+        match send(&self.socket, &self.message[self.passed..], SendFlags::NOSIGNAL) {
             Ok(sent) => self.passed += sent,
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => {
@@ -290,9 +291,9 @@ impl Connection {
                 return Next::Close;
             }
         }
-        if self.passed == self.words.len() {
+        if self.passed == self.message.len() {
             served.flows += u64::from(self.came == self.announced);
-            // If it is closed already, reading tells so.
+            // If the connection is closed already, the next read finds that out.
             let _ = shutdown(&self.socket, Shutdown::Write);
             self.state = State::Closing;
         }

@@ -1,95 +1,96 @@
-//! What a read of a TUN gives: a packet, or many of TCP in one, which are cut here as a network card would.
+//! Packets that were read from a TUN interface. A read returns one packet, or a super-packet of TCP, which is segmented here as a
+//! network card would do it.
 //!
-//! Senders have less to do that way, and who reads has one call in place of forty. The words before the packet are `struct
+//! Super-packets save work for the sender, and the reader needs one system call instead of forty. Each packet follows a `struct
 //! virtio_net_hdr` of `linux/virtio_net.h`.
 
 use etherparse::checksum::Sum16BitWords;
 
-/// The words before a packet: flags, kind, length of the headers, payload of each, where sums begin, where the sum stands.
-pub(super) const WORDS: usize = 10;
-/// The longest that is read, and a little more, so that it is not cut off.
-const LARGEST: usize = 65_536 + 64;
-/// Of the flags: a sum is to be completed.
+/// The size of that header in bytes: flags, GSO type, length of the headers, segment size, and the start and offset of the checksum.
+pub(super) const VNET_HEADER: usize = 10;
+/// The size of the buffer in bytes, a little more than the longest packet, so that none is truncated.
+const BUFFER: usize = 65_536 + 64;
+/// The flag for a checksum that the reader must complete.
 const NEEDS_SUM: u8 = 1;
-/// Kinds of super-packets: TCP over IPv4 and IPv6; CWR is on the first only, which is so without being told.
+/// GSO types: TCP over IPv4 and IPv6. Only the first segment has CWR, with or without the type's CWR bit.
 const TCP4: u8 = 1;
 const TCP6: u8 = 4;
 const WITH_CWR: u8 = 0x80;
 
-/// Where TCP's sum stands in its header.
+/// The offset of the checksum in TCP's header.
 const SUM: usize = 16;
-/// TCP's flags that are on the last packet only, and the one that is on the first only.
+/// TCP's flags that only the last segment has, and the flag that only the first one has.
 const LAST_ONLY: u8 = 0x09;
 const FIRST_ONLY: u8 = 0x80;
 
-/// Packets that were read at once, and have to be taken one by one.
+/// A packet or super-packet that was read, whose segments are taken one by one.
 #[derive(Debug)]
 pub struct Incoming {
-    /// The words, and what was read behind them.
+    /// The `virtio_net_hdr`, and the data after it.
     bytes: Vec<u8>,
-    /// What is left: without headers, if they are those of a super-packet.
+    /// The start of the data that is not taken yet; behind the headers for a super-packet.
     from: usize,
     to: usize,
-    /// How it is to be cut.
-    cut: Option<Cut>,
-    /// Where sums begin, and the sum stands, if there is one to be completed; both from the IP header on.
+    /// How to segment a super-packet.
+    segmentation: Option<Segmentation>,
+    /// The start of the checksummed data and the position of an incomplete checksum, both from the IP header.
     sum: Option<(usize, usize)>,
 }
 
-/// A super-packet.
+/// The segmentation of a super-packet.
 #[derive(Debug)]
-struct Cut {
-    /// All headers, as they came.
+struct Segmentation {
+    /// All headers of the super-packet.
     headers: Vec<u8>,
-    /// Where TCP's begins.
+    /// The offset of the TCP header.
     tcp: usize,
-    /// Payload of each packet but the last.
+    /// The payload of each segment but the last.
     each: usize,
-    /// Packets that were taken.
+    /// The number of segments that were taken.
     taken: u32,
 }
 
 impl Default for Incoming {
     fn default() -> Self {
-        Self { bytes: vec![0; WORDS + LARGEST], from: 0, to: 0, cut: None, sum: None }
+        Self { bytes: vec![0; VNET_HEADER + BUFFER], from: 0, to: 0, segmentation: None, sum: None }
     }
 }
 
 impl Incoming {
-    /// Where the kernel writes to.
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    /// The buffer for the next read.
+    pub(super) fn buffer(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// So much was read.
+    /// A read has filled `length` bytes of the buffer.
     pub(super) fn filled(&mut self, length: usize) {
-        (self.from, self.to) = (WORDS.min(length), length);
-        let [flags, kind, _, _, each @ .., start, start_high, offset, offset_high] = self.words();
+        (self.from, self.to) = (VNET_HEADER.min(length), length);
+        let [flags, kind, _, _, each @ .., start, start_high, offset, offset_high] = self.header();
         let [each, start, offset] =
             [each, [start, start_high], [offset, offset_high]].map(|it| u16::from_ne_bytes(it).into());
         let packet = &self.bytes[self.from..self.to];
         self.sum = (flags & NEEDS_SUM != 0 && start + offset + 2 <= packet.len()).then_some((start, start + offset));
         let is_tcp = matches!(kind & !WITH_CWR, TCP4 | TCP6) && offset == SUM && each > 0;
-        self.cut = self.sum.filter(|_| is_tcp).and_then(|(tcp, _)| Cut::of(packet, tcp, each));
-        self.from += self.cut.as_ref().map_or(0, |cut| cut.headers.len());
+        self.segmentation = self.sum.filter(|_| is_tcp).and_then(|(tcp, _)| Segmentation::new(packet, tcp, each));
+        self.from += self.segmentation.as_ref().map_or(0, |segmentation| segmentation.headers.len());
     }
 
-    /// Whether it is a super-packet that cannot be cut, and is taken whole.
+    /// Whether this is a super-packet that cannot be segmented and is taken as one packet.
     pub fn is_uncut(&self) -> bool {
-        let [_, kind, ..] = self.words();
-        kind != 0 && self.cut.is_none()
+        let [_, kind, ..] = self.header();
+        kind != 0 && self.segmentation.is_none()
     }
 
-    fn words(&self) -> [u8; WORDS] {
-        *self.bytes.first_chunk().expect("there is room for them")
+    fn header(&self) -> [u8; VNET_HEADER] {
+        *self.bytes.first_chunk().expect("the buffer is longer")
     }
 
-    /// The next packet, from its IP header on, with its checksums.
+    /// The next packet from its IP header on, with complete checksums.
     pub fn take(&mut self) -> Option<&[u8]> {
         if self.from >= self.to {
             return None;
         }
-        let Some(cut) = &mut self.cut else {
+        let Some(segmentation) = &mut self.segmentation else {
             let packet = &mut self.bytes[self.from..self.to];
             self.from = self.to;
             if let Some((start, place)) = self.sum {
@@ -97,22 +98,22 @@ impl Incoming {
             }
             return Some(packet);
         };
-        let end = self.to.min(self.from + cut.each);
-        // Before the payload there is what was taken already.
-        let packet = &mut self.bytes[self.from - cut.headers.len()..end];
-        cut.write_headers(packet, end - self.from, self.to - self.from);
+        let end = self.to.min(self.from + segmentation.each);
+        // The bytes before the payload belong to segments that were taken, so the headers may overwrite them.
+        let packet = &mut self.bytes[self.from - segmentation.headers.len()..end];
+        segmentation.write_headers(packet, end - self.from, self.to - self.from);
         if let Some((start, place)) = self.sum {
             complete(packet, start, place);
         }
-        cut.taken += 1;
+        segmentation.taken += 1;
         self.from = end;
         Some(packet)
     }
 }
 
-impl Cut {
-    /// That of a super-packet whose TCP header begins at `tcp`. None: it has no such header, no payload, or more for each than fits.
-    fn of(packet: &[u8], tcp: usize, each: usize) -> Option<Self> {
+impl Segmentation {
+    /// The segmentation of a packet whose TCP header begins at `tcp`; none if it has no such header, no payload, or too long segments.
+    fn new(packet: &[u8], tcp: usize, each: usize) -> Option<Self> {
         let fields = usize::from(packet.get(tcp + 12)? >> 4) * 4;
         let headers = packet.get(..tcp + fields)?;
         let ip = if packet[0] >> 4 == 4 { usize::from(packet[0] & 15) * 4 } else { 40 };
@@ -121,7 +122,7 @@ impl Cut {
         whole.then(|| Self { headers: headers.to_vec(), tcp, each, taken: 0 })
     }
 
-    /// Writes the headers of the next packet, which has that much payload, of so much that is left.
+    /// Writes the headers of the next segment, which has `payload` bytes out of `left` bytes that remain.
     fn write_headers(&self, packet: &mut [u8], payload: usize, left: usize) {
         let length = packet.len() as u16;
         let (headers, _) = packet.split_at_mut(self.headers.len());
@@ -145,7 +146,7 @@ impl Cut {
         if self.taken > 0 {
             tcp[13] &= !FIRST_ONLY;
         }
-        // What stands there is the sum of the pseudo header, with the length that all have together (RFC 1624, equation 3).
+        // The field holds the checksum of the pseudo header with the length of the whole super-packet (RFC 1624, equation 3).
         let together = (tcp.len() + passed as usize + left) as u16;
         let own = (tcp.len() + payload) as u16;
         let sum = Sum16BitWords::new().add_2bytes([tcp[SUM], tcp[SUM + 1]]);
@@ -154,13 +155,13 @@ impl Cut {
     }
 }
 
-/// Completes a sum that covers everything from `start` on, and stands at `place`, where now a part of it is.
+/// Completes the checksum at `place`, which covers everything from `start` on and holds a partial sum.
 fn complete(packet: &mut [u8], start: usize, place: usize) {
     let sum = Sum16BitWords::new().add_slice(&packet[start..]).to_ones_complement_with_no_zero();
     packet[place..place + 2].copy_from_slice(&sum.to_ne_bytes());
 }
 
-/// That of an IPv4 header.
+/// Completes the checksum of an IPv4 header.
 fn complete_ip(header: &mut [u8]) {
     header[10..12].fill(0);
     let sum = Sum16BitWords::new().add_slice(header).ones_complement();
@@ -173,7 +174,7 @@ mod tests {
     use etherparse::{IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader};
     use proptest::prelude::*;
 
-    /// A packet as a sender without help writes it.
+    /// A packet from a sender without offloads.
     fn written(is_v6: bool, id: u16, tcp: &TcpHeader, payload: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let builder = if is_v6 {
@@ -187,7 +188,7 @@ mod tests {
         bytes
     }
 
-    /// The same as it comes from a TUN: with the sum of the pseudo header alone.
+    /// The packet as a TUN interface hands it over: its checksum covers only the pseudo header.
     fn with_partial_sum(mut packet: Vec<u8>, start: usize, offset: usize) -> Vec<u8> {
         let length = (packet.len() - start) as u16;
         let addresses = if packet[0] >> 4 == 4 { 12..20 } else { 8..40 };
@@ -198,11 +199,11 @@ mod tests {
         packet
     }
 
-    fn read(words: [u8; WORDS], packet: &[u8]) -> Vec<Vec<u8>> {
+    fn read(header: [u8; VNET_HEADER], packet: &[u8]) -> Vec<Vec<u8>> {
         let mut incoming = Incoming::default();
-        incoming.room()[..WORDS].copy_from_slice(&words);
-        incoming.room()[WORDS..WORDS + packet.len()].copy_from_slice(packet);
-        incoming.filled(WORDS + packet.len());
+        incoming.buffer()[..VNET_HEADER].copy_from_slice(&header);
+        incoming.buffer()[VNET_HEADER..VNET_HEADER + packet.len()].copy_from_slice(packet);
+        incoming.filled(VNET_HEADER + packet.len());
         let mut packets = Vec::new();
         while let Some(packet) = incoming.take() {
             packets.push(packet.to_vec());
@@ -210,7 +211,7 @@ mod tests {
         packets
     }
 
-    fn words(flags: u8, kind: u8, each: usize, start: usize, offset: usize) -> [u8; WORDS] {
+    fn header(flags: u8, kind: u8, each: usize, start: usize, offset: usize) -> [u8; VNET_HEADER] {
         let [each, start, offset] = [each, start, offset].map(|it| (it as u16).to_ne_bytes());
         [flags, kind, 0, 0, each[0], each[1], start[0], start[1], offset[0], offset[1]]
     }
@@ -236,13 +237,13 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The reference is what a sender writes that makes segments itself.
+        /// Compares with the packets of a sender that segments by itself.
         #[test]
-        fn a_super_packet_is_cut_as_a_sender_would((is_v6, id, tcp, payload, each) in segments()) {
+        fn a_super_packet_is_segmented_like_by_a_sender((is_v6, id, tcp, payload, each) in segments()) {
             let start = if is_v6 { 40 } else { 20 };
             let all = with_partial_sum(written(is_v6, id, &tcp, &payload), start, 16);
             let kind = if is_v6 { TCP6 } else { TCP4 };
-            let packets = read(words(NEEDS_SUM, kind, each, start, 16), &all);
+            let packets = read(header(NEEDS_SUM, kind, each, start, 16), &all);
             let count = payload.len().div_ceil(each);
             prop_assert_eq!(packets.len(), count);
             for (number, (packet, part)) in packets.iter().zip(payload.chunks(each)).enumerate() {
@@ -256,7 +257,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_the_words_each_byte_comes_out(
+        fn every_byte_is_returned_for_any_header(
             flags in 0..2u8,
             kind in prop::sample::select(vec![0, TCP4, TCP6, TCP4 | WITH_CWR, 3, 0xff]),
             each in 0..100usize,
@@ -268,23 +269,23 @@ mod tests {
             if let Some(byte) = packet.first_mut() {
                 *byte = first;
             }
-            let packets = read(words(flags, kind, each, start, offset), &packet);
+            let packets = read(header(flags, kind, each, start, offset), &packet);
             prop_assert!(packets.iter().map(Vec::len).sum::<usize>() >= packet.len());
             prop_assert!(packets.len() <= packet.len());
         }
 
         #[test]
-        fn a_sum_is_completed(is_v6: bool, payload in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn a_checksum_is_completed(is_v6: bool, payload in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut bytes = Vec::new();
             let builder = if is_v6 { PacketBuilder::ipv6([1; 16], [2; 16], 64) } else { PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64) };
             builder.udp(1000, 2000).write(&mut bytes, &payload).expect("there is room");
             let start = if is_v6 { 40 } else { 20 };
-            let packets = read(words(NEEDS_SUM, 0, 0, start, 6), &with_partial_sum(bytes.clone(), start, 6));
+            let packets = read(header(NEEDS_SUM, 0, 0, start, 6), &with_partial_sum(bytes.clone(), start, 6));
             prop_assert_eq!(packets, vec![bytes]);
         }
     }
 
-    /// Whether they are, where a sum of zero has two forms.
+    /// Compares packets; a checksum of zero has two representations.
     fn same(packet: &[u8], right: &[u8], place: usize) -> bool {
         let sum = |bytes: &[u8]| u16::from_be_bytes([bytes[place], bytes[place + 1]]);
         let without = |bytes: &[u8]| [&bytes[..place], &bytes[place + 2..]].concat();
@@ -294,9 +295,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_whole_stays() {
+    fn a_complete_packet_is_not_changed() {
         let packet = written(false, 1, &TcpHeader::new(1, 2, 3, 4), b"payload");
-        assert_eq!(read([0; WORDS], &packet), [packet]);
-        assert!(read([0; WORDS], &[]).is_empty());
+        assert_eq!(read([0; VNET_HEADER], &packet), [packet]);
+        assert!(read([0; VNET_HEADER], &[]).is_empty());
     }
 }

@@ -1,8 +1,8 @@
-//! One flow on its way.
+//! The connection of one flow.
 
 use super::{Completed, Ended, Failure, Progress};
 use crate::option;
-use crate::traffic::{heard, said};
+use crate::traffic::{decode, encode};
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, OwnedFd};
@@ -11,59 +11,59 @@ use rustix::net::sockopt::socket_error;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, sendmsg, shutdown};
 use std::io;
 
-/// A flow that has started.
+/// The connection of a flow that has started.
 pub(super) struct Connection {
     pub socket: OwnedFd,
     pub flow: Ended,
     pub began: Nanos,
     state: State,
-    /// What was said or heard of the number of bytes.
-    words: [u8; 8],
+    /// The announcement, or the partly received acknowledgement.
+    message: [u8; 8],
     passed: usize,
-    /// Bytes of the flow that were sent.
+    /// The number of bytes of the flow that were sent.
     sent: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Sends,
-    Hears,
-    /// It is complete or was stopped; the server closes.
+    Receives,
+    /// The flow is complete or stopped; waits for the server to close.
     Done,
 }
 
-/// What becomes of it.
+/// What to do with the connection next.
 pub(super) enum Next {
     Wait,
-    /// All is sent.
-    Hear,
+    /// All bytes are sent; wait for the acknowledgement.
+    Receive,
     Completed,
     Failed(Failure),
-    /// It was complete, or stopped, before.
+    /// The server closed the connection after the flow had completed or stopped.
     Closed,
 }
 
 impl Connection {
     pub fn new(socket: OwnedFd, flow: Ended, began: Nanos) -> Self {
-        let words = said(flow.start.bytes);
-        Self { socket, flow, began, state: State::Sends, words, passed: 0, sent: 0 }
+        let message = encode(flow.start.bytes);
+        Self { socket, flow, began, state: State::Sends, message, passed: 0, sent: 0 }
     }
 
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Sends or hears what can be now, of one piece's size at most, so that others have their turn.
+    /// Sends or receives what is possible now, one piece at most, so that other flows get their turn.
     pub fn go_on(&mut self, flags: EventFlags, piece: &[u8]) -> Next {
         if flags.contains(EventFlags::ERR)
             && self.state != State::Done
             && let Ok(Err(why)) = socket_error(&self.socket)
         {
-            return Next::Failed(Failure::of(why));
+            return Next::Failed(Failure::from_errno(why));
         }
         match self.state {
             State::Sends => self.send(piece),
-            State::Hears => self.hear(),
+            State::Receives => self.receive(),
             State::Done => match recv(&self.socket, &mut [0; 8], RecvFlags::empty()) {
                 Err(Errno::AGAIN | Errno::INTR) => Next::Wait,
                 _ => Next::Closed,
@@ -71,9 +71,9 @@ impl Connection {
         }
     }
 
-    /// No more is sent but what the kernel has.
+    /// Sends nothing more, except what the kernel has accepted.
     pub fn stop(&mut self) {
-        // If it is closed already, there is nothing to send.
+        // If the connection is closed already, there is nothing to do.
         let _ = shutdown(&self.socket, Shutdown::Write);
         self.state = State::Done;
     }
@@ -81,35 +81,35 @@ impl Connection {
     fn send(&mut self, piece: &[u8]) -> Next {
         let left = self.flow.start.bytes - self.sent;
         let most = piece.len().min(usize::try_from(left).unwrap_or(piece.len()));
-        // In one call, so that a small flow is one packet.
-        let parts = [IoSlice::new(&self.words[self.passed..]), IoSlice::new(&piece[..most])];
+        // One call for the announcement and the data, so that a small flow is one packet.
+        let parts = [IoSlice::new(&self.message[self.passed..]), IoSlice::new(&piece[..most])];
         match sendmsg(&self.socket, &parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
             Ok(sent) => {
-                let words = sent.min(self.words.len() - self.passed);
-                self.passed += words;
-                self.sent += (sent - words) as u64;
+                let message = sent.min(self.message.len() - self.passed);
+                self.passed += message;
+                self.sent += (sent - message) as u64;
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(why) => return Next::Failed(Failure::of(why)),
+            Err(why) => return Next::Failed(Failure::from_errno(why)),
         }
-        if self.passed == self.words.len() && self.sent == self.flow.start.bytes {
-            (self.state, self.passed) = (State::Hears, 0);
-            return Next::Hear;
+        if self.passed == self.message.len() && self.sent == self.flow.start.bytes {
+            (self.state, self.passed) = (State::Receives, 0);
+            return Next::Receive;
         }
         Next::Wait
     }
 
-    fn hear(&mut self) -> Next {
-        match recv(&self.socket, &mut self.words[self.passed..], RecvFlags::empty()) {
+    fn receive(&mut self) -> Next {
+        match recv(&self.socket, &mut self.message[self.passed..], RecvFlags::empty()) {
             Ok((_, 0)) => return Next::Failed(Failure::Gone),
-            Ok((_, heard)) => self.passed += heard,
+            Ok((_, decode)) => self.passed += decode,
             Err(Errno::AGAIN | Errno::INTR) => return Next::Wait,
-            Err(why) => return Next::Failed(Failure::of(why)),
+            Err(why) => return Next::Failed(Failure::from_errno(why)),
         }
-        if self.passed < self.words.len() {
+        if self.passed < self.message.len() {
             return Next::Wait;
         }
-        if heard(self.words) == Some(self.flow.start.bytes) {
+        if decode(self.message) == Some(self.flow.start.bytes) {
             self.state = State::Done;
             Next::Completed
         } else {
@@ -117,17 +117,17 @@ impl Connection {
         }
     }
 
-    /// It has ended so.
+    /// The flow with its outcome.
     pub fn ended(&self, result: Result<Completed, Failure>) -> Ended {
         let [midway, _] = self.flow.progress;
         Ended { progress: [midway, self.progress()], result, ..self.flow }
     }
 
-    /// How far it is.
+    /// The current progress.
     pub fn progress(&self) -> Progress {
         let Some(info) = tcp_info(&self.socket) else { return Progress::default() };
         Progress {
-            // The SYN counts for one.
+            // The kernel counts the SYN as one byte.
             acked: info.tcpi_bytes_acked.saturating_sub(1),
             retransmitted: info.tcpi_total_retrans,
             timeouts: u32::from(info.tcpi_total_rto),
@@ -135,21 +135,21 @@ impl Connection {
         }
     }
 
-    /// What the kernel says of it, now that it is complete.
+    /// The completed flow, with the kernel's information on its connection.
     pub fn completed(&self, took: Nanos) -> Completed {
         Completed { took, ..info(&self.socket).unwrap_or_default() }
     }
 }
 
-/// What the kernel says of a connection, but how long it took.
+/// The kernel's information on a connection, without the duration.
 pub(super) fn info(socket: &impl AsFd) -> Option<Completed> {
-    /// ECN was agreed on (`TCPI_OPT_ECN` of linux/tcp.h).
+    /// ECN was negotiated (`TCPI_OPT_ECN` of linux/tcp.h).
     const ECN: u8 = 8;
     let info = tcp_info(socket)?;
     Some(Completed {
         took: Nanos::ZERO,
         retransmitted: info.tcpi_total_retrans,
-        // In microseconds; the largest number is that there was none.
+        // In microseconds; the maximum means that there is no sample.
         min_rtt: Nanos(u64::from(info.tcpi_min_rtt) * 1_000),
         ecn: info.tcpi_options & ECN != 0,
     })
@@ -159,7 +159,7 @@ fn tcp_info(socket: &impl AsFd) -> Option<libc::tcp_info> {
     option::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO).ok()
 }
 
-/// Whoever speaks of something else closes, or waits for more; said so that it is understood.
+/// A server of another protocol closes the connection or waits for more; explains that to the user.
 pub(super) fn closed_why(why: io::Error) -> io::Error {
     match why.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => io::Error::other("it closed the connection"),

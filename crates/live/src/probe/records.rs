@@ -1,114 +1,114 @@
-//! What the kernel tells, as it lies in its maps (`bpf/count.h`, `bpf/probe.bpf.c`).
+//! The records in the kernel's maps (`bpf/count.h`, `bpf/probe.bpf.c`): departures, counters and slices.
 
 use queuescope_wire::Nanos;
 use std::array::from_fn;
 
-/// A packet that left a queue, perhaps several on the wire.
+/// A packet that left a queue; a super-packet is several packets on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left<'a> {
-    /// When it came, and when it left, by `CLOCK_MONOTONIC`.
+    /// The enqueue time by `CLOCK_MONOTONIC`.
     pub enqueued: Nanos,
-    /// When it left.
+    /// The dequeue time by `CLOCK_MONOTONIC`.
     pub dequeued: Nanos,
-    /// The digest of its flow's key.
+    /// The digest of the flow's key.
     pub digest: u64,
-    /// How many bytes of its flow left while it waited, as the sketch has it.
+    /// Bytes of the flow that left while the packet waited, according to the sketch.
     pub flow: u64,
-    /// How many bytes of all.
+    /// Bytes of all flows that left meanwhile.
     pub all: u64,
     /// Bytes on the wire.
     pub bytes: u32,
-    /// Packets on the wire that it was made into.
+    /// The number of packets on the wire.
     pub packets: u32,
-    /// Bytes that it left behind in the queue.
+    /// Bytes in the queue after the packet left.
     pub backlog: u32,
-    /// Packets that it left behind.
+    /// Packets in the queue after the packet left.
     pub length: u32,
-    /// The number of its queue.
+    /// The index of the queue.
     pub queue: u32,
-    /// Whether its headers begin with those of Ethernet.
+    /// Whether `headers` begins with Ethernet.
     pub framed: bool,
-    /// Whether its flow contributes to congestion.
+    /// Whether the flow contributes to congestion.
     pub contributing: bool,
-    /// Its first bytes, up to 128.
+    /// The first bytes of the packet, up to 128.
     pub headers: &'a [u8],
 }
 
-/// What is counted of all packets of an interface.
+/// Counts over all packets of an interface.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// That came to the queue, exactly; super-packets as such.
+    /// Packets that were enqueued, exactly; a super-packet counts as one.
     pub stamped: u64,
-    /// Their bytes.
+    /// The bytes of these.
     pub stamped_bytes: u64,
-    /// The same on the wire.
+    /// The same packets, counted on the wire.
     pub came: u64,
-    /// That left it and were seen; super-packets as such.
+    /// Packets that were seen to leave; a super-packet counts as one.
     pub seen: u64,
-    /// The same on the wire,
+    /// The same packets, counted on the wire.
     pub packets: u64,
-    /// and their bytes there.
+    /// The bytes of these on the wire.
     pub bytes: u64,
-    /// Packets on the wire that waited for longer than tau.
+    /// Packets on the wire whose sojourn time was longer than tau.
     pub congested: u64,
     /// Those of them whose flow contributed.
     pub contributing: u64,
-    /// That came before the probe did, or whose time something else has overwritten: they count as not having waited.
+    /// Packets without an enqueue time: they came before the probe, or the time was overwritten. Their sojourn time counts as 0.
     pub unstamped: u64,
-    /// That are not IP, of those that were asked whose they are.
+    /// Packets that are not IP, among those whose flow was identified.
     pub other: u64,
-    /// Times that more left at once than are looked at.
+    /// Times that more packets left at once than the probe examines.
     pub bulk: u64,
-    /// That were to be told, and there was no room.
+    /// Packets that were not handed over because the ring buffer was full.
     pub untold: u64,
-    /// Packets on the wire that the qdisc dropped, or a classifier behind the probe.
+    /// Packets on the wire that the qdisc, or a classifier after the probe, dropped.
     pub dropped: u64,
-    /// The same by [reason](Counters::REASONS).
+    /// The same packets by [reason](Counters::REASONS).
     pub drops: [u64; Counters::REASONS.len()],
-    /// Packets on the wire that the qdisc marked: they came to it without CE (RFC 3168), and left it with that.
+    /// Packets on the wire that the qdisc marked: they came without a CE mark and left with one (RFC 3168).
     pub marked: u64,
-    /// That were not told and left nothing in the queue behind them; super-packets as such. No packet that is told waited for them, so
-    /// they are not asked whose they are, and are not in the sketch.
+    /// Packets that were not handed over and left the queue empty; a super-packet counts as one. No packet that is handed over waited
+    /// for them, so their flow is not identified, and they are not in the sketch.
     pub alone: u64,
-    /// That the device gave back and that left once more; they count as having left at first.
+    /// Packets that the device returned to the queue and that left again; they count as leaving at the first time.
     pub requeued: u64,
-    /// The same, but the kernel ran nothing when they left once more.
+    /// The same, but without the kernel running the probe when they left again.
     pub requeued_unseen: u64,
-    /// How long all packets on the wire waited, in sum.
+    /// The sum of the sojourn times of all packets on the wire.
     pub delay: Nanos,
-    /// Packets on the wire by how long they waited: less than [`Counters::bound`] of their place, and not less than that of the one before.
-    /// In the last are all that waited for longer.
+    /// A histogram of sojourn times of packets on the wire. Bucket `i` counts times below [`Counters::bound`] of `i` and not below that of
+    /// `i - 1`. The last bucket counts all longer ones.
     pub delays: [u64; Counters::DELAYS],
 }
 
-/// What was summed up of a queue over 67 ms.
+/// The sums over 67 ms of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// When it began, by `CLOCK_MONOTONIC`.
+    /// The start of the slice by `CLOCK_MONOTONIC`.
     pub start: Nanos,
     /// Packets on the wire.
     pub packets: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Packets on the wire that waited for longer than tau.
+    /// Packets on the wire whose sojourn time was longer than tau.
     pub congested: u64,
-    /// How long packets on the wire waited, in all,
+    /// The sum of the sojourn times of packets on the wire.
     pub delay_sum: Nanos,
-    /// and at most.
+    /// The longest sojourn time.
     pub delay_max: Nanos,
-    /// The most bytes in the queue.
+    /// The largest backlog in bytes.
     pub backlog_max: u32,
-    /// The most packets.
+    /// The largest backlog in packets.
     pub length_max: u32,
 }
 
-/// Bytes of the numbers before the headers of an event.
-const NUMBERS: usize = 64;
+/// The size of an event before its headers, bytes.
+const FIXED_SIZE: usize = 64;
 
 impl<'a> Left<'a> {
-    /// Of an event's bytes, if they are one's.
-    pub(super) fn of(bytes: &'a [u8]) -> Option<Self> {
-        let (numbers, headers) = bytes.split_first_chunk::<NUMBERS>()?;
+    /// Parses an event; none if it is too short.
+    pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let (numbers, headers) = bytes.split_first_chunk::<FIXED_SIZE>()?;
         let word = |at: usize| numbers[at..].first_chunk().copied().map_or(0, u64::from_ne_bytes);
         let half = |at: usize| numbers[at..].first_chunk().copied().map_or(0, u32::from_ne_bytes);
         let captured = u16::from_ne_bytes([numbers[60], numbers[61]]);
@@ -132,7 +132,7 @@ impl<'a> Left<'a> {
 
 impl Counters {
     pub(super) const WORDS: usize = 17 + Self::REASONS.len() + Self::DELAYS;
-    /// Why a qdisc or a classifier drops, as the kernel tells (`enum skb_drop_reason`), as far as it does: `qdisc` is any reason.
+    /// The reasons for drops, from the kernel's `enum skb_drop_reason`. `qdisc` stands for any other reason.
     pub const REASONS: [&str; 9] = [
         "qdisc",
         "over limit",
@@ -142,24 +142,24 @@ impl Counters {
         "fq horizon limit",
         "fq flow limit",
         "dualpi2 step",
-        // One of the qdisc, or before it and behind the probe.
+        // A classifier of the qdisc, or one before it and after the probe.
         "classifier",
     ];
-    /// Bounds of delays that are told apart.
+    /// The number of buckets of the histogram.
     pub const DELAYS: usize = 32;
 
-    /// The bound of a place in [`delays`](Self::delays): 1024 ns, doubled for each place behind the first.
+    /// The upper bound of bucket `place` of [`delays`](Self::delays): 1024 ns, doubled for each further bucket.
     pub fn bound(place: usize) -> Nanos {
         Nanos(1024 << place.min(Self::DELAYS))
     }
 
-    /// Packets on the wire that came and were neither seen to leave nor dropped: in the queue still, or left out by the kernel.
+    /// Packets on the wire that were enqueued but not seen to leave or be dropped: they are in the queue, or the kernel missed them.
     pub fn unseen(&self) -> u64 {
         self.came.saturating_sub(self.packets + self.dropped)
     }
 
-    /// The sums of what each processor has counted.
-    pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
+    /// Sums the counters of all processors.
+    pub(super) fn from_processors(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [stamped, stamped_bytes, came, seen, packets, bytes, congested, contributing, rest @ ..] = words;
         let [unstamped, other, bulk, untold, alone, requeued, requeued_unseen, marked, rest @ ..] = rest;
@@ -192,12 +192,12 @@ impl Counters {
 
 impl Slice {
     pub(super) const WORDS: usize = 7;
-    /// Slices of a queue that there are.
+    /// The number of slices that the kernel keeps per queue.
     pub(super) const KEPT: u32 = 64;
-    /// The length of one, as a power of two of nanoseconds.
+    /// The length of a slice, as a power of two of nanoseconds.
     const SHIFT: u32 = 26;
 
-    pub(super) fn of(words: &[u64; Self::WORDS]) -> Self {
+    pub(super) fn from_words(words: &[u64; Self::WORDS]) -> Self {
         let [number, packets, bytes, congested, delay_sum, delay_max, maxima] = *words;
         Self {
             start: Nanos(number << Self::SHIFT),
