@@ -15,7 +15,7 @@
 //! - Of several queues with the same most bytes, the one that is served first loses packets (Linux: the lowest number;
 //!   ns-3: the one that had its first packet first).
 
-use crate::codel::{Control, Law, Line};
+use crate::codel::{CodelLaw, CodelState, ControlledQueue};
 use crate::counters::counters;
 use crate::fifo::{Fifo, Waiting};
 use crate::hash_queues::FlowHash;
@@ -103,7 +103,7 @@ pub struct FqCodel {
     /// when it has sent all, so that all queues become inactive (Linux, too); and of equally fat queues the one loses that
     /// had its first packet first, in whose order it looks through them, not the one that is served first.
     as_ns3: bool,
-    law: Law,
+    law: CodelLaw,
     flows: Vec<Flow>,
     /// Queues that became active and have not used up their first quantum; the first is served next.
     new: VecDeque<u16>,
@@ -151,7 +151,7 @@ counters!(FqCodelStats {
 #[derive(Debug, Default)]
 struct Flow {
     fifo: Fifo,
-    control: Control,
+    control: CodelState,
     /// Bytes that it may send in its turn.
     deficit: i64,
     /// Whether it is in one of the lists.
@@ -174,7 +174,7 @@ impl FqCodel {
             quantum: i64::try_from(params.quantum.0).unwrap_or(i64::MAX / 2).clamp(1, i64::MAX / 2),
             drop_batch: params.drop_batch.get(),
             as_ns3: flavour == CodelFlavour::Ns3,
-            law: Law::new(&CodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour }),
+            law: CodelLaw::new(&CodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour }),
             flows: (0..queues).map(|_| Flow::default()).collect(),
             new: VecDeque::with_capacity(queues),
             old: VecDeque::with_capacity(queues),
@@ -272,7 +272,7 @@ impl Discipline for FqCodel {
                 self.old.push_back(number);
                 continue;
             }
-            let mut line = Shared {
+            let mut line = FlowQueue {
                 queue: self.queue,
                 fifo: &mut flow.fifo,
                 backlog: &mut self.backlog,
@@ -311,7 +311,7 @@ impl Discipline for FqCodel {
 }
 
 /// One of the queues, the backlog that it shares, and who is told.
-struct Shared<'a, S> {
+struct FlowQueue<'a, S> {
     queue: QueueId,
     fifo: &'a mut Fifo,
     backlog: &'a mut Backlog,
@@ -320,7 +320,7 @@ struct Shared<'a, S> {
     now: Nanos,
 }
 
-impl<S: Sink> Line for Shared<'_, S> {
+impl<S: Sink> ControlledQueue for FlowQueue<'_, S> {
     #[inline]
     fn pop(&mut self) -> Option<Waiting> {
         let first = self.fifo.pop()?;
