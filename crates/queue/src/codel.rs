@@ -12,7 +12,7 @@
 
 use crate::counters::counters;
 use crate::fifo::{Fifo, Waiting};
-use crate::limit::Room;
+use crate::limit::CompiledLimit;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Ecn, Nanos, Packet, QueueId};
 
@@ -71,7 +71,7 @@ pub enum CodelFlavour {
 #[derive(Debug)]
 pub struct Codel {
     queue: QueueId,
-    room: Room,
+    room: CompiledLimit,
     law: CodelLaw,
     control: CodelState,
     fifo: Fifo,
@@ -102,7 +102,7 @@ impl Codel {
     pub fn new(params: CodelParams, outlet: Outlet) -> Self {
         Self {
             queue: outlet.queue,
-            room: Room::new(params.limit, &outlet),
+            room: CompiledLimit::new(params.limit, &outlet),
             law: CodelLaw::new(&params),
             control: CodelState::default(),
             fifo: Fifo::default(),

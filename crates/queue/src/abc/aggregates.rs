@@ -67,12 +67,12 @@ const MAX_EXAMINED: usize = 8;
 
 /// The meters of all aggregates.
 #[derive(Debug)]
-pub(super) struct Meters {
+pub(super) struct AggregateMeters {
     params: MeterParams,
     others: Others,
     /// Indexes into `meters`, by host.
     hosts: HashTable<(Host, u32)>,
-    meters: Vec<Meter>,
+    meters: Vec<AggregateMeter>,
     /// Index of the first meter that was created for a host without a contract. The meter before it is shared by all
     /// hosts that find no room.
     first_implicit: usize,
@@ -84,16 +84,16 @@ pub(super) struct Meters {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Meter {
+struct AggregateMeter {
     contract: Contract,
     rate: RateMeter,
     /// The host, for a meter that was created for a host without a contract.
     host: Host,
 }
 
-impl Meters {
+impl AggregateMeters {
     pub fn new(aggregates: &Aggregates, params: MeterParams) -> Result<Self, AbcError> {
-        let meter = |contract: Contract| Meter { contract, rate: RateMeter::default(), host: Host(0) };
+        let meter = |contract: Contract| AggregateMeter { contract, rate: RateMeter::default(), host: Host(0) };
         let mut meters = aggregates.contracts.iter().copied().map(meter).collect::<Vec<_>>();
         let mut hosts = HashTable::with_capacity(aggregates.hosts.len());
         for (host, aggregate) in &aggregates.hosts {
@@ -142,7 +142,7 @@ impl Meters {
             Others::Together(_) => return Some(common),
             Others::EachHost { contract, most } => (contract, most),
         };
-        let new = Meter { contract, rate: RateMeter::default(), host };
+        let new = AggregateMeter { contract, rate: RateMeter::default(), host };
         let implicit = self.meters.len() - self.first_implicit;
         let place = if implicit < most as usize {
             self.meters.push(new);
@@ -200,7 +200,7 @@ mod tests {
         Rate::from_bits_per_second(bits).unwrap()
     }
 
-    fn activity_of(meters: &mut Meters, host: u32, time: u64) -> Option<f64> {
+    fn activity_of(meters: &mut AggregateMeters, host: u32, time: u64) -> Option<f64> {
         meters.record(Host(host), ByteCount(1500), Nanos(time)).map(|(activity, _)| activity)
     }
 
@@ -212,7 +212,7 @@ mod tests {
             hosts: vec![(Host(5), 0), (Host(6), 1), (Host(7), 1)],
             others: Others::Inside,
         };
-        let mut meters = Meters::new(&aggregates, MeterParams::default()).unwrap();
+        let mut meters = AggregateMeters::new(&aggregates, MeterParams::default()).unwrap();
         let first = activity_of(&mut meters, 5, 0).unwrap();
         // Four times the reference rate is an activity of 2. A second packet at the same time doubles the rate.
         let second = activity_of(&mut meters, 6, 0).unwrap();
@@ -226,7 +226,8 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_hosts_without_room_are_metered_together() {
         let others = Others::EachHost { contract: Contract::default(), most: 2 };
-        let mut meters = Meters::new(&Aggregates { others, ..Aggregates::default() }, MeterParams::default()).unwrap();
+        let mut meters =
+            AggregateMeters::new(&Aggregates { others, ..Aggregates::default() }, MeterParams::default()).unwrap();
         let alone = activity_of(&mut meters, 1, 0).unwrap();
         assert_eq!(activity_of(&mut meters, 2, 0), Some(alone));
         assert_eq!(activity_of(&mut meters, 3, 0), Some(alone));
@@ -246,7 +247,8 @@ mod tests {
     #[test]
     fn hosts_without_a_contract_may_be_one_aggregate() {
         let others = Others::Together(Contract::default());
-        let mut meters = Meters::new(&Aggregates { others, ..Aggregates::default() }, MeterParams::default()).unwrap();
+        let mut meters =
+            AggregateMeters::new(&Aggregates { others, ..Aggregates::default() }, MeterParams::default()).unwrap();
         let first = activity_of(&mut meters, 1, 0).unwrap();
         assert!((activity_of(&mut meters, 2, 0).unwrap() - first - 1.0).abs() < 1e-12);
     }
@@ -255,7 +257,7 @@ mod tests {
     fn a_table_with_mistakes_is_refused() {
         let error = |hosts| {
             let aggregates = Aggregates { contracts: vec![Contract::default()], hosts, others: Others::Inside };
-            Meters::new(&aggregates, MeterParams::default()).unwrap_err().to_string()
+            AggregateMeters::new(&aggregates, MeterParams::default()).unwrap_err().to_string()
         };
         assert_eq!(
             error(vec![(Host(5), 1)]),

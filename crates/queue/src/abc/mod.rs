@@ -159,7 +159,7 @@ impl PortRole {
 #[derive(Debug)]
 pub struct Abc {
     params: AbcParams,
-    meters: aggregates::Meters,
+    meters: aggregates::AggregateMeters,
     ports: Vec<PortState>,
     stats: AbcStats,
 }
@@ -208,7 +208,7 @@ impl Abc {
         if params.classes.is_empty() {
             return Err(AbcError::Classes);
         }
-        let meters = aggregates::Meters::new(&params.aggregates, params.meter)?;
+        let meters = aggregates::AggregateMeters::new(&params.aggregates, params.meter)?;
         let ports = vec![PortState::default(); params.ports.len()];
         Ok(Self { meters, ports, stats: AbcStats::default(), params })
     }

@@ -259,12 +259,12 @@ impl ConQuestAqm {
         self.params.threshold = threshold;
     }
 
-    /// Another curve, from the next packet on.
+    /// Sets the curve from the next packet on.
     pub fn set_curve(&mut self, curve: Curve) {
         self.params.curve = curve;
     }
 
-    /// Whether a packet is chosen as it leaves the queue; it is counted in any case.
+    /// Whether a packet is chosen as it leaves the queue. It enters the snapshots in any case.
     #[inline]
     fn chooses(&mut self, port: Port, departure: &Departure) -> bool {
         let Some(port) = self.ports.get_mut(usize::from(port.0)) else { return false };
@@ -282,7 +282,7 @@ impl ConQuestAqm {
         chosen
     }
 
-    /// What becomes of a chosen packet: whether it is to be dropped.
+    /// Marks a chosen packet, or returns true if it is to be dropped.
     #[inline]
     fn respond(&mut self, packet: &mut Packet, now: Nanos, sink: &mut impl Sink) -> bool {
         match (self.params.response, packet.ecn) {
@@ -303,7 +303,7 @@ impl ConQuestAqm {
 }
 
 impl PortState {
-    /// The weight of a packet's flow, if that is wanted; and the packet is counted.
+    /// Counts the packet in the snapshots, and returns the weight of its flow if `wanted`.
     #[inline]
     fn weigh(&mut self, departure: &Departure, wanted: bool, params: &ConQuestAqmParams) -> f64 {
         let Departure { packet, enqueued, dequeued: now, .. } = *departure;
@@ -375,7 +375,7 @@ impl Pipeline for ConQuestAqm {
         self.params.changes.get(self.next_change).map(|change| change.at)
     }
 
-    /// Makes the changes whose time has come.
+    /// Makes the changes that are due.
     fn on_timer(&mut self, now: Nanos) {
         while let Some(ConQuestChange { tau, threshold, .. }) =
             self.params.changes.get(self.next_change).copied().filter(|change| change.at <= now)
@@ -391,8 +391,8 @@ impl Pipeline for ConQuestAqm {
     }
 }
 
-/// Something that is so probable: never at 0, always at 1. One number is drawn in any case, so that what comes after does
-/// not depend on this probability.
+/// True with this probability: never at 0, always at 1. One number is drawn in any case, so that later draws do not
+/// depend on this probability.
 #[inline]
 fn happens(probability: f64, random: &mut Random) -> bool {
     u64::from(random.bits()) < (probability * (1u64 << 32) as f64) as u64
