@@ -1,14 +1,14 @@
-//! Receive windows of ACKs are rewritten on their way back, so that each flow has no more than its share of the
-//! bottleneck in flight.
+//! Lowers the receive windows in ACKs on their way back, so that each flow has no more than its share of the bottleneck
+//! in flight.
 //!
-//! The program sees data on the way to the port of a bottleneck and learns the flow; it sees the ACKs of that flow on
-//! the way to any other port, by [`Headers::reverse`], and lowers the window that they tell to
-//! `rate x base RTT / flows`, where rate and flows are those of the bottleneck that the data passes. A window is never
-//! raised. Its right edge is never moved back either: a receiver should not shrink its window (RFC 9293, section
-//! 3.8.6), so when shares become smaller, the edge stands still until acknowledgements have caught up.
+//! The program learns a flow from its data on the way to the port of a bottleneck. It recognises the ACKs of that flow
+//! on the way to any other port by [`Headers::reverse`], and lowers the window that they advertise to `rate x base RTT
+//! / flows`, where rate and flows are those of the bottleneck that the data passes. It never raises a window. It never
+//! moves the right edge of a window back either: a receiver should not shrink its window (RFC 9293, section 3.8.6). So
+//! when shares become smaller, the edge stands still until acknowledgements have caught up.
 //!
-//! Flows are kept in a table of fixed size, one to an entry found by hash. A flow whose entry is taken by another that
-//! is active is not bounded; it is counted, and it does count for nobody's share.
+//! Flows are kept in a hash table of fixed size, one flow per entry. A flow whose entry belongs to another active flow
+//! is not bounded. The program counts its packets, and the flow takes no share of the bottleneck.
 
 use crate::counters::counters;
 use crate::hash_to_queues::{digest, reduce};
@@ -16,21 +16,21 @@ use crate::{Egress, Headers, Ingress, Outlet, Pipeline, Port, Sink, TailDropPara
 use queuescope_tcp::Flags;
 use queuescope_wire::{ByteCount, Departure, FlowId, Nanos, Packet};
 
-/// How receive windows are bounded.
+/// The parameters of [`AckWindow`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckWindowParams {
-    /// The ports behind which bottlenecks are: data comes to them, and the rate of each one's link is shared by its
-    /// flows.
+    /// The ports in front of the bottleneck links. Flows whose data leaves through one of them share the rate of its
+    /// link.
     pub bottlenecks: Vec<Port>,
-    /// The round-trip time without queues, whichever bottleneck.
+    /// The round-trip time without queueing, the same for all bottlenecks.
     pub base_rtt: Nanos,
-    /// No window is made lower than this: below two segments a sender waits for delayed ACKs.
+    /// The smallest window: below two segments a sender waits for delayed ACKs.
     pub least: ByteCount,
-    /// A flow of which no data came for this long has no share any more. At least 1 ns.
+    /// A flow whose data has not been seen for this long loses its share. At least 1 ns.
     pub idle: Nanos,
-    /// Entries of the table of flows; 0 is taken as 1.
+    /// Entries of the table of flows; 0 counts as 1.
     pub entries: u32,
-    /// What the queue of each port is, which the driver keeps; without a limit by default.
+    /// The queue of each port, which the driver keeps. It has no limit by default.
     pub queue: TailDropParams,
 }
 
@@ -48,61 +48,62 @@ impl Default for AckWindowParams {
     }
 }
 
-/// A program that bounds receive windows.
+/// A program that lowers receive windows.
 #[derive(Debug, Clone)]
 pub struct AckWindow {
     params: AckWindowParams,
     entries: Box<[Option<Entry>]>,
-    /// By the number of the port.
+    /// By port number.
     bottlenecks: Box<[Option<Bottleneck>]>,
-    /// When idle flows are looked for.
+    /// When to look for idle flows next.
     sweep: Option<Nanos>,
     stats: AckWindowStats,
 }
 
-/// A bottleneck and who shares it.
+/// A bottleneck, and the flows that share it.
 #[derive(Debug, Clone, Copy)]
 struct Bottleneck {
-    /// What all flows together may have in flight.
+    /// Bytes that all flows together may have in flight.
     in_flight: u64,
-    /// Entries that are of flows to it.
+    /// Number of flows to it in the table.
     flows: u64,
-    /// What one of them may have in flight.
+    /// Bytes that each of these flows may have in flight.
     share: u64,
 }
 
-/// What is known of a flow of data.
+/// The state of one flow of data.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     flow: FlowId,
-    /// Where its data goes.
+    /// The port that its data leaves through.
     port: Port,
-    /// When data of it came.
-    seen: Nanos,
-    /// The highest sequence number, exclusive, that the sender was told to have room for.
+    /// When its data last came.
+    last_data: Nanos,
+    /// The right edge of the window: the highest sequence number, exclusive, that the sender may send according to the
+    /// ACKs so far.
     edge: u64,
 }
 
-/// What it counted.
+/// The counters of [`AckWindow`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AckWindowStats {
     /// ACKs of known flows.
     pub acks: u64,
-    /// Those whose window was lowered.
+    /// ACKs whose window was lowered.
     pub lowered: u64,
-    /// Packets of data whose flow found its entry taken.
+    /// Data packets whose flow found its entry taken.
     pub untracked: u64,
-    /// Flows that were forgotten because they were idle.
+    /// Flows that were removed because they were idle.
     pub expired: u64,
 }
 
 counters!(AckWindowStats { acks, lowered, untracked, expired });
 
 impl AckWindow {
-    /// A program that knows no flow yet, of a switch with these ports.
+    /// Creates the program for a switch with these ports. It knows no flow yet.
     ///
     /// # Errors
-    /// If a bottleneck is none of them.
+    /// Fails if a bottleneck is not one of the ports.
     pub fn new(params: AckWindowParams, ports: &[Outlet]) -> Result<Self, AckWindowError> {
         let mut bottlenecks = vec![None; ports.len()];
         for Port(port) in params.bottlenecks.iter().copied() {
@@ -122,18 +123,18 @@ impl AckWindow {
         })
     }
 
-    /// What a flow to a bottleneck may have in flight at present; none of a port that is no bottleneck.
+    /// Bytes that each flow to a bottleneck may have in flight now; `None` for a port that is not a bottleneck.
     pub fn share(&self, port: Port) -> Option<ByteCount> {
         let bottleneck = self.bottlenecks.get(usize::from(port.0))?.as_ref()?;
         Some(ByteCount(bottleneck.share.max(self.params.least.0)))
     }
 
-    /// Flows that have a share of a bottleneck at present; 0 of a port that is none.
+    /// Flows that share a bottleneck now; 0 for a port that is not a bottleneck.
     pub fn flows(&self, port: Port) -> u64 {
         self.bottlenecks.get(usize::from(port.0)).and_then(Option::as_ref).map_or(0, |bottleneck| bottleneck.flows)
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &AckWindowStats {
         &self.stats
     }
@@ -143,18 +144,18 @@ impl AckWindow {
         &mut self.entries[reduce(digest(u64::from(flow.0)), self.params.entries) as usize]
     }
 
-    /// Data of a flow comes to a bottleneck.
+    /// Records data of a flow on its way to a bottleneck.
     fn learn(&mut self, flow: FlowId, port: Port, now: Nanos) {
         let idle = self.params.idle;
         let entry = self.entry(flow);
         let before = *entry;
         match entry {
-            Some(known) if known.flow == flow => (known.port, known.seen) = (port, now),
-            Some(other) if now.saturating_sub(other.seen) < idle => {
+            Some(known) if known.flow == flow => (known.port, known.last_data) = (port, now),
+            Some(other) if now.saturating_sub(other.last_data) < idle => {
                 self.stats.untracked += 1;
                 return;
             }
-            other => *other = Some(Entry { flow, port, seen: now, edge: 0 }),
+            other => *other = Some(Entry { flow, port, last_data: now, edge: 0 }),
         }
         self.stats.expired += u64::from(before.is_some_and(|before| before.flow != flow));
         if before.is_none() {
@@ -168,8 +169,8 @@ impl AckWindow {
         }
     }
 
-    /// The window that an ACK up to `ack` on its way to `port` may tell the sender of `data`, if that is lower than
-    /// `window`.
+    /// The window that an ACK up to `ack` on its way to `port` may advertise to the sender of `data`, if that is lower
+    /// than `window`.
     fn bound(&mut self, data: FlowId, port: Port, ack: u64, window: u64) -> Option<u64> {
         let theirs = |entry: &Entry| entry.flow == data && entry.port != port;
         let passed = self.entry(data).filter(theirs)?.port;
@@ -178,7 +179,7 @@ impl AckWindow {
         let edge = ack.saturating_add(share).max(entry.edge).min(ack.saturating_add(window));
         entry.edge = entry.edge.max(edge);
         self.stats.acks += 1;
-        // An ACK that was overtaken tells the window that it came with.
+        // An ACK that arrives out of order keeps its own window.
         Some(edge - ack).filter(|bounded| *bounded < window)
     }
 
@@ -207,11 +208,12 @@ impl Pipeline for AckWindow {
     ) -> Ingress {
         let Some(tcp) = &mut headers.tcp else { return Ingress::Enqueue(0) };
         let managed = matches!(self.bottlenecks.get(usize::from(port.0)), Some(Some(_)));
-        // A pure ACK needs no share. A SYN announces data: the window in its answer is bounded already.
+        // A pure ACK needs no share. A SYN gets a share at once, because data follows and the window in the answer must
+        // be bounded already.
         if managed && (tcp.length > 0 || tcp.flags.contains(Flags::SYN)) {
             self.learn(packet.flow, port, now);
         }
-        // Towards the only bottleneck there are no ACKs of data that passes it.
+        // With a single bottleneck, no ACK of its flows leaves through its port.
         let passes = managed && self.params.bottlenecks.len() == 1;
         if !passes
             && tcp.flags.contains(Flags::ACK)
@@ -232,7 +234,7 @@ impl Pipeline for AckWindow {
         self.sweep
     }
 
-    /// Forgets idle flows, as a control plane would.
+    /// Removes idle flows, as a control plane would.
     fn on_timer(&mut self, now: Nanos) {
         if self.sweep.is_none_or(|sweep| now < sweep) {
             return;
@@ -240,7 +242,7 @@ impl Pipeline for AckWindow {
         let mut gone = Vec::new();
         let mut active = false;
         for entry in &mut self.entries {
-            if let Some(idle) = entry.take_if(|entry| now.saturating_sub(entry.seen) >= self.params.idle) {
+            if let Some(idle) = entry.take_if(|entry| now.saturating_sub(entry.last_data) >= self.params.idle) {
                 gone.push(idle.port);
             }
             active |= entry.is_some();
@@ -261,12 +263,12 @@ impl Pipeline for AckWindow {
     }
 }
 
-/// A bottleneck that the switch does not have.
+/// A bottleneck at a port that the switch does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("receive windows cannot be bounded for port {bottleneck}: the switch has {ports} ports, numbered from 0")]
 pub struct AckWindowError {
-    /// As asked.
+    /// The port number that was given.
     pub bottleneck: u16,
-    /// How many there are.
+    /// The number of ports of the switch.
     pub ports: usize,
 }

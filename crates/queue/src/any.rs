@@ -1,6 +1,7 @@
-//! Any of the disciplines, chosen while the program runs: for scenarios, commands and comparisons.
+//! [`AnyDiscipline`](crate::AnyDiscipline): any of the disciplines, chosen at run time, for scenarios, commands and
+//! comparisons.
 //!
-//! The list of them is in the crate's root.
+//! The crate's root has the list of disciplines.
 
 use crate::{DisciplineParams, TailDropParams};
 
@@ -11,8 +12,8 @@ impl Default for DisciplineParams {
     }
 }
 
-/// Writes [`DisciplineParams`] and [`AnyDiscipline`](crate::AnyDiscipline) from lines of: its name for people, its module, the
-/// discipline, its parameters, what else the module exports, and what it is.
+/// Generates [`DisciplineParams`] and [`AnyDiscipline`](crate::AnyDiscipline). Each line has the variant's doc name,
+/// the module, the discipline, its parameters, the module's other exports, and a description.
 macro_rules! disciplines {
     ($($name:literal $module:ident::{$Type:ident, $Params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
         $(pub use $module::{$Type, $Params $(, $more)*};)*
@@ -59,7 +60,7 @@ macro_rules! disciplines {
         #[allow(clippy::large_enum_variant, reason = "there are few of them, and each packet would follow the pointer")]
         pub enum AnyDiscipline {
             $(#[doc = $about] $Type($Type),)*
-            /// One from outside this crate.
+            /// A discipline from outside this crate.
             Custom(CustomDiscipline),
         }
 
@@ -183,7 +184,7 @@ mod tests {
         assert_eq!(DisciplineParams::default(), DisciplineParams::TailDrop(TailDropParams::default()));
     }
 
-    /// Whether the order is kept, how many queues there are, and whether there is a probability.
+    /// Whether the discipline keeps the order, how many queues it has, and whether it has a drop probability.
     #[test]
     fn disciplines_state_what_they_are() {
         let rate = queuescope_wire::Rate::from_bits_per_second(1_000_000).unwrap();

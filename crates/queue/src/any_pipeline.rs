@@ -1,6 +1,6 @@
-//! Every switch program behind one type, so that a scenario may name any of them and no packet costs a virtual call.
+//! Every switch program behind one type, so that a scenario may name any of them without a virtual call per packet.
 //!
-//! The list of them is in the crate's root; how each is built is here.
+//! The crate's root has the list of programs; this file builds them.
 
 use crate::{
     Abc, AbcError, AckWindow, AckWindowError, AnyPipeline, ConQuestAqm, EgressPi, HashToQueues, Outlet, PieCp, PieDp,
@@ -9,10 +9,10 @@ use crate::{
 use queuescope_sketch::ParamsError;
 
 impl PipelineParams {
-    /// The program, on a switch with these ports; the first one's seed is that of the whole program.
+    /// Creates the program for a switch with these ports. The seed of the first port is the seed of the whole program.
     ///
     /// # Errors
-    /// If the parameters fit no switch, or not one of so many ports.
+    /// Fails if the parameters are invalid, or do not fit a switch with these ports.
     pub fn build(&self, outlets: &[Outlet]) -> Result<AnyPipeline, PipelineError> {
         let ports = u16::try_from(outlets.len()).map_err(|_| PipelineError::Ports(outlets.len()))?;
         let seed = outlets.first().map_or(0, |first| first.seed);
@@ -29,7 +29,7 @@ impl PipelineParams {
     }
 }
 
-/// Parameters that no program can have, or none on this switch.
+/// Parameters that are invalid for every program, or for this switch.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PipelineError {
     /// Of [`AckWindow`].
@@ -41,13 +41,13 @@ pub enum PipelineError {
     /// Of [`Abc`].
     #[error(transparent)]
     Abc(#[from] AbcError),
-    /// More than any switch has.
+    /// More ports than a switch can have.
     #[error("{0} ports are more than a switch can have")]
     Ports(usize),
 }
 
-/// Writes [`PipelineParams`] and [`AnyPipeline`] from lines of: its name for people, its module, the program, its parameters,
-/// what else the module exports, and what it is.
+/// Generates [`PipelineParams`] and [`AnyPipeline`]. Each line has the variant's doc name, the module, the program, its
+/// parameters, the module's other exports, and a description.
 macro_rules! pipelines {
     ($($name:literal $module:ident::{$Type:ident, $Params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
         $(pub use $module::{$Type, $Params $(, $more)*};)*
@@ -82,14 +82,14 @@ macro_rules! pipelines {
                 }
             }
 
-            /// What each queue of each port is, which the driver keeps.
+            /// The parameters of each queue of each port, which the driver keeps.
             pub fn queue(&self) -> TailDropParams {
                 match self {
                     $(Self::$Type(params) => params.queue,)*
                 }
             }
 
-            /// The same program, each of whose queues holds `limit`.
+            /// The same program with a limit of `limit` for each queue.
             pub fn with_limit(mut self, limit: Limit) -> Self {
                 match &mut self {
                     $(Self::$Type(params) => params.queue.limit = limit,)*
@@ -103,7 +103,7 @@ macro_rules! pipelines {
         #[allow(clippy::large_enum_variant, reason = "there are few of them, and each packet would follow the pointer")]
         pub enum AnyPipeline {
             $(#[doc = $about] $Type($Type),)*
-            /// One from outside this crate.
+            /// A program from outside this crate.
             Custom(CustomPipeline),
         }
 
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_no_switch_is_an_error() {
+    fn parameters_that_fit_no_switch_are_errors() {
         let abc = AbcParams { ports: vec![PortRole::exit(); 3], ..AbcParams::default() };
         let error = PipelineParams::Abc(abc).build(&ports(2)).unwrap_err();
         assert_eq!(error.to_string(), "there are roles for 3 ports, but the switch has 2");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_are_those_that_the_program_fills() {
+    fn a_port_has_the_queues_that_its_program_uses() {
         let limit = Limit::Packets(24);
         let held = |params: PipelineParams| params.build(&ports(1)).unwrap().queues(limit);
         let queues = |params| {
@@ -255,7 +255,7 @@ mod tests {
         let class = |queue| crate::DelayClass { queue, surcharge: 0.0 };
         let abc = AbcParams { classes: vec![class(0), class(2)], ..AbcParams::default() };
         assert_eq!(queues(PipelineParams::Abc(abc.clone())), (3, Scheduler::StrictPriority));
-        // What the AQM counts is all of them, and so is what they hold.
+        // The AQM counts all queues together, and the limit holds for them together.
         let held = held(PipelineParams::Abc(abc));
         assert_eq!((held.limit, held.shared_limit), (Limit::None, limit));
         assert_eq!(queues(PipelineParams::ConQuestAqm(ConQuestAqmParams::default())), (1, Scheduler::RoundRobin));

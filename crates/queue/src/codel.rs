@@ -1,37 +1,39 @@
-//! CoDel (RFC 8289): keeps the time that packets wait near a target, by dropping at the head.
+//! CoDel (RFC 8289): keeps the sojourn time of packets near a target, by dropping at the head.
 //!
 //! The state machine is that of the pseudocode in section 5. Where Linux (`net/sched/sch_codel`) and ns-3 differ from
-//! it, a [`CodelFlavour`] chooses. Deviations:
+//! it, [`CodelFlavour`] selects the variant. Deviations:
 //!
-//! - Time is in nanoseconds. Linux drops its ten low bits, which moves a drop by some microseconds; of the flavours only ns-3's
-//!   does so.
-//! - The pseudocode has no ECN. As in Linux a packet is marked in place of dropped, and leaves: a mark ends the
-//!   dequeue, while drops go on until one packet may leave.
-//! - A packet marked in place of a drop is not marked once more for the CE threshold (as ns-3; Linux counts both).
+//! - Time is in nanoseconds. Linux drops its ten low bits, which moves a drop by some microseconds. Of the flavours
+//!   here only that of ns-3 does the same.
+//! - The pseudocode has no ECN. As in Linux, an ECN-capable packet is marked instead of dropped, and departs. A mark
+//!   ends the dequeue, whereas drops go on until one packet may depart.
+//! - A packet that is marked instead of dropped is not marked again for the CE threshold (as in ns-3; Linux counts
+//!   both).
 
 use crate::counters::counters;
 use crate::fifo::{Fifo, Waiting};
-use crate::limit::Room;
+use crate::limit::CompiledLimit;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Ecn, Nanos, Packet, QueueId};
 
-/// What a CoDel queue is made of.
+/// The parameters of a CoDel queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodelParams {
-    /// How much it holds. 1000 packets by default (Linux).
+    /// The limit of the queue. 1000 packets by default (Linux).
     pub limit: Limit,
-    /// The wait that is acceptable for longer than an interval: 5 ms (RFC 8289 section 4).
+    /// The sojourn time that is acceptable for longer than an interval: 5 ms (RFC 8289 section 4).
     pub target: Nanos,
-    /// As long as a long round trip: 100 ms (RFC 8289 section 4).
+    /// The interval, about the longest usual round-trip time: 100 ms (RFC 8289 section 4).
     pub interval: Nanos,
-    /// No packet is dropped unless more than so many bytes stay behind it: the largest packet of the link. 1500 (ns-3).
+    /// A packet is dropped only if more than this many bytes stay behind it: the largest packet of the link. 1500
+    /// (ns-3).
     pub min_bytes: ByteCount,
-    /// Whether packets that are ECN-capable are marked where they would be dropped. Off, as in Linux and ns-3.
+    /// Whether ECN-capable packets are marked instead of dropped. Off, as in Linux and ns-3.
     pub ecn: bool,
-    /// Each ECN-capable packet that waited longer than this is marked, whatever the rest decides and whether `ecn` is
-    /// on or not: for DCTCP. None by default.
+    /// An ECN-capable packet with a longer sojourn time than this is marked, whatever the control law decides and
+    /// whether `ecn` is on or not. For DCTCP. None by default.
     pub ce_threshold: Option<Nanos>,
-    /// Whose details.
+    /// The implementation whose details to follow.
     pub flavour: CodelFlavour,
 }
 
@@ -49,18 +51,19 @@ impl Default for CodelParams {
     }
 }
 
-/// In what the implementations of CoDel differ.
+/// The differences between implementations of CoDel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CodelFlavour {
-    /// The pseudocode of RFC 8289: the exact square root; a packet may be dropped from the very end of the first
-    /// interval on; the drop that ends a dropping state does not count towards the next one's rate.
+    /// The pseudocode of RFC 8289. It uses the exact square root. A packet may be dropped at the very end of the first
+    /// interval. The drop that ends a dropping state does not count towards the rate of the next one.
     #[default]
     Rfc,
-    /// Linux: one step of Newton's method for each drop towards the reciprocal square root, which is kept in 16 bits;
-    /// only after the end of the first interval; all drops count.
+    /// Linux. For each drop it takes one step of Newton's method towards the reciprocal square root, which it keeps in
+    /// 16 bits. It drops only after the end of the first interval. All drops count.
     Linux,
-    /// ns-3 3.37: as Linux; and a queue of exactly `min_bytes` is long enough to drop from; and after a mark in the
-    /// dropping state the next one is due a spacing after now, not after it was due itself. Time is in units of 1024 ns.
+    /// ns-3 3.37: as Linux, with these differences. A queue of exactly `min_bytes` is long enough to drop from. After a
+    /// mark in the dropping state the next one is due one spacing after now, not one spacing after the mark was due.
+    /// Time is in units of 1024 ns.
     Ns3,
 }
 
@@ -68,27 +71,27 @@ pub enum CodelFlavour {
 #[derive(Debug)]
 pub struct Codel {
     queue: QueueId,
-    room: Room,
-    law: Law,
-    control: Control,
+    room: CompiledLimit,
+    law: CodelLaw,
+    control: CodelState,
     fifo: Fifo,
     stats: CodelStats,
 }
 
-/// What a CoDel queue counted.
+/// The counters of a CoDel queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CodelStats {
     /// Packets that came.
     pub offered: u64,
     /// Packets that left.
     pub departed: u64,
-    /// Packets that found no room.
+    /// Packets that were dropped because the queue was full.
     pub overlimit: u64,
-    /// Packets dropped at the head.
+    /// Packets that were dropped at the head, because of the target.
     pub target: u64,
-    /// Packets marked in place of that.
+    /// Packets that were marked instead.
     pub marked_target: u64,
-    /// Packets marked since they waited longer than the CE threshold.
+    /// Packets that were marked because their sojourn time was above the CE threshold.
     pub marked_threshold: u64,
 }
 
@@ -99,15 +102,15 @@ impl Codel {
     pub fn new(params: CodelParams, outlet: Outlet) -> Self {
         Self {
             queue: outlet.queue,
-            room: Room::new(params.limit, &outlet),
-            law: Law::new(&params),
-            control: Control::default(),
+            room: CompiledLimit::new(params.limit, &outlet),
+            law: CodelLaw::new(&params),
+            control: CodelState::default(),
             fifo: Fifo::default(),
             stats: CodelStats::default(),
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &CodelStats {
         &self.stats
     }
@@ -127,7 +130,7 @@ impl Discipline for Codel {
 
     #[inline]
     fn dequeue(&mut self, now: Nanos, sink: &mut impl Sink) -> Option<Departure> {
-        let mut line = Single { queue: self.queue, fifo: &mut self.fifo, stats: &mut self.stats, sink, now };
+        let mut line = SingleQueue { queue: self.queue, fifo: &mut self.fifo, stats: &mut self.stats, sink, now };
         let first = self.control.next(&self.law, &mut line, now)?;
         self.stats.departed += 1;
         Some(first.depart(self.queue, now, self.fifo.backlog()))
@@ -143,8 +146,8 @@ impl Discipline for Codel {
     }
 }
 
-/// The only queue there is, and who is told.
-struct Single<'a, S> {
+/// The only queue of a discipline, with the sink for its drops and marks.
+struct SingleQueue<'a, S> {
     queue: QueueId,
     fifo: &'a mut Fifo,
     stats: &'a mut CodelStats,
@@ -152,7 +155,7 @@ struct Single<'a, S> {
     now: Nanos,
 }
 
-impl<S: Sink> Line for Single<'_, S> {
+impl<S: Sink> ControlledQueue for SingleQueue<'_, S> {
     #[inline]
     fn pop(&mut self) -> Option<Waiting> {
         self.fifo.pop()
@@ -178,25 +181,25 @@ impl<S: Sink> Line for Single<'_, S> {
     }
 }
 
-/// A queue that is under control: what [`Control`] may do with it.
-pub(crate) trait Line {
-    /// Takes out the first packet.
+/// The operations of [`CodelState`] on the queue that it controls.
+pub(crate) trait ControlledQueue {
+    /// Removes the first packet.
     fn pop(&mut self) -> Option<Waiting>;
-    /// The bytes that wait.
+    /// The bytes in the queue.
     fn bytes(&self) -> ByteCount;
-    /// A packet that was taken out will not leave.
+    /// Drops a packet that was removed.
     fn drop(&mut self, waiting: Waiting);
-    /// A packet that was taken out has been marked.
+    /// Reports that a packet that was removed has been marked.
     fn marked(&mut self, packet: &Packet, reason: MarkReason);
 }
 
-/// What does not change: one for any number of queues. Times are in units of 2^`shift` ns.
+/// The constant part of the control: one for any number of queues. Times are in units of 2^`shift` ns.
 #[derive(Debug)]
-pub(crate) struct Law {
+pub(crate) struct CodelLaw {
     shift: u32,
     target: Nanos,
     interval: Nanos,
-    /// A queue of so many bytes or fewer is not dropped from.
+    /// A queue of at most this many bytes is not dropped from.
     min_bytes: u64,
     ecn: bool,
     ce_threshold: Nanos,
@@ -205,22 +208,22 @@ pub(crate) struct Law {
 
 /// The state of one queue under control.
 #[derive(Debug, Default)]
-pub(crate) struct Control {
-    /// When the wait will have been above the target for an interval, while it is above.
+pub(crate) struct CodelState {
+    /// While the sojourn time is above the target: when it will have been above for an interval.
     first_above: Option<Nanos>,
-    /// When the next packet is to be dropped, in the dropping state.
+    /// In the dropping state: when the next packet is to be dropped.
     drop_next: Nanos,
-    /// Drops since the dropping state was entered.
+    /// Drops since the start of the dropping state.
     count: u32,
-    /// The same, as it was when the state was entered.
+    /// The value of `count` when the dropping state started.
     last_count: u32,
-    /// One over the square root of `count`, in 2^-16; where Newton's steps are used.
+    /// The reciprocal square root of `count`, in units of 2^-16, for flavours that use Newton's steps.
     reciprocal: u16,
     /// Whether this is the dropping state.
     dropping: bool,
 }
 
-impl Law {
+impl CodelLaw {
     pub fn new(params: &CodelParams) -> Self {
         let CodelParams { limit: _, target, interval, min_bytes, ecn, ce_threshold, flavour } = *params;
         let strictly = u64::from(flavour == CodelFlavour::Ns3);
@@ -237,23 +240,23 @@ impl Law {
         }
     }
 
-    /// A time, or how long something took, in its units.
+    /// Converts a time or duration to units of 2^`shift` ns.
     #[inline]
     fn units(&self, time: Nanos) -> Nanos {
         Nanos(time.0 >> self.shift)
     }
 }
 
-impl Control {
-    /// The packet that leaves now, unless none is left. Others may be dropped before it, and it may be marked.
+impl CodelState {
+    /// Returns the packet that departs now, or `None` if none is left. It may drop others first, and may mark this one.
     #[inline]
-    pub fn next(&mut self, law: &Law, line: &mut impl Line, now: Nanos) -> Option<Waiting> {
+    pub fn next(&mut self, law: &CodelLaw, line: &mut impl ControlledQueue, now: Nanos) -> Option<Waiting> {
         let Some((first, late)) = self.pop(law, line, now) else {
             self.dropping = false;
             return None;
         };
         let (mut leaving, marked) =
-            if self.dropping || late { self.act(law, line, first, late, now) } else { (Some(first), false) };
+            if self.dropping || late { self.drop_or_mark(law, line, first, late, now) } else { (Some(first), false) };
         if let Some(leaving) = &mut leaving
             && !marked
             && leaving.packet.ecn.is_capable()
@@ -265,9 +268,9 @@ impl Control {
         leaving
     }
 
-    /// Takes out the first packet; and says whether it may be dropped (RFC 8289: `dodequeue`).
+    /// Removes the first packet, and returns whether it may be dropped (RFC 8289: `dodequeue`).
     #[inline]
-    fn pop(&mut self, law: &Law, line: &mut impl Line, now: Nanos) -> Option<(Waiting, bool)> {
+    fn pop(&mut self, law: &CodelLaw, line: &mut impl ControlledQueue, now: Nanos) -> Option<(Waiting, bool)> {
         let Some(first) = line.pop() else {
             self.first_above = None;
             return None;
@@ -288,18 +291,19 @@ impl Control {
         Some((first, late))
     }
 
-    /// The dropping state, or the way into it: what leaves, and whether it was marked. Few packets come here.
+    /// Handles the dropping state and the entry into it. Returns the packet that departs, and whether it was marked.
+    /// Few packets get here.
     #[inline(never)]
-    fn act(
+    fn drop_or_mark(
         &mut self,
-        law: &Law,
-        line: &mut impl Line,
+        law: &CodelLaw,
+        line: &mut impl ControlledQueue,
         first: Waiting,
         late: bool,
         now: Nanos,
     ) -> (Option<Waiting>, bool) {
         if !self.dropping {
-            return self.enter(law, line, first, now);
+            return self.enter_dropping(law, line, first, now);
         }
         if !late {
             self.dropping = false;
@@ -308,14 +312,14 @@ impl Control {
         let mut first = first;
         while law.units(now) >= self.drop_next {
             if mark(law, line, &mut first) {
-                self.faster(law);
+                self.count_drop(law);
                 let due = if law.flavour == CodelFlavour::Ns3 { law.units(now) } else { self.drop_next };
-                self.drop_next = self.after(law, due);
+                self.drop_next = self.next_drop(law, due);
                 return (Some(first), true);
             }
             line.drop(first);
             if law.flavour != CodelFlavour::Rfc {
-                self.faster(law);
+                self.count_drop(law);
             }
             match self.pop(law, line, now) {
                 Some((next, true)) => first = next,
@@ -325,15 +329,21 @@ impl Control {
                 }
             }
             if law.flavour == CodelFlavour::Rfc {
-                self.faster(law);
+                self.count_drop(law);
             }
-            self.drop_next = self.after(law, self.drop_next);
+            self.drop_next = self.next_drop(law, self.drop_next);
         }
         (Some(first), false)
     }
 
     /// Enters the dropping state with a first drop or mark.
-    fn enter(&mut self, law: &Law, line: &mut impl Line, first: Waiting, now: Nanos) -> (Option<Waiting>, bool) {
+    fn enter_dropping(
+        &mut self,
+        law: &CodelLaw,
+        line: &mut impl ControlledQueue,
+        first: Waiting,
+        now: Nanos,
+    ) -> (Option<Waiting>, bool) {
         let mut first = first;
         let marked = mark(law, line, &mut first);
         let leaving = if marked {
@@ -344,7 +354,7 @@ impl Control {
         };
         self.dropping = true;
         let now = law.units(now);
-        // If the state was left not long ago, the rate of drops that it had reached is a good one to start with.
+        // If the dropping state ended not long ago, its rate of drops is a good one to start with.
         let reached = self.count.saturating_sub(self.last_count);
         let recent = u128::from(now.saturating_sub(self.drop_next).0) < 16 * u128::from(law.interval.0);
         if reached > 1 && recent {
@@ -355,20 +365,20 @@ impl Control {
             self.reciprocal = u16::MAX;
         }
         self.last_count = self.count;
-        self.drop_next = self.after(law, now);
+        self.drop_next = self.next_drop(law, now);
         (leaving, marked)
     }
 
-    /// One drop more: the next ones come faster.
-    fn faster(&mut self, law: &Law) {
+    /// Counts one more drop, so that the next ones come sooner.
+    fn count_drop(&mut self, law: &CodelLaw) {
         self.count = self.count.saturating_add(1);
         if law.flavour != CodelFlavour::Rfc {
             self.reciprocal = newton_step(self.reciprocal, self.count);
         }
     }
 
-    /// The control law: an interval over the square root of the count after `due`.
-    fn after(&self, law: &Law, due: Nanos) -> Nanos {
+    /// The control law: returns `due` plus an interval over the square root of the count.
+    fn next_drop(&self, law: &CodelLaw, due: Nanos) -> Nanos {
         let spacing = match law.flavour {
             // IEEE 754 rounds square root and quotient correctly, so it is the same on every machine.
             CodelFlavour::Rfc => (law.interval.0 as f64 / f64::from(self.count).sqrt()) as u64,
@@ -380,8 +390,8 @@ impl Control {
     }
 }
 
-/// Marks a packet in place of a drop, if that is wanted and possible.
-fn mark(law: &Law, line: &mut impl Line, first: &mut Waiting) -> bool {
+/// Marks a packet instead of dropping it, if `ecn` is on and the packet is ECN-capable.
+fn mark(law: &CodelLaw, line: &mut impl ControlledQueue, first: &mut Waiting) -> bool {
     let marked = law.ecn && first.packet.ecn.is_capable();
     if marked {
         first.packet.ecn = Ecn::Ce;
@@ -390,13 +400,13 @@ fn mark(law: &Law, line: &mut impl Line, first: &mut Waiting) -> bool {
     marked
 }
 
-/// One step of Newton's method from `x` towards one over the square root of `count`: x (3 - count x^2) / 2. It is
-/// computed in 32 bits after the point and kept in 16, as in Linux.
+/// One step of Newton's method from `x` towards the reciprocal square root of `count`: x (3 - count x^2) / 2. It is
+/// computed with 32 fraction bits and kept in 16, as in Linux.
 fn newton_step(x: u16, count: u32) -> u16 {
     let x = u64::from(x) << 16;
     let square = (x * x) >> 32;
     let rest = (3u64 << 32).saturating_sub(u64::from(count) * square);
-    // Two bits early, so that the product fits.
+    // Shifted by two bits first, so that the product fits.
     (((rest >> 2) * x) >> 47) as u16
 }
 
@@ -404,10 +414,10 @@ fn newton_step(x: u16, count: u32) -> u16 {
 mod tests {
     use super::*;
 
-    /// Values of the step as Linux computes them, by hand from its definition in the fixed point that it has.
+    /// The results of Linux's step, by hand from its definition in fixed point.
     #[test]
     fn newton_steps_are_those_of_16_bits() {
-        // One is kept as 65535/65536, and stays that.
+        // One is kept as 65535/65536, and stays at that.
         assert_eq!(newton_step(u16::MAX, 1), u16::MAX);
         // From there for a count of 2: 0.999985 (3 - 1.999939) / 2 = 0.500023.
         assert_eq!(newton_step(u16::MAX, 2), 32_769);
@@ -423,7 +433,7 @@ mod tests {
         for count in 2..100_000u32 {
             x = newton_step(x, count);
             let exact = 65_536.0 / f64::from(count).sqrt();
-            // One step a drop is coarse for the first ones. Later the 16 bits are what is missing.
+            // One step per drop is coarse for the first drops. Later the error is that of 16 bits.
             if count > 8 {
                 assert!((f64::from(x) - exact).abs() <= 0.02 * exact + 4.0, "{count}: {x} against {exact}");
             }
@@ -432,8 +442,8 @@ mod tests {
 
     #[test]
     fn the_control_law_is_an_interval_over_the_square_root() {
-        let law = Law::new(&CodelParams::default());
-        let next = |count| Control { count, ..Control::default() }.after(&law, Nanos(7)).0 - 7;
+        let law = CodelLaw::new(&CodelParams::default());
+        let next = |count| CodelState { count, ..CodelState::default() }.next_drop(&law, Nanos(7)).0 - 7;
         assert_eq!([1, 2, 3, 4, 100].map(next), [100_000_000, 70_710_678, 57_735_026, 50_000_000, 10_000_000]);
     }
 }

@@ -1,6 +1,6 @@
 //! Counters by name.
 
-/// Lists the counters of a `*Stats`, in the order of reports. The compiler reports one that is left out.
+/// Lists the counters of a `*Stats` struct, in the order of reports. The compiler reports a field that is missing here.
 macro_rules! counters {
     ($Stats:ident { $($counter:ident),* $(,)? }) => {
         impl $Stats {

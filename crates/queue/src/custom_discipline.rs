@@ -1,6 +1,6 @@
 //! A discipline from outside this crate, beside those of [`AnyDiscipline`].
 //!
-//! Its type is behind a pointer, so that each call costs a little more than one of the disciplines here; nothing else
+//! Its type is behind a pointer, so each call costs slightly more than a call of a built-in discipline. Nothing else
 //! differs.
 
 use crate::{AnyDiscipline, Discipline, Outlet, Sink};
@@ -8,18 +8,19 @@ use queuescope_wire::{Backlog, Departure, Nanos, Packet};
 use std::fmt;
 use std::sync::Arc;
 
-/// Makes a discipline of your own for each link that is to have it, as [`DisciplineParams`](crate::DisciplineParams) make
+/// Creates a discipline of your own for each link that uses it, as [`DisciplineParams`](crate::DisciplineParams) create
 /// the disciplines of this crate.
 #[derive(Clone)]
 pub struct DisciplineFactory {
     name: &'static str,
-    make: Arc<Make>,
+    make: Arc<MakeDiscipline>,
 }
 
-type Make = dyn Fn(Outlet) -> CustomDiscipline + Send + Sync;
+type MakeDiscipline = dyn Fn(Outlet) -> CustomDiscipline + Send + Sync;
 
 impl DisciplineFactory {
-    /// `make` returns an empty queue; what is random in it, the seed of the [`Outlet`] decides. Reports call it `name`.
+    /// `make` returns an empty queue. All randomness in it must come from the seed of the [`Outlet`]. Reports use
+    /// `name`.
     pub fn new<D: Discipline + Send + 'static>(
         name: &'static str,
         make: impl Fn(Outlet) -> D + Send + Sync + 'static,
@@ -27,7 +28,7 @@ impl DisciplineFactory {
         Self { name, make: Arc::new(move |outlet| CustomDiscipline::new(name, make(outlet))) }
     }
 
-    /// Its name in reports.
+    /// The name in reports.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -44,19 +45,19 @@ impl fmt::Debug for DisciplineFactory {
     }
 }
 
-/// A discipline that this crate does not know, and its name.
+/// A discipline from outside this crate, with its name.
 pub struct CustomDiscipline {
     name: &'static str,
-    discipline: Box<dyn Erased + Send>,
+    discipline: Box<dyn ErasedDiscipline + Send>,
 }
 
 impl CustomDiscipline {
-    /// Reports call it `name`.
+    /// Reports use `name`.
     pub fn new(name: &'static str, discipline: impl Discipline + Send + 'static) -> Self {
         Self { name, discipline: Box::new(discipline) }
     }
 
-    /// Its name in reports.
+    /// The name in reports.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -110,8 +111,8 @@ impl Discipline for CustomDiscipline {
     }
 }
 
-/// [`Discipline`] without a type parameter, which a pointer to an unknown type needs.
-trait Erased {
+/// [`Discipline`] without type parameters, so that it can be a trait object.
+trait ErasedDiscipline {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut dyn Sink);
     fn dequeue(&mut self, now: Nanos, sink: &mut dyn Sink) -> Option<Departure>;
     fn backlog(&self) -> Backlog;
@@ -124,7 +125,7 @@ trait Erased {
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
-impl<D: Discipline> Erased for D {
+impl<D: Discipline> ErasedDiscipline for D {
     fn enqueue(&mut self, packet: Packet, now: Nanos, mut sink: &mut dyn Sink) {
         Discipline::enqueue(self, packet, now, &mut sink);
     }

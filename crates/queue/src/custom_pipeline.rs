@@ -5,18 +5,19 @@ use queuescope_wire::{Departure, Nanos, Packet};
 use std::fmt;
 use std::sync::Arc;
 
-/// Makes a switch program of your own, as [`PipelineParams`](crate::PipelineParams) make the programs of this crate.
+/// Creates a switch program of your own, as [`PipelineParams`](crate::PipelineParams) create the programs of this
+/// crate.
 #[derive(Clone)]
 pub struct PipelineFactory {
     name: &'static str,
-    make: Arc<Make>,
+    make: Arc<MakePipeline>,
 }
 
-type Make = dyn Fn(&[Outlet]) -> CustomPipeline + Send + Sync;
+type MakePipeline = dyn Fn(&[Outlet]) -> CustomPipeline + Send + Sync;
 
 impl PipelineFactory {
-    /// `make` returns a program for a switch with these ports. What is random in it, their seeds decide. Reports call it
-    /// `name`.
+    /// `make` returns a program for a switch with these ports. All randomness in it must come from their seeds. Reports
+    /// use `name`.
     pub fn new<P: Pipeline + Send + 'static>(
         name: &'static str,
         make: impl Fn(&[Outlet]) -> P + Send + Sync + 'static,
@@ -24,12 +25,12 @@ impl PipelineFactory {
         Self { name, make: Arc::new(move |outlets| CustomPipeline::new(name, make(outlets))) }
     }
 
-    /// Its name in reports.
+    /// The name in reports.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The program, on a switch with these ports.
+    /// Creates the program for a switch with these ports.
     pub fn build(&self, outlets: &[Outlet]) -> AnyPipeline {
         AnyPipeline::Custom((self.make)(outlets))
     }
@@ -41,19 +42,19 @@ impl fmt::Debug for PipelineFactory {
     }
 }
 
-/// A switch program that this crate does not know, and its name.
+/// A switch program from outside this crate, with its name.
 pub struct CustomPipeline {
     name: &'static str,
-    program: Box<dyn Erased + Send>,
+    program: Box<dyn ErasedPipeline + Send>,
 }
 
 impl CustomPipeline {
-    /// Reports call it `name`.
+    /// Reports use `name`.
     pub fn new(name: &'static str, program: impl Pipeline + Send + 'static) -> Self {
         Self { name, program: Box::new(program) }
     }
 
-    /// Its name in reports.
+    /// The name in reports.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -106,8 +107,8 @@ impl Pipeline for CustomPipeline {
     }
 }
 
-/// [`Pipeline`] without a type parameter, which a pointer to an unknown type needs.
-trait Erased {
+/// [`Pipeline`] without type parameters, so that it can be a trait object.
+trait ErasedPipeline {
     fn ingress(
         &mut self,
         port: Port,
@@ -125,7 +126,7 @@ trait Erased {
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
-impl<P: Pipeline> Erased for P {
+impl<P: Pipeline> ErasedPipeline for P {
     fn ingress(
         &mut self,
         port: Port,

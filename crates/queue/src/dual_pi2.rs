@@ -1,27 +1,27 @@
-//! DualPI2: two queues, a classic one under PI2 and one of low latency, whose marks are coupled (RFC 9332, appendix A
-//! with its second pass).
+//! DualPI2: two coupled queues, a classic one under PI2 and one of low latency (RFC 9332, appendix A with its second
+//! pass).
 //!
 //! ECT(1) and CE packets enter the L queue, all others the C queue (RFC 9331). A PI controller on the longer of both
-//! delays moves p'. Classic packets are dropped, or marked if ECN-capable, with p_C = p'^2; those of the L queue are
-//! marked with the larger of p_CL = k p' and a ramp over their own delay. Decided as packets leave. Overload: once p_CL
-//! is 1, the L queue drops with p_C too and marks all others, and the C queue marks none.
+//! delays moves p'. Classic packets are dropped, or marked if ECN-capable, with p_C = p'^2. Packets of the L queue are
+//! marked with the larger of p_CL = k p' and a ramp over their own delay. Both decisions are made at dequeue. Overload:
+//! once p_CL is 1, the L queue also drops with p_C and marks all other packets, and the C queue marks none.
 //!
 //! Deviations and choices:
 //!
-//! - `recur`, which the RFC prefers to chance, marks each time the sum of likelihoods passes one. Under overload the
-//!   RFC sums drops and marks of the L queue in one count, and p_CL, which may be above 1, without bound, so that drops
-//!   would come more and more often than p_C; here drops and marks have a count each, and a likelihood of 1 or more is
-//!   certain.
-//! - `lq.time()` of the packet that leaves is its own sojourn, and `lq.len()` counts it: a packet that was alone is not
-//!   marked by the ramp.
-//! - The limit of the RFC is tested with room for a full packet (`mtu`) whatever comes; a limit in time or packets is
-//!   as everywhere here.
-//! - The weighted round robin, which the RFC leaves open, counts bytes, only while packets of both queues wait, and
-//!   begins anew in favour of L once nothing waits (after the note on Linux in appendix A.1).
+//! - The RFC prefers `recur` to random draws: it marks each time the sum of likelihoods passes one. Under overload the
+//!   RFC sums drops and marks of the L queue in one count. It also sums p_CL, which may be above 1, without bound, so
+//!   that drops would become more and more frequent than p_C. Here drops and marks have a count each, and a likelihood
+//!   of 1 or more is certain.
+//! - `lq.time()` of the packet that leaves is its own sojourn time, and `lq.len()` counts it. So the ramp does not mark
+//!   a packet that was alone in the queue.
+//! - The RFC's limit keeps room for a full packet (`mtu`), whatever the size of the packet that arrives. A limit in
+//!   time or packets works as in the other disciplines.
+//! - The weighted round robin, which the RFC leaves open, counts bytes, and only while packets of both queues wait.
+//!   Once both queues are empty it starts again in favour of L (after the note on Linux in appendix A.1).
 
 use crate::counters::counters;
 use crate::fifo::{Fifo, Waiting};
-use crate::limit::Room;
+use crate::limit::CompiledLimit;
 use crate::pi2::{is_scalable, next_base};
 use crate::pie::proportional_integral;
 use crate::random::Random;
@@ -29,50 +29,50 @@ use crate::update_clock::UpdateClock;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Ecn, Nanos, Packet, QueueId};
 
-/// What DualPI2 is made of. Source of all defaults: RFC 9332, figure 2.
+/// The parameters of DualPI2. Source of all defaults: RFC 9332, figure 2.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DualPi2Params {
-    /// How much both queues hold together: what the link sends in 250 ms.
+    /// The limit of both queues together: what the link sends in 250 ms.
     pub limit: Limit,
-    /// The size of the largest packet, for which room is kept: 1500 bytes.
+    /// The size of the largest packet, for which the limit keeps room: 1500 bytes.
     pub mtu: ByteCount,
-    /// The delay to be held in the C queue: 15 ms.
+    /// The target delay of the C queue: 15 ms.
     pub target: Nanos,
-    /// How often the probability is computed: 15 ms.
+    /// The interval between updates of the probability: 15 ms.
     pub update: Nanos,
-    /// When it is computed for the first time, then each `update` on the clock of `now`; none: one `update` after the
-    /// first packet.
+    /// The time of the first update; further ones follow each `update`. `None`: one `update` after the first packet.
     pub first_update: Option<Nanos>,
-    /// What the distance of the delay to its target weighs, in Hz: 0.15.
+    /// The gain for the distance of the delay to its target, in Hz: 0.15.
     pub alpha: f64,
-    /// What the change of the delay weighs, in Hz: 3.
+    /// The gain for the change of the delay, in Hz: 3.
     pub beta: f64,
     /// The coupling factor k: 2.
     pub coupling: f64,
-    /// The delay in the L queue above which its packets are marked: 800 us.
+    /// The delay above which the ramp marks packets of the L queue: 800 us.
     pub ramp_start: Nanos,
-    /// How much further the delay is when all are marked: 400 us. With 0 it is a step, at `ramp_start`.
+    /// The length of the ramp. `ramp_start` plus this is the delay at which it marks every packet: 400 us. With 0 it is
+    /// a step at `ramp_start`.
     pub ramp_length: Nanos,
-    /// The ramp marks nothing while the L queue holds no more packets than this, the one that leaves among them: 1.
+    /// The ramp marks nothing while the L queue holds at most this many packets, including the one that leaves: 1.
     pub ramp_spares: u64,
-    /// Whose turn it is.
+    /// How the two queues share the link.
     pub scheduler: DualPi2Scheduler,
-    /// Whether marks and drops are spread evenly (`recur`), not drawn.
+    /// Whether marks and drops are spaced evenly (`recur`), not drawn at random.
     pub even: bool,
-    /// Whether nothing is dropped or marked by p_C and p_CL while both queues hold less than two full packets. Off:
-    /// Linux does it, the RFC's pseudocode does not.
+    /// Whether p_C and p_CL drop or mark nothing while both queues together hold less than two full packets. Off: Linux
+    /// does it, the RFC's pseudocode does not.
     pub spare_short: bool,
 }
 
-/// Whose turn it is.
+/// How the two queues share the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DualPi2Scheduler {
-    /// Weighted round robin: while both have packets, the C queue gets one of so many bytes.
+    /// Weighted round robin: while both have packets, the C queue gets one byte of every `of`.
     WeightedRoundRobin {
-        /// How many bytes both get while the C queue gets one: 16. No less than 2.
+        /// How many bytes both queues get for each byte of the C queue: 16. At least 2.
         of: u16,
     },
-    /// Who has waited longest, where packets of the L queue count as having waited this much longer: 50 ms.
+    /// The queue whose head has waited longest. Packets of the L queue count as having waited this much longer: 50 ms.
     TimeShiftedFifo(Nanos),
 }
 
@@ -83,7 +83,8 @@ impl Default for DualPi2Params {
 }
 
 impl DualPi2Params {
-    /// Figure 2 for another target and another longest round-trip time that is to be stable.
+    /// The parameters of figure 2 for another target and another longest round-trip time for which the control is
+    /// stable.
     pub fn for_round_trip(target: Nanos, longest: Nanos) -> Self {
         let update = target.min(Nanos(longest.0 / 3));
         let seconds = longest.max(Nanos(1)).as_secs_f64();
@@ -110,7 +111,7 @@ impl DualPi2Params {
         Self { ramp_start: threshold, ramp_length: Nanos::ZERO, ..self }
     }
 
-    /// The likelihood of a mark for a packet of the L queue by its own delay (figure 5).
+    /// The likelihood that the ramp marks a packet of the L queue with this delay (figure 5).
     #[inline]
     pub fn ramp(&self, delay: Nanos) -> f64 {
         if delay >= self.ramp_start.saturating_add(self.ramp_length) {
@@ -122,18 +123,18 @@ impl DualPi2Params {
         }
     }
 
-    /// The classic probability at which overload begins: 1 / k^2, no more than 1.
+    /// The classic probability at which overload starts: 1 / k^2, at most 1.
     fn most_classic(&self) -> f64 {
         (1.0 / (self.coupling * self.coupling)).min(1.0)
     }
 }
 
-/// Two queues under DualPI2. The C queue has the outlet's number, the L queue the next; backlogs count both.
+/// Two queues under DualPI2. The C queue has the outlet's id, the L queue the next one. Backlogs count both.
 #[derive(Debug)]
 pub struct DualPi2 {
     params: DualPi2Params,
     outlet: Outlet,
-    room: Room,
+    room: CompiledLimit,
     classic: Fifo,
     low_latency: Fifo,
     clock: UpdateClock,
@@ -143,14 +144,15 @@ pub struct DualPi2 {
     p_classic: f64,
     p_coupled: f64,
     old: Nanos,
-    /// Sums of likelihoods: of C, of marks in L, of drops in L.
+    /// The sums of likelihoods: of the C queue, of marks in the L queue, of drops in the L queue.
     counts: [f64; 3],
-    /// What the L queue has been given too much (above 0) or the C queue (below), in bytes by the other's weight.
+    /// How far the L queue is ahead of its share (above 0), or the C queue (below 0), in bytes times the weight of the
+    /// other queue.
     credit: i64,
     stats: DualPi2Stats,
 }
 
-/// What DualPI2 counted.
+/// The counters of DualPI2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DualPi2Stats {
     /// Packets that came.
@@ -159,7 +161,7 @@ pub struct DualPi2Stats {
     pub departed_classic: u64,
     /// Packets that left the L queue.
     pub departed_low_latency: u64,
-    /// Packets that found no room.
+    /// =/// Packets that were dropped because there was no room.
     pub overlimit: u64,
     /// Packets of the C queue that were dropped early.
     pub early_classic: u64,
@@ -188,9 +190,9 @@ counters!(DualPi2Stats {
     updates,
 });
 
-/// Which sum of likelihoods: see [`DualPi2::recur`].
+/// The sums of likelihoods: see [`DualPi2::recur`].
 #[derive(Debug, Clone, Copy)]
-enum Count {
+enum LikelihoodSum {
     Classic,
     Mark,
     Drop,
@@ -202,7 +204,7 @@ impl DualPi2 {
         Self {
             params,
             outlet,
-            room: Room::new(params.limit, &outlet),
+            room: CompiledLimit::new(params.limit, &outlet),
             classic: Fifo::default(),
             low_latency: Fifo::default(),
             clock: UpdateClock::new(params.update, params.first_update),
@@ -217,32 +219,32 @@ impl DualPi2 {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &DualPi2Stats {
         &self.stats
     }
 
-    /// The probability with which a packet of the C queue is dropped or marked: p_C.
+    /// p_C: the probability with which a packet of the C queue is dropped or marked.
     pub fn drop_probability(&self) -> f64 {
         self.p_classic
     }
 
-    /// The controller's own probability, p'.
+    /// p': the controller's own probability.
     pub fn base_probability(&self) -> f64 {
         self.base
     }
 
-    /// The probability that the L queue's packets are marked with on account of the C queue: p_CL, no more than 1.
+    /// p_CL: the probability with which a packet of the L queue is marked because of the C queue, at most 1.
     pub fn coupled_probability(&self) -> f64 {
         self.p_coupled
     }
 
-    /// What waits in the C queue and in the L queue.
+    /// The backlogs of the C queue and of the L queue.
     pub fn backlogs(&self) -> (Backlog, Backlog) {
         (self.classic.backlog(), self.low_latency.backlog())
     }
 
-    /// The number of the L queue.
+    /// The id of the L queue.
     fn low_latency_id(&self) -> QueueId {
         QueueId(self.outlet.queue.0.saturating_add(1))
     }
@@ -253,7 +255,7 @@ impl DualPi2 {
         Backlog { packets: c.packets + l.packets, bytes: c.bytes + l.bytes }
     }
 
-    /// Whether the L queue is next; one of the two has packets.
+    /// Whether the L queue is served next. At least one of the two has packets.
     #[inline]
     fn low_latency_is_next(&self, now: Nanos) -> bool {
         let (Some(c), Some(l)) = (self.classic.front(), self.low_latency.front()) else {
@@ -267,7 +269,7 @@ impl DualPi2 {
         }
     }
 
-    /// A packet of `size` is sent while the other queue has packets too.
+    /// Records that a packet of `size` is sent while the other queue has packets too.
     #[inline]
     fn account(&mut self, low_latency: bool, size: ByteCount) {
         let DualPi2Scheduler::WeightedRoundRobin { of } = self.params.scheduler else { return };
@@ -276,9 +278,9 @@ impl DualPi2 {
         self.credit = self.credit.saturating_add(change);
     }
 
-    /// Whether the turn of something of this likelihood has come.
+    /// Adds a likelihood to its sum, and returns whether the sum has passed one.
     #[inline]
-    fn recur(&mut self, count: Count, likelihood: f64) -> bool {
+    fn recur(&mut self, count: LikelihoodSum, likelihood: f64) -> bool {
         if likelihood >= 1.0 {
             return true;
         }
@@ -294,35 +296,35 @@ impl DualPi2 {
         due
     }
 
-    /// What becomes of a packet of the L queue that `others` waited with.
+    /// The decision on a packet of the L queue, in which `others` packets wait with it.
     #[inline]
-    fn judge_low_latency(&mut self, sojourn: Nanos, others: u64, spared: bool) -> Verdict {
+    fn judge_low_latency(&mut self, sojourn: Nanos, others: u64, spared: bool) -> DualPi2Verdict {
         let coupled = if spared { 0.0 } else { self.p_coupled };
         if coupled >= 1.0 {
-            if self.recur(Count::Drop, self.p_classic) {
-                return Verdict::Drop;
+            if self.recur(LikelihoodSum::Drop, self.p_classic) {
+                return DualPi2Verdict::Drop;
             }
-            return Verdict::Mark(MarkReason::Early);
+            return DualPi2Verdict::Mark(MarkReason::Early);
         }
         let native = if others + 1 > self.params.ramp_spares { self.params.ramp(sojourn) } else { 0.0 };
-        if !self.recur(Count::Mark, native.max(coupled)) {
-            Verdict::Pass
+        if !self.recur(LikelihoodSum::Mark, native.max(coupled)) {
+            DualPi2Verdict::Pass
         } else if native >= coupled {
-            Verdict::Mark(MarkReason::Threshold)
+            DualPi2Verdict::Mark(MarkReason::Threshold)
         } else {
-            Verdict::Mark(MarkReason::Early)
+            DualPi2Verdict::Mark(MarkReason::Early)
         }
     }
 
-    /// What becomes of a packet of the C queue.
+    /// The decision on a packet of the C queue.
     #[inline]
-    fn judge_classic(&mut self, ecn: Ecn, spared: bool) -> Verdict {
-        if spared || !self.recur(Count::Classic, self.p_classic) {
-            Verdict::Pass
+    fn judge_classic(&mut self, ecn: Ecn, spared: bool) -> DualPi2Verdict {
+        if spared || !self.recur(LikelihoodSum::Classic, self.p_classic) {
+            DualPi2Verdict::Pass
         } else if ecn.is_capable() && self.p_classic < self.params.most_classic() {
-            Verdict::Mark(MarkReason::Early)
+            DualPi2Verdict::Mark(MarkReason::Early)
         } else {
-            Verdict::Drop
+            DualPi2Verdict::Drop
         }
     }
 
@@ -334,7 +336,7 @@ impl DualPi2 {
         }
     }
 
-    /// The head of the queue whose turn it is, out of the queue, and whether that is the L queue.
+    /// Removes the head of the queue that is served next. Also returns whether that is the L queue.
     #[inline]
     fn take_next(&mut self, now: Nanos) -> Option<(Waiting, bool)> {
         let low_latency = self.low_latency_is_next(now);
@@ -343,9 +345,9 @@ impl DualPi2 {
     }
 }
 
-/// What becomes of a packet that leaves.
+/// The decision on a packet that leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum DualPi2Verdict {
     Pass,
     Mark(MarkReason),
     Drop,
@@ -387,7 +389,7 @@ impl Discipline for DualPi2 {
                 (self.judge_classic(head.packet.ecn, spared), self.outlet.queue)
             };
             match verdict {
-                Verdict::Drop => {
+                DualPi2Verdict::Drop => {
                     if low_latency {
                         self.stats.early_low_latency += 1;
                     } else {
@@ -396,12 +398,12 @@ impl Discipline for DualPi2 {
                     sink.dropped(&Dropped::from_queue(head.packet, queue, head.enqueued, now, DropReason::Early));
                     continue;
                 }
-                Verdict::Mark(reason) => {
+                DualPi2Verdict::Mark(reason) => {
                     head.packet.ecn = Ecn::Ce;
                     self.count_mark(low_latency, reason);
                     sink.marked(&head.packet, reason, now);
                 }
-                Verdict::Pass => {}
+                DualPi2Verdict::Pass => {}
             }
             if contended {
                 self.account(low_latency, head.packet.size);

@@ -1,25 +1,29 @@
 //! Egress PI: a squared PI controller that a switch can run behind its queues, with integers, shifts and additions only.
 //!
-//! Our own, after PI2 (De Schepper et al., CoNEXT 2016) and with what Kunze et al. (IM 2021, sections IV and VIII) found a
-//! switch to lack: it multiplies nothing, scales nothing, reaches each register once for a packet, needs no packets from a
-//! generator, none fed back, no control plane, and nothing at ingress. Each packet that leaves
+//! This is queuescope's own algorithm, after PI2 (De Schepper et al., CoNEXT 2016) and within what a switch can do
+//! according to Kunze et al. (IM 2021, sections IV and VIII). It needs no multiplication and no scaling, reaches each
+//! register once per packet, and needs no generated packets, no feedback, no control plane, and nothing at ingress.
+//! Each packet that leaves
 //!
 //! 1. reads its own time in the queue, in units of 1024 ns, up to 8.4 ms;
-//! 2. asks a register with the time of the last update whether another is due, which makes it the update's;
-//! 3. if so, leaves its delay in a second register, and takes away the one that was there;
-//! 4. if so, forms `((delay - target) << alpha) + ((delay - before) << beta)`, where the first delay is 1 ms at most; and
-//!    0 otherwise;
-//! 5. adds that to a third register, the probability p', which stops at its ends, and reads it;
-//! 6. is chosen if two random numbers are both below p': by chance p' squared. One of a scalable congestion control (ECT(1)) is
-//!    chosen if half of one is: by 2 p'. One that waited less than `calm` is left alone; where p' is an
-//!    eighth or more, one that waited less than `short`.
+//! 2. checks in a register with the time of the last update whether another update is due, and if so stores its own
+//!    time there;
+//! 3. if so, stores its delay in a second register, and reads the delay that was there;
+//! 4. if so, forms `((delay - target) << alpha) + ((delay - before) << beta)`, where the first delay is at most 1 ms;
+//!    otherwise 0;
+//! 5. adds that to a third register, the probability p', which saturates at its ends, and reads it;
+//! 6. is chosen if two random numbers are both below p', that is, with probability p' squared. A packet of a scalable
+//!    congestion control (ECT(1)) is chosen if half of one random number is below p', that is, with 2 p'. A packet that
+//!    waited less than `calm` is left alone; where p' is an eighth or more, one that waited less than `short`.
 //!
-//! What is chosen is marked, or dropped if it cannot be: then by no more than a quarter, p' counting as a half at most.
+//! A chosen packet is marked, or dropped if it cannot be marked. A drop has a probability of at most a quarter, because
+//! p' counts as at most a half there.
 //!
-//! The square is what makes up for the scaling: how much a change of p' moves a queue does not depend on p'. So the gains follow
-//! from the longest round trip alone (RFC 9332, appendix A.1), and are powers of two.
+//! The square replaces the scaling: the effect of a change of p' on a queue does not depend on p'. So the gains follow
+//! from the longest round-trip time alone (RFC 9332, appendix A.1), and are powers of two.
 //!
-//! The register of p' is signed: all bits from the least to the most, so that a saturating addition stops at 0 and at 1.
+//! The register of p' is signed and uses all bits from the lowest to the highest value, so that a saturating addition
+//! stops at 0 and at 1.
 
 use crate::counters::counters;
 use crate::pie_switch::QUEUE;
@@ -27,41 +31,42 @@ use crate::random::Random;
 use crate::{DropReason, Egress, Headers, MarkReason, Pipeline, Port, Sink, TailDropParams};
 use queuescope_wire::{Departure, Ecn, Nanos};
 
-/// Of p', above which nothing more is dropped.
+/// The value of p' above which the drop probability does not grow.
 const HALF: u32 = u32::MAX / 2;
 
-/// What Egress PI is made of.
+/// The parameters of Egress PI.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EgressPiParams {
-    /// The queue of each port, which the driver keeps: 500 us, as Kunze et al. have it.
+    /// The queue of each port, which the driver keeps: 500 us, as in Kunze et al.
     pub queue: TailDropParams,
-    /// The delay to be held: 125 us, as theirs.
+    /// The target delay: 125 us, as in Kunze et al.
     pub target: Nanos,
-    /// How long after an update the next packet makes another: 125 us, as theirs nearly.
+    /// The time after an update when the next packet makes another one: 125 us, close to theirs.
     pub update: Nanos,
-    /// The left shift of the distance to the target: 9, an alpha of 0.116 Hz. RFC 9332's rule, 0.1 update / rtt^2, has 0.125 Hz
-    /// for round trips up to 10 ms.
+    /// The left shift of the distance to the target: 9, an alpha of 0.116 Hz. RFC 9332's rule, 0.1 update / rtt^2,
+    /// gives 0.125 Hz for round-trip times up to 10 ms.
     pub alpha_shift: u32,
-    /// The left shift of the change of the delay: 17, a beta of 29.8 Hz. RFC 9332's rule, 0.3 / rtt, has 30 Hz.
+    /// The left shift of the change of the delay: 17, a beta of 29.8 Hz. RFC 9332's rule, 0.3 / rtt, gives 30 Hz.
     pub beta_shift: u32,
-    /// Packets that waited less are left alone while p' is below an eighth, so that a probability that is still falling takes no window from flows whose queue is
-    /// gone: 94 us, three quarters of the target. With 31 us a single flow at 1 Gb/s and 350 us has 6 % less goodput
-    /// (docs/explanation/egress-pi.md).
+    /// Packets that waited less than this are left alone while p' is below an eighth, so that a probability that is
+    /// still falling does not reduce the windows of flows whose queue is gone: 94 us, three quarters of the target.
+    /// With 31 us a single flow at 1 Gb/s and 350 us has 6 % less goodput (docs/explanation/egress-pi.md).
     pub calm: Nanos,
-    /// The same from an eighth on: 31 us, a quarter of the target. Many flows of small windows over a long round trip need marks before
-    /// the queue is long again.
+    /// The same while p' is an eighth or more: 31 us, a quarter of the target. Many flows with small windows over a
+    /// long round trip need marks before the queue is long again.
     pub short: Nanos,
 }
 
 impl EgressPiParams {
-    /// The longest delay that is told from longer ones, in units of 1024 ns: 8.4 ms. Its shift by 17 stays within 31 bits.
+    /// The longest delay that the register distinguishes, in units of 1024 ns: 8.4 ms. Shifted by 17 it stays within 31
+    /// bits.
     pub const LONGEST: u32 = (1 << 13) - 1;
 
-    /// The longest delay of which the distance to the target is told, in the same: 1 ms. What a long queue of a short while adds to p'
-    /// is taken back no faster than 0.12 in a second.
+    /// The longest delay that counts for the distance to the target, in the same unit: 1 ms. p' takes back what a short
+    /// burst of a long queue added no faster than 0.12 per second.
     pub const FAR: u32 = (1 << 10) - 1;
 
-    /// Of p', an eighth, from which on many are marked: windows are of a few packets.
+    /// The value of p' of an eighth. From there on many packets are marked, because windows are of a few packets.
     pub const MANY: u32 = 1 << 29;
 }
 
@@ -83,21 +88,21 @@ impl Default for EgressPiParams {
 #[derive(Debug)]
 pub struct EgressPi {
     params: EgressPiParams,
-    ports: Vec<Registers>,
+    ports: Vec<EgressPiRegisters>,
     random: Random,
     stats: EgressPiStats,
 }
 
-/// What Egress PI counted, on all ports.
+/// The counters of Egress PI, for all ports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EgressPiStats {
     /// Packets that came to egress.
     pub offered: u64,
     /// Packets that were chosen.
     pub chosen: u64,
-    /// Of those: packets that were marked.
+    /// Of those, packets that were marked.
     pub marked: u64,
-    /// Packets that were marked before.
+    /// Of those, packets that carried CE already.
     pub marked_before: u64,
     /// Packets that were dropped.
     pub dropped: u64,
@@ -107,21 +112,21 @@ pub struct EgressPiStats {
 
 counters!(EgressPiStats { offered, chosen, marked, marked_before, dropped, updates });
 
-/// The registers of a port. Each is reached once for a packet.
+/// The registers of a port. Each packet accesses each register once.
 #[derive(Debug, Clone, Copy)]
-struct Registers {
-    /// When the last update was.
+struct EgressPiRegisters {
+    /// The time of the last update.
     updated: u32,
-    /// The delay that it saw.
+    /// The delay that it stored.
     delay: u32,
-    /// p': 0 at the least number, 1 at the greatest.
+    /// p': the lowest number is 0, the highest is 1.
     probability: i32,
 }
 
 impl EgressPi {
-    /// With p' = 0.
+    /// All ports start with p' = 0.
     pub fn new(params: EgressPiParams, ports: u16, seed: u64) -> Self {
-        let fresh = Registers { updated: 0, delay: 0, probability: i32::MIN };
+        let fresh = EgressPiRegisters { updated: 0, delay: 0, probability: i32::MIN };
         Self {
             params,
             ports: vec![fresh; usize::from(ports)],
@@ -130,12 +135,12 @@ impl EgressPi {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &EgressPiStats {
         &self.stats
     }
 
-    /// The probability p' of a port, from 0 to 1; none of a port that is not there.
+    /// The probability p' of a port, from 0 to 1; `None` for a port that does not exist.
     pub fn base_probability(&self, port: Port) -> Option<f64> {
         let port = self.ports.get(usize::from(port.0))?;
         Some(f64::from(unsigned(port.probability)) / f64::from(u32::MAX))
@@ -190,7 +195,7 @@ impl Pipeline for EgressPi {
         Egress::Send
     }
 
-    /// That with which packets of classic congestion controls are marked: p' squared.
+    /// p' squared: the probability with which packets of classic congestion controls are marked.
     fn drop_probability(&self, port: Port) -> Option<f64> {
         self.base_probability(port).map(|base| base * base)
     }
@@ -200,8 +205,8 @@ impl Pipeline for EgressPi {
     }
 }
 
-impl Registers {
-    /// Whether an update is due; if so, this is its time.
+impl EgressPiRegisters {
+    /// Whether an update is due. If so, it stores its time.
     #[inline]
     fn due(&mut self, now: u32, period: u32) -> bool {
         let due = now.wrapping_sub(self.updated) >= period;
@@ -211,7 +216,7 @@ impl Registers {
         due
     }
 
-    /// By how much an update changes p'. The delay takes the place of the one before.
+    /// How much an update changes p'. Stores the delay.
     #[inline]
     fn change(&mut self, delay: u32, params: &EgressPiParams) -> i32 {
         let before = std::mem::replace(&mut self.delay, delay);
@@ -221,7 +226,7 @@ impl Registers {
         (distance << params.alpha_shift) + change
     }
 
-    /// p' after a change.
+    /// Adds a change to p'. Returns the result.
     #[inline]
     fn add(&mut self, change: i32) -> i32 {
         self.probability = self.probability.saturating_add(change);
@@ -229,13 +234,13 @@ impl Registers {
     }
 }
 
-/// The number that is compared with p': the larger of two random ones, or half of one.
+/// The number to compare with p': the larger of two random numbers, or half of one.
 #[inline]
 fn number(ecn: Ecn, [one, other]: [u32; 2]) -> u32 {
     if ecn == Ecn::Ect1 { one / 2 } else { one.max(other) }
 }
 
-/// The same bits in the same order, from 0.
+/// The same bits in the same order, shifted to start at 0.
 #[inline]
 fn unsigned(signed: i32) -> u32 {
     signed.cast_unsigned() ^ (1 << 31)

@@ -1,34 +1,34 @@
-//! What waits in order, with what each packet met: the store that the disciplines are built on.
+//! A FIFO of packets, each with the time and backlog of its arrival: the store of all disciplines.
 
 use queuescope_wire::{Backlog, Departure, Nanos, Packet, QueueId};
 use std::collections::VecDeque;
 
-/// Packets that wait in the order in which they came.
+/// Packets in the order of their arrival.
 #[derive(Debug, Default)]
 pub struct Fifo {
     waiting: VecDeque<Waiting>,
     backlog: Backlog,
 }
 
-/// A packet that waits.
+/// A packet in a queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting {
-    /// It.
+    /// The packet.
     pub packet: Packet,
-    /// When it came.
+    /// When it arrived.
     pub enqueued: Nanos,
-    /// What was in the queue when it came, without itself.
+    /// The backlog that it found, without itself.
     pub backlog_in: Backlog,
 }
 
 impl Fifo {
-    /// The last one now is `packet`.
+    /// Appends `packet`.
     #[inline]
     pub fn push(&mut self, packet: Packet, now: Nanos) {
         self.push_behind(packet, now, self.backlog);
     }
 
-    /// The same, where this is one of several queues and the packet met `backlog_in` in all of them.
+    /// Appends `packet` to one of several queues; `backlog_in` is the backlog of all of them.
     #[inline]
     pub fn push_behind(&mut self, packet: Packet, now: Nanos, backlog_in: Backlog) {
         self.waiting.push_back(Waiting { packet, enqueued: now, backlog_in });
@@ -36,12 +36,12 @@ impl Fifo {
         self.backlog.bytes += packet.size;
     }
 
-    /// The first one.
+    /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self) -> Option<Waiting> {
         let first = self.waiting.pop_front()?;
         if self.waiting.is_empty() {
-            // Begin anew at the start of the ring: a queue that is mostly empty stays in one cache line and not in all of it.
+            // Start again at the beginning of the ring, so that a mostly empty queue stays in one cache line.
             self.waiting.clear();
         }
         self.backlog.packets -= 1;
@@ -49,13 +49,13 @@ impl Fifo {
         Some(first)
     }
 
-    /// The first one, which stays.
+    /// The first packet, which stays.
     #[inline]
     pub fn front(&self) -> Option<&Waiting> {
         self.waiting.front()
     }
 
-    /// What waits.
+    /// The packets and bytes in the queue.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
@@ -63,7 +63,7 @@ impl Fifo {
 }
 
 impl Waiting {
-    /// It leaves `queue`, in which `backlog_out` stays.
+    /// The departure of this packet from `queue`, which leaves `backlog_out` behind.
     #[inline]
     pub fn depart(self, queue: QueueId, now: Nanos, backlog_out: Backlog) -> Departure {
         let Self { packet, enqueued, backlog_in } = self;

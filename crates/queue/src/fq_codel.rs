@@ -1,70 +1,73 @@
-//! FQ-CoDel (RFC 8290): a queue for each hash of the flow, served by deficit round robin with a preference for those
-//! that just became active, each under the control of CoDel.
+//! FQ-CoDel (RFC 8290): a queue for each hash of the flow, each under CoDel. Deficit round robin serves them, with a
+//! preference for queues that just became active.
 //!
-//! Sections 3 and 4 of the RFC. All queues depart under the outlet's number, with the backlog of all of them: they are
-//! one queue in which each flow has a place of its own.
+//! Follows sections 3 and 4 of the RFC. All departures carry the outlet's id and the backlog of all queues together:
+//! this is one queue in which each flow has a place of its own.
 //!
 //! Choices and deviations:
 //!
-//! - Linux drops a new queue that is found empty at once when there are no old ones; here, as in the RFC and ns-3, it
-//!   goes through the list of the old ones, which makes no difference to who is served.
-//! - Linux and ns-3 ask for a packet once more when the link has sent all, which turns all queues off: a flow that sends
-//!   again is a new one. The RFC has nothing about that. With ns-3's flavour it is so, else queues stay in their lists.
-//! - After a batch of drops Linux also raises the count of that queue's CoDel. The RFC does not, nor does this.
-//! - A limit in bytes may need more than one batch; there are as many as it takes, so that the limit holds.
-//! - Of several queues with the same most bytes, the one that is served first loses packets (Linux: the lowest number;
-//!   ns-3: the one that had its first packet first).
+//! - When there are no old queues, Linux removes a new queue at once that is found empty. Here, as in the RFC and ns-3,
+//!   the queue moves to the list of old queues. The order of service is the same.
+//! - Linux and ns-3 request a packet once more when the link has sent everything, which makes all queues inactive. A
+//!   flow that sends again then counts as new. The RFC does not mention this. Here the ns-3 flavour does it; with the
+//!   others, queues stay in their lists.
+//! - After a batch of drops Linux also raises the drop count of that queue's CoDel. The RFC and this implementation do
+//!   not.
+//! - A limit in bytes may need more than one batch of drops. Batches repeat until the limit holds.
+//! - If several queues have the same highest number of bytes, the one that is served first loses packets (Linux: the
+//!   lowest index; ns-3: the queue that had its first packet first).
 
-use crate::codel::{Control, Law, Line};
+use crate::codel::{CodelLaw, CodelState, ControlledQueue};
 use crate::counters::counters;
 use crate::fifo::{Fifo, Waiting};
 use crate::hash_queues::FlowHash;
-use crate::limit::Room;
+use crate::limit::CompiledLimit;
 use crate::{CodelFlavour, CodelParams, Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, FlowId, Nanos, Packet, QueueId};
 use std::collections::VecDeque;
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// What FQ-CoDel is made of.
+/// The parameters of FQ-CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCodelParams {
-    /// How much all queues hold. 10240 packets (RFC 8290 section 5.2). A limit in time counts the whole rate of the
-    /// link, and the new packet too.
+    /// The limit of all queues together. 10240 packets (RFC 8290 section 5.2). A limit in time is measured at the full
+    /// rate of the link, and includes the new packet.
     pub limit: Limit,
-    /// How many bytes they hold, beside the limit. None by default; Linux has 32 MB, of buffers rather than packets.
+    /// The most bytes of all queues together, in addition to the limit. None by default; Linux has 32 MB, counting
+    /// buffers rather than packets.
     pub memory_limit: Option<ByteCount>,
-    /// How many queues there are: 1024 (RFC 8290 section 5.2).
+    /// The number of queues: 1024 (RFC 8290 section 5.2).
     pub queues: NonZeroU16,
-    /// Bytes that a queue may send in its turn: 1514, the largest Ethernet frame (RFC 8290 section 5.2, ns-3: the
-    /// MTU). A packet costs constant time if no packet is larger; a quantum of nothing counts as one byte.
+    /// The quantum, the bytes that a queue may send in its turn: 1514, the largest Ethernet frame (RFC 8290 section
+    /// 5.2, ns-3: the MTU). A dequeue takes constant time if no packet is larger. A quantum of 0 counts as one byte.
     pub quantum: ByteCount,
-    /// How many packets are dropped at once from the queue with the most bytes: 64 (RFC 8290 section 4.1).
+    /// The most packets that are dropped at once from the queue with the most bytes: 64 (RFC 8290 section 4.1).
     pub drop_batch: NonZeroU32,
-    /// The wait that is acceptable for longer than an interval: 5 ms.
+    /// The sojourn time that is acceptable for longer than an interval: 5 ms.
     pub target: Nanos,
-    /// As long as a long round trip: 100 ms.
+    /// The interval, about the longest usual round-trip time: 100 ms.
     pub interval: Nanos,
-    /// No packet is dropped by CoDel unless more than so many bytes stay behind it in its queue. 1500 (ns-3).
+    /// CoDel drops a packet only if more than this many bytes stay behind it in its queue. 1500 (ns-3).
     pub min_bytes: ByteCount,
-    /// Whether packets that are ECN-capable are marked where CoDel would drop them. On (RFC 8290 section 5.2).
+    /// Whether ECN-capable packets are marked where CoDel would drop them. On (RFC 8290 section 5.2).
     pub ecn: bool,
-    /// Each ECN-capable packet that waited longer than this is marked. None by default (RFC 8290 section 5.2).
+    /// An ECN-capable packet with a longer sojourn time than this is marked. None by default (RFC 8290 section 5.2).
     pub ce_threshold: Option<Nanos>,
-    /// Whose CoDel; and with ns-3's, its limit of each queue, queues that an idle link turns off, and which of equally fat
-    /// queues loses.
+    /// The implementation of CoDel to follow. With that of ns-3 also its limit for each queue, its queues that an idle
+    /// link makes inactive, and its choice among equally fat queues.
     pub flavour: CodelFlavour,
-    /// How a flow gets its queue. By hash (RFC 8290 section 4.1.1).
+    /// How flows are assigned to queues. By hash (RFC 8290 section 4.1.1).
     pub placement: Placement,
 }
 
-/// How a flow gets its queue.
+/// How flows are assigned to queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// By a hash of its number and the outlet's seed: by chance some share one.
+    /// By a hash of the flow id and the outlet's seed. By chance some flows share a queue.
     #[default]
     Hash,
-    /// By its number, modulo how many queues there are: those with neighbouring numbers never share one. For
-    /// comparisons with something whose hash has put its flows apart.
+    /// By the flow id modulo the number of queues. Flows with neighbouring ids never share a queue. For comparisons
+    /// with implementations whose hash separates the flows.
     Number,
 }
 
@@ -94,43 +97,44 @@ pub struct FqCodel {
     queue: QueueId,
     hash: FlowHash,
     placement: Placement,
-    room: Room,
+    room: CompiledLimit,
     memory_limit: ByteCount,
     quantum: i64,
     drop_batch: u32,
-    /// As ns-3 3.37: each queue has the limit too, and drops what comes to it when it is full (its queues are `CoDelQueueDisc`s
-    /// with that limit: so it is with a flow alone, and nothing is dropped from the fattest then); the link asks once more
-    /// when it has sent all, so that all queues become inactive (Linux, too); and of equally fat queues the one loses that
-    /// had its first packet first, in whose order it looks through them, not the one that is served first.
+    /// Follows ns-3 3.37 in three points. Each queue has the limit too, and drops arrivals when it is full: the queues
+    /// are `CoDelQueueDisc`s with that limit, so a single flow fills its queue, and nothing is dropped from the fattest
+    /// queue. The link requests a packet once more when it has sent everything, which makes all queues inactive (as in
+    /// Linux). Of equally fat queues the one that had its first packet first loses, because ns-3 searches in that
+    /// order, not in the order of service.
     as_ns3: bool,
-    law: Law,
+    law: CodelLaw,
     flows: Vec<Flow>,
-    /// Queues that became active and have not used up their first quantum; the first is served next.
+    /// Queues that became active and have not used up their first quantum. The first is served next.
     new: VecDeque<u16>,
     /// The other active queues.
     old: VecDeque<u16>,
-    /// How many queues have ever had a packet.
+    /// The number of queues that ever had a packet.
     known: u32,
     backlog: Backlog,
     stats: FqCodelStats,
 }
 
-/// What an FQ-CoDel queue counted.
+/// The counters of an FQ-CoDel queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FqCodelStats {
     /// Packets that came.
     pub offered: u64,
     /// Packets that left.
     pub departed: u64,
-    /// Packets dropped since their queue was full (ns-3).
+    /// Packets that were dropped because their own queue was full (ns-3).
     pub overlimit: u64,
-    /// Packets dropped when all was full, from the queue with the most bytes.
+    /// Packets that were dropped from the queue with the most bytes, because the limit of all queues was reached.
     pub fattest_flow: u64,
-    /// Packets dropped by CoDel.
+    /// Packets that CoDel dropped.
     pub target: u64,
-    /// Packets marked in place of that.
+    /// Packets that were marked instead.
     pub marked_target: u64,
-    /// Packets marked since they waited longer than the CE threshold.
+    /// Packets that were marked because their sojourn time was above the CE threshold.
     pub marked_threshold: u64,
     /// How often a queue became active.
     pub new_flows: u64,
@@ -151,17 +155,17 @@ counters!(FqCodelStats {
 #[derive(Debug, Default)]
 struct Flow {
     fifo: Fifo,
-    control: Control,
-    /// Bytes that it may send in its turn.
+    control: CodelState,
+    /// Bytes that it may still send in its turn.
     deficit: i64,
     /// Whether it is in one of the lists.
     active: bool,
-    /// Which of all queues it was to have a packet, from 1; 0 if it had none.
+    /// The position of this queue in the order of first packets, from 1; 0 if it had none yet.
     rank: u32,
 }
 
 impl FqCodel {
-    /// Empty queues; the outlet's seed decides which flows share one.
+    /// Creates empty queues. The outlet's seed determines which flows share one.
     pub fn new(params: FqCodelParams, outlet: Outlet) -> Self {
         let FqCodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour, .. } = params;
         let queues = usize::from(params.queues.get());
@@ -169,12 +173,12 @@ impl FqCodel {
             queue: outlet.queue,
             hash: FlowHash::new(outlet.seed, params.queues),
             placement: params.placement,
-            room: Room::new(limit, &outlet),
+            room: CompiledLimit::new(limit, &outlet),
             memory_limit: params.memory_limit.unwrap_or(ByteCount(u64::MAX)),
             quantum: i64::try_from(params.quantum.0).unwrap_or(i64::MAX / 2).clamp(1, i64::MAX / 2),
             drop_batch: params.drop_batch.get(),
             as_ns3: flavour == CodelFlavour::Ns3,
-            law: Law::new(&CodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour }),
+            law: CodelLaw::new(&CodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour }),
             flows: (0..queues).map(|_| Flow::default()).collect(),
             new: VecDeque::with_capacity(queues),
             old: VecDeque::with_capacity(queues),
@@ -184,12 +188,12 @@ impl FqCodel {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &FqCodelStats {
         &self.stats
     }
 
-    /// The number of a flow's queue.
+    /// The index of a flow's queue.
     #[inline]
     fn queue_of(&self, flow: FlowId) -> u16 {
         match self.placement {
@@ -198,7 +202,7 @@ impl FqCodel {
         }
     }
 
-    /// Drops from the queue with the most bytes: half of them, but no more packets than a batch.
+    /// Drops up to half of the bytes of the queue with the most bytes, and no more packets than a batch.
     fn drop_from_fattest(&mut self, now: Nanos, sink: &mut impl Sink) {
         let (mut fattest, mut most, mut best) = (None, 0, 0);
         for &number in self.new.iter().chain(&self.old) {
@@ -272,7 +276,7 @@ impl Discipline for FqCodel {
                 self.old.push_back(number);
                 continue;
             }
-            let mut line = Shared {
+            let mut line = FlowQueue {
                 queue: self.queue,
                 fifo: &mut flow.fifo,
                 backlog: &mut self.backlog,
@@ -287,7 +291,8 @@ impl Discipline for FqCodel {
             }
             list.pop_front();
             if from_new {
-                // Not out at once: else a flow that sends little would be new again with each packet, and never wait.
+                // Not removed at once. Otherwise a flow that sends little would be new with each packet, and never
+                // wait.
                 self.old.push_back(number);
             } else {
                 flow.active = false;
@@ -310,8 +315,8 @@ impl Discipline for FqCodel {
     }
 }
 
-/// One of the queues, the backlog that it shares, and who is told.
-struct Shared<'a, S> {
+/// One of the queues, with the backlog that all share and the sink for drops and marks.
+struct FlowQueue<'a, S> {
     queue: QueueId,
     fifo: &'a mut Fifo,
     backlog: &'a mut Backlog,
@@ -320,7 +325,7 @@ struct Shared<'a, S> {
     now: Nanos,
 }
 
-impl<S: Sink> Line for Shared<'_, S> {
+impl<S: Sink> ControlledQueue for FlowQueue<'_, S> {
     #[inline]
     fn pop(&mut self) -> Option<Waiting> {
         let first = self.fifo.pop()?;
@@ -419,7 +424,8 @@ mod tests {
         assert!(drops.0.is_empty());
     }
 
-    /// RFC 8290 section 4.1: from the queue with the most bytes, from its head, half of it or a batch.
+    /// RFC 8290 section 4.1: packets are dropped from the head of the queue with the most bytes, half of them or a
+    /// batch.
     #[test]
     fn the_fattest_loses_half_or_a_batch() {
         let limit = Limit::Packets(10);

@@ -1,20 +1,20 @@
-//! Queues by hash: a flow is one of n queues, which are served round robin.
+//! Queues by hash: a flow is assigned to one of n queues, which are served round robin.
 //!
-//! What a switch does that has a few queues a port and no notion of a flow's rate: a flow that sends much fills its own
-//! queue only, with those that share it by chance.
+//! This models a switch with a few queues per port that does not measure the rates of flows. A flow that sends much
+//! fills only its own queue, which some other flows share by chance.
 
 use crate::{Discipline, Limit, MultiQueue, MultiQueueParams, MultiQueueStats, Outlet, Scheduler, Sink};
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 use std::num::NonZeroU16;
 
-/// What queues by hash are made of.
+/// The parameters of queues by hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashQueuesParams {
-    /// How many there are. 8 by default, the queues of an Ethernet port (IEEE 802.1Q).
+    /// The number of queues. 8 by default, as an Ethernet port has (IEEE 802.1Q).
     pub queues: NonZeroU16,
-    /// How much each of them holds.
+    /// The limit of each queue.
     pub limit: Limit,
-    /// How much they hold together.
+    /// The limit of all queues together.
     pub shared_limit: Limit,
 }
 
@@ -25,7 +25,7 @@ impl Default for HashQueuesParams {
     }
 }
 
-/// Queues by hash of the flow, served round robin. Departures carry the queue that they left.
+/// Queues by hash of the flow, served round robin. A departure carries the id of the queue that it left.
 #[derive(Debug)]
 pub struct HashQueues {
     hash: FlowHash,
@@ -33,24 +33,24 @@ pub struct HashQueues {
 }
 
 impl HashQueues {
-    /// Empty queues; the outlet's seed decides which flows share one.
+    /// Creates empty queues. The outlet's seed determines which flows share one.
     pub fn new(params: HashQueuesParams, outlet: Outlet) -> Self {
         let HashQueuesParams { queues, limit, shared_limit } = params;
         let multi = MultiQueueParams { queues, scheduler: Scheduler::RoundRobin, limit, shared_limit };
         Self { hash: FlowHash::new(outlet.seed, queues), queues: MultiQueue::new(multi, outlet) }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &MultiQueueStats {
         self.queues.stats()
     }
 
-    /// What waits in one queue, by number from 0; nothing in those that there are not.
+    /// The backlog of one queue, by index from 0; empty for an index that does not exist.
     pub fn backlog_of(&self, queue: u16) -> Backlog {
         self.queues.backlog_of(queue)
     }
 
-    /// Which queue a flow is in, by number from 0.
+    /// The index of a flow's queue, from 0.
     pub fn queue_of(&self, flow: FlowId) -> u16 {
         self.hash.queue(flow)
     }
@@ -85,7 +85,7 @@ impl Discipline for HashQueues {
     }
 }
 
-/// From flows to queues, by a hash that a seed perturbs.
+/// Maps flows to queues by a hash that a seed perturbs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowHash {
     seed: u64,
@@ -97,11 +97,11 @@ impl FlowHash {
         Self { seed, queues }
     }
 
-    /// The queue of a flow, from 0.
+    /// The index of a flow's queue, from 0.
     #[inline]
     pub fn queue(self, flow: FlowId) -> u16 {
-        // The finalizer of SplitMix64 (Steele et al., OOPSLA 2014) is one to one: each bit of seed and flow reaches
-        // each bit of it.
+        // The finaliser of SplitMix64 (Steele et al., OOPSLA 2014) is a bijection: each bit of seed and flow affects
+        // each bit of the result.
         let mut bits = self.seed ^ (u64::from(flow.0) << 32 | u64::from(flow.0));
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -116,9 +116,9 @@ mod tests {
     use crate::{Dropped, MarkReason};
     use queuescope_wire::{ByteCount, Class, Ecn, PacketId, QueueId, Rate};
 
-    struct Nobody;
+    struct NoDropsExpected;
 
-    impl Sink for Nobody {
+    impl Sink for NoDropsExpected {
         fn dropped(&mut self, dropped: &Dropped) {
             panic!("{dropped:?}");
         }
@@ -138,7 +138,7 @@ mod tests {
                 counts[usize::from(hash.queue(FlowId(flow)))] += 1;
                 same += u32::from(hash.queue(FlowId(flow)) == other.queue(FlowId(flow)));
             }
-            // Ten times the standard deviation of 95 either way, and a tenth fall together by chance.
+            // Ten times the standard deviation of 95 in both directions. A tenth of the flows agree by chance.
             assert!(counts.iter().all(|count| (9_050..10_950).contains(count)), "{counts:?}");
             assert!((9_050..10_950).contains(&same), "{same}");
         }
@@ -154,10 +154,10 @@ mod tests {
         let packet =
             |id, flow| Packet { id: PacketId(id), flow, size: ByteCount(100), class: Class(0), ecn: Ecn::NotEct };
         for id in 0..100 {
-            queues.enqueue(packet(id, heavy), Nanos(0), &mut Nobody);
+            queues.enqueue(packet(id, heavy), Nanos(0), &mut NoDropsExpected);
         }
-        queues.enqueue(packet(100, light), Nanos(0), &mut Nobody);
-        let left: Vec<_> = std::iter::from_fn(|| queues.dequeue(Nanos(1), &mut Nobody)).take(3).collect();
+        queues.enqueue(packet(100, light), Nanos(0), &mut NoDropsExpected);
+        let left: Vec<_> = std::iter::from_fn(|| queues.dequeue(Nanos(1), &mut NoDropsExpected)).take(3).collect();
         assert_eq!(left.iter().map(|left| left.packet.id.0).collect::<Vec<_>>(), [0, 100, 1]);
         assert_eq!(left[1].queue, QueueId(4 + queues.queue_of(light)));
         assert_eq!(queues.backlog_of(queues.queue_of(heavy)).packets, 98);

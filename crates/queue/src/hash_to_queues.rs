@@ -1,6 +1,6 @@
-//! Flows spread over the queues of a port by hash, as a switch with n queues and no algorithm does it.
+//! Spreads flows over the queues of a port by hash, as a switch with n queues and no further algorithm does.
 //!
-//! A flow stays in one queue, so that its packets keep their order; flows that share a queue share what becomes of it. The
+//! A flow stays in one queue, so its packets keep their order. Flows that share a queue share its delay and drops. The
 //! port's scheduler serves the queues.
 
 use crate::counters::counters;
@@ -8,12 +8,12 @@ use crate::{Egress, Headers, Ingress, Limit, MultiQueueParams, Pipeline, Port, S
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 use std::num::NonZeroU16;
 
-/// How flows are spread over queues.
+/// The parameters of [`HashToQueues`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashToQueuesParams {
-    /// Queues of each port; 0 is taken as 1.
+    /// Queues of each port; 0 counts as 1.
     pub queues: u16,
-    /// What each of them is, which the driver keeps; without a limit by default.
+    /// The parameters of each queue, which the driver keeps. It has no limit by default.
     pub queue: TailDropParams,
     /// Chooses the hash function.
     pub seed: u64,
@@ -26,14 +26,14 @@ impl Default for HashToQueuesParams {
     }
 }
 
-/// Flows spread over the queues of a port.
+/// A program that spreads flows over the queues of a port.
 #[derive(Debug, Clone)]
 pub struct HashToQueues {
     params: HashToQueuesParams,
     stats: HashToQueuesStats,
 }
 
-/// What it counted.
+/// The counters of [`HashToQueues`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HashToQueuesStats {
     /// Packets that were given a queue.
@@ -43,19 +43,19 @@ pub struct HashToQueuesStats {
 counters!(HashToQueuesStats { spread });
 
 impl HashToQueues {
-    /// The program of a switch whose ports have `params.queues` queues each.
+    /// Creates the program for a switch whose ports have `params.queues` queues each.
     pub fn new(params: HashToQueuesParams) -> Self {
         let params = HashToQueuesParams { queues: params.queues.max(1), ..params };
         Self { params, stats: HashToQueuesStats::default() }
     }
 
-    /// The queue of a flow.
+    /// The index of a flow's queue.
     #[inline]
     pub fn queue(&self, flow: FlowId) -> u16 {
         reduce(digest(u64::from(flow.0) ^ self.params.seed), u32::from(self.params.queues)) as u16
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &HashToQueuesStats {
         &self.stats
     }
@@ -83,7 +83,7 @@ impl Pipeline for HashToQueues {
     }
 }
 
-/// A digest of a small number: neighbours are far apart, in the high bits too (the finaliser of SplitMix64).
+/// A hash of a small number. Neighbouring numbers differ in the high bits too (the finaliser of SplitMix64).
 #[inline]
 pub(crate) fn digest(key: u64) -> u64 {
     let mixed = (key ^ (key >> 30)).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -91,7 +91,7 @@ pub(crate) fn digest(key: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A digest as a number below `count`, which need not be a power of two.
+/// Maps a digest to a number below `count`, which need not be a power of two.
 #[inline]
 pub(crate) fn reduce(digest: u64, count: u32) -> u32 {
     (((digest >> 32) * u64::from(count)) >> 32) as u32
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_are_spread_evenly_and_otherwise_by_another_seed() {
+    fn flows_are_spread_evenly_and_differently_by_another_seed() {
         let (one, other) = (
             HashToQueues::new(HashToQueuesParams { queues: 5, seed: 1, ..HashToQueuesParams::default() }),
             HashToQueues::new(HashToQueuesParams { queues: 5, seed: 2, ..HashToQueuesParams::default() }),
@@ -112,7 +112,7 @@ mod tests {
             counts[usize::from(one.queue(flow))] += 1;
             same += u32::from(one.queue(flow) == other.queue(flow));
         }
-        // 2000 of each, with a deviation of 40.
+        // 2000 flows per queue, with a standard deviation of 40.
         assert!(counts.iter().all(|count| (1_800..2_200).contains(count)), "{counts:?}");
         assert!((1_800..2_200).contains(&same), "{same}");
     }

@@ -1,14 +1,14 @@
-//! Queue disciplines: what enters a queue, what leaves it, and in which order. Sans-IO: time comes in, nothing else does.
+//! Queue disciplines: which packets enter a queue, which leave it, and in which order. Sans-IO: the only input besides
+//! packets is the time.
 //!
-//! [`Discipline`] is one queue, [`Pipeline`] a switch program around queues. A [`Sink`] learns of every packet that is
-//! dropped or marked, so that nothing is lost in silence. One file per algorithm, each with its parameters, its state and
-//! its counters.
+//! [`Discipline`] is one queue; [`Pipeline`] is a switch program around queues. Both report every packet that they drop
+//! or mark to a [`Sink`]. There is one file per algorithm, with its parameters, its state and its counters.
 //!
-//! [`AnyDiscipline`] is any discipline and [`AnyPipeline`] any switch program, chosen while the program runs. The two lists
-//! below say which there are; a [`DisciplineFactory`] or a [`PipelineFactory`] adds one from outside this crate.
+//! [`AnyDiscipline`] is any discipline and [`AnyPipeline`] any switch program, chosen at run time. The two lists below
+//! define them. A [`DisciplineFactory`] or a [`PipelineFactory`] adds one from outside this crate.
 
-// Every discipline: its name in scenarios and reports, what its file exports (the type, its parameters, all else), and what
-// it is.
+// The disciplines. Each has its name in scenarios and reports, the exports of its file (the type, its parameters, all
+// others), and a description.
 any::disciplines! {
     "tail-drop" tail_drop::{TailDrop, TailDropParams, TailDropStats}:
         "First in, first out, and what does not fit is dropped.";
@@ -30,7 +30,7 @@ any::disciplines! {
         "A queue for each hash of the flow, served round robin. `limit` of the link is for all together.";
 }
 
-// Every switch program, likewise.
+// The switch programs, in the same form.
 any_pipeline::pipelines! {
     "hash-to-queues" hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats}:
         "Flows spread over the queues of a port by a hash, served round robin.";

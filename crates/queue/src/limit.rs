@@ -1,29 +1,29 @@
-//! How much a queue may hold, and how a person writes that.
+//! The limit of a queue, and its text form.
 
 use crate::Outlet;
 use queuescope_wire::{Backlog, ByteCount, Nanos, UnitError};
 use std::fmt;
 use std::str::FromStr;
 
-/// How much a queue may hold. The packet that the link is sending has left the queue and does not count. Bytes are those that the queue
-/// holds; a time is that of the link, with what it adds to each packet.
+/// How much a queue may hold. The packet that the link is sending has left the queue and does not count. Bytes are
+/// those of the packets in the queue. A time is measured on the link, including what it adds to each packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Limit {
-    /// As much as comes.
+    /// No limit.
     #[default]
     None,
-    /// So many bytes, with the new packet (as Linux's bfifo).
+    /// This many bytes, including the new packet (as Linux's bfifo).
     Bytes(ByteCount),
-    /// So many packets, with the new packet (as Linux's pfifo).
+    /// This many packets, including the new packet (as Linux's pfifo).
     Packets(u64),
-    /// As much as the link sends in this time: a packet is dropped if what waits before it takes longer. It may wait
-    /// longer itself by what is left of the packet that the link is sending; and nothing waits before one that finds
-    /// the queue empty, which is admitted whatever the time.
+    /// What the link sends in this time. A packet is dropped if the backlog ahead of it takes longer. The packet itself
+    /// may wait slightly longer, by the rest of the packet that the link is sending. A packet that finds the queue
+    /// empty is always admitted.
     Time(Nanos),
 }
 
 impl Limit {
-    /// Whether a packet of `size` finds room behind `backlog` before a link.
+    /// Whether a packet of `size` may join `backlog` in a queue that feeds this link.
     pub fn admits(self, backlog: Backlog, size: ByteCount, outlet: &Outlet) -> bool {
         match self {
             Self::None => true,
@@ -34,20 +34,20 @@ impl Limit {
     }
 }
 
-/// A limit in whole numbers, so that no packet costs a division. [`Limit::admits`] says the same in plain words.
+/// A limit as integers, so that no packet costs a division. [`Limit::admits`] is the plain definition.
 #[derive(Debug)]
-pub(crate) struct Room {
-    /// Packets, with the new one.
+pub(crate) struct CompiledLimit {
+    /// Packets, including the new one.
     packets: u64,
-    /// Bytes, with the new packet's.
+    /// Bytes, including the new packet.
     bytes: u64,
-    /// Bytes before the new packet, as the link sends them.
+    /// Bytes ahead of the new packet, including what the link adds.
     bytes_before: u64,
-    /// What the link adds to each packet.
+    /// Bytes that the link adds to each packet.
     overhead: u32,
 }
 
-impl Room {
+impl CompiledLimit {
     pub fn new(limit: Limit, outlet: &Outlet) -> Self {
         let &Outlet { rate, overhead, .. } = outlet;
         let mut room = Self { packets: u64::MAX, bytes: u64::MAX, bytes_before: u64::MAX, overhead };
@@ -56,7 +56,7 @@ impl Room {
             Limit::Packets(packets) => room.packets = packets,
             Limit::Bytes(bytes) => room.bytes = bytes.0,
             Limit::Time(time) => {
-                // The most bytes whose time, rounded down, is no longer than that.
+                // The most bytes whose time, rounded down, does not exceed the limit.
                 let work = (u128::from(time.0) + 1) * u128::from(rate.bits_per_second());
                 room.bytes_before = u64::try_from((work - 1) / 8_000_000_000).unwrap_or(u64::MAX);
             }
@@ -71,8 +71,8 @@ impl Room {
             && backlog.bytes.0.saturating_add(size.0) <= self.bytes
     }
 
-    /// Whether this much may wait: where what is too much is dropped later than on arrival. Of a limit in time, all
-    /// that waits takes no longer than that, unless it is one packet.
+    /// Whether the queue may hold this backlog, for disciplines that drop after the arrival. For a limit in time, the
+    /// whole backlog must not take longer than that, unless it is one packet.
     #[inline]
     pub fn holds(&self, backlog: Backlog) -> bool {
         backlog.packets <= self.packets
@@ -81,7 +81,7 @@ impl Room {
     }
 }
 
-/// As a person writes it; [`FromStr`] reads it back.
+/// The text form, which [`FromStr`] parses.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -93,7 +93,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Written `none`, `250ms`, `64KiB`, `1000 bytes`, `100 packets`. A size ends in an upper-case B, as a [`ByteCount`] does.
+/// Accepts `none`, `250ms`, `64KiB`, `1000 bytes`, `100 packets`. A size ends in an upper-case B, like a [`ByteCount`].
 impl FromStr for Limit {
     type Err = LimitError;
 
@@ -106,7 +106,7 @@ impl FromStr for Limit {
         let digits = |what: &str| {
             number
                 .parse()
-                .map_err(|_| LimitError { text: text.to_owned(), why: format!("'{number}' is no number of {what}") })
+                .map_err(|_| LimitError { text: text.to_owned(), why: format!("'{number}' is not a number of {what}") })
         };
         match trimmed[number.len()..].trim() {
             "packet" | "packets" | "pkt" | "pkts" | "p" => digits("packets").map(Self::Packets),
@@ -124,7 +124,7 @@ impl FromStr for Limit {
     }
 }
 
-/// A limit that could not be read.
+/// A text that is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a queue limit: {why} (for example 250ms, 64KiB, 1000packets or none)")]
 pub struct LimitError {
@@ -166,10 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_limit_holds_is_what_it_admitted() {
+    fn a_limit_holds_what_it_admitted() {
         let outlet = outlet(1_000_000, 0);
-        let holds =
-            |limit, packets, bytes| Room::new(limit, &outlet).holds(Backlog { packets, bytes: ByteCount(bytes) });
+        let holds = |limit, packets, bytes| {
+            CompiledLimit::new(limit, &outlet).holds(Backlog { packets, bytes: ByteCount(bytes) })
+        };
         assert!(holds(Limit::None, u64::MAX, u64::MAX));
         assert!(holds(Limit::Packets(2), 2, 3000) && !holds(Limit::Packets(2), 3, 3));
         assert!(holds(Limit::Bytes(ByteCount(100)), 3, 100) && !holds(Limit::Bytes(ByteCount(100)), 1, 101));
@@ -187,20 +188,20 @@ mod tests {
     }
 
     #[test]
-    fn what_the_link_adds_takes_its_time_and_no_room() {
+    fn overhead_takes_time_on_the_link_and_no_room_in_the_queue() {
         let outlet = outlet(1_000_000, 38);
         let backlog = |packets| Backlog { packets, bytes: ByteCount(1500 * packets) };
         let most = |limit: Limit| (0..).find(|packets| !limit.admits(backlog(*packets), ByteCount(1500), &outlet));
         assert_eq!(most(Limit::Bytes(ByteCount(15_000))), Some(10));
-        // Ten packets take 10 * 1538 bytes of the link's time.
+        // Ten packets take 10 * 1538 bytes of time on the link.
         let ten = Nanos(10 * 1538 * 8_000);
         assert_eq!([most(Limit::Time(ten)), most(Limit::Time(Nanos(ten.0 - 1)))], [Some(11), Some(10)]);
     }
 
     proptest! {
-        /// The limit in whole numbers says what the plain words say.
+        /// The integer form agrees with the plain definition.
         #[test]
-        fn rooms_are_limits(
+        fn the_compiled_limit_agrees_with_the_definition(
             limit in prop_oneof![
                 Just(Limit::None),
                 (0..40_000u64).prop_map(|bytes| Limit::Bytes(ByteCount(bytes))),
@@ -213,7 +214,7 @@ mod tests {
         ) {
             let (outlet, size) = (outlet(rate, overhead), ByteCount(size));
             let backlog = Backlog { packets, bytes: ByteCount(bytes) };
-            prop_assert_eq!(Room::new(limit, &outlet).admits(backlog, size), limit.admits(backlog, size, &outlet));
+            prop_assert_eq!(CompiledLimit::new(limit, &outlet).admits(backlog, size), limit.admits(backlog, size, &outlet));
         }
     }
 }

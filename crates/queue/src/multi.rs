@@ -1,35 +1,34 @@
 //! Several tail-drop queues of one port, and the scheduler that serves them.
 //!
-//! It is what a driver puts behind a [`Pipeline`](crate::Pipeline), whose [`Ingress::Enqueue`](crate::Ingress::Enqueue)
-//! names the queue. As a [`Discipline`] of its own it takes a packet's class for the number of its queue.
+//! A driver puts it behind a [`Pipeline`](crate::Pipeline), whose [`Ingress::Enqueue`](crate::Ingress::Enqueue) names
+//! the queue. Used as a [`Discipline`], it takes a packet's class as the index of its queue.
 //!
-//! Departures carry the number of the queue that they left, counted from the outlet's. Their `backlog_in` and
-//! `backlog_out` are of *all* queues of the port: that is what stands between a packet and the link, as far as any
-//! queue's turn comes before its own.
+//! A departure carries the id of the queue that it left, counted from the outlet's. Its `backlog_in` and `backlog_out`
+//! cover *all* queues of the port: that is what may be sent before it, depending on the scheduler.
 //!
-//! Deficit round robin is that of Shreedhar and Varghese (SIGCOMM 1995): a queue that becomes active joins
-//! the end of the list of active queues with no deficit; each turn adds the quantum; an emptied queue leaves the list
-//! and loses its deficit. Round robin is the same list, one packet a turn. Strict priority does not interrupt a packet
-//! that the link is sending.
+//! Deficit round robin is that of Shreedhar and Varghese (SIGCOMM 1995). A queue that becomes active joins the end of
+//! the list of active queues with no deficit. Each turn adds the quantum. An emptied queue leaves the list and loses
+//! its deficit. Round robin is the same list with one packet per turn. Strict priority does not interrupt a packet that
+//! the link is sending.
 
 use crate::counters::counters;
 use crate::fifo::Fifo;
-use crate::limit::Room;
+use crate::limit::CompiledLimit;
 use crate::{Discipline, DropReason, Dropped, Limit, Outlet, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, QueueId};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-/// What the queues of a port are.
+/// The parameters of the queues of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MultiQueueParams {
-    /// How many there are. 8 by default: the priorities of IEEE 802.1Q.
+    /// The number of queues. 8 by default: the priorities of IEEE 802.1Q.
     pub queues: NonZeroU16,
-    /// Whose turn it is.
+    /// Which queue is served next.
     pub scheduler: Scheduler,
-    /// How much each of them holds. A limit in time counts at the whole rate of the link.
+    /// The limit of each queue. A limit in time is measured at the full rate of the link.
     pub limit: Limit,
-    /// How much they hold together.
+    /// The limit of all queues together.
     pub shared_limit: Limit,
 }
 
@@ -54,16 +53,16 @@ impl MultiQueueParams {
 /// Which queue of a port is served next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Each that has packets in turn, packet by packet.
+    /// The queues with packets in turn, one packet each.
     #[default]
     RoundRobin,
-    /// Each that has packets in turn, as many bytes as the quantum on average. A packet costs constant time if the
-    /// quantum is at least the largest packet's size; a quantum of nothing counts as one byte.
+    /// The queues with packets in turn, on average a quantum of bytes each. A dequeue takes constant time if the
+    /// quantum is at least the largest packet's size. A quantum of 0 counts as one byte.
     Deficit {
-        /// Bytes a turn.
+        /// Bytes per turn.
         quantum: ByteCount,
     },
-    /// The first that has packets, by number: queue 0 before all others.
+    /// The queue with the lowest index that has packets: queue 0 before all others.
     StrictPriority,
 }
 
@@ -71,24 +70,24 @@ pub enum Scheduler {
 #[derive(Debug)]
 pub struct MultiQueue {
     first: QueueId,
-    limit: Room,
-    shared_limit: Room,
+    limit: CompiledLimit,
+    shared_limit: CompiledLimit,
     queues: Vec<Fifo>,
     backlog: Backlog,
-    turns: Turns,
+    turns: SchedulerState,
     stats: MultiQueueStats,
 }
 
-/// What the queues of a port counted.
+/// The counters of the queues of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MultiQueueStats {
     /// Packets that came.
     pub offered: u64,
     /// Packets that left.
     pub departed: u64,
-    /// Packets that found no room.
+    /// Packets that were dropped because a limit was reached.
     pub overlimit: u64,
-    /// Those of them that their own queue would have had room for.
+    /// Of these, packets that were within the limit of their own queue.
     pub over_shared_limit: u64,
 }
 
@@ -100,16 +99,16 @@ impl MultiQueue {
         let queues = usize::from(params.queues.get());
         Self {
             first: outlet.queue,
-            limit: Room::new(params.limit, &outlet),
-            shared_limit: Room::new(params.shared_limit, &outlet),
+            limit: CompiledLimit::new(params.limit, &outlet),
+            shared_limit: CompiledLimit::new(params.shared_limit, &outlet),
             queues: (0..queues).map(|_| Fifo::default()).collect(),
             backlog: Backlog::default(),
-            turns: Turns::new(params.scheduler, queues),
+            turns: SchedulerState::new(params.scheduler, queues),
             stats: MultiQueueStats::default(),
         }
     }
 
-    /// A packet arrives at one of the queues, by number from 0. A number beyond the last means the last.
+    /// Enqueues a packet into one of the queues, by index from 0. An index beyond the last means the last.
     #[inline]
     pub fn enqueue_to(&mut self, queue: u16, packet: Packet, now: Nanos, sink: &mut impl Sink) {
         self.stats.offered += 1;
@@ -131,7 +130,7 @@ impl MultiQueue {
         }
     }
 
-    /// The link is ready to send: the next packet of the queue whose turn it is, unless all are empty.
+    /// Dequeues the next packet of the queue that is served next, or returns `None` if all are empty.
     #[inline]
     pub fn dequeue(&mut self, now: Nanos, _sink: &mut impl Sink) -> Option<Departure> {
         let number = self.turns.next(&self.queues)?;
@@ -143,19 +142,19 @@ impl MultiQueue {
         Some(first.depart(self.id(number), now, self.backlog))
     }
 
-    /// What waits in all queues.
+    /// The backlog of all queues.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// What waits in one queue, by number from 0; nothing in those that there are not.
+    /// The backlog of one queue, by index from 0; empty for an index that does not exist.
     #[inline]
     pub fn backlog_of(&self, queue: u16) -> Backlog {
         self.queues.get(usize::from(queue)).map_or_else(Backlog::default, Fifo::backlog)
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &MultiQueueStats {
         &self.stats
     }
@@ -197,9 +196,9 @@ impl Discipline for MultiQueue {
 
 /// The state of a scheduler.
 #[derive(Debug)]
-enum Turns {
+enum SchedulerState {
     RoundRobin {
-        /// The queues that have packets; the first is next.
+        /// The queues with packets. The first is served next.
         active: VecDeque<usize>,
     },
     Deficit {
@@ -207,7 +206,7 @@ enum Turns {
         active: VecDeque<usize>,
         /// Bytes that each queue may still send in its turn.
         deficits: Vec<u64>,
-        /// Whether the first of the active queues has had its quantum for this turn.
+        /// Whether the first active queue has received its quantum for this turn.
         granted: bool,
     },
     StrictPriority {
@@ -216,7 +215,7 @@ enum Turns {
     },
 }
 
-impl Turns {
+impl SchedulerState {
     fn new(scheduler: Scheduler, queues: usize) -> Self {
         let active = VecDeque::with_capacity(queues);
         match scheduler {
@@ -228,7 +227,7 @@ impl Turns {
         }
     }
 
-    /// A queue has packets, which it had not.
+    /// Records that an empty queue has received a packet.
     #[inline]
     fn activate(&mut self, number: usize) {
         match self {
@@ -237,7 +236,7 @@ impl Turns {
         }
     }
 
-    /// Whose turn it is.
+    /// The queue that is served next.
     #[inline]
     fn next(&mut self, queues: &[Fifo]) -> Option<usize> {
         match self {
@@ -261,7 +260,7 @@ impl Turns {
         }
     }
 
-    /// The queue whose turn it was has sent a packet, and maybe its last.
+    /// Records that the queue that was served has sent a packet, and whether it is empty now.
     #[inline]
     fn served(&mut self, number: usize, size: ByteCount, emptied: bool) {
         match self {
@@ -295,7 +294,7 @@ mod tests {
     use proptest::prelude::*;
     use queuescope_wire::{Class, Ecn, FlowId, PacketId, Rate};
 
-    /// Drops that are expected.
+    /// Expects drops and records them.
     #[derive(Default)]
     struct Drops(Vec<(u64, QueueId)>);
 
@@ -320,7 +319,7 @@ mod tests {
         MultiQueue::new(params, Outlet { overhead: 0, rate, queue: QueueId(10), seed: 0 })
     }
 
-    /// Fills queues with (queue, size), numbers the packets from 0, and tells the order in which they leave.
+    /// Enqueues packets as (queue, size), with ids from 0, and returns the order in which they leave.
     fn order(scheduler: Scheduler, packets: &[(u16, u64)]) -> Vec<u64> {
         let mut port = queues(3, scheduler, Limit::None, Limit::None);
         let mut sink = Drops::default();
@@ -342,8 +341,8 @@ mod tests {
         assert_eq!(order(Scheduler::StrictPriority, &packets), [3, 5, 1, 4, 0, 2]);
     }
 
-    /// The example of the paper's figures 2 and 3: quantum 500; the first queue has 200, 750, 20, the next has 500 and
-    /// 500. In the first round the 200 leaves and 300 stay as deficit, which with the next quantum suffice for 750.
+    /// The example of the paper's figures 2 and 3: quantum 500. The first queue holds 200, 750 and 20, the next one 500
+    /// and 500. In the first round the 200 leaves and 300 stay as deficit, which with the next quantum suffice for 750.
     #[test]
     fn deficits_carry_over_to_the_next_turn() {
         let packets = [(0, 200), (0, 750), (0, 20), (1, 500), (1, 500), (2, 501)];
@@ -358,7 +357,7 @@ mod tests {
         let mut sink = Drops::default();
         port.enqueue_to(0, packet(0, 100), Nanos(0), &mut sink);
         assert_eq!(port.dequeue(Nanos(0), &mut sink).unwrap().packet.id, PacketId(0));
-        // With the 900 bytes left over it could send both at once.
+        // With 900 bytes of deficit left it could send both at once.
         for (id, (queue, size)) in [(0, 1000), (0, 900), (1, 1000)].into_iter().enumerate() {
             port.enqueue_to(queue, packet(id as u64 + 1, size), Nanos(0), &mut sink);
         }
@@ -406,8 +405,8 @@ mod tests {
     }
 
     proptest! {
-        /// While two queues always have packets, what each has sent differs by no more than the fairness bound of
-        /// deficit round robin: a quantum and two of the largest packets.
+        /// While two queues always have packets, their sent bytes differ by no more than the fairness bound of deficit
+        /// round robin: a quantum and two of the largest packets.
         #[test]
         fn deficit_round_robin_is_fair_in_bytes(
             quantum in 1..3000u64, sizes in prop::collection::vec((40..1500u64, 40..1500u64), 100)
@@ -426,9 +425,9 @@ mod tests {
             }
         }
 
-        /// The link never idles while anything waits, and what waits is the sum of the queues.
+        /// The link never idles while a packet waits, and the backlog is the sum of the queues.
         #[test]
-        fn nothing_waits_for_an_idle_link(
+        fn the_link_never_idles_while_a_packet_waits(
             scheduler in scheduler(), steps in prop::collection::vec(prop::option::of((0..5u16, 1..1500u64)), 0..80)
         ) {
             let mut port = queues(5, scheduler, Limit::None, Limit::None);

@@ -1,46 +1,45 @@
-//! PI2: a PI controller whose output is squared for flows that respond to its root (De Schepper, Bondarenko, Tsang and
+//! PI2: a PI controller whose output is squared for classic congestion controls (De Schepper, Bondarenko, Tsang and
 //! Briscoe, CoNEXT 2016).
 //!
 //! One queue. The controller moves a probability p' linearly, without PIE's scaling, decay, cap and burst allowance. A
 //! classic packet (not ECN-capable, or ECT(0)) is dropped or marked with p' squared; a scalable one (ECT(1) or CE) is
-//! marked with k p'. Decided as a packet comes.
+//! marked with k p'. Both decisions are made at enqueue.
 //!
 //! Choices: the square is drawn as one number below p'^2, not as two numbers both below p'. The probability stops where
-//! classic packets meet `max_classic`; above that the queue grows to its limit, as the paper's section on overload has
-//! it.
+//! classic packets reach `max_classic`. Above that load the queue grows to its limit, as in the paper's section on
+//! overload.
 
 use crate::counters::counters;
 use crate::fifo::Fifo;
-use crate::limit::Room;
+use crate::limit::CompiledLimit;
 use crate::pie::proportional_integral;
 use crate::random::Random;
 use crate::update_clock::UpdateClock;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Ecn, Nanos, Packet};
 
-/// What PI2 is made of. Sources: the paper's section 5 and the authors' Linux discipline.
+/// The parameters of PI2. Sources: the paper's section 5 and the authors' Linux discipline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pi2Params {
-    /// How much the queue holds: 1000 packets.
+    /// The limit of the queue: 1000 packets.
     pub limit: Limit,
-    /// The delay to be held: 20 ms.
+    /// The target delay: 20 ms.
     pub target: Nanos,
-    /// How often the probability is computed: 32 ms.
+    /// The interval between updates of the probability: 32 ms.
     pub update: Nanos,
-    /// When it is computed for the first time, then each `update` on the clock of `now`; none: one `update` after the
-    /// first packet.
+    /// The time of the first update; further ones follow each `update`. `None`: one `update` after the first packet.
     pub first_update: Option<Nanos>,
-    /// What the distance of the delay to its target weighs, in Hz: 5/16.
+    /// The gain for the distance of the delay to its target, in Hz: 5/16.
     pub alpha: f64,
-    /// What the change of the delay weighs, in Hz: 50/16.
+    /// The gain for the change of the delay, in Hz: 50/16.
     pub beta: f64,
-    /// How much more often than the root of the classic probability scalable packets are marked: 2.
+    /// k: the factor between p' and the probability with which scalable packets are marked: 2.
     pub coupling: f64,
-    /// The highest probability that classic packets are dropped or marked with: 25 %.
+    /// The highest probability with which classic packets are dropped or marked: 25 %.
     pub max_classic: f64,
-    /// Whether ECN-capable packets are marked in place of dropped.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// A queue of no more than this has nothing dropped or marked: two packets of 1500 bytes.
+    /// Nothing is dropped or marked while the queue holds at most this: two packets of 1500 bytes.
     pub short_queue: ByteCount,
 }
 
@@ -66,11 +65,11 @@ impl Default for Pi2Params {
 pub struct Pi2 {
     params: Pi2Params,
     outlet: Outlet,
-    room: Room,
+    room: CompiledLimit,
     fifo: Fifo,
     clock: UpdateClock,
     random: Random,
-    /// p', and what follows from it.
+    /// p', and the probabilities that follow from it.
     base: f64,
     classic: f64,
     scalable: f64,
@@ -79,14 +78,14 @@ pub struct Pi2 {
     stats: Pi2Stats,
 }
 
-/// What PI2 counted.
+/// The counters of PI2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pi2Stats {
     /// Packets that came.
     pub offered: u64,
     /// Packets that left.
     pub departed: u64,
-    /// Packets that found no room.
+    /// Packets that were dropped because the queue was full.
     pub overlimit: u64,
     /// Packets that were dropped early.
     pub early: u64,
@@ -103,7 +102,7 @@ pub(crate) fn next_base(base: f64, change: f64, most: f64) -> f64 {
     (base + change).clamp(0.0, most.max(0.0))
 }
 
-/// Whether a packet is of a scalable congestion control (RFC 9331: ECT(1), and CE, which may have been).
+/// Whether a packet belongs to a scalable congestion control (RFC 9331: ECT(1), and CE, which may have been ECT(1)).
 #[inline]
 pub(crate) fn is_scalable(ecn: Ecn) -> bool {
     matches!(ecn, Ecn::Ect1 | Ecn::Ce)
@@ -115,7 +114,7 @@ impl Pi2 {
         Self {
             params,
             outlet,
-            room: Room::new(params.limit, &outlet),
+            room: CompiledLimit::new(params.limit, &outlet),
             fifo: Fifo::default(),
             clock: UpdateClock::new(params.update, params.first_update),
             random: Random::new(outlet.seed),
@@ -128,7 +127,7 @@ impl Pi2 {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &Pi2Stats {
         &self.stats
     }
@@ -143,12 +142,12 @@ impl Pi2 {
         self.base
     }
 
-    /// The probability with which a scalable packet is marked: k p', no more than 1.
+    /// The probability with which a scalable packet is marked: k p', at most 1.
     pub fn scalable_probability(&self) -> f64 {
         self.scalable
     }
 
-    /// How long the packet that left last had waited; 0 once the queue is empty.
+    /// The sojourn time of the last packet that left; 0 once the queue is empty.
     pub fn queue_delay(&self) -> Nanos {
         self.delay
     }

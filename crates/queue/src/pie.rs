@@ -1,22 +1,22 @@
-//! PIE: early drops with a probability that a PI controller moves to hold the delay (RFC 8033).
+//! PIE: early drops with a probability that a PI controller moves to hold a target delay (RFC 8033).
 //!
-//! Each packet that comes is dropped, or marked, with the probability of the moment. Every 15 ms the probability moves
-//! by how far the delay is from its target and by how it has changed, the less the smaller the probability is. Bursts
-//! pass for 150 ms after calm. What sections 4 and 5 leave optional is in [`PieParams`].
+//! Each packet that arrives is dropped, or marked, with the current probability. Every 15 ms the probability moves by
+//! the distance of the delay to its target and by the change of the delay; the smaller the probability, the smaller the
+//! step. After a calm period, bursts pass for 150 ms. [`PieParams`] has the options of sections 4 and 5.
 //!
-//! Deviations and choices, where the RFC's parts contradict each other or leave something open:
+//! Deviations, and choices where the RFC's parts contradict each other or leave something open:
 //!
-//! - The delay is 0 once the queue is empty ([`PieDelay::Timestamps`]); the pseudocode keeps the last packet's.
-//! - Appendix B tests the burst allowance after its drop decision, so that derandomisation accumulates meanwhile; here
-//!   it is tested before (section 4.4, appendix A).
-//! - Appendix B neither enqueues a packet that it marks nor says whether marks reset the accumulated probability; here
-//!   it is enqueued, and every drop and every mark resets.
-//! - Updates are on a fixed grid; appendix B wants a whole interval between becoming active and the first.
-//! - Appendix B would become inactive at the very arrival that activates it, since its delays are then 0, and again
-//!   before its first measurement of the departure rate has ended, which the next activation begins anew: it would
-//!   never drop. Here PIE becomes inactive when less than a third waits, an update has passed and the delay is known.
-//!   Section 5.3's condition for calm is used, below half of the target.
-//! - ns-3's own measurement of the departure rate is not here, which it does not use by default.
+//! - The delay is 0 once the queue is empty ([`PieDelay::Timestamps`]); the pseudocode keeps that of the last packet.
+//! - Appendix B tests the burst allowance after its drop decision, so that derandomisation accumulates during a burst.
+//!   Here it is tested first (section 4.4, appendix A).
+//! - Appendix B does not enqueue a packet that it marks, and does not state whether marks reset the accumulated
+//!   probability. Here the packet is enqueued, and every drop and every mark resets.
+//! - Updates are on a fixed grid. Appendix B wants a whole interval between activation and the first update.
+//! - Appendix B would become inactive at the very arrival that activates it, because its delays are then 0. It would
+//!   become inactive again before its first measurement of the departure rate has ended, and the next activation
+//!   restarts the measurement. So it would never drop. Here PIE becomes inactive when less than a third of the limit is
+//!   used, an update has passed and the delay is known. Calm is defined as in section 5.3: below half of the target.
+//! - ns-3's own measurement of the departure rate, which is off by default there, is not implemented.
 
 mod control;
 mod departure_rate;
@@ -27,8 +27,8 @@ pub use params::{PieActivation, PieBurst, PieDecay, PieDelay, PieParams, PieScal
 
 use crate::counters::counters;
 use crate::fifo::Fifo;
-use crate::limit::Room;
-use crate::random::Chance;
+use crate::limit::CompiledLimit;
+use crate::random::RandomSource;
 use crate::update_clock::UpdateClock;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use control::{BurstAllowance, below_half, decayed, next_probability};
@@ -40,10 +40,10 @@ use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet};
 pub struct Pie {
     params: PieParams,
     outlet: Outlet,
-    room: Room,
+    room: CompiledLimit,
     fifo: Fifo,
     clock: UpdateClock,
-    chance: Chance,
+    chance: RandomSource,
     /// The drop probability (`drop_prob_`).
     probability: f64,
     /// The delay now, and at the last update (`qdelay_old_`).
@@ -59,28 +59,28 @@ pub struct Pie {
     stats: PieStats,
 }
 
-/// What PIE counted.
+/// The counters of PIE.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PieStats {
     /// Packets that came.
     pub offered: u64,
     /// Packets that left.
     pub departed: u64,
-    /// Packets that found no room.
+    /// Packets that were dropped because the queue was full.
     pub overlimit: u64,
     /// Packets that were dropped early.
     pub early: u64,
-    /// Packets that were marked in place of dropped.
+    /// Packets that were marked instead of dropped.
     pub marked: u64,
-    /// Updates of the probability that took place.
+    /// Updates of the probability.
     pub updates: u64,
 }
 
 counters!(PieStats { offered, departed, overlimit, early, marked, updates });
 
-/// What becomes of a packet that finds room.
+/// The decision on a packet that fits into the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum PieVerdict {
     Enqueue,
     Mark,
     Drop,
@@ -96,10 +96,10 @@ impl Pie {
         Self {
             params,
             outlet,
-            room: Room::new(params.limit, &outlet),
+            room: CompiledLimit::new(params.limit, &outlet),
             fifo: Fifo::default(),
             clock: UpdateClock::new(params.update, params.first_update),
-            chance: Chance::new(params.draws, outlet.seed),
+            chance: RandomSource::new(params.draws, outlet.seed),
             probability: 0.0,
             delay: Nanos::ZERO,
             old: Nanos::ZERO,
@@ -112,27 +112,27 @@ impl Pie {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &PieStats {
         &self.stats
     }
 
-    /// The probability with which a packet is dropped or marked at the moment.
+    /// The current probability with which a packet is dropped or marked.
     pub fn drop_probability(&self) -> f64 {
         self.probability
     }
 
-    /// The delay as PIE knows it: by timestamps of now, else of the last update.
+    /// The delay as PIE knows it: the current one with timestamps, otherwise that of the last update.
     pub fn queue_delay(&self) -> Nanos {
         self.delay
     }
 
-    /// For how much longer bursts pass.
+    /// The remaining time during which bursts pass.
     pub fn burst_allowance(&self) -> Nanos {
         self.burst.left()
     }
 
-    /// Whether PIE is on.
+    /// Whether PIE is active.
     pub fn is_active(&self) -> bool {
         self.active
     }
@@ -144,16 +144,16 @@ impl Pie {
     }
 
     #[inline]
-    fn verdict(&mut self, packet: &Packet) -> Verdict {
-        if !self.active || self.burst.protects() || self.spares() || !self.coin(packet) {
-            return Verdict::Enqueue;
+    fn verdict(&mut self, packet: &Packet) -> PieVerdict {
+        if !self.active || self.burst.protects() || self.spares() || !self.draws_drop(packet) {
+            return PieVerdict::Enqueue;
         }
         self.accumulated = 0.0;
         let marks = self.params.mark_below.is_some_and(|below| self.probability < below);
-        if marks && packet.ecn.is_capable() { Verdict::Mark } else { Verdict::Drop }
+        if marks && packet.ecn.is_capable() { PieVerdict::Mark } else { PieVerdict::Drop }
     }
 
-    /// Whether the queue is in no state to drop from, whatever the probability (RFC 8033 section 4.1).
+    /// Whether the state of the queue forbids drops, whatever the probability (RFC 8033 section 4.1).
     #[inline]
     fn spares(&self) -> bool {
         let low = self.params.spare_below_half && self.probability < 0.2 && below_half(&self.params, self.old);
@@ -164,9 +164,9 @@ impl Pie {
         }
     }
 
-    /// Whether this packet's turn has come.
+    /// Draws whether this packet is dropped or marked.
     #[inline]
-    fn coin(&mut self, packet: &Packet) -> bool {
+    fn draws_drop(&mut self, packet: &Packet) -> bool {
         if self.params.derandomise {
             if self.probability == 0.0 {
                 self.accumulated = 0.0;
@@ -186,27 +186,27 @@ impl Pie {
         self.chance.unit() < probability
     }
 
-    /// PIE may turn itself on or off as a packet comes (RFC 8033 section 5.3).
+    /// Activates or deactivates PIE as a packet arrives (RFC 8033 section 5.3).
     #[inline]
-    fn switch(&mut self, now: Nanos, enqueued: bool) {
+    fn update_activation(&mut self, now: Nanos, enqueued: bool) {
         match self.params.activation {
             PieActivation::Always => {}
             PieActivation::ThirdOfLimit => {
                 let full = self.params.third_is_full(self.fifo.backlog(), &self.outlet);
-                self.turn_on(full, now);
-                self.turn_off(!full && self.updated && self.knows_delay() && self.calm());
+                self.activate_if(full, now);
+                self.deactivate_if(!full && self.updated && self.knows_delay() && self.calm());
             }
             PieActivation::Delay(threshold) if enqueued => {
-                self.turn_on(self.delay >= threshold, now);
-                // ns-3 compares whole milliseconds, and may turn PIE off as it turns it on.
+                self.activate_if(self.delay >= threshold, now);
+                // ns-3 compares whole milliseconds, and may deactivate PIE right after activating it.
                 let low = |delay: Nanos| delay < Nanos(1_000_000);
-                self.turn_off(self.probability == 0.0 && low(self.old) && low(self.delay));
+                self.deactivate_if(self.probability == 0.0 && low(self.old) && low(self.delay));
             }
             PieActivation::Delay(_) => {}
         }
     }
 
-    fn turn_on(&mut self, on: bool, now: Nanos) {
+    fn activate_if(&mut self, on: bool, now: Nanos) {
         if on && !self.active {
             self.active = true;
             self.old = Nanos::ZERO;
@@ -218,19 +218,19 @@ impl Pie {
         }
     }
 
-    fn turn_off(&mut self, off: bool) {
+    fn deactivate_if(&mut self, off: bool) {
         if off && self.active {
             self.active = false;
             self.rate.stop();
         }
     }
 
-    /// Whether the departure rate has been measured, where the delay comes from that.
+    /// Whether the delay is known: if it comes from the departure rate, that must have been measured.
     fn knows_delay(&self) -> bool {
         !matches!(self.params.delay, PieDelay::DepartureRate { .. }) || self.rate.is_known()
     }
 
-    /// Nothing waits, and an update would change nothing.
+    /// Whether the queue is empty and an update would change nothing.
     fn at_rest(&self) -> bool {
         self.fifo.backlog().packets == 0
             && self.probability == 0.0
@@ -252,24 +252,24 @@ impl Discipline for Pie {
             Some(DropReason::Overlimit)
         } else {
             match self.verdict(&packet) {
-                Verdict::Drop => {
+                PieVerdict::Drop => {
                     self.stats.early += 1;
                     Some(DropReason::Early)
                 }
-                Verdict::Mark => {
+                PieVerdict::Mark => {
                     packet.ecn = Ecn::Ce;
                     self.stats.marked += 1;
                     sink.marked(&packet, MarkReason::Early, now);
                     None
                 }
-                Verdict::Enqueue => None,
+                PieVerdict::Enqueue => None,
             }
         };
         match dropped {
             Some(reason) => sink.dropped(&Dropped::on_arrival(packet, self.outlet.queue, now, reason)),
             None => self.fifo.push(packet, now),
         }
-        self.switch(now, dropped.is_none());
+        self.update_activation(now, dropped.is_none());
     }
 
     #[inline]
@@ -343,7 +343,7 @@ impl PieParams {
         }
     }
 
-    /// Whether the queue holds a third of its limit or more.
+    /// Whether the queue holds at least a third of its limit.
     fn third_is_full(&self, backlog: Backlog, outlet: &Outlet) -> bool {
         match self.limit {
             Limit::None => true,
@@ -372,7 +372,7 @@ mod tests {
         }
     }
 
-    /// Drops of 400 packets under a certain probability, with what has accumulated set before each.
+    /// Drops of 400 packets under a fixed probability, with the accumulated probability set before each.
     fn drops(probability: f64, accumulated: Option<f64>) -> u64 {
         let params = PieParams { limit: Limit::None, mark_below: None, ..PieParams::default() };
         let outlet =
@@ -392,10 +392,10 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_dropped_by_what_has_accumulated() {
+    fn a_packet_is_dropped_by_the_accumulated_probability() {
         assert_eq!(drops(0.5, Some(-0.16)), 0, "0.34 is below 0.85");
         assert_eq!(drops(1.0, Some(-0.16)), 0, "0.84 is below 0.85");
-        assert_eq!(drops(0.01, Some(8.5)), 397, "all but the three that the queue is too short for");
+        assert_eq!(drops(0.01, Some(8.5)), 397, "all except the three that find the queue too short");
         let free = drops(0.1, None);
         assert!((20..50).contains(&free), "{free}");
     }

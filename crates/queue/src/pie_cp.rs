@@ -1,13 +1,13 @@
 //! PIE_CP: PIE with its controller in the switch's control plane (Kunze et al., IM 2021, section VI.B).
 //!
 //! The data plane drops at ingress if the probability in a register is above a random number of 32 bits, and stores the
-//! delay of each packet that leaves in another register. The control plane reads the delay again and again, computes
-//! RFC 8033's update with its scaling and its decay, and writes the probability back. It computes in floating point;
-//! what it reads has 16 bits (in units of 1.024 us, taken for microseconds) and what it writes 32.
+//! delay of each packet that leaves in another register. The control plane reads the delay periodically, computes RFC
+//! 8033's update with its scaling and its decay, and writes the probability back. It computes in floating point; it
+//! reads 16 bits (in units of 1.024 us, taken as microseconds) and writes 32 bits.
 //!
-//! The loop is read, compute, write, sleep. The paper gives one number for it, the period that it reached (125 us of
-//! 117 us wished). From the read to the write's effect passes `latency`; a loop cannot read before it has written, so a
-//! latency above the period stretches that. All ports are read at the same moment.
+//! The loop is read, compute, write, sleep. The paper gives one number for it, the period that it reached (125 us,
+//! where 117 us were intended). `latency` passes from the read until the write takes effect. A loop cannot read before
+//! it has written, so a latency above the period stretches the period. All ports are read at the same moment.
 
 use crate::counters::counters;
 use crate::pie::PieScaling;
@@ -17,33 +17,33 @@ use crate::update_clock::UpdateClock;
 use crate::{DropReason, Egress, Headers, Ingress, PieGains, Pipeline, Port, Sink, TailDropParams};
 use queuescope_wire::{Departure, Nanos, Packet};
 
-/// What PIE_CP is made of.
+/// The parameters of PIE_CP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PieCpParams {
     /// The queue of each port, which the driver keeps. Source: section VI.A, 500 us.
     pub queue: TailDropParams,
-    /// The delay to be held. Source: table II, 125 us.
+    /// The target delay. Source: table II, 125 us.
     pub target: Nanos,
     /// How often the control plane reads. Source: section VI.B, "around 125 us".
     pub period: Nanos,
-    /// How long after it has read the new probability is in force. Not in the paper; as long as the period, since the
-    /// loop that wished for 117 us and reached 125 us cannot have slept.
+    /// The time from a read until the new probability is in force. Not in the paper. It equals the period, because the
+    /// loop, which intended 117 us and reached 125 us, cannot have slept.
     pub latency: Nanos,
     /// The gains. Source: table II.
     pub gains: PieGains,
     /// When the probability decays.
     pub decay: PieCpDecay,
-    /// Whether packets are dropped. Without, the probability is only computed (section VII.A).
+    /// Whether packets are dropped. If not, the probability is only computed (section VII.A).
     pub act: bool,
 }
 
 /// When the control plane lets the probability decay by 2 %.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PieCpDecay {
-    /// If this delay and the one before are both 0 (RFC 8033 section 4.2).
+    /// If the current delay and the one before are both 0 (RFC 8033 section 4.2).
     #[default]
     AsStated,
-    /// If this delay is 0: the published program overwrites the old delay before it tests both.
+    /// If the current delay is 0: the published program overwrites the old delay before it tests both.
     AsPublished,
 }
 
@@ -67,16 +67,16 @@ pub struct PieCp {
     params: PieCpParams,
     ports: Vec<CpPort>,
     reads: UpdateClock,
-    /// When what was computed at the last read comes into force.
+    /// When the result of the last read comes into force.
     write: Option<Nanos>,
     random: Random,
     stats: PieCpStats,
 }
 
-/// What PIE_CP counted, on all ports.
+/// The counters of PIE_CP, for all ports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PieCpStats {
-    /// Packets that came to ingress.
+    /// Packets that arrived at ingress.
     pub offered: u64,
     /// Packets that were dropped there.
     pub early: u64,
@@ -86,7 +86,7 @@ pub struct PieCpStats {
 
 counters!(PieCpStats { offered, early, updates });
 
-/// A port: two registers, and what the control plane remembers of it.
+/// A port: two registers, and the control plane's state for it.
 #[derive(Debug, Clone, Copy, Default)]
 struct CpPort {
     probability: u32,
@@ -94,17 +94,17 @@ struct CpPort {
     control: CpControl,
 }
 
-/// What the control plane remembers of a port.
+/// The control plane's state for a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct CpControl {
     /// From 0 to 1.
     probability: f64,
-    /// The delay read last, in microseconds.
+    /// The last delay that was read, in microseconds.
     old: u16,
 }
 
 impl CpControl {
-    /// The control plane has read `delay`.
+    /// Updates the state after the control plane has read `delay`.
     fn update(&mut self, params: &PieCpParams, delay: u16) {
         let seconds = |micros: f64| micros * 1e-6;
         let now = f64::from(delay);
@@ -122,14 +122,14 @@ impl CpControl {
         self.old = delay;
     }
 
-    /// As the register takes it: what is behind the point is cut off.
+    /// The value for the register: the fraction is cut off.
     fn register(self) -> u32 {
         (self.probability * f64::from(u32::MAX)) as u32
     }
 }
 
 impl PieCp {
-    /// With all registers at 0.
+    /// Starts with all registers at 0.
     pub fn new(params: PieCpParams, ports: u16, seed: u64) -> Self {
         Self {
             params,
@@ -141,12 +141,12 @@ impl PieCp {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &PieCpStats {
         &self.stats
     }
 
-    /// The probability with which `port` drops, where 2^32 - 1 is one; none of a port that is not there.
+    /// The drop probability of `port`, where 2^32 - 1 is one; `None` for a port that does not exist.
     pub fn probability_register(&self, port: Port) -> Option<u32> {
         self.ports.get(usize::from(port.0)).map(|port| port.probability)
     }

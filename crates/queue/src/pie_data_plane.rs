@@ -1,5 +1,6 @@
-//! What PIE_DP and PIE_TABLE share (Kunze et al., IM 2021, sections VI.C and VI.D): registers of a port, sampled by generated
-//! packets, and drops behind the queue. They differ in the rule by which a sample changes the probability.
+//! The common part of PIE_DP and PIE_TABLE (Kunze et al., IM 2021, sections VI.C and VI.D): registers of a port,
+//! sampled by generated packets, and drops behind the queue. The two differ in the rule by which a sample changes the
+//! probability.
 
 use crate::counters::counters;
 use crate::pie_switch::{delay_register, fraction};
@@ -13,27 +14,27 @@ use queuescope_wire::{Departure, Nanos};
 pub struct PieDataPlane<R> {
     pub(crate) rule: R,
     act: bool,
-    ports: Vec<Registers>,
+    ports: Vec<PieRegisters>,
     clock: UpdateClock,
     random: Random,
     stats: PieDataPlaneStats,
 }
 
-/// By how much a sample changes the probability.
+/// The rule by which a sample changes the probability.
 pub trait UpdateRule {
-    /// The last packet that left waited `delay`, and the one that the sample before read, `sampled`: in the unit of the delay
-    /// register.
+    /// `delay` is the sojourn time of the last packet that left, `sampled` the one that the previous sample read; both
+    /// in the unit of the delay register.
     fn step(&self, delay: u16, sampled: u16) -> PieStep;
 }
 
-/// What PIE in the data plane counted, on all ports.
+/// The counters of PIE in the data plane, for all ports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PieDataPlaneStats {
-    /// Packets that came to egress.
+    /// Packets that arrived at egress.
     pub offered: u64,
     /// Packets that were dropped there.
     pub early: u64,
-    /// Packets of the generator, each counted once for all ports.
+    /// Generated packets, each counted once for all ports.
     pub updates: u64,
 }
 
@@ -41,35 +42,36 @@ counters!(PieDataPlaneStats { offered, early, updates });
 
 /// The registers of a port.
 #[derive(Debug, Clone, Copy, Default)]
-struct Registers {
+struct PieRegisters {
     probability: u32,
-    /// The delay of the last packet.
+    /// The sojourn time of the last packet.
     delay: u16,
     /// The delay that the last update read.
     sampled: u16,
-    /// The number drawn for the packet before.
+    /// The random number drawn for the previous packet.
     random: u32,
 }
 
 impl<R> PieDataPlane<R> {
-    /// With all registers at 0; the packet generator sends a packet each `update`. Packets are dropped only if it is to `act`.
+    /// Starts with all registers at 0. The generator sends a packet each `update`. Packets are dropped only if `act` is
+    /// set.
     pub(crate) fn with_rule(rule: R, update: Nanos, act: bool, ports: u16, seed: u64) -> Self {
         Self {
             rule,
             act,
-            ports: vec![Registers::default(); usize::from(ports)],
+            ports: vec![PieRegisters::default(); usize::from(ports)],
             clock: UpdateClock::new(update, None),
             random: Random::new(seed),
             stats: PieDataPlaneStats::default(),
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &PieDataPlaneStats {
         &self.stats
     }
 
-    /// The probability with which `port` drops, where 2^32 - 1 is one; none of a port that is not there.
+    /// The drop probability of `port`, where 2^32 - 1 is one; `None` for a port that does not exist.
     pub fn probability_register(&self, port: Port) -> Option<u32> {
         self.ports.get(usize::from(port.0)).map(|port| port.probability)
     }
@@ -118,15 +120,15 @@ impl<R: UpdateRule> Pipeline for PieDataPlane<R> {
     }
 }
 
-impl Registers {
-    /// A packet leaves after `sojourn`: whether it is to be dropped.
+impl PieRegisters {
+    /// Records that a packet leaves after `sojourn`. Returns whether to drop it.
     #[inline]
     fn leave(&mut self, sojourn: Nanos, drawn: u32) -> bool {
         self.delay = delay_register(sojourn);
         self.probability > std::mem::replace(&mut self.random, drawn)
     }
 
-    /// A packet of the generator passes: whether any register but the random one has changed.
+    /// Processes a generated packet. Returns whether any register except the random one has changed.
     #[inline]
     fn sample(&mut self, rule: &impl UpdateRule, drawn: u32) -> bool {
         let before = (self.probability, self.sampled);

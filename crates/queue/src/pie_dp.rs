@@ -1,37 +1,38 @@
-//! PIE_DP: PIE wholly in a switch's data plane, with shifts for multiplications (Kunze et al., IM 2021, section VI.C).
+//! PIE_DP: PIE entirely in a switch's data plane, with shifts instead of multiplications (Kunze et al., IM 2021,
+//! section VI.C).
 //!
-//! Packets of a generator come at a fixed period. Each reads the delay of the last packet that left, forms the
-//! differences to the target and to the delay read before, shifts them left in place of multiplying, and adds the
-//! result to the probability, or subtracts it; the register stops at its ends. There is no scaling of the update, no
-//! decay, no burst allowance. Every other packet stores its delay behind the queue and is dropped there if the
-//! probability is above a random number, which was drawn for the packet before it: a register gives its old value and
-//! takes the new one in one access. Generated packets draw too.
+//! Generated packets come at a fixed period. Each reads the delay of the last packet that left, forms the differences
+//! to the target and to the delay read before, shifts them left instead of multiplying, and adds the result to the
+//! probability or subtracts it. The register saturates at its ends. There is no scaling of the update, no decay, no
+//! burst allowance. Every other packet stores its delay behind the queue, and is dropped there if the probability is
+//! above a random number. That number was drawn for the packet before it, because one access to a register returns the
+//! old value and stores the new one. Generated packets draw too.
 //!
-//! Not as the switch: a generated packet takes no room in a queue of its own and no time on the link (70 bytes each 117
-//! us, 0.05 % of 10 Gb/s); timestamps are those of the queue, without the time in the pipeline.
+//! Differences to the switch: a generated packet takes no room in a queue of its own and no time on the link (70 bytes
+//! each 117 us, 0.05 % of 10 Gb/s). Timestamps are those of the queue, without the time in the pipeline.
 
 use crate::pie_data_plane::{PieDataPlane, UpdateRule};
 use crate::pie_switch::{QUEUE, TARGET, target_register};
 use crate::{PieGains, PieStep, TailDropParams, Trend};
 use queuescope_wire::Nanos;
 
-/// What PIE_DP is made of.
+/// The parameters of PIE_DP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PieDpParams {
     /// The queue of each port, which the driver keeps. Source: section VI.A, 500 us.
     pub queue: TailDropParams,
-    /// The delay to be held. The register's unit of 1.024 us is taken for a microsecond, so that 125 us are 128.
+    /// The target delay. The register's unit of 1.024 us is taken as a microsecond, so that 125 us become 128 us.
     /// Source: table II.
     pub target: Nanos,
-    /// How often the generator makes a packet. Source: section VI.A, 117 us.
+    /// The period of the packet generator. Source: section VI.A, 117 us.
     pub update: Nanos,
     /// The left shift of the distance to the target. Source: section VI.C, 9.
     pub alpha_shift: u32,
     /// The left shift of the change of the delay. Source: section VI.C, 19.
     pub beta_shift: u32,
-    /// Which way the change of the delay is taken.
+    /// The sign of the change of the delay.
     pub trend: Trend,
-    /// Whether packets are dropped. Without, the probability is only computed (section VII.A).
+    /// Whether packets are dropped. If not, the probability is only computed (section VII.A).
     pub act: bool,
 }
 
@@ -65,7 +66,7 @@ impl UpdateRule for ShiftedUpdate {
 }
 
 impl PieDp {
-    /// With all registers at 0.
+    /// Starts with all registers at 0.
     pub fn new(params: PieDpParams, ports: u16, seed: u64) -> Self {
         Self::with_rule(ShiftedUpdate(params), params.update, params.act, ports, seed)
     }
@@ -76,8 +77,8 @@ impl PieDp {
     }
 }
 
-/// The update by shifts of 32 bits, as the egress pipeline does it: both parts as magnitude and sign, combined by which
-/// is the larger. What a shift moves out of the 32 bits is lost.
+/// The update by shifts of 32 bits, as the egress pipeline does it: both parts as magnitude and sign, combined by
+/// comparing the magnitudes. Bits that a shift moves out of the 32 bits are lost.
 pub fn shifted_step(params: &PieDpParams, delay: u16, sampled: u16) -> PieStep {
     let target = i32::from(target_register(params.target));
     let (delay, sampled) = (i32::from(delay), i32::from(sampled));

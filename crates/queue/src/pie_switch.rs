@@ -1,5 +1,5 @@
-//! What the three PIE variants of a switch share (Kunze et al., IM 2021, sections V and VI): gains, units, and where
-//! the published programs differ from what the paper states.
+//! The common part of the three PIE variants for a switch (Kunze et al., IM 2021, sections V and VI): gains, units, and
+//! the differences between the published programs and the paper.
 
 use crate::{Limit, TailDropParams};
 use queuescope_wire::Nanos;
@@ -7,9 +7,9 @@ use queuescope_wire::Nanos;
 /// The gains of PIE's controller, in changes of the probability per second of delay and update (Hz).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PieGains {
-    /// What the distance of the delay to its target weighs.
+    /// The gain for the distance of the delay to its target.
     pub alpha: f64,
-    /// What the change of the delay weighs.
+    /// The gain for the change of the delay.
     pub beta: f64,
 }
 
@@ -17,32 +17,32 @@ impl PieGains {
     /// RFC 8033, appendix A: for an update each 15 ms and a target of 15 ms.
     pub const RFC8033: Self = Self { alpha: 0.125, beta: 1.25 };
 
-    /// Those for an update twice as often, by the rule of RFC 8033 section 4.2: beta grows by a quarter of alpha, and
-    /// alpha is halved.
+    /// The gains for an update twice as often, by the rule of RFC 8033 section 4.2: beta grows by a quarter of alpha,
+    /// and alpha is halved.
     pub fn halved(self) -> Self {
         Self { alpha: self.alpha / 2.0, beta: self.beta + self.alpha / 4.0 }
     }
 
-    /// Those for another target, by the rule of the same section: both grow as the target shrinks.
+    /// The gains for another target, by the rule of the same section: both grow as the target shrinks.
     pub fn for_target(self, from: Nanos, to: Nanos) -> Self {
         let factor = from.0 as f64 / to.0 as f64;
         Self { alpha: self.alpha * factor, beta: self.beta * factor }
     }
 
-    /// Those of the paper's table II: the update halved seven times from 15 ms to 117.19 us, the target 125 us. Alpha
-    /// is 0.1172 Hz, beta 157.44 Hz.
+    /// The gains of the paper's table II: the update interval is halved seven times from 15 ms to 117.19 us, and the
+    /// target is 125 us. Alpha is 0.1172 Hz, beta 157.44 Hz.
     pub fn tofino() -> Self {
         let halved = (0..7).fold(Self::RFC8033, |gains, _| gains.halved());
         halved.for_target(Nanos(15_000_000), Nanos(125_000))
     }
 
-    /// Both per microsecond of delay, for a probability in 32 bits: 503.3 and 676 206 for the paper's.
+    /// Both gains per microsecond of delay, for a probability in 32 bits: 503.3 and 676 206 for the paper's.
     pub fn per_microsecond(self) -> (f64, f64) {
         let unit = f64::from(u32::MAX) / 1e6;
         (self.alpha * unit, self.beta * unit)
     }
 
-    /// The powers of two that are nearest to them, as left shifts: 9 and 19 for the paper's.
+    /// The nearest powers of two, as left shifts: 9 and 19 for the paper's.
     pub fn shifts(self) -> (u32, u32) {
         let nearest = |gain: f64| libm::log2(gain.max(1.0)).round().min(31.0) as u32;
         let (alpha, beta) = self.per_microsecond();
@@ -50,13 +50,13 @@ impl PieGains {
     }
 }
 
-/// Which way the data plane takes the change of the delay.
+/// The sign of the change of the delay in the data plane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trend {
-    /// New less old: a delay that grows raises the probability (RFC 8033, and the text of the paper's section VI.D).
+    /// New minus old: a delay that grows raises the probability (RFC 8033, and the text of the paper's section VI.D).
     #[default]
     AsStated,
-    /// Old less new, as the published register action subtracts: a delay that grows lowers the probability.
+    /// Old minus new, as the published register action subtracts: a delay that grows lowers the probability.
     AsPublished,
 }
 
@@ -66,14 +66,14 @@ pub(crate) const TARGET: Nanos = Nanos(125_000);
 /// The queue that the paper puts in front of each port: tail drop at 500 us (section VI.A).
 pub(crate) const QUEUE: TailDropParams = TailDropParams { limit: Limit::Time(Nanos(500_000)) };
 
-/// What the delay register holds: bits 25 to 10 of a time in nanoseconds, so that its unit is 1.024 us and it begins
-/// anew after 67.1 ms.
+/// The value of the delay register: bits 25 to 10 of a time in nanoseconds. Its unit is 1.024 us, and it wraps after
+/// 67.1 ms.
 #[inline]
 pub(crate) fn delay_register(sojourn: Nanos) -> u16 {
     (sojourn.0 >> 10) as u16
 }
 
-/// The target as the switch compares it with the register: in microseconds, as if the register's unit were that.
+/// The target as the switch compares it with the register: in microseconds, as if that were the register's unit.
 #[inline]
 pub(crate) fn target_register(target: Nanos) -> u16 {
     u16::try_from(target.0 / 1000).unwrap_or(u16::MAX)
@@ -88,14 +88,14 @@ pub(crate) fn fraction(probability: u32) -> f64 {
 /// A change of the probability, as the data plane has it: a magnitude and a direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PieStep {
-    /// By how much, where 2^32 - 1 is one.
+    /// The magnitude, where 2^32 - 1 is one.
     pub change: u32,
     /// Whether the probability grows.
     pub increase: bool,
 }
 
 impl PieStep {
-    /// The probability after it: additions and subtractions of the register stop at its ends.
+    /// The probability after the step. The register saturates at its ends.
     #[inline]
     pub fn apply(self, probability: u32) -> u32 {
         if self.increase { probability.saturating_add(self.change) } else { probability.saturating_sub(self.change) }

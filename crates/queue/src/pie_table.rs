@@ -1,8 +1,8 @@
-//! PIE_TABLE: PIE_DP with tables in place of shifts (Kunze et al., IM 2021, section VI.D).
+//! PIE_TABLE: PIE_DP with tables instead of shifts (Kunze et al., IM 2021, section VI.D).
 //!
-//! Two range lookups put the distance to the target and the change of the delay into numbered ranges; an exact match on
-//! both numbers gives the change of the probability, computed beforehand with the exact gains. All else is as in
-//! [`PieDp`](crate::PieDp): sampling by generated packets, no scaling, no decay, drop at egress.
+//! Two range lookups map the distance to the target and the change of the delay to numbered ranges. An exact match on
+//! both numbers gives the change of the probability, which was computed beforehand with the exact gains. Everything
+//! else is as in [`PieDp`](crate::PieDp): sampling by generated packets, no scaling, no decay, drop at egress.
 
 mod layout;
 
@@ -13,24 +13,24 @@ use crate::pie_switch::{QUEUE, TARGET, target_register};
 use crate::{PieGains, PieStep, TailDropParams, Trend};
 use queuescope_wire::Nanos;
 
-/// What PIE_TABLE is made of.
+/// The parameters of PIE_TABLE.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PieTableParams {
     /// The queue of each port, which the driver keeps. Source: section VI.A, 500 us.
     pub queue: TailDropParams,
-    /// The delay to be held. The register's unit of 1.024 us is taken for a microsecond. Source: table II, 125 us.
+    /// The target delay. The register's unit of 1.024 us is taken as a microsecond. Source: table II, 125 us.
     pub target: Nanos,
-    /// The longest delay that the tables cover; 4 ms at most. Source: section VI.D, 500 us.
+    /// The longest delay that the tables cover; at most 4 ms. Source: section VI.D, 500 us.
     pub max_delay: Nanos,
-    /// How often the generator makes a packet. Source: section VI.A, 117 us.
+    /// The period of the packet generator. Source: section VI.A, 117 us.
     pub update: Nanos,
     /// The gains. Source: table II.
     pub gains: PieGains,
     /// The layout of the tables.
     pub layout: PieTableLayout,
-    /// Which way the change of the delay is taken.
+    /// The sign of the change of the delay.
     pub trend: Trend,
-    /// Whether packets are dropped. Without, the probability is only computed (section VII.A).
+    /// Whether packets are dropped. If not, the probability is only computed (section VII.A).
     pub act: bool,
 }
 
@@ -73,7 +73,7 @@ impl UpdateRule for TableUpdate {
 }
 
 impl PieTable {
-    /// With all registers at 0 and the tables filled.
+    /// Starts with all registers at 0 and the tables filled.
     pub fn new(params: PieTableParams, ports: u16, seed: u64) -> Self {
         let PieTableParams { layout, gains, target, max_delay, trend, update, act, queue: _ } = params;
         let table = PieUpdateTable::new(layout, gains, target, max_delay);

@@ -1,24 +1,24 @@
-//! Chance, from a seed.
+//! Random numbers from a seed.
 
 use queuescope_wire::{Draws, Mrg32k3a};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 
-/// A stream of random numbers that is a function of its seed.
+/// A stream of random numbers, determined by its seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(Pcg64Mcg);
 
-/// A stream of random numbers, or ns-3's.
+/// A stream of random numbers: this crate's own, or that of ns-3.
 #[derive(Debug, Clone)]
-pub(crate) enum Chance {
+pub(crate) enum RandomSource {
     Own(Random),
     Ns3(Mrg32k3a),
 }
 
-/// ns-3's stream of number 1, which a program that is compared with this gives to its discipline.
+/// The number of ns-3's stream. The ns-3 programs for comparisons assign it to their discipline.
 const STREAM: u64 = (1 << 63) + 1;
 
-impl Chance {
+impl RandomSource {
     pub fn new(draws: Draws, seed: u64) -> Self {
         match draws {
             Draws::Own => Self::Own(Random::new(seed)),
@@ -26,7 +26,7 @@ impl Chance {
         }
     }
 
-    /// Uniform in 0.0 .. 1.0.
+    /// A number uniform in 0.0 .. 1.0.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         match self {
@@ -41,13 +41,13 @@ impl Random {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// Uniform in 0.0 .. 1.0, in steps of 2^-53.
+    /// A number uniform in 0.0 .. 1.0, in steps of 2^-53.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// All 32 bits, as a switch's generator gives them.
+    /// All 32 bits, like a switch's generator.
     #[inline]
     pub fn bits(&mut self) -> u32 {
         self.0.next_u32()

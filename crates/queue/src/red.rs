@@ -1,123 +1,126 @@
-//! RED (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1993): drops or marks arrivals at random, the more
-//! probably the longer the queue is on average.
+//! RED (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1993): drops or marks arrivals at random. The
+//! probability grows with the average queue length.
 //!
-//! Section IV of the paper, with what ns-2 and ns-3 have added and use by default:
+//! Follows section IV of the paper, with the additions that ns-2 and ns-3 enable by default:
 //!
 //! - *gentle* (Floyd, 2000): above the highest threshold the probability goes on from `max_probability` to 1 at twice
-//!   it.
-//! - *wait*: after a drop none for 1/p packets, then one within as many again.
-//! - *adaptive* (ARED; Floyd, Gummadi and Shenker 2001): `max_probability` follows the load; thresholds and weight come
-//!   from the link. And *self-configuring* (Feng et al., INFOCOM 1999), and *nonlinear* (Zhou et al. 2006: the square).
+//!   the threshold.
+//! - *wait*: after a drop there is none for 1/p packets, then one within another 1/p packets.
+//! - *adaptive* (ARED; Floyd, Gummadi and Shenker 2001): `max_probability` follows the load; thresholds and weight
+//!   follow from the link. Also *self-configuring* (Feng et al., INFOCOM 1999), and *nonlinear* (Zhou et al. 2006: the
+//!   square).
 //!
-//! Behaviour is that of ns-3 3.37 in every comparison: nothing is dropped early unless more than one packet (or byte,
-//! if thresholds are in bytes) waits; the first packet above the lowest threshold never is; ARED adapts at arrivals.
+//! Behaviour is that of ns-3 3.37 in every comparison. Nothing is dropped early unless more than one packet (or byte,
+//! if thresholds are in bytes) waits. The first packet above the lowest threshold is never dropped early. ARED adapts
+//! at arrivals.
 //! Deviations from ns-3:
 //!
-//! - With a `max_probability` that adapts, the gentle part starts from its present value. ns-3 keeps the line of the
-//!   first one.
-//! - Bytes since the last drop are counted in fractions of a mean packet. ns-3 rounds down to whole ones.
-//! - A packet that is to be marked and finds no room is dropped, and only that is counted.
-//! - Idle time starts when the last packet has been sent. In ns-3 it starts when a device asks an empty queue for a
-//!   packet, which is the same where the device holds one packet.
+//! - With an adaptive `max_probability`, the gentle part starts from its current value. ns-3 keeps the line of the
+//!   first value.
+//! - Bytes since the last drop are counted in fractions of a mean packet. ns-3 rounds down to whole packets.
+//! - A packet that is to be marked and finds the queue full is dropped, and counts only as that.
+//! - Idle time starts when the last packet has been sent. In ns-3 it starts when a device requests a packet from an
+//!   empty queue, which is the same if the device holds one packet.
 
 mod state;
 
-use self::state::{Curve, State, Verdict};
+use self::state::{RedCurve, RedState, RedVerdict};
 use crate::counters::counters;
 use crate::fifo::Fifo;
-use crate::limit::Room;
-use crate::random::Chance;
+use crate::limit::CompiledLimit;
+use crate::random::RandomSource;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Draws, Ecn, Nanos, Packet, QueueId};
 
-/// What a RED queue is made of. The defaults are ns-3's, which are ns-2's.
+/// The parameters of a RED queue. The defaults are those of ns-3, which are those of ns-2.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedParams {
-    /// How much it holds: 25 packets.
+    /// The limit of the queue: 25 packets.
     pub limit: Limit,
-    /// In what the queue is measured. Packets by default.
+    /// The unit of the queue length. Packets by default.
     pub unit: RedUnit,
-    /// Between which averages packets are dropped early: from 5 to 15. None means that they follow from `target_delay`
-    /// and the link.
+    /// The averages between which packets are dropped early: from 5 to 15. `None`: they follow from `target_delay` and
+    /// the link.
     pub thresholds: Option<RedThresholds>,
-    /// The mean wait to aim at, where the thresholds follow from it: 5 ms.
+    /// The mean sojourn time to aim at, if the thresholds follow from it: 5 ms.
     pub target_delay: Nanos,
-    /// The weight of an arrival in the average (`w_q`): 0.002. None means that it follows from the link, so that the
-    /// average remembers a second. 1 means the queue as it is.
+    /// The weight of an arrival in the average (`w_q`): 0.002. `None`: it follows from the link, so that the average
+    /// covers a second. 1 means the current queue.
     pub weight: Option<f64>,
     /// The probability at the highest threshold (`max_p`): 1/50.
     pub max_probability: f64,
-    /// Whether it goes on from there to 1 at twice the threshold, in place of at once. On.
+    /// Whether the probability rises from there to 1 at twice the threshold, instead of at once. On.
     pub gentle: bool,
-    /// Whether none is dropped for a while after a drop. On.
+    /// Whether there are no drops for a while after a drop. On.
     pub wait: bool,
-    /// Whether the probability rises with the square of the way between the thresholds, times 1.5. Off.
+    /// Whether the probability rises with the square of the position between the thresholds, times 1.5. Off.
     pub nonlinear: bool,
     /// Whether and how `max_probability` follows the load. Not by default.
     pub adaptation: RedAdaptation,
-    /// The mean size of packets: 500 bytes. What the link could have sent while idle is counted in it.
+    /// The mean size of packets: 500 bytes. It converts the idle time of the link to packets.
     pub mean_packet: ByteCount,
-    /// Whether packets that are ECN-capable are marked where they would be dropped. Off.
+    /// Whether ECN-capable packets are marked where they would be dropped. Off.
     pub ecn: bool,
-    /// Whether packets are dropped at an average above the highest threshold (twice that, if gentle) even so. On.
+    /// Whether ECN-capable packets, too, are dropped at an average above the highest threshold (twice that, if gentle).
+    /// On.
     pub hard_drop: bool,
-    /// Whether packets are judged as they leave, by the queue that they leave behind, and marked or let go: what cannot be
-    /// marked is left alone, and only what finds no room is dropped. So a switch does it that marks behind its queue; a mark
-    /// is then not older than the queue that it tells of. Off.
+    /// Whether packets are judged at dequeue, by the queue that they leave behind. A packet is then marked or passes:
+    /// one that is not ECN-capable is left alone, and only what exceeds the limit is dropped. A switch that marks
+    /// behind its queue does the same. The mark is then no older than the queue length that it reports. Off.
     pub at_egress: bool,
-    /// Whose random numbers it draws. Its own; ns-3's are for comparisons with it.
+    /// The source of random numbers. Its own; those of ns-3 are for comparisons with it.
     pub draws: Draws,
 }
 
-/// In what a RED queue is measured.
+/// The unit of a RED queue's length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RedUnit {
     /// Packets.
     #[default]
     Packets,
-    /// Bytes: large packets are dropped more probably.
+    /// Bytes: large packets have a higher drop probability.
     Bytes,
 }
 
 /// The thresholds of a RED queue's average, in its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedThresholds {
-    /// Below it nothing is dropped early (`min_th`).
+    /// Below this average nothing is dropped early (`min_th`).
     pub min: f64,
-    /// At it the probability is `max_probability` (`max_th`). Not less than `min`.
+    /// At this average the probability is `max_probability` (`max_th`). Not less than `min`.
     pub max: f64,
 }
 
 /// How `max_probability` follows the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum RedAdaptation {
-    /// It does not.
+    /// It is constant.
     #[default]
     Fixed,
-    /// So that the average stays halfway between the thresholds (ARED).
+    /// It keeps the average halfway between the thresholds (ARED).
     Adaptive(AredParams),
-    /// By a factor, whenever the average leaves the thresholds (Feng et al.).
+    /// It changes by a factor whenever the average leaves the thresholds (Feng et al.).
     SelfConfiguring {
-        /// What it is divided by when the average falls below the lowest threshold: 3.
+        /// The divisor when the average falls below the lowest threshold: 3.
         decrease: f64,
-        /// What it is multiplied by when the average rises above the highest: 2.
+        /// The factor when the average rises above the highest threshold: 2.
         increase: f64,
     },
 }
 
-/// How ARED adapts (Floyd, Gummadi and Shenker 2001).
+/// The parameters of ARED (Floyd, Gummadi and Shenker 2001).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AredParams {
     /// The least time between two changes: 0.5 s.
     pub interval: Nanos,
-    /// What is added to the probability, but no more than a quarter of it: 0.01.
+    /// The increment of the probability, but at most a quarter of it: 0.01.
     pub alpha: f64,
-    /// What it is multiplied by to decrease it: 0.9.
+    /// The factor that decreases it: 0.9.
     pub beta: f64,
-    /// Not below this. None means 0.01 or, if that is less, one in as many mean packets as the link sends in 100 ms (as
-    /// ns-3).
+    /// The lowest value. `None`: 0.01 or, if that is less, the inverse of the mean packets that the link sends in 100
+    /// ms (as ns-3).
     pub bottom: Option<f64>,
-    /// Not above this: 0.5.
+    /// The highest value: 0.5.
     pub top: f64,
 }
 
@@ -150,14 +153,14 @@ impl Default for RedParams {
 }
 
 impl RedParams {
-    /// ARED: thresholds and weight from the link, and an adaptive probability.
+    /// ARED: thresholds and weight follow from the link, and the probability is adaptive.
     pub fn adaptive(limit: Limit) -> Self {
         let adaptation = RedAdaptation::Adaptive(AredParams::default());
         Self { limit, thresholds: None, weight: None, adaptation, ..Self::default() }
     }
 
-    /// Marks each ECN-capable arrival that finds `threshold` packets or more, and drops the others that do: what DCTCP
-    /// asks of a switch (RFC 8257 section 3.1: both thresholds K, on the queue as it is).
+    /// Marks each ECN-capable arrival that finds at least `threshold` packets, and drops others that do. DCTCP requires
+    /// this of a switch (RFC 8257 section 3.1: both thresholds are K, on the current queue).
     pub fn step(threshold: u64, limit: Limit) -> Self {
         let thresholds = Some(RedThresholds { min: threshold as f64, max: threshold as f64 });
         let fixed = Self { limit, thresholds, weight: Some(1.0), ..Self::default() };
@@ -172,34 +175,34 @@ pub struct Red {
     /// Bytes that the link adds to each packet.
     overhead: u32,
     at_egress: bool,
-    room: Room,
-    curve: Curve,
-    state: State,
-    chance: Chance,
+    room: CompiledLimit,
+    curve: RedCurve,
+    state: RedState,
+    chance: RandomSource,
     fifo: Fifo,
-    /// How a mark above the highest threshold is called: where there is but one, it is that threshold's.
+    /// The reason of a mark above the highest threshold. If both thresholds are equal, it is that of a threshold.
     forced_mark: MarkReason,
     stats: RedStats,
 }
 
-/// What a RED queue counted.
+/// The counters of a RED queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RedStats {
     /// Packets that came.
     pub offered: u64,
     /// Packets that left.
     pub departed: u64,
-    /// Packets that found no room.
+    /// Packets that were dropped because the queue was full.
     pub overlimit: u64,
     /// Packets dropped at random.
     pub early: u64,
-    /// Packets dropped since the average was too high.
+    /// Packets dropped because the average was too high.
     pub forced: u64,
     /// Packets marked at random.
     pub marked_early: u64,
-    /// Packets marked since the average was too high.
+    /// Packets marked because the average was too high.
     pub marked_forced: u64,
-    /// The same, where the queue itself is the average and there is but one threshold (DCTCP).
+    /// The same, if the current queue is the average and both thresholds are equal (DCTCP).
     pub marked_threshold: u64,
 }
 
@@ -208,40 +211,40 @@ counters!(RedStats { offered, departed, overlimit, early, forced, marked_early, 
 impl Red {
     /// An empty queue.
     pub fn new(params: RedParams, outlet: Outlet) -> Self {
-        let curve = Curve::new(&params, outlet.rate);
+        let curve = RedCurve::new(&params, outlet.rate);
         let step = curve.weight >= 1.0 && curve.min >= curve.max;
         Self {
             queue: outlet.queue,
             overhead: outlet.overhead,
             at_egress: params.at_egress,
-            room: Room::new(params.limit, &outlet),
-            state: State::new(params.max_probability),
+            room: CompiledLimit::new(params.limit, &outlet),
+            state: RedState::new(params.max_probability),
             curve,
-            chance: Chance::new(params.draws, outlet.seed),
+            chance: RandomSource::new(params.draws, outlet.seed),
             fifo: Fifo::default(),
             forced_mark: if step { MarkReason::Threshold } else { MarkReason::Forced },
             stats: RedStats::default(),
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &RedStats {
         &self.stats
     }
 
-    /// The average, in packets or bytes, as the last arrival left it.
+    /// The average after the last arrival, in packets or bytes.
     pub fn average(&self) -> f64 {
         self.state.average
     }
 
-    /// The probability at the highest threshold at present.
+    /// The current probability at the highest threshold.
     pub fn max_probability(&self) -> f64 {
         self.state.max_probability
     }
 
-    /// What becomes of a packet by the queue as it is.
+    /// The decision on a packet, by the current queue.
     #[inline]
-    fn judge(&mut self, size: ByteCount, now: Nanos) -> Verdict {
+    fn judge(&mut self, size: ByteCount, now: Nanos) -> RedVerdict {
         let chance = &mut self.chance;
         self.state.arrival(&self.curve, self.fifo.backlog(), size, now, || chance.unit())
     }
@@ -273,14 +276,14 @@ impl Discipline for Red {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
         self.stats.offered += 1;
         let backlog = self.fifo.backlog();
-        let verdict = if self.at_egress { Verdict::Pass } else { self.judge(packet.size, now) };
+        let verdict = if self.at_egress { RedVerdict::Pass } else { self.judge(packet.size, now) };
         let markable = self.curve.ecn && packet.ecn.is_capable();
         let mark = match verdict {
-            Verdict::Pass => None,
-            Verdict::Early if markable => Some(MarkReason::Early),
-            Verdict::Forced if markable && !self.curve.hard_drop => Some(self.forced_mark),
-            Verdict::Early => return self.drop(packet, now, DropReason::Early, sink),
-            Verdict::Forced => return self.drop(packet, now, DropReason::Forced, sink),
+            RedVerdict::Pass => None,
+            RedVerdict::Early if markable => Some(MarkReason::Early),
+            RedVerdict::Forced if markable && !self.curve.hard_drop => Some(self.forced_mark),
+            RedVerdict::Early => return self.drop(packet, now, DropReason::Early, sink),
+            RedVerdict::Forced => return self.drop(packet, now, DropReason::Forced, sink),
         };
         if !self.room.admits(backlog, packet.size) {
             return self.drop(packet, now, DropReason::Overlimit, sink);
@@ -301,11 +304,11 @@ impl Discipline for Red {
         self.stats.departed += 1;
         if self.at_egress {
             let reason = match self.judge(first.packet.size, now) {
-                Verdict::Pass => None,
-                Verdict::Early => Some(MarkReason::Early),
-                Verdict::Forced => Some(self.forced_mark),
+                RedVerdict::Pass => None,
+                RedVerdict::Early => Some(MarkReason::Early),
+                RedVerdict::Forced => Some(self.forced_mark),
             };
-            // What shows CE already keeps it, and is not marked again.
+            // A packet that already carries CE keeps it, and is not marked again.
             if let Some(reason) = reason.filter(|_| first.packet.ecn.is_capable() && first.packet.ecn != Ecn::Ce) {
                 self.mark(&mut first.packet, reason, now, sink);
             }

@@ -1,18 +1,18 @@
-//! Tail drop: first in, first out, and what does not fit is dropped.
+//! Tail drop: first in, first out; a packet that exceeds the limit is dropped.
 //!
 //! The queue of RFC 970 and of ConQuest's section 3.1; with [`Limit::None`] it is the unlimited buffer of its
 //! section 5.1.
 
 use crate::counters::counters;
 use crate::fifo::Fifo;
-use crate::limit::Room;
+use crate::limit::CompiledLimit;
 use crate::{Discipline, DropReason, Dropped, Limit, Outlet, Sink};
 use queuescope_wire::{Backlog, Departure, Nanos, Packet, QueueId};
 
-/// What a tail-drop queue is made of.
+/// The parameters of a tail-drop queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TailDropParams {
-    /// How much it holds.
+    /// The limit of the queue.
     pub limit: Limit,
 }
 
@@ -20,19 +20,19 @@ pub struct TailDropParams {
 #[derive(Debug)]
 pub struct TailDrop {
     queue: QueueId,
-    room: Room,
+    room: CompiledLimit,
     fifo: Fifo,
     stats: TailDropStats,
 }
 
-/// What a tail-drop queue counted.
+/// The counters of a tail-drop queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TailDropStats {
     /// Packets that came.
     pub offered: u64,
     /// Packets that left.
     pub departed: u64,
-    /// Packets that found no room.
+    /// Packets that were dropped because the queue was full.
     pub overlimit: u64,
 }
 
@@ -41,11 +41,11 @@ counters!(TailDropStats { offered, departed, overlimit });
 impl TailDrop {
     /// An empty queue.
     pub fn new(params: TailDropParams, outlet: Outlet) -> Self {
-        let room = Room::new(params.limit, &outlet);
+        let room = CompiledLimit::new(params.limit, &outlet);
         Self { queue: outlet.queue, room, fifo: Fifo::default(), stats: TailDropStats::default() }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &TailDropStats {
         &self.stats
     }
@@ -120,8 +120,8 @@ mod tests {
     }
 
     proptest! {
-        /// No packet is lost uncounted or invented, the order is kept, the limit is held, and the backlog is the sum
-        /// of what waits.
+        /// Every packet departs or is counted as dropped, none is invented, the order is kept, the limit holds, and the
+        /// backlog is the sum of the packets in the queue.
         #[test]
         fn every_packet_leaves_in_order_or_is_counted(
             limit in limit(), steps in prop::collection::vec(prop::option::of(40..1500u64), 0..60),

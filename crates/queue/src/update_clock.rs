@@ -1,9 +1,9 @@
-//! When a periodic update is due: a grid of times that costs nothing while there is nothing to update.
+//! A periodic timer that costs nothing while there is nothing to update.
 
 use queuescope_wire::Nanos;
 
-/// The times `origin + n period`. It stands still until it is woken, and again once it rests; the grid stays the same,
-/// as if it had run all the time.
+/// The times `origin + n period`. The clock stands still until it is woken, and again once it rests. The grid stays the
+/// same, as if the clock had run all the time.
 #[derive(Debug, Clone)]
 pub(crate) struct UpdateClock {
     period: u64,
@@ -12,16 +12,17 @@ pub(crate) struct UpdateClock {
 }
 
 impl UpdateClock {
-    /// On the grid from `origin`; without one, from when it is first woken.
+    /// Creates a clock on the grid from `origin`, or from the time when it is first woken.
     pub fn new(period: Nanos, origin: Option<Nanos>) -> Self {
         Self { period: period.0.max(1), origin, next: None }
     }
 
-    /// Something has come that may need an update, at `now`: the next one is the first of the grid behind it.
+    /// Wakes the clock at `now`, because something has come that may need an update. The next update is at the first
+    /// grid time after `now`.
     #[inline]
     pub fn wake(&mut self, now: Nanos) {
         if self.next.is_none() {
-            self.next = Some(self.behind(now));
+            self.next = Some(self.next_grid_time(now));
         }
     }
 
@@ -31,18 +32,18 @@ impl UpdateClock {
         self.next
     }
 
-    /// The update that was due is done.
+    /// Records that the update that was due is done.
     pub fn tick(&mut self) {
         self.next = self.next.map(|due| due.saturating_add(Nanos(self.period)));
     }
 
-    /// Updates would change nothing until something comes.
+    /// Stops the clock, because updates change nothing until something comes.
     pub fn rest(&mut self) {
         self.next = None;
     }
 
-    /// The first time of the grid that is later than `now`.
-    fn behind(&mut self, now: Nanos) -> Nanos {
+    /// The first grid time after `now`.
+    fn next_grid_time(&mut self, now: Nanos) -> Nanos {
         let origin = *self.origin.get_or_insert(now);
         if now < origin {
             return origin;

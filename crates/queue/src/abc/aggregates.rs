@@ -1,4 +1,4 @@
-//! Whose traffic is metered together, and what it was promised.
+//! Which hosts' traffic is metered together (an aggregate), and the contract of each aggregate.
 
 use super::{AbcError, MeterParams, RateMeter, activity};
 use crate::Host;
@@ -6,18 +6,18 @@ use crate::hash_to_queues::digest;
 use hashbrown::HashTable;
 use queuescope_wire::{ByteCount, Class, Nanos, Rate};
 
-/// Who belongs to which aggregate at an edge.
+/// The aggregates of an edge node, and the hosts that belong to each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregates {
-    /// What each aggregate was promised.
+    /// The contract of each aggregate.
     pub contracts: Vec<Contract>,
-    /// Source hosts and their aggregates, by number in `contracts`.
+    /// Source hosts, each with the index of its aggregate in `contracts`.
     pub hosts: Vec<(Host, u32)>,
-    /// Whoever is not among `hosts`.
+    /// How the node treats hosts that are not among `hosts`.
     pub others: Others,
 }
 
-/// What an aggregate was promised: its traffic descriptor (section 3.4).
+/// The contract of an aggregate: its traffic descriptor (section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contract {
     /// R_r: the rate at which its activity is 0. Of two aggregates that compete, one with twice the reference rate can send
@@ -27,20 +27,21 @@ pub struct Contract {
     pub class: Class,
 }
 
-/// What an edge does with packets of hosts that it has no contract for.
+/// What an edge does with packets of hosts that have no contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
     /// Each such host is an aggregate of its own.
     EachHost {
-        /// What each was promised.
+        /// The contract of each of these hosts.
         contract: Contract,
-        /// So many are remembered at a time. One that was silent for five memories makes room for the next; if there is none,
-        /// the next is metered together with all others that find no room.
+        /// How many such hosts the node remembers at a time. A host that was silent for five memories makes room for
+        /// the next one. If no host was silent that long, the next one is metered together with all others that find no
+        /// room.
         most: u32,
     },
-    /// They are one aggregate.
+    /// All these hosts together are one aggregate.
     Together(Contract),
-    /// They come from inside the domain, where another edge has metered them: their packets are left as they are.
+    /// These packets come from inside the domain, where another edge has metered them. They keep their activity.
     Inside,
 }
 
@@ -51,7 +52,7 @@ impl Default for Contract {
     }
 }
 
-/// Each source host by itself (section 5.2).
+/// Each source host is an aggregate of its own (section 5.2).
 impl Default for Aggregates {
     fn default() -> Self {
         let others = Others::EachHost { contract: Contract::default(), most: 4096 };
@@ -59,39 +60,40 @@ impl Default for Aggregates {
     }
 }
 
-/// An aggregate that was silent for so many memories counts for less than a hundredth of what it was.
-const FORGOTTEN: u64 = 5;
-/// Aggregates that are looked at, for one to make room.
-const LOOKED_AT: usize = 8;
+/// Memories of silence after which an aggregate's rate has decayed to less than a hundredth.
+const SILENT_MEMORIES: u64 = 5;
+/// How many aggregates are examined to find one that makes room.
+const MAX_EXAMINED: usize = 8;
 
 /// The meters of all aggregates.
 #[derive(Debug)]
-pub(super) struct Meters {
+pub(super) struct AggregateMeters {
     params: MeterParams,
     others: Others,
-    /// Places in `meters`, by host.
+    /// Indexes into `meters`, by host.
     hosts: HashTable<(Host, u32)>,
-    meters: Vec<Meter>,
-    /// The first of `meters` that is of a host without a contract of its own; before it is the one for all others.
-    first_learnt: usize,
-    /// Whose turn it is to make room.
-    hand: usize,
-    /// Aggregates that made room, and packets that were metered with others for lack of it.
+    meters: Vec<AggregateMeter>,
+    /// Index of the first meter that was created for a host without a contract. The meter before it is shared by all
+    /// hosts that find no room.
+    first_implicit: usize,
+    /// Where the search for an aggregate that makes room continues.
+    cursor: usize,
+    /// Aggregates that made room, and packets that were metered with others for lack of room.
     pub replaced: u64,
     pub crowded: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Meter {
+struct AggregateMeter {
     contract: Contract,
     rate: RateMeter,
-    /// Of one that was learnt.
+    /// The host, for a meter that was created for a host without a contract.
     host: Host,
 }
 
-impl Meters {
+impl AggregateMeters {
     pub fn new(aggregates: &Aggregates, params: MeterParams) -> Result<Self, AbcError> {
-        let meter = |contract: Contract| Meter { contract, rate: RateMeter::default(), host: Host(0) };
+        let meter = |contract: Contract| AggregateMeter { contract, rate: RateMeter::default(), host: Host(0) };
         let mut meters = aggregates.contracts.iter().copied().map(meter).collect::<Vec<_>>();
         let mut hosts = HashTable::with_capacity(aggregates.hosts.len());
         for (host, aggregate) in &aggregates.hosts {
@@ -107,36 +109,45 @@ impl Meters {
             Others::EachHost { contract, .. } | Others::Together(contract) => meters.push(meter(contract)),
             Others::Inside => {}
         }
-        let first_learnt = meters.len();
-        Ok(Self { params, others: aggregates.others, hosts, meters, first_learnt, hand: 0, replaced: 0, crowded: 0 })
+        let first_implicit = meters.len();
+        Ok(Self {
+            params,
+            others: aggregates.others,
+            hosts,
+            meters,
+            first_implicit,
+            cursor: 0,
+            replaced: 0,
+            crowded: 0,
+        })
     }
 
-    /// A packet of `host` comes: its activity and its contract; none if it is not metered here.
+    /// Records a packet of `host`. Returns its activity and its contract, or `None` if the host is not metered here.
     #[inline]
     pub fn record(&mut self, host: Host, size: ByteCount, now: Nanos) -> Option<(f64, Contract)> {
         let place = match find(&self.hosts, host) {
             Some(place) => place as usize,
-            None => self.other(host, now)?,
+            None => self.meter_of_new_host(host, now)?,
         };
         let meter = &mut self.meters[place];
         let rate = meter.rate.record(size, now, &self.params);
         Some((activity(rate, meter.contract.reference), meter.contract))
     }
 
-    /// The meter of a host that is not known yet.
-    fn other(&mut self, host: Host, now: Nanos) -> Option<usize> {
-        let common = self.first_learnt.wrapping_sub(1);
+    /// Returns the meter of a host that has none yet.
+    fn meter_of_new_host(&mut self, host: Host, now: Nanos) -> Option<usize> {
+        let common = self.first_implicit.wrapping_sub(1);
         let (contract, most) = match self.others {
             Others::Inside => return None,
             Others::Together(_) => return Some(common),
             Others::EachHost { contract, most } => (contract, most),
         };
-        let new = Meter { contract, rate: RateMeter::default(), host };
-        let learnt = self.meters.len() - self.first_learnt;
-        let place = if learnt < most as usize {
+        let new = AggregateMeter { contract, rate: RateMeter::default(), host };
+        let implicit = self.meters.len() - self.first_implicit;
+        let place = if implicit < most as usize {
             self.meters.push(new);
             self.meters.len() - 1
-        } else if let Some(place) = self.forgotten(learnt, now) {
+        } else if let Some(place) = self.find_silent(implicit, now) {
             let old = self.meters[place].host;
             if let Ok(entry) = self.hosts.find_entry(hash(old), |(host, _)| *host == old) {
                 entry.remove();
@@ -152,12 +163,12 @@ impl Meters {
         Some(place)
     }
 
-    /// One of a few that has been silent for long, if there is one.
-    fn forgotten(&mut self, learnt: usize, now: Nanos) -> Option<usize> {
-        let silence = Nanos(self.params.memory.0.saturating_mul(FORGOTTEN));
-        for _ in 0..LOOKED_AT.min(learnt) {
-            self.hand = (self.hand + 1) % learnt;
-            let place = self.first_learnt + self.hand;
+    /// Returns one of a few meters that has been silent for long, if there is one.
+    fn find_silent(&mut self, implicit: usize, now: Nanos) -> Option<usize> {
+        let silence = Nanos(self.params.memory.0.saturating_mul(SILENT_MEMORIES));
+        for _ in 0..MAX_EXAMINED.min(implicit) {
+            self.cursor = (self.cursor + 1) % implicit;
+            let place = self.first_implicit + self.cursor;
             let last = self.meters[place].rate.last();
             if last.is_none_or(|last| now.saturating_sub(last) >= silence) {
                 return Some(place);
@@ -174,7 +185,7 @@ fn hash(host: Host) -> u64 {
 
 #[inline]
 fn find(hosts: &HashTable<(Host, u32)>, host: Host) -> Option<u32> {
-    hosts.find(hash(host), |(other, _)| *other == host).map(|(_, place)| *place)
+    hosts.find(hash(host), |(known, _)| *known == host).map(|(_, place)| *place)
 }
 
 fn insert(hosts: &mut HashTable<(Host, u32)>, host: Host, place: u32) {
@@ -189,7 +200,7 @@ mod tests {
         Rate::from_bits_per_second(bits).unwrap()
     }
 
-    fn activity_of(meters: &mut Meters, host: u32, time: u64) -> Option<f64> {
+    fn activity_of(meters: &mut AggregateMeters, host: u32, time: u64) -> Option<f64> {
         meters.record(Host(host), ByteCount(1500), Nanos(time)).map(|(activity, _)| activity)
     }
 
@@ -201,9 +212,9 @@ mod tests {
             hosts: vec![(Host(5), 0), (Host(6), 1), (Host(7), 1)],
             others: Others::Inside,
         };
-        let mut meters = Meters::new(&aggregates, MeterParams::default()).unwrap();
+        let mut meters = AggregateMeters::new(&aggregates, MeterParams::default()).unwrap();
         let first = activity_of(&mut meters, 5, 0).unwrap();
-        // Four times the reference rate: lower by 2. A second packet at once: twice the rate.
+        // Four times the reference rate is an activity of 2. A second packet at the same time doubles the rate.
         let second = activity_of(&mut meters, 6, 0).unwrap();
         assert!((first - 2.0 - second).abs() < 1e-12);
         let third = activity_of(&mut meters, 7, 0).unwrap();
@@ -213,9 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_who_finds_no_room_is_metered_with_others() {
+    fn memory_is_bounded_and_hosts_without_room_are_metered_together() {
         let others = Others::EachHost { contract: Contract::default(), most: 2 };
-        let mut meters = Meters::new(&Aggregates { others, ..Aggregates::default() }, MeterParams::default()).unwrap();
+        let mut meters =
+            AggregateMeters::new(&Aggregates { others, ..Aggregates::default() }, MeterParams::default()).unwrap();
         let alone = activity_of(&mut meters, 1, 0).unwrap();
         assert_eq!(activity_of(&mut meters, 2, 0), Some(alone));
         assert_eq!(activity_of(&mut meters, 3, 0), Some(alone));
@@ -225,7 +237,7 @@ mod tests {
         // 15 s later host 1 has been silent for five memories, host 2 has not.
         activity_of(&mut meters, 2, 1_000_000_000);
         let again = activity_of(&mut meters, 3, 15_000_000_000).unwrap();
-        assert!((again - alone).abs() < 1e-12, "a meter that was taken over knows nothing of the past");
+        assert!((again - alone).abs() < 1e-12, "a meter that was taken over starts without history");
         assert_eq!((meters.crowded, meters.replaced, meters.meters.len()), (2, 1, 3));
         activity_of(&mut meters, 1, 15_000_000_000);
         assert_eq!((meters.crowded, meters.replaced), (3, 1));
@@ -233,9 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn all_others_may_be_one() {
+    fn hosts_without_a_contract_may_be_one_aggregate() {
         let others = Others::Together(Contract::default());
-        let mut meters = Meters::new(&Aggregates { others, ..Aggregates::default() }, MeterParams::default()).unwrap();
+        let mut meters =
+            AggregateMeters::new(&Aggregates { others, ..Aggregates::default() }, MeterParams::default()).unwrap();
         let first = activity_of(&mut meters, 1, 0).unwrap();
         assert!((activity_of(&mut meters, 2, 0).unwrap() - first - 1.0).abs() < 1e-12);
     }
@@ -244,7 +257,7 @@ mod tests {
     fn a_table_with_mistakes_is_refused() {
         let error = |hosts| {
             let aggregates = Aggregates { contracts: vec![Contract::default()], hosts, others: Others::Inside };
-            Meters::new(&aggregates, MeterParams::default()).unwrap_err().to_string()
+            AggregateMeters::new(&aggregates, MeterParams::default()).unwrap_err().to_string()
         };
         assert_eq!(
             error(vec![(Host(5), 1)]),

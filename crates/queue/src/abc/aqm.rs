@@ -1,18 +1,18 @@
-//! The activity AQM: whether a packet is accepted, by its activity and the length of the queue (section 3.3).
+//! The activity AQM: it accepts or drops a packet by its activity and the length of the queue (section 3.3).
 
 use super::Average;
 use queuescope_wire::Nanos;
 
-/// How a port accepts packets. Lengths are in packets. Defaults are those of section 6.1.3.
+/// The thresholds of the activity AQM of a port. Lengths are in packets. Defaults are those of section 6.1.3.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActivityAqmParams {
-    /// Q_min: a packet that finds no more than this is accepted, whatever its activity. 6.
+    /// Q_min: a packet that finds at most this many packets is accepted, whatever its activity. 6.
     pub least: f64,
-    /// Q_base: a packet of average activity that finds more than this is dropped. 20.
+    /// Q_base: a packet of average activity that finds more packets than this is dropped. 20.
     pub base: f64,
-    /// gamma: by how much the threshold is lower for an activity that is higher by 1. 16.
+    /// gamma: an activity that is higher by 1 lowers the threshold by this much. 16.
     pub gamma: f64,
-    /// M_AA: the memory of the average activity of accepted packets. 0.3 s.
+    /// M_AA: the memory over which the activity of accepted packets is averaged. 0.3 s.
     pub memory: Nanos,
 }
 
@@ -30,28 +30,28 @@ impl ActivityAqmParams {
     }
 }
 
-/// What a port remembers.
+/// The state of the activity AQM of a port.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ActivityAqm {
     average: Average,
 }
 
 impl ActivityAqm {
-    /// Whether a packet that finds `queue` packets is accepted: it is dropped if they are more than its threshold. The first
-    /// packet of all is the average.
+    /// Whether a packet that finds `queue` packets is accepted. It is dropped if there are more than its threshold. The
+    /// first packet counts as average.
     #[inline]
     pub fn accepts(&self, activity: f64, queue: u64, params: &ActivityAqmParams) -> bool {
         let average = self.average.value().unwrap_or(activity);
         queue as f64 <= params.drop_threshold(activity, average)
     }
 
-    /// A packet was accepted.
+    /// Adds an accepted packet to the average.
     #[inline]
     pub fn accepted(&mut self, activity: f64, now: Nanos, params: &ActivityAqmParams) {
         self.average.record(activity, now, params.memory);
     }
 
-    /// A_avg: the average activity of packets that were accepted; none before the first.
+    /// A_avg: the average activity of accepted packets; `None` before the first.
     #[inline]
     pub fn average(&self) -> Option<f64> {
         self.average.value()
@@ -82,7 +82,8 @@ mod tests {
     }
 
     proptest! {
-        /// Without congestion nobody is dropped; and who is accepted would be with a lower activity or a shorter queue.
+        /// Without congestion no packet is dropped. A packet that is accepted would also be accepted with a lower
+        /// activity or a shorter queue.
         #[test]
         fn the_less_active_is_accepted_where_the_more_active_is(
             samples in prop::collection::vec(-10.0..30.0f64, 0..10), a in -10.0..30.0f64, b in -10.0..30.0f64, queue in 0..60u64
@@ -93,7 +94,7 @@ mod tests {
                 aqm.accepted(*sample, Nanos(n as u64 * 100_000_000), &params);
             }
             prop_assert!(queue > 6 || aqm.accepts(a, queue, &params));
-            // Before the first packet each is its own average.
+            // The average does not exist before the first packet, so each packet counts as average.
             let comparable = !samples.is_empty();
             prop_assert!(!comparable || !aqm.accepts(a.max(b), queue, &params) || aqm.accepts(a.min(b), queue, &params));
             prop_assert!(!aqm.accepts(a, queue + 1, &params) || aqm.accepts(a, queue, &params));

@@ -1,21 +1,21 @@
-//! Rates and averages that forget: TDRM-UTEMA and UTEMA (time-dependent rate measurement and averaging by an unbiased
-//! time-exponential moving average; section 3.2 of the paper and its reference 24).
+//! Rates and averages with exponential decay: TDRM-UTEMA and UTEMA (time-dependent rate measurement and averaging by an
+//! unbiased time-exponential moving average; section 3.2 of the paper and its reference 24).
 //!
-//! What lies `t` back counts for `e^(-t / M)`, M being the memory. Unbiased means that the weights are summed up too, from
-//! the start on, and divided by: nothing is taken to have been zero before.
+//! A sample of age `t` has the weight `e^(-t / M)`, where M is the memory. Unbiased means that the sum is divided by
+//! the sum of all weights since the start, so that no zeros are assumed before it.
 
 use super::Activity;
 use queuescope_wire::{ByteCount, Nanos, Rate};
 
-/// How a rate is measured.
+/// The parameters of a rate measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeterParams {
-    /// M: how long ago is forgotten. 3 s by default (the paper's M_AM). At least 1 ns.
+    /// M: the time constant of the decay. 3 s by default (the paper's M_AM). At least 1 ns.
     pub memory: Nanos,
     /// The shortest time by which bytes are divided. 30 ms by default.
     ///
-    /// The paper says nothing of the first packet of an aggregate, after which no time has passed yet. Here it is as if its
-    /// bytes had come in this time. Only the first 30 ms of an aggregate depend on it.
+    /// The paper does not define the rate after the first packet of an aggregate, when no time has passed yet. Here the
+    /// bytes of that packet are taken to have come in this time. Only the first 30 ms of an aggregate depend on it.
     pub least_time: Nanos,
 }
 
@@ -30,14 +30,14 @@ impl Default for MeterParams {
 pub struct RateMeter {
     /// S, in bits.
     bits: f64,
-    /// T, in seconds: how much time counts, `(1 - e^(-(t - t0) / M)) M`.
+    /// T, in seconds: the weighted time, `(1 - e^(-(t - t0) / M)) M`.
     seconds: f64,
-    /// Of the last packet; none before the first, which is the start t0.
+    /// Time of the last packet; `None` before the first packet, which defines the start t0.
     last: Option<Nanos>,
 }
 
 impl RateMeter {
-    /// A packet comes. The rate with it, in bit/s.
+    /// Records a packet. Returns the rate including it, in bit/s.
     #[inline]
     pub fn record(&mut self, size: ByteCount, now: Nanos, params: &MeterParams) -> f64 {
         if let Some(last) = self.last {
@@ -56,17 +56,17 @@ impl RateMeter {
     }
 }
 
-/// An average of samples that forgets, by UTEMA.
+/// An average of samples with exponential decay, by UTEMA.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Average {
-    /// S and N.
+    /// S and N of the paper.
     sum: f64,
     count: f64,
     last: Nanos,
 }
 
 impl Average {
-    /// A sample comes.
+    /// Adds a sample.
     #[inline]
     pub fn record(&mut self, sample: f64, now: Nanos, memory: Nanos) {
         let lost = forgotten(now.saturating_sub(self.last), memory);
@@ -75,20 +75,20 @@ impl Average {
         self.last = now;
     }
 
-    /// The average, which time alone does not change; none before the first sample.
+    /// The average. Time alone does not change it. `None` before the first sample.
     #[inline]
     pub fn value(&self) -> Option<f64> {
         (self.count > 0.0).then(|| self.sum / self.count)
     }
 }
 
-/// `1 - e^(-time / memory)`: what part is forgotten in a time.
+/// `1 - e^(-time / memory)`: the part of the weight that decays in `time`.
 #[inline]
 fn forgotten(time: Nanos, memory: Nanos) -> f64 {
     let x = time.0 as f64 / memory.0.max(1) as f64;
     if x < 1.0 / 64.0 {
-        // Between packets it is nearly always so short that the first terms of the series are exact to 15 digits, in
-        // a fifth of the time.
+        // Packets are nearly always so close together that the first terms of the series are exact to 15 digits, in a
+        // fifth of the time.
         x * (1.0 - x * (1.0 / 2.0 - x * (1.0 / 6.0 - x * (1.0 / 24.0 - x * (1.0 / 120.0 - x / 720.0)))))
     } else {
         -libm::expm1(-x)
@@ -102,11 +102,11 @@ pub fn activity(rate: f64, reference: Rate) -> f64 {
 }
 
 impl Activity {
-    /// The highest number of bits behind the point.
+    /// The highest number of fraction bits.
     pub const FRACTION_BITS: u8 = 8;
 
-    /// The nearest that has so many bits behind the point (at most 8); what is too high or too low for any, the highest or
-    /// lowest.
+    /// The nearest value with `fraction_bits` fraction bits (at most 8). A value out of range becomes the highest or
+    /// lowest one.
     #[inline]
     pub fn nearest(activity: f64, fraction_bits: u8) -> Self {
         let unused = Self::FRACTION_BITS.saturating_sub(fraction_bits);
@@ -114,7 +114,7 @@ impl Activity {
         Self(steps.saturating_mul(1 << unused).clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16)
     }
 
-    /// As a number.
+    /// The activity as a floating-point number.
     #[inline]
     pub fn value(self) -> f64 {
         f64::from(self.0) / 256.0
@@ -150,14 +150,14 @@ mod tests {
         let rate = metered(&steady, &params);
         assert!((rate / 40e6 - 1.0).abs() < 1e-4, "{rate}");
         assert_eq!(carried(rate), 3063);
-        // The same 3 s later: e^-1 of what was counts for nearly all of 3 s.
+        // 3 s later the old bits have the weight e^-1, and the time counts as nearly 3 s.
         let later = [&steady[..], &[(99_999 * 300_000 + 3_000_000_000, 0)]].concat();
         let rate = metered(&later, &params);
         assert!((rate / (40e6 * (-1f64).exp()) - 1.0).abs() < 1e-3, "{rate}");
     }
 
     #[test]
-    fn activities_are_rounded_to_what_the_header_holds() {
+    fn activities_are_rounded_to_the_precision_of_the_header() {
         let carried = |activity, bits| Activity::nearest(activity, bits).0;
         assert_eq!([8, 4, 1, 0].map(|bits| carried(1.276308, bits)), [327, 320, 384, 256]);
         assert_eq!([8, 4, 1, 0].map(|bits| carried(-1.276308, bits)), [-327, -320, -384, -256]);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sums as they are defined, over all packets that ever came.
+        /// The sums as the paper defines them, over all packets since the start.
         #[test]
         fn meters_are_the_sums_that_define_them(
             packets in prop::collection::vec((0..2_000_000_000u64, 0..100_000u64), 1..60), memory in 1_000_000..5_000_000_000u64,

@@ -1,24 +1,24 @@
-//! ABC, activity-based congestion management: who sends much is dropped first where there is congestion, and no node in the
-//! core knows who that is (Menth et al., Future Internet 2019, section 3).
+//! ABC, activity-based congestion management: where there is congestion, the heaviest senders are dropped first, and
+//! nodes in the core keep no state about flows (Menth et al., Future Internet 2019, section 3).
 //!
 //! A node on the edge of the domain meters the rate of each [aggregate](Aggregates) and writes its activity into its
-//! packets; every node on the way accepts or drops packets by their activity and the length of the queue
-//! ([`ActivityAqm`]); the last one strips the activity. What a node does depends on the port towards which a packet goes
-//! ([`PortRole`]), as far as the program sees: a packet's port of entry is not known to it. So at an edge that also passes
-//! on packets from inside the domain, the table of hosts tells the two apart ([`Others::Inside`]).
+//! packets. Every node on the way accepts or drops packets by their activity and the length of the queue
+//! ([`ActivityAqm`]). The last node strips the activity. The role of a node depends on the egress port of the packet
+//! ([`PortRole`]), because the program does not know the ingress port. So at an edge that also forwards packets from
+//! inside the domain, the table of hosts distinguishes them ([`Others::Inside`]).
 //!
 //! Choices where the paper is open:
 //!
-//! - *The activity in the header* is a fixed-point number of 16 bits, 8 of them behind the point (the prototype carried
-//!   none); `docs/explanation/abc.md` has what fewer cost.
-//! - *A packet without activity* that meets an activity AQM is taken to be average, and does not enter the average
+//! - *The activity in the header* is a fixed-point number of 16 bits, with 8 fraction bits (the prototype had none).
+//!   `docs/explanation/abc.md` shows what fewer bits cost.
+//! - *A packet without activity* that meets an activity AQM counts as average, and does not change the average
 //!   ([`Missing`]).
-//! - *What the queue's length is*: [`QueueLength`].
-//! - *Delay classes* (section 3.4 names them, Menth and Zeitler 2018 have them): an aggregate's contract has a class, the
-//!   class a queue of each port, and the port's scheduler serves one before the other. What decides about a drop is the
-//!   length of all queues together and one average for all, so that a class changes who waits, not who is dropped: a
-//!   port full of packets that may not jump the queue drops the active ones that may, and so they starve nobody. A class may
-//!   cost a surcharge on the activity ([`DelayClass::surcharge`]), so that haste is not free.
+//! - *The length of the queue* is defined by [`QueueLength`].
+//! - *Delay classes* (section 3.4 names them, Menth and Zeitler 2018 define them): a contract has a class, a class has
+//!   a queue at each port, and the port's scheduler serves the queues by priority. The AQM uses the length of all
+//!   queues together and one average for all. So a class changes which packets wait, not which are dropped. When a port
+//!   is full of packets of lower priority, the AQM drops active packets of high priority, and so they starve nobody. A
+//!   class may add a surcharge to the activity ([`DelayClass::surcharge`]), so that low delay has a price.
 
 mod aggregates;
 mod aqm;
@@ -35,37 +35,38 @@ pub use meter::{Average, MeterParams, RateMeter, activity};
 use queuescope_wire::{Departure, Nanos, Packet};
 use std::num::NonZeroU16;
 
-/// What an ABC node is made of.
+/// The parameters of an ABC node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbcParams {
-    /// What is done with packets towards each port, by number; those towards further ports pass. By default port 0 is the
-    /// only one that matters and does everything, as in section 6.
+    /// The role of each port, by index. Ports without a role forward all packets. By default port 0 is the only port
+    /// with a role and does everything, as in section 6.
     pub ports: Vec<PortRole>,
-    /// Whose traffic is metered together.
+    /// Which hosts' traffic is metered together.
     pub aggregates: Aggregates,
-    /// How it is metered.
+    /// How rates are measured.
     pub meter: MeterParams,
-    /// Bits behind the point of an activity in a header, at most 8. 8 by default.
+    /// Fraction bits of an activity in a header, at most 8. 8 by default.
     pub fraction_bits: u8,
-    /// The delay classes, by number; a packet of a higher class is of the last. One by default.
+    /// The delay classes, by number. A packet with a higher class belongs to the last one. One class by default.
     pub classes: Vec<DelayClass>,
-    /// How active a packet without activity is.
+    /// The activity that is assumed for a packet without activity.
     pub missing: Missing,
-    /// Which length of the queue decides.
+    /// Which length of the queue the AQM uses.
     pub queue_length: QueueLength,
-    /// What the queues of a port are, which the driver keeps; what they hold is of all together. 24 packets by default; at
-    /// least the buffer of [`QueueLength::Counted`].
+    /// The queues of a port, which the driver keeps. The limit holds for all queues of a port together. 24 packets by
+    /// default; at least the buffer of [`QueueLength::Counted`].
     pub queue: TailDropParams,
 }
 
-/// What is done with packets towards a port.
+/// The role of a port: what the node does with packets that leave through it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PortRole {
-    /// They come from outside the domain: their aggregates are metered and their activity is written, whatever it was.
+    /// Packets come from outside the domain: the node meters their aggregates and writes their activity, replacing any
+    /// that they carry.
     pub meters: bool,
-    /// They are accepted or dropped by their activity.
+    /// The AQM that accepts or drops packets by their activity, if any.
     pub aqm: Option<ActivityAqmParams>,
-    /// They leave the domain: their activity is removed.
+    /// Packets leave the domain: the node removes their activity.
     pub strips: bool,
 }
 
@@ -78,28 +79,29 @@ pub struct DelayClass {
     pub surcharge: f64,
 }
 
-/// How active a packet without activity is.
+/// The activity that is assumed for a packet without activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Missing {
-    /// As active as accepted packets are on average. It does not enter the average.
+    /// The average activity of accepted packets. The packet does not change the average.
     #[default]
     Average,
-    /// So active; it enters the average.
+    /// This activity. The packet changes the average.
     Assumed(f64),
 }
 
-/// Which length of the queue decides. Both are of all queues of a port, in packets, without the one on the link.
+/// Which length of the queue the AQM uses. Both count the packets in all queues of a port, without the one that the
+/// link is sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueLength {
-    /// The true one. The program knows the buffer and drops what does not fit, so that nothing is dropped between it and the
-    /// queue, which must hold as much.
+    /// The exact length. The program knows the size of the buffer and itself drops what does not fit. So nothing is
+    /// dropped between it and the queue, which must be at least as large.
     Counted {
-        /// Packets that the port's queues hold together. 24 by default.
+        /// Packets that the queues of a port hold together. 24 by default.
         buffer: u64,
     },
-    /// A register that each packet which leaves sets to what it left behind, and each accepted one raises by one, as
-    /// in section 5.1. It does not know what the queue drops for lack of room: until the next packet leaves, it is too high
-    /// by that.
+    /// A register. Each packet that leaves sets it to the backlog that it left behind, and each accepted packet adds
+    /// one, as in section 5.1. The register does not see packets that the queue drops because it is full. Until the
+    /// next packet leaves, it is too high by their number.
     Register,
 }
 
@@ -119,7 +121,7 @@ impl Default for AbcParams {
 }
 
 impl AbcParams {
-    /// Queues of each port: as many as the delay classes need. Queue 0 is the most urgent.
+    /// The number of queues of each port: as many as the delay classes need. Queue 0 has the highest priority.
     pub fn queues(&self) -> u16 {
         self.classes.iter().map(|class| class.queue).max().unwrap_or(0).saturating_add(1)
     }
@@ -132,22 +134,22 @@ impl Default for QueueLength {
 }
 
 impl PortRole {
-    /// Into the domain: meters and writes, and drops.
+    /// The ingress of the domain: meters, writes the activity, and drops.
     pub fn edge(aqm: ActivityAqmParams) -> Self {
         Self { meters: true, aqm: Some(aqm), strips: false }
     }
 
-    /// Within the domain: drops.
+    /// A node within the domain: drops.
     pub fn core(aqm: ActivityAqmParams) -> Self {
         Self { meters: false, aqm: Some(aqm), strips: false }
     }
 
-    /// Out of the domain: strips.
+    /// The egress of the domain: strips the activity.
     pub fn exit() -> Self {
         Self { meters: false, aqm: None, strips: true }
     }
 
-    /// The only node of its domain: everything.
+    /// The only node of its domain: meters, drops and strips.
     pub fn single(aqm: ActivityAqmParams) -> Self {
         Self { meters: true, aqm: Some(aqm), strips: true }
     }
@@ -157,24 +159,24 @@ impl PortRole {
 #[derive(Debug)]
 pub struct Abc {
     params: AbcParams,
-    meters: aggregates::Meters,
+    meters: aggregates::AggregateMeters,
     ports: Vec<PortState>,
     stats: AbcStats,
 }
 
-/// What is kept of a port.
+/// The state of a port.
 #[derive(Debug, Clone, Copy, Default)]
 struct PortState {
     aqm: ActivityAqm,
     queued: u64,
 }
 
-/// What an ABC node counted.
+/// The counters of an ABC node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AbcStats {
     /// Packets whose activity was measured and written.
     pub metered: u64,
-    /// Of these, those that came with an activity from outside.
+    /// Of these, those that already carried an activity.
     pub overwritten: u64,
     /// Packets that an AQM accepted.
     pub accepted: u64,
@@ -195,10 +197,10 @@ pub struct AbcStats {
 counters!(AbcStats { metered, overwritten, accepted, dropped, overlimit, missing, stripped, replaced, crowded });
 
 impl Abc {
-    /// The program of a switch with these ports.
+    /// Creates the program for a switch with these ports.
     ///
     /// # Errors
-    /// If it has fewer ports than there are roles, or the table of aggregates or the classes are mistaken.
+    /// Fails if there are more roles than ports, or if the table of aggregates or the classes are invalid.
     pub fn new(params: AbcParams, ports: &[Outlet]) -> Result<Self, AbcError> {
         if params.ports.len() > ports.len() {
             return Err(AbcError::Ports { roles: params.ports.len(), ports: ports.len() });
@@ -206,22 +208,22 @@ impl Abc {
         if params.classes.is_empty() {
             return Err(AbcError::Classes);
         }
-        let meters = aggregates::Meters::new(&params.aggregates, params.meter)?;
+        let meters = aggregates::AggregateMeters::new(&params.aggregates, params.meter)?;
         let ports = vec![PortState::default(); params.ports.len()];
         Ok(Self { meters, ports, stats: AbcStats::default(), params })
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &AbcStats {
         &self.stats
     }
 
-    /// The length of a port's queue, as the program knows it: 0 of a port without a role.
+    /// The length of a port's queue as the program knows it; 0 for a port without a role.
     pub fn queue_length(&self, port: Port) -> u64 {
         self.ports.get(usize::from(port.0)).map_or(0, |port| port.queued)
     }
 
-    /// A_avg of a port; none before the first packet that was accepted.
+    /// A_avg of a port; `None` before the first accepted packet.
     pub fn average_activity(&self, port: Port) -> Option<f64> {
         self.ports.get(usize::from(port.0))?.aqm.average()
     }
@@ -233,7 +235,7 @@ impl Abc {
         self.params.classes[class]
     }
 
-    /// The edge: measures, and writes what it measured.
+    /// The role of an edge: measures the activity and writes it into the headers.
     #[inline]
     fn meter(&mut self, packet: &mut Packet, headers: &mut Headers, now: Nanos) {
         let Some((activity, contract)) = self.meters.record(headers.source, packet.size, now) else { return };
@@ -245,7 +247,7 @@ impl Abc {
         headers.activity = Some(activity);
     }
 
-    /// The AQM of a port: why a packet is dropped, if it is.
+    /// The AQM of a port: returns the reason if it drops the packet.
     #[inline]
     fn decide(
         &mut self,
@@ -314,7 +316,7 @@ impl Pipeline for Abc {
         Egress::Send
     }
 
-    /// By priority. The AQM counts all queues as one, and so does the limit.
+    /// The queues are served by priority. The AQM counts all queues as one, and so does the limit.
     fn queues(&self, limit: Limit) -> MultiQueueParams {
         let queues = NonZeroU16::new(self.params.queues()).unwrap_or(NonZeroU16::MIN);
         MultiQueueParams { queues, scheduler: Scheduler::StrictPriority, limit: Limit::None, shared_limit: limit }
@@ -325,31 +327,31 @@ impl Pipeline for Abc {
     }
 }
 
-/// An ABC node that cannot be.
+/// Invalid parameters of an ABC node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AbcError {
     /// More roles than ports.
     #[error("there are roles for {roles} ports, but the switch has {ports}")]
     Ports {
-        /// Roles that are given.
+        /// The number of roles.
         roles: usize,
-        /// Ports that there are.
+        /// The number of ports.
         ports: usize,
     },
-    /// No delay class.
+    /// There is no delay class.
     #[error("there is no delay class: give at least one")]
     Classes,
-    /// An aggregate that has no contract.
+    /// A host belongs to an aggregate without a contract.
     #[error("host {host} cannot be of aggregate {aggregate}: there are {contracts} contracts, numbered from 0")]
     Aggregate {
         /// The host.
         host: u32,
-        /// As asked.
+        /// The index of the aggregate that was given.
         aggregate: u32,
-        /// How many there are.
+        /// The number of contracts.
         contracts: usize,
     },
-    /// A host with two aggregates.
+    /// A host is in the table of aggregates twice.
     #[error("host {host} is in the table of aggregates twice")]
     HostTwice {
         /// The host.

@@ -1,23 +1,24 @@
-//! With which probability a packet is chosen, by its flow's weight (section 4.2).
+//! The probability with which a packet is chosen, as a function of its flow's weight (section 4.2).
 
-/// With which probability a packet is chosen, by its flow's weight `w_f` and the threshold `w_T`.
+/// The probability with which a packet is chosen, as a function of its flow's weight `w_f` and the threshold `w_T`.
 ///
-/// The paper gives linear and squared but for a factor. Here the factor is told by where the probability is 1.
+/// The paper defines the linear and squared curves up to a factor. Here the factor follows from the weight at which the
+/// probability reaches 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Curve {
-    /// 1 from `w_T` on.
+    /// The probability is 1 from `w_T` on.
     Threshold,
-    /// In proportion to `max(w_f - w_T, 0)`.
+    /// The probability is proportional to `max(w_f - w_T, 0)`.
     Linear {
-        /// So far above `w_T` it is 1, and stays so; in the unit of weights.
+        /// The distance above `w_T` at which it reaches 1, where it stays; in the unit of weights.
         full: f64,
     },
-    /// In proportion to `max(w_f - w_T, 0)^2`.
+    /// The probability is proportional to `max(w_f - w_T, 0)^2`.
     Squared {
-        /// So far above `w_T` it is 1, and stays so; in the unit of weights.
+        /// The distance above `w_T` at which it reaches 1, where it stays; in the unit of weights.
         full: f64,
     },
-    /// As a table says, whatever `w_T`: what a switch can do for any function.
+    /// A table, independent of `w_T`. A switch can approximate any function this way.
     Steps(Steps),
 }
 
@@ -37,7 +38,7 @@ impl Curve {
     }
 }
 
-/// `excess` as a part of `full`, within 0 and 1.
+/// `excess / full`, limited to 0..=1.
 #[inline]
 fn part(excess: f64, full: f64) -> f64 {
     if excess <= 0.0 {
@@ -53,7 +54,7 @@ fn part(excess: f64, full: f64) -> f64 {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Steps(Box<[Step]>);
 
-/// From a weight on, up to the next step's.
+/// One step: it holds from its weight up to the next step's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// The lowest weight to which it applies.
@@ -63,10 +64,10 @@ pub struct Step {
 }
 
 impl Steps {
-    /// These steps; below the first, the probability is 0.
+    /// Creates the table. Below the first step the probability is 0.
     ///
     /// # Errors
-    /// If their weights do not increase, or a probability is none.
+    /// Fails if the weights are not finite and increasing, or if a probability is not within 0..=1.
     pub fn new(steps: impl Into<Box<[Step]>>) -> Result<Self, StepsError> {
         let steps = steps.into();
         for (n, step) in steps.iter().enumerate() {
@@ -80,11 +81,11 @@ impl Steps {
         Ok(Self(steps))
     }
 
-    /// `count` steps of equal width for a function between two weights, each as high as the function is in its middle
-    /// (within 0 and 1); from `to` on, as high as it is there.
+    /// Approximates a function by `count` steps of equal width between two weights. Each step has the value of the
+    /// function in its middle, limited to 0..=1. From `to` on, the probability is the value at `to`.
     ///
     /// # Errors
-    /// If the weights are not finite or not in order.
+    /// Fails if the weights are not finite or not in order.
     pub fn approximate(function: impl Fn(f64) -> f64, from: f64, to: f64, count: u16) -> Result<Self, StepsError> {
         let count = count.max(1);
         let at = |n: f64| from + (to - from) * n / f64::from(count);
@@ -110,19 +111,19 @@ impl Steps {
     }
 }
 
-/// Steps that no table can have.
+/// Invalid steps.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum StepsError {
-    /// Weights must increase.
+    /// The weights do not increase.
     #[error("a step from weight {from} is out of order: weights are finite, and each is above the one before")]
     Order {
         /// The step's weight.
         from: f64,
     },
-    /// Not a probability.
+    /// The value is not a probability.
     #[error("a step cannot have the probability {probability}: use 0 to 1")]
     Probability {
-        /// As asked.
+        /// The value that was given.
         probability: f64,
     },
 }
@@ -150,7 +151,7 @@ mod tests {
             assert_eq!(probability(Curve::Linear { full: 200.0 }), linear, "{weight}");
             assert_eq!(probability(Curve::Squared { full: 200.0 }), squared, "{weight}");
         }
-        // Nothing between no and yes: a threshold that itself is not chosen.
+        // With `full` = 0 the curve is a threshold that excludes the threshold weight itself.
         assert_eq!(Curve::Linear { full: 0.0 }.probability(100.0, 100.0), 0.0);
         assert_eq!(Curve::Linear { full: 0.0 }.probability(100.1, 100.0), 1.0);
     }
@@ -173,9 +174,9 @@ mod tests {
     }
 
     proptest! {
-        /// The plain reading of a table: the last step that is not above.
+        /// The plain reading of a table: the last step that is not above the weight.
         #[test]
-        fn a_table_is_read_as_one_would(
+        fn the_last_step_not_above_the_weight_decides(
             steps in prop::collection::btree_map(0..1_000u32, 0.0..=1.0f64, 0..20), weight in 0.0..1_100.0f64
         ) {
             let list = steps.iter().map(|(from, probability)| Step { from: f64::from(*from), probability: *probability });
@@ -189,7 +190,7 @@ mod tests {
             prop_assert_eq!(table.probability(weight), expected);
         }
 
-        /// Steps come as near to a function as half a step's width times its slope.
+        /// Steps approximate a function within half a step's width times its slope.
         #[test]
         fn steps_approximate_any_function(
             count in 1..200u16, bend in 0.2..4.0f64, weight in 0.0..1_500.0f64, from in 0.0..100.0f64

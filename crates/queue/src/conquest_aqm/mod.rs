@@ -1,20 +1,20 @@
-//! The ConQuest AQM: packets of flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019,
+//! The ConQuest AQM: marks or drops packets of flows that have too much of the queue (Chen et al., CoNEXT 2019,
 //! sections 4.2 and 5.2).
 //!
-//! Behind the queue, each packet that waited longer than `tau` learns its flow's weight `w_f`: what of its flow left the
-//! queue while it waited itself, which in a FIFO is what of its flow stood before it. A [`Curve`] of the weight says with
-//! which probability it is marked or dropped. Or the flow is fed back to ingress, where its next packets are met before the
-//! queue ([`ActAt::Ingress`]).
+//! Behind the queue, each packet that waited longer than `tau` looks up its flow's weight `w_f`: the part of its flow
+//! that left the queue while the packet waited. In a FIFO that is the part of its flow that was ahead of it. A
+//! [`Curve`] gives the probability of a mark or drop for that weight. Or the flow is fed back to ingress, where its
+//! next packets are marked or dropped before the queue ([`ActAt::Ingress`]).
 //!
-//! Each port has snapshots of its own. A port is taken to be one FIFO: several queues of a port share the snapshots, and a
-//! weight then is of all that left the port meanwhile.
+//! Each port has its own snapshots. A port counts as one FIFO: several queues of a port share the snapshots, and a
+//! weight then covers everything that left the port meanwhile.
 //!
 //! Choices where the paper is open:
 //!
-//! - Section 3.1 acts from `tau` on, 5.1 and 5.2 above it: a packet must have waited longer than `tau`. Section 4.2 marks at
-//!   `w_f >= w_T`, 5.2 above: from `w_T` on.
-//! - A packet that is dropped here has left the queue, so it counts in the snapshots as any other.
-//! - Each packet that is chosen is fed back, also if its flow is held already: egress cannot see the registers of ingress.
+//! - Section 3.1 acts from `tau` on, sections 5.1 and 5.2 above it. Here a packet must have waited longer than `tau`.
+//!   Section 4.2 marks at `w_f >= w_T`, section 5.2 above it. Here marks start at `w_T`.
+//! - A packet that is dropped here has left the queue, so it counts in the snapshots like any other.
+//! - Each chosen packet is fed back, even if its flow is held already: egress cannot read the registers of ingress.
 
 mod curve;
 mod held;
@@ -24,68 +24,69 @@ use crate::hash_to_queues::digest;
 use crate::random::Random;
 use crate::{DropReason, Egress, Headers, Ingress, Limit, MarkReason, Outlet, Pipeline, Port, Sink, TailDropParams};
 pub use curve::{Curve, Step, Steps, StepsError};
-use held::Held;
+use held::HeldFlows;
 use queuescope_sketch::{ConQuest, ConQuestParams, ConQuestStats, Estimator, Expiry, ParamsError, Weights};
 use queuescope_wire::{ByteCount, Departure, Ecn, Nanos, Packet, Rate};
 
-/// What the ConQuest AQM is made of. Defaults are the paper's section 5.2, but for the two that say otherwise.
+/// The parameters of the ConQuest AQM. Defaults are those of the paper's section 5.2, except where a field names
+/// another source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConQuestAqmParams {
-    /// The snapshots of each port. By default h = 4, R = 2, C = 2048, T = 2 ms, with tags in place of cleaning.
+    /// The snapshots of each port. By default h = 4, R = 2, C = 2048, T = 2 ms, with tags instead of cleaning.
     pub sketch: ConQuestParams,
-    /// Which windows count. By default [`Estimator::Overlap`]; the paper's is [`Estimator::Inner`].
+    /// Which windows count. [`Estimator::Overlap`] by default; the paper uses [`Estimator::Inner`].
     pub estimator: Estimator,
-    /// What a weight is.
+    /// The unit of weights.
     pub unit: WeightUnit,
-    /// `tau`: packets that waited no longer are left alone. 2 ms by default.
+    /// `tau`: packets that waited no longer than this are left alone. 2 ms by default.
     pub tau: Nanos,
-    /// What stands in the queue as a packet leaves, in the time that the link needs for it: with less behind them, packets are
-    /// left alone. None by default, as in the paper.
+    /// The shortest backlog behind a leaving packet, as the time that the link needs for it. With a shorter backlog the
+    /// AQM leaves packets alone. Zero by default, as in the paper.
     pub behind: Nanos,
     /// `w_T`, in `unit`. 512 packets by default.
     pub threshold: f64,
-    /// With which probability a packet of a flow of some weight is chosen.
+    /// The probability with which a packet is chosen, as a function of its flow's weight.
     pub curve: Curve,
-    /// What becomes of a packet that was chosen.
+    /// What happens to a chosen packet.
     pub response: Response,
     /// Where that happens.
     pub act_at: ActAt,
-    /// When `tau` and `threshold` become others, as a control plane would have it. Never by default.
+    /// Changes of `tau` and `threshold` at given times, as a control plane would make them. None by default.
     pub changes: Vec<ConQuestChange>,
-    /// What the queue of each port is, which the driver keeps. 16384 packets by default.
+    /// The queue of each port, which the driver keeps. 16384 packets by default.
     pub queue: TailDropParams,
 }
 
-/// A change of the parameters while the program runs; what it does not name stays.
+/// A change of parameters at run time. A field that is `None` keeps its value.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ConQuestChange {
-    /// When it is made: packets from then on meet it. Of several at one time the last holds.
+    /// When the change takes effect. Of several changes at one time the last one holds.
     pub at: Nanos,
-    /// Another `tau`.
+    /// The new `tau`.
     pub tau: Option<Nanos>,
-    /// Another `w_T`, in the unit that there is.
+    /// The new `w_T`, in the same unit.
     pub threshold: Option<f64>,
 }
 
-/// What a flow's weight is counted in.
+/// The unit of a flow's weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeightUnit {
     /// Packets of the flow.
     Packets,
     /// Bytes of the flow.
     Bytes,
-    /// Bytes of the flow over those of all flows in the same windows, by the same estimator: what rounding to windows
-    /// takes from one it takes from the other. From 0 to 1; collisions may make it more.
+    /// Bytes of the flow over the bytes of all flows in the same windows, by the same estimator. Both lose the same to
+    /// the rounding to windows. From 0 to 1; collisions may make it larger.
     ShareOfDeparted,
-    /// Bytes of the flow over what the link sends in the packet's delay. Costs no second count, but must know the rate, and
-    /// is lower where the link sends less than it could.
+    /// Bytes of the flow over the bytes that the link sends in the packet's delay. It needs no second count, but the
+    /// rate must be known, and it is too low when the link sends below its rate.
     ShareOfDelay,
-    /// Packets of the flow over all packets that the packet found in the queue, which a switch knows by itself. From 0 to 1;
-    /// collisions may make it more.
+    /// Packets of the flow over all packets that the packet found in the queue, which a switch provides itself. From 0
+    /// to 1; collisions may make it larger.
     ShareOfQueue,
 }
 
-/// What becomes of a packet that was chosen.
+/// What happens to a chosen packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Response {
     /// It is marked if it is ECN-capable, else dropped.
@@ -99,20 +100,20 @@ pub enum Response {
 /// Where the AQM acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActAt {
-    /// On the packet that was chosen, as it leaves the queue. A drop here has cost the link its turn.
+    /// On the chosen packet, as it leaves the queue. A drop here wastes the packet's time on the link.
     Egress,
-    /// On packets of its flow that come later, before the queue (section 4.2, "act on future packets"). The one that was
-    /// chosen goes on as it is.
+    /// On later packets of the flow, before the queue (section 4.2, "act on future packets"). The chosen packet itself
+    /// is left alone.
     Ingress(HoldParams),
 }
 
-/// How ingress remembers flows that were fed back.
+/// How long and where ingress remembers flows that were fed back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HoldParams {
-    /// For how long it acts on a flow after it was last fed back.
+    /// How long it acts on a flow after the last feedback.
     pub hold: Nanos,
-    /// Registers of the array that remembers; 0 is taken as 1. A register holds one flow, found by hash, and the last one
-    /// that came is in it: a collision makes ingress forget a flow early, never act on another.
+    /// Registers of the array, found by hash; 0 counts as 1. A register holds the newest flow with that hash. A
+    /// collision makes ingress forget a flow early; it never makes it act on another flow.
     pub registers: u32,
 }
 
@@ -121,44 +122,44 @@ pub struct HoldParams {
 pub struct ConQuestAqm {
     params: ConQuestAqmParams,
     ports: Vec<PortState>,
-    held: Held,
-    /// The place in `params.changes` of the next one.
+    held: HeldFlows,
+    /// Index of the next change in `params.changes`.
     next_change: usize,
     stats: ConQuestAqmStats,
 }
 
-/// What is kept of a port.
+/// The state of a port.
 #[derive(Debug)]
 struct PortState {
     rate: Rate,
     /// `behind`, in bytes.
     behind: ByteCount,
     flows: ConQuest,
-    /// All flows as one.
+    /// All flows counted as one.
     all: Option<ConQuest>,
     random: Random,
 }
 
-/// What the ConQuest AQM counted.
+/// The counters of the ConQuest AQM.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConQuestAqmStats {
     /// Packets that left a queue.
     pub departed: u64,
-    /// Those that had waited longer than `tau`.
+    /// Packets that waited longer than `tau`.
     pub congested: u64,
-    /// Of these, those that the curve chose.
+    /// Of these, packets that the curve chose.
     pub chosen: u64,
     /// Packets that were marked, at egress or at ingress.
     pub marked: u64,
     /// Packets that were dropped, at egress or at ingress.
     pub dropped: u64,
-    /// Packets that were to be marked and showed CE already.
+    /// Packets to be marked that already carried CE.
     pub marked_before: u64,
-    /// Packets that were left alone because they cannot be marked ([`Response::MarkOnly`]).
+    /// Packets that were left alone because they are not ECN-capable ([`Response::MarkOnly`]).
     pub spared: u64,
-    /// Copies that came back to ingress.
+    /// Packets that were fed back to ingress.
     pub fed_back: u64,
-    /// Of these, those that took the register of another flow that was still held.
+    /// Of these, packets that took the register of another flow that was still held.
     pub collisions: u64,
 }
 
@@ -200,7 +201,7 @@ impl Default for ConQuestAqmParams {
     }
 }
 
-/// As long as the default `tau`: about what the queue that was seen needs to drain. 1024 registers of 12 bytes.
+/// The hold is the default `tau`, about the time in which the queue drains. 1024 registers of 12 bytes.
 impl Default for HoldParams {
     fn default() -> Self {
         Self { hold: Nanos(2_000_000), registers: 1024 }
@@ -208,10 +209,10 @@ impl Default for HoldParams {
 }
 
 impl ConQuestAqm {
-    /// The program of a switch with these ports.
+    /// Creates the program for a switch with these ports.
     ///
     /// # Errors
-    /// If there can be no sketch of these dimensions.
+    /// Fails if the dimensions of the sketch are invalid.
     pub fn new(params: ConQuestAqmParams, ports: &[Outlet]) -> Result<Self, ParamsError> {
         let mut params = params;
         params.changes.sort_by_key(|change| change.at);
@@ -226,44 +227,44 @@ impl ConQuestAqm {
             })
         };
         let held = match params.act_at {
-            ActAt::Egress => Held::new(0),
-            ActAt::Ingress(hold) => Held::new(hold.registers.max(1)),
+            ActAt::Egress => HeldFlows::new(0),
+            ActAt::Ingress(hold) => HeldFlows::new(hold.registers.max(1)),
         };
         let ports = ports.iter().map(port).collect::<Result<_, _>>()?;
         Ok(Self { ports, held, next_change: 0, stats: ConQuestAqmStats::default(), params })
     }
 
-    /// The parameters, as they are now.
+    /// The current parameters.
     pub fn params(&self) -> &ConQuestAqmParams {
         &self.params
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &ConQuestAqmStats {
         &self.stats
     }
 
-    /// What the snapshots of a port counted; none of a port that the switch does not have.
+    /// The counters of the snapshots of a port; `None` for a port that the switch does not have.
     pub fn sketch_stats(&self, port: Port) -> Option<&ConQuestStats> {
         self.ports.get(usize::from(port.0)).map(|port| port.flows.stats())
     }
 
-    /// Another `tau`, from the next packet on.
+    /// Sets `tau` from the next packet on.
     pub fn set_tau(&mut self, tau: Nanos) {
         self.params.tau = tau;
     }
 
-    /// Another `w_T`, from the next packet on.
+    /// Sets `w_T` from the next packet on.
     pub fn set_threshold(&mut self, threshold: f64) {
         self.params.threshold = threshold;
     }
 
-    /// Another curve, from the next packet on.
+    /// Sets the curve from the next packet on.
     pub fn set_curve(&mut self, curve: Curve) {
         self.params.curve = curve;
     }
 
-    /// Whether a packet is chosen as it leaves the queue; it is counted in any case.
+    /// Whether a packet is chosen as it leaves the queue. It enters the snapshots in any case.
     #[inline]
     fn chooses(&mut self, port: Port, departure: &Departure) -> bool {
         let Some(port) = self.ports.get_mut(usize::from(port.0)) else { return false };
@@ -281,7 +282,7 @@ impl ConQuestAqm {
         chosen
     }
 
-    /// What becomes of a chosen packet: whether it is to be dropped.
+    /// Marks a chosen packet, or returns true if it is to be dropped.
     #[inline]
     fn respond(&mut self, packet: &mut Packet, now: Nanos, sink: &mut impl Sink) -> bool {
         match (self.params.response, packet.ecn) {
@@ -302,7 +303,7 @@ impl ConQuestAqm {
 }
 
 impl PortState {
-    /// The weight of a packet's flow, if that is wanted; and the packet is counted.
+    /// Counts the packet in the snapshots, and returns the weight of its flow if `wanted`.
     #[inline]
     fn weigh(&mut self, departure: &Departure, wanted: bool, params: &ConQuestAqmParams) -> f64 {
         let Departure { packet, enqueued, dequeued: now, .. } = *departure;
@@ -374,7 +375,7 @@ impl Pipeline for ConQuestAqm {
         self.params.changes.get(self.next_change).map(|change| change.at)
     }
 
-    /// Makes the changes whose time has come.
+    /// Makes the changes that are due.
     fn on_timer(&mut self, now: Nanos) {
         while let Some(ConQuestChange { tau, threshold, .. }) =
             self.params.changes.get(self.next_change).copied().filter(|change| change.at <= now)
@@ -390,8 +391,8 @@ impl Pipeline for ConQuestAqm {
     }
 }
 
-/// Something that is so probable: never at 0, always at 1. One number is drawn in any case, so that what comes after does
-/// not depend on this probability.
+/// True with this probability: never at 0, always at 1. One number is drawn in any case, so that later draws do not
+/// depend on this probability.
 #[inline]
 fn happens(probability: f64, random: &mut Random) -> bool {
     u64::from(random.bits()) < (probability * (1u64 << 32) as f64) as u64

@@ -1,16 +1,16 @@
-//! PIE's controller: the next probability from the delays, and for how long bursts pass. No queue, no packets.
+//! PIE's controller: the next probability from the delays, and the burst allowance. No queue, no packets.
 
 use super::params::{PieBurst, PieDecay, PieParams};
 use queuescope_wire::Nanos;
 
-/// How much an update of a PI controller changes the probability: `alpha` times the distance of the delay to its target
-/// and `beta` times its change, both in Hz.
+/// The change of the probability in one update of a PI controller: `alpha` times the distance of the delay to its
+/// target plus `beta` times its change, both in Hz.
 #[inline]
 pub(crate) fn proportional_integral(alpha: f64, beta: f64, target: Nanos, delay: Nanos, old: Nanos) -> f64 {
     alpha * (delay.as_secs_f64() - target.as_secs_f64()) + beta * (delay.as_secs_f64() - old.as_secs_f64())
 }
 
-/// The probability after an update (RFC 8033 section 4.2, 5.5).
+/// The probability after an update (RFC 8033 sections 4.2 and 5.5).
 pub(super) fn next_probability(params: &PieParams, probability: f64, delay: Nanos, old: Nanos) -> f64 {
     let mut change = proportional_integral(params.alpha, params.beta, params.target, delay, old);
     change /= params.scaling.divisor(probability);
@@ -23,7 +23,7 @@ pub(super) fn next_probability(params: &PieParams, probability: f64, delay: Nano
     decayed(params, probability + change, delay, old).clamp(0.0, 1.0)
 }
 
-/// A probability after the decay, if it is time for that.
+/// The probability after the decay, if the decay applies.
 pub(super) fn decayed(params: &PieParams, probability: f64, delay: Nanos, old: Nanos) -> f64 {
     let decays = match params.decay {
         PieDecay::BothZero => delay == Nanos::ZERO && old == Nanos::ZERO,
@@ -39,55 +39,55 @@ pub(super) fn below_half(params: &PieParams, delay: Nanos) -> bool {
     delay.0.saturating_mul(2) < params.target.0
 }
 
-/// For how long bursts pass (RFC 8033 section 4.4, or ns-3's).
+/// The burst allowance (RFC 8033 section 4.4, or that of ns-3).
 #[derive(Debug, Clone)]
 pub(super) struct BurstAllowance {
     kind: PieBurst,
     left: Nanos,
-    /// ns-3's only: where in its cycle it is.
+    /// Only for ns-3: the state of its cycle.
     state: Ns3State,
-    /// ns-3's only: updates in calm.
+    /// Only for ns-3: updates during calm.
     calm: u64,
-    /// ns-3's only: after more than so many it begins anew.
+    /// Only for ns-3: the number of updates during calm after which the cycle starts again.
     calm_limit: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ns3State {
-    /// The next packet begins an allowance.
+    /// The next packet starts an allowance.
     NoBurst,
-    /// An allowance was given.
+    /// An allowance is running.
     Protecting,
-    /// It is over and the queue has been calm since.
+    /// The allowance is over; calm updates are counted.
     InBurst,
 }
 
-/// How long ns-3 wants calm before it allows another burst.
+/// The calm period that ns-3 requires before it allows another burst.
 const NS3_CALM: Nanos = Nanos(1_500_000_000);
 
 impl BurstAllowance {
     pub fn new(params: &PieParams) -> Self {
         let left = match params.burst {
             PieBurst::Rfc8033(most) => most,
-            // ns-3 does not begin with one.
+            // ns-3 does not start with an allowance.
             PieBurst::Ns3(_) | PieBurst::None => Nanos::ZERO,
         };
         let calm_limit = NS3_CALM.0 / params.update.0.max(1);
         Self { kind: params.burst, left, state: Ns3State::NoBurst, calm: 0, calm_limit }
     }
 
-    /// How much is left.
+    /// The remaining time.
     #[inline]
     pub fn left(&self) -> Nanos {
         self.left
     }
 
-    /// Whether the probability is to stay 0.
+    /// Whether the probability must stay 0.
     pub fn holds_probability(&self) -> bool {
         matches!(self.kind, PieBurst::Ns3(_)) && self.left > Nanos::ZERO
     }
 
-    /// All of it again.
+    /// Restarts the full allowance.
     #[inline]
     pub fn renew(&mut self) {
         self.left = match self.kind {
@@ -96,7 +96,7 @@ impl BurstAllowance {
         };
     }
 
-    /// A packet comes while the probability is 0 and the delay is low, or not.
+    /// Records an arrival. `calm`: the probability is 0 and the delay is low.
     #[inline]
     pub fn on_arrival(&mut self, calm: bool) {
         if calm && matches!(self.kind, PieBurst::Rfc8033(_)) {
@@ -104,7 +104,8 @@ impl BurstAllowance {
         }
     }
 
-    /// A packet passes by this allowance, or finds none; ns-3 begins one then, which this packet does not have.
+    /// Whether the allowance lets a packet pass. With ns-3, a packet that finds none starts one, from which it does not
+    /// profit itself.
     #[inline]
     pub fn protects(&mut self) -> bool {
         if self.left > Nanos::ZERO {
@@ -117,7 +118,7 @@ impl BurstAllowance {
         false
     }
 
-    /// An update has passed, after which the probability is 0 and the delay is low, or not.
+    /// Records an update. `calm`: after it the probability is 0 and the delay is low.
     pub fn on_update(&mut self, update: Nanos, calm: bool) {
         self.left = self.left.saturating_sub(update);
         if !matches!(self.kind, PieBurst::Ns3(_)) {
@@ -141,8 +142,8 @@ impl BurstAllowance {
         }
     }
 
-    /// Whether an update in calm changes nothing that matters: an allowance of the RFC's is renewed by the packet that
-    /// ends the calm.
+    /// Whether a calm update changes nothing that matters. The RFC's allowance is renewed by the packet that ends the
+    /// calm.
     pub fn at_rest(&self) -> bool {
         match self.kind {
             PieBurst::None | PieBurst::Rfc8033(_) => true,
@@ -174,7 +175,7 @@ mod tests {
         close(next(&params, 5e-4, 30, 0), 5e-4 + 0.039_375 / 32.0);
         close(next(&params, 5e-3, 30, 0), 5e-3 + 0.039_375 / 8.0);
         close(next(&params, 0.05, 30, 0), 0.05 + 0.039_375 / 2.0);
-        // From 10 % on, capped to 2 %, and what falls is not.
+        // From 10 % on, an increase is capped to 2 %, a decrease is not.
         close(next(&params, 0.1, 30, 0), 0.12);
         close(next(&PieParams { cap: false, ..params }, 0.1, 30, 0), 0.139_375);
         // 0.125 * (0.010 - 0.015) + 1.25 * (0.010 - 0.100) = -0.113125.
@@ -199,14 +200,15 @@ mod tests {
     fn ns3_allows_a_burst_again_after_calm() {
         let params = PieParams::ns3();
         let mut burst = BurstAllowance::new(&params);
-        assert!(!burst.protects(), "the packet that begins it has none");
+        assert!(!burst.protects(), "the packet that starts the allowance does not profit from it");
         assert!(burst.protects());
         for _ in 0..10 {
             assert!(burst.holds_probability());
             burst.on_update(params.update, true);
         }
         assert_eq!(burst.left(), Nanos::ZERO);
-        // The tenth update took the last of it and found calm; from there on more than 100 in calm are wanted.
+        // The tenth update took the last of the allowance and found calm. From there on more than 100 calm updates are
+        // needed.
         for _ in 0..100 {
             burst.on_update(params.update, true);
             assert!(!burst.protects());

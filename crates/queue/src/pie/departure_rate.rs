@@ -1,18 +1,19 @@
-//! How fast a queue drains, measured while enough waits (RFC 8033 section 5.2, in the form of appendix B).
+//! The rate at which a queue drains, measured while the backlog is large enough (RFC 8033 section 5.2, in the form of
+//! appendix B).
 //!
-//! The text of section 5.2 ends a measurement at every departure that has not reached the threshold, which would never
-//! let one succeed; appendix B ends it where the threshold is reached, and so does this.
+//! The text of section 5.2 ends a measurement at every departure that has not reached the threshold, so no measurement
+//! would succeed. Appendix B ends it where the threshold is reached, and so does this.
 
 use queuescope_wire::{ByteCount, Nanos};
 
 #[derive(Debug, Clone)]
 pub(super) struct DepartureRate {
     threshold: u64,
-    /// How much of an average a new measurement is: the threshold over 2^16, no more than all.
+    /// The weight of a new measurement in the average: the threshold over 2^16, at most 1.
     weight: f64,
-    /// The mean time in nanoseconds that `threshold` bytes take; 0 before the first measurement.
+    /// The mean time that `threshold` bytes take, in nanoseconds; 0 before the first measurement.
     mean_time: f64,
-    /// Bytes that have left since the measurement began, and when that was.
+    /// Bytes that have left since the measurement started, and the time of its start.
     measuring: Option<(u64, Nanos)>,
 }
 
@@ -22,7 +23,7 @@ impl DepartureRate {
         Self { threshold, weight: (threshold as f64 / 65_536.0).min(1.0), mean_time: 0.0, measuring: None }
     }
 
-    /// A packet has left, and `behind` waits still.
+    /// Records that a packet has left, with a backlog of `behind`.
     #[inline]
     pub fn on_departure(&mut self, size: ByteCount, behind: ByteCount, now: Nanos) {
         if let Some((bytes, since)) = self.measuring {
@@ -43,7 +44,7 @@ impl DepartureRate {
         }
     }
 
-    /// How long `backlog` takes; none at all before the first measurement.
+    /// How long `backlog` takes to drain; 0 before the first measurement.
     pub fn delay(&self, backlog: ByteCount) -> Nanos {
         Nanos((backlog.0 as f64 * self.mean_time / self.threshold as f64) as u64)
     }
@@ -53,7 +54,7 @@ impl DepartureRate {
         self.mean_time > 0.0
     }
 
-    /// PIE becomes active: what was measured is forgotten and a measurement begins.
+    /// PIE becomes active: discards the average and starts a measurement.
     pub fn restart(&mut self, now: Nanos) {
         self.mean_time = 0.0;
         self.measuring = Some((0, now));
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_takes_a_quarter_of_each_new_measurement() {
+    fn a_new_measurement_has_a_weight_of_a_quarter() {
         let mut rate = DepartureRate::new(ByteCount(16_384));
         let mut now = 0;
         let mut drain = |rate: &mut DepartureRate, each: u64, packets: u64, behind: u64| {

@@ -1,92 +1,92 @@
-//! What PIE is made of: RFC 8033's parameters, each of its options, and where ns-3 differs.
+//! The parameters of PIE: those of RFC 8033, each of its options, and the differences of ns-3.
 
 use crate::Limit;
 use queuescope_wire::{ByteCount, Draws, Nanos};
 
-/// What PIE is made of. [`Default`] is RFC 8033's sections 4, 5.1, 5.4 and 5.5; [`Self::appendix_a`] and
-/// [`Self::appendix_b`] are its pseudocode, [`Self::ns3`] is ns-3.37.
+/// The parameters of PIE. [`Default`] follows RFC 8033's sections 4, 5.1, 5.4 and 5.5. [`Self::appendix_a`] and
+/// [`Self::appendix_b`] follow its pseudocode, [`Self::ns3`] follows ns-3.37.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PieParams {
-    /// How much the queue holds. Not in the RFC (`TAIL_DROP`); 1000 packets, as in Linux.
+    /// The limit of the queue. Not in the RFC (`TAIL_DROP`); 1000 packets, as in Linux.
     pub limit: Limit,
-    /// The delay to be held. Source: `QDELAY_REF`, section 4.2, 15 ms.
+    /// The target delay. Source: `QDELAY_REF`, section 4.2, 15 ms.
     pub target: Nanos,
-    /// How often the probability is computed. Source: `T_UPDATE`, section 4.2, 15 ms.
+    /// The interval between updates of the probability. Source: `T_UPDATE`, section 4.2, 15 ms.
     pub update: Nanos,
-    /// When it is computed for the first time; then each `update` on the clock of `now`. None: one `update` after the
-    /// first packet has come (the RFC does not say).
+    /// The time of the first update; further ones follow each `update`. `None`: one `update` after the first packet
+    /// (the RFC leaves it open).
     pub first_update: Option<Nanos>,
-    /// What the distance of the delay to its target weighs, in Hz. Source: appendix A, 1/8.
+    /// The gain for the distance of the delay to its target, in Hz. Source: appendix A, 1/8.
     pub alpha: f64,
-    /// What the change of the delay weighs, in Hz. Source: appendix A, 1 + 1/4.
+    /// The gain for the change of the delay, in Hz. Source: appendix A, 1 + 1/4.
     pub beta: f64,
-    /// How an update is scaled by how large the probability is.
+    /// How the size of an update depends on the current probability.
     pub scaling: PieScaling,
-    /// Where the delay is known from.
+    /// How the delay is measured.
     pub delay: PieDelay,
     /// When the probability decays by 2 %.
     pub decay: PieDecay,
-    /// Whether an update raises a probability of 10 % and more by no more than 2 %. Source: section 5.5.
+    /// Whether an update raises a probability of at least 10 % by at most 2 %. Source: section 5.5.
     pub cap: bool,
     /// A delay above which each update raises the probability by 2 % more. Not in the RFC; 250 ms in Linux.
     pub raise_above: Option<Nanos>,
-    /// How bursts are let pass.
+    /// How bursts are allowed to pass.
     pub burst: PieBurst,
-    /// Whether nothing is dropped early while the delay at the last update was below half of the target and the
-    /// probability below 20 %. Source: section 4.1.
+    /// Whether early drops are off while the delay at the last update was below half of the target and the probability
+    /// below 20 %. Source: section 4.1.
     pub spare_below_half: bool,
-    /// A queue of no more than this has nothing dropped early. Source: section 4.1, twice `MEAN_PKTSIZE`.
+    /// A queue that holds at most this has no early drops. Source: section 4.1, twice `MEAN_PKTSIZE`.
     pub short_queue: Option<ShortQueue>,
-    /// Whether drops are kept from coming too close to each other, or too far. Source: section 5.4.
+    /// Whether drops are kept from being too close together or too far apart. Source: section 5.4.
     pub derandomise: bool,
-    /// ECN-capable packets are marked in place of dropped while the probability is below this; none: they are dropped.
+    /// ECN-capable packets are marked instead of dropped while the probability is below this. `None`: they are dropped.
     /// Source: `mark_ecnth`, section 5.1, 10 %.
     pub mark_below: Option<f64>,
-    /// A size to whose ratio a packet's size scales its probability. Not by default; ns-3 does so if its limit is in
-    /// bytes.
+    /// The probability is scaled by the ratio of a packet's size to this size. Not by default; ns-3 does so if its
+    /// limit is in bytes.
     pub scale_to_size: Option<ByteCount>,
-    /// When PIE is on at all.
+    /// When PIE is active.
     pub activation: PieActivation,
-    /// Whose random numbers it draws. Its own; ns-3's are for comparisons with it.
+    /// The source of random numbers. Its own; those of ns-3 are for comparisons with it.
     pub draws: Draws,
 }
 
-/// How an update is scaled by how large the probability is.
+/// How the size of an update depends on the current probability.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PieScaling {
     /// Down to 1/2048 while the probability is small (section 4.2).
     #[default]
     Rfc8033,
-    /// As ns-3 up to 3.31, the `ns3-default` of Kunze et al. (IM 2021): down to 1/32 only, and twice as much from 10 %
+    /// As ns-3 up to 3.31, the `ns3-default` of Kunze et al. (IM 2021): down to 1/32 only, and twice the size from 10 %
     /// on.
     Ns3Old,
-    /// Not at all.
+    /// No scaling.
     None,
 }
 
-/// Where the delay is known from.
+/// How the delay is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PieDelay {
-    /// How long the packet that left last had waited (section 4.3).
+    /// The sojourn time of the last packet that left (section 4.3).
     Timestamps {
         /// Whether the delay is 0 once the queue is empty, as in Linux and ns-3. The pseudocode keeps the last one, so
-        /// that the probability goes on growing while nothing waits.
+        /// that the probability keeps growing while the queue is empty.
         zero_when_empty: bool,
     },
     /// The backlog over the measured departure rate (section 5.2 in the form of appendix B).
     DepartureRate {
-        /// So much has to wait for a measurement to begin, and to leave for it to end. Source: `DQ_THRESHOLD`, 16384
-        /// bytes.
+        /// The backlog that starts a measurement, and the bytes that must leave to end it. Source: `DQ_THRESHOLD`,
+        /// 16384 bytes.
         threshold: ByteCount,
     },
     /// The backlog over the rate of the link.
     LinkRate,
 }
 
-/// When the probability decays by 2 % an update.
+/// When an update decays the probability by 2 %.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PieDecay {
-    /// If this delay and the one before are 0 (section 4.2 and appendix A).
+    /// If the current delay and the one before are 0 (section 4.2 and appendix A).
     #[default]
     BothZero,
     /// If both are below half of the target (appendix B).
@@ -95,38 +95,39 @@ pub enum PieDecay {
     None,
 }
 
-/// How bursts are let pass.
+/// How bursts are allowed to pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PieBurst {
-    /// They are not.
+    /// No burst allowance.
     None,
-    /// Nothing is dropped early for so long, counted anew whenever the probability is 0 and the delay low (section
-    /// 4.4).
+    /// Nothing is dropped early for this long. The time restarts whenever the probability is 0 and the delay low
+    /// (section 4.4).
     Rfc8033(Nanos),
-    /// The same for ns-3: counted from the first packet after 1.5 s of calm, and the probability stays 0 meanwhile.
+    /// The same for ns-3: the time starts with the first packet after 1.5 s of calm, and the probability stays 0
+    /// meanwhile.
     Ns3(Nanos),
 }
 
 /// A queue too short for early drops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShortQueue {
-    /// No more than so many bytes, without the packet that comes.
+    /// At most this many bytes, without the packet that arrives.
     Bytes(ByteCount),
-    /// No more than so many packets.
+    /// At most this many packets.
     Packets(u64),
 }
 
-/// When PIE is on at all.
+/// When PIE is active.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PieActivation {
     /// Always.
     #[default]
     Always,
-    /// From when the queue is a third full until the probability is 0 and the delay low (section 5.3). Without a limit:
-    /// always.
+    /// From the time when the queue is a third full until the probability is 0 and the delay low (section 5.3). Always,
+    /// if there is no limit.
     ThirdOfLimit,
-    /// As ns-3's `ActiveThreshold`: from when the delay reaches this until the probability is 0 and the delay below 1
-    /// ms.
+    /// As ns-3's `ActiveThreshold`: from the time when the delay reaches this until the probability is 0 and the delay
+    /// below 1 ms.
     Delay(Nanos),
 }
 
@@ -160,7 +161,7 @@ impl Default for PieParams {
 }
 
 impl PieParams {
-    /// The basic PIE of appendix A, to the letter. Its `MEAN_PKTSIZE`, which it leaves open, is 1000 bytes.
+    /// The basic PIE of appendix A, to the letter. The RFC leaves `MEAN_PKTSIZE` open; it is 1000 bytes here.
     pub fn appendix_a() -> Self {
         Self {
             limit: Limit::None,
@@ -172,7 +173,7 @@ impl PieParams {
         }
     }
 
-    /// PIE with all options, of appendix B.
+    /// PIE with all options, as in appendix B.
     pub fn appendix_b() -> Self {
         Self {
             delay: PieDelay::DepartureRate { threshold: ByteCount(16_384) },
@@ -182,13 +183,13 @@ impl PieParams {
         }
     }
 
-    /// `PieQueueDisc` of ns-3.37 with its defaults, a limit of 25 packets among them.
+    /// `PieQueueDisc` of ns-3.37 with its defaults, including a limit of 25 packets.
     pub fn ns3() -> Self {
         Self::ns3_with_limit(Limit::Packets(25))
     }
 
-    /// The same with another limit. In bytes, ns-3 scales the probability by the size of a packet to 1000 bytes, and
-    /// calls a queue short by bytes.
+    /// The same with another limit. With a limit in bytes, ns-3 scales the probability by the ratio of a packet's size
+    /// to 1000 bytes, and measures a short queue in bytes.
     pub fn ns3_with_limit(limit: Limit) -> Self {
         let mean = ByteCount(1000);
         let in_bytes = matches!(limit, Limit::Bytes(_));
@@ -206,7 +207,7 @@ impl PieParams {
 }
 
 impl PieScaling {
-    /// What an update is divided by while the probability is `probability`.
+    /// The divisor of an update while the probability is `probability`.
     #[inline]
     pub fn divisor(self, probability: f64) -> f64 {
         let steps: &[(f64, f64)] = match self {

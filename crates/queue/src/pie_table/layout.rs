@@ -1,31 +1,32 @@
-//! The three tables of PIE_TABLE: which range a difference is in, twice, and what the pair of ranges does to the
-//! probability. A P4 generator writes out the same.
+//! The three tables of PIE_TABLE: two map a difference to a range, and one maps the pair of ranges to the change of the
+//! probability. A P4 generator writes out the same tables.
 
 use crate::{PieGains, PieStep};
 use queuescope_wire::Nanos;
 
-/// Which differences share an entry, and which value stands for them.
+/// Which differences share an entry, and which value represents them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PieTableLayout {
-    /// As section VI.D states it: each microsecond from -10 to 10 and two microseconds elsewhere for the distance to
-    /// the target; three microseconds for the change of the delay; 0 a range of its own in both. A range's middle
-    /// stands for it. Where the paper leaves it open: ranges are filled outward from 0, so that those of a rise and of as
-    /// large a fall mirror each other, and the outermost may be shorter; and they reach to the ends of 16 bits, so that no
-    /// difference is without one.
+    /// As section VI.D states it. The distance to the target has ranges of one microsecond from -10 to 10 and of two
+    /// microseconds elsewhere. The change of the delay has ranges of three microseconds. 0 is a range of its own in
+    /// both. The middle of a range represents it. Where the paper leaves it open: ranges are filled outward from 0, so
+    /// that those of a rise and of an equal fall mirror each other, and the outermost may be shorter. They reach to the
+    /// ends of 16 bits, so that each difference has a range.
     #[default]
     AsStated,
-    /// As the published scripts fill it: each microsecond from -9 to 9 and two elsewhere, -125 to 455; four
-    /// microseconds from -600 to 600. `hi + lo / 2` stands for the range, which is about 1.5 times its middle. A
-    /// difference outside of all ranges counts as the first, which is the lowest.
+    /// As the published scripts fill it. The distance to the target has ranges of one microsecond from -9 to 9 and of
+    /// two elsewhere, from -125 to 455. The change of the delay has ranges of four microseconds from -600 to 600. `hi +
+    /// lo / 2` represents the range, which is about 1.5 times its middle. A difference outside of all ranges counts as
+    /// the first, the lowest range.
     AsPublished,
 }
 
-/// Differences of delay that share an entry, in units of the delay register, both ends within.
+/// Differences of delay that share an entry, in units of the delay register. Both ends are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PieRange {
-    /// The lowest.
+    /// The lowest difference.
     pub low: i16,
-    /// The highest.
+    /// The highest difference.
     pub high: i16,
 }
 
@@ -38,8 +39,8 @@ pub struct PieUpdateTable {
 }
 
 impl PieUpdateTable {
-    /// For delays of `target` and up to `max_delay`, of which 4 ms count at most (6 million entries);
-    /// [`PieTableLayout::AsPublished`] fixes both.
+    /// Builds the tables for delays up to `max_delay`, of which at most 4 ms count (6 million entries), and for this
+    /// target. [`PieTableLayout::AsPublished`] fixes both.
     pub fn new(layout: PieTableLayout, gains: PieGains, target: Nanos, max_delay: Nanos) -> Self {
         let (distance, change) = match layout {
             PieTableLayout::AsStated => stated(target, max_delay),
@@ -49,7 +50,7 @@ impl PieUpdateTable {
         let mut entries = Vec::with_capacity(distance.ranges.len() * change.ranges.len());
         for by_distance in &distance.ranges {
             for by_change in &change.ranges {
-                let value = alpha * layout.stands_for(*by_distance) + beta * layout.stands_for(*by_change);
+                let value = alpha * layout.representative(*by_distance) + beta * layout.representative(*by_change);
                 let value = (value + 0.5).floor();
                 entries.push(PieStep { change: value.abs() as u32, increase: value >= 0.0 });
             }
@@ -64,22 +65,22 @@ impl PieUpdateTable {
         self.entries[row * self.change.ranges.len() + usize::from(self.change.find(change))]
     }
 
-    /// The ranges of the distance to the target, by their number.
+    /// The ranges of the distance to the target, by index.
     pub fn distance_ranges(&self) -> &[PieRange] {
         &self.distance.ranges
     }
 
-    /// The ranges of the change of the delay, by their number.
+    /// The ranges of the change of the delay, by index.
     pub fn change_ranges(&self) -> &[PieRange] {
         &self.change.ranges
     }
 
-    /// How many entries the update table has: the product of both numbers of ranges.
+    /// The number of entries of the update table: the product of both numbers of ranges.
     pub fn size(&self) -> usize {
         self.entries.len()
     }
 
-    /// Every entry with the numbers of its two ranges, distance first.
+    /// Every entry with the indexes of its two ranges, distance first.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize, PieStep)> + '_ {
         let columns = self.change.ranges.len();
         self.entries.iter().enumerate().map(move |(index, step)| (index / columns, index % columns, *step))
@@ -87,7 +88,7 @@ impl PieUpdateTable {
 }
 
 impl PieTableLayout {
-    fn stands_for(self, range: PieRange) -> f64 {
+    fn representative(self, range: PieRange) -> f64 {
         let (low, high) = (f64::from(range.low), f64::from(range.high));
         match self {
             Self::AsStated => f64::midpoint(low, high),
@@ -96,7 +97,7 @@ impl PieTableLayout {
     }
 }
 
-/// Ranges that follow each other without a gap, and the number of the range that each value is in.
+/// Consecutive ranges without a gap, and the index of each value's range.
 #[derive(Debug, Clone)]
 struct RangeLookup {
     ranges: Vec<PieRange>,
@@ -107,7 +108,7 @@ struct RangeLookup {
 }
 
 impl RangeLookup {
-    /// `below` and `above` are the numbers that values outside of all ranges get.
+    /// `below` and `above` are the range indexes for values outside of all ranges.
     fn new(ranges: Vec<PieRange>, below: u16, above: u16) -> Self {
         let lowest = ranges.first().map_or(0, |range| range.low);
         let mut numbers = Vec::new();
@@ -160,7 +161,7 @@ fn published() -> (RangeLookup, RangeLookup) {
     (RangeLookup::new(distance, 0, 0), RangeLookup::new(change, 0, 0))
 }
 
-/// Appends ranges of `width` from `low` to `high`, the last as long as there is room.
+/// Appends ranges of `width` from `low` to `high`. The last one may be shorter.
 fn fill(ranges: &mut Vec<PieRange>, low: i16, high: i16, width: i16) {
     let mut next = low;
     while next <= high {
@@ -170,7 +171,7 @@ fn fill(ranges: &mut Vec<PieRange>, low: i16, high: i16, width: i16) {
     }
 }
 
-/// The same from `high` down: the lowest may be shorter.
+/// The same from `high` down. The lowest one may be shorter.
 fn fill_down(ranges: &mut Vec<PieRange>, low: i16, high: i16, width: i16) {
     let shorter = (high - low + 1).max(0) % width;
     fill(ranges, low, low + shorter - 1, width);
@@ -200,9 +201,9 @@ mod tests {
         assert_eq!(table.change_ranges().last(), Some(&PieRange { low: 499, high: 500 }));
     }
 
-    /// Or a delay that goes up and down by a microsecond drives the probability.
+    /// Otherwise a delay that goes up and down by a microsecond would drive the probability.
     #[test]
-    fn what_a_rise_adds_as_large_a_fall_takes_away() {
+    fn a_rise_and_an_equal_fall_cancel() {
         for most in 490..510 {
             let gains = PieGains::tofino();
             let table = PieUpdateTable::new(PieTableLayout::AsStated, gains, Nanos(125_000), Nanos(most * 1000));
@@ -253,14 +254,15 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_the_gains_times_what_stands_for_the_ranges() {
+    fn entries_are_the_gains_times_the_representatives_of_the_ranges() {
         let stated = table(PieTableLayout::AsStated);
         // 503.3168 * 375 + 676 205.7 * 0 and 503.3168 * -125 + 676 205.7 * -2 (of -3 .. -1, whose middle is -2).
         assert_eq!(stated.step(375, 0), PieStep { change: 188_744, increase: true });
         assert_eq!(stated.change_ranges()[166], PieRange { low: -3, high: -1 });
         assert_eq!(stated.step(-125, -1), PieStep { change: 1_415_326, increase: false });
         let published = table(PieTableLayout::AsPublished);
-        // 363 is in 362 ..= 363: 363 + 181 = 544 stands for it. -125 is in -125 ..= -124: -124 - 62.5 = -186.5.
+        // 363 is in 362 ..= 363, represented by 363 + 181 = 544. -125 is in -125 ..= -124, represented by -124 - 62.5 =
+        // -186.5.
         assert_eq!(published.step(363, 0), PieStep { change: 273_804, increase: true });
         assert_eq!(published.step(-125, 0), PieStep { change: 93_869, increase: false });
         assert!(!published.step(500, 0).increase, "no entry, so that of the lowest range");

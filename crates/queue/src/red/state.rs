@@ -1,23 +1,23 @@
-//! The decisions of RED: the average, the probability that belongs to it, and what becomes of an arrival.
+//! The decisions of RED: the average, its probability, and the decision on an arrival.
 
 use super::{AredParams, RedAdaptation, RedParams, RedThresholds, RedUnit};
 use queuescope_wire::{Backlog, ByteCount, Draws, Nanos, Rate};
 
-/// What becomes of an arrival.
+/// The decision on an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RedVerdict {
     Pass,
     Early,
     Forced,
 }
 
-/// What does not change.
+/// The constants that follow from the parameters and the link.
 #[derive(Debug)]
-pub(super) struct Curve {
+pub(super) struct RedCurve {
     pub bytes: bool,
     pub min: f64,
     pub max: f64,
-    /// From where on all are dropped.
+    /// The average from which on all packets are dropped.
     end: f64,
     pub weight: f64,
     gentle: bool,
@@ -31,11 +31,11 @@ pub(super) struct Curve {
     pub nanos_per_byte: f64,
     pub ecn: bool,
     pub hard_drop: bool,
-    /// Whether a number is drawn where nothing can be dropped, too.
+    /// Whether a number is drawn even if nothing can be dropped.
     draws_always: bool,
 }
 
-impl Curve {
+impl RedCurve {
     pub fn new(params: &RedParams, rate: Rate) -> Self {
         let RedParams { gentle, wait, nonlinear, adaptation, ecn, hard_drop, .. } = *params;
         let mean_packet = params.mean_packet.0.max(1) as f64;
@@ -71,7 +71,7 @@ impl Curve {
         }
     }
 
-    /// The probability that belongs to an average that is not below the lowest threshold (`p_b`).
+    /// The probability for an average that is not below the lowest threshold (`p_b`).
     #[inline]
     fn probability(&self, average: f64, max_probability: f64) -> f64 {
         if average >= self.max {
@@ -82,25 +82,25 @@ impl Curve {
         max_probability * if self.nonlinear { 1.5 * way * way } else { way }
     }
 
-    /// What it becomes after `count` packets since the last drop, so that drops are spread evenly (`p_a`).
+    /// The probability after `count` packets since the last drop, which spaces drops evenly (`p_a`).
     #[inline]
     fn spread(&self, probability: f64, count: f64) -> f64 {
         let expected = count * probability;
         if self.wait && expected < 1.0 {
             return 0.0;
         }
-        // Until then one is certain.
+        // By then a drop is certain.
         let end = if self.wait { 2.0 } else { 1.0 };
         if expected < end { probability / (end - expected) } else { 1.0 }
     }
 }
 
-/// What a RED queue remembers beside its packets.
+/// The state of a RED queue besides its packets.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct RedState {
     /// The mean queue (`avg`).
     pub average: f64,
-    /// Since when the link had nothing to send, while the queue is empty.
+    /// While the queue is empty: since when the link has been idle.
     pub idle_since: Nanos,
     /// Packets since the last early drop.
     count: u64,
@@ -111,18 +111,18 @@ pub(super) struct State {
     pub max_probability: f64,
     /// When ARED last changed it.
     adapted: Nanos,
-    /// Where the self-configuring kind last saw the average.
-    zone: Zone,
+    /// For the self-configuring kind: the zone of the last average.
+    zone: AverageZone,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Zone {
+enum AverageZone {
     Below,
     Between,
     Above,
 }
 
-impl State {
+impl RedState {
     pub fn new(max_probability: f64) -> Self {
         Self {
             average: 0.0,
@@ -132,31 +132,31 @@ impl State {
             above: false,
             max_probability: max_probability.clamp(0.0, 1.0),
             adapted: Nanos::ZERO,
-            zone: Zone::Above,
+            zone: AverageZone::Above,
         }
     }
 
-    /// A packet of `size` finds `backlog`. `chance` is asked for a number in 0.0 .. 1.0, if it
-    /// matters; with ns-3's numbers also if the probability is 0.
+    /// Decides on a packet of `size` that finds `backlog`. Calls `chance` for a number in 0.0 .. 1.0 only if the
+    /// decision needs it; with ns-3's numbers also if the probability is 0.
     #[inline]
     pub fn arrival(
         &mut self,
-        curve: &Curve,
+        curve: &RedCurve,
         backlog: Backlog,
         size: ByteCount,
         now: Nanos,
         chance: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> RedVerdict {
         let queued = if curve.bytes { backlog.bytes.0 } else { backlog.packets } as f64;
         let kept = if backlog.packets == 0 && now > self.idle_since {
-            // As if so many small packets had found the queue empty while the link was idle.
+            // As if this many small packets had found the queue empty while the link was idle.
             let missed = (now - self.idle_since).0 as f64 * curve.packets_per_nano;
             power(1.0 - curve.weight, (missed as u64).saturating_add(1))
         } else {
             1.0 - curve.weight
         };
         if backlog.packets == 0 {
-            // Idle time counts once, also if this packet is dropped.
+            // Idle time counts once, even if this packet is dropped.
             self.idle_since = self.idle_since.max(now);
         }
         self.average = self.average * kept + curve.weight * queued;
@@ -165,14 +165,14 @@ impl State {
         self.bytes += size.0;
         if self.average < curve.min || queued <= 1.0 {
             self.above = false;
-            return Verdict::Pass;
+            return RedVerdict::Pass;
         }
         if self.average >= curve.end {
-            return Verdict::Forced;
+            return RedVerdict::Forced;
         }
         if !self.above {
             (self.above, self.count, self.bytes) = (true, 1, size.0);
-            return Verdict::Pass;
+            return RedVerdict::Pass;
         }
         let probability = curve.probability(self.average, self.max_probability);
         let count = if curve.bytes { self.bytes as f64 / curve.mean_packet } else { self.count as f64 };
@@ -181,15 +181,15 @@ impl State {
             probability *= size.0 as f64 / curve.mean_packet;
         }
         if (probability == 0.0 && !curve.draws_always) || chance() >= probability {
-            return Verdict::Pass;
+            return RedVerdict::Pass;
         }
         (self.count, self.bytes) = (0, 0);
-        Verdict::Early
+        RedVerdict::Early
     }
 
-    /// Lets the highest probability follow the average.
+    /// Adapts the highest probability to the average.
     #[inline]
-    fn adapt(&mut self, curve: &Curve, now: Nanos) {
+    fn adapt(&mut self, curve: &RedCurve, now: Nanos) {
         match curve.adaptation {
             RedAdaptation::Fixed => {}
             RedAdaptation::Adaptive(AredParams { interval, alpha, beta, top, bottom: _ }) => {
@@ -207,12 +207,12 @@ impl State {
             }
             RedAdaptation::SelfConfiguring { decrease, increase } => {
                 if self.average > curve.min && self.average < curve.max {
-                    self.zone = Zone::Between;
-                } else if self.average < curve.min && self.zone != Zone::Below {
-                    self.zone = Zone::Below;
+                    self.zone = AverageZone::Between;
+                } else if self.average < curve.min && self.zone != AverageZone::Below {
+                    self.zone = AverageZone::Below;
                     self.max_probability /= decrease;
-                } else if self.average > curve.max && self.zone != Zone::Above {
-                    self.zone = Zone::Above;
+                } else if self.average > curve.max && self.zone != AverageZone::Above {
+                    self.zone = AverageZone::Above;
                     self.max_probability = (self.max_probability * increase).min(1.0);
                 }
             }
@@ -220,7 +220,7 @@ impl State {
     }
 }
 
-/// `base` to the power of `exponent`, by squares: the same on every machine, which `powi` is not.
+/// `base` to the power of `exponent`, by squaring. Unlike `powi`, the result is the same on every machine.
 fn power(base: f64, exponent: u64) -> f64 {
     let (mut square, mut rest, mut result) = (base, exponent, 1.0);
     while rest > 0 && result != 0.0 {
@@ -233,7 +233,8 @@ fn power(base: f64, exponent: u64) -> f64 {
     result
 }
 
-/// `1 - exp(-x)`, from its series and `1 - (1 - d)^2` for twice `x`: the same on every machine, which `exp` is not.
+/// `1 - exp(-x)`, from its series and `1 - (1 - d)^2` for twice `x`. Unlike `exp`, the result is the same on every
+/// machine.
 fn decay(x: f64) -> f64 {
     if x > 64.0 {
         return 1.0;
@@ -278,12 +279,12 @@ mod tests {
             wait,
             ..RedParams::default()
         };
-        let curve = Curve::new(&params, rate(1_000_000));
-        let mut state = State { average: 5.0, ..State::new(params.max_probability) };
+        let curve = RedCurve::new(&params, rate(1_000_000));
+        let mut state = RedState { average: 5.0, ..RedState::new(params.max_probability) };
         let mut random = crate::random::Random::new(3);
         let (mut gaps, mut last) = (Vec::new(), 0);
         for number in 1..=100_000 {
-            if state.arrival(&curve, backlog(5), ByteCount(500), Nanos(0), || random.unit()) == Verdict::Early {
+            if state.arrival(&curve, backlog(5), ByteCount(500), Nanos(0), || random.unit()) == RedVerdict::Early {
                 gaps.push(number - last);
                 last = number;
             }
@@ -291,8 +292,8 @@ mod tests {
         gaps
     }
 
-    /// The paper's section VII: gaps are uniform in 1 ..= 1/p. Its figure 2 counts a packet before it decides, so that
-    /// the longest gap is one less. If it waits, they are as much longer.
+    /// The paper's section VII: gaps are uniform in 1 ..= 1/p. Its figure 2 counts a packet before it decides, so the
+    /// longest gap is one less. With `wait`, gaps are 1/p longer.
     #[test]
     fn drops_are_spread_evenly() {
         for (wait, range, mean) in [(false, 1..=19, 10.0), (true, 20..=39, 29.5)] {
@@ -311,7 +312,8 @@ mod tests {
     #[test]
     fn the_curve_has_three_pieces() {
         let params = RedParams { max_probability: 0.1, ..RedParams::default() };
-        let probability = |params: &RedParams, average| Curve::new(params, rate(1_000_000)).probability(average, 0.1);
+        let probability =
+            |params: &RedParams, average| RedCurve::new(params, rate(1_000_000)).probability(average, 0.1);
         for (average, gentle, square, hard) in [
             (5.0, 0.0, 0.0, 0.0),
             (10.0, 0.05, 0.0375, 0.05),
@@ -327,34 +329,34 @@ mod tests {
         }
     }
 
-    /// On 12 Mb/s with 1500 bytes, 1000 packets a second: a weight of 1 - exp(-1/1000). The mean wait of 40 ms is 40
-    /// packets: thresholds 20 and 60.
+    /// On 12 Mb/s with 1500 bytes, 1000 packets a second: a weight of 1 - exp(-1/1000). The mean sojourn time of 40 ms
+    /// is 40 packets: thresholds 20 and 60.
     #[test]
-    fn what_follows_from_the_link() {
+    fn parameters_follow_from_the_link() {
         let params = RedParams {
             mean_packet: ByteCount(1500),
             target_delay: Nanos(40_000_000),
             ..RedParams::adaptive(Limit::None)
         };
-        let curve = Curve::new(&params, rate(12_000_000));
+        let curve = RedCurve::new(&params, rate(12_000_000));
         assert!((curve.weight - 0.000_999_500_166_625).abs() < 1e-15, "{}", curve.weight);
         assert!((curve.min - 20.0).abs() < 1e-9 && (curve.max - 60.0).abs() < 1e-9, "{curve:?}");
         assert!((curve.bottom - 0.01).abs() < 1e-15);
         // In 100 ms 10 Gb/s sends 83 333 packets.
-        let fast = Curve::new(&params, rate(10_000_000_000));
+        let fast = RedCurve::new(&params, rate(10_000_000_000));
         assert!((fast.bottom - 1.2e-5).abs() < 1e-15, "{}", fast.bottom);
         let short =
-            Curve::new(&RedParams { target_delay: Nanos(1_000), unit: RedUnit::Bytes, ..params }, rate(12_000_000));
+            RedCurve::new(&RedParams { target_delay: Nanos(1_000), unit: RedUnit::Bytes, ..params }, rate(12_000_000));
         assert!((short.min - 7500.0).abs() < 1e-9 && (short.max - 22_500.0).abs() < 1e-9, "{short:?}");
     }
 
-    /// Halfway between thresholds 5 and 15 are 9 to 11.
+    /// The range around halfway between the thresholds 5 and 15 is 9 to 11.
     #[test]
     fn the_probability_adapts_once_an_interval() {
         let adaptation = RedAdaptation::Adaptive(AredParams { bottom: Some(0.0185), ..AredParams::default() });
         let params = RedParams { adaptation, ..RedParams::default() };
-        let curve = Curve::new(&params, rate(1_000_000));
-        let mut state = State::new(0.02);
+        let curve = RedCurve::new(&params, rate(1_000_000));
+        let mut state = RedState::new(0.02);
         let mut at = |average, millis: u64| {
             state.average = average;
             state.adapt(&curve, Nanos(millis * 1_000_000));
@@ -362,25 +364,25 @@ mod tests {
         };
         assert_eq!(at(8.9, 500), 0.02);
         assert_eq!(at(8.9, 501), 0.018);
-        // Below its bottom, which it may be once.
+        // It may be below its lowest value once.
         assert_eq!(at(8.9, 1_100), 0.018);
         assert_eq!(at(10.0, 1_700), 0.018);
-        // No more than a quarter of it at first.
+        // At first by no more than a quarter of it.
         assert_eq!(at(11.1, 1_701), 0.0225);
         assert_eq!(at(11.1, 2_201), 0.0225);
         let mut time = 2_202;
         while at(11.1, time) < 0.5 {
             time += 501;
         }
-        // Steps of 0.01 stop at the first value that is not below the top.
+        // Steps of 0.01 stop at the first value that reaches the highest one.
         assert!(at(11.1, time + 501) < 0.51, "{}", at(11.1, time + 501));
     }
 
     #[test]
     fn the_self_configuring_probability_changes_when_the_average_leaves_the_thresholds() {
         let adaptation = RedAdaptation::SelfConfiguring { decrease: 3.0, increase: 2.0 };
-        let curve = Curve::new(&RedParams { adaptation, ..RedParams::default() }, rate(1_000_000));
-        let mut state = State::new(0.36);
+        let curve = RedCurve::new(&RedParams { adaptation, ..RedParams::default() }, rate(1_000_000));
+        let mut state = RedState::new(0.36);
         let values = [10.0, 4.0, 3.0, 10.0, 16.0, 17.0, 16.0, 4.0, 10.0, 4.0].map(|average| {
             state.average = average;
             state.adapt(&curve, Nanos(0));
@@ -390,7 +392,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the library's functions, which need not be the same on every machine.
+        /// Compared with the library's functions, which may differ between machines.
         #[test]
         fn powers_and_decays_are_exact_enough(base in 0.0..1.0f64, exponent in 0..100_000u64, x in 1e-9..100.0f64) {
             let exact = base.powf(exponent as f64);
@@ -399,7 +401,8 @@ mod tests {
             prop_assert!((decay(x) - exact).abs() <= 1e-13 * exact, "{} {exact}", decay(x));
         }
 
-        /// The decisions of the paper's figure 2 (and gentle, and wait) in plain words, with the same chances.
+        /// The decisions of the paper's figure 2 (with gentle and wait) in a plain implementation, with the same random
+        /// numbers.
         #[test]
         fn decisions_are_those_of_the_plain_algorithm(
             wait: bool, gentle: bool, weight in 0.01..1.0f64, max_probability in 0.01..1.0f64, min in 1.0..6.0f64,
@@ -409,8 +412,8 @@ mod tests {
             let thresholds = Some(RedThresholds { min, max });
             let params = RedParams { thresholds, weight: Some(weight), max_probability, wait, gentle, ..RedParams::default() };
             // A mean packet takes 4 ms.
-            let curve = Curve::new(&params, rate(1_000_000));
-            let mut state = State::new(max_probability);
+            let curve = RedCurve::new(&params, rate(1_000_000));
+            let mut state = RedState::new(max_probability);
             let (mut average, mut since_drop, mut above, mut now, mut free) = (0.0f64, 0u32, false, 0, 0);
             for (queued, gap, chance) in arrivals {
                 now += gap;
@@ -423,13 +426,13 @@ mod tests {
                 since_drop += 1;
                 let expected = if average < min || queued <= 1 {
                     above = false;
-                    Verdict::Pass
+                    RedVerdict::Pass
                 } else if average >= if gentle { 2.0 * max } else { max } {
-                    Verdict::Forced
+                    RedVerdict::Forced
                 } else if !above {
                     above = true;
                     since_drop = 1;
-                    Verdict::Pass
+                    RedVerdict::Pass
                 } else {
                     let p = if average < max {
                         max_probability * (average - min) / (max - min)
@@ -445,9 +448,9 @@ mod tests {
                     };
                     if chance < p {
                         since_drop = 0;
-                        Verdict::Early
+                        RedVerdict::Early
                     } else {
-                        Verdict::Pass
+                        RedVerdict::Pass
                     }
                 };
                 let decided = state.arrival(&curve, backlog(queued), ByteCount(500), Nanos(now), || chance);
