@@ -515,7 +515,10 @@ fn what_cannot_be_watched_is_told() {
     };
     refused("live nowhere0 --json", "there is no interface nowhere0 here");
     refused("live near0 --input nonsense", "nonsense");
-    refused("live near0 --input backlog_in>1B", "`backlog_in` cannot be used for a queue that is measured from outside");
+    refused(
+        "live near0 --input backlog_in>1B",
+        "`backlog_in` cannot be used for a queue that is measured from outside",
+    );
     refused("live near0 --pcapng /nowhere/file", "cannot write /nowhere/file");
     // Nobody in particular.
     let output = ends.near.run(|| {

@@ -12,9 +12,9 @@
 mod causes;
 mod domain;
 
+use super::outcome::{Finding, Outcome, Table};
 use super::plot::{Axis, Plot, line};
 use super::results::{Point, Results, Values};
-use super::tell::{Finding, Table, Told};
 use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
 use queuescope_report::model::SimGroup;
@@ -70,7 +70,7 @@ impl Study for Abc {
         Ok(sim.groups.iter().flat_map(named).chain([("utilisation".to_owned(), busy)]).collect())
     }
 
-    fn tell(&self, results: &Results) -> Told {
+    fn outcome(&self, results: &Results) -> Outcome {
         let (mut plots, mut findings) = (Vec::new(), Vec::new());
         let was_run = |link: &&Link| link.figures.iter().any(|figure| results.of(figure).next().is_some());
         for link in [&PAPER, &FAST].into_iter().filter(was_run) {
@@ -82,7 +82,7 @@ impl Study for Abc {
             findings.extend([of_figure_4, of_figure_5, of_figure_6].iter().flat_map(|of| of(results, link)));
         }
         findings.extend(domain::findings(results));
-        Told { plots, findings, tables: vec![sensitivity(results), causes::table(results)], ..Told::default() }
+        Outcome { plots, findings, tables: vec![sensitivity(results), causes::table(results)], ..Outcome::default() }
     }
 }
 

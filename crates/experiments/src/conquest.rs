@@ -13,13 +13,13 @@
 
 mod findings;
 mod measure;
+mod outcome;
 mod readings;
 mod scatter;
-mod tell;
 mod traffic;
 
+use super::outcome::Outcome;
 use super::results::{Results, Values};
-use super::tell::Told;
 use crate::Capture;
 use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
@@ -51,7 +51,7 @@ impl Study for ConQuest {
     }
 
     fn remark(&self, _: bool) -> String {
-        self.traffic.told()
+        self.traffic.outcome()
     }
 
     /// By seed: whoever runs them needs the departures of one or two at a time.
@@ -64,8 +64,8 @@ impl Study for ConQuest {
         measure::measure(&self.traffic, cell)
     }
 
-    fn tell(&self, results: &Results) -> Told {
-        tell::tell(self.traffic.is_the_papers(), results)
+    fn outcome(&self, results: &Results) -> Outcome {
+        outcome::outcome(self.traffic.is_the_papers(), results)
     }
 }
 

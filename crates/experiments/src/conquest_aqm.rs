@@ -3,12 +3,12 @@
 //!
 //! Where the paper is open:
 //!
-//! - *The round-trip time* is not told. Two hosts at one switch have less than 100 us; but "the minimum queue size needed to allow
+//! - *The round-trip time* is not stated. Two hosts at one switch have less than 100 us; but "the minimum queue size needed to allow
 //!   a single TCP connection to reach line rate" was 4096 packets, which is what a halved window needs with 5 ms. Here it is 1 ms,
 //!   and both others among the conditions.
 //! - *The baseline* marks "outgoing packets when the switch's queue length exceeds the threshold": so here, by the queue that a
 //!   packet leaves behind. What is not ECN-capable (SYNs) is left alone.
-//! - *RED's* parameters are not told: thresholds of a third and the whole of the baseline's, a probability of 0.1 there.
+//! - *RED's* parameters are not stated: thresholds of a third and the whole of the baseline's, a probability of 0.1 there.
 //! - *The linear and the squared probability* are 1 at twice `w_T`.
 //! - *Buffers* of hosts are 64 MiB: by Linux's default of 4 MiB no flow fills 4096 packets of the queue.
 //! - *Completion* is from the SYN to when the receiver has all.
@@ -17,9 +17,9 @@ mod bench;
 mod findings;
 mod measure;
 
+use super::outcome::Outcome;
 use super::plot::{Axis, Plot, line};
 use super::results::{Point, Results, Values};
-use super::tell::Told;
 use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
 use bench::{Bench, NO_HYSTART, Scheme, Standing};
@@ -84,7 +84,7 @@ impl Study for ConQuestAqm {
         measure::measure(cell, setting)
     }
 
-    fn tell(&self, results: &Results) -> Told {
+    fn outcome(&self, results: &Results) -> Outcome {
         let by_size = |name, tcp: &'static str, value| Plot {
             name,
             title: format!("Flows of a web rack at 20 % of the link, a burst each second, {tcp}"),
@@ -98,7 +98,12 @@ impl Study for ConQuestAqm {
             by_size("figure-10-99.9", "newreno", measure::P999),
             figure_11(results),
         ];
-        Told { plots, findings: findings::findings(results), tables: findings::tables(results), ..Told::default() }
+        Outcome {
+            plots,
+            findings: findings::findings(results),
+            tables: findings::tables(results),
+            ..Outcome::default()
+        }
     }
 }
 

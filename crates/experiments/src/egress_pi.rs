@@ -9,10 +9,10 @@
 //!   as Egress PI does in the same place.
 
 mod contenders;
-mod tell;
+mod outcome;
 
+use super::outcome::Outcome;
 use super::results::{Results, Values};
-use super::tell::Told;
 use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
 use contenders::Contender;
@@ -56,8 +56,8 @@ impl Study for EgressPi {
         Ok(values)
     }
 
-    fn tell(&self, results: &Results) -> Told {
-        tell::tell(results)
+    fn outcome(&self, results: &Results) -> Outcome {
+        outcome::outcome(results)
     }
 }
 

@@ -11,17 +11,18 @@ mod conquest;
 mod conquest_aqm;
 mod egress_pi;
 mod error;
+mod outcome;
 mod panels;
 mod pie_tofino;
 mod plot;
 mod results;
 mod study;
-mod tell;
 mod terminal;
 pub mod truths;
 mod two_worlds;
 
 pub use error::{Error, Result};
+use outcome::Outcome;
 use queuescope_run::sweep::{About, Found, Store, in_order, key, sum, threads};
 use queuescope_sim::Speedup;
 use queuescope_wire::Rate;
@@ -31,7 +32,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 pub use study::Setting;
 use study::{Cell, ON_REAL_HOSTS, Study};
-use tell::Told;
 
 /// The papers whose figures can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub struct Capture {
 pub struct Done {
     head: [String; 3],
     folder: PathBuf,
-    told: Told,
+    outcome: Outcome,
 }
 
 impl Done {
@@ -119,7 +119,7 @@ impl Done {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, wide: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
-        terminal::write(self.head.each_ref().map(String::as_str), &self.folder, &self.told, wide, out)
+        terminal::write(self.head.each_ref().map(String::as_str), &self.folder, &self.outcome, wide, out)
     }
 }
 
@@ -137,14 +137,14 @@ pub fn run(options: &Options, setting: &Setting<'_>, progress: &mut dyn FnMut(u6
     let folder = options.out.join(folder(study, options));
     let store = Store::create(&folder.join("cells"))?;
     let results = measure(study, &cells, options, &store, setting, progress)?;
-    let mut told = study.tell(&results);
+    let mut outcome = study.outcome(&results);
     if !options.figures.is_empty() {
-        told.only(&results.figures());
+        outcome.only(&results.figures());
     }
-    told.tables.extend(tell::lacking(&results));
+    outcome.tables.extend(outcome::lacking(&results));
     let what = what(study, &cells, options);
-    tell::write(&folder, &what, &told, &results)?;
-    Ok(Done { head: [study.name().to_owned(), study.source().to_owned(), what], folder, told })
+    outcome::write(&folder, &what, &outcome, &results)?;
+    Ok(Done { head: [study.name().to_owned(), study.source().to_owned(), what], folder, outcome })
 }
 
 /// Where an experiment goes: a small one, or one on other traffic, has other files, and leaves those of another as they are.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// What an experiment amounts to.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Outcome {
     /// Its figures.
     pub plots: Vec<Plot>,
     /// What the paper says, and what comes out.
@@ -25,7 +25,7 @@ pub struct Told {
     pub sheets: Vec<Sheet>,
 }
 
-impl Told {
+impl Outcome {
     /// Leaves out what is of other figures than those that were run.
     pub fn only(&mut self, figures: &[&'static str]) {
         self.findings.retain(|finding| figures.contains(&finding.figure));
@@ -131,19 +131,19 @@ pub fn lacking(results: &Results) -> Option<Table> {
 ///
 /// # Errors
 /// If one cannot be written.
-pub fn write(folder: &Path, what: &str, told: &Told, results: &Results) -> Result<()> {
-    for plot in &told.plots {
+pub fn write(folder: &Path, what: &str, outcome: &Outcome, results: &Results) -> Result<()> {
+    for plot in &outcome.plots {
         write_file(&folder.join(format!("{}.svg", plot.name)), &plot::svg(plot)?)?;
     }
-    for panels in &told.panels {
+    for panels in &outcome.panels {
         write_file(&folder.join(format!("{}.svg", panels.name)), &panels::svg(panels)?)?;
     }
     for figure in results.figures() {
-        let sheet = told.sheets.iter().find(|sheet| sheet.name == figure);
+        let sheet = outcome.sheets.iter().find(|sheet| sheet.name == figure);
         let text = sheet.map_or_else(|| csv(results, figure), Sheet::csv)?;
         write_file(&folder.join(format!("{figure}.csv")), &text)?;
     }
-    write_file(&folder.join("findings.md"), &markdown(what, told))
+    write_file(&folder.join("findings.md"), &markdown(what, outcome))
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {
@@ -175,15 +175,15 @@ fn text_of(table: csv::Writer<Vec<u8>>) -> Result<String> {
     String::from_utf8(bytes).map_err(|why| Error::Table(why.into()))
 }
 
-fn markdown(what: &str, told: &Told) -> String {
+fn markdown(what: &str, outcome: &Outcome) -> String {
     let mut text =
         format!("{what}\n\n| figure | what | paper | ours | difference | |\n| --- | --- | --: | --: | --: | --- |\n");
-    for finding in &told.findings {
+    for finding in &outcome.findings {
         let Finding { figure, what, paper, ours, why, .. } = finding;
         // Writing to a string does not fail.
         _ = writeln!(text, "| {figure} | {what} | {paper} | {ours} | {} | {why} |", finding.difference());
     }
-    for Table { title, columns, rows } in &told.tables {
+    for Table { title, columns, rows } in &outcome.tables {
         let rule = vec!["---"; columns.len()].join(" | ");
         _ = writeln!(text, "\n{title}\n\n| {} |\n| {rule} |", columns.join(" | "));
         rows.iter().for_each(|row| _ = writeln!(text, "| {} |", row.join(" | ")));

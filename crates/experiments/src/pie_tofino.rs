@@ -12,10 +12,10 @@
 //! differs from what the paper states in three places; those are run as they are stated, and as they were published.
 
 mod algorithm;
-mod tell;
+mod outcome;
 
+use super::outcome::Outcome;
 use super::results::{Results, Values};
-use super::tell::Told;
 use crate::error::{Error, Result};
 use crate::study::{Cell, Setting, Study};
 use algorithm::{Algorithm, Overload, Responsive};
@@ -85,8 +85,8 @@ impl Study for PieTofino {
         rise_and_fall(&simulation, stops.ok_or_else(|| Error::lacks("the overload has no end"))?)
     }
 
-    fn tell(&self, results: &Results) -> Told {
-        tell::told(results)
+    fn outcome(&self, results: &Results) -> Outcome {
+        outcome::outcome(results)
     }
 }
 

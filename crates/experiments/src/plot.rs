@@ -40,7 +40,7 @@ pub struct Line {
     pub points: Vec<(f64, SweepMean)>,
 }
 
-/// Colours that can be told apart by those who see few (Okabe and Ito).
+/// Colours that colour-blind readers can distinguish (Okabe and Ito).
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -232,7 +232,7 @@ struct Look {
     dash: Option<(u32, u32)>,
 }
 
-/// Of one line after the other; eighteen are told apart.
+/// Of one line after the other; eighteen can be distinguished.
 fn looks() -> impl Iterator<Item = Look> {
     DASHES.into_iter().cycle().flat_map(|dash| COLOURS.map(|colour| Look { colour, dash }))
 }

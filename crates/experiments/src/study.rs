@@ -1,7 +1,7 @@
 //! What an experiment is made of: a study of a paper, and its cells.
 
+use super::outcome::Outcome;
 use super::results::{Results, Values};
-use super::tell::Told;
 use crate::error::{Error, Result};
 use queuescope_report::model::{Sim, Skipped};
 use queuescope_report::text::{LIMITED, limited};
@@ -37,7 +37,7 @@ pub trait Study: Sync {
     /// If it cannot be run.
     fn measure(&self, cell: &Cell, setting: &Setting<'_>) -> Result<Values>;
     /// What it amounts to.
-    fn tell(&self, results: &Results) -> Told;
+    fn outcome(&self, results: &Results) -> Outcome;
 }
 
 /// How the scenario of a cell begins that is not simulated.

@@ -1,6 +1,6 @@
 //! What an experiment amounts to, on a terminal.
 
-use super::tell::{Finding, Table, Told};
+use super::outcome::{Finding, Outcome, Table};
 use anstyle::Style;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -18,20 +18,26 @@ const WIDTH: usize = 100;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(head: [&str; 3], folder: &Path, told: &Told, wide: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    head: [&str; 3],
+    folder: &Path,
+    outcome: &Outcome,
+    wide: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let width = wide.map_or(WIDTH, |wide| wide.max(20));
     let [name, source, what] = head;
     writeln!(out, "{BOLD}{name}{BOLD:#}  {DIM}{source}{DIM:#}")?;
     paragraph(what, "", width, Style::new(), out)?;
     let mut figure = "";
-    for finding in &told.findings {
+    for finding in &outcome.findings {
         if finding.figure != figure {
             figure = finding.figure;
             writeln!(out, "\n{BOLD}{figure}{BOLD:#}")?;
         }
         write_finding(finding, width, out)?;
     }
-    for table in &told.tables {
+    for table in &outcome.tables {
         // Whoever reads a file scrolls.
         write_table(table, wide.map_or(usize::MAX, |_| width), out)?;
     }

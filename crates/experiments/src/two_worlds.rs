@@ -7,11 +7,11 @@
 //! - *TCP* is the kernel's, and the simulator's as Linux has it. DCTCP has ECN, and is marked where a queue does that.
 //! - *A run* is 12 s, of which 4 s do not count. The real one takes as long.
 
+mod outcome;
 mod selection;
-mod tell;
 
+use super::outcome::Outcome;
 use super::results::{Results, Values};
-use super::tell::Told;
 use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
 use queuescope_report::model::Sim;
@@ -50,8 +50,8 @@ impl Study for TwoWorlds {
         Ok(values)
     }
 
-    fn tell(&self, results: &Results) -> Told {
-        tell::tell(results)
+    fn outcome(&self, results: &Results) -> Outcome {
+        outcome::outcome(results)
     }
 }
 

@@ -182,7 +182,9 @@ impl Kernel {
             match kernel::register(&name, &value, layout.value_type) {
                 Ok(link) => return Ok(Registered { control: source.control, name, _link: link }),
                 Err(why) if why.kind() == io::ErrorKind::AlreadyExists => taken = why,
-                Err(why) => return Err(ProbeError::since("make a congestion control known", "Linux 6.4 or later", &why)),
+                Err(why) => {
+                    return Err(ProbeError::since("make a congestion control known", "Linux 6.4 or later", &why));
+                }
             }
         }
         Err(ProbeError::refused("find a name for a congestion control", &taken))

@@ -33,7 +33,9 @@ pub enum ProbeError {
         since: &'static str,
     },
     /// The kernel does not support the operation for any user: it is too old, or built without it.
-    #[error("{what}: this kernel does not support it ({why}); {since} does; `queuescope doctor` shows what else is missing")]
+    #[error(
+        "{what}: this kernel does not support it ({why}); {since} does; `queuescope doctor` shows what else is missing"
+    )]
     NoKernel {
         /// The operation.
         what: &'static str,

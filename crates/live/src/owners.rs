@@ -122,9 +122,7 @@ impl Owners {
     }
 
     /// Starts the thread, which runs `look`.
-    fn with_lookup(
-    look: impl FnOnce(&Receiver<LookupRequest>, &Sender<Answers>) + Send + 'static,
-    ) -> io::Result<Self> {
+    fn with_lookup(look: impl FnOnce(&Receiver<LookupRequest>, &Sender<Answers>) + Send + 'static) -> io::Result<Self> {
         let (requests, received) = channel();
         let (sender, answers) = channel();
         // The thread ends when the channel closes. Nobody waits for that, because it may be in a long lookup.

@@ -4,7 +4,7 @@ mod act;
 mod acting;
 mod never;
 #[cfg(test)]
-mod older;
+mod older_kernels;
 mod records;
 
 use crate::capabilities::raised;
@@ -17,11 +17,11 @@ use aya::{Btf, BtfError, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_align
 pub use never::{Condition, Field, Never, NeverError};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
+pub use records::{Counters, Left, Slice};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use std::{fmt, fs};
-pub use records::{Counters, Left, Slice};
 
 /// The compiled programs; their source is in `bpf`.
 static PROGRAMS: &[u8] = include_bytes_aligned!("../bpf/probe.bpf.o");

@@ -124,7 +124,10 @@ fn refused<E: Into<io::Error>>(name: &str) -> impl Fn(E) -> TrafficError {
 #[expect(clippy::disallowed_methods, reason = "the kernel lists them in a file")]
 fn known() -> String {
     let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    known.map_or_else(|why| format!("unknown ones (cannot read their list: {why})"), |names| names.trim().replace(' ', ", "))
+    known.map_or_else(
+        |why| format!("unknown ones (cannot read their list: {why})"),
+        |names| names.trim().replace(' ', ", "),
+    )
 }
 
 /// The size of the largest flow, bytes.

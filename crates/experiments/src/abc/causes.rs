@@ -1,9 +1,9 @@
 //! Figure 6 at its highest rate, with one thing changed at a time.
 
 use super::{HEAVY, LIGHT, Size, constant, start, tcp};
+use crate::outcome::Table;
 use crate::results::{Point, Results};
 use crate::study::Cell;
-use crate::tell::Table;
 
 pub const CAUSES: &str = "figure-6-causes";
 

@@ -3,9 +3,9 @@
 //! Both are graphs: an edge for each client, which only meters, and links of the paper's rate, delay and buffer, which only drop.
 
 use super::{Size, start, tcp};
+use crate::outcome::Finding;
 use crate::results::{Point, Results};
 use crate::study::Cell;
-use crate::tell::Finding;
 use std::fmt::Write;
 
 pub const DOMAIN: &str = "domain";

@@ -4,10 +4,10 @@ use super::measure::{
     CONTRIBUTING, DEEPEST, LONGEST, MEAN_ERROR, MEAN_FLOWS, MEDIAN_ERROR, P95_FLOWS, P999_FLOWS, PRECISION, RECALL,
     UTILISATION,
 };
-use super::tell::{Grid, OverAlphas};
+use super::outcome::{Grid, OverAlphas};
 use super::{READINGS, WORKLOAD, readings};
+use crate::outcome::Finding;
 use crate::results::value_at;
-use crate::tell::Finding;
 use queuescope_sketch::Estimator;
 
 /// Of the workload that stands for the paper's trace: all statements.

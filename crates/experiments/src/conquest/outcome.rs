@@ -8,25 +8,25 @@ use super::{
     ALPHA, C, FIGURE_9, FIGURE_15A, GRID, H, IDEAL, PACE, PACES, READINGS, THRESHOLD, WORKLOAD, findings, readings,
     scatter,
 };
+use crate::outcome::{Outcome, Table};
 use crate::plot::{Axis, Line, Plot, line};
 use crate::results::{Point, Results, value_at};
-use crate::tell::{Table, Told};
 use queuescope_sketch::Estimator;
 
 /// Everything.
-pub fn tell(is_the_papers: bool, results: &Results) -> Told {
-    let told = Grid { results };
-    let plots = [told.figure_6(), told.figure_7(), told.figure_8(), told.figure_15b(), told.figure_9()];
-    let findings = if is_the_papers { findings::all(&told) } else { findings::of_any(&told) };
+pub fn outcome(is_the_papers: bool, results: &Results) -> Outcome {
+    let outcome = Grid { results };
+    let plots = [outcome.figure_6(), outcome.figure_7(), outcome.figure_8(), outcome.figure_15b(), outcome.figure_9()];
+    let findings = if is_the_papers { findings::all(&outcome) } else { findings::of_any(&outcome) };
     let has_scatter = results.of(FIGURE_15A).next().is_some();
-    Told {
+    Outcome {
         plots: plots
             .into_iter()
             .flatten()
             .filter(|plot| plot.lines.iter().any(|line| !line.points.is_empty()))
             .collect(),
         findings,
-        tables: [vec![told.traffic(is_the_papers), told.at_four(), told.readings()], told.paces()].concat(),
+        tables: [vec![outcome.traffic(is_the_papers), outcome.at_four(), outcome.readings()], outcome.paces()].concat(),
         panels: scatter::panels(results),
         sheets: if has_scatter { vec![scatter::sheet(results)] } else { Vec::new() },
     }
@@ -324,7 +324,7 @@ mod tests {
     use crate::results::Values;
     use crate::study::Cell;
 
-    /// At a high alpha a sketch may report nothing, and then has no precision: the others are told, and which is left out.
+    /// At a high alpha a sketch may report nothing, and then has no precision: the mean is over the others, and says which are left out.
     #[test]
     fn an_alpha_without_precision_is_named() {
         let mut results = Results::new(0.95);

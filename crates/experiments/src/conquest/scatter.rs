@@ -1,10 +1,10 @@
 //! Figure 15a: estimates against true sizes.
 
 use super::{C, FIGURE_15A, H};
+use crate::outcome::Sheet;
 use crate::panels::{Panel, Panels};
 use crate::plot::Axis;
 use crate::results::{Point, Results, Values};
-use crate::tell::Sheet;
 use queuescope_meter::Truths;
 use queuescope_sketch::{Estimator, Snapshots};
 use queuescope_wire::Nanos;

@@ -66,7 +66,7 @@ impl Traffic {
     }
 
     /// Whose packets they are, in a sentence; empty of the workload.
-    pub fn told(&self) -> String {
+    pub fn outcome(&self) -> String {
         self.capture.as_ref().map_or_else(String::new, |Capture { name, rate, speedup, .. }| {
             let faster =
                 if speedup.to_string() == "1" { String::new() } else { format!(", sent {speedup} times as fast") };

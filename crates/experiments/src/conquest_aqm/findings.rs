@@ -6,8 +6,8 @@ use super::measure::{
     P90, P99, P99_IN_BURSTS, P999, QUEUE_LONGEST, QUEUE_MEAN, QUEUE_P90, UNFINISHED,
 };
 use super::{BURST, CHANGED, CHOICES, CONDITIONS, FIGURE_10, FIGURE_11, SCHEME, TCP, of};
+use crate::outcome::{Finding, Table};
 use crate::results::{Point, Results, value_at};
-use crate::tell::{Finding, Table};
 use queuescope_p4::algorithms::{Snapshots, conquest, conquest_standing};
 use queuescope_p4::{Fit, Grade, Program, Target};
 use std::fmt::Write;
@@ -266,7 +266,7 @@ fn queues(results: &Results) -> Vec<Finding> {
         (Scheme::PAPER, "short, with spikes"),
         (Scheme::STANDING, "-"),
     ];
-    let told = |(scheme, paper): (Scheme, &str)| {
+    let outcome = |(scheme, paper): (Scheme, &str)| {
         let point = at(scheme);
         Finding::of_words(
             FIGURE_11,
@@ -287,7 +287,7 @@ fn queues(results: &Results) -> Vec<Finding> {
             ),
         )
     };
-    says.map(told).into()
+    says.map(outcome).into()
 }
 
 /// All schemes, and what they depend on.

@@ -83,46 +83,46 @@ pub fn measure(cell: &Cell, setting: &Setting<'_>) -> Result<Values> {
     let bursts: Vec<_> = of(burst).map(|flow| window(flow, rate)).collect();
     let took = |flow: &FlowRecord| flow.finished.unwrap_or(duration).saturating_sub(flow.started).0;
     let mut values = Values::new();
-    let mut told = |name: &str, value: Option<f64>| _ = value.map(|value| values.insert(name.to_owned(), value));
+    let mut outcome = |name: &str, value: Option<f64>| _ = value.map(|value| values.insert(name.to_owned(), value));
 
     let all = Completion::of(of(web).map(took));
     for (name, percent) in [(MEDIAN, 50.0), (P90, 90.0), (P99, 99.0), (P999, 99.9)] {
-        told(name, all.percentile(percent));
+        outcome(name, all.percentile(percent));
     }
-    told(MEAN, all.mean());
-    told(NOISY, noisy(&all));
+    outcome(MEAN, all.mean());
+    outcome(NOISY, noisy(&all));
     let begun_in = |flow: &&FlowRecord| bursts.iter().any(|during| during.contains(&flow.started));
     let in_bursts = Completion::of(of(web).filter(begun_in).map(took));
-    told(MEDIAN_IN_BURSTS, in_bursts.percentile(50.0));
-    told(P99_IN_BURSTS, in_bursts.percentile(99.0));
-    told(IN_BURSTS, share(in_bursts.0.len() as f64, all.0.len() as f64));
+    outcome(MEDIAN_IN_BURSTS, in_bursts.percentile(50.0));
+    outcome(P99_IN_BURSTS, in_bursts.percentile(99.0));
+    outcome(IN_BURSTS, share(in_bursts.0.len() as f64, all.0.len() as f64));
     let least = LARGE * rate.bits_per_second() as f64 / LARGE_AT;
     let large = Completion::of(of(web).filter(|flow| flow.bytes.is_some_and(|it| it as f64 > least)).map(took));
-    told(LARGE_MEAN, large.mean());
-    told(LARGE_P99, large.percentile(99.0));
+    outcome(LARGE_MEAN, large.mean());
+    outcome(LARGE_P99, large.percentile(99.0));
     let of_bursts = Completion::of(of(burst).map(took));
-    told(BURST_MEAN, of_bursts.mean().map(|mean| mean / 1e3));
-    told(BURST_LONGEST, of_bursts.percentile(100.0).map(|longest| longest / 1e3));
+    outcome(BURST_MEAN, of_bursts.mean().map(|mean| mean / 1e3));
+    outcome(BURST_LONGEST, of_bursts.percentile(100.0).map(|longest| longest / 1e3));
     let unfinished = |group: usize| of(group).filter(|flow| flow.finished.is_none()).count() as f64;
-    told("bursts", Some(of(burst).count() as f64));
-    told("unfinished bursts", Some(unfinished(burst)));
-    told("flows", Some(of(web).count() as f64));
-    told(UNFINISHED, Some(unfinished(web)));
-    told("timeouts", Some(flows.iter().map(|flow| flow.timeouts).sum::<u64>() as f64));
+    outcome("bursts", Some(of(burst).count() as f64));
+    outcome("unfinished bursts", Some(unfinished(burst)));
+    outcome("flows", Some(of(web).count() as f64));
+    outcome(UNFINISHED, Some(unfinished(web)));
+    outcome("timeouts", Some(flows.iter().map(|flow| flow.timeouts).sum::<u64>() as f64));
     let bytes: u64 = all_of(web).filter_map(|flow| flow.bytes).sum();
     let capacity = rate.bits_per_second() as f64 * duration.as_secs_f64() / 8.0;
-    told(LOAD, share(bytes as f64, capacity));
+    outcome(LOAD, share(bytes as f64, capacity));
 
     let link =
         simulation.link(simulation.measured().next().ok_or_else(|| Error::lacks("the scenario measures no link"))?);
     if let Some(sojourn) = link.sojourn() {
-        told(DELAY, sojourn.mean().map(|time| time / 1e3));
-        told(DELAY_P99, sojourn.percentile(99.0).map(|time| time.0 as f64 / 1e3));
+        outcome(DELAY, sojourn.mean().map(|time| time / 1e3));
+        outcome(DELAY_P99, sojourn.percentile(99.0).map(|time| time.0 as f64 / 1e3));
     }
-    told("drops", Some(link.drops.iter().sum::<u64>() as f64));
-    told("utilisation (%)", share(link.sent.bytes.0 as f64, capacity));
+    outcome("drops", Some(link.drops.iter().sum::<u64>() as f64));
+    outcome("utilisation (%)", share(link.sent.bytes.0 as f64, capacity));
     for (name, group) in [(MARKED, web), (MARKED_BURST, burst)] {
-        told(name, link.groups().get(group).and_then(|it| share(it.marked as f64, it.sojourn.count() as f64)));
+        outcome(name, link.groups().get(group).and_then(|it| share(it.marked as f64, it.sojourn.count() as f64)));
     }
     values.extend(queue(&simulation, &bursts));
     Ok(values)

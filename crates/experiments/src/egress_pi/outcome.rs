@@ -2,9 +2,9 @@
 
 use super::contenders::{OURS, OURS_DROPS, OnASwitch, on_a_switch};
 use super::{AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LEFT_ALONE, LOSS, P99, Place, RATE, RTT, SETTING};
+use crate::outcome::{Finding, Outcome, Table};
 use crate::plot::{Axis, Plot, line};
 use crate::results::{Point, Results};
-use crate::tell::{Finding, Table, Told};
 use std::collections::BTreeMap;
 
 /// How far a mean delay may be above what is needed, and goodput below the best, as factors.
@@ -14,7 +14,7 @@ const LEAST: f64 = 0.97;
 const SAME: f64 = 1.05;
 
 /// All tables, plots and findings.
-pub fn tell(results: &Results) -> Told {
+pub fn outcome(results: &Results) -> Outcome {
     let runs: Vec<_> = results.of(GRID).map(Run::new).collect();
     let mut places: BTreeMap<Key, Vec<&Run>> = BTreeMap::new();
     runs.iter().for_each(|run| places.entry(run.place).or_default().push(run));
@@ -22,7 +22,7 @@ pub fn tell(results: &Results) -> Told {
     let findings = vec![delay(&places), goodput(&places), drops(&places)];
     let mut tables = vec![by_contender(&runs, &places), by_place(&places)];
     tables.extend(left_alone(results));
-    Told { plots: plots(results), findings, tables, ..Told::default() }
+    Outcome { plots: plots(results), findings, tables, ..Outcome::default() }
 }
 
 /// What comes of leaving less or more alone, if that was run.

@@ -5,13 +5,13 @@ use super::{
     CAUSES, CAUSES_5, CHANGED, COURSE, DELAY, EARLY, FALL, FIGURE_5, FIGURE_6, FIGURE_6_SLOWER, FLOWS, GOODPUT, LINK,
     OVERFLOW, PERCENTS, PERIOD, RISE, TIMEOUTS, WHO, all_percents, course, percentile,
 };
+use crate::outcome::{Finding, Outcome, Table};
 use crate::plot::{Axis, Line, Plot, line};
 use crate::results::{Point, Results, value_at};
-use crate::tell::{Finding, Table, Told};
 use queuescope_report::model::SweepMean;
 use std::fmt::Write;
 
-pub fn told(results: &Results) -> Told {
+pub fn outcome(results: &Results) -> Outcome {
     let plots = Form::BOTH.into_iter().flat_map(|form| plots(results, form)).collect();
     let mut findings = rises_and_falls(results);
     findings.push(rise_of_references(results));
@@ -33,7 +33,7 @@ pub fn told(results: &Results) -> Told {
     if results.of(CAUSES).next().is_some() {
         tables.push(table_6(results, CAUSES, CHANGED, "Figure 6 with one thing changed"));
     }
-    Told { plots, findings, tables, ..Told::default() }
+    Outcome { plots, findings, tables, ..Outcome::default() }
 }
 
 fn of<'a>(results: &'a Results, figure: &'static str, algorithm: Algorithm) -> impl Iterator<Item = &'a Point> {
@@ -271,11 +271,11 @@ fn slower(results: &Results, form: Form) -> [Finding; 2] {
 /// Against the three, at the most flows.
 fn references(results: &Results) -> Finding {
     let last = |algorithm| of(results, FIGURE_6, algorithm).last();
-    let told = |algorithm: Algorithm| {
+    let outcome = |algorithm: Algorithm| {
         let point = last(algorithm);
         format!("{:.0} % at {:.0} us", share(point), value_at(point, &percentile(50)))
     };
-    let of_all = |algorithms: &[Algorithm]| algorithms.iter().copied().map(told).collect::<Vec<_>>().join(", ");
+    let of_all = |algorithms: &[Algorithm]| algorithms.iter().copied().map(outcome).collect::<Vec<_>>().join(", ");
     Finding {
         figure: FIGURE_6,
         what: format!(

@@ -3,9 +3,9 @@
 use super::{
     AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LATE, LIMITED, LOSS, MARKS, P99, RATE, REAL, RTT, SIMULATED, TCP, named,
 };
+use crate::outcome::{Finding, Outcome, Table};
 use crate::plot::{Axis, Line, Plot};
 use crate::results::{Point, Results};
-use crate::tell::{Finding, Table, Told};
 use queuescope_report::model::SweepMean;
 
 /// How far apart goodput and mean delay may be for the same, in percent, and delay in milliseconds.
@@ -47,7 +47,7 @@ impl Beside<'_> {
 }
 
 /// All tables, plots and findings.
-pub fn tell(results: &Results) -> Told {
+pub fn outcome(results: &Results) -> Outcome {
     let cells: Vec<_> = results.of(GRID).map(|point| Beside { point }).collect();
     let findings = vec![
         finding(&cells, "cells with the same goodput, within 5 %", GOODPUT, Beside::same_goodput),
@@ -58,7 +58,7 @@ pub fn tell(results: &Results) -> Told {
         plot(&cells, "goodput", GOODPUT, "Cells whose goodput in both worlds differs by at most so much"),
         plot(&cells, "delay", DELAY, "Cells whose mean delay in both worlds differs by at most so much"),
     ];
-    Told { plots, findings, tables: vec![table(&cells)], ..Told::default() }
+    Outcome { plots, findings, tables: vec![table(&cells)], ..Outcome::default() }
 }
 
 fn finding<'a>(cells: &[Beside<'a>], what: &str, value: &str, same: fn(&Beside<'a>) -> bool) -> Finding {

@@ -1,6 +1,6 @@
 //! The result of matching captures, for the report.
 
-use super::bridge::Handed;
+use super::bridge::BridgeCounts;
 use super::capture::Capture;
 use super::options::Stamps;
 use super::{Link, TapSurvey};
@@ -18,7 +18,7 @@ const MOST_LOST: usize = 10;
 /// The result of matching the captures on both sides of a router.
 pub struct Tapped<'p> {
     pub(super) survey: TapSurvey<'p>,
-    pub(super) handed: Handed,
+    pub(super) handed: BridgeCounts,
     pub(super) stats: TapStats,
     pub(super) granularity: Granularity,
 }

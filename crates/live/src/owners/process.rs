@@ -92,7 +92,8 @@ impl Holders {
     pub(super) fn others(&self) -> (usize, usize) {
         let own = geteuid().as_raw();
         let is_own = |pid: &&u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == own);
-        let [examined, refused] = [&self.examined, &self.refused].map(|all| all.len() - all.iter().filter(is_own).count());
+        let [examined, refused] =
+            [&self.examined, &self.refused].map(|all| all.len() - all.iter().filter(is_own).count());
         (examined, refused)
     }
 
@@ -157,6 +158,6 @@ mod tests {
         assert_eq!(holder.pid, std::process::id());
         assert!(!holder.command.is_empty() && holder.cgroup.is_some(), "{holder:?}");
         drop(socket);
-        assert_eq!(Holders::of(&BTreeSet::from([number])).holder(number), None);
+        assert_eq!(Holders::find(&BTreeSet::from([number])).holder(number), None);
     }
 }

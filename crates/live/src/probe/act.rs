@@ -56,7 +56,8 @@ impl Probe {
         // Entries that are removed during the iteration may be missing. If the kernel restarts at a removed key, entries may repeat; and
         // while new entries arrive, the iteration might not end. So it is limited, and duplicates are removed.
         let entries = map.iter().take(Victim::MOST).filter_map(Result::ok);
-        let victims: BTreeMap<_, _> = entries.map(|(digest, words)| (digest, Victim::from_words(digest, &words))).collect();
+        let victims: BTreeMap<_, _> =
+            entries.map(|(digest, words)| (digest, Victim::from_words(digest, &words))).collect();
         Ok(victims.into_values().collect())
     }
 

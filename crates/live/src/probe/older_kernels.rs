@@ -115,8 +115,8 @@ fn an_unsupported_map_needs_another_kernel() {
     let loaded = EbpfLoader::new().map_max_entries("config", 0).load(PROGRAMS).expect_err("the map has no entries");
     let message = ProbeError::since("make the maps of the probe", RING_BUFFER, &loaded).to_string();
     assert!(
-    message.contains("this kernel does not support it (Invalid argument") && message.contains("Linux 5.8 or later"),
-    "{message}"
+        message.contains("this kernel does not support it (Invalid argument") && message.contains("Linux 5.8 or later"),
+        "{message}"
     );
 }
 

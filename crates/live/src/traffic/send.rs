@@ -3,7 +3,7 @@
 mod connection;
 
 use super::events::Events;
-use super::{TrafficError, allow_files, close, ends_with_socket, decode, refused, encode, system};
+use super::{TrafficError, allow_files, close, decode, encode, ends_with_socket, refused, system};
 use crate::capabilities::raised;
 use connection::{Connection, Next, closed_why};
 use queuescope_wire::Nanos;
@@ -150,7 +150,9 @@ impl Failure {
         match self {
             Self::TooMany => ("too_many", "flows that did not start because too many were open (--flows)"),
             Self::Refused => ("refused", "flows that were refused: is the server still running?"),
-            Self::Reset => ("reset", "flows whose connection was reset: the server is gone or has too many connections"),
+            Self::Reset => {
+                ("reset", "flows whose connection was reset: the server is gone or has too many connections")
+            }
             Self::Unreachable => ("unreachable", "flows without a route to the server; `ip route` shows all routes"),
             Self::TimedOut => ("timed_out", "flows that the kernel gave up because nothing came back"),
             Self::Gone => ("gone", "flows that the server closed before its acknowledgement"),
@@ -278,7 +280,8 @@ impl Sender<'_> {
         let socket = match made {
             Ok(socket) => socket,
             Err(why) => {
-                return report(&Ended { result: Err(Failure::from_errno(why)), ..flow }).map_err(system("report a flow"));
+                return report(&Ended { result: Err(Failure::from_errno(why)), ..flow })
+                    .map_err(system("report a flow"));
             }
         };
         let number = self.free.pop().unwrap_or_else(|| {

@@ -1,7 +1,7 @@
 //! The server of flows: reads and discards the announced bytes, and acknowledges how many arrived.
 
 use super::events::Events;
-use super::{TrafficError, allow_files, close, ends_with_socket, decode, refused, encode};
+use super::{TrafficError, allow_files, close, decode, encode, ends_with_socket, refused};
 use crate::capabilities::raised;
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
@@ -234,7 +234,9 @@ impl Connection {
     fn read(&mut self, buffer: &mut [u8], served: &mut Served) -> Next {
         loop {
             let result = match self.state {
-                State::Announcement => recv(&self.socket, &mut self.message[self.passed..], RecvFlags::empty()).map(|it| it.1),
+                State::Announcement => {
+                    recv(&self.socket, &mut self.message[self.passed..], RecvFlags::empty()).map(|it| it.1)
+                }
                 State::Data => {
                     let most = buffer.len().min(usize::try_from(self.announced - self.came).unwrap_or(buffer.len()));
                     // For TCP, this discards bytes without copying them.
