@@ -106,7 +106,7 @@ impl FlowIndex for Flows {
             share: part(share.bytes, bytes),
         };
         let row = |row: &Group, overlaps: bool| model::Group {
-            reading: row.reading(granularity),
+            description: row.reading(granularity),
             explosion: row.explosion.map(|explosion| explosion.to_string()),
             overlaps,
             flows: row.weight.flows,

@@ -4,7 +4,7 @@ use crate::index::FLOWS;
 use hdrhistogram::Histogram;
 use queuescope_ingest::{Listener, Source};
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
-use queuescope_report::model::{AqmPayer, AqmReplay, AqmSetup};
+use queuescope_report::model::{AffectedFlow, AqmReplay, AqmSetup};
 use queuescope_sim::Output;
 use queuescope_wire::{
     ByteCount, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet, Rate,
@@ -69,10 +69,10 @@ impl Tally {
         for id in ids {
             keep(&mut self.gone, &mut self.live, id, self.flows.level(0).key(id));
         }
-        let flows_paying = self.gone.len() as u64;
+        let flows_affected = self.gone.len() as u64;
         let mut paid: Vec<_> = self.gone.iter().collect();
         paid.sort_unstable_by_key(|(key, paid)| (std::cmp::Reverse(paid.dropped + paid.marked), **key));
-        let payers = paid.into_iter().take(PAYERS).map(|(key, paid)| AqmPayer {
+        let affected = paid.into_iter().take(PAYERS).map(|(key, paid)| AffectedFlow {
             flow: self.granularity.name(key),
             packets: paid.packets,
             dropped: paid.dropped,
@@ -80,7 +80,7 @@ impl Tally {
             dropped_share: paid.dropped as f64 / paid.packets.max(1) as f64,
             longest_delay_ns: paid.longest.0,
         });
-        let payers = payers.collect();
+        let affected = affected.collect();
         let dropped: u64 = self.drops.values().sum();
         let delay = |percentile: f64| {
             if percentile >= 100.0 {
@@ -98,15 +98,15 @@ impl Tally {
             marks: self.marks.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
             delay_percentiles: PERCENTILES.iter().map(|&percentile| (percentile, delay(percentile))).collect(),
             utilisation: source.rate.map_or(0.0, |rate| self.utilisation(rate, &source)),
-            flows_paying,
-            payers,
+            flows_affected,
+            affected,
         };
         let setup = AqmSetup {
             rate_bps: source.rate.map_or(0, Rate::bits_per_second),
             limit: source.limit,
             speedup: source.speedup,
             overhead: source.overhead,
-            only: source.only,
+            input_filter: source.only,
             granularity: self.granularity.to_string(),
             packets: replay.packets,
             bytes: source.bytes,

@@ -180,7 +180,7 @@ fn reported(program: &Program, target: &Target, fit: &Fit) -> SwitchFit {
         target_stages: target.stages as u64,
         grade: fit.grade().name().to_owned(),
         aspects: fit.aspects.iter().map(aspect).collect(),
-        room: fit.room.clone(),
+        exhausted: fit.room.clone(),
         stages: fit.placement.as_ref().map(|placement| placement.stages.iter().map(reported_stage).collect()),
     }
 }
@@ -188,7 +188,7 @@ fn reported(program: &Program, target: &Target, fit: &Fit) -> SwitchFit {
 fn reported_stage(stage: &Stage) -> SwitchStage {
     let Used { registers, tables, sram, tcam } = stage.used;
     let placed = stage.placed.iter().map(|placed| SwitchPlaced {
-        half: placed.gress.name().to_owned(),
+        control: placed.gress.name().to_owned(),
         name: placed.name.clone(),
         continued: placed.continued,
     });

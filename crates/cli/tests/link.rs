@@ -121,14 +121,14 @@ fn a_link_beyond_the_machine_says_so() {
             "{flows}"
         );
     }
-    let held = &real["held_back"];
+    let held = &real["machine_limit"];
     assert_eq!(held["link"], "bottleneck", "{held}");
     // A quotient of whole bytes and nanoseconds: as near as numbers of 64 bits are.
-    let asked = held["asked_bps"].as_f64().expect("it is a number");
+    let asked = held["offered_bps"].as_f64().expect("it is a number");
     assert!((asked - 4e11).abs() < 4e11 * 1e-9, "{held}");
     let carried = held["carried_bps"].as_f64().expect("it is a number");
     assert!(carried > 1e6 && carried < 2e11, "{held}");
-    assert!(held["moving_share"].as_f64() > Some(0.2), "{held}");
+    assert!(held["busy_share"].as_f64() > Some(0.2), "{held}");
     // What a person reads; the view ends with the same.
     let server = Server::new(&yard);
     let output = self::output(&yard, "--rate 400gbit", Some(server.send("300MB")));

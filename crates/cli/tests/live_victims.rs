@@ -114,7 +114,7 @@ fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
 
     // The waiting is that of the light flow: of its packets that left, of which there is no more than were sent.
     let count = |pointer: &str| summary.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-    let hit: u64 = bursts.iter().filter_map(|burst| burst["packets_hit"].as_u64()).sum();
+    let hit: u64 = bursts.iter().filter_map(|burst| burst["packets_over_tau"].as_u64()).sum();
     assert!(hit > 100 && hit <= count("/totals/victims/packets"), "{hit} of {light}: {summary}");
     assert!(count("/totals/victims/packets") <= light && count("/skipped/not_victims") > heavy / 2, "{summary}");
     // Drops are those of the whole queue.

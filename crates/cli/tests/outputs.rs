@@ -98,7 +98,7 @@ fn tables_come_back() {
     }
     for (one, other) in first.bursts.iter().zip(&second.bursts) {
         for pointer in
-            ["/start_ns", "/length_ns", "/peak_delay_ns", "/peak_at_ns", "/packets_hit", "/packets", "/bytes"]
+            ["/start_ns", "/length_ns", "/peak_delay_ns", "/peak_at_ns", "/packets_over_tau", "/packets", "/bytes"]
         {
             assert_eq!(number(one, pointer), number(other, pointer), "{pointer}: {one} {other}");
         }
@@ -176,7 +176,7 @@ fn a_high_class_is_blamed_for_the_wait_of_a_low_one() {
     assert_eq!(culprit["flow"], "high");
     assert!(culprit["share"].as_f64().unwrap() > 0.9, "{culprit}");
     // The high class's own packets waited for nothing much: only the low one asks.
-    assert_eq!(number(&report.bursts[0], "/packets_hit"), 1);
+    assert_eq!(number(&report.bursts[0], "/packets_over_tau"), 1);
     assert_eq!(report.summary["sketch"][0]["asked"], 1);
 }
 

@@ -66,7 +66,7 @@ fn victims_are_examined_and_culprits_are_all_that_were_in_the_queue() {
         assert_eq!(report.total(same), all.total(same), "{same}");
     }
     let [burst] = report.bursts.as_slice() else { panic!("{:?}", report.bursts) };
-    assert_eq!((number(burst, "/packets_hit"), number(burst, "/peak_delay_ns")), (5, waits[0]));
+    assert_eq!((number(burst, "/packets_over_tau"), number(burst, "/peak_delay_ns")), (5, waits[0]));
     assert_eq!(number(burst, "/start_ns"), 100 * MS, "it begins as the first of them comes");
     // Those that left from then on: from the 13th on, which leaves after 96 ms and is sent until 104 ms.
     let heavy = 100 - 13;
@@ -237,7 +237,7 @@ proptest! {
         std::fs::write(&path, table).unwrap();
         let report = Report::of(&format!("--departures --alpha 0.0001 --tau {tau}ns --victims dst_port=={victim}"), &[&path]);
         let told = |burst: &Value| {
-            (number(burst, "/packets_hit"), number(burst, "/peak_delay_ns"), listed(&burst["culprits"][0]))
+            (number(burst, "/packets_over_tau"), number(burst, "/peak_delay_ns"), listed(&burst["culprits"][0]))
         };
         prop_assert_eq!(report.bursts.iter().map(told).collect::<Vec<_>>(), bursts(&left, victim, tau));
         let victims: Vec<_> = (0..left.len()).filter(|n| left[*n].flow == victim).collect();

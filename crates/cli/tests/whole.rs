@@ -84,8 +84,8 @@ fn check_sums(report: &Report, what: &str, split: bool) {
     let mut last = 0;
     for burst in &report.bursts {
         let (start, packets) = (number(burst, "/start_ns"), number(burst, "/packets"));
-        assert!(number(burst, "/packets_hit") <= packets, "{what}: {burst}");
-        assert!(number(burst, "/packets_hit") > 0, "{what}: {burst}");
+        assert!(number(burst, "/packets_over_tau") <= packets, "{what}: {burst}");
+        assert!(number(burst, "/packets_over_tau") > 0, "{what}: {burst}");
         assert!(number(burst, "/peak_delay_ns") <= report.total("/totals/peak_delay_ns"), "{what}: {burst}");
         assert!(number(burst, "/peak_depth_bytes") <= report.total("/totals/peak_depth_bytes"), "{what}: {burst}");
         // A burst ends as a packet that waited half of tau leaves. What came after the next one, which waited less, may
@@ -192,7 +192,7 @@ fn a_queue_in_arithmetic() {
     let burst = &report.bursts[0];
     // Packet n waits n * 8236 ns: the first to wait 100 us is the 13th.
     assert_eq!(number(burst, "/start_ns"), 13 * 100);
-    assert_eq!(number(burst, "/packets_hit"), 50 - 13);
+    assert_eq!(number(burst, "/packets_over_tau"), 50 - 13);
     assert_eq!(number(burst, "/peak_at_ns"), 49 * 100);
     // What each met, as a table tells it: packet n arrives while the first is sent, and n - 1 wait.
     let table = directory.path().join("train.parquet");

@@ -1,7 +1,7 @@
 //! A scenario's network in real time, and what a report says of it.
 
 use crate::error::Error;
-use crate::held_back::HeldBack;
+use crate::machine_limit::MachineLimit;
 use crate::real_time::{RealTime, Ways};
 use crate::testbed::End;
 use crate::timing::Sleep;
@@ -56,7 +56,7 @@ pub(crate) fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Res
     let unread = unread.map_err(Error::system("cannot tell what the interfaces of the link lost"))?;
     let (timing, sleep) = (real.timing(), real.sleep());
     let [p50, p99, worst] = [50.0, 99.0, 100.0].map(|percentile| timing.percentile(percentile).0);
-    let seen = real.held_back();
+    let seen = real.machine_limit();
     let is_held_back = seen.time.0 > seen.of.0 / HELD_BACK_PARTS;
     let is_late = timing.late() * 1_000 > timing.packets() * LATE_PER_MILLE;
     Ok(model::RealTime {
@@ -68,23 +68,23 @@ pub(crate) fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Res
         sleep_p50_ns: sleep.p50.0,
         sleep_p99_ns: sleep.p99.0,
         unread_packets: unread,
-        held_back: held_back(&seen, real.simulation()),
+        machine_limit: machine_limit(&seen, real.simulation()),
         is_limited_by_machine: unread > 0 || is_late || is_held_back,
     })
 }
 
 /// What the machine held back, if it did.
-fn held_back(seen: &HeldBack, simulation: &Simulation) -> Option<model::HeldBack> {
+fn machine_limit(seen: &MachineLimit, simulation: &Simulation) -> Option<model::MachineLimit> {
     let seconds = seen.time.as_secs_f64();
     let per_second = |bytes: ByteCount| bytes.0 as f64 * 8.0 / seconds;
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    Some(model::HeldBack {
-        time_ns: seen.time.0,
-        of_ns: seen.of.0,
+    Some(model::MachineLimit {
+        limited_ns: seen.time.0,
+        active_ns: seen.of.0,
         link: simulation.topology().link(seen.link?).name.clone(),
-        asked_bps: per_second(seen.able),
+        offered_bps: per_second(seen.able),
         carried_bps: per_second(seen.sent),
-        moving_share: seen.moving.as_secs_f64() / seconds,
+        busy_share: seen.moving.as_secs_f64() / seconds,
         idle_share: seen.idle.map(|idle| idle.as_secs_f64() / seconds / processors as f64),
     })
 }

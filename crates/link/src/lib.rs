@@ -6,7 +6,7 @@
 //! much later that was is measured ([`Timing`]), and nothing drifts, since the next departure is counted from when the
 //! last was due, not from when it was made.
 //!
-//! - [`RealTime`] moves packets; a [`Watcher`] is told what happens at the links. [`HeldBack`] says how long the machine was too slow for it.
+//! - [`RealTime`] moves packets; a [`Watcher`] is told what happens at the links. [`MachineLimit`] says how long the machine was too slow for it.
 //! - [`Way`] says which packets go where; [`Testbed`] has the network namespaces and interfaces of one run.
 //! - [`command`] runs a program behind a link, and leaves nothing of it when either ends. [`CommandLink`] is the link of a command as
 //!   [`LinkOptions`] say, and [`Program`] the command.
@@ -20,8 +20,8 @@ mod command_link;
 mod connections;
 mod error;
 mod frames;
-mod held_back;
 pub mod hosts;
+mod machine_limit;
 mod plan;
 mod real_hosts;
 mod real_time;
@@ -34,7 +34,7 @@ pub use carried::complete_report;
 pub use command_link::{CommandLink, Ends, Program};
 pub use error::Error;
 pub use frames::Frame;
-pub use held_back::HeldBack;
+pub use machine_limit::MachineLimit;
 pub use plan::LinkOptions;
 pub use real_hosts::RealHosts;
 pub use real_time::{Counts, LinkError, RealTime, Running, Watcher, Way, Ways};

@@ -2,7 +2,7 @@
 
 use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
-use crate::held_back::{HeldBack, Watch};
+use crate::machine_limit::{MachineLimit, Watch};
 use crate::rewrite::{set_ecn, set_window};
 use crate::testbed::End;
 use crate::timing::{GoesFirst, Sleep, Timing};
@@ -325,8 +325,8 @@ impl<'a, W: Ways> RealTime<'a, W> {
     }
 
     /// How long the machine held packets back.
-    pub fn held_back(&self) -> HeldBack {
-        self.watch.held_back()
+    pub fn machine_limit(&self) -> MachineLimit {
+        self.watch.machine_limit()
     }
 
     /// What was remarkable.

@@ -286,7 +286,7 @@ impl Acts {
         self.counts.over += u64::from(why == StopReason::Over);
         self.news.push(model::Acting {
             time_ns: now().saturating_sub(self.bounds.origin).0,
-            acts: false,
+            active: false,
             for_real: false,
             policy: None,
             reason: why.name().to_owned(),
@@ -302,7 +302,7 @@ impl Acts {
     fn report_change(&mut self, acting: &Acting, reason: &str, meaning: &str) {
         self.news.push(model::Acting {
             time_ns: now().saturating_sub(self.bounds.origin).0,
-            acts: true,
+            active: true,
             for_real: !acting.dry,
             policy: Some(words(acting)),
             reason: reason.to_owned(),

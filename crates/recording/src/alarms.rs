@@ -5,7 +5,7 @@ use crate::keeping::Derived;
 use crate::recording::Recording;
 use queuescope_archive::{ALERTS, definitions, open_with};
 use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKind};
-use queuescope_report::json::Line;
+use queuescope_report::json::{self, Line};
 use queuescope_report::model;
 use queuescope_text::TextError;
 use queuescope_wire::Nanos;
@@ -153,8 +153,7 @@ impl<'a> Alarms<'a> {
     fn write(&mut self, lines: &[Line]) -> io::Result<u64> {
         let mut text = Vec::new();
         for line in lines {
-            serde_json::to_writer(&mut text, line)?;
-            text.push(b'\n');
+            json::write_line(line, &mut text)?;
         }
         self.out.write_all(&text)?;
         if self.recording.is_synced() && !lines.is_empty() {

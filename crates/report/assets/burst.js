@@ -37,7 +37,7 @@ function burstPanel(report, burst, timeline, colours, go) {
       fact('Length', duration(burst.length_ns)),
       fact('Longest delay', duration(burst.peak_delay_ns), ` at ${moment(burst.peak_at_ns, 1e5)}`),
       fact('Deepest queue', bytes(burst.peak_depth_bytes), ` ${plural(burst.peak_depth_packets, 'packet')}`),
-      fact('Packets hit', count(burst.packets_hit), ` waited ${duration(tau)} or longer`),
+      fact('Packets hit', count(burst.packets_over_tau), ` waited ${duration(tau)} or longer`),
       fact('Departures', bytes(burst.bytes), ` ${plural(burst.packets, 'packet')}`),
       fact('Drops', count(burst.drops)),
     ),
@@ -84,7 +84,7 @@ function groupReading(group) {
       : null,
   ].filter(Boolean);
   return [
-    el('b', { class: 'reading' }, group.explosion ? `${group.explosion}: ` : '', group.reading),
+    el('b', { class: 'reading' }, group.explosion ? `${group.explosion}: ` : '', group.description),
     notes.length ? el('small', {}, ` ${notes.join('; ')}`) : null,
     shareBar(group.share),
   ];
@@ -239,7 +239,7 @@ function whyCommand(report, burst) {
     const by = setup.granularities.join(',');
     if (by !== '5tuple,dst') words.push('--by', quoted(by));
   }
-  if (setup.input) words.push('--input', quoted(setup.input, 'EXPRESSION'));
+  if (setup.input_filter) words.push('--input', quoted(setup.input_filter, 'EXPRESSION'));
   words.push('--at', timeArgument(burst.peak_at_ns));
   return words.join(' ');
 }

@@ -72,8 +72,8 @@ function burstColumns(bursts) {
     {
       key: 'hit',
       title: 'Packets hit',
-      value: (burst) => burst.packets_hit,
-      show: (burst) => count(burst.packets_hit),
+      value: (burst) => burst.packets_over_tau,
+      show: (burst) => count(burst.packets_over_tau),
     },
     { key: 'drops', title: 'Drops', value: (burst) => burst.drops, show: (burst) => count(burst.drops) },
     {

@@ -1,6 +1,6 @@
 // The page of one scenario in two worlds: what was simulated beside what real hosts did, a row for each quantity.
 
-const compared = JSON.parse(document.getElementById('report-data').textContent);
+const compared = embeddedModel();
 
 const share = { show: percent, apart: (from, to) => `${signed(100 * (to - from), 2)}${THIN}points`, top: 'share' };
 const time = { show: duration, apart: relative, top: 'time' };
@@ -98,7 +98,7 @@ function comparedTable(label, rows, first) {
 function subjects() {
   const sections = new Map();
   for (const row of compared.rows) {
-    const key = row.of === 'flow' ? 'flow' : `${row.of} ${row.name} ${row.about}`;
+    const key = row.subject === 'flow' ? 'flow' : `${row.subject} ${row.name} ${row.detail}`;
     if (!sections.has(key)) sections.set(key, []);
     sections.get(key).push(row);
   }
@@ -122,11 +122,11 @@ function runs() {
   return `${duration(compared.duration_ns)}${warmup}; ${seeds}.${over}`;
 }
 
-/** What was asked of a link and what it carried, where the machine had no time left. */
+/** The load offered to a link and the load carried, while the machine was the bottleneck. */
 function carried(held) {
   if (!held) return '';
-  const time = `${duration(held.time_ns)} of ${duration(held.of_ns)}`;
-  return ` ${held.link} was offered ${rate(held.asked_bps)} and carried ${rate(held.carried_bps)} in ${time}, in which this machine had no time left.`;
+  const time = `${duration(held.limited_ns)} of ${duration(held.active_ns)}`;
+  return ` ${held.link} was offered ${rate(held.offered_bps)} and carried ${rate(held.carried_bps)} in ${time}, in which this machine had no time left.`;
 }
 
 /** How exact the real runs were. */
@@ -134,7 +134,7 @@ function exactness() {
   const items = compared.real_time.map((real) => {
     const late = `half of ${plural(real.packets, 'packet')} late by ${duration(real.error_p50_ns)} at most, 99 % by ${duration(real.error_p99_ns)}, the worst by ${duration(real.error_worst_ns)}`;
     const limited = real.is_limited_by_machine
-      ? el('b', {}, ` This machine was the bottleneck at times: ${plural(real.late_packets, 'packet')} more than 1 ms late, ${count(real.unread_packets)} lost before the link.${carried(real.held_back)}`)
+      ? el('b', {}, ` This machine was the bottleneck at times: ${plural(real.late_packets, 'packet')} more than 1 ms late, ${count(real.unread_packets)} lost before the link.${carried(real.machine_limit)}`)
       : null;
     return el('li', {}, `${late}; sleeps on this machine end late by ${duration(real.sleep_p50_ns)}, 99 % by ${duration(real.sleep_p99_ns)}.`, limited);
   });

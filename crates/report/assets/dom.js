@@ -39,3 +39,13 @@ function flowName(flow) {
 function announce(text) {
   document.getElementById('live').textContent = text;
 }
+
+/**
+ * The model of the page. Times and byte totals that can exceed 2^53 are strings of digits in it; rounded to doubles
+ * they are exact enough to draw. Seeds stay strings.
+ */
+function embeddedModel() {
+  const isDecimal = (key, value) => /(_ns|bytes)$/.test(key) && typeof value === 'string' && /^-?\d+$/.test(value);
+  const number = (key, value) => (isDecimal(key, value) ? Number(value) : value);
+  return JSON.parse(document.getElementById('report-data').textContent, number);
+}

@@ -1,6 +1,6 @@
 // The page itself: reads the data, puts the parts together, and keeps chart, table, panel and address in step.
 
-const data = JSON.parse(document.getElementById('report-data').textContent);
+const data = embeddedModel();
 const report = data.sim ? chosenQueue(data) : data;
 const colours = new Colours(report);
 const timeline = new Timeline(report, colours);

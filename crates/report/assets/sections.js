@@ -1,7 +1,7 @@
 // The parts of the page, from what matters first to what explains it.
 
 const dropped = (report) => sum(Object.values(report.totals.drops));
-const burstsFound = (report) => report.bursts.length + (report.bursts_left_out ?? 0);
+const burstsFound = (report) => report.bursts.length + (report.bursts_omitted ?? 0);
 
 /** What the queue of the report is called: that of a link, where a simulation has many. */
 const queueName = (report) => (report.sim ? `queue of ${report.sim.meter}` : 'queue');
@@ -93,7 +93,7 @@ function notices(report) {
 function dropsNote(report) {
   const reasons = Object.entries(report.totals.drops).filter(([, times]) => times > 0);
   if (reasons.length === 0) return 'no packet was dropped';
-  const share = report.totals.drops_of_all
+  const share = report.totals.drops_unfiltered
     ? 'of all packets, including those that --input excludes'
     : `${percent(dropped(report) / report.totals.packets)} of packets`;
   return `${share}; ${reasons.map(([why, times]) => (reasons.length === 1 ? why : `${why}: ${count(times)}`)).join(', ')}`;
@@ -144,7 +144,7 @@ function keyNumbers(report) {
     tile('Drops', count(drops), dropsNote(report)),
     tile(
       'In bursts',
-      bursts.length ? (report.bursts_left_out ? '≥' + THIN : '') + percent(inBursts / whole) : 'never',
+      bursts.length ? (report.bursts_omitted ? '≥' + THIN : '') + percent(inBursts / whole) : 'never',
       bursts.length ? `of the time: ${duration(inBursts)}` : `no wait of ${duration(setup.tau_ns)}`,
     ),
     el(
@@ -173,7 +173,7 @@ function overall(report, colours) {
     'culprits',
     report.bursts.length === 1
       ? 'Who filled the queue'
-      : report.bursts_left_out
+      : report.bursts_omitted
         ? `Who filled the queue, over the ${count(report.bursts.length)} bursts with the longest delays`
         : `Who filled the queue, over all ${count(report.bursts.length)} bursts`,
     el('p', { class: 'hint' }, 'A flow’s share is its part of the bytes that left the queue during bursts.'),
@@ -183,7 +183,7 @@ function overall(report, colours) {
 
 /** The bursts one by one. */
 function burstsSection(report, rows) {
-  const left = report.bursts_left_out ?? 0;
+  const left = report.bursts_omitted ?? 0;
   const kept = left
     ? ` ${plural(left, 'smaller burst')} ${left === 1 ? 'is' : 'are'} counted above but not listed.`
     : '';
@@ -223,12 +223,12 @@ function sketchSection(report) {
       }),
     );
   });
-  const asked = scores[0].asked;
+  const { queries } = scores[0];
   const best = scores
     .filter((score) => score.precision !== null && score.recall !== null)
     .reduce((a, b) => (a === null || both(b) > both(a) ? b : a), null);
   const verdict =
-    asked === 0
+    queries === 0
       ? 'It was not queried: no packet waited long enough.'
       : best
         ? `The best here is ${best.estimator} by ${best.granularity}: ${share(best.precision)} of the packets that it blamed belonged to culprits, and it found ${share(best.recall)} of all packets of culprits.`
@@ -239,7 +239,7 @@ function sketchSection(report) {
     el(
       'p',
       { class: 'hint' },
-      `The culprits above are counted exactly. A switch has no memory for that: it keeps a sketch (here ${bytes(setup.sketch.bytes)}) and, for each packet, estimates how much of the queue the packet’s own flow holds; with ${percent(setup.alpha)} or more, it blames the flow. For the ${count(asked)} packets that waited ${duration(setup.tau_ns)} or longer, this is how often it was right.`,
+      `The culprits above are counted exactly. A switch has no memory for that: it keeps a sketch (here ${bytes(setup.sketch.bytes)}) and, for each packet, estimates how much of the queue the packet’s own flow holds; with ${percent(setup.alpha)} or more, it blames the flow. For the ${count(queries)} packets that waited ${duration(setup.tau_ns)} or longer, this is how often it was right.`,
     ),
     el('p', {}, verdict),
     table(

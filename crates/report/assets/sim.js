@@ -50,7 +50,7 @@ function simHead(report) {
       { class: 'line-facts' },
       fact(real ? 'Ran for' : 'Simulated', duration(sim.duration_ns)),
       fact('Warm-up', sim.warmup_ns ? duration(sim.warmup_ns) : 'none', sim.warmup_ns ? 'does not count below' : null),
-      fact('Seed', Number.isSafeInteger(sim.seed) ? String(sim.seed) : 'in the scenario'),
+      fact('Seed', sim.seed),
       fact('Flows', count(flows), sim.groups.length ? `in ${plural(sim.groups.length, 'group')}` : null),
       fact('Packet hops', count(sim.hops), 'packets that left a link'),
       fact('Analysed queue', queueLinks(queues), 'bursts and culprits are of this queue'),
@@ -61,18 +61,18 @@ function simHead(report) {
 }
 
 /** That a link was not as fast as it was meant to be. */
-function limited({ packets, late_packets, unread_packets, held_back: held }) {
+function limited({ packets, late_packets, unread_packets, machine_limit: held }) {
   const carried = held ? ` ${heldBack(held)}` : '';
   const meaning = `${carried} ${plural(late_packets, 'packet')} of ${count(packets)} more than 1 ms late, ${count(unread_packets)} lost before the link. Other work beside it, or a rate that is too high for it, does that.`;
   return el('p', { class: 'notice' }, el('b', {}, 'This machine was the bottleneck at times, not the link.'), meaning);
 }
 
-/** What was asked of a link and what it carried, and what the machine did meanwhile. */
+/** The load offered to a link and the load carried, and what the machine did meanwhile. */
 function heldBack(held) {
   const idle = held.idle_share === null ? '' : `, processors were idle for ${percent(held.idle_share)}`;
-  const time = `${duration(held.time_ns)} of ${duration(held.of_ns)}`;
-  const asked = `${held.link} was offered ${rate(held.asked_bps)} and carried ${rate(held.carried_bps)} in ${time}`;
-  return `${asked}, in which no link was full and this machine had no time left (moving packets kept one thread busy for ${percent(held.moving_share)} of it${idle}).`;
+  const time = `${duration(held.limited_ns)} of ${duration(held.active_ns)}`;
+  const asked = `${held.link} was offered ${rate(held.offered_bps)} and carried ${rate(held.carried_bps)} in ${time}`;
+  return `${asked}, in which no link was full and this machine had no time left (moving packets kept one thread busy for ${percent(held.busy_share)} of it${idle}).`;
 }
 
 /** How much later than due packets of a link in real time were given on. */
@@ -183,8 +183,8 @@ function simLinks(sim) {
         key: 'queue',
         title: 'Deepest',
         about: 'The longest queue at the arrival of a packet',
-        value: (link) => link.longest_queue_bytes,
-        show: (link) => bytes(link.longest_queue_bytes, true),
+        value: (link) => link.peak_backlog_bytes,
+        show: (link) => bytes(link.peak_backlog_bytes, true),
       },
       counted(
         'Dropped',
@@ -382,7 +382,7 @@ function simFlows(sim, styles, times) {
     show: (flow) => show(of(flow)),
     ...more,
   });
-  const all = sim.flows.length + sim.flows_more;
+  const all = sim.flows.length + sim.flows_omitted;
   const rows = new SortedTable(
     'Flows',
     sim.flows,
@@ -440,7 +440,7 @@ function simFlows(sim, styles, times) {
     ],
     { kind: 'sim-table', by: 'goodput', limit: FIRST_FLOWS, all: plural(sim.flows.length, 'flow') },
   );
-  const more = sim.flows_more ? ` The first ${count(sim.flows.length)} to start are listed.` : '';
+  const more = sim.flows_omitted ? ` The first ${count(sim.flows.length)} to start are listed.` : '';
   return section(
     'sim-flows',
     plural(all, 'flow'),

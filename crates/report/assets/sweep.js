@@ -1,6 +1,6 @@
 // The page of a sweep: what was swept, and what was found, a row for each combination of values.
 
-const sweep = JSON.parse(document.getElementById('report-data').textContent);
+const sweep = embeddedModel();
 const tables = [];
 
 /** A figure, and half of its confidence interval. */

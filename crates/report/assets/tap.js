@@ -26,7 +26,7 @@ function tapSection(report) {
         td('', fate.meaning, { class: 'words' }),
       ),
     );
-  const more = tap.lost_more ? ', and of other flows' : '';
+  const more = tap.lost_omitted ? ', and of other flows' : '';
   const lost = tap.lost.map((flow) => `${flow.flow} (${count(flow.packets)} packets)`).join(', ');
   const figure = (name) => th(name, { class: 'figure' });
   return section(
@@ -51,6 +51,6 @@ function clockWords(clock) {
   const offset = `the clock behind the router is ${seconds} s ${clock.offset_ns < 0 ? 'behind' : 'ahead'}`;
   const error = clock.drift_error_ppm === null ? '' : ` ± ${Number(clock.drift_error_ppm.toPrecision(2))}`;
   const drift = clock.drift_ppm === null ? 'drift unknown' : `drift ${clock.drift_ppm.toFixed(3)}${error} ppm`;
-  const support = percent(clock.supporting / Math.max(clock.stretches, 1));
+  const support = percent(clock.intervals_supporting / Math.max(clock.intervals, 1));
   return `${offset}, ${drift}; ${support} of the periods agree within ${duration(clock.within_ns)}`;
 }

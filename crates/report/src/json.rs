@@ -1,14 +1,21 @@
-//! The report as JSON Lines: one object per line, each with its `kind`; the last one is a `summary`.
+//! The report as JSON Lines: one object per line, each with the `format` of its fields and its `kind`; the last one is a
+//! `summary`.
 //!
 //! The schema is `docs/report.schema.json`. A test compares it with these types and with the command's output.
 
+use crate::decimal::{self, Decimal};
 use crate::model::{
     Acting, Alert, Answer, AqmComparison, AqmReplay, AqmSetup, Burst, Comparison, Culprits, FlowCount, Input,
     OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+
+/// The version of the format of JSON lines. It grows when a field gets another name, type or meaning; new fields do not
+/// change it. Lines of version 0.1 of the program have no `format`: they are of format 1. [`Line`] reads both.
+pub const FORMAT: u32 = 2;
 
 /// One line of the output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -38,6 +45,8 @@ pub enum Line {
         /// The link of the queue.
         link: String,
         /// Time of its first packet, since the start of the simulation.
+        #[serde(with = "decimal")]
+        #[schemars(with = "Decimal")]
         first_ns: u64,
         /// How it was analysed.
         setup: Box<Setup>,
@@ -60,8 +69,9 @@ pub enum Line {
     Fit(Box<SwitchFit>),
     /// Of `queuescope query`: a packet, a group of packets, or all packets.
     Row {
-        /// The selected values by name. Numbers of more than 64 bits, addresses and bytes are text.
-        values: serde_json::Map<String, serde_json::Value>,
+        /// The selected values by name. Strings: addresses, bytes, sums, and integers of attributes with more than 53
+        /// bits, such as points in time.
+        values: serde_json::Map<String, Value>,
     },
     /// Last line of `queuescope query`.
     Answer(Answer),
@@ -77,6 +87,8 @@ pub struct Summary {
     /// Packets read.
     pub packets: u64,
     /// Their bytes in the queue, without link overhead (`overhead_bytes` of the setup).
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Number of flows at the first granularity.
     pub flows: u64,
@@ -103,15 +115,15 @@ pub struct Summary {
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     write_first(report, out)?;
     if let Some(tap) = &report.tap {
-        line(&Line::Tap(Box::new(tap.clone())), out)?;
+        write_line(&Line::Tap(Box::new(tap.clone())), out)?;
     }
     if let Some(sim) = &report.sim {
-        line(&Line::Sim(Box::new(sim.clone())), out)?;
+        write_line(&Line::Sim(Box::new(sim.clone())), out)?;
     }
     write_findings(report, out)?;
     for OtherQueue { link, report } in &report.others {
         let (first_ns, setup) = (report.input.first_ns, Box::new(report.setup.clone()));
-        line(&Line::Queue { link: link.clone(), first_ns, setup }, out)?;
+        write_line(&Line::Queue { link: link.clone(), first_ns, setup }, out)?;
         write_findings(report, out)?;
     }
     Ok(())
@@ -134,7 +146,7 @@ pub fn write_first(report: &Report, out: &mut impl Write) -> io::Result<()> {
         input: report.input.clone(),
         setup: Box::new(report.setup.clone()),
     };
-    line(&first, out)
+    write_line(&first, out)
 }
 
 /// Writes a burst as a JSON line.
@@ -142,7 +154,7 @@ pub fn write_first(report: &Report, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_burst(burst: &Burst, out: &mut impl Write) -> io::Result<()> {
-    line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)
+    write_line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)
 }
 
 /// Writes a change of acting on flows as a JSON line.
@@ -150,7 +162,7 @@ pub fn write_burst(burst: &Burst, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_acting(acting: &Acting, out: &mut impl Write) -> io::Result<()> {
-    line(&Line::Acting(acting.clone()), out)
+    write_line(&Line::Acting(acting.clone()), out)
 }
 
 /// Writes the last line of a report about one queue.
@@ -158,7 +170,7 @@ pub fn write_acting(acting: &Acting, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_summary(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    line(&Line::Summary(Box::new(summary(report))), out)
+    write_line(&Line::Summary(Box::new(summary(report))), out)
 }
 
 /// Writes the answer to `why` as a JSON line.
@@ -166,7 +178,7 @@ pub fn write_summary(report: &Report, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_why(why: &Why, out: &mut impl Write) -> io::Result<()> {
-    line(&Line::Why(Box::new(why.clone())), out)
+    write_line(&Line::Why(Box::new(why.clone())), out)
 }
 
 /// Writes the fit of an algorithm on a switch as a JSON line.
@@ -174,7 +186,7 @@ pub fn write_why(why: &Why, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_fit(fit: SwitchFit, out: &mut impl Write) -> io::Result<()> {
-    line(&Line::Fit(Box::new(fit)), out)
+    write_line(&Line::Fit(Box::new(fit)), out)
 }
 
 /// Writes a cell of a sweep as a JSON line.
@@ -182,7 +194,7 @@ pub fn write_fit(fit: SwitchFit, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_sweep_cell(cell: SweepCell, out: &mut impl Write) -> io::Result<()> {
-    line(&Line::SweepCell(Box::new(cell)), out)
+    write_line(&Line::SweepCell(Box::new(cell)), out)
 }
 
 /// Writes the summary of a sweep as its last JSON line.
@@ -190,7 +202,7 @@ pub fn write_sweep_cell(cell: SweepCell, out: &mut impl Write) -> io::Result<()>
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_sweep(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
-    line(&Line::Sweep(Box::new(sweep.clone())), out)
+    write_line(&Line::Sweep(Box::new(sweep.clone())), out)
 }
 
 /// Writes a comparison of simulation and real hosts as its only JSON line.
@@ -198,7 +210,7 @@ pub fn write_sweep(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_comparison(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
-    line(&Line::Comparison(Box::new(comparison.clone())), out)
+    write_line(&Line::Comparison(Box::new(comparison.clone())), out)
 }
 
 /// Writes a comparison of disciplines for one capture as JSON lines: one for each, and one for what they have in
@@ -207,13 +219,35 @@ pub fn write_comparison(comparison: &Comparison, out: &mut impl Write) -> io::Re
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write_aqm_comparison(comparison: &AqmComparison, out: &mut impl Write) -> io::Result<()> {
-    comparison.replays.iter().try_for_each(|replay| line(&Line::AqmReplay(Box::new(replay.clone())), out))?;
-    line(&Line::AqmComparison(Box::new(comparison.setup.clone())), out)
+    comparison.replays.iter().try_for_each(|replay| write_line(&Line::AqmReplay(Box::new(replay.clone())), out))?;
+    write_line(&Line::AqmComparison(Box::new(comparison.setup.clone())), out)
+}
+
+/// Writes a line with its format.
+///
+/// # Errors
+/// Returns the first error of `out`.
+pub fn write_line(line: &Line, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Versioned<'a> {
+        format: u32,
+        #[serde(flatten)]
+        line: &'a Line,
+    }
+    serde_json::to_writer(&mut *out, &Versioned { format: FORMAT, line })?;
+    out.write_all(b"\n")
 }
 
 /// The JSON schema of a line, as text.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(Line);
+    let mut schema = schemars::schema_for!(Line);
+    for kind in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        let description = "Version of the format of this line.";
+        kind["properties"]["format"] = json!({ "description": description, "type": "integer", "const": FORMAT });
+        if let Some(required) = kind["required"].as_array_mut() {
+            required.insert(0, "format".into());
+        }
+    }
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     text.push('\n');
     text
@@ -224,7 +258,7 @@ fn summary(report: &Report) -> Summary {
         packets: report.totals.packets,
         bytes: report.totals.bytes,
         flows: report.totals.flows.first().map_or(0, |count| count.flows),
-        bursts: report.bursts.len() as u64 + report.bursts_left_out,
+        bursts: report.bursts.len() as u64 + report.bursts_omitted,
         skipped: report.skipped.iter().map(|skipped| (skipped.reason.clone(), skipped.count)).collect(),
         damage: report.input.damage.clone(),
         flows_by_granularity: report.totals.flows.clone(),
@@ -232,9 +266,4 @@ fn summary(report: &Report) -> Summary {
         culprits: report.culprits.clone(),
         sketch: report.sketch.clone(),
     }
-}
-
-fn line(line: &Line, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    out.write_all(b"\n")
 }

@@ -2,6 +2,7 @@
 //!
 //! [`model::Report`] holds all results of an analysis; [`text`], [`json`] and [`html`] only display it.
 
+pub mod decimal;
 pub mod format;
 #[cfg(feature = "html")]
 pub mod html;

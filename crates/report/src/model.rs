@@ -13,16 +13,17 @@ mod switch;
 mod tap;
 mod why;
 
+use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use acting::Acting;
 pub use answer::{Alert, Answer, Plan};
-pub use aqm::{AqmComparison, AqmPayer, AqmReplay, AqmSetup};
+pub use aqm::{AffectedFlow, AqmComparison, AqmReplay, AqmSetup};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use sim::{
-    COMMANDS_LINK, HeldBack, NO_METER, RealTime, SCENARIO, Sim, SimFlow, SimFlowSample, SimGroup, SimLink,
+    COMMANDS_LINK, MachineLimit, NO_METER, RealTime, SCENARIO, Sim, SimFlow, SimFlowSample, SimGroup, SimLink,
     SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
@@ -42,7 +43,8 @@ pub struct Report {
     /// The bursts, in order of time.
     pub bursts: Vec<Burst>,
     /// Number of bursts that were not kept; they are smaller than those in `bursts`.
-    pub bursts_left_out: u64,
+    #[serde(alias = "bursts_left_out")]
+    pub bursts_omitted: u64,
     /// The culprits over all bursts, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
     /// Accuracy of the sketch at the first granularity, for each estimator.
@@ -78,6 +80,8 @@ pub struct Input {
     pub format: String,
     /// Time of the first packet, nanoseconds since the Unix epoch. For departures: as in the file. For a simulation:
     /// since its start, of the first packet after the warm-up.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub first_ns: u64,
     /// The damage that ended the input early, if any.
     pub damage: Option<String>,
@@ -116,13 +120,16 @@ pub struct Setup {
     pub alpha: f64,
     /// Only packets that match this expression entered the queue (`--input`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<String>,
+    #[serde(alias = "input")]
+    pub input_filter: Option<String>,
     /// Only the delays of packets that match this expression are examined (`--victims`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub victims: Option<String>,
+    #[serde(alias = "victims")]
+    pub victims_filter: Option<String>,
     /// Only flows that match this expression are listed (`--show`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub show: Option<String>,
+    #[serde(alias = "show")]
+    pub show_filter: Option<String>,
     /// The sketch.
     pub sketch: SketchSetup,
 }
@@ -152,21 +159,28 @@ pub struct Totals {
     /// Packets read.
     pub packets: u64,
     /// Their bytes in the queue, without link overhead (`overhead_bytes` of the setup).
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Number of flows, for each granularity.
     pub flows: Vec<FlowCount>,
     /// From the first packet to the last.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub duration_ns: u64,
     /// Packets that left the queue.
     pub departed_packets: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub departed_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<String, u64>,
     /// Whether `drops`, also those of bursts, are of all packets of the queue although `setup.input` excludes some: an
     /// interface counts drops without stating the flow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub drops_of_all: bool,
+    #[serde(alias = "drops_of_all")]
+    pub drops_unfiltered: bool,
     /// Packets marked (CE) by the queue, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub marks: BTreeMap<String, u64>,
@@ -211,6 +225,8 @@ pub struct VictimCount {
     /// Packets that left the queue (of an interface: those that the kernel reported).
     pub packets: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Packets that were dropped; none if it is unknown which packets were.
     pub dropped: Option<u64>,
@@ -223,6 +239,8 @@ pub struct NotShown {
     /// Number of flows.
     pub flows: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Their share of all bytes.
     pub share: f64,
@@ -270,16 +288,22 @@ fn is_zero(count: &u64) -> bool {
 /// A period in which packets waited at least tau.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Burst {
-    /// Its number, from 1 in order of time. Bursts that were not kept (`bursts_left_out`) are numbered too.
+    /// Its number, from 1 in order of time. Bursts that were not kept (`bursts_omitted`) are numbered too.
     pub number: u64,
     /// Arrival of the first packet that waited at least tau, with the value of tau at its departure.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub start_ns: u64,
     /// Time from then until the last departure before a packet that waited less than half of tau, or that arrived after
     /// the queue had been idle for longer than tau.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub length_ns: u64,
     /// The longest delay in the burst.
     pub peak_delay_ns: u64,
     /// Arrival of the packet with the longest delay.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub peak_at_ns: u64,
     /// The deepest queue in the burst, bytes.
     pub peak_depth_bytes: u64,
@@ -289,10 +313,13 @@ pub struct Burst {
     /// one.
     pub tau_ns: u64,
     /// Packets that waited at least tau, with the value of tau at their departure.
-    pub packets_hit: u64,
+    #[serde(alias = "packets_hit")]
+    pub packets_over_tau: u64,
     /// Packets that left during the burst.
     pub packets: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Packets dropped during the burst.
     pub drops: u64,
@@ -335,6 +362,8 @@ pub struct Culprit {
     /// The flow.
     pub flow: String,
     /// Its bytes that left during the burst.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Its packets that left during the burst.
     pub packets: u64,
@@ -358,6 +387,8 @@ pub struct Culprit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Worst {
     /// Time since which the queue had not been empty at the packet's arrival.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub since_ns: u64,
     /// Flows that left the queue while it waited.
     pub direct: Ranked,
@@ -377,7 +408,8 @@ pub struct SketchScore {
     pub estimator: String,
     /// Packets for which the sketch was queried: those that waited at least tau, with the value of tau at their
     /// departure.
-    pub asked: u64,
+    #[serde(alias = "asked")]
+    pub queries: u64,
     /// Contributing and reported.
     pub true_positives: u64,
     /// Reported, but not contributing.
@@ -407,6 +439,8 @@ pub struct Skipped {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Series {
     /// Start of the first bucket.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub start_ns: u64,
     /// Length of a bucket.
     pub bucket_ns: u64,

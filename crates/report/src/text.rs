@@ -150,7 +150,7 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
     )?;
     let dropped: u64 = totals.drops.values().sum();
     if dropped > 0 {
-        let of = if totals.drops_of_all {
+        let of = if totals.drops_unfiltered {
             "of all packets of the queue, including those that --input excludes".to_owned()
         } else {
             format!("{} of packets", percent(dropped as f64 / (dropped + totals.departed_packets) as f64))
@@ -167,7 +167,7 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
 
 /// Writes which packets are examined, and which flows are listed, if not all.
 fn filters(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    if let (Some(victims), Some(findings)) = (&report.setup.victims, &report.totals.victims) {
+    if let (Some(victims), Some(findings)) = (&report.setup.victims_filter, &report.totals.victims) {
         let dropped = match findings.dropped {
             None if !report.totals.drops.is_empty() => ", and how many of them were dropped is unknown".to_owned(),
             None | Some(0) => String::new(),
@@ -185,7 +185,7 @@ fn filters(report: &Report, out: &mut impl Write) -> io::Result<()> {
         };
         field(out, "victims", &format!("{}: {packets}; {theirs}", plain(victims)))?;
     }
-    match &report.setup.show {
+    match &report.setup.show_filter {
         Some(show) => field(out, "show", &format!("{}: other flows are not shown, but counted", plain(show))),
         None => Ok(()),
     }
@@ -203,7 +203,7 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "Packets were dropped, though: a lower --tau shows when, and who filled the queue.")
         };
     }
-    let all = report.bursts.len() as u64 + report.bursts_left_out;
+    let all = report.bursts.len() as u64 + report.bursts_omitted;
     let shown = longest(&report.bursts, MOST_BURSTS);
     let which = if (shown.len() as u64) < all {
         format!("; the {} with the longest delay{}", shown.len(), plural(shown.len() as u64))
@@ -256,7 +256,7 @@ fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
         duration(burst.length_ns),
         duration(burst.peak_delay_ns),
         bytes(burst.peak_depth_bytes),
-        count(burst.packets_hit),
+        count(burst.packets_over_tau),
         count(burst.drops)
     )?;
     let mut first = true;
@@ -266,7 +266,7 @@ fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
         let shown = &culprits.flows[..shown_of(culprits, MOST_CULPRITS).min(culprits.flows.len())];
         for culprit in shown {
             let trend = if ramps { format!("{:>10}  ", trend(culprit)) } else { String::new() };
-            let group = burst.groups.iter().find(|group| first && group.reading == culprit.flow);
+            let group = burst.groups.iter().find(|group| first && group.description == culprit.flow);
             writeln!(
                 out,
                 "{DIM}{granularity:>16}{DIM:#}  {:>9}  {NOTE}{trend}{NOTE:#}{}{}",
@@ -302,7 +302,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     for culprits in &report.culprits {
-        let which = match report.bursts_left_out {
+        let which = match report.bursts_omitted {
             0 => "all bursts".to_owned(),
             _ => format!("the {} bursts with the longest delays", count(report.bursts.len() as u64)),
         };
@@ -334,7 +334,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
 fn foot(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let sketch = &report.setup.sketch;
     writeln!(out)?;
-    for score in report.sketch.iter().filter(|score| score.asked > 0) {
+    for score in report.sketch.iter().filter(|score| score.queries > 0) {
         let share = |value: Option<f64>| value.map_or("none".to_owned(), percent);
         field(
             out,
@@ -350,7 +350,7 @@ fn foot(report: &Report, out: &mut impl Write) -> io::Result<()> {
             ),
         )?;
     }
-    let heading = if report.sketch.iter().any(|score| score.asked > 0) { "" } else { "sketch" };
+    let heading = if report.sketch.iter().any(|score| score.queries > 0) { "" } else { "sketch" };
     field(
         out,
         heading,
@@ -444,7 +444,8 @@ fn groups(groups: &[Group], listed: &[&str], gap: usize, out: &mut impl Write) -
 fn headed<'a>(groups: &'a [Group], listed: &[&str]) -> impl Iterator<Item = (&'static str, &'a Group)> {
     let overlapping = groups.iter().filter(|group| group.overlaps).take(MOST_OVERLAPPING).enumerate();
     let overlapping = overlapping.map(|(place, group)| (if place == 0 { "overlapping" } else { "" }, group));
-    let rows = groups.iter().filter(|group| !group.overlaps && !listed.contains(&group.reading.as_str())).enumerate();
+    let rows =
+        groups.iter().filter(|group| !group.overlaps && !listed.contains(&group.description.as_str())).enumerate();
     rows.map(|(place, group)| (if place == 0 { "in common" } else { "" }, group)).chain(overlapping)
 }
 
@@ -460,7 +461,7 @@ fn more_groups(groups: &[Group], out: &mut impl Write) -> io::Result<()> {
 
 /// What flows have in common, with the kind of attack or overload, if any.
 fn named(group: &Group) -> String {
-    group.explosion.as_ref().map_or(String::new(), |explosion| format!("{explosion}: ")) + &group.reading
+    group.explosion.as_ref().map_or(String::new(), |explosion| format!("{explosion}: ")) + &group.description
 }
 
 /// The share of packets, if it adds information to that of bytes, and the errors of the shares.

@@ -51,7 +51,7 @@ fn what_flows_have_in_common_stands_above_them() {
     let burst = &sample::usual().bursts[0];
     let (above, _) = panels[0].split_once("class=\"side-by-side\"").expect("the tables of flows");
     let [group] = &burst.groups[..] else { panic!("one group") };
-    let (_, below) = above.split_once(&group.reading).expect("the group");
+    let (_, below) = above.split_once(&group.description).expect("the group");
     assert!(!group.heavy.is_empty());
     for heavy in &group.heavy {
         assert!(words(below).contains(&heavy.flow));
@@ -114,7 +114,7 @@ fn a_page_with_a_flow_filter_names_it_in_its_headline() {
     let script = "parent.postMessage(document.querySelector('main').textContent, '*')";
     let whole = sample::usual();
     let mut some = whole.clone();
-    some.setup.show = Some("src net 10.0.0.0/8".to_owned());
+    some.setup.show_filter = Some("src net 10.0.0.0/8".to_owned());
     some.skipped.push(Skipped {
         reason: "show_not_applied".to_owned(),
         count: 1,

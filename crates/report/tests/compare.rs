@@ -3,7 +3,7 @@
 use crate::sample;
 
 use crate::chromium::{self, messages, sound};
-use queuescope_report::model::{Comparison, HeldBack, Of, Quantity, RealTime, Sim, Skipped};
+use queuescope_report::model::{Comparison, MachineLimit, Of, Quantity, RealTime, Sim, Skipped};
 use queuescope_report::{html, text};
 
 /// A simulation, and a copy with nine tenths of the goodput and twice the delay. Each `run` has a tenth more goodput
@@ -27,13 +27,13 @@ fn pair(run: usize) -> (Sim, Sim) {
         sleep_p50_ns,
         sleep_p99_ns,
         unread_packets,
-        held_back: Some(HeldBack {
-            time_ns: 3_000_000_000,
-            of_ns: 10_000_000_000,
+        machine_limit: Some(MachineLimit {
+            limited_ns: 3_000_000_000,
+            active_ns: 10_000_000_000,
             link: "bottleneck".to_owned(),
-            asked_bps: 5e9,
+            offered_bps: 5e9,
             carried_bps: 1.2e9,
-            moving_share: 0.97,
+            busy_share: 0.97,
             idle_share: Some(0.01),
         }),
         is_limited_by_machine,
@@ -59,7 +59,7 @@ fn values_of_both_worlds_are_in_one_row() {
     }
     let of = |of, name: &str, quantity| {
         let is_it = |row: &&_| {
-            let queuescope_report::model::Compared { of: own, name: called, quantity: kind, .. } = row;
+            let queuescope_report::model::Compared { subject: own, name: called, quantity: kind, .. } = row;
             (*own, called.as_str(), *kind) == (of, name, quantity)
         };
         comparison.rows.iter().find(is_it)
@@ -72,7 +72,7 @@ fn values_of_both_worlds_are_in_one_row() {
     }
     // Their ports differ from run to run.
     let lasting = simulated.flows.iter().filter(|flow| flow.bytes.is_none()).count();
-    let rows = comparison.rows.iter().filter(|row| row.of == Of::Flow).count();
+    let rows = comparison.rows.iter().filter(|row| row.subject == Of::Flow).count();
     assert!(lasting > 0 && rows == lasting, "{lasting} {rows}");
     for group in &simulated.groups {
         let row = of(Of::Group, &group.name, Quantity::GoodputBps).expect("it has goodput");
@@ -125,7 +125,7 @@ fn a_page_shows_both_worlds_on_any_screen() {
     let mut hostile = comparison(3);
     for row in &mut hostile.rows {
         row.name.push_str("<img src=x onerror=alert(1)>");
-        row.about = "a".repeat(300);
+        row.detail = "a".repeat(300);
     }
     hostile.name = "</script><b>".to_owned();
     let script = "setTimeout(() => {

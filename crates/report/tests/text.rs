@@ -230,8 +230,8 @@ fn a_listed_flow_is_not_repeated_as_a_group() {
     let usual = sample::usual().bursts[0].groups[0].clone();
     let mut burst = burst();
     let flow = burst.culprits[0].flows[0].flow.clone();
-    let group = Group { reading: flow.clone(), explosion: None, share: 0.2, packets_share: 0.5, ..usual };
-    let other = Group { reading: "another flow".to_owned(), ..group.clone() };
+    let group = Group { description: flow.clone(), explosion: None, share: 0.2, packets_share: 0.5, ..usual };
+    let other = Group { description: "another flow".to_owned(), ..group.clone() };
     burst.groups = vec![group];
     let lines = burst_lines(&burst);
     let named: Vec<_> = lines.iter().filter(|line| line.contains(&flow)).collect();

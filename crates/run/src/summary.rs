@@ -75,7 +75,7 @@ pub fn of(simulation: &Simulation, about: About) -> Sim {
                 rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
             })
             .collect(),
-        flows_more: flows.len().saturating_sub(FLOWS_TOLD) as u64,
+        flows_omitted: flows.len().saturating_sub(FLOWS_TOLD) as u64,
         samples: samples(simulation.samples()),
         hops: simulation.hops(),
         duration_ns: simulation.now().0,
@@ -127,7 +127,7 @@ fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
         drop_rate: share(stats.drops.iter().sum()),
         mark_rate: share(stats.marks.iter().sum()),
         wasted_ns: stats.wasted.0,
-        longest_queue_bytes: stats.longest.0,
+        peak_backlog_bytes: stats.longest.0,
         sojourn: stats.sojourn().as_ref().map(told).unwrap_or_default(),
         groups: link_groups(stats, groups),
         counters: counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect(),

@@ -128,7 +128,7 @@ impl Tapped<'_> {
                 })
                 .collect(),
             lost: lost.iter().take(MOST_LOST).map(lost_flow).collect(),
-            lost_more: lost.len() > MOST_LOST,
+            lost_omitted: lost.len() > MOST_LOST,
         }
     }
 
@@ -150,8 +150,8 @@ impl Tapped<'_> {
             drift_ppm: estimate.with_drift.then(|| estimate.clock.drift_ppm()),
             drift_error_ppm: estimate.drift_error_ppm(),
             within_ns: estimate.within.0,
-            stretches: estimate.stretches.into(),
-            supporting: estimate.supporting.into(),
+            intervals: estimate.stretches.into(),
+            intervals_supporting: estimate.supporting.into(),
             transit_at_most_ns: surveyed.transit.map(|transit| transit.0),
         }
     }

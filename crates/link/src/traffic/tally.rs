@@ -6,6 +6,7 @@ use queuescope_ingest::notes::noted;
 use queuescope_live::traffic::{Ended, Failure, Sent, Served};
 use queuescope_live::{Control, Controls};
 use queuescope_report::format::{bytes, count, duration, rate};
+use queuescope_report::json::FORMAT;
 use queuescope_report::model::Skipped;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -75,12 +76,13 @@ impl Tally {
     pub fn flow(&self, flow: &Ended, out: &mut dyn Write) -> io::Result<()> {
         let done = flow.result.as_ref().ok();
         let line = json!({
+            "format": FORMAT,
             "kind": "flow",
             "number": flow.number,
             "class": self.names[flow.start.class],
-            "start_ns": flow.start.at.0,
+            "start_ns": flow.start.at.0.to_string(),
             "late_ns": flow.late.0,
-            "bytes": flow.start.bytes,
+            "bytes": flow.start.bytes.to_string(),
             "congestion": self.congestion.get(flow.start.congestion),
             "completion_ns": done.map(|done| done.took.0),
             "retransmissions": done.map(|done| done.retransmitted),
@@ -121,17 +123,18 @@ impl Tally {
             .map(|why| json!({"reason": why.reason, "count": why.count, "meaning": why.meaning}))
             .collect();
         let line = json!({
+            "format": FORMAT,
             "kind": "summary",
             "flows": sent.flows,
             "completed": self.completed,
             "failed": failed,
             "late": self.late,
-            "latest_ns": self.latest,
-            "bytes": self.bytes,
+            "max_late_ns": self.latest,
+            "bytes": self.bytes.to_string(),
             "retransmissions": self.retransmitted,
             "with_ecn": self.with_ecn,
-            "took_ns": sent.took.0,
-            "most_open": sent.most_open,
+            "duration_ns": sent.took.0.to_string(),
+            "max_open": sent.most_open,
             "congestion": self.congestion,
             "programs": self.programs,
             "stopped": sent.stopped,
@@ -225,7 +228,8 @@ pub fn served(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
 pub fn served_json(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
     let Served { flows, bytes, short, broken, foreign, idle, refused, unfinished } = taken;
     let line = json!({
-        "kind": "served", "flows": flows, "bytes": bytes, "short": short, "broken": broken, "foreign": foreign, "idle": idle,
+        "format": FORMAT, "kind": "served", "flows": flows, "bytes": bytes.to_string(), "short": short, "broken": broken,
+        "unknown_protocol": foreign, "idle": idle,
         "refused": refused, "unfinished": unfinished,
     });
     writeln!(out, "{line}")

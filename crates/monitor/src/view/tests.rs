@@ -94,7 +94,7 @@ fn fill(view: &mut View) {
             peak_depth_bytes: 135_000,
             peak_depth_packets: 102,
             tau_ns: 1_000_000,
-            packets_hit: 200,
+            packets_over_tau: 200,
             packets: 220,
             bytes: 300_000,
             drops: (number - 1) * 17,

@@ -67,7 +67,7 @@ impl InterfaceState {
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
         // The flows of these packets are unknown; only their number is known.
         totals.miss_flows_of(self.feed.rest(self.left()).packets + dropped + self.counters.unseen());
-        totals.drops_of_all = self.options.only.is_some();
+        totals.drops_unfiltered = self.options.only.is_some();
         totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));
         if marked > 0 {
             totals.marks.insert("qdisc".to_owned(), marked);

@@ -6,7 +6,7 @@ use super::select::{Groups, Selection};
 use anstyle::Style;
 use queuescope_log::{Attribute, AttributeId, Folding, Function, Grouping, Kind, Number, Schema};
 use queuescope_report::format::count;
-use queuescope_report::json::Line;
+use queuescope_report::json::{self, Line};
 use queuescope_report::model::{Answer, Plan};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -32,6 +32,9 @@ pub enum Form {
 /// A value, with what is needed to format it.
 enum Cell<'a> {
     Key(&'a Attribute, u128),
+    /// A number of packets.
+    Count(Number),
+    /// A sum, or another result of a function.
     Number(Number),
     /// A point in time, and the time of the first packet.
     Time(u64, u64),
@@ -158,13 +161,13 @@ pub fn write_foot(
     let skipped = || loaded.skipped.iter().chain(&seen.skipped);
     let mut notes = skipped().map(|note| format!("{} {}", count(note.count), note.meaning));
     match form {
-        Form::Json => line(
+        Form::Json => json::write_line(
             &Line::Answer(Answer {
                 input: loaded.name.clone(),
                 format: loaded.format.clone(),
                 first_ns: loaded.first.0,
                 records,
-                found: *packets,
+                matched: *packets,
                 skipped: skipped().map(|note| (note.reason.clone(), note.count)).collect(),
                 damage: loaded.damage.clone().or_else(|| seen.damage.clone()),
             }),
@@ -222,6 +225,7 @@ fn of_key(id: AttributeId, key: u128, loaded: &Loaded) -> Cell<'_> {
 fn of_function<'a>(value: Number, function: &Function, loaded: &'a Loaded) -> Cell<'a> {
     match (function, value) {
         (Function::Min(id) | Function::Max(id), Number::Unsigned(key)) => of_key(*id, key, loaded),
+        (Function::Count, _) => Cell::Count(value),
         _ => Cell::Number(value),
     }
 }
@@ -232,9 +236,11 @@ impl Cell<'_> {
             Self::Key(attribute, key) => attribute.text_of(*key),
             Self::Time(at, first) => since(*at, *first),
             Self::Name(name) => printable(name),
-            Self::Number(Number::Unsigned(number)) => number.to_string(),
-            Self::Number(Number::Signed(number)) => number.to_string(),
-            Self::Number(Number::Float(number)) => format!("{number:.3}"),
+            Self::Number(number) | Self::Count(number) => match number {
+                Number::Unsigned(number) => number.to_string(),
+                Number::Signed(number) => number.to_string(),
+                Number::Float(number) => format!("{number:.3}"),
+            },
             Self::Bytes(bytes) => hex(bytes),
             Self::Nothing(_) => "-".to_owned(),
         }
@@ -243,7 +249,7 @@ impl Cell<'_> {
     fn is_number(&self) -> bool {
         match self {
             Self::Key(attribute, _) => is_number(attribute.kind),
-            Self::Number(_) | Self::Time(..) => true,
+            Self::Number(_) | Self::Count(_) | Self::Time(..) => true,
             Self::Nothing(is_number) => *is_number,
             Self::Bytes(_) | Self::Name(_) => false,
         }
@@ -251,10 +257,14 @@ impl Cell<'_> {
 
     fn json(&self) -> Value {
         match self {
-            Self::Key(attribute, key) if is_number(attribute.kind) => number(Number::of_key(attribute, *key)),
+            Self::Key(attribute, key) if is_number(attribute.kind) => {
+                let value = Number::of_key(attribute, *key);
+                if attribute.place.bits > EXACT_BITS { decimal(value) } else { number(value) }
+            }
             Self::Key(attribute, key) => attribute.text_of(*key).into(),
-            Self::Number(value) => number(*value),
-            Self::Time(at, _) => (*at).into(),
+            Self::Count(value) => number(*value),
+            Self::Number(value) => decimal(*value),
+            Self::Time(at, _) => at.to_string().into(),
             Self::Name(name) => (*name).into(),
             Self::Bytes(bytes) => hex(bytes).into(),
             Self::Nothing(_) => Value::Null,
@@ -275,11 +285,24 @@ fn is_number(kind: Kind) -> bool {
     matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Float | Kind::Size | Kind::Time)
 }
 
-/// A number in JSON; as text if JSON readers could not represent it.
+/// The widest integers that are JSON numbers: readers that take them for doubles have these exactly.
+const EXACT_BITS: u32 = 53;
+
+/// An integer of at most [`EXACT_BITS`], or a fraction, as a JSON number.
 fn number(number: Number) -> Value {
+    let exact = match number {
+        Number::Unsigned(number) => u64::try_from(number).ok().map(Value::from),
+        Number::Signed(number) => i64::try_from(number).ok().map(Value::from),
+        Number::Float(number) => Some(Value::from(number)),
+    };
+    exact.unwrap_or_else(|| decimal(number))
+}
+
+/// An integer as a string of its digits; a fraction as a JSON number.
+fn decimal(number: Number) -> Value {
     match number {
-        Number::Unsigned(number) => u64::try_from(number).map_or_else(|_| number.to_string().into(), Value::from),
-        Number::Signed(number) => i64::try_from(number).map_or_else(|_| number.to_string().into(), Value::from),
+        Number::Unsigned(number) => number.to_string().into(),
+        Number::Signed(number) => number.to_string().into(),
         Number::Float(number) => Value::from(number),
     }
 }
@@ -320,7 +343,7 @@ impl<'a> Table<'a> {
         match self.form {
             Form::Json => {
                 let values: Map<_, _> = self.names.iter().cloned().zip(cells.iter().map(Cell::json)).collect();
-                line(&Line::Row { values }, self.out)
+                json::write_line(&Line::Row { values }, self.out)
             }
             Form::Csv => {
                 if !self.names.is_empty() {
@@ -387,11 +410,6 @@ fn csv_line<'a>(cells: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io
     writer.flush()
 }
 
-fn line(line: &Line, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    writeln!(out)
-}
-
 /// Writes the steps by which packets are found, behind the step `before`, and their number; returns what was read.
 ///
 /// # Errors
@@ -410,7 +428,7 @@ pub fn write_plan(
     })?;
     if as_json {
         let steps = before.iter().chain(&seen.steps).cloned().collect();
-        line(&Line::Plan(Plan { steps, records: seen.records, found }), out)?;
+        json::write_line(&Line::Plan(Plan { steps, records: seen.records, matched: found }), out)?;
     } else {
         before.iter().chain(&seen.steps).try_for_each(|step| writeln!(out, "{step}"))?;
         writeln!(out, "{BOLD}{} packets{BOLD:#}", share(found, seen.records))?;

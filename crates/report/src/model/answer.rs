@@ -1,5 +1,6 @@
 //! The answer to a query.
 
+use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -11,11 +12,14 @@ pub struct Answer {
     /// Its format.
     pub format: String,
     /// When its first packet was captured, nanoseconds since the Unix epoch.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub first_ns: u64,
     /// Packets in it; none if they could not be counted.
     pub records: Option<u64>,
     /// Packets that matched.
-    pub found: u64,
+    #[serde(alias = "found")]
+    pub matched: u64,
     /// Packets that were skipped or corrected, by reason.
     pub skipped: BTreeMap<String, u64>,
     /// The damage that ended it early, if any.
@@ -30,7 +34,8 @@ pub struct Plan {
     /// Packets in the capture; none if they could not be counted.
     pub records: Option<u64>,
     /// Packets that matched.
-    pub found: u64,
+    #[serde(alias = "found")]
+    pub matched: u64,
 }
 
 /// A trigger of a folder that fired since the last check.
@@ -39,6 +44,8 @@ pub struct Alert {
     /// Its name.
     pub trigger: String,
     /// When it fired, by the time of the packets, in nanoseconds.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub at_ns: u64,
     /// The value of its aggregate.
     pub value: f64,

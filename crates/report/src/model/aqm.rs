@@ -1,6 +1,7 @@
 //! One capture behind several disciplines, side by side.
 
 use super::{Input, Skipped};
+use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,15 +30,20 @@ pub struct AqmSetup {
     pub overhead: String,
     /// Only packets that match this expression entered the queue (`--input`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub only: Option<String>,
+    #[serde(alias = "only")]
+    pub input_filter: Option<String>,
     /// Granularity of the flows in the lists of flows with drops or marks. The disciplines themselves distinguish
     /// five-tuples.
     pub granularity: String,
     /// Packets that arrived at the queue.
     pub packets: u64,
     /// Their bytes in the queue.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// From the first packet to the last.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub duration_ns: u64,
     /// What was skipped, cut short or corrected, and why; and that the captured senders do not react.
     pub skipped: Vec<Skipped>,
@@ -53,6 +59,8 @@ pub struct AqmReplay {
     /// Packets that left it.
     pub departed_packets: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub departed_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<String, u64>,
@@ -63,14 +71,16 @@ pub struct AqmReplay {
     /// Share of the time in which the link was sending.
     pub utilisation: f64,
     /// Number of flows of which packets were dropped or marked.
-    pub flows_paying: u64,
+    #[serde(alias = "flows_paying")]
+    pub flows_affected: u64,
     /// The flows with the most dropped and marked packets.
-    pub payers: Vec<AqmPayer>,
+    #[serde(alias = "payers")]
+    pub affected: Vec<AffectedFlow>,
 }
 
 /// A flow of which packets were dropped or marked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct AqmPayer {
+pub struct AffectedFlow {
     /// The flow.
     pub flow: String,
     /// Its packets that arrived at the queue.

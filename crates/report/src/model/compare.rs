@@ -1,6 +1,7 @@
 //! One scenario simulated and on real hosts.
 
 use super::{RealTime, Sim, SimFlow, SimGroup, SimLink, SimTimes, Skipped};
+use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
 
 /// The results of a scenario, simulated and on real hosts.
@@ -13,10 +14,16 @@ pub struct Comparison {
     /// The complete scenario as it was run, with the defaults that its file omits (TOML).
     pub scenario: String,
     /// Duration of each run.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub duration_ns: u64,
     /// Initial part of each run that is not measured.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub warmup_ns: u64,
     /// The seed of the first run; each later run has the next one.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub seed: u64,
     /// Timing accuracy of each real run.
     pub real_time: Vec<RealTime>,
@@ -30,11 +37,13 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Compared {
     /// The kind of thing that it belongs to.
-    pub of: Of,
+    #[serde(alias = "of")]
+    pub subject: Of,
     /// The name of that.
     pub name: String,
     /// The discipline of a link, the transport of a group, the group of a flow.
-    pub about: String,
+    #[serde(alias = "about")]
+    pub detail: String,
     /// The quantity.
     pub quantity: Quantity,
     /// Values of the simulated runs.
@@ -131,10 +140,11 @@ impl Comparison {
 /// Adds the values of a run to their rows. Ports are random, so flows are named as in the first run.
 fn add(rows: &mut Vec<Compared>, first: &Sim, run: &Sim, of_world: impl Fn(&mut Compared) -> &mut Vec<f64>) {
     let mut push = |of: Of, name: &str, about: &str, quantity: Quantity, value: f64| {
-        let is_it = |row: &Compared| row.of == of && row.quantity == quantity && row.name == name && row.about == about;
+        let is_it =
+            |row: &Compared| row.subject == of && row.quantity == quantity && row.name == name && row.detail == about;
         let place = rows.iter().position(is_it).unwrap_or_else(|| {
             let (name, about) = (name.to_owned(), about.to_owned());
-            rows.push(Compared { of, name, about, quantity, simulated: Vec::new(), real: Vec::new() });
+            rows.push(Compared { subject: of, name, detail: about, quantity, simulated: Vec::new(), real: Vec::new() });
             rows.len() - 1
         });
         of_world(&mut rows[place]).push(value);

@@ -1,5 +1,6 @@
 //! The results of a simulation.
 
+use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,10 +14,16 @@ pub struct Sim {
     /// The complete scenario as it was run, with the defaults that its file omits (TOML).
     pub scenario: String,
     /// The seed of all its random numbers.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub seed: u64,
     /// Simulated time.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub duration_ns: u64,
     /// Initial part of it that is not measured.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub warmup_ns: u64,
     /// The link whose queue the rest of the report is about; [`NO_METER`] if there is none.
     pub meter: String,
@@ -27,7 +34,8 @@ pub struct Sim {
     /// The flows, in the order in which they started, up to a limit.
     pub flows: Vec<SimFlow>,
     /// Number of flows that are not in `flows`.
-    pub flows_more: u64,
+    #[serde(alias = "flows_more")]
+    pub flows_omitted: u64,
     /// The state over time, if it was sampled.
     pub samples: Vec<SimSample>,
     /// Departures, summed over all links.
@@ -57,7 +65,8 @@ pub struct RealTime {
     /// count as one.
     pub unread_packets: u64,
     /// The time in which the machine, and not a link or a sender, limited the throughput; none if it never did.
-    pub held_back: Option<HeldBack>,
+    #[serde(alias = "held_back")]
+    pub machine_limit: Option<MachineLimit>,
     /// Whether the machine and not the link was the bottleneck at times: more than a hundredth of the packets were
     /// late, some were lost before the link, or the machine limited the throughput for more than a tenth of the time.
     pub is_limited_by_machine: bool,
@@ -66,19 +75,27 @@ pub struct RealTime {
 /// The time in which no link was full and the machine had no time left: the thread that moves packets was busy, or no
 /// processor was idle while it moved many packets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct HeldBack {
+pub struct MachineLimit {
     /// That time.
-    pub time_ns: u64,
-    /// The time in which links sent anything, of which `time_ns` is a part.
-    pub of_ns: u64,
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
+    #[serde(alias = "time_ns")]
+    pub limited_ns: u64,
+    /// The time in which links sent anything, of which `limited_ns` is a part.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
+    #[serde(alias = "of_ns")]
+    pub active_ns: u64,
     /// The link with the highest utilisation.
     pub link: String,
     /// Load offered to it in that time, in bits per second.
-    pub asked_bps: f64,
+    #[serde(alias = "asked_bps")]
+    pub offered_bps: f64,
     /// Load that it carried in that time, in bits per second.
     pub carried_bps: f64,
     /// Share of that time in which the thread that moves packets was busy.
-    pub moving_share: f64,
+    #[serde(alias = "moving_share")]
+    pub busy_share: f64,
     /// Share of that time in which processors were idle, averaged over all processors; none if unknown.
     pub idle_share: Option<f64>,
 }
@@ -108,10 +125,14 @@ pub struct SimLink {
     /// Packets that arrived at the queue.
     pub offered_packets: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub offered_bytes: u64,
     /// Packets that were sent, including those lost on the link.
     pub sent_packets: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub sent_bytes: u64,
     /// Bytes sent, with link overhead, as a share of what the rate allows.
     pub utilisation: f64,
@@ -128,9 +149,12 @@ pub struct SimLink {
     /// Marked packets as a share of arrivals.
     pub mark_rate: f64,
     /// The link's time that was wasted on packets dropped behind the queue.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub wasted_ns: u64,
     /// The longest queue at the arrival of a packet.
-    pub longest_queue_bytes: u64,
+    #[serde(alias = "longest_queue_bytes")]
+    pub peak_backlog_bytes: u64,
     /// Sojourn times in the queue, of packets that were sent.
     pub sojourn: SimTimes,
     /// The same for each group of flows, if there are several.
@@ -212,12 +236,20 @@ pub struct SimFlow {
     /// Its group's name.
     pub group: String,
     /// When it started.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub started_ns: u64,
     /// When its receiver had received everything.
+    #[serde(default, with = "decimal::option")]
+    #[schemars(with = "Option<Decimal>")]
     pub finished_ns: Option<u64>,
     /// Bytes to send, if the flow had an end.
+    #[serde(default, with = "decimal::option")]
+    #[schemars(with = "Option<Decimal>")]
     pub bytes: Option<u64>,
     /// Bytes that its receiver got in order since the warm-up.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub delivered_bytes: u64,
     /// The same in bits per second over the run, from the end of the warm-up, whenever the flow started or finished.
     /// Without a warm-up the sum over the flows of a link is at most its rate. With a warm-up, bytes that arrived out
@@ -239,6 +271,8 @@ pub struct SimFlow {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimSample {
     /// The time, from the start of the simulation.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub at_ns: u64,
     /// The state of each link of `links`, in that order.
     pub links: Vec<SimLinkSample>,

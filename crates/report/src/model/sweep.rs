@@ -1,6 +1,7 @@
 //! The results of a sweep: the same figures for each of its cells, and their means over seeds.
 
 use super::{Sim, SimLink, SimTimes, Skipped};
+use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ pub struct Sweep {
     /// The complete scenario with its sweep, with the defaults that its file omits (TOML).
     pub scenario: String,
     /// The first seed.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub seed: u64,
     /// Number of seeds for each combination.
     pub seeds: u32,
@@ -70,6 +73,8 @@ pub struct SweepCell {
     /// A digest of everything that the result depends on; also the name of its file among the results.
     pub key: String,
     /// The seed.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub seed: u64,
     /// The values of the varied parameters, by their paths.
     pub parameters: BTreeMap<String, String>,

@@ -16,7 +16,8 @@ pub struct SwitchFit {
     /// The verdicts, by aspect.
     pub aspects: Vec<SwitchAspect>,
     /// The resource that is exhausted, if it does not fit.
-    pub room: Option<String>,
+    #[serde(alias = "room")]
+    pub exhausted: Option<String>,
     /// The stages in the order of the pipeline. If the program does not fit: those that it would need. None if it
     /// cannot be placed.
     pub stages: Option<Vec<SwitchStage>>,
@@ -52,7 +53,8 @@ pub struct SwitchStage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SwitchPlaced {
     /// `ingress` or `egress`.
-    pub half: String,
+    #[serde(alias = "half")]
+    pub control: String,
     /// The part.
     pub name: String,
     /// Whether it began in an earlier stage.

@@ -1,5 +1,6 @@
 //! A router between captures.
 
+use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
 
 /// Packets matched before and behind a router, and the clocks of the captures.
@@ -24,7 +25,8 @@ pub struct Tap {
     /// The flows that lost the most bytes in the router, at the first granularity, most first.
     pub lost: Vec<TapLost>,
     /// Whether flows that are not in `lost` also lost packets.
-    pub lost_more: bool,
+    #[serde(alias = "lost_more")]
+    pub lost_omitted: bool,
 }
 
 /// A link into the router.
@@ -49,6 +51,8 @@ pub struct TapLink {
 pub struct TapClock {
     /// How far it is ahead at the start of the egress capture. This includes the shortest time through the router, so
     /// delays count from that time.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub offset_ns: i64,
     /// How much faster it is, parts per million; none if that could not be determined and was assumed to be zero.
     pub drift_ppm: Option<f64>,
@@ -57,9 +61,11 @@ pub struct TapClock {
     /// The largest distance of packets with the shortest time through the router from the line of offset and drift.
     pub within_ns: u64,
     /// Periods with matched packets.
-    pub stretches: u64,
+    #[serde(alias = "stretches")]
+    pub intervals: u64,
     /// Periods with a packet within `within_ns` of the line.
-    pub supporting: u64,
+    #[serde(alias = "supporting")]
+    pub intervals_supporting: u64,
     /// An upper bound of the shortest time through the router, if packets of the other direction give one.
     pub transit_at_most_ns: Option<u64>,
 }
@@ -83,5 +89,7 @@ pub struct TapLost {
     /// Its packets that were lost.
     pub packets: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
 }

@@ -1,6 +1,7 @@
 //! The culprits of a victim or a time in the past: the answer of `queuescope why`.
 
 use super::{Input, NotShown, Skipped};
+use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
 
 /// Why a packet, a flow, or all packets of a period waited.
@@ -14,24 +15,34 @@ pub struct Why {
     pub question: String,
     /// Only flows that match this expression are listed (`--show`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub show: Option<String>,
+    #[serde(alias = "show")]
+    pub show_filter: Option<String>,
     /// The packet that waited longest among those of the question; none if the question is about a point in time.
     pub victim: Option<Victim>,
     /// Packets of the question that waited.
     pub packets: u64,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// The sum of their waiting times; for a period, only the parts within it.
-    pub waited_ns: u64,
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
+    #[serde(alias = "waited_ns")]
+    pub total_delay_ns: u64,
     /// Packets of the question that were dropped.
     pub drops: u64,
     /// The time to which `depth_bytes` and the original culprits refer.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub at_ns: u64,
     /// Content of the queue at that time, bytes.
     pub depth_bytes: u64,
     /// Content of the queue at that time, packets.
     pub depth_packets: u64,
     /// Time since which the queue had not been empty.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub since_ns: u64,
     /// The packet that the link was still sending at that time.
     pub on_link: Option<OnLink>,
@@ -57,9 +68,13 @@ pub struct Victim {
     /// Its class of service.
     pub class: u8,
     /// Its arrival.
-    pub came_ns: u64,
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
+    #[serde(alias = "came_ns")]
+    pub arrived_ns: u64,
     /// Its waiting time; none if it was dropped.
-    pub waited_ns: Option<u64>,
+    #[serde(alias = "waited_ns")]
+    pub delay_ns: Option<u64>,
 }
 
 /// The packet on the link.
@@ -77,6 +92,8 @@ pub struct OnLink {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Ranked {
     /// The sum of bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// The sum of packets; none if only bytes are estimated.
     pub packets: Option<u64>,
@@ -108,6 +125,8 @@ pub struct Part {
     /// The flow.
     pub flow: String,
     /// Its bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Its packets; none if only bytes are estimated.
     pub packets: Option<u64>,
@@ -119,7 +138,8 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Group {
     /// What they have in common, in words: `41 sources to 10.0.0.7:50010 (TCP)`.
-    pub reading: String,
+    #[serde(alias = "reading")]
+    pub description: String,
     /// The kind of overload: `scan` (one source sends a few small packets to each of many addresses or ports), `flood`
     /// (many sources send a little each to one destination), `incast` (many sources send much each to one destination);
     /// none for any other.
@@ -138,6 +158,8 @@ pub struct Group {
     #[serde(default = "yes")]
     pub counted: bool,
     /// Their bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Their packets.
     pub packets: u64,
@@ -166,6 +188,8 @@ pub struct ClassPart {
     /// The class of service.
     pub class: u8,
     /// Its bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Its packets.
     pub packets: u64,

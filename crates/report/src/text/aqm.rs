@@ -2,7 +2,7 @@
 
 use super::{BOLD, DIM, HOT, field, notes, plain};
 use crate::format::{bytes, count, duration, percent, rate};
-use crate::model::{AqmComparison, AqmPayer, AqmReplay};
+use crate::model::{AffectedFlow, AqmComparison, AqmReplay};
 use std::io::{self, Write};
 
 /// The most flows that are listed for each discipline.
@@ -31,7 +31,7 @@ pub fn write(comparison: &AqmComparison, out: &mut impl Write) -> io::Result<()>
     writeln!(out, "{BOLD:#}")?;
     replays.iter().try_for_each(|replay| row(replay, width, out))?;
     for replay in replays {
-        payers(replay, &setup.granularity, out)?;
+        affected(replay, &setup.granularity, out)?;
     }
     writeln!(out)?;
     notes(&setup.skipped, setup.input.damage.as_deref(), out)
@@ -46,19 +46,19 @@ fn row(replay: &AqmReplay, width: usize, out: &mut impl Write) -> io::Result<()>
     writeln!(out, " {:>VALUE$}", percent(replay.utilisation))
 }
 
-fn payers(replay: &AqmReplay, granularity: &str, out: &mut impl Write) -> io::Result<()> {
+fn affected(replay: &AqmReplay, granularity: &str, out: &mut impl Write) -> io::Result<()> {
     let name = plain(&replay.aqm);
-    if replay.payers.is_empty() {
+    if replay.affected.is_empty() {
         return writeln!(out, "\n{BOLD}{name}{BOLD:#}: no flow had drops or marks");
     }
-    let flows = match replay.flows_paying {
+    let flows = match replay.flows_affected {
         1 => "1 flow had drops or marks".to_owned(),
         paying => format!("{} flows had drops or marks", count(paying)),
     };
-    let most = if replay.flows_paying > PAYERS as u64 { "; those with the most" } else { "" };
+    let most = if replay.flows_affected > PAYERS as u64 { "; those with the most" } else { "" };
     writeln!(out, "\n{BOLD}{name}{BOLD:#}: {flows} by {granularity}{most}")?;
-    for AqmPayer { flow, packets, dropped, marked, dropped_share, longest_delay_ns } in
-        replay.payers.iter().take(PAYERS)
+    for AffectedFlow { flow, packets, dropped, marked, dropped_share, longest_delay_ns } in
+        replay.affected.iter().take(PAYERS)
     {
         writeln!(
             out,

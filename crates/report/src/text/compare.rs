@@ -33,23 +33,23 @@ pub fn write(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     if runs > 1 {
         field(out, "", "means of the runs, with the least and the most in brackets")?;
     }
-    let names = comparison.rows.iter().filter(|row| row.of == Of::Flow).take(FLOWS);
+    let names = comparison.rows.iter().filter(|row| row.subject == Of::Flow).take(FLOWS);
     let longest = names.map(|row| plain(&row.name).chars().count()).max().unwrap_or(0);
     let mut head: Option<(Of, &str, &str)> = None;
     let mut flows = 0;
     for row in &comparison.rows {
-        flows += usize::from(row.of == Of::Flow);
+        flows += usize::from(row.subject == Of::Flow);
         if flows > FLOWS {
             continue;
         }
-        let own = (row.of, row.name.as_str(), row.about.as_str());
-        let width = if row.of == Of::Flow { longest.max(NAME) } else { NAME };
-        if row.of == Of::Flow {
+        let own = (row.subject, row.name.as_str(), row.detail.as_str());
+        let width = if row.subject == Of::Flow { longest.max(NAME) } else { NAME };
+        if row.subject == Of::Flow {
             if head.is_none_or(|(of, ..)| of != Of::Flow) {
                 heading(out, "goodput of each flow", "", width)?;
             }
         } else if head != Some(own) {
-            heading(out, &plain(&row.name), &plain(&row.about), width)?;
+            heading(out, &plain(&row.name), &plain(&row.detail), width)?;
         }
         head = Some(own);
         line(row, width, out)?;
@@ -76,7 +76,7 @@ fn heading(out: &mut impl Write, name: &str, about: &str, width: usize) -> io::R
 }
 
 fn line(row: &Compared, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let name = if row.of == Of::Flow { plain(&row.name) } else { row.quantity.label().into() };
+    let name = if row.subject == Of::Flow { plain(&row.name) } else { row.quantity.label().into() };
     let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| row.quantity.shown(value));
     let (simulated, real) = (mean(&row.simulated), mean(&row.real));
     let difference = simulated.zip(real).map_or_else(String::new, |(from, to)| row.quantity.difference(from, to));

@@ -2,7 +2,7 @@
 
 use super::{BOLD, DIM, NOTE, field, plain, reasons};
 use crate::format::{count, duration, percent, rate};
-use crate::model::{HeldBack, RealTime, Sim, SimGroup, SimLink, SimTimes};
+use crate::model::{MachineLimit, RealTime, Sim, SimGroup, SimLink, SimTimes};
 use std::io::{self, Write};
 
 /// The column at which explanations of a row begin: left of the names, so that they fit a narrow terminal.
@@ -65,22 +65,22 @@ pub fn limited(real: &RealTime) -> Option<String> {
         return None;
     }
     let [packets, late, unread] = [real.packets, real.late_packets, real.unread_packets].map(count);
-    let carried = real.held_back.as_ref().map(held_back).unwrap_or_default();
+    let carried = real.machine_limit.as_ref().map(machine_limit).unwrap_or_default();
     Some(format!("{carried}{late} packets of {packets} more than 1 ms late, {unread} lost before the link"))
 }
 
 /// The load offered to a link, the load carried, and the state of the machine meanwhile.
-fn held_back(held: &HeldBack) -> String {
+fn machine_limit(held: &MachineLimit) -> String {
     let idle = held.idle_share.map_or(String::new(), |idle| format!(", processors were idle for {}", percent(idle)));
     format!(
         "{} was offered {} and carried {} in {} of {}, in which no link was full and this machine had no time left (moving \
          packets kept one thread busy for {} of it{idle}); ",
         plain(&held.link),
-        rate(held.asked_bps),
+        rate(held.offered_bps),
         rate(held.carried_bps),
-        duration(held.time_ns),
-        duration(held.of_ns),
-        percent(held.moving_share)
+        duration(held.limited_ns),
+        duration(held.active_ns),
+        percent(held.busy_share)
     )
 }
 

@@ -76,15 +76,15 @@ fn clock_line(clock: &TapClock) -> String {
         }
         (None, _) => "drift unknown, assumed to be zero".to_owned(),
     };
-    let share = clock.supporting as f64 / clock.stretches.max(1) as f64;
+    let share = clock.intervals_supporting as f64 / clock.intervals.max(1) as f64;
     let transit = clock.transit_at_most_ns.map_or(String::new(), |transit| {
         format!("; the shortest time through the router, from which delays count, is at most {}", duration(transit))
     });
     format!(
         "of the egress {offset} {ahead}, {drift}; within {} in {} of {} stretches ({}){transit}",
         duration(clock.within_ns),
-        count(clock.supporting),
-        count(clock.stretches),
+        count(clock.intervals_supporting),
+        count(clock.intervals),
         percent(share)
     )
 }

@@ -17,13 +17,13 @@ pub fn write(why: &Why, out: &mut impl Write) -> io::Result<()> {
     let input = &why.input;
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
     field(out, "asked", &plain(&why.question))?;
-    if let Some(show) = &why.show {
+    if let Some(show) = &why.show_filter {
         field(out, "show", &format!("{}: other flows are not shown, but counted", plain(show)))?;
     }
     victims(why, out)?;
     queue(why, out)?;
     let (direct, original) = match (&why.victim, why.packets) {
-        (Some(victim), _) if victim.waited_ns.is_none() => ("was in the queue as it came", "as it came"),
+        (Some(victim), _) if victim.delay_ns.is_none() => ("was in the queue as it came", "as it came"),
         (_, 0) => ("was in the queue", "then"),
         (_, 1) => ("left while it waited", "as it came"),
         _ => ("left while they waited", "then"),
@@ -47,20 +47,20 @@ fn victims(why: &Why, out: &mut impl Write) -> io::Result<()> {
         };
     };
     if why.packets > 1 {
-        let (packets, waited) = (count(why.packets), duration(why.waited_ns));
+        let (packets, waited) = (count(why.packets), duration(why.total_delay_ns));
         field(out, "victims", &format!("{packets} packets, {}, that waited {waited} together", bytes(why.bytes)))?;
     }
-    if why.drops > 0 && victim.waited_ns.is_some() {
+    if why.drops > 0 && victim.delay_ns.is_some() {
         let was = if why.drops == 1 { " was" } else { "s were" };
         field(out, "drops", &format!("{HOT}{}{HOT:#} packet{was} dropped; --packet explains one", count(why.drops)))?;
     }
-    let fate = match victim.waited_ns {
+    let fate = match victim.delay_ns {
         Some(waited) => format!("waited {HOT}{}{HOT:#}", duration(waited)),
         None => format!("was {HOT}dropped{HOT:#}"),
     };
     let which = if why.packets > 1 { "longest" } else { "victim" };
     let (number, size) = (count(victim.packet), bytes(victim.bytes));
-    field(out, which, &format!("packet {number}, {size}: came at {}, {fate}", moment(victim.came_ns)))?;
+    field(out, which, &format!("packet {number}, {size}: came at {}, {fate}", moment(victim.arrived_ns)))?;
     field(out, "", &plain(&victim.flow))
 }
 

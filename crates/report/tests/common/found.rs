@@ -47,7 +47,7 @@ pub fn rename(burst: &mut Burst, change: &dyn Fn(&mut String)) {
         parts.extend(ranked.by.iter_mut().flat_map(|parts| &mut parts.flows));
     }
     for group in groups {
-        change(&mut group.reading);
+        change(&mut group.description);
         parts.extend(&mut group.heavy);
     }
     for part in parts {
@@ -65,7 +65,7 @@ fn growth(flows: &mut [Culprit]) {
 /// Many sources to one destination, with two thirds of the bytes.
 fn incast(bytes: u64, packets: u64, heavy: &[&Culprit]) -> Group {
     Group {
-        reading: "41 sources to 10.0.0.7:50010 (TCP)".into(),
+        description: "41 sources to 10.0.0.7:50010 (TCP)".into(),
         explosion: Some("incast".into()),
         overlaps: false,
         counted: true,
@@ -84,7 +84,7 @@ fn incast(bytes: u64, packets: u64, heavy: &[&Culprit]) -> Group {
 
 fn subnet(bytes: u64, packets: u64) -> Group {
     Group {
-        reading: "17 sources in 2001:db8:4860:4802::/64 to 2001:db8:1f0a:33b7:7c1e:9fff:fe01:a2b4, port 443 (UDP)"
+        description: "17 sources in 2001:db8:4860:4802::/64 to 2001:db8:1f0a:33b7:7c1e:9fff:fe01:a2b4, port 443 (UDP)"
             .into(),
         explosion: None,
         overlaps: true,

@@ -3,9 +3,15 @@
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 
-/// Of the form of results: another makes other keys.
-pub const FORMAT: u32 = 1;
+/// The format of result files and plans. Format 1, of version 0.1, wrote large integers as numbers; it is still read.
+pub const FORMAT: u32 = 2;
+/// The formats that this version reads.
+pub const READABLE: RangeInclusive<u32> = 1..=FORMAT;
+
+/// The version of the key's definition. A change makes all earlier results unusable.
+const KEY_VERSION: u32 = 1;
 
 /// A digest of some bytes.
 pub type Sum = [u8; 32];
@@ -41,7 +47,7 @@ pub fn key<'a>(version: &str, scenario: &Sum, files: impl IntoIterator<Item = (&
         hasher.update(bytes);
     };
     part(b"queuescope sweep cell");
-    part(&FORMAT.to_le_bytes());
+    part(&KEY_VERSION.to_le_bytes());
     part(version.as_bytes());
     part(scenario);
     for (path, sum) in files {

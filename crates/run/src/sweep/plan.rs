@@ -1,7 +1,8 @@
 //! The plan of a sweep: what is swept, and the keys of all cells. It stands beside the results, so that they can be joined.
 
-use super::key::{FORMAT, is_key};
+use super::key::{FORMAT, READABLE, is_key};
 use super::store::About;
+use queuescope_report::decimal;
 use queuescope_report::model::{Skipped, SweepParameter};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub struct Plan {
     /// The whole scenario with its sweep.
     pub scenario: String,
     /// The first seed.
+    #[serde(with = "decimal")]
     pub seed: u64,
     /// How many.
     pub seeds: u32,
@@ -36,8 +38,8 @@ pub struct Plan {
 impl Plan {
     /// Why this cannot be a plan, if it cannot.
     pub fn problem(&self) -> Option<String> {
-        if self.format != FORMAT {
-            return Some(format!("it is of format {}, and this version reads {FORMAT}", self.format));
+        if !READABLE.contains(&self.format) {
+            return Some(format!("it is of format {}, and this version reads up to {FORMAT}", self.format));
         }
         let values = self.parameters.iter().map(|parameter| parameter.values.len() as u64);
         let cells = values.fold(u64::from(self.seeds), u64::saturating_mul);

@@ -3,13 +3,15 @@
 //! A file is written under another name and then renamed, so that whoever finds one finds all of it, however the program
 //! was ended. What it holds goes with a digest; a file that does not fit its own is damaged.
 
-use super::key::{FORMAT, hex, is_key, sum};
+use super::key::{FORMAT, READABLE, hex, is_key, sum};
 use super::plan::Plan;
 use crate::error::Error;
 use crate::files::open_regular;
+use queuescope_report::decimal;
 use queuescope_report::model::{Sim, SweepTotals};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
@@ -39,16 +41,18 @@ pub struct CellResult {
 
 /// What is in a file.
 #[derive(Debug, Serialize, Deserialize)]
-struct CellFile<T> {
+struct CellFile {
     format: u32,
     version: String,
     key: String,
-    /// Of `result`.
+    /// Of the text of `result`.
     digest: String,
+    #[serde(with = "decimal")]
     seed: u64,
     /// For people; a cell may be of several sweeps, and what is swept differs.
     parameters: BTreeMap<String, String>,
-    result: T,
+    /// Its text as it was written, so that its digest can be checked whatever format it has.
+    result: Box<RawValue>,
 }
 
 /// What a cell's file says beside the result.
@@ -140,20 +144,23 @@ impl Store {
     ///
     /// # Errors
     /// If its file is there and cannot be read.
-    pub fn load<T: Serialize + DeserializeOwned>(&self, key: &str) -> Result<Found<T>, Error> {
+    pub fn load<T: DeserializeOwned>(&self, key: &str) -> Result<Found<T>, Error> {
         let path = self.path(key);
         let Some(bytes) = read(&path).map_err(Error::read(&path))? else {
             return Ok(Found::Nothing);
         };
-        let file: CellFile<T> = match serde_json::from_slice(&bytes) {
+        let file: CellFile = match serde_json::from_slice(&bytes) {
             Ok(file) => file,
             Err(error) => return Ok(Found::Damaged(error.to_string())),
         };
         Ok(match () {
-            () if file.format != FORMAT => Found::Damaged(format!("it is of format {}", file.format)),
+            () if !READABLE.contains(&file.format) => Found::Damaged(format!("it is of format {}", file.format)),
             () if file.key != key => Found::Damaged("it is of another cell".to_owned()),
-            () if file.digest != digest(&file.result)? => Found::Damaged("its digest is another".to_owned()),
-            () => Found::Whole(Box::new(file.result)),
+            () if file.digest != digest(&file.result) => Found::Damaged("its digest is another".to_owned()),
+            () => match serde_json::from_str(file.result.get()) {
+                Ok(result) => Found::Whole(Box::new(result)),
+                Err(error) => Found::Damaged(error.to_string()),
+            },
         })
     }
 
@@ -163,8 +170,9 @@ impl Store {
     /// If it cannot be written.
     pub fn keep<T: Serialize>(&self, key: &str, about: About, result: T) -> Result<T, Error> {
         let About { version, number, seed, parameters } = about;
-        let (key, digest) = (key.to_owned(), digest(&result)?);
-        let file = CellFile { format: FORMAT, version, key, digest, seed, parameters, result };
+        let text = serde_json::value::to_raw_value(&result)?;
+        let (key, digest) = (key.to_owned(), digest(&text));
+        let file = CellFile { format: FORMAT, version, key, digest, seed, parameters, result: text };
         let key = &file.key;
         let mut bytes = serde_json::to_vec(&file)?;
         bytes.push(b'\n');
@@ -174,7 +182,7 @@ impl Store {
             // It was removed already, or is in nobody's way.
             _ = fs::remove_file(path);
         }
-        Ok(file.result)
+        Ok(result)
     }
 
     /// Keeps a text beside the results.
@@ -216,8 +224,8 @@ impl Store {
     }
 }
 
-fn digest(result: &impl Serialize) -> Result<String, Error> {
-    Ok(hex(&sum(&serde_json::to_vec(result)?)[..16]))
+fn digest(result: &RawValue) -> String {
+    hex(&sum(result.get().as_bytes())[..16])
 }
 
 /// Bytes of a result or a plan, at most.

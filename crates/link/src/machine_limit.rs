@@ -22,7 +22,7 @@ const NONE: f64 = 0.05;
 
 /// The time in which the machine held packets back, since the beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct HeldBack {
+pub struct MachineLimit {
     /// The time in which links sent something: whole pieces of a quarter of a second.
     pub of: Nanos,
     /// Of that, the time in which no link was full and the machine had no time left.
@@ -48,7 +48,7 @@ pub(crate) struct Watch {
     begun: Mark,
     /// How long packets were moved since the piece began.
     moving: Nanos,
-    held_back: HeldBack,
+    machine_limit: MachineLimit,
 }
 
 /// The state at the beginning of a piece.
@@ -85,7 +85,7 @@ impl Piece {
     }
 }
 
-impl HeldBack {
+impl MachineLimit {
     fn add(&mut self, link: LinkId, piece: &Piece) {
         self.of = self.of.saturating_add(piece.length);
         if !piece.is_held_back() {
@@ -109,12 +109,12 @@ impl Watch {
         let uptime = File::open("/proc/uptime").ok();
         // Of more than these it is not known that they are used up.
         let processors = std::thread::available_parallelism().map_or(1, |all| all.get() as u64);
-        Self { processors, uptime, begun: Mark::default(), moving: Nanos::ZERO, held_back: HeldBack::default() }
+        Self { processors, uptime, begun: Mark::default(), moving: Nanos::ZERO, machine_limit: MachineLimit::default() }
     }
 
     /// What was seen so far.
-    pub fn held_back(&self) -> HeldBack {
-        self.held_back
+    pub fn machine_limit(&self) -> MachineLimit {
+        self.machine_limit
     }
 
     /// Packets were moved for so long, until `at`.
@@ -151,7 +151,7 @@ impl Watch {
         if sent.0 > 0 {
             let idle = self.begun.idle.zip(before.idle).map(|(now, then)| now.saturating_sub(then));
             let length = at.saturating_sub(before.at);
-            self.held_back.add(link, &Piece { length, sent, able, moving, idle, processors: self.processors });
+            self.machine_limit.add(link, &Piece { length, sent, able, moving, idle, processors: self.processors });
         }
     }
 
@@ -203,14 +203,14 @@ mod tests {
 
     #[test]
     fn pieces_add_up() {
-        let (link, mut all) = (LinkId(3), HeldBack::default());
+        let (link, mut all) = (LinkId(3), MachineLimit::default());
         for piece in [piece(990, 100, Some(0)), piece(200, 95, Some(4)), piece(300, 97, Some(2)), piece(1, 0, Some(9))]
         {
             all.add(link, &piece);
         }
         let [of, time, moving, idle] = [400, 200, 192, 6].map(|ms: u64| Nanos(ms * 1_000_000));
         let (able, sent) = (ByteCount(2_000), ByteCount(500));
-        assert_eq!(all, HeldBack { of, time, link: Some(link), able, sent, moving, idle: Some(idle) });
+        assert_eq!(all, MachineLimit { of, time, link: Some(link), able, sent, moving, idle: Some(idle) });
         all.add(link, &piece(200, 95, None));
         all.add(link, &piece(200, 95, Some(7)));
         assert_eq!(all.idle, None, "what is not known of one is not known of all");
