@@ -34,7 +34,7 @@ const JOURNAL: &str = "journal";
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// The format that this program reads and writes.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// The contents of `log.toml`.
 #[derive(Debug, Deserialize)]

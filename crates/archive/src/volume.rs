@@ -12,6 +12,7 @@ pub(crate) mod sums;
 pub(crate) mod write;
 
 use arrow_schema::{DataType, Field, SchemaRef};
+use parquet::file::metadata::KeyValue;
 use queuescope_log::arrow::Column;
 use queuescope_log::{AttributeId, Schema};
 use std::sync::Arc;
@@ -22,6 +23,11 @@ pub(crate) const PAGE: usize = 8192;
 pub(crate) const GROUP: usize = 1 << 20;
 /// The most pages of a row group.
 pub(crate) const PAGES: usize = GROUP / PAGE;
+
+/// The metadata of the Parquet files of a folder: its format.
+fn format() -> Option<Vec<KeyValue>> {
+    Some(vec![KeyValue::new("queuescope.format".to_owned(), crate::folder::FORMAT.to_string())])
+}
 
 /// The columns of a schema's volumes.
 #[derive(Debug)]

@@ -22,6 +22,8 @@ use queuescope_wire::Nanos;
 /// All that a run depends on. Its values are within their bounds and fit each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
+    /// The format of the file: [`FORMAT`].
+    pub format: u64,
     /// What reports call it.
     pub name: String,
     /// What it shows.
@@ -57,6 +59,10 @@ pub struct Scenario {
 }
 
 fields!(tables: Scenario; choices:);
+
+/// The format of scenario files. It grows when a key gets another name or meaning; new keys do not change it. A file
+/// without `format` has format 1.
+pub const FORMAT: u64 = 1;
 
 /// No scenario is longer by far.
 const LARGEST_FILE: usize = 1 << 20;
@@ -151,6 +157,7 @@ impl Scenario {
 impl Table for Scenario {
     fn fresh() -> Self {
         Self {
+            format: FORMAT,
             name: String::new(),
             about: String::new(),
             seed: 1,
@@ -171,6 +178,11 @@ impl Table for Scenario {
     }
 
     fn keys<K: Keys>(&mut self, keys: &mut K) {
+        keys.key("format", &mut self.format, "Version of the format of this file.");
+        keys.ensure("format", self.format == FORMAT, || {
+            let label = format!("format {}, and this version of queuescope reads format {FORMAT}", self.format);
+            (label, "use a newer version of queuescope".to_owned())
+        });
         keys.key("name", &mut self.name, "What reports call the scenario.");
         keys.key("about", &mut self.about, "What it shows.");
         keys.within("seed", &mut self.seed, 0..=i64::MAX as u64, "What all that is random follows from.");

@@ -1,6 +1,6 @@
 //! [`CellWriter`]: the cells of a sweep to a Parquet file.
 
-use crate::TableError;
+use crate::{TableError, format};
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -57,6 +57,7 @@ impl<W: Write + Send> CellWriter<W> {
         let schema = Arc::new(Schema::new(columns));
         let properties = WriterProperties::builder()
             .set_created_by(concat!("queuescope ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_key_value_metadata(format::metadata())
             .set_compression(Compression::ZSTD(ZstdLevel::default()));
         let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties.build()))
             .map_err(|error| TableError::Write { rows: 0, why: error.to_string() })?;

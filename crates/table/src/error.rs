@@ -26,6 +26,16 @@ pub enum TableError {
         /// The file.
         table: String,
     },
+    /// A later version of the program wrote it.
+    #[error("{table}: is of format '{found}', and this version of queuescope reads up to {known}; use a newer version")]
+    Format {
+        /// The file.
+        table: String,
+        /// Its format.
+        found: String,
+        /// The latest format that can be read.
+        known: u32,
+    },
     /// There are columns but no rows.
     #[error("{table}: has a header but no rows; was it cut short, or is it still being written?")]
     NoRows {

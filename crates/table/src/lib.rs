@@ -16,6 +16,7 @@ mod batches;
 mod cells;
 mod columns;
 mod error;
+mod format;
 mod hops;
 mod number;
 mod parquet;

@@ -1,6 +1,7 @@
 //! Parquet: the columns that are wanted, batch by batch.
 
 use crate::columns::Places;
+use crate::format;
 use crate::number::{Whole, decimal};
 use crate::reader::{Step, Values};
 use crate::stamp::time;
@@ -52,6 +53,7 @@ impl ParquetRows {
         let builder =
             guarded(|| ParquetRecordBatchReaderBuilder::try_new_with_options(source, ArrowReaderOptions::new()))
                 .map_err(broken)?;
+        format::check(table, builder.metadata())?;
         let schema = builder.schema().clone();
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let places = Places::find(columns, &names, table)?;

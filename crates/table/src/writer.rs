@@ -1,6 +1,6 @@
 //! [`DepartureWriter`]: departures to a Parquet file.
 
-use crate::TableError;
+use crate::{TableError, format};
 use arrow_array::builder::{
     PrimitiveBuilder, StringBuilder, TimestampNanosecondBuilder, UInt8Builder, UInt32Builder, UInt64Builder,
 };
@@ -185,6 +185,7 @@ fn schema() -> SchemaRef {
 pub(crate) fn properties(growing: &[&str]) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("queuescope ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(format::metadata())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(GROUP))
         .set_dictionary_page_size_limit(DICTIONARY);

@@ -65,6 +65,7 @@ fn sorted<T: Ord + Copy>(order: &[u32], entry: impl Fn(u32, u32) -> T) -> Vec<T>
 /// Writes sorted entries.
 pub(crate) fn write<W: Write + Send>(out: W, entries: &[Entry]) -> Result<(W, Sums)> {
     let properties = WriterProperties::builder()
+        .set_key_value_metadata(super::format())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_data_page_row_count_limit(ROWS)
         .set_write_batch_size(ROWS)

@@ -2,7 +2,7 @@
 
 use super::encoding::ColumnEncoding;
 use super::sums::{Summing, Sums};
-use super::{Columns, GROUP, PAGE};
+use super::{Columns, GROUP, PAGE, format};
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -62,6 +62,7 @@ fn gather(group: Group<'_>, places: &[u32], into: &mut Vec<u8>) {
 fn properties(columns: &Columns, group: Group<'_>) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("queuescope ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(format())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(GROUP))
         .set_data_page_row_count_limit(PAGE)

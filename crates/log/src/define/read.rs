@@ -8,10 +8,16 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 
+/// The format of files with definitions. It grows when a key gets another name or meaning; new keys do not change it. A
+/// file without `format` has format 1.
+const FORMAT: u64 = 1;
+
 /// Definitions as they are written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// The version of the format of this file.
+    format: Option<Spanned<u64>>,
     /// For people.
     #[serde(default, rename = "about")]
     _about: String,
@@ -60,6 +66,13 @@ pub(super) fn parts(name: &str, text: &str) -> Result<Parts, TextError> {
         return Err(TextError::new(name, "", vec![problem]));
     }
     let file: File = toml::from_str(text).map_err(|found| TextError::new(name, text, vec![syntax(&found)]))?;
+    if let Some(format) = file.format.filter(|format| *format.get_ref() != FORMAT) {
+        let label = format!("this version of queuescope reads format {FORMAT}");
+        let problem = Problem::new(format!("the definitions are of format {}", format.get_ref()))
+            .at(format.span(), label)
+            .help("use a newer version of queuescope");
+        return Err(TextError::new(name, text, vec![problem]));
+    }
     let words = |written: Spanned<String>| Words::in_quotes(written.get_ref(), text, written.span());
     let filter = |Filter { name, expression }| FilterPart { name: words(name), expression: words(expression) };
     let aggregate = |Aggregate { name, function, filter }| AggregatePart {
