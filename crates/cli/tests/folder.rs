@@ -215,7 +215,7 @@ fn what_is_of_captures_is_refused_of_folders() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     printed(run("analyze --rate 20mbps --limit 100ms --log", &[&log, &demo]), 0);
-    for (words, why) in [("--inner", "record --inner"), ("--memory 4GB", "read part by part")] {
+    for (words, why) in [("--inner", "record --inner"), ("--memory 4GB", "is read in parts")] {
         let refused = run(&format!("query {words}"), &[&log]);
         assert!(String::from_utf8_lossy(&refused.stderr).contains(why), "{refused:?}");
         assert_eq!(printed(refused, 2), "");

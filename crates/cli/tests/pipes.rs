@@ -162,7 +162,7 @@ fn what_is_emptied_after_a_kill_is_missed() {
     for emptied in [&log.join("00000000000000000000.journal"), &alerts] {
         std::fs::write(emptied, "").expect("it is there");
     }
-    let lacks = "6 records that were written to ";
+    let lacks = "6 of the last records that were written to ";
     for words in ["log verify", "log info"] {
         let ended = run(words, &[&log]);
         let (told, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));

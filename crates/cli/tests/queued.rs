@@ -294,7 +294,7 @@ fn folders_of_other_things_are_refused() {
         }
     }
     refused("analyze --departures crates/cli/tests/data/departures.csv --log", &[&log], "cannot be used with");
-    refused(&format!("sim {SMALL} --seeds 2 --log"), &[&log], "--log is of one run");
+    refused(&format!("sim {SMALL} --seeds 2 --log"), &[&log], "--log is for one run");
     refused("analyze --rate 1mbps --durability synced", &[&demo], "--log");
     assert!(!log.exists());
     refused("query --in-queue", &[&demo], "records of `packet` do not say that");

@@ -80,12 +80,12 @@ fn questions_without_an_answer_are_errors() {
     refused("--packet 0", "0");
     refused("--packet 18950", "there is no packet 18950; it has 18949");
     refused("--packet 1 --at 1s", "cannot be used with");
-    refused("--at 2s..1s", "before it begins");
+    refused("--at 2s..1s", "is an empty time range");
     refused("--flow 192.0.2.99", "no flow has a name");
     refused("--flow tcp", "name one:");
     refused("--flow 198.16.2.132:14017 --at 7s..7.1s", "flows have");
     refused("--flow 40.127.99.80 --at 7s", "is a moment: write --at FROM..TO");
-    refused("--limit 100bytes --by dst --flow 198.16.2.132 --at 4s..5s", "were dropped: ask about one with --packet");
+    refused("--limit 100bytes --by dst --flow 198.16.2.132 --at 4s..5s", "were dropped: choose one of them with --packet");
 }
 
 #[test]

@@ -231,6 +231,6 @@ fn an_intake_filters_samples_and_counts() {
     assert_eq!(Intake::new(&log).offer(&records).appended, 40_000);
     assert_eq!(Intake::new(&log).sampled(1.0, 1).unwrap().offer(&records).appended, 40_000);
     for wrong in [0.0, -1.0, 1.5, f64::NAN] {
-        assert!(Intake::new(&log).sampled(wrong, 1).unwrap_err().to_string().contains("no share"));
+        assert!(Intake::new(&log).sampled(wrong, 1).unwrap_err().to_string().contains("is not a share of records"));
     }
 }

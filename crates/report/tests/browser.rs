@@ -83,7 +83,7 @@ fn the_worst_packet_is_explained_as_far_as_it_is_known() {
         for kind in ["Direct", "Indirect", "Original"] {
             assert!(worst.contains(kind), "{number}: {kind}");
         }
-        assert_eq!(worst.contains("Not kept here"), original == Some(false), "{number}");
+        assert_eq!(worst.contains("Not available"), original == Some(false), "{number}");
         let settings = "--rate 100mbps --limit 640kB --overhead ethernet --split-gso --by 5tuple,dst,src-dst";
         let at = bursts[number - 1].peak_at_ns as f64 / 1e9;
         let command = format!("queuescope why uplink-2026-03-14.pcap.zst {settings} --at {at}s");

@@ -45,7 +45,7 @@ pub enum Error {
         name: String,
     },
     /// A trace is no text.
-    #[error("{name} is no trace of a link: it is no text")]
+    #[error("{name} is no trace of a link: it is not UTF-8 text")]
     NoText {
         /// The file.
         name: String,

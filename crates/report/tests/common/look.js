@@ -3,8 +3,8 @@
   const later = () => new Promise((done) => setTimeout(done, 100));
   const all = (selector) => [...document.querySelectorAll(selector)];
   const texts = (selector) => all(selector).map((element) => element.textContent);
+  const rows = (id) => all(`#${id} tbody tr`).map((row) => [...row.cells].map((cell) => cell.innerText));
   // The number of colours in each canvas: one means an empty canvas.
-  // How many colours are in each canvas: one is an empty one.
   const colours = () =>
     all('#sim-course canvas, .completion canvas').map((canvas) => {
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);

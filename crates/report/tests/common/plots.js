@@ -13,8 +13,8 @@
   const plot = (id) => document.querySelector(`#${id} .sweep-plot`);
   const press = (id, key) => plot(id).dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
   const tip = (id) => document.querySelector(`#${id} .tip`);
-  // The point that is meant: where it is, and what is said of it.
   // The selected point: its position, and its description.
+  const meant = (id) => {
     const { left, top } = tip(id).style;
     return [
       parseFloat(left),
@@ -22,7 +22,8 @@
       ...[...tip(id).querySelectorAll('dd')].map((value) => value.textContent),
     ];
   };
-  // The points of a line, from the given line down.
+  // The points of the line that is `down` lines below the first.
+  const line = (id, down = 0) => {
     press(id, 'Escape');
     press(id, 'Home');
     for (let n = 0; n < down; n += 1) press(id, 'ArrowDown');
@@ -45,8 +46,8 @@
   const rgb = (colour) => {
     const [, digits] = /^#(......)$/.exec(colour);
     return [0, 2, 4].map((at) => Number.parseInt(digits.slice(at, at + 2), 16));
+  };
   // Whether a colour is at a position in a plot, to a pixel or two.
-  // Whether there is something of a colour at a place in a plot, to a pixel or two.
   const painted = (id, variable, x, y) => {
     const canvas = plot(id).querySelector('canvas');
     const [own, host] = [canvas, plot(id)].map((element) => element.getBoundingClientRect());
