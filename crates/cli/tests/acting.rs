@@ -104,7 +104,7 @@ impl<'a> Live<'a> {
     fn has_stopped(&self, traffic: &Traffic, reason: &str) {
         let told = self.told();
         assert_eq!(
-            (&told["acts"], &told["for_real"], &told["reason"]),
+            (&told["active"], &told["for_real"], &told["reason"]),
             (&false.into(), &false.into(), &reason.into()),
             "{told}"
         );
@@ -123,7 +123,7 @@ impl<'a> Live<'a> {
     fn has_resumed(&self, traffic: &Traffic) {
         let told = self.told();
         assert_eq!(
-            (&told["acts"], &told["for_real"], &told["reason"]),
+            (&told["active"], &told["for_real"], &told["reason"]),
             (&true.into(), &true.into(), &"resumed".into()),
             "{told}"
         );

@@ -89,7 +89,7 @@ fn only_burst(path: &Path, words: &str) -> Value {
 }
 
 fn group<'a>(burst: &'a Value, reading: &str) -> &'a Value {
-    let named = |group: &&Value| group["reading"] == reading;
+    let named = |group: &&Value| group["description"] == reading;
     list(burst, "/groups").iter().find(named).unwrap_or_else(|| panic!("{reading} is not in {}", burst["groups"]))
 }
 
@@ -184,7 +184,7 @@ fn a_scan_of_very_many_states_its_bound() {
     let burst = only_burst(&path, words);
     let scan = list(&burst, "/groups").iter().find(|group| group["explosion"] == "scan");
     let scan = scan.unwrap_or_else(|| panic!("no scan is in {}", burst["groups"]));
-    let reading = scan["reading"].as_str().unwrap();
+    let reading = scan["description"].as_str().unwrap();
     assert!(
         reading.starts_with("10.0.0.9 to at least ") && reading.ends_with(" destinations, port 445 (TCP)"),
         "{scan}"

@@ -74,7 +74,7 @@ fn what_doctor_says_grants_it_does() {
     for what in ["packets", "owners", "live", "namespaces"] {
         granted.grant(CapabilitySet::empty(), false);
         let before = granted.doctor(what);
-        let lacking = |lines: &[Value]| lines.iter().filter(|line| line["there"] == false).count();
+        let lacking = |lines: &[Value]| lines.iter().filter(|line| line["available"] == false).count();
         assert!(lacking(&before) > 0, "{before:?}");
         let Some(line) = before.iter().find(|line| line["kind"] == "grant") else {
             println!("skipped: a part of what_doctor_says_grants_it_does: this kernel lacks what {what} needs");
@@ -128,7 +128,7 @@ impl Granted {
             skipped(&format!("a file cannot carry capabilities here: {why}"));
             return None;
         }
-        let there = granted.doctor("packets").iter().any(|line| line["there"] == true);
+        let there = granted.doctor("packets").iter().any(|line| line["available"] == true);
         if !there {
             skipped("capabilities of a file do nothing here (nosuid, or not to be had)");
             return None;

@@ -73,7 +73,7 @@ fn a_capture_is_analysed_as_if_it_had_been_filtered_before() {
         {
             let mut one = Report::of(&format!("{words} --input"), &[expression.as_ref(), &demo]);
             let other = Report::of(words, &[&before]);
-            assert_eq!(one.first["setup"].as_object_mut().unwrap().remove("input"), Some(json!(expression)));
+            assert_eq!(one.first["setup"].as_object_mut().unwrap().remove("input_filter"), Some(json!(expression)));
             assert_eq!(figures(one.first), figures(other.first), "{expression} {words}");
             assert_eq!(one.bursts, other.bursts, "{expression} {words}");
             assert_eq!(skipped(&one.summary), (all - meant.len()) as u64);
@@ -269,7 +269,7 @@ fn a_table_that_analyze_wrote_is_asked() {
     let counted: u64 = meant.iter().map(|row| number(row, "/count")).sum();
     assert_eq!(frames[0]["count"], counted);
     let (late, answer) = rows("--departures --from 1s --to 2s --select count,min(dequeued),max(dequeued)", &[&table]);
-    let since = |name: &str| late[0][name].as_u64().unwrap() - number(&answer, "/first_ns");
+    let since = |name: &str| common::integer(&late[0][name]).unwrap() - number(&answer, "/first_ns");
     assert!(since("min(dequeued)") >= 1_000_000_000 && since("max(dequeued)") < 2_000_000_000);
     let out = directory.path().join("udp.parquet");
     let (_, answer) =

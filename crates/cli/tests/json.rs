@@ -170,7 +170,7 @@ fn what_a_link_adds_takes_time_and_no_room() {
         // A microsecond after the first, the link has 538 bytes of it to send.
         let words = format!("why - --json --rate 8gbps --overhead {overhead} --packet 2");
         let why: Value = serde_json::from_str(printed(run_with_input(&words, &frames(&[0, 1])), 0).trim_end()).unwrap();
-        let [waited, left] = ["/victim/waited_ns", "/on_link/remaining_ns"].map(|name| number(&why, name));
+        let [waited, left] = ["/victim/delay_ns", "/on_link/remaining_ns"].map(|name| number(&why, name));
         assert_eq!((waited, left), (538, 538), "{why}");
     }
 }

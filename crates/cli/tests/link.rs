@@ -87,7 +87,7 @@ fn a_command_sends_through_the_link() {
     let (report, said) = report(&output);
     let link = &report["links"][0];
     assert_eq!((&link["name"], &link["discipline"]), (&"bottleneck".into(), &"codel".into()), "{report}");
-    let sent = link["sent_bytes"].as_u64().expect("it is a number");
+    let sent = integer(&link["sent_bytes"]).expect("it is an integer");
     // The bytes, the headers, and what was sent again.
     assert!((309_000..400_000).contains(&sent), "{report}");
     let flow: Value = said.lines().filter_map(|line| serde_json::from_str(line).ok()).next().expect("a flow is told");
@@ -468,7 +468,7 @@ fn a_scenario_does_the_same_in_both_worlds() {
     assert!(output.status.success(), "{said}");
     let line: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let row = |of: &str, name: &str, quantity: &str| {
-        let is_it = |row: &&Value| row["of"] == of && row["name"] == name && row["quantity"] == quantity;
+        let is_it = |row: &&Value| row["subject"] == of && row["name"] == name && row["quantity"] == quantity;
         let row = line["rows"].as_array().expect("rows").iter().find(is_it);
         let row = row.unwrap_or_else(|| panic!("no {quantity} of {name}: {line}"));
         [&row["simulated"][0], &row["real"][0]].map(|value| value.as_f64().expect("it is a number"))

@@ -94,7 +94,7 @@ fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
         Err(why) => return println!("skipped: {test}: {why}"),
     };
     let [victims, show] = ["--victims", "--show"].map(|flag| Live::start(&ends, flag));
-    assert_eq!((&victims.first["setup"]["victims"], &show.first["setup"]["show"]), (&LIGHT.into(), &LIGHT.into()));
+    assert_eq!((&victims.first["setup"]["victims_filter"], &show.first["setup"]["show_filter"]), (&LIGHT.into(), &LIGHT.into()));
     let (heavy, light) = overload(&ends);
     namespaces::until("the queue empties", || (ends.near.run(namespaces::backlog) == 0).then_some(()));
     let ((bursts, summary), (listed, of_listed)) = (victims.end(), show.end());
@@ -106,7 +106,7 @@ fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
         let flows = flows(culprits);
         assert!(flows[0].0.ends_with(":7 udp") && flows[0].1 > 0.5, "{flows:?}");
     }
-    let in_bursts: u64 = bursts.iter().filter_map(|burst| burst["bytes"].as_u64()).sum();
+    let in_bursts: u64 = bursts.iter().filter_map(|burst| integer(&burst["bytes"])).sum();
     let least = 1.0 - (light * SMALL) as f64 / in_bursts as f64;
     let (_, share) = flows(&summary["culprits"][0])[0];
     // The kernel's own packets, such as who asks for addresses, are a few.

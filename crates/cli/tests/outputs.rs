@@ -177,7 +177,7 @@ fn a_high_class_is_blamed_for_the_wait_of_a_low_one() {
     assert!(culprit["share"].as_f64().unwrap() > 0.9, "{culprit}");
     // The high class's own packets waited for nothing much: only the low one asks.
     assert_eq!(number(&report.bursts[0], "/packets_over_tau"), 1);
-    assert_eq!(report.summary["sketch"][0]["asked"], 1);
+    assert_eq!(report.summary["sketch"][0]["queries"], 1);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn across_classes_the_high_class_is_seen_to_contribute() {
         Report::parse(&printed(run_with_input(&words, both.as_bytes()), 0))
     };
     let (own, across) = (of(""), of("--across-classes 20ms"));
-    let asked = |report: &Report| report.summary["sketch"][0]["asked"].as_u64().unwrap();
+    let asked = |report: &Report| report.summary["sketch"][0]["queries"].as_u64().unwrap();
     let found = |report: &Report| report.summary["sketch"][0]["true_positives"].as_u64().unwrap();
     assert_eq!(asked(&own), 2, "only the low class's packets waited");
     assert!(asked(&across) > 20, "{}", across.summary["sketch"]);

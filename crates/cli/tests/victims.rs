@@ -56,8 +56,8 @@ fn victims_are_examined_and_culprits_are_all_that_were_in_the_queue() {
     let light = "udp and dst_port == 10".as_ref();
     let all = Report::of(QUEUE, &[&path]);
     let report = Report::of(&format!("{QUEUE} --victims"), &[light, &path]);
-    assert_eq!(report.first["setup"]["victims"], "udp and dst_port == 10");
-    assert_eq!(report.summary["totals"]["victims"], json!({ "packets": 5, "bytes": 500, "dropped": 0 }));
+    assert_eq!(report.first["setup"]["victims_filter"], "udp and dst_port == 10");
+    assert_eq!(report.summary["totals"]["victims"], json!({ "packets": 5, "bytes": "500", "dropped": 0 }));
     assert_eq!(report.summary["skipped"]["not_victims"], 100);
     // Delays are theirs, the queue is that of all.
     assert_eq!(report.total("/totals/peak_delay_ns"), waits[0]);
@@ -93,7 +93,7 @@ fn only_some_flows_are_listed_and_the_rest_is_counted() {
     let (path, _) = capture(directory.path());
     let all = Report::of(QUEUE, &[&path]);
     let report = Report::of(&format!("{QUEUE} --show dst_port==10"), &[&path]);
-    assert_eq!(report.first["setup"]["show"], "dst_port==10");
+    assert_eq!(report.first["setup"]["show_filter"], "dst_port==10");
     let (one, other) = (&report.bursts[0]["culprits"], &all.bursts[0]["culprits"]);
     assert_eq!(flows(&one[0]), [LIGHT]);
     let bytes = number(&all.bursts[0], "/bytes");
@@ -123,8 +123,8 @@ fn why_asks_about_victims_and_lists_some_flows() {
     };
     let answer = why("");
     assert_eq!(answer["question"], "why packets of which 'udp and dst_port == 10' holds waited");
-    assert_eq!((number(&answer, "/packets"), number(&answer, "/waited_ns")), (5, waits.iter().sum()));
-    assert_eq!(number(&answer, "/victim/waited_ns"), waits[0]);
+    assert_eq!((number(&answer, "/packets"), number(&answer, "/total_delay_ns")), (5, waits.iter().sum()));
+    assert_eq!(number(&answer, "/victim/delay_ns"), waits[0]);
     assert_eq!(flows(&answer["direct"]["by"][0]), [HEAVY, LIGHT]);
     assert_eq!(number(&answer, "/direct/by/0/flows/0/bytes"), (100 - 13) * 1000);
     // What left before the first of them came, but for the very first packet, which waited for nothing.

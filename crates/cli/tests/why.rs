@@ -41,7 +41,7 @@ fn named(parts: &[(&str, u64)]) -> Vec<(String, u64)> {
 fn the_worked_example() {
     for words in ["--packet 9", "--flow V", "--flow v --at 5ms..9ms"] {
         let answer = example(words);
-        assert_eq!(number(&answer, "/victim/waited_ns"), 3_000_000, "{words}");
+        assert_eq!(number(&answer, "/victim/delay_ns"), 3_000_000, "{words}");
         assert_eq!(flows(&answer, "direct"), named(&[("B", 3_000)]), "{words}");
         assert_eq!(flows(&answer, "indirect"), named(&[("A", 4_000), ("B", 1_000)]), "{words}");
         assert_eq!(flows(&answer, "original"), named(&[("A", 3_000)]), "{words}");
@@ -105,7 +105,7 @@ fn a_dropped_packet_is_told_who_was_in_the_queue() {
     // The first packet that is dropped: found by asking about each of a burst's.
     let dropped = (7_000..8_000).find_map(|packet| {
         let answer = json(&format!("why --json --rate 10mbps --limit 20000bytes --packet {packet}"), &demo);
-        answer["victim"]["waited_ns"].is_null().then_some(answer)
+        answer["victim"]["delay_ns"].is_null().then_some(answer)
     });
     let answer = dropped.expect("a packet is dropped there");
     let size = number(&answer, "/victim/bytes");
@@ -123,7 +123,7 @@ fn the_report_tells_of_the_worst_packet_what_why_tells() {
     let (from, to) = (number(worst, "/peak_at_ns"), number(worst, "/peak_at_ns") + 1);
     let moment = json(&format!("why --json --rate 20mbps --at {from}ns"), &demo);
     let stretch = json(&format!("why --json --rate 20mbps --at {from}ns..{to}ns"), &demo);
-    assert_eq!(number(&stretch, "/victim/waited_ns"), number(worst, "/peak_delay_ns"));
+    assert_eq!(number(&stretch, "/victim/delay_ns"), number(worst, "/peak_delay_ns"));
     assert_eq!(number(worst, "/worst/since_ns"), number(&moment, "/since_ns"));
     for kind in ["direct", "indirect", "original"] {
         let estimate = worst.pointer(&format!("/worst/{kind}")).unwrap();
@@ -174,7 +174,7 @@ fn an_incast_is_one_line() {
     let report = Report::of("--rate 1gbps", &[&path]);
     assert_eq!(report.bursts.len(), 1);
     let group = report.bursts[0].pointer("/groups/0").expect("what the senders have in common");
-    assert_eq!(group["reading"], "41 sources to 10.0.0.7:50010 (TCP)");
+    assert_eq!(group["description"], "41 sources to 10.0.0.7:50010 (TCP)");
     assert_eq!((number(group, "/sources"), number(group, "/flows")), (41, 41));
     let answer = json("why --json --rate 1gbps --at 0s..1s", &path);
     assert_eq!(answer.pointer("/direct/groups/0/reading").unwrap(), "41 sources to 10.0.0.7:50010 (TCP)");

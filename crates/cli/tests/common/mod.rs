@@ -103,9 +103,14 @@ impl Report {
     }
 }
 
-/// A whole number in a value, by its path.
+/// An integer in a value, by its path.
 pub fn number(value: &Value, pointer: &str) -> u64 {
-    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} is no whole number: {value}"))
+    value.pointer(pointer).and_then(integer).unwrap_or_else(|| panic!("{pointer} is not an integer: {value}"))
+}
+
+/// An integer of a report: a number, or a string of its digits.
+pub fn integer(value: &Value) -> Option<u64> {
+    value.as_str().map_or_else(|| value.as_u64(), |digits| digits.parse().ok())
 }
 
 /// The elements of a list in a value, by its path.
