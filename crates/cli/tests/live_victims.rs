@@ -94,7 +94,10 @@ fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
         Err(why) => return println!("skipped: {test}: {why}"),
     };
     let [victims, show] = ["--victims", "--show"].map(|flag| Live::start(&ends, flag));
-    assert_eq!((&victims.first["setup"]["victims_filter"], &show.first["setup"]["show_filter"]), (&LIGHT.into(), &LIGHT.into()));
+    assert_eq!(
+        (&victims.first["setup"]["victims_filter"], &show.first["setup"]["show_filter"]),
+        (&LIGHT.into(), &LIGHT.into())
+    );
     let (heavy, light) = overload(&ends);
     namespaces::until("the queue empties", || (ends.near.run(namespaces::backlog) == 0).then_some(()));
     let ((bursts, summary), (listed, of_listed)) = (victims.end(), show.end());

@@ -33,6 +33,7 @@ mod tap_command;
 mod tap_pair;
 mod terminal;
 mod traffic;
+mod version_0_1;
 mod victims;
 mod watch;
 mod whole;

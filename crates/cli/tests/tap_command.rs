@@ -332,7 +332,10 @@ fn what_cannot_be_done_is_told() {
     }
     let before = std::fs::read(egress).unwrap();
     let output = run("tap", &[first, flag, egress, "--html".as_ref(), egress]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("this would overwrite the input") && output.status.code() == Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("this would overwrite the input")
+            && output.status.code() == Some(2)
+    );
     assert!(std::fs::read(egress).unwrap() == before);
 }
 

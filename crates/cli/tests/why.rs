@@ -85,7 +85,10 @@ fn questions_without_an_answer_are_errors() {
     refused("--flow tcp", "name one:");
     refused("--flow 198.16.2.132:14017 --at 7s..7.1s", "flows have");
     refused("--flow 40.127.99.80 --at 7s", "is a moment: write --at FROM..TO");
-    refused("--limit 100bytes --by dst --flow 198.16.2.132 --at 4s..5s", "were dropped: choose one of them with --packet");
+    refused(
+        "--limit 100bytes --by dst --flow 198.16.2.132 --at 4s..5s",
+        "were dropped: choose one of them with --packet",
+    );
 }
 
 #[test]

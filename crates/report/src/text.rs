@@ -32,6 +32,8 @@ pub const MOST_BURSTS: usize = 10;
 /// The most culprits in the text.
 const MOST_CULPRITS: usize = 3;
 const MOST_OVERALL: usize = 5;
+/// Flows with this share of the bytes or packets are always listed.
+const HEAVY: f64 = 0.1;
 /// Shown in place of flows if --show or --ramped excludes all.
 const NO_MATCH: &str = "no flow matches";
 /// The most groups in the text that overlap others. It shows all that do not.
@@ -263,8 +265,8 @@ fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
     let gap = if ramps { 12 } else { 0 };
     for culprits in &burst.culprits {
         let mut granularity = culprits.granularity.as_str();
-        let shown = &culprits.flows[..shown_of(culprits, MOST_CULPRITS).min(culprits.flows.len())];
-        for culprit in shown {
+        let shown = shown_of(culprits, MOST_CULPRITS, burst.packets);
+        for culprit in &shown {
             let trend = if ramps { format!("{:>10}  ", trend(culprit)) } else { String::new() };
             let group = burst.groups.iter().find(|group| first && group.description == culprit.flow);
             writeln!(
@@ -279,7 +281,7 @@ fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
         if shown.is_empty() && culprits.flows_total > 0 {
             writeln!(out, "{DIM}{granularity:>16}  {:>9}  {:gap$}{NO_MATCH}{DIM:#}", "", "")?;
         }
-        more(culprits, shown.len(), &" ".repeat(18), gap, out)?;
+        more(culprits, &shown, &" ".repeat(18), gap, out)?;
         if culprits.share_error > 0.0 {
             let error = percent(culprits.share_error);
             writeln!(
@@ -312,7 +314,9 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
         };
         writeln!(out, "\n{BOLD}Who filled the queue over {which}{BOLD:#}, by {}{error}:\n", culprits.granularity)?;
         writeln!(out, "{DIM}{:>9}  {:>9}  {:>9}  {:>12}  flow{DIM:#}", "share", "bytes", "packets", "held at most")?;
-        for culprit in culprits.flows.iter().take(shown_of(culprits, MOST_OVERALL)) {
+        let packets = report.bursts.iter().map(|burst| burst.packets).sum();
+        let shown = shown_of(culprits, MOST_OVERALL, packets);
+        for culprit in &shown {
             writeln!(
                 out,
                 "{:>9}  {:>9}  {:>9}  {:>12}  {}",
@@ -326,7 +330,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
         if culprits.flows.is_empty() && culprits.flows_total > 0 {
             writeln!(out, "{:>46}  {DIM}{NO_MATCH}{DIM:#}", "")?;
         }
-        more(culprits, shown_of(culprits, MOST_OVERALL), "", 37, out)?;
+        more(culprits, &shown, "", 37, out)?;
     }
     Ok(())
 }
@@ -391,16 +395,19 @@ fn longest(bursts: &[Burst], most: usize) -> Vec<&Burst> {
     shown
 }
 
-/// The number of flows to show. A line that says that there is one more flow can as well name it.
-fn shown_of(culprits: &Culprits, most: usize) -> usize {
-    if culprits.flows.len() == most + 1 && culprits.flows_total == most as u64 + 1 { most + 1 } else { most }
+/// The flows to list: `most` of them, and all that are heavy among these `packets`. A line that says that there is one more
+/// flow can as well name it.
+fn shown_of(culprits: &Culprits, most: usize, packets: u64) -> Vec<&Culprit> {
+    let is_heavy = |flow: &Culprit| flow.share >= HEAVY || flow.packets as f64 >= HEAVY * packets as f64;
+    let is_one_more = culprits.flows.len() == most + 1 && culprits.flows_total == most as u64 + 1;
+    let flows = culprits.flows.iter().enumerate();
+    flows.filter(|(place, flow)| *place < most || is_one_more || is_heavy(flow)).map(|(_, flow)| flow).collect()
 }
 
-fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut impl Write) -> io::Result<()> {
-    let shown = culprits.flows.iter().take(shown);
+fn more(culprits: &Culprits, shown: &[&Culprit], indent: &str, gap: usize, out: &mut impl Write) -> io::Result<()> {
     let more_culprits = culprits.culprits_total.saturating_sub(shown.len() as u64);
     let rest = culprits.flows_total.saturating_sub(shown.len() as u64);
-    let share = 1.0 - shown.map(|culprit| culprit.share).sum::<f64>();
+    let share = 1.0 - shown.iter().map(|culprit| culprit.share).sum::<f64>();
     if rest == 0 {
         return Ok(());
     }
@@ -408,8 +415,8 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
     // The heaviest of them are in JSON and HTML.
     let more_culprits = match more_culprits {
         0 => String::new(),
-        all if all == rest && rest > 1 => ", all of them culprits too".to_owned(),
-        some => format!(", {} of them culprits too", count(some)),
+        all if all == rest && rest > 1 => ", all of them culprits too: see JSON or HTML".to_owned(),
+        some => format!(", {} of them culprits too: see JSON or HTML", count(some)),
     };
     let share = percent(share.max(0.0));
     writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{more_culprits}{DIM:#}", "", count(rest))
