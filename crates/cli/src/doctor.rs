@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use queuescope_live::capabilities::{Seer, names};
 use queuescope_live::{Ability, Gain, Grant, abilities_seen_by};
-use queuescope_report::json::FORMAT;
+use queuescope_report::json::FORMAT_VERSION;
 use std::io::{self, Write};
 
 /// Runs `doctor`; `seer` sees the processes of other users.
@@ -77,7 +77,7 @@ fn json(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::Result<
     for ability in abilities {
         let Ability { name, about, commands, missing, note, costs, needs, .. } = ability;
         let line = serde_json::json!({
-            "format": FORMAT, "kind": "ability", "name": name, "about": about, "commands": commands, "available": missing.is_none(), "missing": missing,
+            "format_version": FORMAT_VERSION, "kind": "ability", "name": name, "about": about, "commands": commands, "available": missing.is_none(), "missing": missing,
             "note": note, "costs": costs, "grant": ability.grant(), "capabilities": names(*needs),
         });
         writeln!(out, "{line}")?;
@@ -87,7 +87,7 @@ fn json(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::Result<
     }
     let gain = |Gain { of, uses, by_a_fault }| serde_json::json!({"capabilities": names(of), "uses": uses, "by_a_fault": by_a_fault});
     let line = serde_json::json!({
-        "format": FORMAT, "kind": "grant", "capabilities": names(grant.0), "setcap": grant.text(), "line": grant.line(&program()),
+        "format_version": FORMAT_VERSION, "kind": "grant", "capabilities": names(grant.0), "setcap": grant.text(), "line": grant.line(&program()),
         "gains": grant.gains().map(gain).collect::<Vec<_>>(),
     });
     writeln!(out, "{line}")

@@ -7,7 +7,7 @@ use queuescope_ingest::Stop;
 use queuescope_link::traffic::{Tally, TrafficPlan, served, served_json};
 use queuescope_live::Controls;
 use queuescope_live::traffic::{Ended, SendParams, ServeParams, TrafficError, listen, send, serve, take_with, try_out};
-use queuescope_report::json::FORMAT;
+use queuescope_report::json::FORMAT_VERSION;
 use std::io::{self, BufWriter, Write};
 
 /// Runs `traffic`.
@@ -31,7 +31,11 @@ fn run_server(args: &Serve) -> Result<Outcome> {
     let at = listener.local_addr().context("cannot read the address that it listens on")?;
     // Print this at once: a script that starts the server waits for it, and no other output may come for long.
     let first = |out: &mut dyn Write| match args.json {
-        true => writeln!(out, "{}", serde_json::json!({"format": FORMAT, "kind": "listening", "at": at.to_string()})),
+        true => writeln!(
+            out,
+            "{}",
+            serde_json::json!({"format_version": FORMAT_VERSION, "kind": "listening", "at": at.to_string()})
+        ),
         false => writeln!(out, "takes flows at {at}"),
     };
     print(args.json, first, first)?;

@@ -6,7 +6,7 @@
 use crate::namespaces;
 use crate::pty;
 
-use crate::common::{ROOT, printed, run};
+use crate::common::{ROOT, integer, printed, run};
 use pty::{PATIENCE, Pty};
 use queuescope_live::Namespace;
 use rustix::process::{Pid, Signal, kill_process};

@@ -67,7 +67,7 @@ fn the_congestion_of_a_class_is_one_burst_and_more_queues_than_one_are_told() {
     let (bursts, summary) = live(&ends, &[]);
     // Where a machine stands still, the class may be empty for a moment.
     assert!((1..=3).contains(&bursts.len()), "{} bursts: {summary}", bursts.len());
-    let length: u64 = bursts.iter().filter_map(|burst| integer(&burst["length_ns"])).sum();
+    let length: u64 = bursts.iter().filter_map(|burst| crate::common::integer(&burst["length_ns"])).sum();
     assert!(length > 500_000_000, "{bursts:?}");
     // Each that passed was seen to overtake what left next.
     assert!(summary["skipped"]["overtaken"].as_u64() > Some(20), "{summary}");

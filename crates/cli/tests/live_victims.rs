@@ -109,7 +109,7 @@ fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
         let flows = flows(culprits);
         assert!(flows[0].0.ends_with(":7 udp") && flows[0].1 > 0.5, "{flows:?}");
     }
-    let in_bursts: u64 = bursts.iter().filter_map(|burst| integer(&burst["bytes"])).sum();
+    let in_bursts: u64 = bursts.iter().filter_map(|burst| crate::common::integer(&burst["bytes"])).sum();
     let least = 1.0 - (light * SMALL) as f64 / in_bursts as f64;
     let (_, share) = flows(&summary["culprits"][0])[0];
     // The kernel's own packets, such as who asks for addresses, are a few.

@@ -54,7 +54,7 @@ fn json_lines_are_read_with_all_their_values() {
             write_line(&line, &mut new).expect("there is room");
             let [old, mut new]: [Value; 2] =
                 [old.as_bytes(), &new].map(|text| serde_json::from_slice(text).expect("it is JSON"));
-            assert_eq!(new.as_object_mut().expect("a line is an object").remove("format"), Some(2.into()));
+            assert_eq!(new.as_object_mut().expect("a line is an object").remove("format_version"), Some(2.into()));
             let [mut before, mut after] = [Vec::new(), Vec::new()];
             leaves(&old, &mut before);
             leaves(&new, &mut after);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at what was written")]
 
-use crate::common::{file, printed, run};
+use crate::common::{file, integer, printed, run};
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The report as JSON Lines: one object per line, each with the `format` of its fields and its `kind`; the last one is a
+//! The report as JSON Lines: one object per line, each with the `format_version` of its fields and its `kind`; the last one is a
 //! `summary`.
 //!
 //! The schema is `docs/report.schema.json`. A test compares it with these types and with the command's output.
@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// The version of the format of JSON lines. It grows when a field gets another name, type or meaning; new fields do not
-/// change it. Lines of version 0.1 of the program have no `format`: they are of format 1. [`Line`] reads both.
-pub const FORMAT: u32 = 2;
+/// change it. Lines of version 0.1 of the program have no `format_version`: they are of format 1. [`Line`] reads both.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// One line of the output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -230,11 +230,11 @@ pub fn write_aqm_comparison(comparison: &AqmComparison, out: &mut impl Write) ->
 pub fn write_line(line: &Line, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
     #[derive(Serialize)]
     struct Versioned<'a> {
-        format: u32,
+        format_version: u32,
         #[serde(flatten)]
         line: &'a Line,
     }
-    serde_json::to_writer(&mut *out, &Versioned { format: FORMAT, line })?;
+    serde_json::to_writer(&mut *out, &Versioned { format_version: FORMAT_VERSION, line })?;
     out.write_all(b"\n")
 }
 
@@ -243,9 +243,10 @@ pub fn schema() -> String {
     let mut schema = schemars::schema_for!(Line);
     for kind in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
         let description = "Version of the format of this line.";
-        kind["properties"]["format"] = json!({ "description": description, "type": "integer", "const": FORMAT });
+        kind["properties"]["format_version"] =
+            json!({ "description": description, "type": "integer", "const": FORMAT_VERSION });
         if let Some(required) = kind["required"].as_array_mut() {
-            required.insert(0, "format".into());
+            required.insert(0, "format_version".into());
         }
     }
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");

@@ -216,13 +216,37 @@ fn flows_without_room_in_the_text_are_not_those_that_an_expression_leaves_out() 
     let culprits = &mut burst.culprits[0];
     let flow = culprits.flows[0].clone();
     culprits.flows = (0..20)
-        .map(|number| Culprit { flow: format!("flow {number}"), bytes: 1, share: 0.01, ..flow.clone() })
+        .map(|number| Culprit { flow: format!("flow {number}"), bytes: 1, packets: 1, share: 0.01, ..flow.clone() })
         .collect();
     culprits.flows_total = 27;
     culprits.not_shown = Some(NotShown { flows: 7, bytes: 80, share: 0.8 });
     let lines = burst_lines(&burst);
     let row = lines.iter().find(|line| line.contains("not shown")).expect("some are not");
     assert!(row.contains(" others, 7 of them not shown"), "{row}");
+}
+
+/// The text lists few flows, but each with a tenth of the bytes or of the packets: groups do not repeat these.
+#[test]
+fn a_heavy_flow_is_always_listed() {
+    let mut burst = burst();
+    burst.packets = 1_000;
+    let culprits = &mut burst.culprits[0];
+    let flow = Culprit { packets: 10, share: 0.16, ..culprits.flows[0].clone() };
+    culprits.flows = (0..6).map(|number| Culprit { flow: format!("heavy {number}"), ..flow.clone() }).collect();
+    culprits.flows.extend([
+        Culprit { flow: "light".to_owned(), share: 0.02, ..flow.clone() },
+        Culprit { flow: "small packets".to_owned(), share: 0.01, packets: 100, ..flow },
+    ]);
+    (culprits.flows_total, culprits.culprits_total, culprits.not_shown) = (20, 9, None);
+    let lines = burst_lines(&burst);
+    for flow in ["heavy 0", "heavy 3", "heavy 5", "small packets"] {
+        assert_eq!(lines.iter().filter(|line| line.contains(flow)).count(), 1, "{flow}: {lines:?}");
+    }
+    assert!(!lines.iter().any(|line| line.contains("light")), "{lines:?}");
+    assert!(
+        lines.iter().any(|line| words(line) == "3.0 % 13 others, 2 of them culprits too: see JSON or HTML"),
+        "{lines:?}"
+    );
 }
 
 #[test]

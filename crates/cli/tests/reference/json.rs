@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 const ABOUT: &str = "\
 # The JSON report
 
-With `--json` commands print JSON Lines: one object per line, each with its `format` and its `kind`. The last line of most commands is a
+With `--json` commands print JSON Lines: one object per line, each with its `format_version` and its `kind`. The last line of most commands is a
 `summary`. This page is made from the schema, which `queuescope generate schema` prints and which is [here](../report.schema.json) as a file.
 
-- `format` is the version of the fields of the line: 2. It grows when a field gets another name, type or meaning. New fields do not change it, so
-  ignore fields that you do not know. Lines without `format` are of version 0.1; the changelog lists what changed since.
+- `format_version` is the version of the fields of the line: 2. It grows when a field gets another name, type or meaning. New fields do not change it, so
+  ignore fields that you do not know. Lines without `format_version` are of version 0.1; the changelog lists what changed since.
 - Names end in their unit: `_ns` is nanoseconds, `_bps` bits per second, `_bytes` bytes.
 - An integer that can exceed 2^53 is a [string of its digits](#decimal), always, since many readers of JSON would round a number of
   that size: points in time, lengths of runs and bursts, byte totals, and seeds. All other integers are numbers: packets, delays, depths of queues, rates.
@@ -57,7 +57,8 @@ fn fields(it: &Value) -> String {
     let none = Map::new();
     let fields = it["properties"].as_object().unwrap_or(&none);
     let required: Vec<_> = it["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut fields: Vec<_> = fields.iter().filter(|(name, _)| !["format", "kind"].contains(&name.as_str())).collect();
+    let mut fields: Vec<_> =
+        fields.iter().filter(|(name, _)| !["format_version", "kind"].contains(&name.as_str())).collect();
     fields.sort_by_key(|(name, _)| *name);
     let rows = fields.into_iter().map(|(name, field)| {
         let optional = if required.contains(&&**name) { "" } else { "*optional* " };

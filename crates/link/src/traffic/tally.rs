@@ -6,7 +6,7 @@ use queuescope_ingest::notes::noted;
 use queuescope_live::traffic::{Ended, Failure, Sent, Served};
 use queuescope_live::{Control, Controls};
 use queuescope_report::format::{bytes, count, duration, rate};
-use queuescope_report::json::FORMAT;
+use queuescope_report::json::FORMAT_VERSION;
 use queuescope_report::model::Skipped;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl Tally {
     pub fn flow(&self, flow: &Ended, out: &mut dyn Write) -> io::Result<()> {
         let done = flow.result.as_ref().ok();
         let line = json!({
-            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
             "kind": "flow",
             "number": flow.number,
             "class": self.names[flow.start.class],
@@ -123,7 +123,7 @@ impl Tally {
             .map(|why| json!({"reason": why.reason, "count": why.count, "meaning": why.meaning}))
             .collect();
         let line = json!({
-            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
             "kind": "summary",
             "flows": sent.flows,
             "completed": self.completed,
@@ -228,7 +228,7 @@ pub fn served(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
 pub fn served_json(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
     let Served { flows, bytes, short, broken, foreign, idle, refused, unfinished } = taken;
     let line = json!({
-        "format": FORMAT, "kind": "served", "flows": flows, "bytes": bytes.to_string(), "short": short, "broken": broken,
+        "format_version": FORMAT_VERSION, "kind": "served", "flows": flows, "bytes": bytes.to_string(), "short": short, "broken": broken,
         "unknown_protocol": foreign, "idle": idle,
         "refused": refused, "unfinished": unfinished,
     });
