@@ -210,7 +210,7 @@ fn the_default_stays_within_a_megabyte_and_reaches_back_ten_seconds() {
 fn what_cannot_be_is_refused_with_a_way_out() {
     let refused = |params: MonitorParams| QueueMonitor::new(params).unwrap_err().to_string();
     let few = MonitorParams { shares: 100, parts: 100, ..MonitorParams::default() };
-    assert_eq!(refused(few), "a monitor with 100 culprits that are kept cannot be; choose 300 to 16777216");
+    assert_eq!(refused(few), "a monitor cannot have 100 culprits that are kept; choose 300 to 16777216");
     assert!(refused(MonitorParams { periods: 0, ..MonitorParams::default() }).contains("0 busy periods"));
     let mut flat = MonitorParams::default();
     flat.windows.levels = 0;
