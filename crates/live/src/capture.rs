@@ -122,8 +122,8 @@ impl Capture {
             direction => direction,
         };
         filter(&socket, &program(params.snaplen, direction)).map_err(system("set a packet socket's filter"))?;
-        let ring =
-            Ring::of(&socket, params.ring, RETIRE).map_err(system("allocate a ring for packets; try a smaller one"))?;
+        let ring = Ring::new(&socket, params.ring, RETIRE)
+            .map_err(system("allocate a ring for packets; try a smaller one"))?;
         bind_to(libc::ETH_P_ALL as u16)?;
         let (counts, tagged) = (Counts::default(), Vec::new());
         Ok(Self { index, dlt, is_loopback, was_down: false, params, ring, socket, counts, tagged })

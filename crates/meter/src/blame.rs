@@ -111,7 +111,7 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
         }
         let (unit, mut count) = (self.retired.unit(), self.retired.count());
         let (flows, mut stand_for) = self.retired.take();
-        let mut merged = Merged::of(flows, &mut stand_for);
+        let mut merged = Merged::new(flows, &mut stand_for);
         merged.flows.reserve_exact(live.size_hint().1.unwrap_or(0));
         live.for_each(|(key, share)| {
             count += 1;
