@@ -170,7 +170,7 @@ fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
     // A heavy flow is a cell of its own.
     let alone = found.cells.iter().filter(|cell| all.cells[**cell].flows == 1 && single.is_none());
     let alone = alone.flat_map(|cell| all.flows_in(*cell));
-    let heavy = alone.filter(|(_, share)| Amount::of(share).reaches(lattice.heavy));
+    let heavy = alone.filter(|(_, share)| Amount::from_share(share).reaches(lattice.heavy));
     let mut heavy: Vec<_> = heavy.map(|(key, share)| (written(*key, granularity), *share)).collect();
     heavy.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
     let pattern = lattice.pattern(found, granularity);

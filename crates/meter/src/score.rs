@@ -57,7 +57,7 @@ impl Score {
         ratio(self.true_positives, self.true_positives + self.false_positives)
     }
 
-    /// The share of packets of contributing flows that were reported; none if there were no such packets.
+    /// The share of packets of contributing flows that were reported; none if there were none of these.
     pub fn recall(&self) -> Option<f64> {
         ratio(self.true_positives, self.true_positives + self.false_negatives)
     }

@@ -12,7 +12,7 @@ pub(super) enum Measure {
 }
 
 impl Amount {
-    pub(super) fn of(share: &Share) -> Self {
+    pub(super) fn from_share(share: &Share) -> Self {
         Self { bytes: share.bytes, packets: share.packets }
     }
 

@@ -69,7 +69,7 @@ impl<'a> Cells<'a> {
                 classes.extend(classify(flows, [dimension], bounds.frequent, of_flow, &mut items, &mut codes));
             }
         }
-        let alone = |flow: usize| Amount::of(&flows[flow].1).reaches(bounds.alone);
+        let alone = |flow: usize| Amount::from_share(&flows[flow].1).reaches(bounds.alone);
         let (numbers, mut found) = number(&codes, alone);
         found.sort_unstable_by_key(|found| {
             let key = found.alone.then(|| flows[found.flow].0);
@@ -92,7 +92,7 @@ impl<'a> Cells<'a> {
             let place = place_of[*number as usize] as usize;
             order[next[place]] = flow as u32;
             next[place] += 1;
-            let (cell, amount) = (&mut cells[place], Amount::of(share));
+            let (cell, amount) = (&mut cells[place], Amount::from_share(share));
             cell.amount = cell.amount.and(amount);
             cell.stand_for += stand_for.get(flow).map_or(1.0, |many| f64::from(*many));
             cell.of_sample = if flow < stand_for.len() { cell.of_sample.and(amount) } else { cell.of_sample };
@@ -149,7 +149,7 @@ fn classify<const ENDS: usize>(
     let mut left: Vec<u32> = (0..rows.len() as u32).collect();
     for level in 0..DIMENSIONS[field[0]].len() {
         let values = |end: u32| of_flow(slots_of(end).start + level, end as usize / ENDS);
-        let amount = |end: u32| Amount::of(&flows[end as usize / ENDS].1);
+        let amount = |end: u32| Amount::from_share(&flows[end as usize / ENDS].1);
         let frequent = Frequent::new(&left, frequent, amount, values);
         let mut at = 0;
         left.retain(|end| {

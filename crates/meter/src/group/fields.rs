@@ -40,7 +40,7 @@ pub(super) type Value = (Family, u128, u8);
 pub(super) type Common = [Vec<f64>; SLOTS];
 
 /// The information content of a key: the bits of what it requires. A coarse value counts less the more flows have it anyway. A
-/// prefix counts half its bits, because it is no endpoint.
+/// prefix counts half its bits, because it is not an endpoint.
 pub(super) fn bits(items: &[Vec<Value>; SLOTS], picks: &Picks, common: &Common) -> f64 {
     let part = |(slot, item): (usize, u16)| {
         let rare = 1.0 - common[slot].get(usize::from(item)).copied().unwrap_or(1.0);

@@ -62,7 +62,7 @@ impl<'a> Lattice<'a> {
         granularity: Granularity,
         params: &'a GroupParams,
     ) -> Self {
-        let sum = || flows.iter().fold(Amount::default(), |sum, (_, share)| sum.and(Amount::of(share)));
+        let sum = || flows.iter().fold(Amount::default(), |sum, (_, share)| sum.and(Amount::from_share(share)));
         let total = sampled.map_or_else(sum, |sampled| sampled.total);
         // The bound is lower by the error, so that everything is found that may reach it.
         let at_least = |part: f64| {

@@ -390,7 +390,7 @@ impl Matcher {
         } else if !self.span.saw_leave(entry.time, self.params.max_delay) {
             self.stats.ingress_outside += 1;
         } else {
-            match self.routes.did_not(&entry.seen.key) {
+            match self.routes.did_not_come_out(&entry.seen.key) {
                 Fate::Lost => {
                     self.stats.lost += 1;
                     output.lost(&entry.seen, entry.link as usize, entry.time);
