@@ -250,8 +250,8 @@ const QDISCS: [(&str, bool); 4] = [
 ];
 
 #[test]
-fn drops_and_marks_are_those_that_the_qdisc_counts() {
-    let test = "drops_and_marks_are_those_that_the_qdisc_counts";
+fn drops_and_marks_match_the_counts_of_the_qdisc() {
+    let test = "drops_and_marks_match_the_counts_of_the_qdisc";
     for (qdisc, is_active) in QDISCS {
         let ends = match Ends::new("tbf rate 20mbit burst 20kb limit 400kb") {
             Ok(ends) => ends,

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_forgets_what_left_before_the_last_packet_came() {
+    fn a_fifo_forgets_departures_before_the_last_arrival() {
         let mut recent = Recent::new(History::Fifo);
         (0..10).for_each(|n| recent.record(past(n)));
         recent.advance(Nanos(4));

@@ -167,7 +167,7 @@ proptest! {
 }
 
 #[test]
-fn what_did_not_come_out_was_lost_if_others_on_its_route_came_out() {
+fn a_packet_is_lost_if_others_on_its_route_came_out() {
     let strong = |digest, ttl| print(digest, Strength::Identified, ttl);
     // The first packet of flow 1 is lost before any other came out, the last one while others come out; flow 2 is routed elsewhere.
     let ingress = [(5_000, 1, 0), (10_000, 1, 1), (15_000, 2, 2), (20_000, 1, 3), (25_000, 1, 4), (30_000, 1, 5)];
@@ -196,7 +196,7 @@ fn what_did_not_come_out_was_lost_if_others_on_its_route_came_out() {
 }
 
 #[test]
-fn what_the_other_capture_cannot_have_seen_is_no_loss() {
+fn packets_outside_the_other_capture_do_not_count_as_lost() {
     let identified = |digest, ttl| print(digest, Strength::Identified, ttl);
     let ingress = [(1_000, 0), (10_000, 1), (10_500, 2)].map(|(time, digest)| seen(time, 1, identified(digest, 64)));
     let egress = [(9_000, 7), (10_100, 1)].map(|(time, digest)| seen(time, 1, identified(digest, 63)));
@@ -259,7 +259,7 @@ fn packets_in_the_opposite_direction_are_recognised_by_their_ttl() {
 }
 
 #[test]
-fn what_was_not_seen_to_come_stands_between_its_neighbours() {
+fn a_missing_arrival_is_interpolated_between_its_neighbours() {
     let identified = |digest, ttl| print(digest, Strength::Identified, ttl);
     let ingress = [seen(10_000, 1, identified(1, 64)), seen(10_100, 1, identified(3, 64))];
     let egress = [(10_200, 1), (10_300, 2), (10_400, 3), (10_500, 4)].map(|(time, d)| seen(time, 1, identified(d, 63)));

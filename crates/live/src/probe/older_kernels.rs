@@ -156,7 +156,7 @@ fn a_failed_attachment_leaves_nothing_behind() {
         // First the second of two tracepoints is missing, then the interface.
         let without = without(&["btf_trace_kfree_skb"]).expect("they were readable before");
         for (btf, interface, expected) in
-            [(&without, "lo", "no tracepoint"), (&whole, "no-such-one", "attach before the queue")]
+            [(&without, "lo", "no tracepoint"), (&whole, "missing0", "attach before the queue")]
         {
             let why = attach(btf, interface).map(drop).expect_err("something is missing").to_string();
             assert!(why.contains(expected) && held_objects() == before, "{why}: {} {before}", held_objects());

@@ -145,7 +145,7 @@ mod tests {
     proptest! {
         /// Compares with levels of one byte each, copied at each worst moment.
         #[test]
-        fn levels_are_those_of_a_byte_by_byte_stack(
+        fn levels_match_a_byte_by_byte_stack(
             steps in prop::collection::vec((0..400usize, 1..300usize, any::<bool>()), 1..80), room in 8..40usize
         ) {
             let mut levels = Levels::new(room, 4);
