@@ -186,7 +186,7 @@ impl QueueLog {
         left.filter(|left| left.packet() == packet).map(Departed::from)
     }
 
-    /// The departure that waited longest (the first of several) among those of `flows` that waited within `[from, to)`.
+    /// The departure that waited longest (the first if several are equal) among those of `flows` that waited within `[from, to)`.
     pub fn longest_wait(&self, flows: impl Fn(FlowId) -> bool, during: Range<Nanos>) -> Option<Departed> {
         let mut longest: Option<&PackedDeparture> = None;
         for left in self.left.range(self.candidates(&during)) {

@@ -89,7 +89,7 @@ impl QueueLog {
         self.forgotten == 0 || self.forgotten_until < time
     }
 
-    /// The moment just after the arrival with which the queue was deepest within `during` (the first of several); the start of `during`
+    /// The moment just after the arrival with which the queue was deepest within `during` (the first if several are equal); the start of `during`
     /// if the queue was as deep before any arrival.
     pub(super) fn deepest(&self, during: &Range<Nanos>) -> Arrival {
         let mut deepest = (during.start, 0);

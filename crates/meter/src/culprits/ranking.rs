@@ -35,7 +35,7 @@ pub struct Victims {
     pub bytes: u64,
     /// The sum of their sojourn times; for a time range, only the parts within it.
     pub waited: Nanos,
-    /// The one that waited longest (the first of several), with its whole sojourn time. A dropped packet does not wait.
+    /// The one that waited longest (the first if several are equal), with its whole sojourn time. A dropped packet does not wait.
     pub longest: Option<Departed>,
 }
 

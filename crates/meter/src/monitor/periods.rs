@@ -14,7 +14,7 @@ pub struct BusyPeriod {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The flow of the packet that waited longest; the first of several.
+    /// The flow of the packet that waited longest; the first if several are equal.
     pub victim: FlowId,
     /// The arrival of that packet.
     pub victim_came: Nanos,
