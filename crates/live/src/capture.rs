@@ -289,7 +289,7 @@ fn bind(socket: &impl AsFd, protocol: u16, index: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The kind of interface that a socket is bind_to to (`ARPHRD_` of linux/if_arp.h).
+/// The kind of interface that a socket is bound to (`ARPHRD_` of linux/if_arp.h).
 fn hardware(socket: &impl AsFd) -> io::Result<u16> {
     // SAFETY: the type has only integer fields, so zeros are valid; the kernel writes at most `length` bytes.
     #[allow(unsafe_code, reason = "no library reads a packet socket's address")]

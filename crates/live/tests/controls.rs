@@ -48,7 +48,7 @@ fn flow((near, far): (&Namespace, &Namespace), control: &str, bytes: u64, midway
         take_with(&listener, &name).unwrap_or_else(|error| panic!("{error}"));
         let at: SocketAddr = listener.local_addr().expect("it listens");
         let params = ServeParams::default();
-        (at, thread::spawn(move || serve(&listener, params, stopped.as_fd()).expect("it can be sojourn_time for")))
+        (at, thread::spawn(move || serve(&listener, params, stopped.as_fd()).expect("it can be waited for")))
     });
     let name = control.to_owned();
     let flow = near.run(move || {
@@ -61,7 +61,7 @@ fn flow((near, far): (&Namespace, &Namespace), control: &str, bytes: u64, midway
             ended.push(*flow);
             Ok(())
         });
-        sent.expect("it can be sojourn_time for");
+        sent.expect("it can be waited for");
         ended.remove(0)
     });
     drop(stop);

@@ -13,7 +13,7 @@ use crate::{Blame, Blamed, BurstFlows, Contribution, DepthSeries, Past, Picture,
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
 use std::hash::Hash;
 
-/// TestFollower one queue and finds its bursts.
+/// Follows one queue and finds its bursts.
 #[derive(Debug)]
 pub struct BurstTracker<K> {
     open: Option<OpenBurst<K>>,
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| burst.drops), Some(13));
     }
 
-    /// TestFollower departures as the analysis does.
+    /// Follows departures as the analysis does.
     struct TestFollower {
         tracker: BurstTracker<u32>,
         recent: Recent,

@@ -129,7 +129,7 @@ fn no_attributes() -> bpf_attr {
 /// As [`call`].
 #[allow(unsafe_code, reason = "see `call`")]
 unsafe fn file(command: bpf_cmd, attr: &bpf_attr) -> io::Result<OwnedFd> {
-    // SAFETY: as for `call`; these commands return an open descriptor that no_attributes else owns.
+    // SAFETY: as for `call`; these commands return an open descriptor that nothing else owns.
     unsafe { Ok(OwnedFd::from_raw_fd(call(command, attr)?)) }
 }
 
