@@ -254,7 +254,7 @@ impl PacketSink<'_, '_> {
                 writer.get_mut().unwritten().cloned()
             }
         };
-        self.stopped.tell(unwritten.iter().map(Unwritten::news), note);
+        self.stopped.report_new(unwritten.iter().map(Unwritten::news), note);
         Ok(())
     }
 }

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Acts on flows that contribute: what leaves the queue names them, and their next packets are met before it ("act on
- * future packets", section 4.2 of the ConQuest paper). */
+/* Acts on flows that contribute to a queue. Packets that leave the queue register their flow, and later packets of the flow are acted on
+ * before the queue ("act on future packets", section 4.2 of the ConQuest paper). */
 #pragma once
 #include "flow.h"
 
-/* Flows that are remembered, at most; the longest untouched goes for a new one. */
+/* Flows that are remembered, at most; a new one replaces the least recently used. */
 #define VICTIMS 4096
 /* Tests of the list of flows that are never acted on, at most. */
 #define TESTS 64
-/* Steps of the function; one more than are used, so that a search by halves needs no end of its own. */
+/* Steps of the function; one more than can be used, so that the binary search needs no bounds check. */
 #define STEPS 64
-/* What a probability of 1 is. */
+/* The probability 1. */
 #define CERTAIN (1ull << 32)
 
 enum { NOTHING, MARK_ONLY, MARK_OR_DROP, DROP, LIMIT };
 enum { BYTES, SHARE, QUEUE };
 enum { UNKNOWN, FRAMED, BARE };
 
-/* What is done. It may change while a packet is looked at, which then meets a bit of both. */
+/* Parameters of the action. They may change while a packet is handled; that packet may then see some old and some new values. */
 struct acting {
-	/* Nanoseconds that a flow is acted on, after a packet of it contributed. */
+	/* How long a flow is acted on after a packet of it contributed, nanoseconds. */
 	u64 hold;
-	/* Of a limit: 65536ths of a nanosecond for each byte, and nanoseconds that a flow may be ahead. */
+	/* For LIMIT: 65536ths of a nanosecond for each byte, and the nanoseconds that a flow may be ahead of its rate. */
 	u64 cost, burst;
 	u32 action, weigh;
-	/* Counted only, and nothing changed. */
+	/* Whether to count only, and change nothing. */
 	u32 dry;
-	/* Where a search among the steps begins. */
+	/* Where the binary search among the steps begins. */
 	u32 middle;
-	/* From this time on nothing is done: who asked for it has stopped, or its time is over. */
+	/* No action from this time on: the requesting program has stopped, or its time is over. */
 	u64 until;
-	/* In order, and behind them some from a weight that there is not. */
+	/* In order of weight; unused ones at the end have a weight that cannot occur. */
 	struct step {
-		/* From which weight on the probability holds, in parts of CERTAIN. */
+		/* The lowest weight to which the probability applies; the probability in parts of CERTAIN. */
 		u64 from, probability;
 	} steps[STEPS];
 };
@@ -44,13 +44,13 @@ struct {
 	TYPE(value, struct acting);
 } acting SEC(".maps");
 
-/* A flow that contributes. */
+/* A flow that contributes to the queue. */
 struct victim {
-	/* Until when it is acted on. */
+	/* When the action on it ends. */
 	u64 until;
-	/* Bytes of it that left while its last packet waited, and 65536ths of all that did. */
+	/* Bytes of the flow that left while its last packet waited, and their share of all bytes that left, in 65536ths. */
 	u64 weight, share;
-	/* When a limit lets its next byte pass. */
+	/* When LIMIT lets its next byte pass. */
 	u64 due;
 	/* Whether its last packet was exempt. */
 	u64 exempt;
@@ -63,21 +63,21 @@ struct {
 	TYPE(value, struct victim);
 } victims SEC(".maps");
 
-/* What a packet's addresses, ports and protocol are, as tests have them: low and high halves. An IPv4 address stands behind ::ffff:0:0,
+/* A packet's addresses, ports and protocol, as tests compare them: low and high halves. An IPv4 address has the prefix ::ffff:0:0,
  * as in records; without IP all is zero. The third pair has the source port, the destination port, the protocol and the IP version,
- * from bit 0, 16, 32 and 40 on; the fourth is there so that a mask keeps to them. */
+ * from bit 0, 16, 32 and 40 on; the fourth makes the index a power of two, so that masking keeps it in range. */
 struct known {
 	u64 of[8];
 };
 
-/* A test of the list of flows that are never acted on. Those up to one that ends a condition are alternatives; conditions up to one
- * that ends a term must all hold; one term is enough. */
+/* A test of the list of flows that are never acted on. Tests up to one with ENDS_CONDITION are alternatives; conditions up to one
+ * with ENDS_TERM must all hold; the flow is in the list if any term holds. */
 struct test {
-	/* Holds if the bits under the mask are from `low` to `high`: first the low half of each, then the high one. */
+	/* Holds if the bits under the mask are from `low` to `high`; the low half is first in each. */
 	u64 mask[2], low[2], high[2];
-	/* Which pair of what is known. */
+	/* The index of the pair in `struct known`. */
 	u32 pair;
-	/* Bits of `enum ends`, and whether the test holds where the bits are not so. */
+	/* Bits of `enum ends`; NEGATED inverts the result of the test. */
 	u32 ends;
 };
 
@@ -95,11 +95,11 @@ struct {
 	TYPE(value, struct never);
 } never SEC(".maps");
 
-/* What is known of the queue that was last left. */
+/* The state of the queue that a packet left last. */
 struct standing {
-	/* All of it, as if it was one flow. */
+	/* The whole queue, treated as one flow. */
 	struct victim all;
-	/* Whether its packets begin with headers of Ethernet. */
+	/* Whether its packets begin with an Ethernet header. */
 	u64 framed;
 };
 
@@ -110,21 +110,21 @@ struct {
 	TYPE(value, struct standing);
 } standing SEC(".maps");
 
-/* What became of packets; super-packets count as one. Each that is met has one of the outcomes behind it. */
+/* Counts of outcomes; a super-packet counts as one. Each packet in `met` has one of the outcomes in the fields after it. */
 struct acted {
-	/* Of flows that are acted on. */
+	/* Packets of flows that are acted on. */
 	u64 met;
 	/* Not chosen, or within the limit. */
 	u64 spared;
 	u64 marked, would_mark, marked_before, unmarkable;
 	u64 dropped, would_drop, limited, would_limit;
-	/* On the wire, of those marked. */
+	/* Of the marked packets, their number on the wire. */
 	u64 marked_wire;
-	/* Of flows that were acted on, but whose time is over. */
+	/* Packets of flows whose time of action is over. */
 	u64 expired;
-	/* Flows that came to be acted on, and those for which there was no room. */
+	/* Flows that were added, and flows for which there was no room. */
 	u64 victims, full;
-	/* Of flows that are never acted on, and would have been met. */
+	/* Packets of flows that are never acted on, but would be without that list. */
 	u64 exempt;
 };
 
@@ -135,7 +135,7 @@ struct {
 	TYPE(value, struct acted);
 } acted SEC(".maps");
 
-/* With which probability a packet of a flow of this weight is chosen. */
+/* The probability with which a packet of a flow of this weight is chosen. */
 INLINE u64 probability_of(const struct acting *asked, u64 weight)
 {
 	u32 above = 0;
@@ -174,7 +174,7 @@ INLINE bool is_at_most(u64 low, u64 high, const u64 *other)
 	return high < other[1] || (high == other[1] && low <= other[0]);
 }
 
-/* Whether a flow is one that is never acted on. */
+/* Whether a flow is in the list of those that are never acted on. */
 INLINE bool is_never(const struct known *known)
 {
 	u32 zero = 0, condition = 0, term = 1;
@@ -206,7 +206,7 @@ INLINE bool is_never(const struct known *known)
 	return 0;
 }
 
-/* A packet has left a queue in which this stands now: what is to be known of its flow when the next one comes. */
+/* Records the weight of a packet's flow as the packet leaves a queue, for the flow's next packet. */
 INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backlog, bool framed, u64 now)
 {
 	u32 zero = 0;
@@ -217,7 +217,7 @@ INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backl
 
 	if (!asked || !asked->action || now >= asked->until || !here || !count)
 		return;
-	/* Written seldom, so that it stays with the processors that read it. */
+	/* Written rarely, so that the cache lines stay with the processors that read it. */
 	if (here->framed == UNKNOWN)
 		here->framed = framed ? FRAMED : BARE;
 	if (asked->weigh == QUEUE) {
@@ -229,7 +229,7 @@ INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backl
 		return;
 	victim.until = now + asked->hold;
 	victim.weight = flow;
-	/* The sketch may say that a flow was more than all, but never here that it was nothing. */
+	/* The sketch may estimate a flow above the total, but here never as zero. */
 	victim.share = all ? (flow << 16) / all : 1 << 16;
 	if ((asked->weigh == SHARE ? victim.share : victim.weight) < asked->steps[0].from)
 		return;
@@ -245,7 +245,7 @@ INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backl
 	}
 }
 
-/* Whether a flow keeps its limit with so many bytes more. Two processors that do this at once may let one more pass. */
+/* Whether a flow stays within its limit with these bytes. Two processors that run this at the same time may let one packet too many pass. */
 INLINE bool passes(const struct acting *asked, struct victim *victim, u32 bytes, u64 now)
 {
 	u64 due = victim->due > now ? victim->due : now;
@@ -256,13 +256,13 @@ INLINE bool passes(const struct acting *asked, struct victim *victim, u32 bytes,
 	return 1;
 }
 
-/* The two bits of a packet for congestion; its IP header begins `at`. */
+/* The ECN bits of a packet whose IP header begins `at`. */
 INLINE u32 ecn_of(const u8 *headers, u32 at)
 {
 	return (*AT(at) >> 4 == 4 ? *AT(at + 1) : *AT(at + 1) >> 4) & 3;
 }
 
-/* Sets them, in the outermost IP header; whether that could be done. */
+/* Sets CE in the outermost IP header; returns whether that succeeded. */
 INLINE bool mark(struct __sk_buff *skb, const u8 *headers, u32 at)
 {
 	u8 marked;
@@ -278,7 +278,7 @@ INLINE bool mark(struct __sk_buff *skb, const u8 *headers, u32 at)
 	return !skb_store_bytes(skb, at + 1, &marked, 1, 0);
 }
 
-/* What becomes of a packet that was chosen. `at` is where its IP header begins, or none. */
+/* Acts on a packet that was chosen. `at` is where its IP header begins, if it has one. */
 INLINE int respond(struct __sk_buff *skb, const struct acting *asked, struct acted *count, const u8 *headers, u32 at, bool is_ip)
 {
 	bool is_whole = is_ip && at + (*AT(at) >> 4 == 4 ? 20 : 40) <= skb->len;
@@ -306,10 +306,10 @@ INLINE int respond(struct __sk_buff *skb, const struct acting *asked, struct act
 	return NEXT;
 }
 
-/* Whether a packet's flow is one that is never acted on; the program says it. */
+/* Whether a packet's flow is never acted on; the main program defines it. */
 GLOBAL int is_exempt(void);
 
-/* What becomes of a packet of a flow, if that is acted on. */
+/* Decides about a packet whose flow is in the table. */
 INLINE int decide(struct __sk_buff *skb, const struct acting *asked, struct acted *count, struct victim *victim,
 		  const u8 *headers, u32 at, bool is_ip, u64 now)
 {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What is asked for, and what is counted for it: of all packets, and in slices of time of each queue. */
+/* The configuration, and what is counted: over all packets, and in time slices of each queue. */
 #pragma once
 #include "drops.h"
 
-/* Queues of a device that are told apart; those behind them share. */
+/* Queues of a device that are counted separately; further queues share an index. */
 #define QUEUES 16
-/* A slice of time of the summary, in nanoseconds, as a power of two (67 ms); and how many are kept. */
+/* The length of a time slice of the summary, in nanoseconds, as a power of two (67 ms); and the number of slices kept. */
 #define SLICE 26
 #define SLICES 64
 
-/* Delays are counted by how many bits a microsecond's worth (1024 ns) of them has. */
+/* Delays are counted by the number of significant bits of the delay in units of 1024 ns. */
 #define DELAYS 32
 #define DELAY 10
 
-/* What is asked for; may change while it runs. */
+/* The configuration; it may change while the program runs. */
 struct config {
 	u32 netns, ifindex;
-	/* Nanoseconds that a packet waits before it counts as congested. */
+	/* Packets that wait longer than this count as congested, nanoseconds. */
 	u64 tau;
-	/* A flow contributes if it has more than so many 65536ths of what left meanwhile. */
+	/* A flow contributes if its share of the bytes that left meanwhile is more than this, in 65536ths. */
 	u32 alpha;
-	/* Whether all packets are told, and not only those that waited for at least half of tau. */
+	/* Whether all packets are reported, and not only those that waited for at least half of tau. */
 	u32 all;
 	/* The length of a window of the sketch, as a power of two of nanoseconds. */
 	u32 shift;
 	u32 unused;
-	/* Nanoseconds: no packet was stamped before. */
+	/* No packet was stamped before this time, nanoseconds. */
 	u64 since;
 };
 
@@ -36,24 +36,24 @@ struct {
 	TYPE(value, struct config);
 } config SEC(".maps");
 
-/* What is counted. */
+/* The counters. */
 struct counters {
-	/* Of packets that came, exactly: super-packets as such, their bytes, and on the wire. */
+	/* Packets that came, exactly: with a super-packet as one, their bytes, and their number on the wire. */
 	u64 stamped, stamped_bytes, came;
-	/* Of packets that left: super-packets, wire packets, bytes on the wire. */
+	/* Packets that left: with a super-packet as one, their number on the wire, and their bytes on the wire. */
 	u64 seen, packets, bytes;
-	/* On the wire, too. */
+	/* Packets on the wire, too. */
 	u64 congested, contributing;
-	/* Without a stamp of ours; not IP, of those that were asked whose they are; more at once than are looked at; that did not fit
-	 * in the ring buffer. */
+	/* Packets without a stamp of this probe; identified packets that are not IP; bulks with more packets than are examined; packets for
+		 * which the ring buffer had no room. */
 	u64 unstamped, other, bulk, untold;
-	/* That were not asked whose they are; that the device gave back, and that left once more: seen, and not. */
+	/* Packets whose flow was not identified; packets that the device requeued: those seen to leave again, and those not seen. */
 	u64 alone, requeued, requeued_unseen;
-	/* On the wire, that came without a mark and left with one. */
+	/* Packets on the wire that came without a CE mark and left with one. */
 	u64 marked;
-	/* On the wire, that were dropped by the qdisc, by reason. */
+	/* Packets on the wire that the qdisc dropped, by reason. */
 	u64 drops[REASONS];
-	/* Nanoseconds that wire packets waited, and those by how long. */
+	/* The sum of the sojourn times of packets on the wire, nanoseconds, and the histogram of these times. */
 	u64 delay;
 	u64 delays[DELAYS];
 };
@@ -65,18 +65,18 @@ struct {
 	TYPE(value, struct counters);
 } counters SEC(".maps");
 
-/* A slice of time of one queue. */
+/* A time slice of one queue. */
 struct slice {
-	/* Which, since the machine was started. */
+	/* Its number since the machine was started. */
 	u64 number;
 	u64 packets, bytes, congested;
-	/* Nanoseconds; the sum over wire packets. */
+	/* Nanoseconds; the sum is over packets on the wire. */
 	u64 delay_sum, delay_max;
-	/* Bytes and packets in the queue, at most. */
+	/* The largest backlog in bytes and in packets. */
 	u32 backlog_max, length_max;
 };
 
-/* The slices of one queue, then those of the next. */
+/* All slices of the first queue, then those of the next. */
 struct {
 	NUMBER(type, MAP_ARRAY);
 	NUMBER(max_entries, QUEUES * SLICES);
@@ -84,13 +84,13 @@ struct {
 	TYPE(value, struct slice);
 } slices SEC(".maps");
 
-/* Whether a device is the one that is watched. */
+/* Whether the probe watches this device. */
 INLINE bool is_watched(struct net_device *device, struct config *asked)
 {
 	return device->ifindex == asked->ifindex && device->nd_net.net->ns.inum == asked->netns;
 }
 
-/* The packets that one is on the wire. */
+/* The number of packets that a super-packet has on the wire. */
 INLINE u32 segments_of(struct sk_buff *skb)
 {
 	u16 segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
@@ -98,7 +98,7 @@ INLINE u32 segments_of(struct sk_buff *skb)
 	return segments ? segments : 1;
 }
 
-/* The bits that a number has; as many as there are places for at most. */
+/* The number of significant bits, limited to the histogram's last bin. */
 GLOBAL u32 bits_of(u64 number)
 {
 	u32 bits = 0;
@@ -113,7 +113,7 @@ GLOBAL u32 bits_of(u64 number)
 	return bits < DELAYS ? bits : DELAYS - 1;
 }
 
-/* The slice of a queue that a time is in. */
+/* The slice of a queue that contains a time. */
 INLINE struct slice *slice_of(u32 queue, u64 now)
 {
 	u64 number = now >> SLICE;

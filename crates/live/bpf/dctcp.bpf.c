@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* DCTCP (RFC 8257), as `DctcpParams::linux` of queuescope-tcp: it reduces the window by how much of the data was marked, and a receiver
- * that has it echoes each mark. */
+/* DCTCP (RFC 8257), as `DctcpParams::linux` of queuescope-tcp. The sender reduces the window by the fraction of data that was marked;
+ * the receiver echoes each mark. */
 #include "tcp.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* The average part that was marked is in units of 1/1024; a window of data weighs a sixteenth of it: g, as a power of two. */
+/* The average marked fraction (alpha) is in units of 1/1024. Each window of data has the weight g, a sixteenth: GAIN is its power of two. */
 enum { UNITS = 10, ALL = 1 << UNITS, GAIN = 4 };
 
-/* Of `ecn_flags`: ECN was agreed on (in the way of RFC 3168, or of AccECN), and echoes are sent. */
+/* Bits of `ecn_flags`: ECN was negotiated (as in RFC 3168, or AccECN), and the receiver sends echoes. */
 enum { RFC3168 = 1, ECHOES = 4, ACCURATE = 16 };
-/* Of `icsk_ack.pending`: an ACK is delayed, and is to be sent now. */
+/* Bits of `icsk_ack.pending`: an ACK is delayed, and an ACK must be sent now. */
 enum { DELAYED = 2, NOW = 16 };
 
 static long (*set_option)(void *sk, int level, int option, const void *value, int bytes) = (void *)49;
@@ -18,13 +18,13 @@ static long (*send_ack)(void *tp, u32 number) = (void *)116;
 enum { SOL_TCP = 6, TCP_CONGESTION = 13 };
 
 struct dctcp {
-	/* What had come when this window of data began, and where that ends. */
+	/* The counters at the start of this window of data, and the sequence number at which it ends. */
 	u32 delivered, marked, end;
 	u32 alpha;
-	/* What came last, and whether it was marked. */
+	/* The sequence number after the last data received, and whether that data was marked. */
 	u32 received;
 	u32 was_marked;
-	/* Before the last reduction. */
+	/* The congestion window before the last reduction. */
 	u32 window;
 };
 
@@ -64,7 +64,7 @@ void init(u64 *args)
 	u8 state = tp->inet_conn.icsk_inet.sk.__sk_common.skc_state;
 
 	if (!(tp->ecn_flags & (RFC3168 | ACCURATE)) && state != LISTENS && state != CLOSED) {
-		/* Without ECN there is nothing to count, and nothing may be told to be capable of it. */
+		/* Without ECN there are no marks to count, and packets must not be sent as ECN-capable. */
 		char instead[] = "reno";
 
 		set_option(tp, SOL_TCP, TCP_CONGESTION, instead, sizeof(instead));
@@ -88,7 +88,7 @@ void in_ack_event(u64 *args)
 		tp->snd_ssthresh = reduced(d, window_before(tp));
 	if (after(d->end, tp->snd_una))
 		return;
-	/* Below sixteen units it becomes nothing at once. */
+	/* Below sixteen units, one step takes it to zero. */
 	alpha -= alpha >> GAIN ? alpha >> GAIN : alpha;
 	alpha += ((u64)marked << (UNITS - GAIN)) / most(delivered, 1);
 	d->alpha = least(alpha, ALL);
@@ -116,7 +116,7 @@ void set_state(u64 *args)
 		halve(tp, OWN(tp));
 }
 
-/* The receiver's part (section 3.2): where marks begin or end, what came before is acknowledged at once, as it came. */
+/* The receiver's part (section 3.2): when marking begins or ends, data before the change is acknowledged at once, with its own echo. */
 void cwnd_event(u64 *args)
 {
 	struct tcp_sock *tp = (void *)args[0];

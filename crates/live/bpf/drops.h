@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Why a qdisc drops: the reasons that are told apart, whatever numbers the running kernel has for them. */
+/* The reasons of a qdisc's drops that are counted separately, by name, because kernels number them differently. */
 #pragma once
 #include "kernel.h"
 
-/* Why a qdisc drops, in the order in which it is counted; the last is that a classifier behind the stamp has. */
+/* Reasons of drops by a qdisc, in the order of the counters; the last is a drop by a classifier after the stamp. */
 enum { ANY, OVERLIMIT, CONGESTED, CAKE_FLOOD, BAND_LIMIT, HORIZON_LIMIT, FLOW_LIMIT, STEP_DROP, CLASSIFIER, REASONS };
 
-/* The place of a reason, or none. */
+/* The index of a reason; REASONS if it is not in the list. */
 INLINE u32 place_of(u32 reason)
 {
 	if (reason == REASON(QDISC_DROP))

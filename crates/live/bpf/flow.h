@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Whose packet it is: the digest of the five-tuple, as FlowKey::digest of queuescope-wire has it. */
+/* The flow of a packet: the digest of its five-tuple, as FlowKey::digest of queuescope-wire computes it. */
 #pragma once
 #include "kernel.h"
 
-/* Bytes of a packet that are looked at, and told. */
+/* Bytes of a packet that are parsed and reported. */
 #define HEADERS 128
 
-/* What a packet says of congestion (RFC 3168): it must not be marked, it is. */
+/* Codepoints of ECN (RFC 3168): not ECN-capable, and congestion experienced. */
 enum { NOT_ECT, CE = 3 };
 
-/* The words of a FlowKey; and where the outermost IP header begins, if there is one. */
+/* The words of a FlowKey, and the offset of the outermost IP header, if there is one. */
 struct words {
 	u64 of[6];
 	u32 ip;
 };
 
-/* The folded product of two words: the high half of the 128 bits meets the low half. */
+/* The folded product of two words: the high half of the 128 bits, XORed with the low half. */
 INLINE u64 fold(u64 a, u64 b)
 {
 	u64 low = (u32)a, high = a >> 32, other = (u32)b, above = b >> 32;
@@ -33,7 +33,7 @@ INLINE u64 digest(const struct words *words)
 	return fold(a ^ (b << 21 | b >> 43) ^ 0xc0ac29b7c97c50dd, c ^ b ^ 0x3f84d5b5b5470917);
 }
 
-/* Numbers of a packet are big endian. */
+/* Numbers in packets are big-endian. */
 INLINE u16 be16(const u8 *at)
 {
 	return at[0] << 8 | at[1];
@@ -50,11 +50,11 @@ enum { ETHERNET = 1, LOOPBACK = 772 };
 enum { IPV4 = 0x0800, IPV6 = 0x86dd, VLAN = 0x8100, SERVICE_VLAN = 0x88a8 };
 enum { FAMILY_LINK, FAMILY_V4, FAMILY_V6 };
 
-/* Tags within tags, and extension headers, that are followed. */
+/* The largest numbers of nested VLAN tags and of IPv6 extension headers that are followed. */
 #define MOST_TAGS 2
 #define MOST_EXTENSIONS 6
 
-/* The byte at a place; all places are within what was copied, and zero behind it. */
+/* The byte at an offset, which is masked to the copied range; bytes after the end of the packet are zero. */
 #define AT(place) (headers + ((place) & (HEADERS - 1)))
 
 INLINE bool has_ports(u8 protocol)
@@ -63,8 +63,8 @@ INLINE bool has_ports(u8 protocol)
 	return protocol == 6 || protocol == 17 || protocol == 33 || protocol == 132 || protocol == 136;
 }
 
-/* The words of the flow of a packet of which the first bytes are here, and zeros behind them; whether it is IP.
- * `headers` has HEADERS + 16 bytes. */
+/* Writes the words of a packet's flow, and returns whether it is IP. `headers` holds the first bytes of the packet, with zeros after them;
+ * it has HEADERS + 16 bytes. */
 INLINE bool flow_of(const u8 *headers, bool framed, struct words *words)
 {
 	u32 at = 0, end;

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Illinois (Liu, Başar and Srikant 2006), as `IllinoisParams::linux` of queuescope-tcp: Reno whose increase alpha and decrease beta
- * follow the average queueing delay of a round trip, out of the largest ever. Here both are whole numbers of parts. */
+/* Illinois (Liu, Başar and Srikant 2006), as `IllinoisParams::linux` of queuescope-tcp: Reno whose increase alpha and decrease beta follow
+ * the average queueing delay of a round trip, relative to the largest delay ever. Here alpha and beta are integers in fixed units. */
 #include "tcp.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* 0.3 to 10 segments a round trip, in units of 1/128; that of small windows is 1. */
+/* Alpha is 0.3 to 10 segments for each round trip, in units of 1/128; for small windows it is 1. */
 enum { ALPHA_UNITS = 128, LEAST_ALPHA = 3 * ALPHA_UNITS / 10, LARGEST_ALPHA = 10 * ALPHA_UNITS, BASE_ALPHA = ALPHA_UNITS };
-/* 1/8 to 1/2 of the window, in units of 1/64; that of small windows is 1/2. */
+/* Beta is 1/8 to 1/2 of the window, in units of 1/64; for small windows it is 1/2. */
 enum { BETA_UNITS = 64, LEAST_BETA = BETA_UNITS / 8, LARGEST_BETA = BETA_UNITS / 2, BASE_BETA = BETA_UNITS / 2 };
 /* Windows below this are small. */
 enum { WINDOW_THRESHOLD = 15 };
-/* After a high delay, so many round trips must have a low one for alpha to be the largest: theta. */
+/* The number of round trips with a low delay, after a high one, before alpha is the largest again: theta. */
 enum { THETA = 5 };
 
-/* A longer round trip counts as this, so that it can be multiplied by the largest alpha: 3.3 s. */
+/* Longer round trips count as this one (3.3 s), so that the product with the largest alpha fits in 32 bits. */
 #define LONGEST (0xffffffff / LARGEST_ALPHA)
 
 struct illinois {
 	u64 sum;
 	u32 samples;
 	u32 smallest, largest;
-	/* The round trip is over with the first acknowledgement past this. */
+	/* The round trip ends with the first acknowledgement after this sequence number. */
 	u32 end;
 	u32 alpha, beta;
-	/* Segments that the last ACK was for. */
+	/* The number of segments that the last ACK acknowledged. */
 	u32 acked;
-	/* A high delay came, and since then so many low ones. */
+	/* Whether there was a high delay, and the number of round trips with a low one since then. */
 	u16 was_high, low_rounds;
 };
 
@@ -39,7 +39,7 @@ INLINE void begin_round(struct tcp_sock *tp, struct illinois *il)
 	il->sum = 0;
 }
 
-/* The paper's equation 1, where the delay is not low. */
+/* Equation 1 of the paper, for delays that are not low. */
 INLINE u32 alpha(struct illinois *il, u32 delay, u32 largest)
 {
 	u32 low = largest / 100;
@@ -60,7 +60,7 @@ INLINE u32 alpha(struct illinois *il, u32 delay, u32 largest)
 	return (u64)largest * LARGEST_ALPHA / (largest + (u64)delay * (LARGEST_ALPHA - LEAST_ALPHA) / LEAST_ALPHA);
 }
 
-/* The paper's equation 2. */
+/* Equation 2 of the paper. */
 INLINE u32 beta(u32 delay, u32 largest)
 {
 	u32 low = largest / 10, high = 8 * largest / 10;
@@ -143,7 +143,7 @@ void cong_avoid(u64 *args)
 		return;
 	}
 	count = tp->snd_cwnd_cnt + il->acked;
-	/* It may be told of more than one ACK. */
+	/* The kernel may call this for more than one ACK. */
 	il->acked = 1;
 	size = most(tp->snd_cwnd, 1);
 	more = (u64)count * il->alpha / ALPHA_UNITS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What the programs use of the kernel: the few fields that they read, found in the running kernel by name (CO-RE), and
- * helpers by their numbers, so that building needs no headers of any kernel. */
+/* The parts of the kernel that the programs use: the few fields that they read, which are found in the running kernel by name (CO-RE),
+ * and helpers by their numbers. So building needs no kernel headers. */
 #pragma once
 
 typedef unsigned char u8;
@@ -13,9 +13,9 @@ typedef _Bool bool;
 #define SEC(name) __attribute__((section(name), used))
 #define CORE __attribute__((preserve_access_index))
 #define INLINE static inline __attribute__((always_inline))
-/* Checked by the kernel once, whoever calls it. */
+/* The verifier checks such a function once, not at each call. */
 #define GLOBAL __attribute__((noinline))
-/* How a map says its type, entries and values. */
+/* How the type of a map declares its map type, entries and values. */
 #define NUMBER(name, value) int (*name)[value]
 #define TYPE(name, type) typeof(type) *name
 
@@ -84,7 +84,7 @@ struct skb_shared_info {
 	u16 gso_size, gso_segs;
 } CORE;
 
-/* Why a qdisc drops. Numbers differ by kernel, and which there are. */
+/* Reasons of drops by a qdisc. Kernels differ in their numbers, and in which reasons exist. */
 enum skb_drop_reason {
 	SKB_DROP_REASON_QDISC_DROP = 1,
 	SKB_DROP_REASON_QDISC_OVERLIMIT,
@@ -100,16 +100,16 @@ enum skb_drop_reason {
 #define HAS_REASON(name) __builtin_preserve_enum_value(*(typeof(enum skb_drop_reason) *)SKB_DROP_REASON_##name, 0)
 #define REASON(name) __builtin_preserve_enum_value(*(typeof(enum skb_drop_reason) *)SKB_DROP_REASON_##name, 1)
 
-/* What a classifier says of a packet: it goes on, or it does not. */
+/* The verdict of a classifier: go on with the packet, or drop it. */
 enum { NEXT = -1, SHOT = 2 };
 
-/* What a classifier sees of a packet. */
+/* A packet, as a classifier sees it. */
 struct __sk_buff {
 	u32 len, pkt_type, mark, queue_mapping, protocol, vlan_present, vlan_tci, vlan_proto, priority;
 	u32 ingress_ifindex, ifindex, tc_index, cb[5];
 	u32 hash, tc_classid, data, data_end, napi_id, family, addresses[10], ports[2], data_meta;
 	u64 flow_keys, tstamp;
-	/* Bytes on the wire, and how many packets they are there, if not one. */
+	/* Bytes on the wire, and the number of packets on the wire; 0 if it is one. */
 	u32 wire_len, gso_segs;
 };
 

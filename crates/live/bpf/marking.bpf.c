@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* For tests alone: marks each packet (CE) between the stamp and the queue, as if the queue did. */
+/* For tests only: marks each packet with CE between the stamp and the queue, as a queue would. */
 #include "flow.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

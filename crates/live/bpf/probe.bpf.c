@@ -6,9 +6,9 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Packets that leave at once and are looked at. */
+/* Packets of one bulk dequeue that are examined. */
 #define BULK 16
-/* The sketch of each queue: packets leave one under its lock. */
+/* The sketch of each queue; a packet leaves a queue under the lock of the qdisc. */
 struct {
 	NUMBER(type, MAP_ARRAY);
 	NUMBER(max_entries, QUEUES);
@@ -16,19 +16,19 @@ struct {
 	TYPE(value, struct sketch);
 } sketches SEC(".maps");
 
-/* A packet that left, as it is told. */
+/* The report of a packet that left. */
 struct event {
 	/* Nanoseconds of CLOCK_MONOTONIC. */
 	u64 enqueued, dequeued;
 	u64 digest;
-	/* Bytes of its flow, and of all, that left while it waited. */
+	/* Bytes of its flow, and of all flows, that left while it waited. */
 	u64 flow, all;
-	/* Bytes on the wire, and how many packets they are there. */
+	/* Bytes on the wire, and the number of packets on the wire. */
 	u32 bytes, packets;
-	/* Bytes and packets that it left behind in the queue. */
+	/* The backlog that it left behind, in bytes and in packets. */
 	u32 backlog, length;
 	u32 queue;
-	/* Bytes of headers that there are; and whether they begin with those of Ethernet. */
+	/* Bytes of headers, and whether they begin with those of Ethernet. */
 	u16 captured;
 	u8 framed, contributing;
 	u8 headers[HEADERS];
@@ -39,14 +39,14 @@ struct {
 	NUMBER(max_entries, 8 << 20);
 } events SEC(".maps");
 
-/* What is being looked at. */
+/* The packet that is being handled. */
 struct scratch {
-	/* Some bytes more, so that numbers can be read at any place. */
+	/* With some bytes more, so that numbers can be read at any offset. */
 	u8 headers[HEADERS + 16];
 	u64 digest;
-	/* Where the IP header begins, if there is one. */
+	/* The offset of the IP header, if there is one. */
 	u64 ip;
-	/* Whose packet it is, for the list of flows that are never acted on. */
+	/* Its addresses and ports, for the list of flows that are never acted on. */
 	struct known known;
 	struct estimates found;
 };
@@ -58,7 +58,7 @@ struct {
 	TYPE(value, struct scratch);
 } scratch SEC(".maps");
 
-/* Before the qdisc: each packet, exactly. */
+/* Before the qdisc: stamps and counts every packet. */
 INLINE int stamp_with(struct __sk_buff *skb, u64 now)
 {
 	u32 zero = 0;
@@ -85,7 +85,7 @@ int stamp(struct __sk_buff *skb)
 	return stamp_with(skb, ktime());
 }
 
-/* Whose packet it is that the headers are of; whether it is IP. */
+/* Finds the flow of the packet whose headers are in `scratch`; returns whether it is IP. */
 GLOBAL int identify(u32 framed)
 {
 	u32 zero = 0;
@@ -102,7 +102,7 @@ GLOBAL int identify(u32 framed)
 	return is_ip;
 }
 
-/* Whether the flow of the packet that was identified last is one that is never acted on. */
+/* Whether the flow of the packet that was identified last is never acted on. */
 GLOBAL int is_exempt(void)
 {
 	u32 zero = 0;
@@ -111,7 +111,7 @@ GLOBAL int is_exempt(void)
 	return place && is_never(&place->known);
 }
 
-/* The same where flows are acted on; what is dropped here did not come to the queue, and is not stamped. */
+/* Like `stamp`, where flows are acted on. A packet that is dropped here did not reach the queue, and is not stamped. */
 SEC("classifier")
 int act(struct __sk_buff *skb)
 {
@@ -138,12 +138,12 @@ int act(struct __sk_buff *skb)
 	digest = place->digest;
 	victim = asked->weigh == QUEUE ? &here->all : map_lookup(&victims, &digest);
 	if (victim && decide(skb, asked, count, victim, place->headers, place->ip, is_ip, now) == SHOT) {
-		/* A stamp from elsewhere would say that it had come. */
+		/* With a stamp from elsewhere it would count as dropped by the queue. */
 		skb->cb[4] = ~skb->cb[4];
 		return SHOT;
 	}
 	stamp_with(skb, now);
-	/* So that its headers need not be looked at again. A qdisc that uses these words leaves at least the time. */
+	/* The digest saves parsing the headers again. Qdiscs that use these words keep at least the time. */
 	if (is_ip) {
 		skb->cb[0] = digest;
 		skb->cb[1] = digest >> 32;
@@ -152,7 +152,7 @@ int act(struct __sk_buff *skb)
 	return NEXT;
 }
 
-/* A packet leaves a queue: what left it while it waited. */
+/* Estimates what left a queue while a packet waited that leaves it now. */
 GLOBAL int measure(u32 number, u32 bytes, u64 enqueued, u64 now, u32 shift)
 {
 	u32 zero = 0;
@@ -164,15 +164,15 @@ GLOBAL int measure(u32 number, u32 bytes, u64 enqueued, u64 now, u32 shift)
 	return 0;
 }
 
-/* Whether nothing is left in a queue. Of some qdiscs each processor counts for itself, so that this count says nothing. */
+/* Whether a queue is empty. Some qdiscs count on each processor separately, so that this count says nothing. */
 INLINE bool is_empty(struct Qdisc *qdisc)
 {
 	return !qdisc->q.qlen && !(qdisc->flags & (COUNTED_APART | WITHOUT_LOCK));
 }
 
-/* What the device gave back of each queue. */
+/* Packets of each queue that the device gave back (requeued). */
 struct returned {
-	/* Which qdisc it is of, how often that was by then, and how many of those have not left once more. */
+	/* The qdisc, its count of requeues when last read, and the number of requeued packets that have not left again. */
 	u64 qdisc;
 	u32 requeues, again;
 };
@@ -184,9 +184,9 @@ struct {
 	TYPE(value, struct returned);
 } returned SEC(".maps");
 
-/* Whether a packet left before, and the device gave it back: those leave first. Where the kernel left out runs, what still stands there
- * says how many there can be: the others left unseen. Of qdiscs that have no lock, each processor counts for itself, so that nothing is known
- * of it. */
+/* Whether a packet had left before and was requeued; such packets leave first. Where the kernel skipped runs of this program, the packets
+ * that are still requeued bound the number: the others left unseen. Qdiscs without a lock count on each processor, so that their requeues are
+ * unknown. */
 INLINE bool is_back(struct Qdisc *qdisc, u32 number, struct counters *count)
 {
 	struct returned *known = map_lookup(&returned, &number);
@@ -211,7 +211,7 @@ INLINE bool is_back(struct Qdisc *qdisc, u32 number, struct counters *count)
 	return 1;
 }
 
-/* Which queue a packet left. A qdisc may serve all transmit queues of a device: then its packets stand in one queue. */
+/* The index of the queue that a packet left. A qdisc may serve all transmit queues of a device: then its packets share one queue. */
 INLINE u32 queue_of(struct Qdisc *qdisc, struct sk_buff *skb)
 {
 	return qdisc->flags & OF_ONE_TRANSMIT_QUEUE ? skb->queue_mapping % QUEUES : 0;
@@ -251,9 +251,9 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	count->delay += (now - enqueued) * segments;
 	count->delays[bits_of((now - enqueued) >> DELAY) % DELAYS] += segments;
 	sum_up(number, now, now - enqueued, bytes, segments, congested, qdisc);
-	/* A burst goes on until a packet waits less than half of tau. */
+	/* A burst lasts until a packet waits less than half of tau. */
 	is_told = now - enqueued >= asked->tau / 2 || asked->all;
-	/* A packet that nobody waits behind is no part of what any other waited for: nobody will ask whose it was. */
+	/* A packet with no other behind it is no part of any other's sojourn time, so its flow is not needed. */
 	if (!is_told && is_empty(qdisc)) {
 		count->alone++;
 		remember(0, 0, 0, 0, 0, framed, now);
@@ -301,7 +301,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	} else {
 		__builtin_memcpy(event->headers, place->headers, HEADERS);
 	}
-	/* Who reads looks often enough: to wake it for each packet would cost more than all else. */
+	/* The reader polls often enough: a wakeup for each packet would cost more than all else. */
 	ringbuf_submit(event, NO_WAKEUP);
 }
 
@@ -318,7 +318,7 @@ int dequeue(u64 *arguments)
 	u64 now;
 	bool framed;
 
-	/* Every other time, nothing is left in the queue. */
+	/* The qdisc is empty: half of all calls are like this. */
 	if (!skb)
 		return 0;
 	device = transmit->dev;
@@ -352,7 +352,7 @@ int dropped(u64 *arguments)
 	count = map_lookup(&counters, &zero);
 	if (!asked || !count || !is_watched(skb->dev, asked))
 		return 0;
-	/* What classifiers drop may not have come to the queue. */
+	/* Classifiers also drop packets that have not reached the queue. */
 	if (place == CLASSIFIER && !has_waited((const u32 *)skb->cb, asked, ktime(), &waited))
 		return 0;
 	count->drops[place % REASONS] += segments_of(skb);

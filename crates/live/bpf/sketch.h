@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The ConQuest snapshots of one queue, as ConQuest::observe of queuescope-sketch has them: Count-Min rows whose cells know
- * in which window they were last written (Expiry::Tag), asked with Estimator::Overlap. Windows are powers of two of
- * nanoseconds, so that nothing is divided. */
+/* The ConQuest snapshots of one queue, as in ConQuest::observe of queuescope-sketch: Count-Min rows whose cells record the window of
+ * their last write (Expiry::Tag), with Estimator::Overlap for queries. Window lengths are powers of two nanoseconds, so that shifts
+ * replace divisions. */
 #pragma once
 #include "flow.h"
 
@@ -11,8 +11,8 @@
 #define POINT 16
 #define FULL (1 << POINT)
 
-/* Bits of a tag that number a window; those above have the windows' length, so that counts of other windows are not taken
- * for these. */
+/* Bits of a tag for the window's number. The bits above hold the window's length, so that counts of windows of another length are not
+ * mistaken for these. */
 #define NUMBERED 27
 
 struct cell {
@@ -21,15 +21,15 @@ struct cell {
 };
 
 struct sketch {
-	/* The current window, and how long windows are: if that changes, what was counted is forgotten. */
+	/* The current window, and the length of windows: a change of the length makes all earlier counts invalid. */
 	u64 window;
 	u32 shift;
-	/* All packets, whosoever. */
+	/* All packets of all flows. */
 	struct cell all;
 	struct cell rows[ROWS][COLUMNS];
 };
 
-/* How far back a question reaches: in windows of fixed point, and what the answer is stretched by. */
+/* How far back a query reaches: in windows, as a fixed-point number, and the ratio by which the answer is scaled. */
 struct reach {
 	u32 windows;
 	u64 range, covered;
@@ -54,21 +54,21 @@ INLINE struct reach reach_of(u64 window, u32 shift, u64 from, u64 to)
 	return reach;
 }
 
-/* What a window of some age counts by. */
+/* The weight of a window of some age in a query. */
 INLINE u32 part_of(u32 windows, u32 age)
 {
 	s64 left = (s64)windows - (s64)age * FULL;
 	return left < 0 ? 0 : left > FULL ? FULL : left;
 }
 
-/* A count of one window in a cell, if the cell was written since that began. */
+/* The count of one window in a cell; zero if the cell was last written before that window began. */
 INLINE u32 valid(const struct cell *cell, u32 window, u32 counter)
 {
 	u32 age = (window - counter) % SNAPSHOTS;
 	return age >= window - cell->tag ? cell->counts[counter] : 0;
 }
 
-/* What two cells have of so many windows, of each window the lesser. */
+/* The sum over `windows` of the smaller count of two cells in each window. */
 GLOBAL u64 sum_of(const struct cell *one, const struct cell *other, u32 window, u32 windows)
 {
 	u64 sum = 0;
@@ -82,7 +82,7 @@ GLOBAL u64 sum_of(const struct cell *one, const struct cell *other, u32 window, 
 	return sum;
 }
 
-/* The same. Most packets of a queue that is not there wait for less than a window, so that one counter is asked. */
+/* The same. In a short queue, most packets wait for less than a window, so that one counter is enough. */
 INLINE u64 least_of(const struct cell *one, const struct cell *other, u32 window, u32 windows)
 {
 	u32 counter = window % SNAPSHOTS, a, b;
@@ -94,7 +94,7 @@ INLINE u64 least_of(const struct cell *one, const struct cell *other, u32 window
 	return (u64)(a < b ? a : b) * windows;
 }
 
-/* Forgets what is too old in a cell. */
+/* Clears the counts of a cell that are too old. */
 GLOBAL int renew(struct cell *cell, u32 window)
 {
 	if (!cell)
@@ -119,11 +119,11 @@ INLINE u64 whole(u64 sum, struct reach reach)
 }
 
 struct estimates {
-	/* Bytes of the packet's flow, and of all, that left while it waited. */
+	/* Bytes of the packet's flow, and of all flows, that left while it waited. */
 	u64 flow, all;
 };
 
-/* What left while a packet waited; then it leaves. */
+/* Estimates the bytes that left while a packet waited, and then counts the packet as leaving. */
 INLINE struct estimates observe(struct sketch *sketch, u64 key, u32 weight, u64 from, u64 now, u32 shift)
 {
 	struct estimates found = { 0, 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What congestion controls see of a connection, and Reno's growth, which all of them fall back on. It is what
- * `Counting::Segments { carries: true }` of queuescope-tcp is. Windows are in segments, times in microseconds.
+/* The fields of a connection that congestion controls read, and Reno's growth, which all of them fall back on. It follows
+ * `Counting::Segments { carries: true }` of queuescope-tcp. Windows are in segments, times in microseconds.
  *
- * A control is a file. Its functions are called what the members of the kernel's `tcp_congestion_ops` are that they become; they get
- * the arguments of those as words. */
+ * Each control is a file. Its functions have the names of the members of the kernel's `tcp_congestion_ops` that they implement; they
+ * receive the arguments of these members as an array of words. */
 #pragma once
 #include "kernel.h"
 
@@ -27,7 +27,7 @@ struct inet_connection_sock {
 	struct {
 		u8 pending;
 	} icsk_ack;
-	/* What is the control's own. */
+	/* The private state of the control. */
 	u64 icsk_ca_priv[13];
 } CORE;
 
@@ -35,9 +35,9 @@ struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 snd_cwnd, snd_cwnd_cnt, snd_cwnd_clamp, snd_ssthresh, prior_cwnd;
 	u32 snd_una, snd_nxt, rcv_nxt;
-	/* Segments that came, and those of them that were marked. */
+	/* Segments that were delivered, and those of them that were marked. */
 	u32 delivered, delivered_ce;
-	/* Segments that were sent and not acknowledged; and the most of late. */
+	/* Segments in flight (sent and not acknowledged), and the recent maximum. */
 	u32 packets_out, max_packets_out;
 	u8 is_cwnd_limited : 1;
 	u8 ecn_flags;
@@ -45,20 +45,20 @@ struct tcp_sock {
 
 struct ack_sample {
 	u32 pkts_acked;
-	/* Below zero, if none was measured. */
+	/* Below zero if there is no measurement. */
 	s32 rtt_us;
 } CORE;
 
-/* What the connection is doing (tcp_ca_state), what happened to it (tcp_ca_event), and what its socket is (of those in tcp_states.h). */
+/* The congestion state of a connection (tcp_ca_state), events (tcp_ca_event), and states of its socket (tcp_states.h). */
 enum { OPEN = 0, REDUCED = 2, RECOVERY = 3, LOSS = 4 };
 enum { TX_START = 0, CWND_RESTART = 1, EVENT_LOSS = 3, ECN_NO_CE = 4, ECN_IS_CE = 5 };
 enum { CLOSED = 7, LISTENS = 10 };
 
-/* The control's own state of a connection. */
+/* The control's private state of a connection. */
 #define OWN(tp) ((void *)(tp)->inet_conn.icsk_ca_priv)
 #define FITS(type) _Static_assert(sizeof(struct type) <= 13 * sizeof(u64), "the kernel has no more room for it")
 
-/* Some bits of a byte. */
+/* The bits of a bit field. */
 #define BITS(from, field)                                                                 \
 	({                                                                                \
 		const u8 *byte = (void *)(from) + __builtin_preserve_field_info((from)->field, 0); \
@@ -79,7 +79,7 @@ INLINE u32 most(u32 a, u32 b)
 	return a > b ? a : b;
 }
 
-/* Of two numbers of a sequence. */
+/* Whether one sequence number is after another. */
 INLINE bool after(u32 a, u32 b)
 {
 	return (s32)(b - a) < 0;
@@ -90,7 +90,7 @@ INLINE bool in_slow_start(struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
-/* Whether the window is what kept the connection from sending more; in slow start, half of it is enough. */
+/* Whether the congestion window limits the connection; in slow start, using half of the window is enough. */
 INLINE bool is_limited(struct tcp_sock *tp)
 {
 	if (BITS(tp, is_cwnd_limited))
@@ -103,7 +103,7 @@ INLINE void set_window(struct tcp_sock *tp, u32 segments)
 	tp->snd_cwnd = least(segments, tp->snd_cwnd_clamp);
 }
 
-/* Grows with each segment that was acknowledged, but not past the threshold: what is left of them. */
+/* Adds the acknowledged segments to the window, up to the threshold; returns those that remain. */
 INLINE u32 slow_start(struct tcp_sock *tp, u32 acked)
 {
 	u32 before = tp->snd_cwnd, window = least(before + acked, tp->snd_ssthresh);
@@ -112,7 +112,7 @@ INLINE u32 slow_start(struct tcp_sock *tp, u32 acked)
 	return acked - (window - before);
 }
 
-/* Grows by a segment for as many as are in the window. What a larger window left in the count is worth one. */
+/* Grows by one segment for each window of acknowledged segments. A count that a larger window left over is worth one segment. */
 INLINE void avoid_congestion(struct tcp_sock *tp, u32 acked)
 {
 	u32 size = most(tp->snd_cwnd, 1), window = tp->snd_cwnd, count = tp->snd_cwnd_cnt;
@@ -140,13 +140,13 @@ INLINE void reno(struct tcp_sock *tp, u32 acked)
 		avoid_congestion(tp, acked);
 }
 
-/* Half of a window, but two segments. */
+/* Half of a window, at least two segments. */
 INLINE u32 half(u32 window)
 {
 	return most(window / 2, 2);
 }
 
-/* No connection has more in flight: a gigabyte and a half. */
+/* No connection has more segments in flight: 1.5 GB. */
 #define LARGEST (1u << 20)
 
 /* The window before the last reduction. */
@@ -157,9 +157,9 @@ INLINE u32 window_before(struct tcp_sock *tp)
 	return window > LARGEST ? tp->packets_out : window;
 }
 
-/* Whether the threshold is not what any control answers. A kernel may leave out runs (that of some virtual machines does, one of
- * thousands), and takes what happens to be there for the answer. Who is told of each ACK puts that right; and if that was left out, too,
- * until the window was the threshold, it is what is in flight. */
+/* Whether the threshold cannot be the answer of any control. A kernel may skip a run of a program (that of some virtual machines skips one
+ * in thousands), and then uses whatever value happens to be there. The function that runs for each ACK corrects that. If it was skipped, too,
+ * until the kernel used the threshold as the window, the window becomes what is in flight. */
 INLINE bool is_unanswered(struct tcp_sock *tp)
 {
 	if (tp->snd_cwnd > LARGEST) {
@@ -169,7 +169,7 @@ INLINE bool is_unanswered(struct tcp_sock *tp)
 	return BITS(&tp->inet_conn, icsk_ca_state) >= REDUCED && tp->snd_ssthresh > most(window_before(tp), 2);
 }
 
-/* The window before a reduction that was for nothing. */
+/* The window before a reduction that was not needed. */
 INLINE u32 undone(struct tcp_sock *tp)
 {
 	return most(tp->snd_cwnd, tp->prior_cwnd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Vegas (Brakmo and Peterson 1995), as `VegasParams::linux` of queuescope-tcp: once a round trip it estimates how many of its own
- * segments wait in queues, and keeps that between alpha and beta. */
+/* Vegas (Brakmo and Peterson 1995), as `VegasParams::linux` of queuescope-tcp: once each round trip it estimates how many of the
+ * connection's own segments wait in queues, and keeps that number between alpha and beta. */
 #include "tcp.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -10,11 +10,11 @@ enum { ALPHA = 2, BETA = 4, GAMMA = 1 };
 #define NEVER 0x7fffffff
 
 struct vegas {
-	/* The round trip is over with the first acknowledgement past this. */
+	/* The round trip ends with the first acknowledgement after this sequence number. */
 	u32 end;
-	/* The smallest round-trip time ever, and of this round trip, and how many of this there were. */
+	/* The smallest round-trip time ever, the smallest of this round trip, and the number of samples in this round trip. */
 	u32 base, smallest, samples;
-	/* No loss is being repaired. */
+	/* Whether Vegas is active: no loss is being repaired. */
 	u32 active;
 };
 
@@ -38,7 +38,7 @@ INLINE void lower_threshold(struct tcp_sock *tp)
 	tp->snd_ssthresh = least(tp->snd_ssthresh, tp->snd_cwnd);
 }
 
-/* A round trip is over, with more than two times measured. */
+/* A round trip has ended, with more than two samples. */
 INLINE void adjust(struct tcp_sock *tp, struct vegas *v, u32 acked)
 {
 	u32 base = most(v->base, 1), rtt = most(v->smallest, base), window = tp->snd_cwnd;
@@ -46,7 +46,7 @@ INLINE void adjust(struct tcp_sock *tp, struct vegas *v, u32 acked)
 
 	if (in_slow_start(tp)) {
 		if (waiting > GAMMA) {
-			/* One more than without queues, since that is cut to whole segments. */
+			/* One more than the window without queues, because the quotient is rounded down. */
 			tp->snd_cwnd = least(window, (u32)((u64)window * base / rtt) + 1);
 			lower_threshold(tp);
 		} else {
@@ -100,7 +100,7 @@ void cong_avoid(u64 *args)
 		reno(tp, acked);
 	} else if (after(ack, v->end)) {
 		v->end = tp->snd_nxt;
-		/* Each of two may be of a delayed ACK. */
+		/* With two samples, both may be of delayed ACKs. */
 		if (v->samples <= 2)
 			reno(tp, acked);
 		else
@@ -123,7 +123,7 @@ void set_state(u64 *args)
 		v->active = 0;
 }
 
-/* After a pause the path may be another. */
+/* After an idle period, the path may have changed. */
 void cwnd_event(u64 *args)
 {
 	struct tcp_sock *tp = (void *)args[0];

@@ -38,7 +38,7 @@ struct About {
     needs: CapabilitySet,
 }
 
-const DOOR: &str = "sudo modprobe tun && sudo chmod 0666 /dev/net/tun";
+const OPEN_TUN_DEVICE: &str = "sudo modprobe tun && sudo chmod 0666 /dev/net/tun";
 const TYPES: &str = "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it since 2021";
 
 /// All abilities, in the order of the output.
@@ -167,7 +167,7 @@ fn cause(why: &ProbeError) -> (String, Option<&'static str>) {
     let machine = match why {
         ProbeError::NoTracepoint { .. } => Some("a kernel that has it"),
         ProbeError::NoKernel { since, .. } => Some(*since),
-        ProbeError::Refused { what: Tun::DOOR, .. } => Some(DOOR),
+        ProbeError::Refused { what: Tun::OPEN_DEVICE, .. } => Some(OPEN_TUN_DEVICE),
         _ => None,
     };
     (why.why(), machine)
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(cause(&old).1, Some("Linux 6.6 or later"));
         let refused = |what| cause(&ProbeError::Refused { what, why: "no".to_owned() }).1;
         assert_eq!(refused("load"), None);
-        assert!(refused(Tun::DOOR).is_some_and(|what| what.contains("modprobe tun")));
+        assert!(refused(Tun::OPEN_DEVICE).is_some_and(|what| what.contains("modprobe tun")));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Copies of the packets of an interface, as the kernel keeps them for us in a ring of memory (`AF_PACKET` with `TPACKET_V3`;
-//! packet(7), and Documentation/networking/packet_mmap.rst of Linux).
+//! Copies of the packets of an interface, through a ring of memory that the kernel shares with this process (`AF_PACKET` with
+//! `TPACKET_V3`; packet(7), and Documentation/networking/packet_mmap.rst of Linux).
 //!
-//! The kernel cuts packets and puts them into blocks, many in each; a block is ours when it is full, or some time after its first
-//! packet. Nothing is copied and nothing is called for a packet. What finds no room is counted by the kernel.
+//! The kernel cuts packets to the snap length and puts many of them into each block. It hands a block over when it is full, or some
+//! time after its first packet. There is no copy and no system call for a single packet. The kernel counts packets that find no room.
 
 mod error;
 mod packets;
@@ -25,69 +25,69 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::ops::ControlFlow;
 
-/// The packets of an interface are copied for as long as this is kept.
+/// A running capture: the packets of an interface are copied until this value is dropped.
 #[derive(Debug)]
 pub struct Capture {
     index: u32,
     dlt: u32,
     is_loopback: bool,
-    /// Whether the interface has been down: if it goes then, the kernel does not say so.
+    /// Whether the interface was down at some time: if it is removed while it is down, the kernel reports nothing.
     was_down: bool,
     params: CaptureParams,
     ring: Ring,
     socket: OwnedFd,
     counts: Counts,
-    /// Where a packet is put together whose tag the kernel holds apart.
+    /// Buffer for a packet with a VLAN tag, which the kernel stores outside the packet.
     tagged: Vec<u8>,
 }
 
-/// What is copied.
+/// Which packets are copied, and how much of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureParams {
-    /// Bytes of a packet at most, above 0.
+    /// The largest number of bytes copied of a packet, above 0 (snap length).
     pub snaplen: u32,
-    /// Which packets.
+    /// The direction of the packets.
     pub direction: Direction,
-    /// Memory for packets that nobody has read yet, bytes; whole blocks of 1 MiB, at least two.
+    /// Memory for packets that were not read yet, bytes; rounded down to whole blocks of 1 MiB, at least two.
     pub ring: u64,
 }
 
-/// Which way packets go.
+/// The direction of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Those that come in.
+    /// Incoming packets.
     In,
-    /// Those that go out.
+    /// Outgoing packets.
     Out,
-    /// Both; on a loopback interface, where each packet does both, each once, as it comes in.
+    /// Both. On a loopback interface, where each packet goes out and comes in, only the incoming ones, so that each is copied once.
     Both,
 }
 
 /// What the kernel counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets that came or went, and that were to be copied.
+    /// Packets that passed and matched the direction.
     pub passed: u64,
-    /// Those of them for which there was no room.
+    /// Those of them that were dropped because the ring was full.
     pub dropped: u64,
-    /// Times that the interface went down.
+    /// How often the interface went down.
     pub went_down: u64,
 }
 
-/// Why waiting has ended.
+/// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
-    /// There may be packets, or the time is over.
+    /// There may be packets, or the time limit was reached.
     Packets,
-    /// Somebody wants an end.
+    /// A stop was requested.
     Stop,
-    /// There is no such interface any more.
+    /// The interface was removed.
     Gone,
 }
 
-/// A block that is not full is ours so long after its first packet at the latest, milliseconds.
+/// The kernel hands over a block that is not full at most this long after its first packet, milliseconds.
 const RETIRE: u32 = 20;
-/// How often it is looked whether an interface that is down is still there.
+/// How often to check whether an interface that was down still exists.
 const LOOK: Nanos = Nanos(200_000_000);
 
 impl Default for CaptureParams {
@@ -97,14 +97,14 @@ impl Default for CaptureParams {
 }
 
 impl Capture {
-    /// Begins to copy the packets of an interface of the network namespace that this thread is in.
+    /// Starts to copy the packets of an interface in the network namespace of this thread.
     ///
     /// # Errors
-    /// If there is none of the name, this user may not, or its frames are of a kind that is not read.
+    /// Fails if there is no interface of this name, if the user lacks the capabilities, or if the interface's frames are of an unsupported kind.
     pub fn open(name: &str, params: CaptureParams) -> Result<Self, CaptureError> {
         let system = |what| move |why: io::Error| CaptureError::System { what, why };
         let kind = SocketType::RAW;
-        // Of no protocol yet: nothing comes until all is set.
+        // With protocol 0 no packet arrives until everything is set.
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = raised(|| socket_with(AddressFamily::PACKET, kind, flags, None));
         let socket = socket.map_err(|why| match why {
@@ -112,9 +112,9 @@ impl Capture {
             other => CaptureError::System { what: "open a packet socket", why: other.into() },
         })?;
         let index = name_to_index(&socket, name).map_err(|_| CaptureError::NoInterface { name: name.to_owned() })?;
-        let bound = |protocol| bind(&socket, protocol, index).map_err(system("bind a packet socket"));
-        bound(0)?;
-        let hardware = hardware(&socket).map_err(system("find out the kind of an interface"))?;
+        let bind_to = |protocol| bind(&socket, protocol, index).map_err(system("bind a packet socket"));
+        bind_to(0)?;
+        let hardware = hardware(&socket).map_err(system("read the kind of an interface"))?;
         let is_loopback = hardware == libc::ARPHRD_LOOPBACK;
         let dlt = link_type(hardware).ok_or(CaptureError::Kind { name: name.to_owned(), hardware })?;
         let direction = match params.direction {
@@ -122,14 +122,14 @@ impl Capture {
             direction => direction,
         };
         filter(&socket, &program(params.snaplen, direction)).map_err(system("set a packet socket's filter"))?;
-        let ring =
-            Ring::of(&socket, params.ring, RETIRE).map_err(system("make a ring for packets; try a smaller one"))?;
-        bound(libc::ETH_P_ALL as u16)?;
+        let ring = Ring::new(&socket, params.ring, RETIRE)
+            .map_err(system("allocate a ring for packets; try a smaller one"))?;
+        bind_to(libc::ETH_P_ALL as u16)?;
         let (counts, tagged) = (Counts::default(), Vec::new());
         Ok(Self { index, dlt, is_loopback, was_down: false, params, ring, socket, counts, tagged })
     }
 
-    /// What its frames begin with, a number of the LINKTYPE_ registry.
+    /// The link type of its frames, a number of the LINKTYPE_ registry.
     pub fn dlt(&self) -> u32 {
         self.dlt
     }
@@ -139,44 +139,43 @@ impl Capture {
         self.is_loopback
     }
 
-    /// Waits until a block is ours, this time is over, or there is something to read from `stop`.
+    /// Waits until there is a block to read, until `most` has passed, or until `stop` is readable.
     ///
     /// # Errors
-    /// If it cannot be waited for.
+    /// Returns the error of the system call.
     pub fn wait(&mut self, stop: BorrowedFd<'_>, most: Option<Nanos>) -> Result<Woken, CaptureError> {
         let look = self.was_down.then_some(LOOK);
         let most = most.into_iter().chain(look).min().map(timespec);
-        let mut either = [PollFd::new(&self.socket, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
-        match poll(&mut either, most.as_ref()) {
+        let mut descriptors = [PollFd::new(&self.socket, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
+        match poll(&mut descriptors, most.as_ref()) {
             Ok(0) if self.was_down && self.is_gone() => Ok(Woken::Gone),
-            Ok(_) if !either[1].revents().is_empty() => Ok(Woken::Stop),
-            Ok(_) if either[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => Ok(self.troubled()),
-            // Those that stood in the ring as it went down say nothing of it: it is looked for from then on.
+            Ok(_) if !descriptors[1].revents().is_empty() => Ok(Woken::Stop),
+            Ok(_) if descriptors[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => Ok(self.handle_error()),
+            // Packets that were in the ring when the interface went down say nothing of its state, so `is_gone` keeps checking.
             Ok(_) => Ok(Woken::Packets),
             Err(Errno::INTR) => Ok(Woken::Packets),
             Err(why) => Err(CaptureError::System { what: "wait for packets", why: why.into() }),
         }
     }
 
-    /// Tells the packets of the next block that is ours, in the order in which they came, until one is told to be the last (then the
-    /// rest of the block is gone): whether there was such a block.
+    /// Calls `each` with the packets of the next block, in the order of their arrival, until it breaks; a break discards the rest of the
+    /// block. Returns whether there was a block.
     ///
     /// # Errors
-    /// If what the kernel says of a block cannot be.
+    /// Fails if the kernel's description of the block is inconsistent.
     pub fn block(&mut self, mut each: impl FnMut(&Captured<'_>) -> ControlFlow<()>) -> Result<bool, CaptureError> {
         let Some(block) = self.ring.block() else { return Ok(false) };
-        let told = packets(block, self.params.snaplen, self.dlt, &mut self.tagged, &mut each);
+        let result = packets(block, self.params.snaplen, self.dlt, &mut self.tagged, &mut each);
         self.ring.give_back();
-        told.map(|()| true)
+        result.map(|()| true)
     }
 
-    /// No more packets are copied; those that were come in blocks still, until [`block`](Self::block) has none for some time: tells
-    /// all of them.
+    /// Stops copying, and calls `each` with all packets that were copied before, until no block has come for some time.
     ///
     /// # Errors
-    /// As of [`block`](Self::block).
+    /// As [`block`](Self::block).
     pub fn finish(&mut self, mut each: impl FnMut(&Captured<'_>) -> ControlFlow<()>) -> Result<(), CaptureError> {
-        // If this is refused, it does not end before packets do, so there is another end.
+        // If the kernel refuses this filter, packets keep coming; then the number of blocks limits the loop.
         let nothing = [libc::sock_filter { code: RETURN, jt: 0, jf: 0, k: 0 }];
         let is_quiet = filter(&self.socket, &nothing).is_ok();
         let most = timespec(Nanos(u64::from(3 * RETIRE) * 1_000_000));
@@ -193,7 +192,7 @@ impl Capture {
                 Ok(n) if n > 0 && !socket[0].revents().contains(PollFlags::ERR) => {}
                 Err(Errno::INTR) => {}
                 Ok(n) if n > 0 => {
-                    // Reading it takes the error away.
+                    // Reading the error clears it.
                     let _ = socket_error(&self.socket);
                 }
                 _ => return Ok(()),
@@ -201,9 +200,9 @@ impl Capture {
         }
     }
 
-    /// What the kernel has counted by now.
+    /// The kernel's counts so far.
     pub fn counts(&mut self) -> Counts {
-        // Reading them sets them back.
+        // Reading resets the kernel's counts.
         let read = option::get::<libc::tpacket_stats_v3>(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS);
         if let Ok(read) = read {
             self.counts.passed += u64::from(read.tp_packets);
@@ -212,14 +211,14 @@ impl Capture {
         self.counts
     }
 
-    /// The kernel told an error.
-    fn troubled(&mut self) -> Woken {
-        // Reading it takes it away.
+    /// Handles an error that the socket reports.
+    fn handle_error(&mut self) -> Woken {
+        // Reading the error clears it.
         let _ = socket_error(&self.socket);
         if self.is_gone() {
             return Woken::Gone;
         }
-        // Packets come again when it is up again.
+        // Packets come again once the interface is up.
         self.counts.went_down += 1;
         self.was_down = true;
         Woken::Packets
@@ -230,7 +229,7 @@ impl Capture {
     }
 }
 
-/// What frames of a kind of interface begin with; nothing, if that is not read.
+/// The link type for a kind of interface (`ARPHRD_`); none if its frames are unsupported.
 fn link_type(hardware: u16) -> Option<u32> {
     const ETHERNET: u32 = 1;
     const RAW: u32 = 101;
@@ -243,10 +242,10 @@ fn link_type(hardware: u16) -> Option<u32> {
     }
 }
 
-/// `BPF_RET | BPF_K` of linux/bpf_common.h: so many bytes of the packet.
+/// `BPF_RET | BPF_K` of linux/bpf_common.h: accepts this number of bytes of the packet.
 const RETURN: u16 = 0x06;
 
-/// A filter (the kernel's classic language) that cuts packets, and takes those of a direction.
+/// A filter in classic BPF that cuts packets to the snap length, and accepts one direction.
 fn program(snaplen: u32, direction: Direction) -> Vec<libc::sock_filter> {
     /// `BPF_LD | BPF_W | BPF_ABS`, `BPF_JMP | BPF_JEQ | BPF_K`.
     const LOAD: u16 = 0x20;
@@ -265,12 +264,12 @@ fn program(snaplen: u32, direction: Direction) -> Vec<libc::sock_filter> {
 }
 
 fn filter(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
-    // The kernel reads the steps, and keeps a copy.
+    // The kernel copies the program during the call.
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// Takes packets of a protocol of an interface; 0 is none.
+/// Binds the socket to an interface and a protocol; protocol 0 accepts no packet.
 fn bind(socket: &impl AsFd, protocol: u16, index: u32) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
@@ -281,7 +280,7 @@ fn bind(socket: &impl AsFd, protocol: u16, index: u32) -> io::Result<()> {
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    // SAFETY: the kernel reads as many bytes as there are.
+    // SAFETY: the kernel reads `length` bytes, which is the size of the address.
     #[allow(unsafe_code, reason = "no library binds packet sockets")]
     let result = unsafe {
         let length = size_of_val(&address) as libc::socklen_t;
@@ -292,8 +291,8 @@ fn bind(socket: &impl AsFd, protocol: u16, index: u32) -> io::Result<()> {
 
 /// The kind of interface that a socket is bound to (`ARPHRD_` of linux/if_arp.h).
 fn hardware(socket: &impl AsFd) -> io::Result<u16> {
-    // SAFETY: it has numbers alone, of which zeros are values; the kernel writes no more bytes than there are.
-    #[allow(unsafe_code, reason = "no library reads such an address")]
+    // SAFETY: the type has only integer fields, so zeros are valid; the kernel writes at most `length` bytes.
+    #[allow(unsafe_code, reason = "no library reads a packet socket's address")]
     unsafe {
         let mut address: libc::sockaddr_ll = std::mem::zeroed();
         let mut length = size_of_val(&address) as libc::socklen_t;

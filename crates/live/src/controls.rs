@@ -1,8 +1,8 @@
-//! Congestion controls that the kernel may lack, as programs in it (BPF `struct_ops`): what `queuescope-tcp` simulates, for real
-//! connections.
+//! Congestion controls that the kernel may lack, as eBPF programs in the kernel (BPF `struct_ops`): the algorithms that `queuescope-tcp`
+//! simulates, for real connections.
 //!
-//! They are the kernel's for as long as [`Controls`] is kept, in all network namespaces, under names that no other process has; whatever
-//! ends the process ends that too, `kill -9` included. Connections that have one then keep it until they end.
+//! The kernel keeps them in all network namespaces while [`Controls`] exists, under names that no other process uses. They disappear when
+//! the process ends in any way, even by `kill -9`. Connections that use one then keep it until they end.
 
 mod kernel;
 mod layout;
@@ -19,32 +19,32 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// One of them. To add one: `bpf/NAME.bpf.c`, and a line in each of the two tables here.
+/// A congestion control. To add one: `bpf/NAME.bpf.c`, and a line in each of the two tables here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Control {
     /// Brakmo and Peterson 1995, as `VegasParams::linux` of `queuescope-tcp`.
     Vegas,
     /// Liu, Başar and Srikant 2006, as `IllinoisParams::linux`.
     Illinois,
-    /// RFC 8257, as `DctcpParams::linux`. It needs ECN, and is Reno where that was not agreed on: the receiver must have it, too.
+    /// RFC 8257, as `DctcpParams::linux`. It needs ECN, and is Reno on connections without it. The receiver must use it, too.
     Dctcp,
 }
 
-/// Some of them, which sockets can have for as long as this is kept.
+/// Registered congestion controls. Sockets can select them until this value is dropped.
 #[derive(Debug, Default)]
 pub struct Controls(Vec<Registered>);
 
-/// Why there is none.
+/// Why a congestion control cannot be registered.
 #[derive(Debug, thiserror::Error)]
-#[error("this kernel has no congestion control {name}, and takes no program for it: {why}")]
+#[error("this kernel has no congestion control {name}, and does not accept a program for it: {why}")]
 pub struct ControlError {
-    /// What it is called.
+    /// The name of the congestion control.
     pub name: &'static str,
-    /// What went wrong.
+    /// The cause.
     pub why: ProbeError,
 }
 
-/// What compiled programs are of, and what the kernel is to know of them (`TCP_CONG_NEEDS_ECN`).
+/// A compiled congestion control, and the flag that the kernel needs (`TCP_CONG_NEEDS_ECN`).
 struct Source {
     control: Control,
     name: &'static str,
@@ -73,25 +73,25 @@ static SOURCES: [Source; Control::ALL.len()] = [
     },
 ];
 
-/// One that the kernel knows.
+/// A registered congestion control.
 #[derive(Debug)]
 struct Registered {
     control: Control,
     name: String,
-    /// The kernel knows it until this is closed.
+    /// The registration ends when this is closed.
     _link: OwnedFd,
 }
 
 impl Control {
-    /// All there are.
+    /// All congestion controls.
     pub const ALL: [Self; 3] = [Self::Vegas, Self::Illinois, Self::Dctcp];
 
-    /// What it is called.
+    /// Its name, without the process's suffix.
     pub fn name(self) -> &'static str {
         self.source().name
     }
 
-    /// That of a name.
+    /// The congestion control of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|control| control.name() == name)
     }
@@ -102,10 +102,10 @@ impl Control {
 }
 
 impl Controls {
-    /// Makes them known to the kernel.
+    /// Registers them with the kernel.
     ///
     /// # Errors
-    /// If it does not take them.
+    /// Fails if the kernel does not accept one of them.
     pub fn load(controls: &[Control]) -> Result<Self, ControlError> {
         let Some(first) = controls.first() else { return Ok(Self::default()) };
         let failed = |control: Control| move |why| ControlError { name: control.name(), why };
@@ -114,59 +114,59 @@ impl Controls {
         Ok(Self(raised(|| loaded.collect::<Result<_, _>>())?))
     }
 
-    /// Those of the names that the kernel has not got by itself and that are one of these.
+    /// Registers those of the named congestion controls that the kernel lacks and that are available here.
     ///
     /// # Errors
-    /// If the kernel does not take one.
+    /// Fails if the kernel does not accept one of them.
     pub fn missing(names: &[String]) -> Result<Self, ControlError> {
         let mut controls: Vec<_> = names.iter().filter_map(|name| Control::named(name)).collect();
         controls.sort_unstable();
         controls.dedup();
-        controls.retain(|control| !is_there(control.name()));
+        controls.retain(|control| !exists_in_kernel(control.name()));
         Self::load(&controls)
     }
 
-    /// What the kernel calls a congestion control: `vegas_3f2a9c` for `vegas`, if that is among these, or else the same.
+    /// The kernel's name of a congestion control: `vegas_3f2a9c` for `vegas` if it is registered here, otherwise the same name.
     pub fn name<'a>(&'a self, name: &'a str) -> &'a str {
         let found = self.0.iter().find(|registered| registered.control.name() == name);
         found.map_or(name, |registered| registered.name.as_str())
     }
 
-    /// Which they are.
+    /// The registered congestion controls.
     pub fn all(&self) -> impl Iterator<Item = Control> {
         self.0.iter().map(|registered| registered.control)
     }
 }
 
-/// Whether the kernel has one of this name, or a module for it that it loads now. One that this user may not use is there, too.
-fn is_there(name: &str) -> bool {
+/// Whether the kernel has a congestion control of this name, or a module that it can load. One that this user may not use counts, too.
+fn exists_in_kernel(name: &str) -> bool {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, Some(ipproto::TCP));
-    let asked = socket.and_then(|socket| raised(|| set_tcp_congestion(&socket, name)));
-    !matches!(asked, Err(rustix::io::Errno::NOENT))
+    let selected = socket.and_then(|socket| raised(|| set_tcp_congestion(&socket, name)));
+    !matches!(selected, Err(rustix::io::Errno::NOENT))
 }
 
-/// What programs are fitted to.
+/// What programs are fitted to: the types of the running kernel.
 struct Kernel {
     btf: Btf,
     layout: Layout,
 }
 
-/// Names that are tried.
+/// How many names are tried.
 const TRIES: u32 = 64;
-/// Odd, so that all names come before one comes again.
+/// Odd, so that no number occurs twice before all have occurred.
 const STEP: u32 = 0x9e_3779;
 
 impl Kernel {
     fn running() -> Result<Self, ProbeError> {
         let btf = types()?;
-        let layout = Layout::of(&btf.to_bytes()).map_err(|why| ProbeError::refused(LAYOUT, &why))?;
+        let layout = Layout::new(&btf.to_bytes()).map_err(|why| ProbeError::refused(LAYOUT, &why))?;
         Ok(Self { btf, layout })
     }
 
     fn register(&self, source: &Source) -> Result<Registered, ProbeError> {
         let Self { btf, layout } = self;
-        let compiled =
-            Compiled::of(source.object, btf).map_err(|why| ProbeError::refused("fit programs to this kernel", &why))?;
+        let compiled = Compiled::new(source.object, btf)
+            .map_err(|why| ProbeError::refused("fit programs to this kernel", &why))?;
         let mut programs = Vec::new();
         for function in compiled.functions() {
             let member = layout.member(function.name).map_err(|why| ProbeError::refused(LAYOUT, &why))?;
@@ -183,7 +183,7 @@ impl Kernel {
                 Ok(link) => return Ok(Registered { control: source.control, name, _link: link }),
                 Err(why) if why.kind() == io::ErrorKind::AlreadyExists => taken = why,
                 Err(why) => {
-                    return Err(ProbeError::since("make a congestion control known", "Linux 6.4 or later", &why));
+                    return Err(ProbeError::since("register a congestion control", "Linux 6.4 or later", &why));
                 }
             }
         }
@@ -191,14 +191,15 @@ impl Kernel {
     }
 }
 
-const LAYOUT: &str = "find out how the kernel's congestion controls look";
+const LAYOUT: &str = "read the layout of the kernel's congestion controls";
 
-/// What names are made of, one after the other: two processes of one machine may have the same number, and one process two of a control.
+/// Numbers for names, to be tried in order. Processes in different PID namespaces may have the same number, and a process may register a
+/// control twice.
 fn numbers(process: u32) -> impl Iterator<Item = u32> {
     (0..TRIES).map(move |n| process.wrapping_add(n.wrapping_mul(STEP)) & 0xff_ffff)
 }
 
-/// What one is called in the kernel, in 15 characters: two processes must not have the same.
+/// The name in the kernel, at most 15 characters. It must be unique on the machine.
 fn own_name(name: &str, number: u32) -> String {
     format!("{name:.8}_{number:06x}")
 }

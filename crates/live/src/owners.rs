@@ -1,6 +1,6 @@
 //! The owners of flows: the local processes, containers or units that send them.
 //!
-//! Packets do not carry their owner. So a thread beside the packets requests the kernel for the socket of a flow (`sock_diag`), and
+//! Packets do not carry their owner. So a thread beside the packets asks the kernel for the socket of a flow (`sock_diag`), and
 //! searches the open files of all processes for that socket (`/proc`). It does so only for the flows that are named here.
 
 mod address;

@@ -16,7 +16,7 @@ use std::io::{self, IoSlice};
 /// A TUN interface. It is in the network namespace of the thread that created it, and disappears when this value is dropped.
 #[derive(Debug)]
 pub struct Tun {
-    door: OwnedFd,
+    device: OwnedFd,
     name: String,
 }
 
@@ -41,7 +41,7 @@ struct Request {
 
 impl Tun {
     /// The operation that fails if `/dev/net/tun` is missing or closed to the user.
-    pub(crate) const DOOR: &str = "open /dev/net/tun";
+    pub(crate) const OPEN_DEVICE: &str = "open /dev/net/tun";
 
     /// Creates an interface. `%d` in the name stands for the lowest free number.
     ///
@@ -51,7 +51,7 @@ impl Tun {
         let refused =
             |what: &'static str| move |why: Errno| ProbeError::Refused { what, why: io::Error::from(why).to_string() };
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let door = open("/dev/net/tun", flags, Mode::empty()).map_err(refused(Self::DOOR))?;
+        let device = open("/dev/net/tun", flags, Mode::empty()).map_err(refused(Self::OPEN_DEVICE))?;
         let flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL as i16;
         let mut request = Request { name: [0; NAME], flags, rest: [0; 22] };
         if name.len() >= NAME {
@@ -60,15 +60,15 @@ impl Tun {
         request.name[..name.len()].copy_from_slice(name.as_bytes());
         // SAFETY: TUNSETIFF reads and writes an ifreq, which this is in length and layout.
         #[allow(unsafe_code, reason = "there is no other way to such an interface")]
-        let made = raised(|| unsafe { ioctl::ioctl(&door, ioctl::Updater::<TUNSETIFF, Request>::new(&mut request)) });
+        let made = raised(|| unsafe { ioctl::ioctl(&device, ioctl::Updater::<TUNSETIFF, Request>::new(&mut request)) });
         made.map_err(refused("make a TUN interface"))?;
         // SAFETY: TUNSETOFFLOAD takes a number.
         #[allow(unsafe_code, reason = "there is no other way to such an interface")]
-        let left = unsafe { ioctl::ioctl(&door, ioctl::IntegerSetter::<TUNSETOFFLOAD>::new_usize(OFFLOADS)) };
+        let left = unsafe { ioctl::ioctl(&device, ioctl::IntegerSetter::<TUNSETOFFLOAD>::new_usize(OFFLOADS)) };
         left.map_err(refused("make a TUN interface that hands over super-packets"))?;
         let length = request.name.iter().position(|byte| *byte == 0).unwrap_or(NAME);
         let name = String::from_utf8_lossy(&request.name[..length]).into_owned();
-        Ok(Self { door, name })
+        Ok(Self { device, name })
     }
 
     /// The interface's name.
@@ -82,7 +82,7 @@ impl Tun {
     /// Fails if the interface is gone or down.
     #[inline]
     pub fn read(&self, incoming: &mut Incoming) -> io::Result<bool> {
-        match rustix::io::read(&self.door, incoming.buffer()) {
+        match rustix::io::read(&self.device, incoming.buffer()) {
             Ok(length) => {
                 incoming.filled(length);
                 Ok(true)
@@ -99,7 +99,7 @@ impl Tun {
     #[inline]
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
         // The packet is neither a super-packet nor does it lack a checksum.
-        match rustix::io::writev(&self.door, &[IoSlice::new(&[0; VNET_HEADER]), IoSlice::new(packet)]) {
+        match rustix::io::writev(&self.device, &[IoSlice::new(&[0; VNET_HEADER]), IoSlice::new(packet)]) {
             Ok(_) => Ok(true),
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::NOMEM) => Ok(false),
             Err(why) => Err(why.into()),
@@ -109,7 +109,7 @@ impl Tun {
 
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.door.as_fd()
+        self.device.as_fd()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Packets between two network namespaces, copied on their way, as root.
+//! Packets between two network namespaces, captured on an interface, as root.
 
 use crate::common::{Ends, ip, until};
 use queuescope_live::capture::{Capture, CaptureError, CaptureParams, Counts, Direction, Woken};
@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// A packet that was copied.
+/// A captured packet.
 #[derive(Debug, Clone)]
 struct Packet {
     at: Nanos,
@@ -17,28 +17,28 @@ struct Packet {
     is_outgoing: bool,
 }
 
-/// Two ends, or a line that says why a test is skipped.
+/// Two hosts with a cable between them; none, with a message, where they cannot be made.
 fn ends(test: &str) -> Option<Ends> {
     Ends::new("pfifo limit 10000").map_err(|why| println!("skipped: {test}: {why}")).ok()
 }
 
-/// The port that packets of these tests go to.
+/// The destination port of the packets of these tests.
 const PORT: u16 = 7009;
 
-/// What was copied once so many packets have passed: what was sent may come a little later.
+/// All captured packets, once `passed` packets have passed; they may arrive a little after they were sent.
 fn all(capture: &mut Capture, passed: u64) -> Vec<Packet> {
-    until("what was sent passes", || (capture.counts().passed >= passed).then_some(()));
+    until("the packets pass", || (capture.counts().passed >= passed).then_some(()));
     let mut packets = Vec::new();
-    let told = capture.finish(|it| {
+    let result = capture.finish(|it| {
         let (at, original_len, is_outgoing) = (it.at, it.original_len, it.is_outgoing);
         packets.push(Packet { at, original_len, data: it.data.to_vec(), is_outgoing });
         ControlFlow::Continue(())
     });
-    told.expect("blocks are as they should be");
+    result.expect("blocks are valid");
     packets
 }
 
-/// Those of these tests, by IPv4.
+/// The packets of these tests, by IPv4.
 fn ours(packets: &[Packet]) -> Vec<&Packet> {
     let is_ours = |data: &[u8]| data.get(12..14) == Some(&[8, 0]) && data.get(36..38) == Some(&PORT.to_be_bytes());
     packets.iter().filter(|packet| is_ours(&packet.data)).collect()
@@ -49,13 +49,13 @@ fn send(ends: &Ends, payloads: Vec<Vec<u8>>) {
     ends.near.run(move || {
         let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
         for payload in payloads {
-            // An error is that nobody listens there, which is said of one sent before.
+            // An error reports that nobody listens to a packet sent before.
             until("it is sent", || socket.send_to(&payload, ("10.9.0.2", PORT)).ok());
         }
     });
 }
 
-/// Copies what passes an end while packets are sent from the near one.
+/// Captures on an end while packets are sent from the near end.
 fn captured(
     ends: &Ends,
     interface: &'static str,
@@ -64,7 +64,7 @@ fn captured(
 ) -> (Vec<Packet>, Counts) {
     let end = if interface.starts_with("near") { &ends.near } else { &ends.far };
     let mut capture = end.run(move || Capture::open(interface, params)).unwrap_or_else(|error| panic!("{error}"));
-    // What is sent from the near end comes to the far one.
+    // Packets go from the near end to the far end.
     let passed = if interface.starts_with("far") { payloads.len() as u64 } else { 0 };
     send(ends, payloads);
     let packets = all(&mut capture, passed);
@@ -72,8 +72,8 @@ fn captured(
 }
 
 #[test]
-fn packets_come_as_they_were_sent() {
-    let Some(ends) = ends("packets_come_as_they_were_sent") else { return };
+fn packets_are_captured_as_they_were_sent() {
+    let Some(ends) = ends("packets_are_captured_as_they_were_sent") else { return };
     let payloads: Vec<Vec<u8>> =
         (0..500usize).map(|n| (0..n * 2 + 2).map(|at| (n * 31 + at) as u8).collect()).collect();
     for snaplen in [60, 1000, 65_536] {
@@ -95,9 +95,9 @@ fn packets_come_as_they_were_sent() {
 }
 
 #[test]
-fn what_finds_no_room_is_counted() {
-    let Some(ends) = ends("what_finds_no_room_is_counted") else { return };
-    // Two blocks of 1 MiB, and nobody reads them meanwhile.
+fn packets_that_find_no_room_are_counted() {
+    let Some(ends) = ends("packets_that_find_no_room_are_counted") else { return };
+    // Two blocks of 1 MiB, which nobody reads during the test.
     let params = CaptureParams { snaplen: 1500, ring: 0, ..CaptureParams::default() };
     let (packets, counts) = captured(&ends, "far0", params, vec![vec![7; 1000]; 4000]);
     assert!(counts.dropped > 1000, "{counts:?}");
@@ -107,10 +107,10 @@ fn what_finds_no_room_is_counted() {
 }
 
 #[test]
-fn each_way_is_told_from_the_other() {
-    let Some(ends) = ends("each_way_is_told_from_the_other") else { return };
-    let ways = [(Direction::Out, 10), (Direction::In, 0), (Direction::Both, 10)];
-    for (direction, expected) in ways {
+fn directions_are_distinguished() {
+    let Some(ends) = ends("directions_are_distinguished") else { return };
+    let directions = [(Direction::Out, 10), (Direction::In, 0), (Direction::Both, 10)];
+    for (direction, expected) in directions {
         let params = CaptureParams { direction, ..CaptureParams::default() };
         let (packets, _) = captured(&ends, "near0", params, vec![vec![1; 10]; 10]);
         assert_eq!(ours(&packets).len(), expected, "{direction:?}");
@@ -122,13 +122,13 @@ fn each_way_is_told_from_the_other() {
         });
         assert_eq!(wrong.count(), 0);
     }
-    // On loopback each packet passes twice.
+    // On a loopback interface each packet passes twice.
     ends.near.run(|| ip("ip link set lo up")).expect("it is there");
     let mut capture = ends.near.run(|| Capture::open("lo", CaptureParams::default())).expect("it is there");
     assert!(capture.is_loopback() && capture.dlt() == 1);
     ends.near.run(|| {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("there is a port");
-        // Whatever nobody listens there says.
+        // Errors report that nobody listens there.
         (0..10).for_each(|_| drop(socket.send_to(&[1; 10], ("127.0.0.1", PORT))));
     });
     let packets = all(&mut capture, 1);
@@ -136,8 +136,8 @@ fn each_way_is_told_from_the_other() {
 }
 
 #[test]
-fn tags_are_put_back() {
-    let Some(ends) = ends("tags_are_put_back") else { return };
+fn vlan_tags_are_restored() {
+    let Some(ends) = ends("vlan_tags_are_restored") else { return };
     let tagged = ends.near.run(|| {
         ip("ip link add link near0 name near0.5 type vlan id 5")?;
         ip("ip addr add 10.5.0.1/24 dev near0.5")?;
@@ -145,7 +145,7 @@ fn tags_are_put_back() {
         ip("ip neigh add 10.5.0.2 lladdr 02:00:00:00:00:02 dev near0.5 nud permanent")
     });
     if let Err(why) = tagged {
-        return println!("skipped: tags_are_put_back: {why}");
+        return println!("skipped: vlan_tags_are_restored: {why}");
     }
     for snaplen in [50, 65_536] {
         let params = CaptureParams { snaplen, ..CaptureParams::default() };
@@ -158,29 +158,29 @@ fn tags_are_put_back() {
         let tagged = packets.iter().find(|it| it.data.get(12..18) == Some(&[0x81, 0, 0, 5, 8, 0])).expect("it came");
         assert_eq!(tagged.original_len, 14 + 4 + 20 + 8 + 100);
         assert_eq!(tagged.data.len(), 146.min(snaplen as usize));
-        assert_eq!(tagged.data[18], 0x45, "the header behind the tag");
+        assert_eq!(tagged.data[18], 0x45, "the header after the tag");
     }
 }
 
 #[test]
-fn an_interface_that_is_gone_is_told() {
-    let Some(ends) = ends("an_interface_that_is_gone_is_told") else { return };
+fn a_removed_interface_is_reported() {
+    let Some(ends) = ends("a_removed_interface_is_reported") else { return };
     ends.near.run(|| {
         let mut capture = Capture::open("near0", CaptureParams::default()).expect("it is there");
         let (_stop, stopped) = UnixStream::pair().expect("there are sockets");
-        // Some stand in the ring as it goes down.
+        // Some packets are in the ring when the interface goes down.
         let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
         (0..10).for_each(|_| drop(socket.send_to(&[0; 100], "10.9.0.2:9")));
         ip("ip link set near0 down").expect("it is there");
-        until("the interface is seen to go down", || {
+        until("the capture notices that the interface went down", || {
             capture.wait(stopped.as_fd(), Some(Nanos(1_000_000))).expect("it can be waited for");
             (capture.counts().went_down > 0).then_some(())
         });
         assert_eq!(capture.counts().went_down, 1);
         ip("ip link del near0").expect("it is there");
-        until("the interface is seen to be gone", || {
+        until("the capture notices that the interface was removed", || {
             let woken = capture.wait(stopped.as_fd(), Some(Nanos(10_000_000))).expect("it can be waited for");
-            capture.block(|_| ControlFlow::Continue(())).expect("blocks are as they should be");
+            capture.block(|_| ControlFlow::Continue(())).expect("blocks are valid");
             (woken == Woken::Gone).then_some(())
         });
     });

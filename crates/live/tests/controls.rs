@@ -1,5 +1,5 @@
-//! Congestion controls that the kernel has not got, under connections of its own: between two network namespaces, as root.
-#![allow(clippy::disallowed_methods, reason = "tests start programs and read what the kernel says")]
+//! Congestion controls that the kernel lacks, on real connections: between two network namespaces, as root.
+#![allow(clippy::disallowed_methods, reason = "tests start programs and read settings of the kernel")]
 
 use crate::common::{Ends, alone, ip, until};
 use aya::maps::{MapType, loaded_maps};
@@ -15,32 +15,32 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-/// What these tests need, beside what two ends do.
+/// The abilities that these tests need.
 const NEEDED: [&str; 3] = ["namespaces", "btf", "struct_ops"];
-/// Those with a probe between the ends.
+/// The abilities of tests with a probe between the hosts.
 const PROBED: [&str; 6] = ["namespaces", "btf", "ringbuf", "tp_btf", "tcx", "struct_ops"];
 
-/// What this program is told by when it is to be a process that is killed.
+/// The environment variable that makes this program the process that is killed.
 const KILLED: &str = "QUEUESCOPE_TEST_HAS_CONTROLS";
 
-/// Ends with this queue between them, or nothing where there can be none.
+/// Two hosts with this queue between them; none, with a message, where they cannot be made.
 fn ends(test: &str, needed: &[&str], qdisc: &str) -> Option<Ends> {
     Ends::needing(needed, qdisc).map_err(|why| println!("skipped: {test}: {why}")).ok()
 }
 
-/// What a flow met.
+/// Measurements of a flow.
 #[derive(Debug)]
-struct Met {
-    /// The smoothed round trip when it had long begun.
+struct FlowResult {
+    /// The smoothed round-trip time in the middle of the flow.
     rtt: Nanos,
-    /// It took so long, and so many segments were sent again.
+    /// The duration, and the number of retransmitted segments.
     took: Nanos,
-    again: u32,
+    retransmitted: u32,
     ecn: bool,
 }
 
-/// A flow of so many bytes, with a congestion control at both ends.
-fn flow((near, far): (&Namespace, &Namespace), control: &str, bytes: u64, midway: Nanos) -> Met {
+/// Runs a flow of `bytes` bytes with this congestion control at both ends.
+fn flow((near, far): (&Namespace, &Namespace), control: &str, bytes: u64, midway: Nanos) -> FlowResult {
     let (stop, stopped) = UnixStream::pair().expect("there are sockets");
     let name = control.to_owned();
     let (at, server) = far.run(move || {
@@ -56,49 +56,49 @@ fn flow((near, far): (&Namespace, &Namespace), control: &str, bytes: u64, midway
         let (to, wait) = (at, Nanos(60_000_000_000));
         let params = SendParams { to, open: 1, wait, congestion: vec![name], ecn: false, midway: Some(midway) };
         let start = Start { at: Nanos(0), bytes, class: 0, congestion: 0, ends: None, stop: Nanos::MAX };
-        let mut told: Vec<Ended> = Vec::new();
+        let mut ended: Vec<Ended> = Vec::new();
         let sent = send(&params, std::iter::once(start), stopped.as_fd(), |flow| {
-            told.push(*flow);
+            ended.push(*flow);
             Ok(())
         });
         sent.expect("it can be waited for");
-        told.remove(0)
+        ended.remove(0)
     });
     drop(stop);
     assert_eq!(server.join().expect("it ends").bytes, bytes);
     let done = flow.result.unwrap_or_else(|why| panic!("{control}: {why:?}"));
-    Met { rtt: flow.progress[0].rtt, took: done.took, again: done.retransmitted, ecn: done.ecn }
+    FlowResult { rtt: flow.progress[0].rtt, took: done.took, retransmitted: done.retransmitted, ecn: done.ecn }
 }
 
 /// The congestion controls that the kernel has now.
-fn known() -> Vec<String> {
-    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("it is there");
-    known.split_whitespace().map(str::to_owned).collect()
+fn available() -> Vec<String> {
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("it is there");
+    available.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
-fn each_carries_data_and_vegas_leaves_the_queue_short() {
-    let test = "each_carries_data_and_vegas_leaves_the_queue_short";
+fn each_carries_data_and_vegas_keeps_the_queue_short() {
+    let test = "each_carries_data_and_vegas_keeps_the_queue_short";
     let Some(ends) = ends(test, &NEEDED, "tbf rate 20mbit burst 5kb limit 200kb") else { return };
     let controls = Controls::load(&Control::ALL).unwrap_or_else(|error| panic!("{error}"));
     let met = |control: &str| {
         let met = flow((&ends.near, &ends.far), controls.name(control), 3_000_000, Nanos(700_000_000));
         println!("{control}: {met:?}");
-        // 3 MB take 1.2 s and headers; not all of a busy machine's time is ours.
+        // 3 MB with headers take 1.2 s; on a busy machine other programs take time, too.
         assert!(met.took < Nanos(6_000_000_000), "{control}: {met:?}");
         met
     };
     let [vegas, illinois, dctcp, cubic] = ["vegas", "illinois", "dctcp", "cubic"].map(met);
     assert!(cubic.rtt > Nanos(20_000_000), "{cubic:?}");
-    assert!(vegas.rtt.0 * 5 < cubic.rtt.0 && vegas.again == 0, "{vegas:?} {cubic:?}");
-    // It goes by losses.
+    assert!(vegas.rtt.0 * 5 < cubic.rtt.0 && vegas.retransmitted == 0, "{vegas:?} {cubic:?}");
+    // It reacts to losses.
     assert!(illinois.rtt > Nanos(15_000_000), "{illinois:?}");
-    // Its ends agree on ECN whatever the namespaces ask for.
+    // Its ends negotiate ECN regardless of the settings of the namespaces.
     assert!(dctcp.ecn && !vegas.ecn, "{dctcp:?} {vegas:?}");
 }
 
-/// A namespace behind the near end, which forwards what it sends to the far one: a sender holds back what would stand in a queue of its own
-/// machine, and such windows say nothing.
+/// A namespace behind the near end, which forwards its packets to the far one. A sender limits the backlog in queues of its own machine,
+/// and such windows would say nothing about the congestion control.
 fn sender(ends: &Ends) -> Namespace {
     let namespace = Namespace::new().unwrap_or_else(|error| panic!("{error}"));
     let number = namespace.number();
@@ -113,25 +113,25 @@ fn sender(ends: &Ends) -> Namespace {
     });
     ends.far.run(move || all(&["ip route add 10.8.0.0/24 via 10.9.0.1"]));
     namespace.run(move || {
-        // A mark on a super-packet would be on each of its segments.
+        // A mark on a super-packet would apply to each of its segments.
         all(&["ip addr add 10.8.0.1/24 dev near0", "ip link set near0 gso_max_segs 1"]);
         all(&["ip link set near0 up", "ip route add default via 10.8.0.2"]);
-        // Of this namespace alone: 1 is that connections ask for ECN.
+        // Only in this namespace; 1 makes connections negotiate ECN.
         fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("it is there");
     });
     namespace
 }
 
-/// With each packet marked by the same chance `p`, DCTCP's window is some `2 / p` segments and Reno's `sqrt(2 / p)`; the queue before
-/// a slow link is as long.
+/// If each packet is marked with the same probability `p`, the window is about `2 / p` segments with DCTCP and `sqrt(2 / p)` with Reno;
+/// the queue before a slow link has about that length.
 #[test]
-fn dctcp_answers_marks_in_proportion() {
-    let test = "dctcp_answers_marks_in_proportion";
+fn dctcp_reacts_to_marks_in_proportion() {
+    let test = "dctcp_reacts_to_marks_in_proportion";
     let Some(ends) = ends(test, &PROBED, "tbf rate 100mbit burst 5kb limit 2mb") else { return };
     let controls = Controls::load(&[Control::Dctcp]).unwrap_or_else(|error| panic!("{error}"));
     let sender = sender(&ends);
-    // Of three: what a kernel leaves out makes a queue longer, never shorter.
-    let waited = |control: &str, probability: f64| {
+    // The smallest of three: a run that the kernel skips makes the queue longer, never shorter.
+    let sojourn_time = |control: &str, probability: f64| {
         let curve = Curve::Steps(Steps::new([Step { from: 0.0, probability }]).expect("it is one"));
         let action = Action::Respond(Response::MarkOnly);
         let acting = Acting { action, weigh: Weigh::Queue, curve, dry: false, ..Acting::default() };
@@ -152,9 +152,9 @@ fn dctcp_answers_marks_in_proportion() {
         println!("{control} {probability}: {waits:?} ns");
         waits.into_iter().min().expect("there are three")
     };
-    let [few, some] = [1.0 / 64.0, 1.0 / 8.0].map(|probability| waited("dctcp", probability));
+    let [few, some] = [1.0 / 64.0, 1.0 / 8.0].map(|probability| sojourn_time("dctcp", probability));
     assert!(few > 2 * some, "{few} {some}");
-    let reno = waited("reno", 1.0 / 64.0);
+    let reno = sojourn_time("reno", 1.0 / 64.0);
     assert!(few > 2 * reno, "{few} {reno}");
 }
 
@@ -174,7 +174,7 @@ fn without_ecn_dctcp_is_reno() {
         connect(&socket, &at).expect("it listens");
         (sockopt::tcp_congestion(&socket).expect("it has one"), sockopt::ip_tos(&socket).expect("it has one"))
     });
-    // Nor does it say that it is capable of ECN.
+    // Nor are its packets ECN-capable.
     assert_eq!(became, ("reno".to_owned(), 0));
 }
 
@@ -187,25 +187,25 @@ fn is_killed() {
     let controls = Controls::load(&Control::ALL).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<_> = Control::ALL.iter().map(|control| controls.name(control.name())).collect();
     println!("\nhas {}", names.join(" "));
-    // Until it is killed, or nobody is there any longer.
+    // Runs until it is killed, or until the other end of standard input is closed.
     let _ = stdin().lines().next();
 }
 
-/// Another process with all of them: it, and what they are called.
+/// Starts another process with all congestion controls; returns it and their names.
 fn process() -> (Child, Vec<String>) {
     let mut command = Command::new(std::env::current_exe().expect("it has a name"));
     command.args(["--exact", "controls::is_killed", "--nocapture"]).env(KILLED, "yes");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-    let said = BufReader::new(child.stdout.take().expect("it says something")).lines();
-    let line = said.map_while(Result::ok).find_map(|line| line.strip_prefix("has ").map(str::to_owned));
+    let output = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let line = output.map_while(Result::ok).find_map(|line| line.strip_prefix("has ").map(str::to_owned));
     let names = line.unwrap_or_else(|| panic!("{child:?} has none"));
     (child, names.split(' ').map(str::to_owned).collect())
 }
 
 #[test]
-fn processes_do_not_clash_and_nothing_stays_of_them() {
+fn processes_do_not_clash_and_leave_nothing_behind() {
     if let Err(why) = alone(&NEEDED) {
-        return println!("skipped: processes_do_not_clash_and_nothing_stays_of_them: {why}");
+        return println!("skipped: processes_do_not_clash_and_leave_nothing_behind: {why}");
     }
     let maps = |names: &[String]| {
         let of_names = |map: &aya::maps::MapInfo| {
@@ -219,28 +219,28 @@ fn processes_do_not_clash_and_nothing_stays_of_them() {
     let mine = mine.map(|controls| controls.unwrap_or_else(|error| panic!("{error}")));
     let mut names: Vec<_> = processes.iter().flat_map(|(_, names)| names.clone()).collect();
     names.extend(mine.iter().map(|controls| controls.name("vegas").to_owned()));
-    let has = |names: &[String]| names.iter().filter(|name| known().contains(name)).count();
-    assert_eq!((has(&names), maps(&names)), (8, 8), "{names:?} {:?}", known());
+    let has = |names: &[String]| names.iter().filter(|name| available().contains(name)).count();
+    assert_eq!((has(&names), maps(&names)), (8, 8), "{names:?} {:?}", available());
     for (child, _) in &mut processes {
         child.kill().expect("it is ours");
         child.wait().expect("it ends");
     }
-    // The kernel forgets a name when what made it known is closed, and frees what is behind it some time after.
+    // The kernel removes a name when its link is closed, and frees the map some time later.
     let (dead, mine_names) = names.split_at(6);
-    assert_eq!((has(dead), has(mine_names)), (0, 2), "{:?}", known());
+    assert_eq!((has(dead), has(mine_names)), (0, 2), "{:?}", available());
     until("the maps are gone", || (maps(dead) == 0).then_some(()));
     drop(mine);
-    assert_eq!(has(&names), 0, "{:?}", known());
+    assert_eq!(has(&names), 0, "{:?}", available());
 }
 
 #[test]
-fn what_the_kernel_has_is_the_kernels() {
+fn only_controls_that_the_kernel_lacks_are_registered() {
     if let Err(why) = alone(&NEEDED) {
-        return println!("skipped: what_the_kernel_has_is_the_kernels: {why}");
+        return println!("skipped: only_controls_that_the_kernel_lacks_are_registered: {why}");
     }
-    let asked = ["reno", "vegas", "nonsense", "vegas"].map(str::to_owned);
-    let has_vegas = known().iter().any(|name| name == "vegas");
-    let controls = Controls::missing(&asked).unwrap_or_else(|error| panic!("{error}"));
+    let names = ["reno", "vegas", "nonsense", "vegas"].map(str::to_owned);
+    let has_vegas = available().iter().any(|name| name == "vegas");
+    let controls = Controls::missing(&names).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(controls.all().collect::<Vec<_>>(), if has_vegas { vec![] } else { vec![Control::Vegas] });
     assert_eq!(["reno", "nonsense"].map(|name| controls.name(name)), ["reno", "nonsense"]);
     assert_eq!(controls.name("vegas") == "vegas", has_vegas);

@@ -1,4 +1,4 @@
-//! The programs of congestion controls, run without a kernel on a connection of their own, do what those of `queuescope-tcp` do.
+//! The congestion control programs, run without a kernel on a simulated connection, behave like those of `queuescope-tcp`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests read the programs")]
 
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 /// A segment of the model, bytes.
 const SEGMENT: u64 = 1000;
 
-/// What programs see lies here: their arguments, what an ACK measured, and the connection.
+/// Layout of the programs' memory: their arguments, the sample of an ACK, and the connection.
 const SAMPLE: usize = 64;
 const CONNECTION: usize = 128;
 
-/// Where in that, as `bpf/tcp.h` has it.
+/// Offsets of the fields of `bpf/tcp.h` in that memory.
 const STATE: usize = CONNECTION + 1;
 const OWN: usize = CONNECTION + 8;
 const WINDOW: usize = CONNECTION + 112;
@@ -33,26 +33,26 @@ const LIMITED: usize = WINDOW + 48;
 const ECN: usize = WINDOW + 49;
 const END: usize = WINDOW + 56;
 
-/// Of `tcp_ca_state`, and of `tcp_ca_event`.
+/// Values of `tcp_ca_state` and of `tcp_ca_event`.
 const OPEN: u8 = 0;
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 const LOST: u64 = 3;
-/// No threshold yet.
+/// The threshold before any loss.
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// A connection and the programs of its congestion control, in the place of the kernel.
+/// A connection and the programs of its congestion control, in place of the kernel.
 struct Connection {
     programs: BTreeMap<String, Vec<u8>>,
     memory: Vec<u8>,
 }
 
 impl Connection {
-    /// One that is established, with so many segments as its window; all that is sent has a number of its own.
+    /// An established connection with a window of `window` segments; `next` is the sequence number of the next segment.
     fn new(control: &str, window: u32, next: u32) -> Self {
         let path = format!("{}/bpf/{control}.bpf.o", env!("CARGO_MANIFEST_DIR"));
         let mut object = Object::parse(&std::fs::read(path).expect("it is there")).expect("it is an object");
-        // To itself: its connections are as it has them.
+        // Relocates the object to its own types, which is the layout of this test's connection.
         let own = object.btf.clone().expect("it has types");
         object.relocate_btf(&own).expect("they are its own");
         let code = |insn: &aya_obj::generated::bpf_insn| {
@@ -62,13 +62,13 @@ impl Connection {
         let functions = object.functions.values();
         let programs = functions
             .map(|function| (function.name.clone(), function.instructions.iter().flat_map(code).collect::<Vec<u8>>()));
-        let mut made = Self { programs: programs.collect(), memory: vec![0; END] };
+        let mut connection = Self { programs: programs.collect(), memory: vec![0; END] };
         for (at, value) in [(WINDOW, window), (THRESHOLD, INFINITE), (CLAMP, u32::MAX), (NEXT, next)] {
-            made.put(at, value);
+            connection.put(at, value);
         }
-        (made.memory[LIMITED], made.memory[ECN]) = (1, 1);
-        made.call("init", &[]);
-        made
+        (connection.memory[LIMITED], connection.memory[ECN]) = (1, 1);
+        connection.call("init", &[]);
+        connection
     }
 
     fn get(&self, at: usize) -> u32 {
@@ -79,7 +79,7 @@ impl Connection {
         self.memory[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
 
-    /// Calls a program with the connection and what else there is; what it answers. One that a control has not got does nothing.
+    /// Calls a program with the connection and further arguments, and returns its result. A program that a control lacks does nothing.
     fn call(&mut self, name: &str, more: &[u64]) -> u32 {
         let Some(program) = self.programs.get(name) else { return 0 };
         let here = self.memory.as_ptr() as u64;
@@ -99,7 +99,7 @@ impl Connection {
         self.memory[STATE] = self.memory[STATE] & !0x1f | state;
     }
 
-    /// An ACK for so many segments, of which some were marked, after which `next` is the next number.
+    /// An ACK for `acked` segments, of which `marked` were marked; `next` is the next sequence number to be sent.
     fn ack(&mut self, acked: u32, marked: u32, rtt: u32, next: u32) {
         let reached = self.get(ACKNOWLEDGED) + acked;
         for (at, more) in [(DELIVERED, acked), (MARKED, marked)] {
@@ -114,12 +114,12 @@ impl Connection {
         self.call("in_ack_event", &[0]);
     }
 
-    /// The window grows with that, as the kernel lets it.
+    /// Lets the control grow the window, as the kernel does after an ACK.
     fn grow(&mut self, acked: u32) {
         self.call("cong_avoid", &[u64::from(self.get(ACKNOWLEDGED)), u64::from(acked)]);
     }
 
-    /// A loss was found: the window is reduced to the threshold at once here.
+    /// A loss was detected; unlike in the kernel, the window is reduced to the threshold at once.
     fn lose(&mut self) {
         self.put(PRIOR, self.get(WINDOW));
         let threshold = self.call("ssthresh", &[]);
@@ -129,7 +129,7 @@ impl Connection {
         self.put(WINDOW, self.get(THRESHOLD));
     }
 
-    /// The retransmission timer has expired.
+    /// The retransmission timer expired.
     fn expire(&mut self) {
         self.put(PRIOR, self.get(WINDOW));
         let threshold = self.call("ssthresh", &[]);
@@ -141,16 +141,17 @@ impl Connection {
     }
 }
 
-/// What happens to a connection.
+/// An event of a connection.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// An ACK for up to so many segments after so many microseconds, and whether the window was what kept more from being sent.
+    /// An ACK for at most this many segments, the round-trip time in microseconds, and whether the window limited the sender.
     Ack(u32, u32, bool),
     Lost,
     Expired,
 }
 
-/// The window limits with this probability. (Linux's Vegas asks for that where it does as Reno, the model does not.)
+/// Steps in which the window limits the sender with this probability. (Linux's Vegas checks this where it behaves like Reno; the model
+/// does not.)
 fn steps(limits: f64) -> impl Strategy<Value = Vec<Step>> {
     let rtt = prop_oneof![Just(10_000u32), 10_000..10_400u32, 10_000..30_000u32];
     let ack =
@@ -158,16 +159,16 @@ fn steps(limits: f64) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(prop_oneof![200 => ack, 2 => Just(Step::Lost), 1 => Just(Step::Expired)], 1..800)
 }
 
-/// ACKs, segments of each and their round trip: some for round trips long without a queue. A long queue comes first, so that whole
-/// microseconds are a small part of it.
+/// Runs of ACKs: their number, the segments of each, and the round-trip time. Some runs are longer than a round trip without a queue.
+/// They begin with a long queue, so that rounding to microseconds is a small part of the largest delay.
 fn runs() -> impl Strategy<Value = Vec<(usize, u32, u32)>> {
     let rtt = prop_oneof![10_000..10_200u32, 10_000..60_000u32];
     prop::collection::vec((1..200usize, 1..4u32, rtt), 1..40)
         .prop_map(|runs| [vec![(1, 1, 60_000), (1, 1, 10_000)], runs].concat())
 }
 
-/// What the model is told of an ACK.
-fn told(acked: u32, marked: u32, rtt: u32, reached: u32, next: u32, phase: Phase, limited: bool) -> Ack {
+/// The event that the model gets for an ACK.
+fn model_ack(acked: u32, marked: u32, rtt: u32, reached: u32, next: u32, phase: Phase, limited: bool) -> Ack {
     let bytes = |segments: u32| u64::from(segments) * SEGMENT;
     let in_flight = bytes(next - reached);
     Ack {
@@ -189,8 +190,8 @@ fn told(acked: u32, marked: u32, rtt: u32, reached: u32, next: u32, phase: Phase
     }
 }
 
-/// Runs both: windows after each step are the same, thresholds to a segment.
-fn both(
+/// Runs program and model, and compares them after each step: windows must be equal, thresholds may differ by one segment.
+fn compare(
     control: &str,
     params: &AlgorithmParams,
     steps: &[Step],
@@ -199,7 +200,7 @@ fn both(
     let mut kernel = Connection::new(control, 10, 0);
     let mut model = Controller::new(params, SEGMENT as u32, 10 * SEGMENT, 0);
     let (mut reached, mut next, mut now, mut phase) = (0, 10, Nanos(0), Phase::Open);
-    // Losses are repaired when this is acknowledged.
+    // The sequence number whose acknowledgement ends the recovery.
     let mut repaired = 0;
     for (number, step) in steps.iter().enumerate() {
         now = now + Nanos(1_000_000);
@@ -217,12 +218,12 @@ fn both(
                     kernel.state(OPEN);
                     model.on_recovered(now);
                 }
-                // Slow start counts all that were sent of late, too.
+                // Prevents slow start from using the recent maximum of segments in flight.
                 kernel.put(WINDOW + 44, 0);
                 if phase != Phase::Recovery {
                     kernel.grow(acked);
                 }
-                model.on_ack(&told(acked, 0, rtt, reached, next, phase, limited), now);
+                model.on_ack(&model_ack(acked, 0, rtt, reached, next, phase, limited), now);
                 next = sent.max(reached + 1);
             }
             Step::Lost if phase == Phase::Open => {
@@ -243,7 +244,7 @@ fn both(
         };
         let found = [WINDOW, THRESHOLD].map(|at| u64::from(kernel.get(at)));
         prop_assert_eq!(found[0], model.window() / SEGMENT, "step {}: {:?}", number, step);
-        // Three quarters of a window are a half and a quarter, each cut to whole segments, in Linux.
+        // Linux computes three quarters of a window as a half plus a quarter, each rounded down.
         prop_assert!(found[1].abs_diff(model_threshold) <= 1, "step {}: {:?} {}", number, found, model_threshold);
     }
     Ok(())
@@ -254,13 +255,13 @@ proptest! {
 
     #[test]
     fn vegas_has_the_same_windows(steps in steps(1.0)) {
-        // The program adds a microsecond, as Linux does.
-        both("vegas", &AlgorithmParams::Vegas(VegasParams::linux()), &steps, |rtt| rtt - 1)?;
+        // The program adds a microsecond to each sample, as Linux does.
+        compare("vegas", &AlgorithmParams::Vegas(VegasParams::linux()), &steps, |rtt| rtt - 1)?;
     }
 
     #[test]
     fn dctcp_without_marks_is_reno(steps in steps(0.9)) {
-        both("dctcp", &AlgorithmParams::NewReno(NewRenoParams::linux()), &steps, |rtt| rtt)?;
+        compare("dctcp", &AlgorithmParams::NewReno(NewRenoParams::linux()), &steps, |rtt| rtt)?;
     }
 
     #[test]
@@ -272,8 +273,8 @@ proptest! {
             let marked = marked.min(acked);
             reached += acked;
             kernel.ack(acked, marked, 10_000, next);
-            model.on_ack(&told(acked, marked, 10_000, reached, next, Phase::Open, false), Nanos(0));
-            // In whole parts of 1024, and each window of data may lose one.
+            model.on_ack(&model_ack(acked, marked, 10_000, reached, next, Phase::Open, false), Nanos(0));
+            // The program's alpha is a whole number of 1/1024, and each window of data may round it down by one.
             let alpha = f64::from(kernel.get(OWN + 12)) / 1024.0;
             prop_assert!((alpha - model.alpha()).abs() < 0.03, "{} {}", alpha, model.alpha());
             let (before, threshold) = (kernel.get(WINDOW), kernel.call("ssthresh", &[]));
@@ -291,14 +292,14 @@ proptest! {
         let (mut reached, mut next) = (0, window);
         for (acked, rtt) in runs.into_iter().flat_map(|(acks, acked, rtt)| std::iter::repeat_n((acked, rtt), acks)) {
             reached += acked;
-            // The window limits neither, so that it stays.
+            // The window limits neither of them, so it stays constant.
             kernel.memory[LIMITED] = 0;
             kernel.put(THRESHOLD, 2);
             kernel.ack(acked, 0, rtt, next);
             kernel.grow(acked);
-            model.on_ack(&told(acked, 0, rtt, reached, next, Phase::Open, false), Nanos(0));
+            model.on_ack(&model_ack(acked, 0, rtt, reached, next, Phase::Open, false), Nanos(0));
             let [alpha, beta] = [(OWN + 24, 128.0), (OWN + 28, 64.0)].map(|(at, units)| f64::from(kernel.get(at)) / units);
-            // Alpha's smallest is 38 parts of 128, and all is cut to whole ones.
+            // The smallest alpha is 38/128, and all values are rounded down.
             prop_assert!((alpha - model.alpha()).abs() < 0.02 * model.alpha() + 2.0 / 128.0, "{} {}", alpha, model.alpha());
             prop_assert!((beta - model.beta()).abs() < 2.0 / 64.0, "{} {}", beta, model.beta());
             let threshold = kernel.call("ssthresh", &[]);
@@ -308,9 +309,9 @@ proptest! {
     }
 }
 
-/// Where no packet waits, each round trip adds ten segments; a loss then takes an eighth.
+/// With an empty queue each round trip adds ten segments, and a loss then takes an eighth.
 #[test]
-fn illinois_grows_by_ten_where_nobody_waits() {
+fn illinois_grows_by_ten_segments_with_an_empty_queue() {
     let mut kernel = Connection::new("illinois", 100, 0);
     kernel.put(THRESHOLD, 50);
     let mut windows = vec![100];
@@ -328,9 +329,9 @@ fn illinois_grows_by_ten_where_nobody_waits() {
     assert_eq!(kernel.get(WINDOW), 127 - 127 / 8);
 }
 
-/// What a kernel takes for the answer where it left out a run is put right with the next ACK.
+/// Where the kernel skipped a run and used a random value as the result, the next ACK corrects it.
 #[test]
-fn what_was_not_answered_is_made_up_for() {
+fn the_next_ack_corrects_a_skipped_run() {
     for (control, left) in [("vegas", 20), ("illinois", 20), ("dctcp", 20)] {
         let mut kernel = Connection::new(control, 40, 40);
         kernel.put(PRIOR, 40);
@@ -338,7 +339,7 @@ fn what_was_not_answered_is_made_up_for() {
         kernel.memory[STATE] |= RECOVERY - 1;
         kernel.ack(1, 0, 10_000, 50);
         assert_eq!(kernel.get(THRESHOLD), left, "{control}");
-        // That was left out, too.
+        // The kernel skipped that ACK's run, too.
         kernel.put(WINDOW, 2_165_326_096);
         kernel.put(WINDOW + 40, 30);
         kernel.ack(1, 0, 10_000, 50);

@@ -1,4 +1,4 @@
-//! What leaves a queue empty behind it is not looked at, unless it is told: nobody will ask whose it was.
+//! The probe does not identify a packet that leaves an empty queue and is not reported: no other packet waited behind it.
 
 #![cfg(target_os = "linux")]
 
@@ -9,40 +9,40 @@ use queuescope_sketch::{ConQuest, Estimator};
 use queuescope_wire::Nanos;
 use std::net::UdpSocket;
 
-/// A departure as the rule sees it.
+/// A departure, as the rule is about it.
 #[derive(Debug, Clone, Copy)]
 struct Departure {
     flow: u64,
     bytes: u32,
     enqueued: Nanos,
     dequeued: Nanos,
-    /// Packets that it leaves behind.
+    /// The packets that it leaves in the queue.
     behind: usize,
 }
 
-/// A packet that waited for so long is told.
-const TOLD: u64 = 500_000;
+/// The probe reports packets with at least this sojourn time, nanoseconds.
+const REPORTED: u64 = 500_000;
 
 impl Departure {
-    fn is_told(&self) -> bool {
-        self.dequeued.0 - self.enqueued.0 >= TOLD
+    fn is_reported(&self) -> bool {
+        self.dequeued.0 - self.enqueued.0 >= REPORTED
     }
 
-    fn is_looked_at(&self) -> bool {
-        self.is_told() || self.behind > 0
+    fn is_identified(&self) -> bool {
+        self.is_reported() || self.behind > 0
     }
 }
 
-/// Packets through a link of a byte a nanosecond's tenth: after so long a gap, of a flow, of so many bytes, and whether before others.
+/// Packets for a link that takes 10 ns for each byte: the gap to the packet before, the flow, the bytes, and whether it has priority.
 type Packets = Vec<(u64, u64, u32, bool)>;
 
 fn packets() -> impl Strategy<Value = Packets> {
-    // Bursts far above the link's rate, and pauses in which the queue runs empty.
+    // Bursts far above the link's rate, and pauses in which the queue empties.
     let gap = prop_oneof![6 => 0..3_000u64, 3 => 5_000..40_000u64, 1 => 1_000_000..30_000_000u64];
     prop::collection::vec((gap, 0..6u64, 64..1500u32, prop::bool::weighted(0.1)), 1..600)
 }
 
-/// What leaves, in the order in which it does; those that go before others have a queue of their own, as with HTB.
+/// The departures in order. Packets with priority have a queue of their own, as with HTB.
 fn departures(packets: &Packets) -> Vec<Departure> {
     let mut now = 0;
     let arrivals = packets.iter().map(|(gap, flow, bytes, first)| {
@@ -71,32 +71,33 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_waited_for_what_is_left_out(packets in packets()) {
+    fn no_reported_packet_waited_for_an_unidentified_one(packets in packets()) {
         let departures = departures(&packets);
-        for (at, told) in departures.iter().enumerate().filter(|(_, departure)| departure.is_told()) {
-            let meanwhile = departures[..at].iter().filter(|other| other.dequeued > told.enqueued);
+        for (at, victim) in departures.iter().enumerate().filter(|(_, departure)| departure.is_reported()) {
+            let meanwhile = departures[..at].iter().filter(|other| other.dequeued > victim.enqueued);
             for other in meanwhile {
-                prop_assert!(other.is_looked_at(), "{other:?} left while {told:?} waited");
+                prop_assert!(other.is_identified(), "{other:?} left while {victim:?} waited");
             }
         }
     }
 
-    /// An estimate counts a part of its oldest window, in which packets left before: of fewer such, it is lower, and not by more than those.
+    /// An estimate includes a part of its oldest window, in which packets left before the victim came. Without the unidentified ones among
+    /// these packets it is lower, and at most by their bytes.
     #[test]
-    fn the_sketch_is_only_freed_of_what_left_before(packets in packets()) {
+    fn the_sketch_without_unidentified_packets_loses_only_earlier_bytes(packets in packets()) {
         let (mut whole, mut part) = [(); 2].map(|()| ConQuest::new(sketch(20)).expect("it can be")).into();
-        let mut unasked = Vec::new();
+        let mut unidentified = Vec::new();
         for one in departures(&packets) {
             let observe = |sketch: &mut ConQuest| sketch.observe(one.flow, one.bytes, one.enqueued, one.dequeued, Estimator::Overlap);
             let of_whole = observe(&mut whole);
-            if !one.is_looked_at() {
-                unasked.push(one);
+            if !one.is_identified() {
+                unidentified.push(one);
                 continue;
             }
             let of_part = observe(&mut part);
             let since = one.enqueued.0.saturating_sub(1 << 20);
-            let before: u64 = unasked.iter().filter(|other| other.dequeued.0 >= since).map(|other| u64::from(other.bytes)).sum();
-            if one.is_told() {
+            let before: u64 = unidentified.iter().filter(|other| other.dequeued.0 >= since).map(|other| u64::from(other.bytes)).sum();
+            if one.is_reported() {
                 prop_assert!(of_part <= of_whole && of_whole - of_part <= before + 1, "{one:?} {of_part} {of_whole} {before}");
             }
         }
@@ -104,24 +105,24 @@ proptest! {
 }
 
 #[test]
-fn what_leaves_an_empty_queue_behind_is_not_asked_whose_it_is() {
+fn a_packet_that_leaves_an_empty_queue_is_not_identified() {
     let ends = match Ends::new("tbf rate 20mbit burst 2kb limit 400kb") {
         Ok(ends) => ends,
-        Err(why) => return println!("skipped: what_leaves_an_empty_queue_behind_is_not_asked_whose_it_is: {why}"),
+        Err(why) => return println!("skipped: a_packet_that_leaves_an_empty_queue_is_not_identified: {why}"),
     };
     let (one, many) = (counted(&ends, 1, true), counted(&ends, 50, true));
     assert!(one.seen + one.unseen() >= 20 && one.alone == one.seen && one.seen > 10, "{one:?}");
-    // Of each fifty the last, and before those that must wait the first two, for which there is room in the bucket.
+    // The last of each fifty, and the first two, for which the token bucket has room.
     assert!(many.seen + many.unseen() >= 1000 && many.seen > 500 && (15..=70).contains(&many.alone), "{many:?}");
-    // The same of a queue whose length each processor counts for itself, which says nothing.
+    // A queue whose length each processor counts separately, so that the probe does not know whether it is empty.
     let swapped = ends.near.run(|| ip("tc qdisc replace dev near0 root pfifo_fast"));
     swapped.expect("it can be another");
     let apart = counted(&ends, 50, false);
     assert!(apart.alone == 0, "{apart:?}");
 }
 
-/// What the probe counts while nothing is told: so many packets come at once, twenty times. A queue that can be held up is, until the last
-/// comes: none of them leaves before, however slowly they come.
+/// The probe's counts while nothing is reported: `at_once` packets come together, twenty times. A queue that can be held up is held until
+/// the last one comes, so that none leaves before, however slowly they come.
 fn counted(ends: &Ends, at_once: usize, can_be_held: bool) -> Counters {
     let rate = move |rate: &str| {
         let changed = if can_be_held {
@@ -144,7 +145,7 @@ fn counted(ends: &Ends, at_once: usize, can_be_held: bool) -> Counters {
                 }
                 let _ = socket.send_to(&[0; 1000], "10.9.0.2:9");
             }
-            // A qdisc that is empty may be gone around, and then it is not seen what leaves it.
+            // An empty qdisc may be bypassed, and then the probe does not see the packet leave.
             counted = settled(&mut probe, |_| ());
         }
         counted

@@ -1,4 +1,4 @@
-//! What no one sends in good faith, through a queue of our own: the probe counts all of it, and knows flows as the parser does.
+//! Malformed and unusual packets through a queue that the test made: the probe counts all of them, and identifies flows as the parser does.
 
 #![cfg(target_os = "linux")]
 
@@ -9,13 +9,13 @@ use queuescope_wire::Granularity;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use rustix::fd::OwnedFd;
 
-/// A door to a device for frames as they are.
-struct Door(OwnedFd);
+/// A socket that sends raw frames on a device.
+struct RawSocket(OwnedFd);
 
-impl Door {
-    fn of(device: &str) -> Self {
-        #[allow(unsafe_code, reason = "there is no other way to send frames as they are")]
-        // SAFETY: `address` is a whole `sockaddr_ll` that outlives the call, and its length is said.
+impl RawSocket {
+    fn new(device: &str) -> Self {
+        #[allow(unsafe_code, reason = "the standard library cannot send raw frames")]
+        // SAFETY: `address` is a complete `sockaddr_ll` that outlives the call, and `size` is its length.
         unsafe {
             use std::os::fd::FromRawFd;
             let device = std::ffi::CString::new(device).expect("it has no zeros");
@@ -30,13 +30,13 @@ impl Door {
         }
     }
 
-    /// Whether it was taken: a full queue takes nothing.
+    /// Whether the frame was sent; a full queue refuses it.
     fn send(&self, frame: &[u8]) -> bool {
         rustix::net::send(&self.0, frame, rustix::net::SendFlags::empty()).is_ok()
     }
 }
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -54,7 +54,7 @@ impl Numbers {
     }
 }
 
-/// What a protocol's header begins with, and what is said behind it.
+/// A header of a transport protocol, with a payload.
 fn transport(numbers: &mut Numbers, protocol: u8) -> Vec<u8> {
     let mut bytes = match protocol {
         6 => numbers.bytes(20),
@@ -79,7 +79,7 @@ fn v4(numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = vec![0x40 | (5 + options / 4) as u8, numbers.next() as u8];
     bytes.extend(((20 + options + rest.len()) as u16).to_be_bytes());
     bytes.extend(numbers.bytes(2));
-    // A first, a middle, and most often no fragment; never of the same datagram.
+    // A first fragment, a middle one, and most often none; never of the same datagram.
     bytes.extend([0x4000u16, 0x2000, 0x2004, 0x4000, 0x0005][numbers.below(5)].to_be_bytes());
     bytes.extend([64, protocol, 0, 0]);
     bytes.extend(numbers.bytes(8));
@@ -110,7 +110,7 @@ fn v6(numbers: &mut Numbers) -> Vec<u8> {
     bytes
 }
 
-/// A frame with up to two tags, of IP or something else.
+/// A frame with up to two VLAN tags, of IP or something else.
 fn frame(numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
     for _ in 0..numbers.below(3) {
@@ -128,62 +128,64 @@ fn frame(numbers: &mut Numbers) -> Vec<u8> {
     bytes
 }
 
-/// Sends from the near end with the probe there, which tells what was sent until all left that came; what was counted.
+/// Sends from the near end while the probe is attached, and passes packets to `report` until all have left if `reads`; returns the number
+/// of reported packets, and the counts.
 fn probed(
     ends: &Ends,
     reads: bool,
-    send: impl FnOnce(&Door) + Send + 'static,
-    mut tell: impl FnMut(queuescope_live::Left<'_>) + Send + 'static,
+    send: impl FnOnce(&RawSocket) + Send + 'static,
+    mut report: impl FnMut(queuescope_live::Left<'_>) + Send + 'static,
 ) -> (u64, Counters) {
     ends.near.run(move || {
         let mut probe = Probe::attach("near0", ProbeParams { all: true, ..ProbeParams::default() })
             .unwrap_or_else(|error| panic!("{error}"));
-        let door = Door::of("near0");
-        send(&door);
-        let mut told = 0;
+        let socket = RawSocket::new("near0");
+        send(&socket);
+        let mut reported = 0;
         common::settled(&mut probe, |probe| {
             if reads {
-                told += probe.left(&mut tell).expect("it is there");
+                reported += probe.left(&mut report).expect("it is there");
             }
         });
-        // The interface itself sends something now and then.
+        // The interface itself sends packets from time to time.
         probe.detach().expect("it can");
         let counted = probe.counters().expect("they stay");
-        // All that there is, which is told in pieces.
-        while let more @ 1.. = probe.left(&mut tell).expect("it is there") {
-            told += more;
+        // The probe hands over packets in parts: reads them all.
+        while let more @ 1.. = probe.left(&mut report).expect("it is there") {
+            reported += more;
         }
-        (told, counted)
+        (reported, counted)
     })
 }
 
-/// The ends of a cable, or why there are none.
+/// Two hosts with a cable between them; none, with a message, where they cannot be made.
 fn ends(test: &str, qdisc: &str) -> Option<Ends> {
     Ends::new(qdisc).map_err(|why| println!("skipped: {test}: {why}")).ok()
 }
 
 #[test]
-fn the_kernel_knows_flows_as_the_parser_does() {
-    let Some(ends) = ends("the_kernel_knows_flows_as_the_parser_does", "tbf rate 1gbit burst 20kb limit 20mb") else {
+fn the_kernel_identifies_flows_as_the_parser_does() {
+    let Some(ends) = ends("the_kernel_identifies_flows_as_the_parser_does", "tbf rate 1gbit burst 20kb limit 20mb")
+    else {
         return;
     };
     let mut parser = Parser::new(Tunnel::Outer);
-    let send = |door: &Door| {
+    let send = |socket: &RawSocket| {
         let mut numbers = Numbers(1);
-        (0..20_000).for_each(|_| _ = door.send(&frame(&mut numbers)));
+        (0..20_000).for_each(|_| _ = socket.send(&frame(&mut numbers)));
     };
-    let (told, counted) = probed(&ends, true, send, move |left| {
+    let (reported, counted) = probed(&ends, true, send, move |left| {
         let parsed = parser.parse(LinkType::Ethernet, left.bytes, left.headers);
         let digest = Granularity::FiveTuple.project(&parsed.key).digest();
         assert_eq!(left.digest, digest, "{:?}\n{:x?}", parsed.key, left.headers);
     });
-    assert!(told > 10_000 && told + counted.unseen() > 19_000 && counted.other > 500, "{told} {counted:?}");
+    assert!(reported > 10_000 && reported + counted.unseen() > 19_000 && counted.other > 500, "{reported} {counted:?}");
 }
 
 #[test]
-fn what_is_malformed_is_counted() {
-    let Some(ends) = ends("what_is_malformed_is_counted", "tbf rate 1gbit burst 20kb limit 20mb") else { return };
-    let send = |door: &Door| {
+fn malformed_packets_are_counted() {
+    let Some(ends) = ends("malformed_packets_are_counted", "tbf rate 1gbit burst 20kb limit 20mb") else { return };
+    let send = |socket: &RawSocket| {
         let mut numbers = Numbers(2);
         for n in 0..20_000 {
             let mut frame = frame(&mut numbers);
@@ -197,32 +199,43 @@ fn what_is_malformed_is_counted() {
                     }
                 }
             }
-            door.send(&frame);
+            socket.send(&frame);
         }
     };
-    let (told, counted) = probed(&ends, true, send, |left| assert!(left.headers.len() <= 128));
-    // What is shorter than a frame's header is not taken from the sender.
-    assert!(told > 10_000 && told + counted.unseen() > 15_000 && told == counted.seen, "{told} {counted:?}");
-    // What left or was dropped had come, but for what stood there before.
+    let (reported, counted) = probed(&ends, true, send, |left| assert!(left.headers.len() <= 128));
+    // The kernel refuses to send frames that are shorter than a header.
+    assert!(
+        reported > 10_000 && reported + counted.unseen() > 15_000 && reported == counted.seen,
+        "{reported} {counted:?}"
+    );
+    // A packet that left or was dropped had come before, except those that were in the queue before the probe was attached.
     assert!(counted.packets + counted.dropped <= counted.came + counted.unstamped, "{counted:?}");
 }
 
 #[test]
-fn nobody_reads_and_all_is_counted() {
-    let Some(ends) = ends("nobody_reads_and_all_is_counted", "tbf rate 10gbit burst 1mb limit 20mb") else { return };
-    let send = |door: &Door| {
-        let mut numbers = Numbers(3);
-        (0..100_000).for_each(|_| _ = door.send(&frame(&mut numbers)));
+fn without_a_reader_every_packet_is_counted() {
+    let Some(ends) = ends("without_a_reader_every_packet_is_counted", "tbf rate 10gbit burst 1mb limit 20mb") else {
+        return;
     };
-    let (told, counted) = probed(&ends, false, send, |_| ());
-    // Eight megabytes hold some forty thousand.
-    assert!(told < 60_000 && counted.untold > 30_000 && told + counted.untold == counted.seen, "{told} {counted:?}");
+    let send = |socket: &RawSocket| {
+        let mut numbers = Numbers(3);
+        (0..100_000).for_each(|_| _ = socket.send(&frame(&mut numbers)));
+    };
+    let (reported, counted) = probed(&ends, false, send, |_| ());
+    // The ring buffer of eight megabytes holds some forty thousand.
+    assert!(
+        reported < 60_000 && counted.untold > 30_000 && reported + counted.untold == counted.seen,
+        "{reported} {counted:?}"
+    );
 }
 
 #[test]
-fn a_million_flows_of_one_packet_each() {
-    let Some(ends) = ends("a_million_flows_of_one_packet_each", "tbf rate 10gbit burst 1mb limit 20mb") else { return };
-    let send = |door: &Door| {
+fn a_million_flows_of_one_packet_each_are_counted() {
+    let Some(ends) = ends("a_million_flows_of_one_packet_each_are_counted", "tbf rate 10gbit burst 1mb limit 20mb")
+    else {
+        return;
+    };
+    let send = |socket: &RawSocket| {
         let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0];
         frame.extend([10, 9, 0, 1, 10, 9, 0, 2, 0, 0, 0, 0, 0, 26, 0, 0]);
         frame.resize(60, 0);
@@ -230,9 +243,9 @@ fn a_million_flows_of_one_packet_each() {
             // The source's address and port.
             frame[27..29].copy_from_slice(&((flow >> 16) as u16).to_be_bytes());
             frame[34..36].copy_from_slice(&(flow as u16).to_be_bytes());
-            door.send(&frame);
+            socket.send(&frame);
         }
     };
-    let (told, counted) = probed(&ends, false, send, |_| ());
-    assert!(counted.seen > 900_000 && told + counted.untold == counted.seen, "{told} {counted:?}");
+    let (reported, counted) = probed(&ends, false, send, |_| ());
+    assert!(counted.seen > 900_000 && reported + counted.untold == counted.seen, "{reported} {counted:?}");
 }

@@ -1,4 +1,4 @@
-//! Nothing of a probe stays, however its process ends.
+//! Nothing of a probe remains, however its process ends.
 #![allow(clippy::disallowed_methods, reason = "tests start programs, and this one starts itself")]
 
 use crate::common::{Ends, until};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, stdin};
 use std::process::{Command, Stdio};
 
-/// What this program is told by when it is to be the process that is killed.
+/// The environment variable that makes this program the process that is killed.
 const KILLED: &str = "QUEUESCOPE_TEST_IS_KILLED";
 
 /// The process that is killed; as a test it does nothing.
@@ -21,7 +21,7 @@ fn is_killed() {
     let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
     probe.act(&Acting { dry: false, ..Acting::default() }).expect("it can");
     println!("\nit acts");
-    // Until it is killed, or nobody is there any longer.
+    // Runs until it is killed, or until the other end of standard input is closed.
     let _ = stdin().lines().next();
 }
 
@@ -34,8 +34,8 @@ fn before_the_queue(ends: &Ends) -> (BTreeSet<u32>, BTreeSet<u32>) {
     })
 }
 
-/// Programs that use any of these maps, and those of the maps that there are.
-fn there(maps: &BTreeSet<u32>) -> (usize, usize) {
+/// The number of loaded programs that use any of these maps, and of the maps that are loaded.
+fn loaded(maps: &BTreeSet<u32>) -> (usize, usize) {
     let uses = |program: &aya::programs::ProgramInfo| {
         program.map_ids().ok().flatten().is_some_and(|ids| ids.iter().any(|id| maps.contains(id)))
     };
@@ -44,10 +44,10 @@ fn there(maps: &BTreeSet<u32>) -> (usize, usize) {
 }
 
 #[test]
-fn nothing_stays_of_a_process_that_is_killed() {
+fn a_killed_process_leaves_nothing_behind() {
     let ends = match Ends::new("tbf rate 50mbit burst 20kb limit 400kb") {
         Ok(ends) => ends,
-        Err(why) => return println!("skipped: nothing_stays_of_a_process_that_is_killed: {why}"),
+        Err(why) => return println!("skipped: a_killed_process_leaves_nothing_behind: {why}"),
     };
     assert!(before_the_queue(&ends).0.is_empty());
     let mut child = ends.near.run(|| {
@@ -55,32 +55,32 @@ fn nothing_stays_of_a_process_that_is_killed() {
         command.args(["--exact", "killed::is_killed", "--nocapture"]).env(KILLED, "yes");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
     });
-    let said = BufReader::new(child.stdout.take().expect("it says something")).lines();
-    assert!(said.map_while(Result::ok).any(|line| line == "it acts"), "{child:?} attached nothing");
+    let output = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    assert!(output.map_while(Result::ok).any(|line| line == "it acts"), "{child:?} attached nothing");
     let (before, maps) = before_the_queue(&ends);
     assert_eq!(before.len(), 1);
-    let (programs, known) = there(&maps);
-    // Of both programs that can be before the queue, and of both tracepoints.
+    let (programs, known) = loaded(&maps);
+    // Two programs that can be before the queue, and two tracepoints.
     assert!(programs == 4 && known == maps.len() && known >= 6, "{programs} {known} {maps:?}");
 
     child.kill().expect("it is ours");
     child.wait().expect("it ends");
     assert!(before_the_queue(&ends).0.is_empty());
-    // The kernel frees them when nobody can run them any longer, some time after.
-    until("programs and maps are gone", || (there(&maps) == (0, 0)).then_some(()));
+    // The kernel frees them some time after their last use.
+    until("programs and maps are gone", || (loaded(&maps) == (0, 0)).then_some(()));
 }
 
-/// Which programs are before the queue.
+/// The names of the programs before the queue.
 fn names() -> Vec<String> {
     let (_, programs) = SchedClassifier::query_tcx("near0", TcAttachType::Egress).expect("it is there");
     programs.iter().filter_map(|program| program.name_as_str().map(str::to_owned)).collect()
 }
 
 #[test]
-fn what_acts_is_gone_from_the_interface_when_nothing_is_done() {
+fn the_acting_program_is_attached_only_while_acting() {
     let ends = match Ends::new("tbf rate 50mbit burst 20kb limit 400kb") {
         Ok(ends) => ends,
-        Err(why) => return println!("skipped: what_acts_is_gone_from_the_interface_when_nothing_is_done: {why}"),
+        Err(why) => return println!("skipped: the_acting_program_is_attached_only_while_acting: {why}"),
     };
     let seen = ends.near.run(|| {
         let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));

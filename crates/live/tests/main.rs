@@ -1,4 +1,4 @@
-//! All tests of the crate from outside, in one binary.
+//! All integration tests of the crate, in one binary.
 
 mod act;
 mod capture;

@@ -1,4 +1,4 @@
-//! Whose flows are: processes of our own in a network namespace, as root.
+//! Owners of flows: processes in a network namespace that the test made, as root.
 #![allow(clippy::disallowed_methods, reason = "tests start programs, and this one starts itself")]
 
 use crate::common::Ends;
@@ -11,9 +11,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What this program is told by when it is to be another process, and which.
+/// The environment variable that makes this program another process, and gives its role.
 const ROLE: &str = "QUEUESCOPE_TEST_ROLE";
-/// Longer than any look takes.
+/// Longer than any search takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The other process; as a test it does nothing.
@@ -26,9 +26,9 @@ fn is_another_process() {
     }
 }
 
-/// Holds sockets of all kinds, and tells the flows that leave them.
+/// Holds sockets of all kinds, and prints the flows that leave them.
 fn holds() {
-    let peer = stdin().lines().next().expect("it is told").expect("it is text");
+    let peer = stdin().lines().next().expect("there is a line").expect("it is text");
     let connected = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
     connected.connect("10.9.0.2:9").expect("it can be");
     let [any, any_v6, dual] = ["0.0.0.0:0", "[fd09::1]:0", "[::]:0"].map(|at| UdpSocket::bind(at).expect("a port"));
@@ -44,33 +44,33 @@ fn holds() {
     println!("flow 10.9.0.1:{} > 10.9.0.2:{peer} tcp", of(&streams[0]));
     println!("flow [fd09::1]:{} > [fd09::2]:{peer} tcp", of(&streams[1]));
     println!("flow 10.9.0.1:{} > 10.9.0.2:{peer} tcp", of(&streams[2]));
-    // From elsewhere, though from ports that somebody here waits at; and from a port that nobody has.
+    // From another address, but a port that a socket here is bound to; and from a port of no socket.
     println!("none 10.9.0.77:{} > 10.9.0.2:9 udp", port(&any));
     println!("none 10.9.0.77:{} > 10.9.0.2:9 udp", port(&dual));
     println!("none [fd09::77]:{} > [fd09::3]:9 udp", port(&dual));
     println!("none 10.9.0.77:{} > 10.9.0.2:9 tcp", waits.local_addr().expect("it has one").port());
     println!("none 10.9.0.1:1 > 10.9.0.2:9 udp\nnone 10.9.0.1 > 10.9.0.2 icmp\nend");
-    // Until it is no longer wanted.
+    // Until standard input is closed.
     let _ = stdin().lines().next();
 }
 
-/// Looks for the owner of a flow, and tells it.
+/// Finds the owner of a flow, and prints it.
 fn looks(flow: &str) {
-    let mut owners = Owners::new("near0").expect("anybody may ask");
-    let owner = asked(&mut owners, flow, now()).expect("it has a socket");
+    let mut owners = Owners::new("near0").expect("every user may");
+    let owner = owner_of(&mut owners, flow, now()).expect("it has a socket");
     let hidden = owners.counts().hidden;
     println!("\n{:?} {:?} {} {hidden}", owner.pid, owner.uid, owner.cgroup.clone().unwrap_or_default());
 }
 
-/// A process that holds sockets, and what it tells.
+/// A process that holds sockets, and the flows that it printed.
 struct Holder {
     child: Child,
     wanted: ChildStdin,
     flows: Vec<String>,
     others: Vec<String>,
-    /// What it says is read, so that it can.
-    _said: Lines<BufReader<ChildStdout>>,
-    /// Who it talks to: what is not accepted lasts as long as this.
+    /// Keeps the pipe open, so that the process can write to it.
+    _output: Lines<BufReader<ChildStdout>>,
+    /// The peer of the connections; they last until it is dropped, without being accepted.
     _peer: TcpListener,
 }
 
@@ -88,11 +88,12 @@ impl Holder {
         let mut wanted = child.stdin.take().expect("it is piped");
         writeln!(wanted, "{}", peer.local_addr().expect("it has one").port()).expect("it reads");
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let said: Vec<_> = lines.by_ref().map_while(Result::ok).take_while(|line| line != "end").collect();
-        let of = |kind| said.iter().filter_map(|line| line.strip_prefix(kind)).map(str::to_owned).collect::<Vec<_>>();
+        let printed: Vec<_> = lines.by_ref().map_while(Result::ok).take_while(|line| line != "end").collect();
+        let of =
+            |kind| printed.iter().filter_map(|line| line.strip_prefix(kind)).map(str::to_owned).collect::<Vec<_>>();
         let (flows, others) = (of("flow "), of("none "));
-        assert!((flows.len(), others.len()) == (7, 6), "{said:?}");
-        Self { child, wanted, flows, others, _said: lines, _peer: peer }
+        assert!((flows.len(), others.len()) == (7, 6), "{printed:?}");
+        Self { child, wanted, flows, others, _output: lines, _peer: peer }
     }
 
     fn end(mut self) {
@@ -102,11 +103,11 @@ impl Holder {
 }
 
 fn key(name: &str) -> FlowKey {
-    FlowKey::named(name).unwrap_or_else(|| panic!("{name} is no name")).1
+    FlowKey::named(name).unwrap_or_else(|| panic!("{name} is not a name")).1
 }
 
-/// The owner of a flow of which a packet was told at `at`.
-fn asked(owners: &mut Owners, flow: &str, at: Nanos) -> Option<Arc<Owner>> {
+/// The owner of a flow, of which a packet was reported at `at`.
+fn owner_of(owners: &mut Owners, flow: &str, at: Nanos) -> Option<Arc<Owner>> {
     owners.seen(&key(flow), at);
     owners.settle(PATIENCE);
     owners.by(Granularity::FiveTuple).get(&key(flow)).cloned()
@@ -117,12 +118,12 @@ fn ends(test: &str) -> Option<Ends> {
 }
 
 #[test]
-fn flows_of_all_kinds_of_sockets_have_an_owner_and_others_none() {
-    let Some(ends) = ends("flows_of_all_kinds_of_sockets_have_an_owner_and_others_none") else { return };
+fn flows_of_all_kinds_of_sockets_have_an_owner_and_others_have_none() {
+    let Some(ends) = ends("flows_of_all_kinds_of_sockets_have_an_owner_and_others_have_none") else { return };
     let holder = Holder::new(&ends, None);
     let (pid, flows, others) = (holder.child.id(), holder.flows.clone(), holder.others.clone());
     let mut owners = ends.near.run(move || {
-        // A socket may be bound to any address then, so that this says nothing of whose it is.
+        // A socket can then be bound to any address, so that the address does not identify the owner.
         for family in ["ipv4", "ipv6"] {
             std::fs::write(format!("/proc/sys/net/{family}/ip_nonlocal_bind"), "1").expect("it is ours");
         }
@@ -133,7 +134,7 @@ fn flows_of_all_kinds_of_sockets_have_an_owner_and_others_none() {
         for flow in &flows {
             let owner = found.get(&key(flow)).unwrap_or_else(|| panic!("{flow} has no owner"));
             assert_eq!((owner.pid, owner.uid), (Some(pid), Some(0)), "{flow}");
-            // The kernel keeps the first 15 bytes.
+            // The kernel keeps the first 15 bytes of a command.
             let own = std::env::current_exe().expect("it has a name");
             let own = own.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             assert!(owner.command.as_ref().is_some_and(|command| *command == own[..15]), "{owner:?} {own}");
@@ -141,7 +142,7 @@ fn flows_of_all_kinds_of_sockets_have_an_owner_and_others_none() {
         }
         others.iter().for_each(|flow| assert_eq!(found.get(&key(flow)), None, "{flow}"));
         assert_eq!(found.len(), flows.len());
-        // All that goes there is of one process but for what is not from here.
+        // Only one process of this machine sends to the first destination; to the second, flows from elsewhere go, too.
         let to = |name| owners.by(Granularity::Destination(Prefixes::WHOLE)).get(&key(name)).cloned();
         assert_eq!(to("> fd09::2").and_then(|owner| owner.pid), Some(pid));
         assert_eq!(to("> 10.9.0.2"), None);
@@ -149,25 +150,25 @@ fn flows_of_all_kinds_of_sockets_have_an_owner_and_others_none() {
     });
     let flow = holder.flows[0].clone();
     holder.end();
-    // Asked again when it has ended, it is still known; who did not know it before does not learn it.
+    // After the process has ended, its flow still has an owner, but a new instance does not find one.
     let later = Nanos(now().0 + 100_000_000_000);
-    assert_eq!(asked(&mut owners, &flow, later).and_then(|owner| owner.pid), Some(pid));
+    assert_eq!(owner_of(&mut owners, &flow, later).and_then(|owner| owner.pid), Some(pid));
     ends.near.run(move || {
         let mut late = Owners::new("near0").unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(asked(&mut late, &flow, now()), None);
+        assert_eq!(owner_of(&mut late, &flow, now()), None);
     });
     assert_eq!(owners.counts(), Default::default());
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_told() {
-    let refused = Owners::new("no-such-one").map(drop).expect_err("there is none");
-    assert!(refused.to_string().contains("no interface no-such-one"), "{refused}");
+fn a_missing_interface_is_an_error() {
+    let refused = Owners::new("missing0").map(drop).expect_err("there is none");
+    assert!(refused.to_string().contains("no interface missing0"), "{refused}");
 }
 
 #[test]
-fn who_may_not_look_learns_the_user_and_the_cgroup() {
-    let test = "who_may_not_look_learns_the_user_and_the_cgroup";
+fn without_rights_only_the_user_and_the_cgroup_are_found() {
+    let test = "without_rights_only_the_user_and_the_cgroup_are_found";
     let Some(ends) = ends(test) else { return };
     let cgroup = match Cgroup::new() {
         Ok(cgroup) => cgroup,
@@ -176,15 +177,15 @@ fn who_may_not_look_learns_the_user_and_the_cgroup() {
     let holder = Holder::new(&ends, Some(&cgroup));
     let (flow, pid) = (holder.flows[4].clone(), holder.child.id());
     let seen = flow.clone();
-    let owner = ends.near.run(move || asked(&mut Owners::new("near0").expect("it is there"), &seen, now()));
+    let owner = ends.near.run(move || owner_of(&mut Owners::new("near0").expect("it is there"), &seen, now()));
     let owner = owner.expect("it has a socket");
     assert_eq!((owner.pid, owner.cgroup.as_deref()), (Some(pid), Some(&*cgroup.path())));
-    // Nobody in particular.
+    // As the user nobody.
     let output = ends.near.run(move || {
         let folder = tempfile::tempdir().expect("there is room");
         let copy = folder.path().join("looks");
-        // By a process of its own: were the copy open for writing here, another test that begins a program just then would pass that on,
-        // and nobody could run the copy meanwhile.
+        // Another process copies it: if this process had the copy open for writing while another test starts a program, that program would
+        // inherit the open file, and the copy could not be run.
         let copied = Command::new("cp").arg(std::env::current_exe().expect("it has a name")).arg(&copy).status();
         assert!(copied.expect("cp is there").success());
         for path in [folder.path(), &copy] {
@@ -195,13 +196,13 @@ fn who_may_not_look_learns_the_user_and_the_cgroup() {
         command.args(["--exact", "owners::is_another_process", "--nocapture"]).env(ROLE, flow);
         command.uid(65_534).gid(65_534).output().expect("it runs")
     });
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let expected = format!("None Some(0) {} 1", cgroup.path());
-    assert!(said.lines().any(|line| line == expected), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(printed.lines().any(|line| line == expected), "{printed}{}", String::from_utf8_lossy(&output.stderr));
     holder.end();
 }
 
-/// A cgroup of the unified hierarchy for a test; it goes when this does, if nobody is in it.
+/// A cgroup of the unified hierarchy; dropping it removes it if no process is in it.
 struct Cgroup(std::path::PathBuf);
 
 impl Cgroup {
@@ -224,7 +225,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Who failed before may still have somebody in it.
+        // After a failed test, a process may still be in it.
         let _ = std::fs::remove_dir(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The probe on a queue of our own: between two network namespaces, as root.
+//! The probe on a queue that the test made: between two network namespaces, as root.
 
 use crate::common;
 use crate::common::Ends;
@@ -8,9 +8,9 @@ use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Granularity, Nanos};
 use std::net::{SocketAddr, UdpSocket};
 
-/// What a test is told of a packet.
+/// A packet that the probe reported.
 #[derive(Debug)]
-struct Told {
+struct PacketReport {
     enqueued: Nanos,
     dequeued: Nanos,
     digest: u64,
@@ -20,17 +20,17 @@ struct Told {
     bytes: u32,
 }
 
-/// All that left while something was sent, and what was counted.
-fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static) -> (Vec<Told>, Counters) {
+/// All packets that left while `send` ran, and the counts.
+fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static) -> (Vec<PacketReport>, Counters) {
     ends.near.run(move || {
         let mut probe = Probe::attach("near0", params).unwrap_or_else(|error| panic!("{error}"));
         send();
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         let mut parser = Parser::new(Tunnel::Outer);
         let mut take = |probe: &mut Probe| {
             let read = probe.left(|left| {
                 let parsed = parser.parse(LinkType::Ethernet, left.bytes, left.headers);
-                told.push(Told {
+                reports.push(PacketReport {
                     enqueued: left.enqueued,
                     dequeued: left.dequeued,
                     digest: left.digest,
@@ -43,20 +43,20 @@ fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static
             read.expect("it is there")
         };
         common::settled(&mut probe, |probe| _ = take(probe));
-        // The last may have left just now.
+        // The last packets may have left just now.
         probe.detach().expect("it can");
         while take(&mut probe) > 0 {}
         let counted = probe.counters().expect("they stay");
-        (told, counted)
+        (reports, counted)
     })
 }
 
 #[test]
-fn the_kernel_estimates_as_the_sketch_does() {
-    // Room for all that is sent, so that as many leave however fast they come.
+fn the_kernel_estimates_the_same_as_the_sketch() {
+    // The limit has room for everything that is sent, so the same packets leave at any sending speed.
     let ends = match Ends::new("tbf rate 50mbit burst 20kb limit 2mb") {
         Ok(ends) => ends,
-        Err(why) => return println!("skipped: the_kernel_estimates_as_the_sketch_does: {why}"),
+        Err(why) => return println!("skipped: the_kernel_estimates_the_same_as_the_sketch: {why}"),
     };
     for window_shift in [22, 20] {
         estimates_are_the_same(&ends, window_shift);
@@ -64,7 +64,7 @@ fn the_kernel_estimates_as_the_sketch_does() {
 }
 
 #[test]
-fn windows_follow_the_longest_wait() {
+fn windows_follow_the_longest_sojourn_time() {
     let fitted = |shift, longest| {
         ProbeParams { window_shift: shift, ..ProbeParams::default() }.fitted(Nanos(longest)).window_shift
     };
@@ -76,34 +76,38 @@ fn windows_follow_the_longest_wait() {
 
 fn estimates_are_the_same(ends: &Ends, window_shift: u32) {
     let params = ProbeParams { all: true, window_shift, ..ProbeParams::default() };
-    let (told, counted) = probed(ends, params, || {
+    let (reports, counted) = probed(ends, params, || {
         for sockets in [["10.9.0.1:0", "10.9.0.2"], ["[fd09::1]:0", "[fd09::2]"]] {
             let [from, to] = sockets;
             let sockets: Vec<_> = (0..10).map(|_| UdpSocket::bind(from).expect("there is a port")).collect();
             for n in 0..400usize {
                 let socket = &sockets[(n * n) % 10];
                 let to: SocketAddr = format!("{to}:{}", 9 + n % 3).parse().expect("it is one");
-                // Nobody answers; what the far end says of it comes later.
+                // Nobody answers; errors that the far end reports come later.
                 let _ = socket.send_to(&vec![0; 100 + (n * 37) % 1300], to);
             }
         }
     });
-    // What the interface itself sent as the probe came has no time.
-    let others = told.iter().filter(|told| !told.is_ours).count() as u64;
-    assert!(told.len() > 500 && counted.unstamped <= others && others < 10, "{others} of {} {counted:?}", told.len());
+    // Packets that the interface itself sent as the probe was attached have no enqueue time.
+    let others = reports.iter().filter(|report| !report.is_ours).count() as u64;
+    assert!(
+        reports.len() > 500 && counted.unstamped <= others && others < 10,
+        "{others} of {} {counted:?}",
+        reports.len()
+    );
     let mut delays = [0; Counters::DELAYS];
-    for told in &told {
-        let delay = told.dequeued.saturating_sub(told.enqueued);
+    for report in &reports {
+        let delay = report.dequeued.saturating_sub(report.enqueued);
         delays[(0..).find(|place| delay < Counters::bound(*place)).expect("it is short")] += 1;
     }
-    let sum: u64 = told.iter().map(|told| told.dequeued.0 - told.enqueued.0).sum();
+    let sum: u64 = reports.iter().map(|report| report.dequeued.0 - report.enqueued.0).sum();
     assert_eq!((delays, sum), (counted.delays, counted.delay.0));
     let mut model = ConQuest::new(sketch(window_shift)).expect("it can be");
-    for told in &told {
-        assert_eq!(told.digest, told.parsed, "{told:?}");
-        let flow = model.observe(told.digest, told.bytes, told.enqueued, told.dequeued, Estimator::Overlap);
-        assert_eq!(told.flow, flow, "{told:?}");
+    for report in &reports {
+        assert_eq!(report.digest, report.parsed, "{report:?}");
+        let flow = model.observe(report.digest, report.bytes, report.enqueued, report.dequeued, Estimator::Overlap);
+        assert_eq!(report.flow, flow, "{report:?}");
     }
-    let longest = told.iter().map(|told| told.dequeued.0 - told.enqueued.0).max();
+    let longest = reports.iter().map(|report| report.dequeued.0 - report.enqueued.0).max();
     assert!(longest > Some(5_000_000), "{longest:?}");
 }

@@ -1,6 +1,6 @@
-//! What it costs to keep who filled a burst and to work out what its flows have in common, for each packet of the burst:
-//! `cargo run --release -p queuescope-meter --example burst_cost [CAPTURE]`. It counts time on the processor (Linux), so that
-//! other programs matter less.
+//! The cost for each packet of a burst of keeping its flows, and of finding what they have in common:
+//! `cargo run --release -p queuescope-meter --example burst_cost [CAPTURE]`. It measures processor time (Linux), so that other programs
+//! matter less.
 
 #[path = "../tests/group/made.rs"]
 #[allow(dead_code, reason = "the tests make more")]
@@ -14,14 +14,14 @@ use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
 use std::time::Duration;
 
-/// Packets of a stretch of congestion.
+/// A packet of a burst: its flow and its size in bytes.
 pub type Packet = (FlowKey, u32);
 
 mod reference {
     pub use super::Packet;
 }
 
-/// A flow is idle after so many packets.
+/// A flow is idle after this number of packets.
 const QUEUE: u64 = 1_000;
 
 // An example is a command, and measures.
@@ -50,7 +50,7 @@ fn main() {
     }
 }
 
-/// The same burst again and again, for a while.
+/// Repeats the same burst for a while.
 #[allow(clippy::disallowed_methods, reason = "it measures")]
 fn cost(what: &str, packets: &[Packet]) {
     let (mut alone, mut kept, mut grouped) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
@@ -78,7 +78,7 @@ fn cost(what: &str, packets: &[Packet]) {
     println!("{what:27}  {:8}  {flows:7}  {kept:15.1}  {grouped:18.1}", packets.len());
 }
 
-/// The packets of a burst, by the ids that their flows get.
+/// Passes the packets of a burst, with the ids of their flows.
 fn pass(packets: &[Packet], add: impl Fn(FlowId, u32), forget: impl Fn(FlowId, &FlowKey)) -> FlowTable<FlowKey> {
     let mut table = FlowTable::with_limit(1 << 14);
     for (now, (key, size)) in packets.iter().enumerate() {
@@ -92,7 +92,7 @@ fn pass(packets: &[Packet], add: impl Fn(FlowId, u32), forget: impl Fn(FlowId, &
     table
 }
 
-/// The end of a burst: how long it took to group its flows, and how many groups these are.
+/// Ends the burst; returns the time to group its flows, and the number of groups.
 #[allow(clippy::disallowed_methods, reason = "it measures")]
 fn close(
     blame: &mut Blame<FlowKey>,
@@ -111,7 +111,7 @@ fn close(
     (time, found.rows.len())
 }
 
-/// How long this thread was on a processor so far.
+/// The processor time of this thread so far.
 #[allow(clippy::disallowed_methods, reason = "it measures")]
 fn on_processor() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How much memory the exact log takes, and how long its questions, with millions of packets:
+//! The memory of the exact log, and the time of its queries, with millions of packets:
 //!
 //! ```text
 //! cargo run --release -p queuescope-meter --example culprits_scale -- 10000000 0.98
@@ -38,7 +38,7 @@ fn main() {
     );
 }
 
-/// A FIFO at a byte a nanosecond, at random (xorshift) gaps and sizes.
+/// Records a FIFO queue at a byte a nanosecond, with random (xorshift) gaps and sizes.
 fn fill(log: &mut QueueLog, packets: u64, load: f64) {
     let (mut state, mut now, mut free) = (0x2545_f491_4f6c_dd1du64, 0, 0);
     for packet in 0..packets {
@@ -72,7 +72,7 @@ fn time(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// What the process has in memory, bytes; 0 where that cannot be known.
+/// The resident memory of the process, bytes; 0 if it is unknown.
 #[allow(clippy::disallowed_methods, reason = "an example may read files")]
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! How often an incast is named by its destination and port alone, by number of senders, and how long a large burst
-//! takes: `cargo run --release -p queuescope-meter --example grouping`.
+//! How often an incast is named by its destination and port alone, by number of senders, and the time for a large burst:
+//! `cargo run --release -p queuescope-meter --example grouping`.
 
 #[path = "../tests/group/incast.rs"]
 mod incast;
@@ -42,7 +42,7 @@ fn main() {
         println!("{sources:7}  {:5}  {named:5}  {racks:9}  {first:9}  {wrong:?}", 1_000);
     }
     for sources in [1_000, 10_000, 100_000] {
-        // Senders from anywhere, to the victim of a small incast.
+        // Senders with any addresses, to the victim of a small incast.
         let random = &mut Random(1);
         let mut flows = Incast::new(2, 1).flows;
         let (key, share) = flows[0];
@@ -53,7 +53,7 @@ fn main() {
         let rows = group(&flows, None, Granularity::FiveTuple, &GroupParams::default()).rows;
         println!("{} flows: {:?}, {} rows", flows.len(), start.elapsed(), rows.len());
     }
-    // Nothing in common: many flows between random addresses of a site, to few ports.
+    // Flows with nothing in common: many flows between random addresses of a site, to few ports.
     let random = &mut Random(1);
     let mut flows = Incast::new(2, 1).flows;
     let (key, share) = flows[0];

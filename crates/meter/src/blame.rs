@@ -1,4 +1,4 @@
-//! Bytes per flow over one burst, in memory bounded by the flows that are active.
+//! Bytes per flow over one burst, in memory bounded by the number of active flows.
 
 use crate::retired::{Retired, Unit};
 use crate::{Amount, Share};
@@ -6,11 +6,10 @@ use hashbrown::HashTable;
 use queuescope_wire::FlowId;
 use std::hash::{BuildHasher, Hash};
 
-/// Who left how much while a burst lasted.
+/// The departures of each flow during a burst.
 ///
-/// A flow's sum stands at its id, tagged with the number of the burst, so that nothing is cleared between bursts. An id
-/// that is taken back while the burst lasts leaves its sum under its key; where those are very many, a sample of them is
-/// kept.
+/// A flow's sum is stored at its id, tagged with the number of the burst, so that nothing needs clearing between bursts. When an id is
+/// released during the burst, its sum is kept under the flow's key; if there are too many of those, a sample of them is kept.
 #[derive(Debug)]
 pub struct Blame<K> {
     burst: u32,
@@ -21,9 +20,9 @@ pub struct Blame<K> {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
-    /// The burst that the share is of.
+    /// The burst that `share` belongs to.
     burst: u32,
-    /// The last burst in which the id was touched, by this flow or by one that had the id before.
+    /// The last burst in which the id was used, by this flow or by an earlier one.
     touched: u32,
     share: Share,
 }
@@ -31,35 +30,35 @@ struct Tally {
 /// All flows of a burst.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BurstFlows<K> {
-    /// Each flow once. First those that stand for others too, if not all flows were kept, and for how many.
+    /// Each flow once. If a sample was kept, the flows that stand for others come first, and `stand_for` says for how many.
     flows: Vec<(K, Share)>,
     stand_for: Vec<f32>,
     unit: Option<Unit>,
     count: u64,
 }
 
-/// Who filled the queue in a burst.
+/// The flows that filled the queue in a burst.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blamed<K> {
     /// The heaviest flows, heaviest first.
     pub top: Vec<(K, Share)>,
-    /// How many flows left packets. Where not all were kept, one that was idle and came back counts twice.
+    /// The number of flows with departures. If a sample was kept, a flow that paused and came back counts twice.
     pub flows: u64,
-    /// By how many bytes a share may be wrong; 0 where all flows were kept.
+    /// The possible error of a share, bytes; 0 if all flows were kept.
     pub error: u64,
     /// The most bytes of a flow that is not listed.
     pub unlisted: u64,
 }
 
 impl<K: Eq + Hash + Clone + Ord> Blame<K> {
-    /// Nobody is to blame. Of ids that are taken back while a burst lasts, at most `retired` are kept.
+    /// Creates empty sums. Of the ids that are released during a burst, at most `retired` are kept.
     pub fn new(retired: usize) -> Self {
         Self { burst: 0, tallies: Vec::new(), touched: Vec::new(), retired: Retired::new(retired) }
     }
 
     /// A burst starts: all sums are zero.
     pub fn open(&mut self) {
-        // Tags from 2^32 bursts ago must not be taken for this one's.
+        // Tags from 2^32 bursts ago must not count as this burst's.
         self.burst = self.burst.checked_add(1).unwrap_or_else(|| {
             self.tallies.clear();
             1
@@ -68,7 +67,7 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
         self.retired.clear();
     }
 
-    /// A packet of `flow` left; as it came, the flow had `held` bytes in the queue. Tells whether it is the first of its
+    /// A packet of `flow` left; when it came, the flow had `held` bytes in the queue. Returns whether it is the first packet of this
     /// id in the burst.
     pub fn add(&mut self, flow: FlowId, size: u32, held: u64) -> bool {
         if self.tallies.len() <= flow.index() {
@@ -86,7 +85,7 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
         first
     }
 
-    /// The id is taken back.
+    /// The id is released.
     pub fn forget(&mut self, flow: FlowId, key: &K) {
         if let Some(tally) = self.tallies.get_mut(flow.index())
             && tally.burst == self.burst
@@ -97,10 +96,10 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
         }
     }
 
-    /// The burst ends.
+    /// The burst ends: returns its flows.
     pub fn close(&mut self, key: impl Fn(FlowId) -> K) -> BurstFlows<K> {
         let (burst, tallies) = (self.burst, &mut self.tallies);
-        // One that was taken back and not handed out again is among those.
+        // An id that was released and not reused is in `retired`.
         let live = self.touched.drain(..).filter_map(|flow| {
             let tally = &mut tallies[flow.index()];
             (std::mem::take(&mut tally.burst) == burst).then_some((flow, tally.share))
@@ -112,7 +111,7 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
         }
         let (unit, mut count) = (self.retired.unit(), self.retired.count());
         let (flows, mut stand_for) = self.retired.take();
-        let mut merged = Merged::of(flows, &mut stand_for);
+        let mut merged = Merged::new(flows, &mut stand_for);
         merged.flows.reserve_exact(live.size_hint().1.unwrap_or(0));
         live.for_each(|(key, share)| {
             count += 1;
@@ -129,7 +128,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstFlows<K> {
         &self.flows
     }
 
-    /// For how many each of the first flows stands, and how much one of those is at most of itself; none if all flows were
+    /// The number of flows for which each of the first flows stands, and the sampling unit; none if all flows were
     /// kept.
     pub fn sampled(&self) -> Option<(&[f32], Unit)> {
         self.unit.map(|unit| (self.stand_for.as_slice(), unit))
@@ -150,7 +149,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstFlows<K> {
             self.flows.truncate(most);
         }
         self.flows.sort_unstable_by(order);
-        // A burst may be kept for long.
+        // A burst may be kept for long, so unused capacity is freed.
         self.flows.shrink_to_fit();
         Blamed { top: self.flows, flows: self.count, error, unlisted }
     }
@@ -164,8 +163,8 @@ struct Merged<K> {
 }
 
 impl<K: Eq + Hash> Merged<K> {
-    /// Of ids, some of which may be of the same flow.
-    fn of(ids: Vec<(K, Share)>, stand_for: &mut Vec<f32>) -> Self {
+    /// Merges shares of ids, some of which may belong to the same flow.
+    fn new(ids: Vec<(K, Share)>, stand_for: &mut Vec<f32>) -> Self {
         let hasher = foldhash::fast::FixedState::with_seed(0);
         let mut merged = Self { flows: ids, places: HashTable::new(), hasher };
         let (mut flows, mut sampled) = (0, 0);
@@ -189,7 +188,7 @@ impl<K: Eq + Hash> Merged<K> {
         }
     }
 
-    /// Whether a flow is new; otherwise its share is added to what is known of it.
+    /// Whether the flow at `at` is new; otherwise its share is added to the flow's earlier one.
     fn place(&mut self, at: usize) -> bool {
         let Self { flows, places, hasher } = self;
         let hash = hasher.hash_one(&flows[at].0);
@@ -211,9 +210,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Ids come and go during a burst; the sums are those of a plain map over keys.
+        /// Ids are released and reused during a burst; the sums must equal those of a map by keys.
         #[test]
-        fn sums_are_those_of_a_plain_map(
+        fn sums_match_a_map_by_keys(
             bursts in prop::collection::vec(prop::collection::vec((0..12u64, 1..1500u32, any::<bool>()), 0..60), 1..4),
             most in 1..8usize
         ) {

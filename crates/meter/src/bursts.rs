@@ -1,8 +1,8 @@
-//! When the queue was congested, and who filled it then.
+//! Bursts: the times when a queue was congested, and the flows that filled it then.
 //!
-//! A burst starts as the first packet that waits at least tau comes, and ends as packets wait less than half of tau
-//! again, or come after the queue was idle for longer than tau: with one threshold, a delay that hovers about it would be many bursts. Its culprits are the flows whose
-//! packets left in between.
+//! A burst starts when the first packet comes that waits at least tau. It ends when packets wait for less than half of tau again, or when
+//! one comes after the queue was idle for longer than tau. With a single threshold, a delay that varies around it would make many bursts.
+//! The culprits of a burst are the flows whose packets left during it.
 
 mod held;
 
@@ -13,74 +13,74 @@ use crate::{Blame, Blamed, BurstFlows, Contribution, DepthSeries, Past, Picture,
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
 use std::hash::Hash;
 
-/// Follows one queue and tells its bursts.
+/// Follows one queue and finds its bursts.
 #[derive(Debug)]
 pub struct BurstTracker<K> {
-    open: Option<Open<K>>,
-    /// When the last burst ended; what left until then was counted in it.
+    open: Option<OpenBurst<K>>,
+    /// The end of the last burst; packets that left until then were counted in it.
     ended: Option<Nanos>,
-    /// Drops that are no burst's yet: the first packet that waits too long leaves after those that it was queued with were
-    /// dropped, and only a later departure shows that a burst went on until a drop.
+    /// Drops that are not assigned to a burst yet. The first packet that waits too long leaves after packets were dropped that came with
+    /// it, and only a later departure shows that a burst lasted until a drop.
     losses: Losses,
     blame: Vec<Blame<K>>,
-    /// Culprits to tell of each burst, for each granularity.
+    /// The number of culprits to report of each burst, for each granularity.
     most_culprits: Vec<usize>,
-    /// Buckets of a burst's picture, and flows drawn in it; none where no picture is wanted.
+    /// The number of buckets of a burst's picture, and of flows drawn in it; none if no pictures are requested.
     picture: Option<(usize, usize)>,
-    /// Where packets may overtake one another: what left since the last packet of the burst that is going on, in that order.
+    /// Where packets may overtake one another: the departures since the last packet of the open burst, in order.
     held: Vec<Held>,
 }
 
-/// A stretch of congestion.
+/// A period of congestion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Burst<K> {
-    /// When the first packet that waited at least tau came.
+    /// The arrival of the first packet that waited at least tau.
     pub start: Nanos,
-    /// When the last packet that waited at least half of tau left.
+    /// The departure of the last packet that waited at least half of tau.
     pub end: Nanos,
-    /// The longest delay.
+    /// The longest sojourn time.
     pub peak_delay: Nanos,
-    /// The longest time that was asked about; the longest delay, unless questions are across classes.
+    /// The longest time range of a query; equal to the longest sojourn time, unless queries span traffic classes.
     pub longest_wait: Nanos,
-    /// When the packet with the longest delay came.
+    /// The arrival of the packet with the longest sojourn time.
     pub peak_at: Nanos,
-    /// The deepest queue that a packet met.
+    /// The largest backlog that a packet met.
     pub peak_backlog: Backlog,
-    /// Tau as its last packet left.
+    /// Tau when the last packet left.
     pub tau: Nanos,
-    /// Packets that waited at least tau, as that was when they left.
+    /// Packets that waited at least tau, with its value when they left.
     pub hit: u64,
     /// Packets that left.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that were dropped from its start to its end.
+    /// Packets that were dropped between start and end.
     pub drops: u64,
-    /// Who filled the queue, for each granularity.
+    /// The flows that filled the queue, for each granularity.
     pub blamed: Vec<Blamed<K>>,
-    /// Queue depth by flow of the first granularity, where it was asked for.
+    /// Queue depth by flow of the first granularity, if pictures are requested.
     pub picture: Option<Picture<K>>,
 }
 
 #[derive(Debug)]
-struct Open<K> {
+struct OpenBurst<K> {
     burst: Burst<K>,
     series: Option<DepthSeries<K>>,
-    /// The longest that any packet in it waited.
+    /// The longest sojourn time of any packet in it.
     longest: Nanos,
-    /// When the first of those came that left since its last packet, and waited for less than half of tau.
+    /// The earliest arrival among packets that left since the last packet of the burst and waited for less than half of tau.
     calm: Option<Nanos>,
 }
 
-/// Flows that are kept of those that are taken back while a burst lasts: of the first granularity, whose flows are
-/// grouped (1.3 MB), and of each coarser one.
+/// How many of the flows whose ids were released during a burst are kept: at the first granularity, whose flows are
+/// grouped (1.3 MB), and at each coarser one.
 const RETIRED: usize = 16_384;
 const COARSER: usize = 2_048;
-/// Culprits of a burst that is of little interest.
+/// The number of culprits of a burst that is of little interest.
 const FEW_CULPRITS: usize = 40;
 
 impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
-    /// A tracker that tells so many culprits for each granularity, and pictures of so many buckets and flows.
+    /// Creates a tracker that reports this many culprits for each granularity, and pictures with these numbers of buckets and flows.
     pub fn new(most_culprits: &[usize], picture: Option<(usize, usize)>) -> Self {
         Self {
             open: None,
@@ -95,28 +95,28 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
     }
 
-    /// Whether a packet that waited since `from` is the first after the burst: it waited less than half of tau, or the
-    /// queue was idle for longer than tau before it came.
+    /// Whether a packet that waited since `from` is the first after the burst: it waited for less than half of tau, or it
+    /// came after the queue was idle for longer than tau.
     pub fn ends_with(&self, waited: Nanos, from: Nanos, tau: Nanos) -> bool {
-        let idle = |open: &Open<K>| from.saturating_sub(open.burst.end) > tau;
+        let idle = |open: &OpenBurst<K>| from.saturating_sub(open.burst.end) > tau;
         self.open.as_ref().is_some_and(|open| waited.0 < tau.0.div_ceil(2) || idle(open))
     }
 
-    /// Whether a burst has ended of which no packet left until `now` and after its end: one that is still in the queue would have
-    /// waited for longer than any of it did.
+    /// Whether a burst has ended, as no packet of it left since its end and until `now`. A packet of the burst that is still in the queue
+    /// would have waited for longer than any other packet of it.
     pub fn is_over(&self, now: Nanos, tau: Nanos) -> bool {
-        let quiet = |open: &Open<K>| now.saturating_sub(open.burst.end) > tau.saturating_add(open.longest);
+        let quiet = |open: &OpenBurst<K>| now.saturating_sub(open.burst.end) > tau.saturating_add(open.longest);
         self.open.as_ref().is_some_and(quiet)
     }
 
-    /// Whether a burst is going on.
+    /// Whether a burst is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Packet `number` of `recent` left after it had waited at least tau since `from`, and no burst is going on: one starts, with
-    /// what left before the packet. `project` tells a flow's id at a granularity, and `key` the key of one at the first. `fresh`
-    /// hears of each granularity's flows as they become part of the burst.
+    /// Starts a burst with packet `number` of `recent`, which left after it had waited at least tau since `from`, and with the departures
+    /// before it. No burst may be open. `project` maps a flow's id to its id at a granularity, and `key` maps an id at the first granularity
+    /// to its key. `fresh` is called with the flows of each granularity as they become part of the burst.
     pub fn start(
         &mut self,
         from: Nanos,
@@ -126,7 +126,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         key: impl Fn(FlowId) -> K,
         mut fresh: impl FnMut(usize, FlowId),
     ) {
-        // Its first packet may have come while the last burst was ending.
+        // The packet may have come while the last burst was ending.
         let from = self.ended.map_or(from, |ended| from.max(Nanos(ended.0.saturating_add(1))));
         let burst = Burst {
             start: from,
@@ -146,14 +146,14 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         self.losses.forget_before(from);
         let series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
         self.blame.iter_mut().for_each(Blame::open);
-        let open = self.open.insert(Open { burst, series, longest: Nanos::ZERO, calm: None });
+        let open = self.open.insert(OpenBurst { burst, series, longest: Nanos::ZERO, calm: None });
         recent.since_until(from, number).for_each(|past| open.add(past, &mut self.blame, &project, &key, &mut fresh));
     }
 
-    /// A packet left that had waited since `from`, while a burst is going on. Its own waiting counts if it is `examined`; it is part
-    /// of the burst either way, and the burst goes on. For each granularity: its flow, and what that held as the packet came; `key`
-    /// and `fresh` are as in [`start`](Self::start).
-    #[expect(clippy::too_many_arguments, reason = "all are facts of the one packet")]
+    /// Adds a packet that left to the open burst, which extends the burst. The packet had waited since `from`; its sojourn time counts only if
+    /// it is `examined`. `flows` and `parts` have an element for each granularity: its flow, and the flow's part of the queue that the packet
+    /// met. `key` and `fresh` are as in [`start`](Self::start).
+    #[expect(clippy::too_many_arguments, reason = "all describe the one packet")]
     pub fn departed(
         &mut self,
         departure: &Departure,
@@ -166,7 +166,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         mut fresh: impl FnMut(usize, FlowId),
     ) {
         let waited = departure.dequeued.saturating_sub(from);
-        let Some(Open { burst, series, longest, calm }) = &mut self.open else { return };
+        let Some(OpenBurst { burst, series, longest, calm }) = &mut self.open else { return };
         (*longest, *calm) = ((*longest).max(departure.sojourn()), None);
         burst.end = departure.dequeued;
         burst.drops += self.losses.take_until(burst.end);
@@ -193,8 +193,8 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
     }
 
-    /// A packet left while a burst is going on, and nobody knows since when it waited: it is part of the burst, whose end
-    /// it does not move. `project`, `key` and `fresh` are as in [`start`](Self::start).
+    /// Adds a packet that left, with an unknown arrival, to the open burst; it does not extend the burst. `project`, `key` and `fresh` are
+    /// as in [`start`](Self::start).
     pub fn passed(
         &mut self,
         past: Past,
@@ -207,31 +207,31 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
     }
 
-    /// Packets were dropped, some time in `[from, to]`. They are lost to the burst that lasts until then, as later departures show.
+    /// Counts packets that were dropped at an unknown time in `[from, to]`. Later departures show which burst lasted until then.
     pub fn dropped(&mut self, from: Nanos, to: Nanos, packets: u64) {
-        if let Some(Open { series: Some(series), .. }) = &mut self.open {
+        if let Some(OpenBurst { series: Some(series), .. }) = &mut self.open {
             series.dropped(to, packets);
         }
         self.losses.add(from, to, packets);
     }
 
-    /// The id of a flow at granularity number `level` is taken back.
+    /// The id of a flow at granularity number `level` is released.
     pub fn forget(&mut self, level: usize, flow: FlowId, key: &K) {
         if self.open.is_some() {
             self.blame[level].forget(flow, key);
         }
     }
 
-    /// The burst that is going on, if any, ends. `key` tells the key of a flow at a granularity; `whole` hears of the burst
-    /// with all flows of each granularity, before all but the heaviest are forgotten. Of a burst whose longest wait is not
-    /// above `least`, few culprits are told.
+    /// Ends the open burst, if there is one. `key` maps a flow's id at a granularity to its key. `whole` receives the burst with all flows of
+    /// each granularity, before all but the heaviest are discarded. If the burst's longest wait is not above `least`, only a few culprits are
+    /// kept.
     pub fn close(
         &mut self,
         least: Nanos,
         key: impl Fn(usize, FlowId) -> K,
         mut whole: impl FnMut(&Burst<K>, usize, &BurstFlows<K>),
     ) -> Option<Burst<K>> {
-        let Open { mut burst, series, .. } = self.open.take()?;
+        let OpenBurst { mut burst, series, .. } = self.open.take()?;
         self.ended = Some(burst.end);
         let few = if burst.longest_wait > least { usize::MAX } else { FEW_CULPRITS };
         for (level, (blame, most)) in self.blame.iter_mut().zip(&self.most_culprits).enumerate() {
@@ -245,8 +245,8 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     }
 }
 
-impl<K: Eq + Hash + Clone + Ord> Open<K> {
-    /// A packet that left, of which no question was asked.
+impl<K: Eq + Hash + Clone + Ord> OpenBurst<K> {
+    /// Adds a packet that left and was not a victim of any query.
     fn add(
         &mut self,
         Past { flow, size, enqueued, dequeued }: Past,
@@ -280,7 +280,7 @@ mod tests {
     use queuescope_wire::{ByteCount, Class, Ecn, Packet, PacketId, QueueId};
     use std::collections::BTreeMap;
 
-    /// A FIFO that sends a byte each nanosecond.
+    /// The departures of a FIFO queue that sends a byte each nanosecond.
     pub(super) fn departures(arrivals: &[(u64, u64, u32)]) -> Vec<Departure> {
         let (mut now, mut free) = (0, 0);
         let departure = |(id, (gap, size, flow)): (usize, &(u64, u64, u32))| {
@@ -295,11 +295,11 @@ mod tests {
         arrivals.iter().enumerate().map(departure).collect()
     }
 
-    /// When a burst starts and ends, packets that waited tau, packets, and bytes by flow.
-    pub(super) type Told = (u64, u64, u64, u64, BTreeMap<u32, u64>);
+    /// Start and end of a burst, packets that waited at least tau, packets, and bytes by flow.
+    pub(super) type Summary = (u64, u64, u64, u64, BTreeMap<u32, u64>);
 
-    /// The definition, from all departures at once: a burst begins with a victim, and goes on whoever waits.
-    fn reference(departures: &[Departure], is_victim: &[bool], tau: u64) -> Vec<Told> {
+    /// The definition, from all departures at once: a burst begins with a victim, and lasts while any packet waits.
+    fn reference(departures: &[Departure], is_victim: &[bool], tau: u64) -> Vec<Summary> {
         let (mut bursts, mut ended) = (Vec::new(), None::<u64>);
         let mut at = 0;
         let is_hit = |n: &usize| is_victim[*n] && departures[*n].sojourn().0 >= tau;
@@ -320,13 +320,13 @@ mod tests {
         bursts
     }
 
-    fn told(burst: &Burst<u32>) -> Told {
+    fn summary(burst: &Burst<u32>) -> Summary {
         let flows = burst.blamed[0].top.iter().map(|(flow, share)| (*flow, share.bytes)).collect();
         (burst.start.0, burst.end.0, burst.hit, burst.packets, flows)
     }
 
     #[test]
-    fn what_passed_is_part_of_a_burst_and_does_not_move_its_end() {
+    fn a_packet_with_unknown_arrival_is_part_of_a_burst_and_does_not_extend_it() {
         let departures = departures(&[(0, 100, 0), (0, 50, 1)]);
         let (recent, mut tracker) = (Recent::new(History::Fifo), BurstTracker::<u32>::new(&[10], None));
         let (project, key) = (|_, flow| flow, |flow: FlowId| flow.0);
@@ -336,16 +336,16 @@ mod tests {
         tracker.start(Nanos(0), &recent, 0, project, key, |_, _| {});
         let parts = [Contribution::default()];
         tracker.departed(&departures[1], true, Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
-        let mut heard = Vec::new();
-        tracker.passed(past(3, 120), project, key, |level, flow| heard.push((level, flow)));
+        let mut added_flows = Vec::new();
+        tracker.passed(past(3, 120), project, key, |level, flow| added_flows.push((level, flow)));
         let burst = tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).unwrap();
-        assert_eq!(heard, [(0, FlowId(3))]);
+        assert_eq!(added_flows, [(0, FlowId(3))]);
         assert_eq!((burst.end, burst.packets, burst.bytes, burst.hit), (Nanos(100), 2, 57, 1));
-        assert_eq!(told(&burst).4, BTreeMap::from([(1, 50), (3, 7)]));
+        assert_eq!(summary(&burst).4, BTreeMap::from([(1, 50), (3, 7)]));
     }
 
-    /// A packet of the only flow leaves after it waited since `from`, which is a burst if it takes 10 ns.
-    fn leaves(tracker: &mut BurstTracker<u32>, from: u64, dequeued: u64) -> Option<u64> {
+    /// A packet of the only flow leaves after it waited since `from`; from 10 ns on, it is part of a burst. Returns the drops of a burst that ends.
+    fn depart(tracker: &mut BurstTracker<u32>, from: u64, dequeued: u64) -> Option<u64> {
         let (from, dequeued, recent) = (Nanos(from), Nanos(dequeued), Recent::new(History::Fifo));
         let (tau, flow, key) = (Nanos(10), FlowId(0), |flow: FlowId| flow.0);
         let waited = dequeued.saturating_sub(from);
@@ -367,42 +367,42 @@ mod tests {
 
     #[test]
     fn a_burst_has_every_drop_from_its_start_to_its_end() {
-        const BEFORE: u64 = 300_000;
+        const EARLY_DROPS: u64 = 300_000;
         let mut tracker = BurstTracker::<u32>::new(&[10], None);
-        // More than are kept apart, before the first packet that waited leaves; then for 20 s.
-        for time in 0..BEFORE {
+        // More drops than the limit of separate entries, before the first packet that waited leaves; then drops for 20 s.
+        for time in 0..EARLY_DROPS {
             tracker.dropped(Nanos(1_000_000 + time), Nanos(1_000_000 + time), 1);
         }
-        assert_eq!(leaves(&mut tracker, 1_000_000, 2_000_000), None);
+        assert_eq!(depart(&mut tracker, 1_000_000, 2_000_000), None);
         for look in 0..1_000 {
             let from = 2_000_000 + look * 20_000_000;
             tracker.dropped(Nanos(from), Nanos(from + 20_000_000), 7);
-            assert_eq!(leaves(&mut tracker, from, from + 20_000_000), None);
+            assert_eq!(depart(&mut tracker, from, from + 20_000_000), None);
         }
-        // Behind its last packet, which is nobody's; and from where the next burst starts.
+        // After the last packet of the burst, where no burst is; and at the start of the next burst.
         tracker.dropped(Nanos(30_000_000_000), Nanos(30_000_000_001), 11);
         tracker.dropped(Nanos(40_000_000_000), Nanos(40_000_000_001), 13);
-        assert_eq!(leaves(&mut tracker, 40_000_000_000, 40_000_000_100), Some(BEFORE + 7 * 1_000));
+        assert_eq!(depart(&mut tracker, 40_000_000_000, 40_000_000_100), Some(EARLY_DROPS + 7 * 1_000));
         assert_eq!(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| burst.drops), Some(13));
     }
 
-    /// Follows departures as an analysis does.
-    struct Follows {
+    /// Follows departures as the analysis does.
+    struct TestFollower {
         tracker: BurstTracker<u32>,
         recent: Recent,
         added: u64,
-        bursts: Vec<Told>,
+        bursts: Vec<Summary>,
         fresh: Vec<u32>,
     }
 
-    impl Follower<u32> for Follows {
+    impl Follower<u32> for TestFollower {
         fn tracker(&mut self) -> &mut BurstTracker<u32> {
             &mut self.tracker
         }
 
         fn close(&mut self) {
             let burst = self.tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {});
-            self.bursts.extend(burst.map(|burst| told(&burst)));
+            self.bursts.extend(burst.map(|burst| summary(&burst)));
         }
 
         fn start(&mut self, waited: &Waited) {
@@ -425,16 +425,16 @@ mod tests {
         }
     }
 
-    /// What the tracker tells of departures, and each flow that became part of a burst. A packet waits for long from `tau` on.
+    /// The tracker's bursts, and each flow that became part of a burst.
     pub(super) fn tracked(
         departures: &[Departure],
         is_victim: &[bool],
         tau: u64,
         any_order: bool,
-    ) -> (Vec<Told>, Vec<u32>) {
+    ) -> (Vec<Summary>, Vec<u32>) {
         let history = if any_order { History::Departures(1_000) } else { History::Fifo };
         let (recent, tracker) = (Recent::new(history), BurstTracker::<u32>::new(&[10], None));
-        let mut all = Follows { tracker, recent, added: 0, bursts: Vec::new(), fresh: Vec::new() };
+        let mut all = TestFollower { tracker, recent, added: 0, bursts: Vec::new(), fresh: Vec::new() };
         for (departure, examined) in departures.iter().zip(is_victim) {
             let (from, wait, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
             let (departure, parts) = (*departure, vec![Contribution::default()]);
@@ -467,20 +467,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bursts_are_those_of_the_definition(
+        fn bursts_match_the_definition(
             arrivals in prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 1..150), tau in 2..200u64,
             victims in prop_oneof![Just(31), 0..31u32]
         ) {
-            // Flows whose packets are victims: all of them, or some.
+            // Packets of these flows are victims: all flows, or some.
             let is_victim: Vec<_> = arrivals.iter().map(|(.., flow)| victims >> flow & 1 == 1).collect();
             let departures = departures(&arrivals);
             let expected = reference(&departures, &is_victim, tau);
-            let flows = |bursts: &[Told]| {
+            let flows = |bursts: &[Summary]| {
                 let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
                 flows.sort_unstable();
                 flows
             };
-            // In a FIFO it is the same whether that is known or not.
+            // In a FIFO queue the result is the same without that knowledge.
             for any_order in [false, true] {
                 let (bursts, fresh) = tracked(&departures, &is_victim, tau, any_order);
                 prop_assert_eq!(fresh, flows(&bursts));

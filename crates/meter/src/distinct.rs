@@ -1,58 +1,58 @@
-//! How many flows there were: exactly while they are few, and a good estimate in fixed memory when they are many.
+//! The number of flows: exact while it is small, and a good estimate in fixed memory when it is large.
 
 use hashbrown::HashTable;
 
-/// Counts distinct digests. Exact up to a number that is set; beyond it a HyperLogLog of 2^16 registers takes over
-/// (Flajolet et al. 2007), whose standard error is 1.04 / 2^8 = 0.41 %.
+/// Counts distinct digests. The count is exact up to a given number; above it, a HyperLogLog of 2^16 registers takes over
+/// (Flajolet et al. 2007), with a standard error of 1.04 / 2^8 = 0.41 %.
 #[derive(Debug)]
 pub struct DistinctFlows {
     exact_up_to: usize,
-    state: State,
+    state: Counter,
 }
 
 #[derive(Debug)]
-enum State {
+enum Counter {
     Exact(HashTable<u64>),
     Estimate(Box<[u8]>),
 }
 
-/// Registers are chosen by this many high bits of a mixed digest.
+/// The number of high bits of a mixed digest that select a register.
 const INDEX_BITS: u32 = 16;
 
 impl DistinctFlows {
-    /// Counts exactly up to `exact_up_to` (of which each costs 8 to 20 bytes).
+    /// Counts exactly up to `exact_up_to` digests, which take 8 to 20 bytes each.
     pub fn new(exact_up_to: usize) -> Self {
-        Self { exact_up_to, state: State::Exact(HashTable::new()) }
+        Self { exact_up_to, state: Counter::Exact(HashTable::new()) }
     }
 
-    /// A flow was seen.
+    /// Counts a flow.
     pub fn insert(&mut self, digest: u64) {
         match &mut self.state {
-            State::Exact(seen) => {
+            Counter::Exact(seen) => {
                 if seen.find(digest, |other| *other == digest).is_none() {
                     seen.insert_unique(digest, digest, |other| *other);
                     if seen.len() > self.exact_up_to {
                         let mut registers = vec![0; 1 << INDEX_BITS].into_boxed_slice();
                         seen.iter().for_each(|digest| raise(&mut registers, *digest));
-                        self.state = State::Estimate(registers);
+                        self.state = Counter::Estimate(registers);
                     }
                 }
             }
-            State::Estimate(registers) => raise(registers, digest),
+            Counter::Estimate(registers) => raise(registers, digest),
         }
     }
 
-    /// How many there were, and whether that is exact.
+    /// The number of distinct digests, and whether it is exact.
     pub fn count(&self) -> (u64, bool) {
         match &self.state {
-            State::Exact(seen) => (seen.len() as u64, true),
-            State::Estimate(registers) => (estimate(registers), false),
+            Counter::Exact(seen) => (seen.len() as u64, true),
+            Counter::Estimate(registers) => (estimate(registers), false),
         }
     }
 }
 
 fn raise(registers: &mut [u8], digest: u64) {
-    // Digests are hashes already; one more round keeps tables that index by their bits independent of this one.
+    // Digests are hashes already; another round keeps the registers independent of tables that use the same bits.
     let product = u128::from(digest ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;
     let mixed = product as u64 ^ (product >> 64) as u64;
     let rank = ((mixed << INDEX_BITS) | (1 << (INDEX_BITS - 1))).leading_zeros() as u8 + 1;
@@ -65,7 +65,7 @@ fn estimate(registers: &[u8]) -> u64 {
     let sum: f64 = registers.iter().map(|&rank| (-f64::from(rank)).exp2()).sum();
     let raw = 0.7213 / (1.0 + 1.079 / count) * count * count / sum;
     let empty = registers.iter().filter(|&&rank| rank == 0).count();
-    // Few digests leave registers empty, and counting those is the better estimate (linear counting).
+    // With few digests some registers are empty, and counting these gives a better estimate (linear counting).
     let value = if raw <= 2.5 * count && empty > 0 { count * (count / empty as f64).ln() } else { raw };
     value.round() as u64
 }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_counted_exactly() {
+    fn few_flows_are_counted_exactly() {
         let mut distinct = DistinctFlows::new(1_000);
         for n in 0..3_000 {
             distinct.insert(digest(n % 1_000));
@@ -88,9 +88,9 @@ mod tests {
         assert_eq!(distinct.count(), (1_000, true));
     }
 
-    /// Five standard errors.
+    /// Two percent are five standard errors.
     #[test]
-    fn many_are_estimated_within_two_percent() {
+    fn many_flows_are_estimated_within_two_percent() {
         for many in [2_000, 100_000, 250_000, 1_500_000u64] {
             let mut distinct = DistinctFlows::new(1_000);
             for n in 0..many {

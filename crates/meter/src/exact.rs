@@ -1,28 +1,28 @@
-//! How much of the queue a packet's own flow was, exactly.
+//! The exact part of the queue that was a packet's own flow.
 //!
-//! For a packet that came at `a` and left at `d`: which packets, and which bytes, left in `[a, d)`, and how many of
-//! them were its own flow's (ConQuest definition 3.1). This is the truth that the sketch is held against.
+//! For a packet that came at `a` and left at `d`: the packets and bytes that left in `[a, d)`, and how many of them belonged to the packet's
+//! own flow (ConQuest definition 3.1). Sketches are compared with this ground truth.
 
 use queuescope_wire::{FlowId, Nanos};
 use std::collections::VecDeque;
 
 /// A sliding window over departures whose start differs from packet to packet, at one granularity.
 ///
-/// Departures are kept in a ring, those of one flow chained. Each flow remembers where its last question started, so a
-/// question costs what left since the flow's last one; in a FIFO that is nothing on top of the two ends of the ring.
+/// Departures are kept in a ring, and those of one flow are chained. Each flow remembers the start of its last query, so a query costs as
+/// much as the departures of the flow since its last query; in a FIFO queue, only the two ends of the ring.
 #[derive(Debug, Default)]
 pub struct ExactMeter {
-    ring: VecDeque<Left>,
-    /// Sequence number of the ring's front.
+    ring: VecDeque<LoggedDeparture>,
+    /// The sequence number of the ring's front.
     first: u64,
     flows: Vec<Chain>,
-    /// How often everything was forgotten: chains of an earlier era are empty.
+    /// The number of times that everything was forgotten; chains of an earlier era are empty.
     era: u32,
-    /// Flows with departures in their chains.
+    /// The number of flows with departures in their chains.
     active: u64,
 }
 
-/// What left while a packet waited.
+/// The departures while a packet waited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Contribution {
     /// Bytes of the packet's own flow.
@@ -32,36 +32,36 @@ pub struct Contribution {
 }
 
 impl Contribution {
-    /// Whether the flow is at least `alpha` of what left; of nothing, nobody is a part.
+    /// Whether the flow has at least the share `alpha` of the departures; of none, no flow has a share.
     pub fn is_at_least(self, alpha: f64) -> bool {
         self.total > 0 && self.own as f64 >= alpha * self.total as f64
     }
 }
 
 #[derive(Debug)]
-struct Left {
+struct LoggedDeparture {
     dequeued: Nanos,
     flow: u32,
     size: u32,
-    /// How many places later the flow's next departure stands; 0 while there is none.
+    /// The distance to the flow's next departure in the ring; 0 if there is none yet.
     next: u32,
 }
 
-/// The part of a flow's departures that its last question was about, and what came since.
+/// The departures of a flow that its last query covered, and those since.
 #[derive(Debug, Clone, Copy, Default)]
 struct Chain {
-    /// Sequence numbers of its first and last departure; meaningless while `packets` is 0.
+    /// The sequence numbers of its first and last departure; meaningless while `packets` is 0.
     head: u64,
     tail: u64,
     era: u32,
     packets: u32,
     bytes: u64,
-    /// The start of the last question.
+    /// The start of the last query.
     from: Nanos,
 }
 
 impl ExactMeter {
-    /// A meter that has seen nothing.
+    /// Creates an empty meter.
     pub fn new() -> Self {
         Self::default()
     }
@@ -73,7 +73,7 @@ impl ExactMeter {
             self.flows.resize(flow.index() + 1, Chain::default());
         }
         let sequence = self.first + self.ring.len() as u64;
-        self.ring.push_back(Left { dequeued, flow: flow.0, size, next: 0 });
+        self.ring.push_back(LoggedDeparture { dequeued, flow: flow.0, size, next: 0 });
         let chain = self.flows[flow.index()].in_era(self.era);
         if chain.packets == 0 {
             chain.head = sequence;
@@ -86,7 +86,7 @@ impl ExactMeter {
         chain.bytes += u64::from(size);
     }
 
-    /// Forgets what left before `oldest`.
+    /// Forgets departures before `oldest`.
     #[inline]
     pub fn forget_before(&mut self, oldest: Nanos) {
         while self.ring.front().is_some_and(|left| left.dequeued < oldest) {
@@ -99,27 +99,27 @@ impl ExactMeter {
         self.first += self.ring.len() as u64;
         self.ring.clear();
         self.active = 0;
-        // Chains go too: a flow's next question may be about a time before its last one.
+        // Chains are reset, too: a flow's next query may start before its last one.
         self.era = self.era.checked_add(1).unwrap_or_else(|| {
             self.flows.clear();
             0
         });
     }
 
-    /// How many flows the departures belong to that are remembered. In a FIFO, when what left before a packet came is
-    /// forgotten, these are the flows that were in the queue as it came.
+    /// The number of flows with remembered departures. In a FIFO queue, if everything before a packet's arrival is forgotten, these are the
+    /// flows that were in the queue as it came.
     #[inline]
     pub fn flows_in_window(&self) -> u64 {
         self.active
     }
 
-    /// Bytes of `flow` that left in `[from, now)`, `now` being no earlier than anything recorded.
+    /// Bytes of `flow` that left in `[from, now)`; `now` must not be before the latest departure.
     #[inline]
     pub fn own(&mut self, flow: FlowId, from: Nanos) -> u64 {
         let Some(chain) = self.flows.get_mut(flow.index()) else { return 0 };
         let chain = chain.in_era(self.era);
         if from < chain.from {
-            // The flow was asked about a later start before: packets of it changed order. Look at all that left since.
+            // An earlier query of the flow had a later start, because packets changed order: examines all departures since `from`.
             let position = self.ring.partition_point(|left| left.dequeued < from);
             let own = self.ring.range(position..).filter(|left| left.flow == flow.0);
             return own.map(|left| u64::from(left.size)).sum();
@@ -159,7 +159,7 @@ impl Chain {
     }
 
     #[inline]
-    fn pass(&mut self, head: &Left) {
+    fn pass(&mut self, head: &LoggedDeparture) {
         self.bytes -= u64::from(head.size);
         self.packets -= 1;
         self.head += u64::from(head.next);
@@ -171,16 +171,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, word for word, over everything that ever left.
+    /// The definition, applied to all departures ever.
     fn reference(log: &[(u32, u32, u64)], flow: u32, from: u64) -> u64 {
         let own = log.iter().filter(|(other, _, dequeued)| *other == flow && *dequeued >= from);
         own.map(|(_, size, _)| u64::from(*size)).sum()
     }
 
-    /// Figure 2 and 3(b) of the paper: flow C's packet came at 2 and leaves at 8; of those that left in [2, 8), three
-    /// were its own.
+    /// Figures 2 and 3(b) of the paper: a packet of flow C comes at 2 and leaves at 8; of the packets that left in [2, 8), three
+    /// belonged to flow C.
     #[test]
-    fn the_papers_example() {
+    fn the_example_of_the_paper() {
         let mut meter = ExactMeter::new();
         for (dequeued, flow) in [(0, 0), (1, 2), (2, 2), (3, 2), (4, 0), (5, 1), (6, 2), (7, 0)] {
             meter.record(FlowId(flow), 1, Nanos(dequeued));
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fifo_answers_are_the_definition(
+        fn results_in_a_fifo_match_the_definition(
             steps in prop::collection::vec((0..4u32, 1..1500u32, 0..5u64, 0..20u64, 0..30u8), 1..200)
         ) {
             let mut meter = ExactMeter::new();
@@ -215,9 +215,9 @@ mod tests {
             }
         }
 
-        /// Several queues: packets leave in an order that is not that of their arrival, also within a flow.
+        /// With several queues, packets leave in another order than they came, also within a flow.
         #[test]
-        fn answers_in_any_order_are_the_definition(
+        fn results_in_any_order_match_the_definition(
             steps in prop::collection::vec((0..4u32, 1..1500u32, 0..5u64, 0..40u64), 1..200)
         ) {
             let mut meter = ExactMeter::new();

@@ -1,14 +1,14 @@
-//! Grouping the blame: the few keys, as specific as they can be, that explain a burst.
+//! Groups the flows of a burst: finds the few keys, as specific as possible, that explain it.
 //!
-//! These are the heavy hitters of a lattice of keys (Zhang et al., *Online Identification of Hierarchical Heavy
-//! Hitters*, IMC 2004), chosen so that few rows say much, as the compressed clusters of AutoFocus do (Estan, Savage and
-//! Varghese, *Automatically Inferring Patterns of Resource Consumption in Network Traffic*, SIGCOMM 2003). Both count a
-//! key's residue: what is left of it once what was named before is taken away. So rows are disjoint here.
+//! These are the heavy hitters of a lattice of keys (Zhang et al., *Online Identification of Hierarchical Heavy Hitters*, IMC 2004),
+//! chosen so that few rows explain much, as the compressed clusters of AutoFocus are (Estan, Savage and Varghese, *Automatically Inferring
+//! Patterns of Resource Consumption in Network Traffic*, SIGCOMM 2003). Both count a key's residue: what remains of it without the keys
+//! named before. So rows are disjoint here.
 //!
-//! The order differs from theirs. They go from the finest key up, and would tell an incast of two senders as two flows;
-//! here the best explanation comes first (bytes times specificity), is widened while that costs
-//! specificity but gains bytes, and narrowed while it keeps nearly all of its bytes. A flow that is heavy by itself
-//! stays visible: as a row, or named in the row of its group. See `docs/explanation/grouping.md`.
+//! The order differs from theirs. They go from the finest key up, and would report an incast of two senders as two flows. Here the best
+//! explanation (bytes times specificity) comes first; it is widened while that costs specificity but gains bytes, and narrowed while it keeps
+//! nearly all of its bytes. A flow that is heavy by itself stays visible: as a row, or named in the row of its group. See
+//! `docs/explanation/grouping.md`.
 
 mod amount;
 mod cells;
@@ -25,21 +25,21 @@ use queuescope_wire::{Family, FlowKey, Granularity};
 pub use explosion::Explosion;
 pub use pattern::{Pattern, Subnet};
 
-/// Which groups are named.
+/// Parameters that determine which groups are named.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupParams {
-    /// phi: the least part of the burst's bytes or packets that a group must have, 0.01 to 1. The default is a tenth.
+    /// phi: the smallest share of the burst's bytes or packets that a group must have, 0.01 to 1. The default is 0.1.
     pub least: f64,
-    /// The least part of the burst's bytes or packets with which a flow is heavy by itself, 0.01 to 1. The default is a
-    /// tenth.
+    /// The smallest share of the burst's bytes or packets with which a flow is heavy by itself, 0.01 to 1. The default is
+    /// 0.1.
     pub heavy: f64,
-    /// A group is narrowed only while it keeps at least this part of its bytes, 0.5 to 1. The default is nine tenths.
+    /// A group is narrowed only while it keeps at least this share of its bytes, 0.5 to 1. The default is 0.9.
     pub keep: f64,
-    /// A flow with more than this part of a group's bytes is no member of it, and a port or address with less than this
-    /// part of a wider group does not stand for it, 0.5 to 1. The default is three quarters: three times all others
+    /// A flow with more than this share of a group's bytes is not a member of the group, and a port or address with less than this
+    /// share of a wider group does not stand for it, 0.5 to 1. The default is 0.75: three times all others
     /// together.
     pub dominance: f64,
-    /// Prefix lengths that a group may have for IPv4, shortest first, at most three.
+    /// The prefix lengths that a group may have for IPv4, shortest first, at most three.
     pub v4: Vec<u8>,
     /// The same for IPv6.
     pub v6: Vec<u8>,
@@ -52,7 +52,7 @@ impl Default for GroupParams {
 }
 
 impl GroupParams {
-    /// With every part within its bounds: below a hundredth, the groups would be too many to be looked for.
+    /// With every share within its bounds: below 0.01 there would be too many groups to search.
     fn bounded(&self) -> Self {
         let part = |value: f64, least: f64| if value >= least { value.min(1.0) } else { least };
         let lengths = |lengths: &[u8]| lengths.iter().copied().take(fields::PREFIXES).collect();
@@ -67,54 +67,54 @@ impl GroupParams {
     }
 }
 
-/// A burst, explained. The rows and the rest are disjoint; together they are everything.
+/// The explanation of a burst. The rows and the rest are disjoint; together they are the whole burst.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grouped {
-    /// What explains the burst: what has many of its bytes, best explanation first, then of the rest what has many of its
-    /// packets.
+    /// The groups and flows that explain the burst: first those with many of its bytes, best explanation first; then, of the rest, those
+    /// with many of its packets.
     pub rows: Vec<Group>,
-    /// Addresses, prefixes and ports that many flows have and that the rows do not say. Their flows are in rows, or in the
-    /// rest, and one may be in several. None has the flows of a row and says only a prefix more.
+    /// Addresses, prefixes and ports that many flows have in common and that no row names. Their flows are in rows or in the rest, and a
+    /// flow may be in several. None has the flows of a row and adds only a prefix.
     pub overlaps: Vec<Group>,
     /// Flows that belong to no row.
     pub rest: Weight,
 }
 
-/// What is known of a burst where not all flows were kept.
+/// The sampling of a burst of which not all flows were kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampled<'a> {
-    /// The first flows stand for others too, each for so many.
+    /// The number of flows for which each of the first flows stands.
     pub stand_for: &'a [f32],
-    /// How much one of those is at most of itself.
+    /// The sampling unit, which limits what each of these flows adds to its own share.
     pub unit: Unit,
     /// The whole burst.
     pub total: Amount,
 }
 
-/// Flows that have something in common, or a single one.
+/// Flows that have something in common, or a single flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// What they have in common. Flows that earlier rows have, and heavy flows beside a group without a whole address,
-    /// may fit too and are not counted here.
+    /// What the flows have in common. Flows of earlier rows, and heavy flows if the group has no whole address, may fit it as well, but are
+    /// not counted here.
     pub pattern: Pattern,
-    /// How much they are; where not all flows were kept, an estimate.
+    /// The size of the group; an estimate if not all flows were kept.
     pub weight: Weight,
-    /// By how much bytes and packets may be wrong; 0 where all flows were kept.
+    /// The possible error of bytes and packets; 0 if all flows were kept.
     pub error: Amount,
-    /// Distinct sources; of connections, distinct far ends. Where not all flows were kept, there are at least as many; so
-    /// of destinations.
+    /// The number of distinct sources; for connections, of distinct far ends. If not all flows were kept, a lower bound, as for
+    /// destinations.
     pub sources: u64,
-    /// Distinct destinations; of connections, distinct near ends.
+    /// The number of distinct destinations; for connections, of distinct near ends.
     pub destinations: u64,
-    /// Its flows that are heavy by themselves, heaviest first: to be shown below it. Their bytes are among its own.
+    /// Its flows that are heavy by themselves, heaviest first, to be shown below it. Their bytes are included in `weight`.
     pub heavy: Vec<(FlowKey, Share)>,
     /// The flow, if the row is a single one.
     pub flow: Option<FlowKey>,
-    /// What so many flows are, if there is a name for it.
+    /// The name for this pattern of many flows, if there is one.
     pub explosion: Option<Explosion>,
 }
 
-/// How much something is.
+/// The size of a set of flows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight {
     /// Flows.
@@ -125,8 +125,8 @@ pub struct Weight {
     pub packets: u64,
 }
 
-/// Explains a burst whose flows are keys of one granularity, each with its share. These are all flows of the burst, or
-/// they and `sampled` say what is known of it.
+/// Explains a burst whose flows are keys of one granularity, each with its share. If `sampled` is given, the flows are a sample of the
+/// burst; otherwise they are all of its flows.
 ///
 /// Memory and time grow with the number of flows and with `1 / params.least`.
 pub fn group(
@@ -163,19 +163,19 @@ pub fn group(
     Grouped { rows: rows.into_iter().map(|(.., group)| group).collect(), overlaps, rest: lattice.rest() }
 }
 
-/// The row of what was found.
+/// Makes the row of a result.
 fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
     let all = &lattice.all;
     let single = lattice.flows_of(found).next().filter(|_| found.single).map(|(key, _)| written(*key, granularity));
     // A heavy flow is a cell of its own.
     let alone = found.cells.iter().filter(|cell| all.cells[**cell].flows == 1 && single.is_none());
     let alone = alone.flat_map(|cell| all.flows_in(*cell));
-    let heavy = alone.filter(|(_, share)| Amount::of(share).reaches(lattice.heavy));
+    let heavy = alone.filter(|(_, share)| Amount::from_share(share).reaches(lattice.heavy));
     let mut heavy: Vec<_> = heavy.map(|(key, share)| (written(*key, granularity), *share)).collect();
     heavy.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
     let pattern = lattice.pattern(found, granularity);
     let many = |end: Option<Subnet>, digest: fn(&FlowKey) -> u64| {
-        // A connection may have to be turned to fit.
+        // A connection may have to be turned around to fit.
         let facing = |key: &FlowKey| digest(&if pattern.fits_as_it_is(key) { *key } else { turned(*key) });
         if end.is_some_and(|end| end.is_whole()) { 1 } else { all.distinct(&found.cells, facing) }
     };
@@ -196,20 +196,20 @@ fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
             FlowKey { dst: key.dst, dst_port: key.dst_port, family: key.family, ..FlowKey::default() }.digest()
         })
     };
-    let asking = || {
-        let (mut asking, mut flows) = (0.0, 0.0);
+    let requesting = || {
+        let (mut requesting, mut flows) = (0.0, 0.0);
         for (key, _) in lattice.flows_of(found) {
-            asking += f64::from(u8::from(key.dst_port <= key.src_port));
+            requesting += f64::from(u8::from(key.dst_port <= key.src_port));
             flows += 1.0;
         }
-        asking / flows
+        requesting / flows
     };
-    group.explosion = Explosion::of(&group, targets, asking);
+    group.explosion = Explosion::from_group(&group, targets, requesting);
     group
 }
 
-/// A connection's ends are in the order of their addresses; here each one's busier end is its destination, so that what
-/// many connections share is on the same side in all.
+/// Turns connections so that the busier end is the destination. Their ends are otherwise in the order of the addresses, and what many
+/// connections have in common would be on different sides. None for other granularities.
 fn oriented(flows: &[(FlowKey, Share)], granularity: Granularity) -> Option<Vec<(FlowKey, Share)>> {
     if granularity != Granularity::Connection {
         return None;
@@ -232,7 +232,7 @@ fn turned(key: FlowKey) -> FlowKey {
     FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..key }
 }
 
-/// The key as the granularity has it.
+/// The key in the form of the granularity.
 fn written(key: FlowKey, granularity: Granularity) -> FlowKey {
     if granularity == Granularity::Connection { granularity.project(&key) } else { key }
 }

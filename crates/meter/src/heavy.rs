@@ -1,30 +1,30 @@
-//! The heaviest of many, in bounded memory.
+//! The heaviest of many flows, in bounded memory.
 
 use hashbrown::HashMap;
 use std::hash::Hash;
 
-/// One flow's part.
+/// The part of one flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     /// Its bytes.
     pub bytes: u64,
     /// Its packets.
     pub packets: u64,
-    /// The most of the queue that it held as one of its own packets came, bytes.
+    /// The most bytes that it had in the queue when one of its own packets came.
     pub peak: u64,
 }
 
 impl Share {
-    /// The sum of two parts of one flow.
+    /// The sum of two parts of the same flow.
     #[inline]
     pub fn and(self, other: Self) -> Self {
         Self { bytes: self.bytes + other.bytes, packets: self.packets + other.packets, peak: self.peak.max(other.peak) }
     }
 }
 
-/// Sums per key, of which only the heaviest are kept: Misra and Gries' summary, pruned in batches.
+/// Sums per key, of which only the heaviest are kept: the summary of Misra and Gries, pruned in batches.
 ///
-/// What a key's sum misses is at most [`error`](Self::error), which is at most the total divided by the capacity.
+/// A key's sum is too low by at most [`error`](Self::error), which is at most the total divided by the capacity.
 #[derive(Debug, Clone)]
 pub struct Heavy<K> {
     sums: HashMap<K, Share, foldhash::fast::FixedState>,
@@ -33,7 +33,7 @@ pub struct Heavy<K> {
 }
 
 impl<K: Eq + Hash + Clone + Ord> Heavy<K> {
-    /// Keeps at least `capacity` of the heaviest (and holds up to twice as many).
+    /// Keeps at least `capacity` of the heaviest keys (and up to twice as many).
     pub fn with_capacity(capacity: usize) -> Self {
         let hasher = foldhash::fast::FixedState::with_seed(0);
         Self { sums: HashMap::with_hasher(hasher), capacity: capacity.max(1), error: 0 }
@@ -52,22 +52,22 @@ impl<K: Eq + Hash + Clone + Ord> Heavy<K> {
         }
     }
 
-    /// A key's sum, if it is among those kept.
+    /// Removes and returns a key's sum, if it is kept.
     pub fn remove(&mut self, key: &K) -> Option<Share> {
         self.sums.remove(key)
     }
 
-    /// The most that any sum misses, bytes.
+    /// The most by which any sum may be too low, bytes.
     pub fn error(&self) -> u64 {
         self.error
     }
 
-    /// How many are kept.
+    /// The number of keys that are kept.
     pub fn len(&self) -> usize {
         self.sums.len()
     }
 
-    /// Whether none is kept.
+    /// Whether no key is kept.
     pub fn is_empty(&self) -> bool {
         self.sums.is_empty()
     }
@@ -78,14 +78,14 @@ impl<K: Eq + Hash + Clone + Ord> Heavy<K> {
         self.error = 0;
     }
 
-    /// All that are kept, heaviest first; ties in the order of their keys.
+    /// All keys that are kept, heaviest first; equal ones in the order of their keys.
     pub fn sorted(&self) -> Vec<(K, Share)> {
         let mut all: Vec<_> = self.sums.iter().map(|(key, share)| (key.clone(), *share)).collect();
         all.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
         all
     }
 
-    /// Subtracts the sum that is `capacity`-th from the top from every sum, which empties all below it.
+    /// Subtracts the `capacity`-th largest sum from every sum, and removes the keys whose sums become zero.
     fn prune(&mut self) {
         let mut bytes: Vec<_> = self.sums.values().map(|share| share.bytes).collect();
         let (_, &mut cut, _) = bytes.select_nth_unstable_by(self.capacity, |a, b| b.cmp(a));
@@ -105,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_miss_at_most_the_stated_error(
+        fn sums_are_too_low_by_at_most_the_stated_error(
             capacity in 1..6usize, adds in prop::collection::vec((0..30u32, 1..1500u64), 0..300)
         ) {
             let mut heavy = Heavy::with_capacity(capacity);

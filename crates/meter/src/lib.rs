@@ -1,23 +1,23 @@
-//! What departures tell: exact ground truth, bursts and their culprits, and how right a sketch was.
+//! Measurements of departures: exact ground truth, bursts and their culprits, and the accuracy of a sketch.
 //!
-//! Everything here reads the one stream of [`queuescope_wire::Departure`]s, in order of departure, and keeps memory
-//! bounded by what is in the queue, not by what passes.
+//! Everything here reads one stream of [`queuescope_wire::Departure`]s, in order of departure, and needs memory in proportion to what is
+//! in the queue, not to what passes.
 //!
-//! - [`Recent`]: the departures that a question can still be about.
-//! - [`ExactMeter`]: how much of the queue a packet's own flow was, exactly (ConQuest definition 3.1).
-//! - [`Tau`] and [`BurstTracker`]: when a queue is congested, from when to when, and who filled it then.
-//! - [`Blame`]: bytes per flow over a burst, in bounded memory; [`Heavy`]: the heaviest of many.
-//! - [`QueueLog`]: the culprits of any packet, drop, flow or stretch of time in the past, exactly.
-//! - [`QueueMonitor`]: the same approximately, in a memory that is fixed, while the stream runs.
+//! - [`Recent`]: the departures that a query can still be about.
+//! - [`ExactMeter`]: the exact part of the queue that was a packet's own flow (ConQuest definition 3.1).
+//! - [`Tau`] and [`BurstTracker`]: the times when a queue is congested, and the flows that filled it.
+//! - [`Blame`]: bytes per flow over a burst, in bounded memory; [`Heavy`]: the heaviest of many flows.
+//! - [`QueueLog`]: the exact culprits of any packet, drop, flow or time range in the past.
+//! - [`QueueMonitor`]: the same approximately, in fixed memory, while the stream runs.
 //! - [`Overtaking`]: whether there is more than one queue, by the order of departure.
-//! - [`Ramps`]: whose rate jumped before and in a burst.
-//! - [`Score`]: precision and recall of an estimator against the exact meter.
-//! - [`Truths`]: all departures with the truth about each, to hold many sketches against.
-//! - [`MaxDelay`]: the range to ask about across traffic classes (ConQuest section 3.6).
+//! - [`Ramps`]: the flows whose rate jumped before and during a burst.
+//! - [`Score`]: precision and recall of an estimator, compared with the exact meter.
+//! - [`Truths`]: all departures with their exact results, to compare many sketches with.
+//! - [`MaxDelay`]: the range of a query across traffic classes (ConQuest section 3.6).
 //! - [`DepthSeries`]: queue depth over time by flow, for a picture.
 //! - [`group()`]: the few keys that explain a burst when no single flow does.
-//! - [`tap`]: departures of a router that is seen from outside only, by captures before and behind it.
-//! - [`DistinctFlows`]: how many flows there were, exactly while they are few.
+//! - [`tap`]: departures of a router from captures before and behind it.
+//! - [`DistinctFlows`]: the number of flows, exact while it is small.
 
 mod blame;
 mod bursts;

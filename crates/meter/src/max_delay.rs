@@ -1,27 +1,27 @@
-//! The range to ask about across traffic classes (ConQuest section 3.6).
+//! The time range of a query across traffic classes (ConQuest section 3.6).
 
 use queuescope_wire::Nanos;
 
-/// The longest delay of packets that left recently, decaying while delays are low.
+/// The longest recent delay, which decays while delays are low.
 ///
-/// A packet of a class that is served first waits little, so what left during its own wait does not show how much its
-/// flow holds up others. Asking about `[d - MaxDelay, d)` does. The value halves with every `half_life` in which no
-/// longer delay was seen; within it, it falls in a straight line, which a switch can follow with shifts.
+/// A packet of a class with priority waits little, so the departures during its own sojourn time do not show how much its flow delays
+/// others. The range `[d - MaxDelay, d)` does. The value halves with every `half_life` in which no longer delay was seen; within a half-life
+/// it falls in a straight line, which a switch can follow with shifts.
 #[derive(Debug, Clone)]
 pub struct MaxDelay {
     half_life: Nanos,
     value: Nanos,
-    /// When `value` was the longest delay.
+    /// The time at which `value` was the longest delay.
     since: Nanos,
 }
 
 impl MaxDelay {
-    /// A register that halves in `half_life` (at least one nanosecond).
+    /// Creates a register that halves in `half_life` (at least one nanosecond).
     pub fn new(half_life: Nanos) -> Self {
         Self { half_life: half_life.max(Nanos(1)), value: Nanos::ZERO, since: Nanos::ZERO }
     }
 
-    /// A packet that waited `sojourn` leaves at `now`: the span to ask about, which is never below `sojourn`.
+    /// A packet that waited `sojourn` leaves at `now`: returns the range of the query, which is never below `sojourn`.
     pub fn update(&mut self, sojourn: Nanos, now: Nanos) -> Nanos {
         let decayed = self.at(now);
         if sojourn >= decayed {

@@ -1,21 +1,21 @@
-//! Culprits of the past while the stream runs, in memory that is fixed from the start.
+//! Culprits of the past, while the stream runs, in memory that is fixed from the start.
 //!
-//! What `QueueLog` knows exactly from all departures, [`QueueMonitor`] knows approximately from a megabyte, after
-//! PrintQueue (Lei et al., SIGCOMM 2022): its *time windows* are [`queuescope_sketch::Windows`], and its
-//! *queue monitor* stands here. It answers for any time range of the past:
+//! `QueueLog` gives exact answers from all departures. [`QueueMonitor`] gives approximate ones from a megabyte, after PrintQueue (Lei et
+//! al., SIGCOMM 2022): its *time windows* are [`queuescope_sketch::Windows`], and its *queue monitor* is here. It answers for any time range
+//! of the past:
 //!
-//! - *direct* culprits, who left while a packet waited: [`QueueMonitor::left_in`] its wait;
-//! - *indirect* culprits, who left before it came and since the queue was last empty: [`QueueMonitor::indirect`];
-//! - *original* culprits, who raised the queue to the levels that stood as it came: of the packet that waited longest in
+//! - *direct* culprits, which left while a packet waited: [`QueueMonitor::left_in`] the time that the packet waited;
+//! - *indirect* culprits, which left before the packet came, since the queue was last empty: [`QueueMonitor::indirect`];
+//! - *original* culprits, which raised the queue to the levels that stood as the packet came: only for the packet that waited longest in
 //!   each busy period. This packet's culprits of all kinds are kept with the period: [`QueueMonitor::worst`].
 //!
-//! It differs from PrintQueue in this. A *busy period* lasts from when a packet comes to the empty queue until the queue
-//! is empty again, and only busy periods in which a packet waited at least `tau` are remembered, all of each: what leaves
-//! an idle queue delays nobody, and what is not stored does not age the rest. The start and end of busy periods are kept,
-//! so that an indirect question about the past needs no guess. The levels of the queue are kept not at fixed moments but
-//! at the worst one of each period, without a copy at each new maximum.
+//! It differs from PrintQueue as follows. A *busy period* lasts from when a packet comes to the empty queue until the queue is empty again.
+//! Only busy periods in which a packet waited at least `tau` are remembered, each completely: departures from an idle queue delay no
+//! packet, and departures that are not stored do not age the others. Start and end of busy periods are kept, so that an indirect query
+//! about the past needs no guess. The levels of the queue are kept not at fixed moments but at the worst moment of each period, without
+//! a copy at each new maximum.
 //!
-//! One monitor watches one FIFO queue, or one class of several. The convention of time is that of `QueueLog`: what leaves
+//! A monitor follows one FIFO queue, or one class of several. The convention for equal times is that of `QueueLog`: a packet that leaves
 //! at `t` is still in the queue for a packet that comes at `t`.
 
 mod levels;
@@ -30,15 +30,15 @@ use periods::{KINDS, Periods};
 use queuescope_sketch::{Passed, Share, Windows, WindowsStats};
 use queuescope_wire::{ByteCount, Departure, FlowId, Nanos};
 
-/// Follows one FIFO queue and remembers who filled it.
+/// Follows one FIFO queue and remembers the flows that filled it.
 #[derive(Debug)]
 pub struct QueueMonitor {
     windows: Windows,
     levels: Levels,
     periods: Periods,
-    /// The busy period that the last departure was of.
+    /// The busy period of the last departure.
     now: Option<BusyPeriod>,
-    /// Whether its departures go to the windows; until a packet waits long enough, they are staged.
+    /// Whether its departures are put into the windows; until a packet waits long enough, they are staged.
     recording: bool,
     staged: Vec<Staged>,
     room: usize,
@@ -46,37 +46,37 @@ pub struct QueueMonitor {
     stats: MonitorStats,
 }
 
-/// What the monitor counted.
+/// The counts of a monitor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MonitorStats {
     /// Departures.
     pub departures: u64,
-    /// Departures that came to the queue before an earlier one: not a FIFO. They count in windows, not in levels.
+    /// Departures of packets that came before an earlier departure: not a FIFO order. They count in windows, not in levels.
     pub disordered: u64,
     /// Busy periods.
     pub periods: u64,
-    /// Busy periods in which a packet waited at least tau, which are remembered.
+    /// Busy periods that are remembered, because a packet waited at least tau.
     pub congested: u64,
-    /// Busy periods in which none did and that were too long to be staged: they take room in the windows.
+    /// Busy periods without such a packet that were too long to be staged, so that they take room in the windows.
     pub overlong: u64,
-    /// Departures that went to the windows.
+    /// Departures that were put into the windows.
     pub recorded: u64,
-    /// What the windows counted.
+    /// The counts of the windows.
     pub windows: WindowsStats,
 }
 
 /// The culprits of the packet that waited longest in a busy period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worst {
-    /// Who left while it waited.
+    /// Direct culprits: flows that left while it waited.
     pub direct: Ranked,
-    /// Who left before it came, since the queue was last empty.
+    /// Indirect culprits: flows that left before it came, since the queue was last empty.
     pub indirect: Ranked,
-    /// Who last raised the queue to the levels that stood as it came; bytes are of levels.
+    /// Original culprits: flows that last raised the queue to the levels that stood as it came; bytes are of levels.
     pub original: Ranked,
 }
 
-/// A departure of a busy period that may come to nothing.
+/// A departure of a busy period that may not become congested.
 #[derive(Debug, Clone, Copy)]
 struct Staged {
     dequeued: Nanos,
@@ -85,10 +85,10 @@ struct Staged {
 }
 
 impl QueueMonitor {
-    /// A monitor that has seen nothing.
+    /// Creates an empty monitor.
     ///
     /// # Errors
-    /// If there can be no monitor of these dimensions.
+    /// Fails if the dimensions are out of range.
     pub fn new(params: MonitorParams) -> Result<Self, MonitorError> {
         params.check()?;
         Ok(Self {
@@ -104,14 +104,14 @@ impl QueueMonitor {
         })
     }
 
-    /// A packet left the queue. Its `backlog_in` must be true.
+    /// A packet left the queue. Its `backlog_in` must be exact.
     #[inline]
     pub fn departed(&mut self, departure: &Departure) {
         self.stats.departures += 1;
         let Departure { enqueued, dequeued, .. } = *departure;
         let flow = departure.packet.flow;
         let size = u32::try_from(departure.packet.size.0).unwrap_or(u32::MAX);
-        // At one nanosecond, packets come before packets leave: who came as the last one left did not find it empty.
+        // At equal times, arrivals come before departures: a packet that came as the last one left did not find an empty queue.
         if self.now.as_ref().is_none_or(|period| enqueued > period.end) {
             self.start(enqueued);
         }
@@ -142,8 +142,8 @@ impl QueueMonitor {
         }
     }
 
-    /// Who left in `[from, to)`: with a packet's coming and leaving, its direct culprits. Only departures of congested
-    /// busy periods are known, and of the one that lasts.
+    /// The flows that left in `[from, to)`. With a packet's arrival and departure, these are its direct culprits. Only departures of
+    /// congested busy periods are known, and of the current one.
     pub fn left_in(&self, from: Nanos, to: Nanos) -> Passed {
         let mut passed = self.windows.passed(from, to);
         let staged = self.staged.iter().filter(|staged| (from..to).contains(&staged.dequeued));
@@ -158,50 +158,50 @@ impl QueueMonitor {
         passed
     }
 
-    /// Who left before `at` and since the queue was last empty before that: the indirect culprits of a packet that came
-    /// then. `None` if no busy period that is remembered was going on.
+    /// The flows that left before `at`, since the queue was last empty: the indirect culprits of a packet that came at `at`. `None` if `at`
+    /// is in no remembered busy period.
     pub fn indirect(&self, at: Nanos) -> Option<Passed> {
         let period = self.period_at(at)?;
         Some(self.left_in(period.start, at))
     }
 
-    /// The busy period that was going on at a time, if it is remembered.
+    /// The remembered busy period that contains a time.
     pub fn period_at(&self, at: Nanos) -> Option<&BusyPeriod> {
         self.now.as_ref().filter(|period| period.contains(at)).or_else(|| self.periods.at(at))
     }
 
-    /// The congested busy periods that are remembered, oldest first, without the one that lasts.
+    /// The remembered congested busy periods, oldest first, without the current one.
     pub fn periods(&self) -> impl Iterator<Item = &BusyPeriod> {
         self.periods.iter()
     }
 
-    /// The culprits of the packet that waited longest in the busy period that was going on at a time: direct, indirect,
-    /// original. They were found as that period ended, and do not become coarser with age. `None` if that period lasts
-    /// (ask [`worst_so_far`](Self::worst_so_far)) or is not remembered.
+    /// The culprits of the packet that waited longest in the busy period that contains a time: direct, indirect, original. They were found
+    /// when that period ended, and do not become coarser with age. `None` if that period is the current one
+    /// (see [`worst_so_far`](Self::worst_so_far)) or is not remembered.
     pub fn worst(&self, at: Nanos) -> Option<Worst> {
         let period = self.periods.at(at)?;
         let [direct, indirect, original] = self.periods.culprits(period);
         Some(Worst { direct, indirect, original })
     }
 
-    /// The same of the busy period that lasts.
+    /// The same for the current busy period.
     pub fn worst_so_far(&mut self) -> Option<Worst> {
         let period = self.now?;
         let [direct, indirect, original] = self.culprits_of(&period);
         Some(Worst { direct, indirect, original })
     }
 
-    /// What left before this is forgotten. Until a time is that old, ids of flows that left then must stay valid.
+    /// Departures before this time are forgotten. Until a departure is that old, its flow id must stay valid.
     pub fn since(&self) -> Nanos {
         self.windows.since()
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub fn stats(&self) -> MonitorStats {
         MonitorStats { windows: self.windows.stats(), ..self.stats }
     }
 
-    /// What it occupies: what [`MonitorParams::memory`] says, from the start on.
+    /// The memory of the monitor; from the start, it is what [`MonitorParams::memory`] states.
     pub fn memory(&self) -> ByteCount {
         let staged = self.staged.capacity() * size_of::<Staged>();
         let rest = staged + self.levels.memory() + self.periods.memory();
@@ -226,7 +226,7 @@ impl QueueMonitor {
         self.now = Some(BusyPeriod::new(came));
     }
 
-    /// Those of the worst victim of the busy period that the last departure was of.
+    /// The culprits of the worst victim of the current busy period.
     fn culprits_of(&mut self, period: &BusyPeriod) -> [Ranked; KINDS] {
         let left_in = |from, to| {
             let Passed { flows, bytes, .. } = self.left_in(from, to);
@@ -238,7 +238,7 @@ impl QueueMonitor {
         [direct, indirect, original]
     }
 
-    /// A departure of a busy period that is not congested yet.
+    /// Stages a departure of a busy period that is not congested yet.
     #[inline]
     fn stage(&mut self, staged: Staged, congested: bool) {
         if congested || self.staged.len() == self.room {
@@ -254,7 +254,7 @@ impl QueueMonitor {
     }
 }
 
-/// One share a flow, largest first.
+/// One share for each flow, largest first.
 fn summed(mut shares: Vec<Share>) -> Vec<Share> {
     shares.sort_unstable_by_key(|share| share.flow);
     shares.dedup_by(|next, sum| {
@@ -268,5 +268,5 @@ fn summed(mut shares: Vec<Share>) -> Vec<Share> {
     shares
 }
 
-/// Bytes of a staged departure.
+/// The bytes of a staged departure.
 const STAGED_BYTES: usize = size_of::<Staged>();

@@ -1,14 +1,14 @@
-//! Whether packets overtake one another: then there is more than one queue.
+//! Whether packets overtake one another, which means that there is more than one queue.
 
 use queuescope_wire::Nanos;
 
-/// Watches the order of departure. A packet was overtaken if one that came after it left before it; in a FIFO none ever is. What
-/// came or left at the same time is in no order.
+/// Observes the order of departures. A packet was overtaken if one that came after it left before it; in a FIFO queue this never happens.
+/// Arrivals or departures at the same time have no order.
 #[derive(Debug, Clone)]
 pub struct Overtaking {
-    /// Arrivals that are no further apart are in no order: clocks are no better.
+    /// Arrivals that are no further apart than this have no order, because clocks are not more accurate.
     tolerance: Nanos,
-    /// The latest arrival of what left before `at`, and of what left then.
+    /// The latest arrival among departures before `at`, and among departures at `at`.
     before: Nanos,
     then: Nanos,
     at: Nanos,
@@ -16,13 +16,13 @@ pub struct Overtaking {
 }
 
 impl Overtaking {
-    /// Nothing has left yet.
+    /// Creates an observer without departures.
     pub fn new(tolerance: Nanos) -> Self {
         Self { tolerance, before: Nanos::ZERO, then: Nanos::ZERO, at: Nanos::ZERO, overtaken: 0 }
     }
 
-    /// A packet left: by how much the latest of those that overtook it came after it, if one did. Of a packet that is told too late,
-    /// after others that left later, nothing is known.
+    /// A packet left. If it was overtaken, returns by how much the latest packet that overtook it came after it. For a packet that is
+    /// reported too late, after others that left later, the result is none.
     #[inline]
     pub fn departed(&mut self, enqueued: Nanos, dequeued: Nanos) -> Option<Nanos> {
         if dequeued < self.at {
@@ -39,7 +39,7 @@ impl Overtaking {
         is_overtaken.then_some(by)
     }
 
-    /// How many packets were overtaken.
+    /// The number of packets that were overtaken.
     pub fn overtaken(&self) -> u64 {
         self.overtaken
     }
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Packets of queues that each send a packet in its time, with a gap before each and what it takes; in the order of departure, by
-    /// when they came and left.
+    /// Packets of queues that each send one packet at a time, from the gap before each packet and its transmission time; the arrivals and
+    /// departures, in the order of departure.
     fn schedule(queues: &[Vec<(u64, u64)>]) -> Vec<(u64, u64)> {
         let mut packets = Vec::new();
         for queue in queues {
@@ -72,9 +72,9 @@ mod tests {
     }
 
     proptest! {
-        /// Of each packet it is known whether and by how much it was overtaken, as if all were looked at together.
+        /// Each packet's result must match a comparison with all other packets.
         #[test]
-        fn what_is_overtaken_is_found_and_nothing_else(
+        fn exactly_the_overtaken_packets_are_found(
             queues in prop::collection::vec(queue(), 1..4), tolerance in 0..8u64
         ) {
             let packets = schedule(&queues);
@@ -89,9 +89,9 @@ mod tests {
             prop_assert_eq!(order.overtaken(), overtaken);
         }
 
-        /// In a FIFO nothing is overtaken: not where times are equal, and not where reports come in another order.
+        /// In a FIFO queue no packet is overtaken, even with equal times, and with reports in another order.
         #[test]
-        fn in_a_fifo_nothing_is_overtaken(queue in queue(), late in prop::collection::vec(0..4usize, 60)) {
+        fn in_a_fifo_no_packet_is_overtaken(queue in queue(), late in prop::collection::vec(0..4usize, 60)) {
             let packets = schedule(&[queue]);
             let mut reports: Vec<_> = packets.iter().zip(&late).enumerate().map(|(n, (packet, late))| (n + late, *packet)).collect();
             reports.sort_by_key(|(place, _)| *place);

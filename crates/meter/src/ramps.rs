@@ -1,124 +1,125 @@
-//! Whose rate jumped, in memory bounded by the flows that are active.
+//! Finds flows whose rate jumped, in memory bounded by the number of active flows.
 
 use queuescope_wire::{FlowId, Nanos};
 
-/// The highest jump of each flow's rate before and during a burst: how many times as much of it came in one window of time
-/// as in the one before (ConQuest section 3.3, last paragraph).
+/// The highest jump of each flow's rate before and during a burst: the ratio of the bytes that came in one time window to those in the
+/// window before (ConQuest section 3.3, last paragraph).
 ///
-/// The paper compares snapshots, which hold what left. What left also changes as others come and go, so that a flow of
-/// constant rate jumps when a burst ends; here windows are of the time at which packets came, and exact. A sketch has
+/// The paper compares snapshots, which count departures. Departures also change as other flows start and stop, so a flow of constant
+/// rate seems to jump when a burst ends. Here windows are by the time of arrival, and counts are exact. For a sketch, see
 /// [`queuescope_sketch::ConQuest::jump`].
 #[derive(Debug)]
 pub struct Ramps {
     window: Nanos,
-    flows: Vec<Flow>,
-    /// Ids of flows that jumped since the last burst ended, each once; some may have been taken back.
+    flows: Vec<FlowRate>,
+    /// Ids of flows that jumped since the last burst ended, each once; some ids may have been released since.
     jumped: Vec<FlowId>,
-    /// Windows before this one are of the start of the stream, when everything is new.
+    /// No flow counts as new before this window, because at the start of a stream all flows are new.
     settled: Option<u64>,
 }
 
-/// How a flow's rate went.
+/// A change of a flow's rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Jump {
-    /// It was never seen before, or so long ago that its id was taken back.
+    /// The flow is new: it had no packet before, or so long ago that its id was released.
     New,
-    /// So many times as much of it came as in the window before.
+    /// The ratio of the bytes in a window to those in the window before.
     Ramped(f64),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Flow {
-    /// One more than the number of the window that its last packet came in; 0 if none came.
+struct FlowRate {
+    /// The number of the window of its last packet plus 1; 0 if there was no packet.
     window: u64,
     /// Bytes that came in that window, and in the one before.
     newest: u64,
     before: u64,
-    /// Whether it came in the last few windows for the first time, and the highest jump that is told.
+    /// Whether the flow appeared in the last few windows, and its highest jump of this burst.
     is_new: bool,
     factor: f32,
-    /// Whether the id is among those that jumped.
+    /// Whether the id is in `jumped`.
     is_listed: bool,
 }
 
-/// Windows from the start of a stream in which nothing is new.
+/// The number of windows at the start of a stream in which no flow counts as new.
 const UNSETTLED: u64 = 3;
 
-/// What is asked of a flow, at least, in bytes of its newest window: ten full packets. With fewer, one more or less is a
-/// jump.
+/// The smallest number of bytes in its newest window for which a flow can jump: ten full packets. With fewer packets, one more or less
+/// would be a jump.
 const LEAST: u64 = 15_000;
 
 impl Ramps {
-    /// Nothing came yet.
+    /// Creates a detector with windows of this length.
     pub fn new(window: Nanos) -> Self {
         Self { window: window.max(Nanos(1)), flows: Vec::new(), jumped: Vec::new(), settled: None }
     }
 
-    /// Windows are of this length from now on. What was known of shorter ones is forgotten, but not who is known.
+    /// Sets a longer window. The rates so far are discarded, but not which flows are known.
     pub fn widen(&mut self, window: Nanos) {
         self.window = window.max(Nanos(1));
         self.settled = None;
         self.jumped.clear();
-        // Who was seen before is known by a window that was long ago.
+        // A window number of 1 marks a flow as known for long.
         for flow in &mut self.flows {
-            *flow = Flow { window: flow.window.min(1), ..Flow::default() };
+            *flow = FlowRate { window: flow.window.min(1), ..FlowRate::default() };
         }
     }
 
-    /// A packet of a flow came; `least` bytes of a flow in a window are too few to be told.
+    /// A packet of a flow came. A flow with fewer than `least` bytes in a window does not jump.
     #[inline]
     pub fn came(&mut self, flow: FlowId, size: u32, at: Nanos, least: u64) {
         if self.flows.len() <= flow.index() {
-            self.flows.resize(flow.index() + 1, Flow::default());
+            self.flows.resize(flow.index() + 1, FlowRate::default());
         }
         let window =
             if self.window.0.is_power_of_two() { at.0 >> self.window.0.trailing_zeros() } else { at.0 / self.window.0 };
-        let seen = &mut self.flows[flow.index()];
-        // One that came earlier than one that left before it counts with that.
-        if seen.window < window + 1 {
+        let flow_rate = &mut self.flows[flow.index()];
+        // Packets may be reported out of order; an earlier one counts in the newest window.
+        if flow_rate.window < window + 1 {
             self.turn(flow, window, least);
         }
         self.flows[flow.index()].newest += u64::from(size);
     }
 
-    /// A window of a flow is over: another begins for it.
+    /// Starts a new window of a flow, and judges the one that is over.
     fn turn(&mut self, flow: FlowId, window: u64, least: u64) {
         let settled = *self.settled.get_or_insert(window + UNSETTLED);
-        let seen = &mut self.flows[flow.index()];
-        if seen.newest >= least.max(LEAST) && seen.window > settled {
-            let factor = match seen.before {
+        let flow_rate = &mut self.flows[flow.index()];
+        if flow_rate.newest >= least.max(LEAST) && flow_rate.window > settled {
+            let factor = match flow_rate.before {
                 0 => 0.0,
-                before => seen.newest as f32 / before as f32,
+                before => flow_rate.newest as f32 / before as f32,
             };
-            if (factor >= 2.0 || seen.is_new) && seen.factor == 0.0 {
-                if !std::mem::replace(&mut seen.is_listed, true) {
+            if (factor >= 2.0 || flow_rate.is_new) && flow_rate.factor == 0.0 {
+                if !std::mem::replace(&mut flow_rate.is_listed, true) {
                     self.jumped.push(flow);
                 }
-                seen.factor = f32::MIN_POSITIVE;
+                flow_rate.factor = f32::MIN_POSITIVE;
             }
             if factor >= 2.0 {
-                seen.factor = seen.factor.max(factor);
+                flow_rate.factor = flow_rate.factor.max(factor);
             }
         }
-        seen.is_new = if seen.window == 0 { window >= settled } else { seen.is_new && window < seen.window + 2 };
-        seen.before = if seen.window == window { seen.newest } else { 0 };
-        (seen.window, seen.newest) = (window + 1, 0);
+        flow_rate.is_new =
+            if flow_rate.window == 0 { window >= settled } else { flow_rate.is_new && window < flow_rate.window + 2 };
+        flow_rate.before = if flow_rate.window == window { flow_rate.newest } else { 0 };
+        (flow_rate.window, flow_rate.newest) = (window + 1, 0);
     }
 
-    /// The id is taken back.
+    /// The flow's id is released.
     pub fn forget(&mut self, flow: FlowId) {
-        if let Some(seen) = self.flows.get_mut(flow.index()) {
-            *seen = Flow { is_listed: seen.is_listed, ..Flow::default() };
+        if let Some(flow_rate) = self.flows.get_mut(flow.index()) {
+            *flow_rate = FlowRate { is_listed: flow_rate.is_listed, ..FlowRate::default() };
         }
     }
 
-    /// A burst ends: the flows that jumped since the last one ended, each with its highest jump. They are forgotten.
+    /// Returns the flows that jumped since the last call, at the end of a burst, each with its highest jump.
     pub fn take(&mut self) -> Vec<(FlowId, Jump)> {
         let flows = &mut self.flows;
         let jump = |flow: FlowId| {
-            let seen = flows.get_mut(flow.index())?;
-            seen.is_listed = false;
-            let factor = std::mem::take(&mut seen.factor);
+            let flow_rate = flows.get_mut(flow.index())?;
+            flow_rate.is_listed = false;
+            let factor = std::mem::take(&mut flow_rate.factor);
             let jump = if factor >= 2.0 { Jump::Ramped(f64::from(factor)) } else { Jump::New };
             (factor > 0.0).then_some((flow, jump))
         };
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Sends packets of 1 000 bytes evenly in each window of 1 000 ns, as many as `rates` says, and takes the jumps.
+    /// Sends packets of 1000 bytes evenly in each window of 1000 ns, with their numbers from `rates`, and returns the jumps.
     fn jumps(rates: &[(u32, &[u64])]) -> BTreeMap<u32, Jump> {
         let mut ramps = Ramps::new(Nanos(1_000));
         let windows = rates.iter().map(|(_, rates)| rates.len()).max().unwrap();
@@ -154,8 +155,8 @@ mod tests {
         let ramping = [20, 20, 20, 20, 20, 20, 60, 61, 60, 60, 60, 60];
         let falling = [90, 90, 90, 90, 90, 90, 10, 10, 10, 10, 10, 10];
         let few = [1, 1, 1, 1, 1, 4, 8, 1, 3, 1, 1, 1];
-        let told = jumps(&[(0, &steady), (1, &jittery), (2, &ramping), (3, &falling), (4, &few)]);
-        assert_eq!(told, BTreeMap::from([(2, Jump::Ramped(3.0))]));
+        let jumps = jumps(&[(0, &steady), (1, &jittery), (2, &ramping), (3, &falling), (4, &few)]);
+        assert_eq!(jumps, BTreeMap::from([(2, Jump::Ramped(3.0))]));
     }
 
     #[test]
@@ -163,12 +164,12 @@ mod tests {
         let new = [0, 0, 0, 0, 0, 0, 40, 40, 40, 40];
         let resumed = [20, 20, 20, 20, 0, 0, 20, 20, 20, 20];
         let growing = [0, 0, 0, 0, 0, 20, 80, 80, 80, 80];
-        let told = jumps(&[(0, &new), (1, &resumed), (2, &growing)]);
-        assert_eq!(told, BTreeMap::from([(0, Jump::New), (2, Jump::Ramped(4.0))]));
+        let jumps = jumps(&[(0, &new), (1, &resumed), (2, &growing)]);
+        assert_eq!(jumps, BTreeMap::from([(0, Jump::New), (2, Jump::Ramped(4.0))]));
     }
 
     #[test]
-    fn who_is_known_stays_known_in_wider_windows() {
+    fn known_flows_stay_known_in_wider_windows() {
         let mut ramps = Ramps::new(Nanos(1_000));
         let send = |ramps: &mut Ramps, flow, at: u64| {
             (0..20).for_each(|n| ramps.came(FlowId(flow), 1_000, Nanos(at + n), 0));
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_is_forgotten() {
+    fn a_jump_is_returned_once() {
         let mut ramps = Ramps::new(Nanos(1_000));
         let send = |ramps: &mut Ramps, window: u64, count: u64| {
             (0..count).for_each(|n| ramps.came(FlowId(0), 1_000, Nanos(window * 1_000 + n), 0));

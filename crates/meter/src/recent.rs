@@ -1,16 +1,16 @@
-//! The departures that a question can still be about.
+//! The departures that a later query can still be about.
 
 use queuescope_wire::{Backlog, ByteCount, FlowId, Nanos};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The departures that a question can still be about, with nothing known of their flows: cheap enough to keep for every
-/// packet. [`crate::ExactMeter`]s are made from it when a question comes.
+/// The departures that a later query can still be about, without anything about their flows, so that keeping every packet is cheap.
+/// [`crate::ExactMeter`]s are filled from it when a query comes.
 #[derive(Debug)]
 pub struct Recent {
     history: History,
-    ring: VecDeque<Kept>,
-    /// Bytes of everything that ever left, and its packets.
+    ring: VecDeque<RecordedDeparture>,
+    /// Bytes of all packets that ever left, and their number.
     total: u64,
     recorded: u64,
     forgotten: bool,
@@ -19,48 +19,48 @@ pub struct Recent {
 /// What is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {
-    /// One FIFO queue: packets leave in the order in which they came, so what left before the last packet came is
-    /// never asked about again.
+    /// One FIFO queue: packets leave in the order of their arrival, so no later query is about departures before the last packet's
+    /// arrival.
     Fifo,
-    /// Any order: so many departures.
+    /// Any order: this number of departures.
     Departures(usize),
-    /// Nearly a FIFO: what left before the last packet came, and a while before that, is never asked about again.
+    /// Nearly a FIFO queue: no query is about departures more than some time before the last packet's arrival.
     NearlyFifo {
         /// How much earlier a packet may have come than one that left before it.
         disorder: Nanos,
-        /// The longest that any packet waits.
+        /// The longest sojourn time of any packet.
         longest: Nanos,
     },
 }
 
-/// A departure that is still remembered.
+/// A departure that is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Past {
     /// The flow, at the finest granularity.
     pub flow: FlowId,
-    /// Bytes.
+    /// The size, bytes.
     pub size: u32,
-    /// When the packet came.
+    /// The arrival.
     pub enqueued: Nanos,
-    /// When it left.
+    /// The departure.
     pub dequeued: Nanos,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct RecordedDeparture {
     past: Past,
-    /// Bytes of everything that left before.
+    /// Bytes of all packets that left before.
     before: u64,
 }
 
 impl Recent {
-    /// Nothing has left yet.
+    /// Creates an empty history.
     pub fn new(history: History) -> Self {
         Self { history, ring: VecDeque::new(), total: 0, recorded: 0, forgotten: false }
     }
 
-    /// Forgets what no later question can be about, now that a packet leaves whose question starts at `from`. In a FIFO
-    /// whose questions are about more than a packet's own wait, that must not be after any later question's start.
+    /// Forgets departures that no later query can be about, as a packet leaves whose query starts at `from`. In a FIFO queue whose queries
+    /// cover more than a packet's own sojourn time, `from` must not be after the start of any later query.
     #[inline]
     pub fn advance(&mut self, from: Nanos) {
         match self.history {
@@ -85,13 +85,13 @@ impl Recent {
         }
     }
 
-    /// Forgets the older half, for who has no room for more flows.
+    /// Forgets the older half, if there is no room for more flows.
     pub fn forget_half(&mut self) {
         self.forgotten |= !self.ring.is_empty();
         self.ring.drain(..self.ring.len().div_ceil(2));
     }
 
-    /// How many departures are remembered.
+    /// The number of remembered departures.
     pub fn len(&self) -> usize {
         self.ring.len()
     }
@@ -101,43 +101,43 @@ impl Recent {
         self.ring.is_empty()
     }
 
-    /// A packet left.
+    /// Records a departure.
     #[inline]
     pub fn record(&mut self, past: Past) {
-        self.ring.push_back(Kept { past, before: self.total });
+        self.ring.push_back(RecordedDeparture { past, before: self.total });
         self.total += u64::from(past.size);
         self.recorded += 1;
     }
 
-    /// How many packets were recorded so far: the number of the next, from 0.
+    /// The number of packets recorded so far, which is the number of the next one, from 0.
     #[inline]
     pub fn recorded(&self) -> u64 {
         self.recorded
     }
 
-    /// The number of the oldest departure that is remembered.
+    /// The number of the oldest remembered departure.
     pub fn first(&self) -> u64 {
         self.recorded - self.ring.len() as u64
     }
 
-    /// What left since `from`, and before the packet with that number, oldest first.
+    /// The departures since `from` and before the packet with this number, oldest first.
     pub fn since_until(&self, from: Nanos, number: u64) -> impl Iterator<Item = Past> {
         let end = self.place(number);
         self.ring.range(self.position(from).min(end)..end).map(|kept| kept.past)
     }
 
-    /// The packets with these numbers, as far as they are remembered, oldest first.
+    /// The packets with these numbers, if they are remembered, oldest first.
     pub fn numbered(&self, numbers: Range<u64>) -> impl Iterator<Item = Past> {
         let end = self.place(numbers.end);
         self.ring.range(self.place(numbers.start).min(end)..end).map(|kept| kept.past)
     }
 
-    /// What left since `from`, oldest first.
+    /// The departures since `from`, oldest first.
     pub fn since(&self, from: Nanos) -> impl Iterator<Item = Past> {
         self.ring.range(self.position(from)..).map(|kept| kept.past)
     }
 
-    /// All that left since `from`: in a FIFO, what the packet that came then met in the queue.
+    /// The sum of the departures since `from`: in a FIFO queue, the backlog that a packet met that came at `from`.
     #[inline]
     pub fn backlog_since(&self, from: Nanos) -> Backlog {
         let position = self.position(from);
@@ -145,24 +145,24 @@ impl Recent {
         Backlog { packets: (self.ring.len() - position) as u64, bytes: ByteCount(bytes) }
     }
 
-    /// Whether a question from `from` on is about more than is remembered.
+    /// Whether a query from `from` on needs departures that were forgotten.
     #[inline]
     pub fn is_too_short_for(&self, from: Nanos) -> bool {
         self.forgotten && self.ring.front().is_none_or(|kept| kept.past.dequeued >= from)
     }
 
-    /// The oldest departure that is remembered.
+    /// The oldest remembered departure.
     #[inline]
     pub fn oldest(&self) -> Option<Past> {
         self.ring.front().map(|kept| kept.past)
     }
 
-    /// Where in the ring the packet with a number stands, or would stand.
+    /// The index in the ring of the packet with this number, or where it would be.
     fn place(&self, number: u64) -> usize {
         (number.saturating_sub(self.first()) as usize).min(self.ring.len())
     }
 
-    /// Where in the ring the departures since `from` start.
+    /// The index in the ring of the first departure since `from`.
     #[inline]
     fn position(&self, from: Nanos) -> usize {
         if self.ring.front().is_none_or(|kept| kept.past.dequeued >= from) {
@@ -181,18 +181,18 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_forgets_what_left_before_the_last_packet_came() {
+    fn a_fifo_forgets_departures_before_the_last_arrival() {
         let mut recent = Recent::new(History::Fifo);
         (0..10).for_each(|n| recent.record(past(n)));
         recent.advance(Nanos(4));
         assert_eq!(recent.oldest(), Some(past(4)));
         assert_eq!(recent.backlog_since(Nanos(7)), Backlog { packets: 3, bytes: ByteCount(30) });
         assert_eq!(recent.since(Nanos(8)).count(), 2);
-        assert!(!recent.is_too_short_for(Nanos(0)), "in a FIFO nothing is missed");
+        assert!(!recent.is_too_short_for(Nanos(0)), "in a FIFO queue nothing is missing");
     }
 
     #[test]
-    fn where_nearly_all_is_in_order_a_little_more_is_kept() {
+    fn a_nearly_fifo_queue_keeps_slightly_more() {
         let mut recent = Recent::new(History::NearlyFifo { disorder: Nanos(2), longest: Nanos(5) });
         let times = |recent: &Recent| recent.since(Nanos(0)).map(|past| past.dequeued.0).collect::<Vec<_>>();
         (0..10).for_each(|n| recent.record(past(n)));
@@ -206,12 +206,12 @@ mod tests {
         assert_eq!(recent.since_until(Nanos(7), 9).map(|past| past.dequeued.0).collect::<Vec<_>>(), [7, 8]);
         (10..13).for_each(|n| recent.record(past(n)));
         recent.advance(Nanos(8));
-        assert_eq!(times(&recent), [7, 8, 9, 10, 11, 12], "nothing waits for longer");
-        assert!(!recent.is_too_short_for(Nanos(7)), "no question is about more");
+        assert_eq!(times(&recent), [7, 8, 9, 10, 11, 12], "no packet waits longer");
+        assert!(!recent.is_too_short_for(Nanos(7)), "no query needs more");
     }
 
     #[test]
-    fn a_question_before_what_is_remembered_is_known_to_be() {
+    fn a_query_before_the_remembered_departures_is_detected() {
         let mut recent = Recent::new(History::Departures(2));
         (0..4).for_each(|n| recent.record(past(n)));
         recent.advance(Nanos(0));

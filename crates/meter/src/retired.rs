@@ -1,31 +1,31 @@
-//! Flows whose ids were taken back while a burst lasted: all of them, or a sample if they are many.
+//! Flows whose ids were released during a burst: all of them, or a sample if there are many.
 //!
-//! The sample is of Poisson's kind, with probabilities in proportion to size (Duffield, Lund and Thorup, *Learn More,
-//! Sample Less*, IEEE Trans. Inf. Theory 2005, threshold sampling): what was kept with probability p counts 1/p times, so
-//! that the sum over any set of flows is right on average. Here p is the larger of those that bytes and packets call for,
-//! so that both are. What had probability 1 counts as it is.
+//! The sample is a Poisson sample with probabilities in proportion to size (threshold sampling; Duffield, Lund and Thorup, *Learn More,
+//! Sample Less*, IEEE Trans. Inf. Theory 2005). An item that was kept with probability p counts 1/p times, so that the sum over any set of
+//! flows is unbiased. Here p is the larger of the probabilities for bytes and for packets, so that both sums are good. An item with
+//! probability 1 counts as it is.
 
 use crate::{Amount, Share};
 
-/// What left under ids that were taken back, in bounded memory.
+/// The departures of released ids, in bounded memory.
 #[derive(Debug)]
 pub(crate) struct Retired<K> {
-    /// At most [`STEP_ROOM`] times `steps`.
-    kept: Vec<Gone<K>>,
-    /// Steps that all bytes, and all packets, are divided in when the sample is made smaller: what is kept then is at most
-    /// twice as many on average, and [`GROWTH`] times that before the next time.
+    /// At most [`STEP_ROOM`] times `steps` items.
+    kept: Vec<RetiredFlow<K>>,
+    /// The number of steps that all bytes, and all packets, are divided into when the sample is thinned. On average it then has at most
+    /// twice as many items, and [`GROWTH`] times that before the next thinning.
     steps: u64,
-    /// How many ids were taken back; a flow that comes and goes again is two.
+    /// The number of released ids; a flow that comes back and is released again counts twice.
     count: u64,
-    /// All that they left.
+    /// The departures of all of them.
     all: Amount,
-    /// Of what is kept, once that is a sample.
+    /// The unit of the sample, once there is one.
     unit: Option<Unit>,
-    /// What all had left when the sample was made smaller last.
+    /// The departures of all when the sample was last thinned.
     thinned: Amount,
 }
 
-/// What one step of a sample amounts to: an id that left as much, in bytes or packets, was kept for certain.
+/// One step of a sample: an id with at least this many bytes or packets was kept for certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// Bytes.
@@ -35,16 +35,16 @@ pub struct Unit {
 }
 
 #[derive(Debug)]
-struct Gone<K> {
+struct RetiredFlow<K> {
     key: K,
     share: Share,
-    /// Uniform in [0, 1): it is kept while this is below its probability.
+    /// A random number in [0, 1); the item is kept while it is below the item's probability.
     rank: f32,
 }
 
-/// Twice [`GROWTH`], and room for chance: of 16 384 ids, eight standard deviations.
+/// Twice [`GROWTH`], with room for chance: eight standard deviations at 16 384 ids.
 const STEP_ROOM: f64 = 8.0 / 3.0;
-/// The sample is made smaller when bytes or packets are so many times those of the last time.
+/// The sample is thinned when bytes or packets have grown by this factor since the last time.
 const GROWTH: f64 = 1.25;
 
 impl<K> Retired<K> {
@@ -66,12 +66,12 @@ impl<K> Retired<K> {
         (self.count, self.all, self.unit, self.thinned) = (0, Amount::default(), None, Amount::default());
     }
 
-    /// How many ids were taken back.
+    /// The number of released ids.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// An id was taken back.
+    /// An id was released.
     pub(crate) fn add(&mut self, key: impl FnOnce() -> K, share: Share) {
         let rank = rank(self.count);
         self.count += 1;
@@ -84,7 +84,7 @@ impl<K> Retired<K> {
             self.thin();
         }
         if self.unit.is_none_or(|unit| f64::from(rank) < unit.probability(share)) {
-            self.kept.push(Gone { key: key(), share, rank });
+            self.kept.push(RetiredFlow { key: key(), share, rank });
         }
     }
 
@@ -93,19 +93,19 @@ impl<K> Retired<K> {
             bytes: self.all.bytes.div_ceil(self.steps).max(1),
             packets: self.all.packets.div_ceil(self.steps).max(1),
         };
-        self.kept.retain(|gone| f64::from(gone.rank) < unit.probability(gone.share));
+        self.kept.retain(|retired| f64::from(retired.rank) < unit.probability(retired.share));
         (self.unit, self.thinned) = (Some(unit), self.all);
     }
 
-    /// Takes what is kept, each as much as it stands for; first those that stand for others too, with how many.
+    /// Takes the kept items, scaled to what they stand for; those that stand for others come first, with their weights.
     pub(crate) fn take(&mut self) -> (Vec<(K, Share)>, Vec<f32>) {
         let probability = |share: Share| self.unit.map_or(1.0, |unit| unit.probability(share));
         let mut kept = std::mem::take(&mut self.kept);
-        kept.sort_unstable_by_key(|gone| probability(gone.share) >= 1.0);
-        let sampled = kept.partition_point(|gone| probability(gone.share) < 1.0);
-        let stand_for = kept[..sampled].iter().map(|gone| (1.0 / probability(gone.share)) as f32).collect();
-        // In the same memory: it is large. Its rank is uniform below its probability, and rounds without a bias.
-        let scaled = kept.into_iter().map(|Gone { key, share, rank }| {
+        kept.sort_unstable_by_key(|retired| probability(retired.share) >= 1.0);
+        let sampled = kept.partition_point(|retired| probability(retired.share) < 1.0);
+        let stand_for = kept[..sampled].iter().map(|retired| (1.0 / probability(retired.share)) as f32).collect();
+        // In place, because it is large. The rank is uniform below the probability, so rounding with it is unbiased.
+        let scaled = kept.into_iter().map(|RetiredFlow { key, share, rank }| {
             let probability = probability(share);
             let up = if probability < 1.0 { f64::from(rank) / probability } else { 0.0 };
             let scaled = |amount: u64| (amount as f64 / probability + up) as u64;
@@ -114,7 +114,7 @@ impl<K> Retired<K> {
         (scaled.collect(), stand_for)
     }
 
-    /// One step of the sample, if it is one.
+    /// The unit of the sample, if there is one.
     pub(crate) fn unit(&self) -> Option<Unit> {
         self.unit
     }
@@ -126,11 +126,11 @@ impl Unit {
         part(share.bytes, self.bytes).max(part(share.packets, self.packets)).min(1.0)
     }
 
-    /// By how much a sum may be wrong of which so much is of the sample: it is more with a probability of
-    /// less than [`MISSED`] on each side.
+    /// The possible error of a sum of which `sum` comes from the sample: the true value is outside with a probability of less
+    /// than [`MISSED`] on each side.
     ///
-    /// Each id adds at most a step, independently of the others, so that the sum is bounded as in Chernoff's inequality:
-    /// less than the mean by t steps with probability exp(-t²/2m) at most, more with exp(-t²/(2m + 2t/3)).
+    /// Each id adds at most a step, independently of the others, so Chernoff's inequality bounds the sum: it is below the mean by t steps with
+    /// probability exp(-t²/2m) at most, and above it with exp(-t²/(2m + 2t/3)).
     pub(crate) fn error(self, sum: Amount) -> Amount {
         let of = |amount: u64, step: u64| {
             let (steps, exponent) = (amount as f64 / step as f64, -libm::log(MISSED));
@@ -143,7 +143,7 @@ impl Unit {
 /// See [`Unit::error`].
 const MISSED: f64 = 1e-6;
 
-/// The rank of the n-th: uniform, and the same in every run (splitmix64).
+/// The rank of the n-th id: uniform, and the same in every run (splitmix64).
 fn rank(n: u64) -> f32 {
     let a = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let a = (a ^ a >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

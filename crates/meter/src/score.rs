@@ -1,18 +1,18 @@
-//! How right an estimator is about which packets belong to contributing flows (ConQuest section 5.1).
+//! The accuracy of an estimator in finding packets of contributing flows (ConQuest section 5.1).
 
 use crate::Contribution;
 use queuescope_sketch::Estimator;
 
-/// Precision and recall of one estimator at one alpha, over the packets it was asked about.
+/// Precision and recall of one estimator at one alpha, over the packets that were queried.
 #[derive(Debug, Clone)]
 pub struct Score {
     /// The estimator.
     pub estimator: Estimator,
-    /// A flow contributes if it is at least this share of the queue.
+    /// A flow contributes if it has at least this share of the queue.
     pub alpha: f64,
-    /// It is reported if its estimate is at least this share: alpha, unless precision is traded for recall.
+    /// A packet is reported if its flow's estimate is at least this share: alpha, unless precision is traded for recall.
     pub threshold: f64,
-    /// Packets asked about.
+    /// The number of queried packets.
     pub asked: u64,
     /// Packets of contributing flows that were reported.
     pub true_positives: u64,
@@ -24,21 +24,21 @@ pub struct Score {
 }
 
 impl Score {
-    /// Nothing asked yet.
+    /// Creates an empty score.
     pub fn new(estimator: Estimator, alpha: f64) -> Self {
         let threshold = alpha;
         let (true_positives, false_positives, false_negatives) = (0, 0, 0);
         Self { estimator, alpha, threshold, asked: 0, true_positives, false_positives, false_negatives, error_sum: 0 }
     }
 
-    /// The same, where flows are reported from another share on.
+    /// The same with another threshold for reporting.
     #[must_use]
     pub fn reporting_from(self, threshold: f64) -> Self {
         Self { threshold, ..self }
     }
 
-    /// The sketch said `estimate` bytes where `truth` holds. A flow is reported if its estimate is at least the
-    /// threshold's share of the queue's length, which a switch knows.
+    /// Compares the sketch's `estimate` in bytes with the `truth`. The packet is reported if the estimate is at least the threshold's share
+    /// of the queue's length, which a switch knows.
     #[inline]
     pub fn judge(&mut self, truth: Contribution, estimate: u64) {
         self.asked += 1;
@@ -52,17 +52,17 @@ impl Score {
         }
     }
 
-    /// The share of reported packets that were rightly reported; none where none was.
+    /// The share of reported packets that were reported rightly; none if no packet was reported.
     pub fn precision(&self) -> Option<f64> {
         ratio(self.true_positives, self.true_positives + self.false_positives)
     }
 
-    /// The share of contributing flows' packets that was reported; none where there were none.
+    /// The share of packets of contributing flows that were reported; none if there were none of these.
     pub fn recall(&self) -> Option<f64> {
         ratio(self.true_positives, self.true_positives + self.false_negatives)
     }
 
-    /// Mean absolute error of the estimated size, bytes.
+    /// The mean absolute error of the estimated size, bytes.
     pub fn mean_error(&self) -> Option<f64> {
         (self.asked > 0).then(|| self.error_sum as f64 / self.asked as f64)
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_is_nothing_said() {
+    fn without_queries_there_is_no_precision_or_recall() {
         let score = Score::new(Estimator::Inner, 0.01);
         assert_eq!((score.precision(), score.recall(), score.mean_error()), (None, None, None));
     }

@@ -1,8 +1,8 @@
 //! Queue depth over time by flow, for a picture of bounded size.
 //!
-//! A packet of `s` bytes that waited from `a` to `d` adds `s` to the depth over `[a, d)`. Time is divided in buckets of
-//! one length; as there get too many of them, neighbours are joined and the length doubles. So the area under the curve
-//! is exact at any length, and a flow's part of it too, as long as it is among the heaviest of its bucket.
+//! A packet of `s` bytes that waited from `a` to `d` adds `s` to the depth over `[a, d)`. Time is divided into buckets of one length; when
+//! there are too many, neighbours are joined and the length doubles. So the area under the curve is exact at any length, and so is a
+//! flow's part of it while the flow is among the heaviest of its bucket.
 
 use hashbrown::HashMap;
 use queuescope_wire::Nanos;
@@ -17,20 +17,20 @@ pub struct DepthSeries<K> {
     buckets: Vec<Bucket<K>>,
 }
 
-/// Queue depth over time, ready to draw.
+/// Queue depth over time, ready to be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture<K> {
-    /// When the first bucket starts.
+    /// The start of the first bucket.
     pub start: Nanos,
-    /// Length of a bucket.
+    /// The length of a bucket.
     pub width: Nanos,
-    /// Mean depth in each bucket, bytes.
+    /// The mean depth in each bucket, bytes.
     pub mean: Vec<f64>,
-    /// The longest delay of the packets that came in each bucket.
+    /// The longest sojourn time of the packets that came in each bucket.
     pub peak_delay: Vec<Nanos>,
     /// Drops in each bucket.
     pub drops: Vec<u64>,
-    /// The heaviest flows' parts.
+    /// The parts of the heaviest flows.
     pub parts: Vec<Part<K>>,
 }
 
@@ -39,32 +39,32 @@ pub struct Picture<K> {
 pub struct Part<K> {
     /// The flow.
     pub key: K,
-    /// Mean bytes that it had in the queue in each bucket.
+    /// The mean bytes that it had in the queue, for each bucket.
     pub mean: Vec<f64>,
 }
 
 #[derive(Debug)]
 struct Bucket<K> {
-    /// Byte-nanoseconds of everyone.
+    /// Byte-nanoseconds of all flows.
     area: f64,
     flows: HashMap<K, f64, foldhash::fast::FixedState>,
     peak_delay: Nanos,
     drops: u64,
 }
 
-/// A bucket holds the parts of up to twice as many flows.
+/// Half the largest number of flows in a bucket.
 const FLOWS_KEPT: usize = 24;
 
-/// A packet's wait is spread over no more buckets than this; buckets grow until it is not.
+/// The largest number of buckets that a packet's sojourn time is spread over; otherwise buckets are made longer.
 const WIDEST_SPREAD: u64 = 32;
 
 impl<K: Eq + Hash + Clone + Ord> DepthSeries<K> {
-    /// An empty series from `start`, of at most `most` buckets.
+    /// Creates an empty series from `start`, with at most `most` buckets.
     pub fn new(start: Nanos, most: usize) -> Self {
         Self { start, width: 1_024, most: most.max(2), buckets: Vec::new() }
     }
 
-    /// A packet left. What it waited before the start of the series is not shown.
+    /// A packet left. The part of its sojourn time before the start of the series is not shown.
     pub fn departed(&mut self, key: &K, size: u32, enqueued: Nanos, dequeued: Nanos) {
         let (from, to) = (self.offset(enqueued), self.offset(dequeued));
         while (to - from) / self.width > WIDEST_SPREAD {
@@ -119,7 +119,7 @@ impl<K: Eq + Hash + Clone + Ord> DepthSeries<K> {
         time.saturating_sub(self.start).0
     }
 
-    /// The bucket at an offset from the start, made if need be.
+    /// The index of the bucket at an offset from the start, which is created if needed.
     fn reach(&mut self, offset: u64) -> usize {
         while offset / self.width >= self.most as u64 {
             self.widen();
@@ -178,7 +178,7 @@ impl<K: Eq + Hash + Clone + Ord> Bucket<K> {
         }
     }
 
-    /// Keeps the heaviest; the rest is still in `area`, as others'.
+    /// Keeps the heaviest flows; the others remain only in `area`.
     fn prune(&mut self) {
         let mut parts: Vec<_> = self.flows.drain().collect();
         parts.sort_unstable_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| a.cmp(b)));
@@ -193,7 +193,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn depth_is_what_waits() {
+    fn depth_is_the_sum_of_waiting_packets() {
         let mut series = DepthSeries::new(Nanos(1_000), 8);
         series.departed(&'a', 100, Nanos(1_000), Nanos(1_000 + 1_024));
         series.departed(&'b', 50, Nanos(1_000 + 512), Nanos(1_000 + 1_536));
@@ -207,9 +207,9 @@ mod tests {
     }
 
     proptest! {
-        /// However often buckets are joined, the area is the sum of size times wait, for everyone and for each flow.
+        /// However often buckets are joined, the area is the sum of size times sojourn time, for all flows and for each.
         #[test]
-        fn area_is_kept(
+        fn joining_buckets_keeps_the_area(
             waits in prop::collection::vec((0..6u8, 1..1500u32, 0..1_000_000_000u64, 0..10_000_000u64), 1..100)
         ) {
             let mut series = DepthSeries::new(Nanos::ZERO, 16);

@@ -1,15 +1,15 @@
-//! Routers seen from outside: the same packets captured before and after, matched (ConQuest section 6).
+//! Routers observed from outside: packets captured before and behind the router are matched (ConQuest section 6).
 //!
-//! Two or more captures, of links into a router and of one out of it, become departures of the queue in between: a packet
-//! came when it was seen on its way in, and left when it was seen on its way out. That takes
+//! Two or more captures, of the links into a router and of one link out of it, become departures of the queue in between. The arrival of a
+//! packet is its capture time on the way in, and its departure the capture time on the way out. This takes
 //!
-//! 1. a [`Survey`] of both sides, which samples packets by their fingerprints and finds how the clocks of the captures
-//!    stand to each other: a [`Clock`] for each way in, with what is not known about it;
-//! 2. a [`Matcher`], a table of fixed size in which packets wait for their second appearance, for as long as the longest
-//!    possible delay. It counts by reason what has no match ([`TapStats`]), and knows better clocks afterwards;
-//! 3. [`drive`], which gives a matcher the packets of all captures in order.
+//! 1. a [`Survey`] of both sides, which samples packets by their fingerprints and estimates the offsets between the clocks of the captures:
+//!    a [`Clock`] for each way in, with its uncertainty;
+//! 2. a [`Matcher`], a table of fixed size in which packets wait for their second capture, for at most the longest possible delay. It
+//!    counts unmatched packets by reason ([`TapStats`]), and has better estimates of the clocks afterwards;
+//! 3. [`drive`], which passes the packets of all captures to a matcher in order.
 //!
-//! All memory is of fixed size, whatever the captures'.
+//! Memory does not depend on the size of the captures.
 
 mod clock;
 mod drive;
@@ -31,36 +31,36 @@ pub use survey::{Survey, SurveyError, SurveyParams, Surveyed};
 use queuescope_wire::parse::{Fingerprint, Frame, InvariantParams, NoFingerprint};
 use queuescope_wire::{ByteCount, Ecn, FlowKey, Nanos, Rate};
 
-/// A packet as one capture saw it.
+/// A packet in one of the captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// When, by the clock of that capture.
+    /// The capture time, by the clock of that capture.
     pub time: Nanos,
-    /// Whose it is, there: behind a NAT it is another.
+    /// The flow, as in that capture; a NAT changes it.
     pub key: FlowKey,
-    /// Bytes on that link.
+    /// The size on that link, bytes.
     pub size: u32,
-    /// Its ECN codepoint, there.
+    /// The ECN codepoint, as in that capture.
     pub ecn: Ecn,
-    /// What it is known by on the other side, if by anything.
+    /// The fingerprint that identifies it in the other capture, or why there is none.
     pub print: Result<Fingerprint, NoFingerprint>,
 }
 
 impl Seen {
-    /// A frame captured at `time`, of which `data` was captured.
+    /// Creates it from a frame that was captured at `time` with the bytes `data`.
     pub fn new(time: Nanos, frame: &Frame, data: &[u8], params: &InvariantParams) -> Self {
         Self { time, key: frame.key, size: frame.size, ecn: frame.ecn, print: frame.fingerprint(data, params) }
     }
 
-    /// Where packets are stamped at their last bit: when the link, of that rate, started to send it. Without this, a
-    /// packet's delay has the time in which it was sent itself in it, which differs by its size.
+    /// For captures whose timestamps are of a packet's last bit: moves the time to when the link, of this rate, started to send it.
+    /// Otherwise the delay of a packet would include its own transmission time, which depends on its size.
     #[must_use]
     pub fn stamped_at_end(self, rate: Rate) -> Self {
         Self { time: self.time.saturating_sub(rate.time_for(ByteCount(u64::from(self.size)))), ..self }
     }
 
-    /// Where packets are stamped at their first bit, and the router waits for the last: when it had arrived over a link
-    /// of that rate.
+    /// For captures whose timestamps are of a packet's first bit, before a router that stores and forwards: moves the time to when the last
+    /// bit had arrived over a link of this rate.
     #[must_use]
     pub fn stamped_at_start(self, rate: Rate) -> Self {
         Self { time: self.time.saturating_add(rate.time_for(ByteCount(u64::from(self.size)))), ..self }

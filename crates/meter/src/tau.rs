@@ -3,15 +3,15 @@
 use queuescope_wire::Nanos;
 use std::fmt;
 
-/// The delay from which on a queue counts as congested (ConQuest's tau).
+/// The sojourn time from which a queue counts as congested (ConQuest's tau).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tau {
-    /// So long.
+    /// A fixed value.
     Given(Nanos),
-    /// An eighth of the longest delay so far (ConQuest section 5.1 takes an eighth of the longest of all), but never
-    /// below `floor`, so that a few packets in a row are no congestion.
+    /// An eighth of the longest delay so far (ConQuest section 5.1 uses an eighth of the longest of all), but at least
+    /// `floor`, so that a few packets in a row do not count as congestion.
     EighthOfLongest {
-        /// The least that tau is.
+        /// The smallest value of tau.
         floor: Nanos,
         /// The longest delay so far.
         longest: Nanos,
@@ -19,12 +19,12 @@ pub enum Tau {
 }
 
 impl Tau {
-    /// An eighth of the longest delay, once it is known.
+    /// Creates a tau that follows the longest delay.
     pub fn adaptive(floor: Nanos) -> Self {
         Self::EighthOfLongest { floor: floor.max(Nanos(1)), longest: Nanos::ZERO }
     }
 
-    /// A packet waited `sojourn`: tau, with it.
+    /// A packet waited `sojourn`: returns tau, with this packet included.
     #[inline]
     pub fn update(&mut self, sojourn: Nanos) -> Nanos {
         if let Self::EighthOfLongest { longest, .. } = self {
@@ -33,7 +33,7 @@ impl Tau {
         self.value()
     }
 
-    /// Tau as it stands.
+    /// The current value.
     #[inline]
     pub fn value(&self) -> Nanos {
         match *self {
@@ -44,12 +44,12 @@ impl Tau {
 }
 
 impl fmt::Display for Tau {
-    /// Where its value comes from.
+    /// The origin of the value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Given(_) => "given",
             Self::EighthOfLongest { floor, longest } if floor.0 >= longest.0 / 8 => {
-                "the least it may be; 1/8 of the longest delay is less"
+                "the minimum; 1/8 of the longest delay is less"
             }
             Self::EighthOfLongest { .. } => "1/8 of the longest delay so far",
         })

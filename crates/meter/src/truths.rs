@@ -1,10 +1,10 @@
-//! All departures with the truth about each, in memory, so that many sketches can be held against them.
+//! All departures with the exact result for each, in memory, so that many sketches can be compared with them.
 
 use crate::{Contribution, ExactMeter, History, Past, Recent, nearest_rank};
 use queuescope_sketch::{Estimator, Snapshots};
 use queuescope_wire::{Departure, FlowId, Nanos};
 
-/// All departures of a FIFO with the truth about each (ConQuest definition 3.1), in 56 bytes a packet.
+/// All departures of a FIFO queue with the exact result for each (ConQuest definition 3.1), in 56 bytes a packet.
 #[derive(Debug)]
 pub struct Truths {
     recent: Recent,
@@ -13,38 +13,38 @@ pub struct Truths {
     longest: Nanos,
 }
 
-/// A departure with the truth about it.
+/// A departure with its exact result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truth {
-    /// The digest of its flow's key, which sketches hash.
+    /// The digest of its flow's key, which sketches use.
     pub digest: u64,
     /// Its flow.
     pub flow: FlowId,
-    /// Bytes.
+    /// The size, bytes.
     pub size: u32,
-    /// When it came.
+    /// The arrival.
     pub from: Nanos,
-    /// When it left.
+    /// The departure.
     pub to: Nanos,
-    /// What left meanwhile.
+    /// The departures while it waited.
     pub part: Contribution,
-    /// Of how many flows that was.
+    /// The number of flows among these departures.
     pub flows: u32,
 }
 
-/// Who was in the queue as those packets came that waited long.
+/// The flows in the queue at the arrivals of packets that waited long.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Crowd {
-    /// Of each such packet, the flows in the queue, in order of their numbers.
+    /// For each such packet, the flows in the queue, in order of their numbers.
     pub flows: Vec<u32>,
-    /// Contributing flows among them, on average.
+    /// The mean number of contributing flows among them.
     pub contributing: f64,
-    /// Bytes in the queue, on average.
+    /// The mean number of bytes in the queue.
     pub bytes: f64,
 }
 
 impl Truth {
-    /// How long it waited.
+    /// The sojourn time.
     pub fn wait(&self) -> Nanos {
         self.to - self.from
     }
@@ -57,7 +57,7 @@ impl Default for Truths {
 }
 
 impl Truths {
-    /// The next packet left; `digest` is that of its flow's key.
+    /// A packet left; `digest` is that of its flow's key.
     pub fn departed(&mut self, digest: u64, departure: &Departure) {
         let (from, to, flow) = (departure.enqueued, departure.dequeued, departure.packet.flow);
         let size = u32::try_from(departure.packet.size.0).unwrap_or(u32::MAX);
@@ -72,33 +72,33 @@ impl Truths {
         self.exact.record(flow, size, to);
     }
 
-    /// All of them, in order of departure.
+    /// All departures, in order.
     pub fn all(&self) -> &[Truth] {
         &self.log
     }
 
-    /// The longest that any waited.
+    /// The longest sojourn time.
     pub fn longest(&self) -> Nanos {
         self.longest
     }
 
-    /// From which wait on the queue is congested: an eighth of the longest (section 5.1).
+    /// The sojourn time from which the queue is congested: an eighth of the longest (section 5.1).
     pub fn tau(&self) -> Nanos {
         Nanos(self.longest.0 / 8)
     }
 
-    /// The window of so many snapshots that cover the longest wait together (section 5.1).
+    /// The window length with which this number of snapshots covers the longest sojourn time (section 5.1).
     pub fn window(&self, snapshots: usize) -> Nanos {
         Nanos(self.longest.0.div_ceil(snapshots.max(1) as u64).max(1))
     }
 
-    /// Those that waited at least so long.
+    /// The departures that waited at least `tau`.
     pub fn waited(&self, tau: Nanos) -> impl Iterator<Item = &Truth> {
         self.log.iter().filter(move |truth| truth.wait() >= tau)
     }
 
-    /// Asks a sketch about each packet that waited at least `tau`, and tells `judge` the answers, one for each estimator;
-    /// then the sketch records the packet, as it does all others.
+    /// Queries a sketch about each packet that waited at least `tau`, and passes the estimates, one for each estimator, to `judge`.
+    /// After each query the sketch records the packet; it also records all other packets.
     pub fn ask<const N: usize>(
         &self,
         sketch: &mut impl Snapshots,
@@ -115,10 +115,11 @@ impl Truths {
         }
     }
 
-    /// Who was in the queue as the packets came that waited at least `tau`.
+    /// The flows in the queue at the arrivals of packets that waited at least `tau`.
     pub fn crowd(&self, tau: Nanos, alpha: f64) -> Crowd {
         let flows = self.log.iter().map(|truth| truth.flow.index() + 1).max().unwrap_or(0);
-        let (mut held, mut oldest, mut total) = (Held { bytes: vec![0; flows], ..Held::default() }, 0, 0);
+        let (mut held, mut oldest, mut total) =
+            (QueueContent { bytes: vec![0; flows], ..QueueContent::default() }, 0, 0);
         let (mut crowd, mut contributing) = (Crowd::default(), 0u64);
         for truth in &self.log {
             while let Some(left) = self.log.get(oldest).filter(|left| left.to < truth.from) {
@@ -137,21 +138,21 @@ impl Truths {
             total += u64::from(truth.size);
         }
         crowd.flows.sort_unstable();
-        let asked = crowd.flows.len().max(1) as f64;
-        Crowd { contributing: contributing as f64 / asked, bytes: crowd.bytes / asked, ..crowd }
+        let victims = crowd.flows.len().max(1) as f64;
+        Crowd { contributing: contributing as f64 / victims, bytes: crowd.bytes / victims, ..crowd }
     }
 }
 
-/// Bytes of flows in a queue.
+/// Bytes of each flow in a queue.
 #[derive(Debug, Default)]
-struct Held {
-    /// By the flow's number.
+struct QueueContent {
+    /// Indexed by the flow's number.
     bytes: Vec<u64>,
-    /// The flows that have any.
+    /// The flows that have any bytes.
     flows: Vec<u32>,
 }
 
-impl Held {
+impl QueueContent {
     fn add(&mut self, truth: &Truth) {
         let bytes = &mut self.bytes[truth.flow.index()];
         if *bytes == 0 {
@@ -170,13 +171,13 @@ impl Held {
 }
 
 impl Crowd {
-    /// How many flows there are on average; none of nothing.
+    /// The mean number of flows; none without packets.
     pub fn mean(&self) -> Option<f64> {
         let sum: u64 = self.flows.iter().map(|flows| u64::from(*flows)).sum();
         (!self.flows.is_empty()).then(|| sum as f64 / self.flows.len() as f64)
     }
 
-    /// The number of flows that a share of the packets did not find more than.
+    /// The number of flows that at least this share of the packets does not exceed.
     pub fn quantile(&self, share: f64) -> Option<u32> {
         nearest_rank(&self.flows, share)
     }
@@ -197,7 +198,7 @@ mod tests {
         Departure { packet, queue: QueueId(0), enqueued, dequeued, backlog_in, backlog_out }
     }
 
-    /// What is known after departures: of a flow, of so many bytes, so long after the one before, after such a wait.
+    /// The results after departures: each with its flow, size, gap after the one before, and sojourn time.
     fn after(steps: &[(u32, u64, u64, u64)]) -> Truths {
         let mut truths = Truths::default();
         let (mut now, mut came) = (0, 0);
@@ -210,9 +211,9 @@ mod tests {
     }
 
     proptest! {
-        /// The definitions, word for word.
+        /// Compares with the definitions.
         #[test]
-        fn truths_are_the_definition(
+        fn truths_match_the_definition(
             steps in prop::collection::vec((0..5u32, 1..1500u64, 0..5u64, 0..30u64), 1..150), tau in 0..20u64
         ) {
             let truths = after(&steps);
@@ -231,28 +232,28 @@ mod tests {
             }
             flows.sort_unstable();
             let crowd = truths.crowd(Nanos(tau), 0.25);
-            let asked = flows.len().max(1) as f64;
-            prop_assert!((crowd.contributing - contributing as f64 / asked).abs() < 1e-9);
-            prop_assert!((crowd.bytes - bytes as f64 / asked).abs() < 1e-6);
+            let victims = flows.len().max(1) as f64;
+            prop_assert!((crowd.contributing - contributing as f64 / victims).abs() < 1e-9);
+            prop_assert!((crowd.bytes - bytes as f64 / victims).abs() < 1e-6);
             prop_assert_eq!(crowd.quantile(1.0), flows.last().copied());
             prop_assert_eq!(crowd.flows, flows);
         }
 
         /// With windows of a unit of time and no collisions, rounding to windows changes nothing.
         #[test]
-        fn fine_windows_are_the_truth(
+        fn fine_windows_match_the_truth(
             steps in prop::collection::vec((0..5u32, 1..1500u64, 0..5u64, 0..30u64), 1..150)
         ) {
             let truths = after(&steps);
             let (expiry, weights) = (Expiry::Tag, Weights::Fine);
             let params =
                 ConQuestParams { snapshots: 64, rows: 1, columns: 1, window: Nanos(1), expiry, weights, seed: 0 };
-            let mut asked = 0;
-            truths.ask(&mut Ideal::new(&params).unwrap(), Nanos(1), [Estimator::Overlap, Estimator::Outer], |truth, said| {
-                assert_eq!(said, [truth.part.own; 2]);
-                asked += 1;
+            let mut queries = 0;
+            truths.ask(&mut Ideal::new(&params).unwrap(), Nanos(1), [Estimator::Overlap, Estimator::Outer], |truth, estimates| {
+                assert_eq!(estimates, [truth.part.own; 2]);
+                queries += 1;
             });
-            prop_assert_eq!(asked, truths.waited(Nanos(1)).count());
+            prop_assert_eq!(queries, truths.waited(Nanos(1)).count());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The exact culprits against the plain definitions, on random streams with many equal times, and on worked examples.
+//! The exact culprits compared with the plain definitions, on random streams with many equal times, and on worked examples.
 
 use crate::culprits_reference as reference;
 
@@ -27,8 +27,8 @@ fn amounts(ranking: &Ranking<FlowId>) -> Vec<(FlowId, u64, u64)> {
     ranking.parts.iter().map(|(flow, amount)| (*flow, amount.packets, amount.bytes)).collect()
 }
 
-/// The worked example of docs/explanation/culprits.md: packets of 1000 bytes, one a millisecond. A's burst of four comes at 0, then
-/// B just keeps pace with the link, and V's packet comes at 5 ms.
+/// The worked example of docs/explanation/culprits.md: packets of 1000 bytes, one a millisecond. A's burst of four comes at 0. Then B just
+/// keeps pace with the link, and V's packet comes at 5 ms.
 fn worked_example() -> QueueLog {
     let ms = 1_000_000;
     let burst = (0..4).map(|n| departed(n, A.0, 0, 1000, 0..n * ms));
@@ -41,11 +41,11 @@ fn worked_example() -> QueueLog {
 }
 
 #[test]
-fn the_three_kinds_blame_differently() {
+fn the_three_kinds_have_different_culprits() {
     let log = worked_example();
     let culprits = log.of_packet(PacketId(8)).unwrap();
     assert_eq!(amounts(&culprits.direct), [(B, 3, 3000)], "B left while V waited");
-    assert_eq!(amounts(&culprits.indirect), [(A, 4, 4000), (B, 1, 1000)], "all that left before that");
+    assert_eq!(amounts(&culprits.indirect), [(A, 4, 4000), (B, 1, 1000)], "all earlier departures");
     assert_eq!(amounts(&culprits.original), [(A, 3, 3000)], "but it was A's burst that raised the queue");
     let standing = culprits.standing;
     assert_eq!((standing.at, standing.since), (Nanos(5_000_000), Nanos(0)));
@@ -68,7 +68,7 @@ fn the_three_kinds_blame_differently() {
 
 /// A strict priority: low (class 1) comes first, and waits for all of high (class 0) that comes later.
 #[test]
-fn a_strict_priority_shows_in_who_overtook() {
+fn a_strict_priority_shows_in_the_overtakers() {
     let log = log_of(
         &[
             departed(0, A.0, 1, 1000, 0..0),
@@ -87,12 +87,12 @@ fn a_strict_priority_shows_in_who_overtook() {
     let sending = log.on_link(low.enqueued, Rate::from_bits_per_second(8_000_000_000).unwrap(), 0).unwrap();
     assert_eq!((sending.departed.packet, sending.remaining), (PacketId(0), Nanos(900)));
     let high = log.of_packet(PacketId(3)).unwrap();
-    assert_eq!((high.direct.total.packets, high.indirect.total.packets), (0, 1), "high waited for the link alone");
+    assert_eq!((high.direct.total.packets, high.indirect.total.packets), (0, 1), "high waited only for the link");
     assert_eq!(amounts(&high.original), [(V, 1, 1000)], "though low stood in the sum of the queue");
 }
 
 #[test]
-fn what_cannot_be_recorded_says_why() {
+fn records_that_cannot_be_stored_are_errors() {
     let mut log = log_of(&[departed(0, 0, 0, 1, 5..9)], usize::MAX);
     let early = log.record(&departed(1, 0, 0, 1, 2..8)).unwrap_err();
     assert!(early.to_string().contains("packet 1") && early.to_string().contains("before the last"), "{early}");
@@ -101,9 +101,9 @@ fn what_cannot_be_recorded_says_why() {
     assert_eq!((log.len(), log.find(PacketId(2))), (1, None));
 }
 
-/// Who comes and leaves at the very start of a range has waited in none of it, but the queue was deepest with it.
+/// A packet that leaves at the very start of a range did not wait in it, but was part of the deepest queue.
 #[test]
-fn a_range_is_not_complete_without_those_that_left_as_it_starts() {
+fn a_range_includes_departures_at_its_start() {
     let departures = [
         departed(0, A.0, 0, 4, 13..13),
         departed(1, A.0, 0, 1, 13..13),
@@ -116,13 +116,13 @@ fn a_range_is_not_complete_without_those_that_left_as_it_starts() {
     assert_eq!(amounts(&all.original), [(A, 2, 5)]);
     let some = log_of(&departures, 2).of_range(during.clone()).unwrap();
     assert_eq!((some.standing.at, some.standing.backlog.bytes.0, some.complete), (Nanos(14), 2, false));
-    // A flow is asked about the moment at which its longest came: nothing of that is forgotten.
+    // The query of a flow is about the arrival of its longest packet: everything for that is remembered.
     let flow = log_of(&departures, 2).of_flows(|flow| flow == V, during.clone()).unwrap();
     assert!(flow.complete);
     assert_eq!(Some(flow), log_of(&departures, usize::MAX).of_flows(|flow| flow == V, during));
 }
 
-/// Through one server: `(gap, service, size, flow, class)` for each packet.
+/// Packets through one server: `(gap, service, size, flow, class)` for each.
 fn fifo() -> impl Strategy<Value = Vec<Departed>> {
     prop::collection::vec((0..4u64, 0..4u64, 0..6u32, 0..4u32, 0..2u8), 1..40).prop_map(|packets| {
         let (mut now, mut free) = (0, 0);
@@ -136,7 +136,7 @@ fn fifo() -> impl Strategy<Value = Vec<Departed>> {
     })
 }
 
-/// In no order at all, few times and many packets.
+/// Departures in any order, with few distinct times and many packets.
 fn disorder() -> impl Strategy<Value = Vec<Departed>> {
     let packets = prop::collection::vec((0..50u64, 0..12u64, 0..6u32, 0..4u32, 0..2u8), 1..40);
     packets.prop_map(|packets| {
@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_packets_culprits_are_the_definition(departures in streams()) {
+    fn culprits_of_a_packet_match_the_definition(departures in streams()) {
         let (log, reference) = (log_of(&departures, usize::MAX), Reference(&departures));
         for (index, victim) in departures.iter().enumerate() {
             prop_assert_eq!(log.find(victim.packet), Some(*victim));
@@ -195,9 +195,9 @@ proptest! {
         }
     }
 
-    /// In a FIFO, what left while a packet waited is what stood in the queue as it came.
+    /// In a FIFO queue, the departures while a packet waited are the backlog that it met.
     #[test]
-    fn in_a_fifo_direct_culprits_are_the_queue(departures in fifo()) {
+    fn in_a_fifo_direct_culprits_are_the_backlog(departures in fifo()) {
         let log = log_of(&departures, usize::MAX);
         for victim in &departures {
             let culprits = log.of_packet(victim.packet).unwrap();
@@ -209,12 +209,12 @@ proptest! {
     }
 
     #[test]
-    fn a_drops_culprits_are_the_definition(departures in streams(), times in prop::collection::vec(0..70u64, 0..6)) {
+    fn culprits_of_a_drop_match_the_definition(departures in streams(), times in prop::collection::vec(0..70u64, 0..6)) {
         let (mut log, reference) = (log_of(&departures, usize::MAX), Reference(&departures));
         let mut times = times;
         times.sort_unstable();
         for (n, at) in times.into_iter().enumerate() {
-            // Some come before others of their nanosecond, some after.
+            // Some come before others of the same nanosecond, some after.
             let packet = PacketId(if n % 2 == 0 { 15 } else { 100 + n as u64 });
             let dropped = Dropped { packet, flow: FlowId(9), class: Class(1), size: 7, at: Nanos(at) };
             log.record_drop(&dropped).unwrap();
@@ -229,7 +229,7 @@ proptest! {
     }
 
     #[test]
-    fn culprits_of_flows_and_ranges_are_the_definition(
+    fn culprits_of_flows_and_ranges_match_the_definition(
         departures in streams(), from in 0..70u64, length in prop_oneof![0..20u64, Just(1000)], flow in 0..4u32
     ) {
         let (log, reference) = (log_of(&departures, usize::MAX), Reference(&departures));
@@ -251,7 +251,7 @@ proptest! {
         }
         check_set(flows, &reference, &victims, &during);
 
-        // Victims that nothing but their numbers tells apart.
+        // Victims that differ only in their numbers.
         let is_victim = |packet: PacketId| packet.0 % 4 == u64::from(flow);
         let victims = reference.victims(|_| true, &during);
         let victims: Vec<_> = victims.into_iter().filter(|v| is_victim(departures[*v].packet)).collect();
@@ -259,9 +259,10 @@ proptest! {
         check_set(chosen, &reference, &victims, &during);
     }
 
-    /// A log that forgets says so where it matters: whatever it calls complete is what one that forgets nothing says.
+    /// A log that forgets marks answers as incomplete if that matters: an answer that it calls complete is the same as with a log that forgets
+    /// nothing.
     #[test]
-    fn what_is_forgotten_is_known(
+    fn incomplete_answers_are_marked(
         departures in streams(), most in 1..30usize, from in 0..60u64, length in 0..30u64, flow in 0..4u32
     ) {
         let (all, some) = (log_of(&departures, usize::MAX), log_of(&departures, most));
@@ -290,7 +291,7 @@ proptest! {
         }
     }
 
-    /// A coarser label is the sum of its flows, whichever way it is come by.
+    /// The parts of a coarser label are the sums of its flows, however they are computed.
     #[test]
     fn coarser_labels_are_sums(departures in streams()) {
         let log = log_of(&departures, usize::MAX);

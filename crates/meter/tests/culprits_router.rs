@@ -1,4 +1,4 @@
-//! Culprits at the ports of a simulated router, against a search of the whole file for each packet.
+//! Culprits at the ports of a simulated router, compared with a search of the whole file for each packet.
 
 use crate::culprits_reference as reference;
 use crate::culprits_router_parts as router;
@@ -24,12 +24,12 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The ports of all files, named.
+/// The ports of all files, with names.
 fn ports() -> Vec<(String, Port)> {
     let mut all = Vec::new();
     for file in files() {
         let Some(ports) = router::ports(&file) else {
-            eprintln!("skipped: {}: no program xz reads it", file.display());
+            eprintln!("skipped: {}: the program xz cannot read it", file.display());
             continue;
         };
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -44,15 +44,15 @@ fn log_of(departures: &[Departed]) -> QueueLog {
     log
 }
 
-/// For one packet in `every`: all packets of the port that started within its wait.
-fn direct_is_brute_force(name: &str, departures: &[Departed], every: usize) -> QueueLog {
+/// For every `every`-th packet: all packets of the port that started while it waited.
+fn check_by_brute_force(name: &str, departures: &[Departed], every: usize) -> QueueLog {
     let (log, reference) = (log_of(departures), Reference(departures));
     for (index, victim) in departures.iter().enumerate().step_by(every) {
         let wait = victim.enqueued..victim.dequeued;
         let left = departures.iter().filter(|other| wait.contains(&other.dequeued));
         let truth = reference::rank(left.map(|other| (other, u64::from(other.size))));
         assert_eq!(log.direct(victim), Some(truth), "{name}: {victim:?}");
-        // The rest that a packet can be asked about, for a few: the search is slow.
+        // The other queries about a packet, for a few packets: the search is slow.
         if index % 1024 == 1000 {
             let culprits = log.of_departure(victim).unwrap();
             let before = reference.indirect(arrival(victim), victim.enqueued.0);
@@ -66,10 +66,10 @@ fn direct_is_brute_force(name: &str, departures: &[Departed], every: usize) -> Q
 }
 
 #[test]
-fn direct_culprits_are_what_the_file_says() {
+fn direct_culprits_match_the_file() {
     for (name, port) in ports().into_iter().filter(|(_, port)| ["FIFO", "SP"].contains(&port.discipline.as_str())) {
         assert_eq!(port.odd.overlapped, 0, "{name}: one packet at a time");
-        let log = direct_is_brute_force(&name, &port.departures, 1);
+        let log = check_by_brute_force(&name, &port.departures, 1);
         let deepest = log.of_range(Nanos(0)..Nanos::MAX).map_or(0, |culprits| culprits.standing.backlog.packets);
         let Odd { started_early, ambiguous, .. } = port.odd;
         println!(
@@ -85,7 +85,7 @@ fn direct_culprits_are_what_the_file_says() {
     }
 }
 
-/// A class's packets, and the bytes that left while they waited.
+/// The packets of a class, and the bytes that left while they waited.
 #[derive(Debug, Default)]
 struct ClassWait {
     higher: u64,
@@ -109,8 +109,8 @@ fn class_waits(log: &QueueLog, departures: &[Departed], every: usize) -> Vec<Cla
     waits
 }
 
-/// The cause of the low class's wait is the high class (ConQuest section 3.6), where the router's scheduler had a choice.
-/// Behind it stands the interface's own FIFO of a hundred packets, in which no class is before another.
+/// The high class causes the low class's waits (ConQuest section 3.6), where the router's scheduler had a choice. Behind the scheduler is
+/// the interface's own FIFO queue of a hundred packets, in which no class has priority.
 #[test]
 fn a_strict_priority_port_shows_the_higher_classes() {
     for (name, port) in ports().into_iter().filter(|(_, port)| port.discipline == "SP") {
@@ -124,20 +124,20 @@ fn a_strict_priority_port_shows_the_higher_classes() {
     }
 }
 
-/// The same arrivals before a slower link with a strict priority and nothing behind it: whatever a packet waited for is
-/// its own class or higher, and the lowest class waits for the others.
+/// The same arrivals at a slower link with strict priority and no queue behind it: a packet waits only for its own class or higher
+/// ones, and the lowest class waits for the others.
 #[test]
 fn the_same_arrivals_at_a_slower_strict_priority_port() {
     for (name, port) in ports().into_iter().filter(|(_, port)| port.discipline == "SP" && port.departures.len() > 1000)
     {
         let departures = strict_priority(&port.departures, 2 * BYTE_TIME);
-        let log = direct_is_brute_force(&name, &departures, 8);
+        let log = check_by_brute_force(&name, &departures, 8);
         let waits = class_waits(&log, &departures, 8);
         let rate = Rate::from_bits_per_second(10_000_000).unwrap();
         for victim in departures.iter().step_by(8) {
             let direct = log.direct(victim).unwrap();
             assert!(direct.classes.iter().all(|(class, _)| *class <= victim.class), "{name}: {victim:?}");
-            // Nothing of the wait is left unexplained.
+            // The culprits explain the whole sojourn time.
             let on_link = log.on_link(victim.enqueued, rate, 0).map_or(0, |on_link| on_link.remaining.0);
             assert_eq!(victim.sojourn().0, on_link + direct.total.bytes * 2 * BYTE_TIME, "{name}: {victim:?}");
         }
@@ -147,7 +147,7 @@ fn the_same_arrivals_at_a_slower_strict_priority_port() {
     }
 }
 
-/// The packets through a link of `byte_time` nanoseconds a byte that always sends of the highest class that waits.
+/// Sends the packets over a link of `byte_time` nanoseconds a byte, always from the highest class that waits.
 fn strict_priority(packets: &[Departed], byte_time: u64) -> Vec<Departed> {
     let mut coming = packets.to_vec();
     coming.sort_by_key(|departed| std::cmp::Reverse(departed.packet));

@@ -1,4 +1,4 @@
-//! Grouping: made-up incasts, heavy flows, and a plain search of the lattice.
+//! Grouping: artificial incasts, heavy flows, and a simple search of the lattice.
 
 use crate::incast;
 use crate::random;
@@ -39,8 +39,8 @@ fn flow(text: &str, protocol: u8, bytes: u64) -> (FlowKey, Share) {
     (key, Share { bytes, packets: bytes.div_ceil(1_500), peak: 0 })
 }
 
-/// The first row of more than one flow names the victim and the port, the senders' subnet if they have one and nothing
-/// else, and holds nearly all of the incast.
+/// Whether the first row with more than one flow names the victim, the port, the senders' subnet if they have one, and nothing
+/// else, and contains nearly all of the incast.
 fn names_the_incast(grouped: &Grouped, incast: &Incast) -> bool {
     let Some(first) = grouped.rows.iter().find(|row| row.flow.is_none()) else { return false };
     let Pattern { dst, src, dst_port, src_port, .. } = first.pattern;
@@ -62,9 +62,9 @@ fn an_incast_is_named_by_its_destination_and_port() {
     assert!(named >= 950, "{named} of 1000");
 }
 
-/// Two and three senders are the hardest to tell from chance.
+/// Two and three senders are the hardest to distinguish from chance.
 #[test]
-fn also_one_of_few_senders() {
+fn incasts_of_few_senders_are_named() {
     for sources in [2, 3, 5] {
         let named = |seed: &u64| {
             let incast = Incast::new(sources, *seed);
@@ -76,7 +76,7 @@ fn also_one_of_few_senders() {
 }
 
 #[test]
-fn readings_say_what_a_group_has_in_common() {
+fn readings_state_what_a_group_has_in_common() {
     let mut flows: Vec<_> = (0..41)
         .map(|n| flow(&format!("{}.{}.3.{n}:{}>10.0.0.7:50010", 11 + n, n * 5, 40_000 + n * 7), 6, 1_000))
         .collect();
@@ -92,7 +92,7 @@ fn readings_say_what_a_group_has_in_common() {
         .collect();
     assert_eq!(readings(&answers, FIVE), ["50 sources in 2001:db8:0:7::/64, port 53, to 2001:db9::9 (UDP)"]);
 
-    // Their destinations lie in the networks of others' destinations; nearly all flows are of the group.
+    // The destinations are in networks of other destinations; nearly all flows belong to the group.
     let subnet = (0..60).flat_map(|n| (0..3).map(move |m| (n, m)));
     let mut outburst: Vec<_> = subnet
         .map(|(n, m)| {
@@ -113,7 +113,7 @@ fn readings_say_what_a_group_has_in_common() {
 }
 
 #[test]
-fn coarser_keys_are_grouped_by_what_they_have() {
+fn coarser_keys_are_grouped_by_their_fields() {
     let project = |granularity: Granularity| -> Vec<_> {
         let flows = (0..60).map(|n| flow(&format!("10.3.7.{n}:{}>10.0.0.7:443", 30_000 + n), 6, 1_000));
         flows.map(|(key, share)| (granularity.project(&key), share)).collect()
@@ -132,7 +132,7 @@ fn coarser_keys_are_grouped_by_what_they_have() {
     assert_eq!(readings(&class, Granularity::Dscp), ["ipv4 best effort"]);
 }
 
-/// A prefix that all flows of a row have, and no others, is in no group of its own.
+/// A prefix that all flows of a row have, and no others, does not form another group.
 #[test]
 fn no_overlap_repeats_a_row_with_a_prefix_added() {
     let mut flows: Vec<_> = (0..60).map(|n| flow(&format!("10.0.0.9:{}>10.9.{n}.1:443", 30_000 + n), 6, 900)).collect();
@@ -140,13 +140,13 @@ fn no_overlap_repeats_a_row_with_a_prefix_added() {
     let grouped = explain(&flows);
     assert_eq!(grouped.rows[0].reading(FIVE), "10.0.0.9 to 60 destinations, port 443 (TCP)");
     assert!(grouped.overlaps.is_empty(), "{:?}", grouped.overlaps);
-    // With other flows in the prefix, it says what no row says.
+    // With other flows in the prefix, it is information that no row has.
     flows.extend((0..2).map(|n| flow(&format!("{}.1.1.1:9>10.9.{n}.2:{}", 70 + n, 60 + n), 6, 4_000)));
     let overlaps: Vec<_> = explain(&flows).overlaps.iter().map(|group| group.reading(FIVE)).collect();
     assert_eq!(overlaps, ["3 sources to 62 destinations in 10.9.0.0/16 (TCP)"]);
 }
 
-/// A host is named if it has a tenth over both ends of connections, whichever end it is of each.
+/// A host is named if it has a tenth over both ends of connections, whichever end it is at.
 #[test]
 fn a_host_at_either_end_of_connections_is_named() {
     let conn = Granularity::Connection;
@@ -155,7 +155,7 @@ fn a_host_at_either_end_of_connections_is_named() {
         let to = |n| flow(&format!("{}.{n}.1.1:{}>10.9.{server}.1:443", 20 + n * server, 5_000 + n), 6, 1_000);
         flows.extend((0..30).map(to));
     }
-    // The busier end is the server of the first ones and our host of the others.
+    // The busier end is the server in the first flows, and the host in the others.
     flows.extend((0..7).map(|n| flow(&format!("10.5.5.5:{}>10.9.1.1:443", 7_000 + n), 6, 1_000)));
     flows.extend((0..7).map(|n| flow(&format!("{}.8.8.8:{}>10.5.5.5:22", 130 + n, 8_000 + n), 6, 1_000)));
     let flows: Vec<_> = flows.into_iter().map(|(key, share)| (conn.project(&key), share)).collect();
@@ -166,7 +166,7 @@ fn a_host_at_either_end_of_connections_is_named() {
     assert_eq!((named.weight.flows, named.weight.bytes), (14, 14_000));
 }
 
-/// A heavy flow with company stands alone; several of a kind are one group, with each told below it.
+/// A single heavy flow is a row of its own; several of a kind are one group, which lists each of them.
 #[test]
 fn a_heavy_flow_is_not_its_group() {
     let mut flows = vec![flow("10.9.9.9:1000>10.0.0.7:443", 6, 100_000)];
@@ -178,9 +178,9 @@ fn a_heavy_flow_is_not_its_group() {
     assert_eq!(grouped.rows[0].heavy.iter().map(|(_, share)| share.bytes).collect::<Vec<_>>(), [9_002, 9_001, 9_000]);
 }
 
-/// The names of explosions: one packet of each flow, of such a size, or as many bytes in full packets.
+/// The names of explosions: each flow has one packet of a given size, or as many bytes in full packets.
 #[test]
-fn explosions_are_what_they_are_called() {
+fn explosions_have_the_right_names() {
     let named = |flows: &[(FlowKey, Share)]| explain(flows).rows.first().and_then(|row| row.explosion);
     let many = |text: &dyn Fn(u32) -> String, bytes| -> Vec<_> { (0..300).map(|n| flow(&text(n), 6, bytes)).collect() };
     let client = |n: u32| format!("{}.{}.3.4:{}", 11 + n % 200, n / 2, 33_000 + n * 7);
@@ -190,15 +190,15 @@ fn explosions_are_what_they_are_called() {
     let requests = |n| format!("{}>10.0.0.9:443", client(n));
     assert_eq!(named(&many(&addresses, 60)), Some(Explosion::Scan));
     assert_eq!(named(&many(&ports, 60)), Some(Explosion::Scan));
-    assert_eq!(named(&many(&answers, 60)), None, "a server that answers scans nobody");
-    assert_eq!(named(&many(&addresses, 60_000)), None, "large transfers are no scan");
+    assert_eq!(named(&many(&answers, 60)), None, "replies of a server are not a scan");
+    assert_eq!(named(&many(&addresses, 60_000)), None, "large transfers are not a scan");
     assert_eq!(named(&many(&requests, 100)), Some(Explosion::Flood));
     assert_eq!(named(&many(&requests, 60_000)), Some(Explosion::Incast));
-    assert_eq!(named(&many(&requests, 100)[..10]), None, "ten are not many");
+    assert_eq!(named(&many(&requests, 100)[..10]), None, "ten flows are not many");
     assert_eq!(named(&many(&requests, 60_000)[..10]), Some(Explosion::Incast));
 }
 
-/// Bursts with few values, so that everything that can be shared is.
+/// Bursts with few distinct values, so that flows often share them.
 fn burst() -> impl Strategy<Value = Vec<(FlowKey, Share)>> {
     let ports = prop::sample::select(vec![0u16, 53, 443, 50_010, 40_000, 40_001]);
     let address = prop::sample::select(vec![
@@ -225,7 +225,7 @@ fn burst() -> impl Strategy<Value = Vec<(FlowKey, Share)>> {
     })
 }
 
-/// Every key that holds some of these flows and a whole address, with whatever else.
+/// Every key with a whole address that contains some of these flows, with any other requirements.
 fn keys_with_an_address(flows: &[&(FlowKey, Share)]) -> BTreeSet<Pattern> {
     let mut keys = BTreeSet::new();
     for (key, _) in flows {
@@ -260,7 +260,7 @@ fn sum(flows: &[&(FlowKey, Share)]) -> Weight {
     }
 }
 
-/// How much flows are of the least bytes or packets, whichever is more.
+/// The ratio of the flows to the smallest bytes or packets, whichever is larger.
 fn part_of(weight: Weight, least: Weight) -> f64 {
     (weight.bytes as f64 / least.bytes as f64).max(weight.packets as f64 / least.packets as f64)
 }
@@ -280,9 +280,9 @@ fn is_group(flows: &[&(FlowKey, Share)], least: Weight) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Rows and rest are disjoint and everything; heavy flows are seen; nothing of weight that shares an address is left.
+    /// Rows and rest are disjoint and complete; heavy flows are shown; no large rest shares an address.
     #[test]
-    fn rows_add_up_and_leave_nothing_of_weight(flows in burst()) {
+    fn rows_add_up_and_leave_no_group_in_the_rest(flows in burst()) {
         let grouped = explain(&flows);
         let total = sum(&flows.iter().collect::<Vec<_>>());
         let least = |total: u64| ((total as f64 * 0.1).ceil() as u64).max(1);
@@ -307,7 +307,7 @@ proptest! {
         let heavy = flows.iter().filter(|flow| part_of(sum(&[flow]), least) >= 1.0).map(|(key, _)| *key);
         prop_assert_eq!(seen, heavy.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
 
-        // What fits no row is left for certain, and of that no key with a whole address would be a group.
+        // Flows that fit no row are certainly in the rest; no key with a whole address may form a group of them.
         let left = |(key, _): &&(FlowKey, Share)| !grouped.rows.iter().any(|row| row.pattern.fits(key));
         let left: Vec<_> = flows.iter().filter(left).collect();
         for key in keys_with_an_address(&left) {
@@ -328,7 +328,7 @@ proptest! {
     }
 }
 
-/// A flow of a tenth or more is always a row or named in its group's, also among incasts.
+/// A flow with a tenth or more always is a row or is named in its group's row, also among incasts.
 #[test]
 fn no_heavy_flow_is_hidden() {
     for seed in 0..100 {

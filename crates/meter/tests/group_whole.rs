@@ -1,5 +1,5 @@
-//! Groups of whole bursts, from packets as they leave, beside a plain reference: every source, destination, prefix and
-//! port that a tenth of the bytes or packets has is named, and no share is off by more than it says.
+//! Groups of whole bursts, from packets in order of departure, compared with a simple reference: every source, destination, prefix and port
+//! with a tenth of the bytes or packets must be named, and no share may be wrong by more than its stated error.
 //!
 //! `QUEUESCOPE_BURSTS=1000` makes more bursts than `make test` does.
 
@@ -15,7 +15,7 @@ use queuescope_wire::{FlowTable, Granularity, Nanos};
 use reference::{Packet, Truth, Verdict};
 use std::path::Path;
 
-/// The groups of a burst, as an analysis finds them: flows that have been idle for so many packets lose their ids.
+/// The groups of a burst, as in an analysis: flows that were idle for `queue` packets lose their ids.
 fn grouped(packets: &[Packet], queue: u64, granularity: Granularity) -> Grouped {
     let (mut table, mut blame) = (FlowTable::with_limit(1 << 14), Blame::new(1 << 14));
     blame.open();
@@ -51,7 +51,7 @@ impl Totals {
         self.add_by(Granularity::FiveTuple, what, packets, queue);
     }
 
-    /// The same with other flows.
+    /// The same at another granularity.
     fn add_by(&mut self, granularity: Granularity, what: &str, packets: &[Packet], queue: u64) {
         let packets: Vec<_> = packets.iter().map(|(key, size)| (granularity.project(key), *size)).collect();
         let truth = Truth::of(&packets, granularity == Granularity::Connection);
@@ -95,14 +95,14 @@ fn every_group_of_made_bursts_is_named() {
     assert!(totals.sampled > 0 && totals.properties as u64 > bursts);
 }
 
-/// A connection has what either of its ends has.
+/// A connection has the properties of both of its ends.
 #[test]
 fn every_group_of_made_connections_is_named() {
     let bursts =
         std::env::var("QUEUESCOPE_BURSTS").map_or(20, |text| text.parse().expect("QUEUESCOPE_BURSTS is a number"));
     let mut totals = Totals::default();
     for seed in 0..bursts {
-        // Hosts that talk to each other are at either end.
+        // Hosts with connections among themselves are at either end.
         let mut packets = made::burst(seed).packets;
         packets.extend(made::peers(seed));
         totals.add_by(Granularity::Connection, &format!("burst {seed}"), &packets, 1_000);
@@ -111,9 +111,9 @@ fn every_group_of_made_connections_is_named() {
     assert!(totals.properties as u64 > bursts);
 }
 
-/// Most of a burst is taken back before it ends: what is known of it then is a sample.
+/// Most ids of the burst are released before it ends, so that a sample of the flows is kept.
 #[test]
-fn a_burst_of_very_many_flows_is_known_by_a_sample() {
+fn a_burst_of_very_many_flows_is_described_by_a_sample() {
     let mut totals = Totals::default();
     let packets = made::scan_beside(200_000, 1);
     totals.add("scan", &packets, 500);
@@ -121,7 +121,7 @@ fn a_burst_of_very_many_flows_is_known_by_a_sample() {
     totals.report("a scan of 200 000");
 }
 
-/// Stretches of real captures, as if each were a burst.
+/// Parts of real captures, each treated as a burst.
 #[test]
 fn every_group_of_captures_is_named() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -139,7 +139,7 @@ fn every_group_of_captures_is_named() {
         }
         let packets = packets(&path);
         for length in [100, 1_000, 10_000, packets.len()] {
-            // Of short ones not all, so that it stays fast.
+            // Only some of the short ones, to limit the time.
             for (number, burst) in packets.chunks(length).step_by(1 + packets.len() / length / 100).enumerate() {
                 totals.add(&format!("{name}, burst {number} of {length} packets"), burst, 1_000);
             }

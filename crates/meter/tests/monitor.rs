@@ -1,4 +1,4 @@
-//! The queue monitor against a plain log of all departures.
+//! The queue monitor compared with a plain log of all departures.
 
 use proptest::prelude::*;
 use queuescope_meter::{MonitorParams, QueueMonitor};
@@ -6,7 +6,7 @@ use queuescope_sketch::{Share, WindowsParams};
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
-/// A byte a nanosecond, first in, first out: gaps between arrivals, flows, sizes.
+/// A FIFO queue that sends a byte each nanosecond, from gaps between arrivals, flows, and sizes.
 fn fifo(packets: &[(u64, u32, u64)]) -> Vec<Departure> {
     let (mut now, mut free) = (1_000, 0);
     let mut departures: Vec<Departure> = Vec::new();
@@ -37,7 +37,7 @@ fn fifo(packets: &[(u64, u32, u64)]) -> Vec<Departure> {
     departures
 }
 
-/// Windows of a nanosecond, levels of a byte, room for all: nothing is approximate.
+/// Windows of a nanosecond, levels of a byte, and room for everything: every answer is exact.
 fn precise(tau: u64) -> MonitorParams {
     MonitorParams {
         tau: Nanos(tau),
@@ -70,7 +70,7 @@ fn left_in(period: &[Departure], from: Nanos, to: Nanos) -> Vec<Share> {
     ranked(inside.map(|departure| (departure.packet.flow, departure.packet.size.0)))
 }
 
-/// Who raised the queue to each byte of depth that stood as the packet came.
+/// For each byte of the backlog that a packet met, the flow that raised the queue to it.
 fn original(period: &[Departure], victim: usize) -> Vec<Share> {
     let mut stack = Vec::new();
     for departure in &period[..victim] {
@@ -81,7 +81,7 @@ fn original(period: &[Departure], victim: usize) -> Vec<Share> {
     ranked(stack.into_iter().map(|flow| (flow, 1)))
 }
 
-/// Departures by busy period.
+/// The departures of each busy period.
 fn busy_periods(departures: &[Departure]) -> impl Iterator<Item = &[Departure]> {
     departures.chunk_by(|last, next| next.enqueued <= last.dequeued)
 }
@@ -89,9 +89,9 @@ fn busy_periods(departures: &[Departure]) -> impl Iterator<Item = &[Departure]> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// With room for all, every answer is that of the log.
+    /// With room for everything, every answer equals that of the log.
     #[test]
-    fn answers_are_those_of_a_log_while_nothing_is_coarse(
+    fn answers_match_a_log_while_nothing_is_approximate(
         packets in prop::collection::vec((0..60u64, 0..12u32, 1..60u64), 1..250), tau in 1..80u64
     ) {
         let departures = fifo(&packets);
@@ -128,15 +128,15 @@ proptest! {
         let stats = monitor.stats();
         prop_assert_eq!((stats.departures, stats.periods), (departures.len() as u64, periods.len() as u64));
         prop_assert_eq!((stats.congested, stats.disordered), (congested, 0));
-        // The one that lasts is known too, congested or not.
+        // The current period is known, too, congested or not.
         let lasting = periods[periods.len() - 1];
         let indirect = monitor.indirect(lasting[lasting.len() - 1].enqueued).unwrap();
         prop_assert_eq!(indirect.flows, left_in(lasting, Nanos(0), lasting[lasting.len() - 1].enqueued));
     }
 
-    /// Whatever comes, in whatever order: no panic and the same memory.
+    /// Departures in any order cause no panic, and the memory stays the same.
     #[test]
-    fn anything_may_depart(
+    fn departures_in_any_order_are_accepted(
         departures in prop::collection::vec((any::<(u64, u64, u64, u64, u32)>(), any::<bool>()), 1..300), tau in 0..9u64
     ) {
         let params = MonitorParams {
@@ -170,14 +170,14 @@ proptest! {
 }
 
 #[test]
-fn what_is_short_for_its_age_is_forgotten_first() {
+fn periods_that_are_short_for_their_age_are_forgotten_first() {
     // Nine short periods of three packets, with a long one of twenty in the middle.
     let period = |packets: u64| (0..packets).map(|n| (if n == 0 { 10_000 } else { 0 }, n as u32, 50));
     let lengths = [3, 3, 3, 3, 20, 3, 3, 3, 3, 3];
     let packets: Vec<_> = lengths.into_iter().flat_map(period).collect();
     let monitor = monitored(MonitorParams { periods: 3, ..precise(10) }, &fifo(&packets));
     let kept: Vec<_> = monitor.periods().map(|period| period.packets).collect();
-    // The last one lasts.
+    // The last period is still open.
     assert_eq!(kept, [20, 3, 3]);
     let long = *monitor.periods().next().unwrap();
     let worst = monitor.worst(long.start).unwrap();
@@ -186,11 +186,11 @@ fn what_is_short_for_its_age_is_forgotten_first() {
 }
 
 #[test]
-fn a_calm_queue_takes_no_room_and_a_long_calm_period_is_counted() {
+fn an_uncongested_queue_takes_no_room_and_long_uncongested_periods_are_counted() {
     let calm: Vec<_> = (0..100).map(|n| (100, n % 5, 50)).collect();
     let stats = monitored(precise(10), &fifo(&calm)).stats();
     assert_eq!((stats.recorded, stats.periods), (0, 100));
-    // As each leaves the next one comes: the queue is never empty, and nobody waits as long as tau.
+    // The next packet comes when one leaves: the queue is never empty, and no packet waits as long as tau.
     let mut steady: Vec<_> = (0..100).map(|n| (50, n % 5, 50)).collect();
     steady.push((10_000, 0, 50));
     let monitor = monitored(precise(51), &fifo(&steady));
@@ -207,10 +207,10 @@ fn the_default_stays_within_a_megabyte_and_reaches_back_ten_seconds() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_way_out() {
+fn invalid_dimensions_are_refused_with_the_valid_range() {
     let refused = |params: MonitorParams| QueueMonitor::new(params).unwrap_err().to_string();
     let few = MonitorParams { shares: 100, parts: 100, ..MonitorParams::default() };
-    assert_eq!(refused(few), "a monitor with 100 culprits that are kept cannot be; choose 300 to 16777216");
+    assert_eq!(refused(few), "a monitor cannot have 100 culprits that are kept; choose 300 to 16777216");
     assert!(refused(MonitorParams { periods: 0, ..MonitorParams::default() }).contains("0 busy periods"));
     let mut flat = MonitorParams::default();
     flat.windows.levels = 0;

@@ -1,4 +1,4 @@
-//! The matcher against a plain search through all packets, and what it counts.
+//! The matcher compared with a simple search through all packets, and its counts.
 
 use proptest::prelude::*;
 use queuescope_meter::tap::{
@@ -74,12 +74,12 @@ fn run(params: TapParams, clocks: &[Clock], ingress: &[Vec<Seen>], egress: &[See
     (stats, log)
 }
 
-/// Of one link with the same clock.
+/// Runs one link whose clock is the same as the one behind the router.
 fn run_one(ingress: &[Seen], egress: &[Seen]) -> (TapStats, Log) {
     run(params(), &[Clock::default()], &[ingress.to_vec()], egress)
 }
 
-/// For each packet that leaves, the link and number of the one that came in, by searching all.
+/// For each packet that leaves, the link and the arrival of the packet that came in, found by a search of all packets.
 fn search(clocks: &[Clock], ingress: &[Vec<Seen>], egress: &[Seen]) -> Vec<Option<(usize, Nanos)>> {
     let mut all: Vec<(Nanos, usize, Seen, bool)> = Vec::new();
     for (link, packets) in ingress.iter().enumerate() {
@@ -105,8 +105,8 @@ fn search(clocks: &[Clock], ingress: &[Vec<Seen>], egress: &[Seen]) -> Vec<Optio
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// Packets of which many look the same come in on three links, the last of them not tapped, in any order; some are
-    /// lost, some overtake others, some are copied on their way out.
+    /// Packets, many of them with the same fingerprint, come in on three links, the last of them without a capture, in any order. Some are
+    /// lost, some overtake others, and some are copied on their way out.
     #[test]
     fn packets_are_matched_as_by_a_search_through_all(
         packets in prop::collection::vec((0..400u64, 0..3usize, 0..30u64, 0..900u64, 0..10u8), 1..250),
@@ -136,7 +136,7 @@ proptest! {
             Arrived::Seen { link, ingress, .. } => Some((link, ingress.time)),
             _ => None,
         }).collect();
-        // Every packet that left is told, in order, matched or not.
+        // Every packet that left is reported, in order, matched or not.
         prop_assert_eq!(log.departures.iter().map(|departure| departure.seen).collect::<Vec<_>>(), egress.clone());
         prop_assert_eq!(&found, &search(&clocks, &ingress, &egress));
         prop_assert_eq!(stats.matched, found.iter().flatten().count() as u64);
@@ -148,7 +148,7 @@ proptest! {
         }
     }
 
-    /// With too small a table fewer are matched, none wrongly, and what had to go is counted.
+    /// With a table that is too small, fewer packets are matched, none of them wrongly, and the removed ones are counted.
     #[test]
     fn a_small_table_forgets_and_says_so(delays in prop::collection::vec(0..900u64, 1..200), entries in 1..64usize) {
         let ingress: Vec<_> = (0..).zip(&delays).map(|(n, _)| seen(10_000 + n * 20, 1, print(n, Strength::Payload, 64))).collect();
@@ -167,16 +167,20 @@ proptest! {
 }
 
 #[test]
-fn what_did_not_come_out_was_lost_if_others_on_its_route_came_out() {
+fn a_packet_is_lost_if_others_on_its_route_came_out() {
     let strong = |digest, ttl| print(digest, Strength::Identified, ttl);
-    // The first of flow 1 is lost before any other came out, the last while others do; flow 2 goes elsewhere.
+    // The first packet of flow 1 is lost before any other came out, the last one while others come out; flow 2 is routed elsewhere.
     let ingress = [(5_000, 1, 0), (10_000, 1, 1), (15_000, 2, 2), (20_000, 1, 3), (25_000, 1, 4), (30_000, 1, 5)];
     let ingress = ingress.map(|(time, flow, digest)| seen(time, flow, strong(digest, 64)));
     let egress = [(4_000, 3, 9), (20_500, 1, 3), (30_100, 1, 5)].map(|(time, flow, d)| seen(time, flow, strong(d, 63)));
     let (stats, log) = run_one(&ingress, &egress);
     assert_eq!((stats.matched, stats.lost, stats.elsewhere, stats.ingress_outside), (2, 3, 1, 0));
-    assert_eq!(log.lost.iter().map(|(seen, _)| seen.time.0).collect::<Vec<_>>(), [25_000], "the others by count only");
-    // With the routes of the first pass all are told.
+    assert_eq!(
+        log.lost.iter().map(|(seen, _)| seen.time.0).collect::<Vec<_>>(),
+        [25_000],
+        "the others are only counted"
+    );
+    // With the routes of the first pass, all losses are reported.
     let first = {
         let mut matcher = Matcher::new(params(), &[Clock::default()]);
         let (mut before, mut after) = (ingress.iter().copied(), egress.iter().copied());
@@ -192,18 +196,18 @@ fn what_did_not_come_out_was_lost_if_others_on_its_route_came_out() {
 }
 
 #[test]
-fn what_the_other_capture_cannot_have_seen_is_no_loss() {
+fn packets_outside_the_other_capture_do_not_count_as_lost() {
     let identified = |digest, ttl| print(digest, Strength::Identified, ttl);
     let ingress = [(1_000, 0), (10_000, 1), (10_500, 2)].map(|(time, digest)| seen(time, 1, identified(digest, 64)));
     let egress = [(9_000, 7), (10_100, 1)].map(|(time, digest)| seen(time, 1, identified(digest, 63)));
     let (stats, _) = run_one(&ingress, &egress);
-    // The first came before the capture behind the router began; the last may have left after its end.
+    // The first came before the capture behind the router started; the last may have left after its end.
     assert_eq!((stats.matched, stats.ingress_outside, stats.lost), (1, 2, 0));
     assert_eq!((stats.missed, stats.untapped, stats.egress_outside), (1, 0, 0), "a flow that was seen to come in");
 }
 
 #[test]
-fn copies_are_told_from_packets_that_look_the_same() {
+fn copies_are_distinguished_from_other_packets_with_the_same_fingerprint() {
     let identified = |digest, ttl| print(digest, Strength::Identified, ttl);
     let ingress = [(10_000, 1), (10_001, 1), (14_000, 2)].map(|(time, digest)| seen(time, 1, identified(digest, 64)));
     let egress = [(9_000, 8), (10_200, 1), (14_100, 2), (14_200, 2), (20_000, 9)];
@@ -211,7 +215,7 @@ fn copies_are_told_from_packets_that_look_the_same() {
     assert_eq!((stats.matched, stats.ingress_copies, stats.egress_copies, stats.lost), (2, 1, 1, 0));
     assert_eq!((stats.repeats, stats.ambiguous), (0, 0), "an identification leaves no doubt");
     assert_eq!(log.departures.len(), 4, "a copy did not leave the router");
-    // A payload that comes twice at once on one link is a copy; later, or on another link, it may be sent again.
+    // A payload that comes twice in a short time on one link is a copy; later, or on another link, it may have been sent twice.
     let payload = |digest, ttl| print(digest, Strength::Payload, ttl);
     let one = |gap: u64| [(200_000, 1), (200_000 + gap, 1)].map(|(time, digest)| seen(time, 1, payload(digest, 64)));
     let egress = [(100_000, 8), (200_200, 1), (900_000, 9)].map(|(time, digest)| seen(time, 1, payload(digest, 63)));
@@ -227,7 +231,7 @@ fn copies_are_told_from_packets_that_look_the_same() {
     let [first, second] = one(2_000).map(|seen| vec![seen]);
     let (stats, _) = run(wide, &[Clock::default(); 2], &[first, second], &egress);
     assert_eq!((stats.ingress_copies, stats.lost, stats.repeats), (0, 1, 1), "on two links");
-    // Without either they may be two.
+    // Without identification and payload, they may be two packets.
     let weak = |digest, ttl| print(digest, Strength::Sequence, ttl);
     let ingress = [(10_000, 1), (10_001, 1)].map(|(time, digest)| seen(time, 1, weak(digest, 64)));
     let egress = [(9_000, 8), (10_200, 1), (20_000, 9)].map(|(time, digest)| seen(time, 1, weak(digest, 63)));
@@ -236,9 +240,9 @@ fn copies_are_told_from_packets_that_look_the_same() {
 }
 
 #[test]
-fn retransmissions_are_told_from_copies() {
+fn retransmissions_are_distinguished_from_copies() {
     let segment = |digest| Ok(Fingerprint { digest, strength: Strength::Identified, segment: Some(77), ttl: 64 });
-    // A copy, then the segment again with another identification, then once more looking the same but long after.
+    // A copy, then the segment again with another identification, then again with the same fingerprint but much later.
     let ingress =
         [(10_000, 1), (10_001, 1), (10_500, 2), (20_000, 2)].map(|(time, digest)| seen(time, 1, segment(digest)));
     let (stats, _) = run_one(&ingress, &[]);
@@ -246,7 +250,7 @@ fn retransmissions_are_told_from_copies() {
 }
 
 #[test]
-fn packets_that_go_the_other_way_are_told_by_their_ttl() {
+fn packets_in_the_opposite_direction_are_recognised_by_their_ttl() {
     let identified = |digest, ttl| print(digest, Strength::Identified, ttl);
     let ingress = [seen(10_000, 1, identified(1, 64)), seen(10_040, 2, identified(2, 50))];
     let egress = [seen(10_010, 2, identified(2, 51)), seen(10_100, 1, identified(1, 63))];
@@ -255,7 +259,7 @@ fn packets_that_go_the_other_way_are_told_by_their_ttl() {
 }
 
 #[test]
-fn what_was_not_seen_to_come_stands_between_its_neighbours() {
+fn a_missing_arrival_is_interpolated_between_its_neighbours() {
     let identified = |digest, ttl| print(digest, Strength::Identified, ttl);
     let ingress = [seen(10_000, 1, identified(1, 64)), seen(10_100, 1, identified(3, 64))];
     let egress = [(10_200, 1), (10_300, 2), (10_400, 3), (10_500, 4)].map(|(time, d)| seen(time, 1, identified(d, 63)));
@@ -274,7 +278,7 @@ fn a_time_that_runs_back_and_packets_without_fingerprint_are_counted() {
     assert_eq!(log.departures.iter().map(|departure| departure.dequeued.0).collect::<Vec<_>>(), [10_000, 10_000]);
 }
 
-/// 200 000 packets on each side, of which at most 2048 are remembered: the clock is still known.
+/// 200 000 packets on each side, of which at most 2048 are remembered: the clock is still found.
 #[test]
 fn a_survey_remembers_few_packets_and_the_same_on_both_sides() {
     let clock = Clock::new(Nanos(0), -70_000_000_000, 12.5);
@@ -311,7 +315,7 @@ fn a_survey_says_why_it_found_nothing() {
 
 #[test]
 fn a_trace_that_is_sent_in_a_loop_has_a_clock() {
-    // 500 packets, five times; behind the router from the second packet on, 7 µs later by a clock 0.25 s ahead.
+    // 500 packets, five times each; behind the router from the second packet on, 7 µs later by a clock that is 0.25 s ahead.
     let times = (0..2_500).map(|n| (1_000_000_000 + n * 1_000_000, n % 500));
     let mut survey = Survey::new(SurveyParams::default(), 1);
     for (n, (time, digest)) in times.enumerate() {

@@ -43,7 +43,7 @@ impl TapOutput for Log {
     }
 }
 
-/// Matches what `before` and `after` saw, by the clock that a survey of them finds.
+/// Matches the packets of `before` and `after`, with the clock that a survey of them estimates.
 fn tap(before: &[Seen], after: &[Seen]) -> (queuescope_meter::tap::Surveyed, Matcher, Log) {
     let mut survey = Survey::new(SurveyParams::default(), 1);
     before.iter().for_each(|seen| survey.ingress(0, seen));
@@ -57,7 +57,7 @@ fn tap(before: &[Seen], after: &[Seen]) -> (queuescope_meter::tap::Surveyed, Mat
 }
 
 /// By identification, sequence and acknowledgement, 117 TCP packets are on both sides: 52 on their way out and 65 on
-/// their way in. 33 of them are acknowledgements that only one side has padded; of 84 the frames are equally long.
+/// their way in. 33 of them are acknowledgements that only one side has padded; the frames of the other 84 have equal lengths.
 #[test]
 fn the_tcp_packets_of_a_nat_pair_are_matched_in_both_directions() {
     let (Some(home), Some(isp)) =
@@ -73,14 +73,14 @@ fn the_tcp_packets_of_a_nat_pair_are_matched_in_both_directions() {
     assert_eq!((tcp(&out), tcp(&back)), (52, 65));
     let both = out.iter().chain(&back).filter(|(before, _)| before.key.protocol == TCP);
     assert_eq!(both.filter(|(before, after)| before.size == after.size).count(), 84);
-    // What is one direction's to one of them is the other's to the other, UDP too.
+    // The direction of a packet is opposite on the two sides, also for UDP.
     assert_eq!(matcher.stats().reverse, back.len() as u64, "{:#?}", matcher.stats());
     assert_eq!(other.stats().reverse, out.len() as u64);
     for (before, after) in &out {
         let ahead = (after.time - before.time).0;
         assert!((420_300_000..421_900_000).contains(&ahead), "{ahead}");
     }
-    // The offset is that of the shortest time through the router, and packets of both directions bound that.
+    // The offset includes the shortest time through the router, and packets of both directions limit it.
     let offset = surveyed.estimate.clock.offset_at(home[3].time);
     assert!((421_300_000..421_500_000).contains(&offset), "{offset}");
     assert!(surveyed.transit.is_some_and(|transit| (500_000..1_200_000).contains(&transit.0)), "{surveyed:?}");

@@ -1,13 +1,13 @@
-//! The queue of a Linux interface, or of a link in user space, while it is watched.
+//! Watches the queue of a Linux interface, or of a link in user space.
 //!
-//! - [`Attached`] is an interface that the kernel looks at as [`WatchOptions`] say; [`Watch`] takes what it sees, and a [`Reporter`]
-//!   hears what happens. These are made of what follows:
-//! - [`Feed`] makes departures of what the kernel hands over, for an analysis.
-//! - [`Acts`] acts on flows, as options or a file say, and notes what changes while it runs.
-//! - [`FlowOwners`]: which process, container or service sends a flow.
-//! - [`Metrics`] answers a monitoring system.
-//! - `Watched` watches a link in user space: its queues, for meters and for a view (feature `link`).
-//! - [`View`] is what a person sees meanwhile; [`Screen`] is the terminal that it is drawn on.
+//! - [`Attached`] is an interface with the probe attached as [`WatchOptions`] say. [`Watch`] analyses what the probe reports, and informs a
+//!   [`Reporter`]. Both use the following:
+//! - [`Feed`] converts packets that the kernel hands over to departures for an analysis.
+//! - [`Acts`] acts on flows, as options or a file request, and records changes while it runs.
+//! - [`FlowOwners`] finds the process, container or service that sends a flow.
+//! - [`Metrics`] serves metrics to a monitoring system.
+//! - `Watched` watches the queues of a link in user space, for meters and for a view (feature `link`).
+//! - [`View`] is the live display of a queue; [`Screen`] is the terminal that it is drawn on.
 #![cfg(target_os = "linux")]
 
 mod acts;

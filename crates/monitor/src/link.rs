@@ -130,7 +130,7 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
             // A view shows them itself.
             None => {
                 let news = unwritten.into_iter().map(|unwritten| unwritten.news);
-                self.stopped.tell(news, |text| self.session.note(text));
+                self.stopped.report_new(news, |text| self.session.note(text));
             }
         }
         let is_over = self.shown.as_ref().is_some_and(Shown::is_over);

@@ -9,7 +9,7 @@ pub struct Stopped(BTreeSet<String>);
 
 impl Stopped {
     /// Calls `report` with the meanings of notes that were not reported before.
-    pub fn tell(&mut self, stopped: impl IntoIterator<Item = Skipped>, mut report: impl FnMut(&str)) {
+    pub fn report_new(&mut self, stopped: impl IntoIterator<Item = Skipped>, mut report: impl FnMut(&str)) {
         for note in stopped {
             if self.0.insert(note.reason) {
                 report(&note.meaning);
@@ -28,7 +28,7 @@ mod tests {
         let (mut stopped, mut reported) = (Stopped::default(), Vec::new());
         for notes in ["", "a", "a", "ab", "b"] {
             let notes = notes.chars().filter_map(|one| noted(&one.to_string(), 1, &format!("{one} has stopped")));
-            stopped.tell(notes, |text| reported.push(text.to_owned()));
+            stopped.report_new(notes, |text| reported.push(text.to_owned()));
         }
         assert_eq!(reported, ["a has stopped", "b has stopped"]);
     }

@@ -236,7 +236,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
             let metrics = self.metrics.as_ref().and_then(Metrics::stopped);
             let unwritten = unwritten.into_iter().map(|one| one.news);
             let stopped = self.state.owners.stopped().into_iter().chain(metrics).chain(unwritten);
-            self.stopped.tell(stopped, |text| self.reporter.stopped(text));
+            self.stopped.report_new(stopped, |text| self.reporter.stopped(text));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! `setcap` replaces all capabilities of a file, so one command line grants all of them.
 
-use super::{Ability, DOOR};
+use super::{Ability, OPEN_TUN_DEVICE};
 use crate::capabilities::{CapabilitySet, NAMESPACES, OWNERS, PACKETS, Seer, USED, names, permitted};
 use rustix::process::geteuid;
 
@@ -51,7 +51,8 @@ impl Grant {
     /// The capabilities that the missing abilities need, and those that this process was granted before.
     pub fn of(abilities: &[Ability], seer: Option<&Seer>) -> Self {
         // A capability does not help if the kernel lacks the feature.
-        let can_be = |ability: &&Ability| ability.missing.is_some() && ability.mend.is_none_or(|mend| mend == DOOR);
+        let can_be =
+            |ability: &&Ability| ability.missing.is_some() && ability.mend.is_none_or(|mend| mend == OPEN_TUN_DEVICE);
         let needed = abilities.iter().filter(can_be).map(|ability| ability.needs);
         let needed = needed.fold(CapabilitySet::empty(), CapabilitySet::union);
         // Root has every capability.

@@ -1,46 +1,46 @@
-//! What can go wrong with a capture.
+//! Errors of a capture.
 
 use std::io;
 
-/// Why packets cannot be copied.
+/// Why a capture failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// There is none of this name in the network namespace that the thread is in.
-    #[error("there is no interface {name} here; `ip link` lists those there are")]
+    /// There is no interface of this name in the thread's network namespace.
+    #[error("there is no interface {name} here; `ip link` lists all")]
     NoInterface {
         /// The name.
         name: String,
     },
-    /// This user may not.
-    #[error("cannot capture on {name}: {why}; `queuescope doctor capture` tells what grants it")]
+    /// The user lacks the capabilities.
+    #[error("cannot capture on {name}: {why}; `queuescope doctor capture` shows what grants it")]
     Refused {
         /// The interface.
         name: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         why: io::Error,
     },
-    /// Frames that are not read.
+    /// The frames of the interface are of an unsupported kind.
     #[error(
-        "cannot capture on {name}: its frames are of the kind {hardware} (ARPHRD_), and only those of Ethernet, loopback and IP are read"
+        "cannot capture on {name}: its frames are of kind {hardware} (ARPHRD_); supported are Ethernet, loopback and IP"
     )]
     Kind {
         /// The interface.
         name: String,
-        /// Its kind.
+        /// Its kind, an `ARPHRD_` number.
         hardware: u16,
     },
-    /// The kernel says of a block what cannot be.
-    #[error("a block of the kernel's ring is not as it should be: {what}")]
+    /// The kernel's description of a block is inconsistent.
+    #[error("a block of the kernel's ring is invalid: {what}")]
     Block {
-        /// What is wrong.
+        /// The inconsistency.
         what: &'static str,
     },
-    /// A call that does not fail as a rule.
+    /// A system call failed that normally succeeds.
     #[error("cannot {what}: {why}")]
     System {
-        /// What was to be done.
+        /// The operation.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         why: io::Error,
     },
 }

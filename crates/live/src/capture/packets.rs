@@ -1,27 +1,27 @@
-//! What lies in a block: `struct tpacket_block_desc`, and behind it packets, each with a `struct tpacket3_hdr` (linux/if_packet.h).
+//! The packets of a block: a `struct tpacket_block_desc`, then packets, each with a `struct tpacket3_hdr` (linux/if_packet.h).
 
 use super::CaptureError;
 use queuescope_wire::Nanos;
 use std::ops::ControlFlow;
 
-/// A packet that was copied.
+/// A captured packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<'a> {
     /// When it passed, by the kernel's clock, since the Unix epoch.
     pub at: Nanos,
-    /// Bytes that it has, with its VLAN tag. A super-packet of segmentation offload has those of all its packets.
+    /// Its length in bytes, with its VLAN tag. For a super-packet of segmentation offload, the length of the whole super-packet.
     pub original_len: u32,
-    /// As much of it as is copied.
+    /// The copied part of it.
     pub data: &'a [u8],
     /// Whether it went out.
     pub is_outgoing: bool,
     /// Whether it is a super-packet of TCP segments.
     pub is_super: bool,
-    /// Whether its checksum is left to the network card, so that what stands there is not what the wire carries.
+    /// Whether its checksum is left to the network card, so that the captured checksum is not the one on the wire.
     pub is_unsummed: bool,
 }
 
-/// Tells the packets of a block, until one is the last.
+/// Calls `each` with the packets of a block, until it breaks.
 pub(super) fn packets(
     block: &[u8],
     snaplen: u32,
@@ -29,7 +29,7 @@ pub(super) fn packets(
     tagged: &mut Vec<u8>,
     each: &mut impl FnMut(&Captured<'_>) -> ControlFlow<()>,
 ) -> Result<(), CaptureError> {
-    const BEYOND: CaptureError = CaptureError::Block { what: "a packet lies beyond its end" };
+    const BEYOND: CaptureError = CaptureError::Block { what: "a packet extends past its end" };
     let word = |at: usize| Some(u32::from_ne_bytes(block.get(at..at.checked_add(4)?)?.try_into().ok()?));
     let half = |at: usize| Some(u16::from_ne_bytes(block.get(at..at.checked_add(2)?)?.try_into().ok()?));
     let (Some(count), Some(first)) = (word(12), word(16)) else { return Err(BEYOND) };
@@ -70,9 +70,9 @@ pub(super) fn packets(
         if each(&captured).is_break() {
             return Ok(());
         }
-        // Otherwise a block could tell the same packet four thousand million times.
+        // Otherwise a block could hand over the same packet four thousand million times.
         if left > 0 && next < HEADER {
-            return Err(CaptureError::Block { what: "a packet lies within the one before it" });
+            return Err(CaptureError::Block { what: "a packet overlaps the one before it" });
         }
         at = at.checked_add(next as usize).ok_or(BEYOND)?;
     }
@@ -82,9 +82,9 @@ pub(super) fn packets(
 /// The header of a packet, bytes.
 const HEADER: u32 = 48;
 
-/// The addresses of Ethernet, behind which a tag stands, bytes.
+/// The addresses of Ethernet, which a VLAN tag follows, bytes.
 const ADDRESSES: usize = 12;
-/// `TP_STATUS_GSO_TCP`; kernels before 6.4 do not say it.
+/// `TP_STATUS_GSO_TCP`; kernels before 6.4 do not set it.
 const SUPER: u32 = 1 << 8;
 
 #[cfg(test)]
@@ -92,17 +92,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(block: &[u8]) -> Result<usize, CaptureError> {
-        let (mut tagged, mut told) = (Vec::new(), 0);
+    fn count(block: &[u8]) -> Result<usize, CaptureError> {
+        let (mut tagged, mut counted) = (Vec::new(), 0);
         packets(block, 100, 1, &mut tagged, &mut |captured| {
             assert!(captured.data.len() <= block.len());
-            told += 1;
+            counted += 1;
             ControlFlow::Continue(())
         })?;
-        Ok(told)
+        Ok(counted)
     }
 
-    /// A block with so many packets, one after the other.
+    /// A block with `packets` packets of `length` bytes each.
     fn block(packets: u32, length: u32, status: u32) -> Vec<u8> {
         let mut block = vec![0; 4096];
         let mut word = |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_ne_bytes());
@@ -110,7 +110,7 @@ mod tests {
         word(16, 48);
         for n in 0..packets as usize {
             let at = 48 + n * 192;
-            // Where the next is, its time, what of it is here and how long it is, its status, where it begins, its tag.
+            // The offset of the next packet, the time, the captured and the original length, the status, the offset of the data, the tag.
             let half = u32::from_ne_bytes([82u16.to_ne_bytes(), 96u16.to_ne_bytes()].concat().try_into().unwrap());
             let words = [192, 1, 2, length, 1500, status, half, 0, 7, 0x88a8];
             words.iter().enumerate().for_each(|(index, value)| word(at + 4 * index, *value));
@@ -119,37 +119,37 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_told_until_one_is_the_last() {
-        let mut seen = Vec::new();
+    fn packets_are_handed_over_until_the_callback_breaks() {
+        let mut received = Vec::new();
         let flags = libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID | libc::TP_STATUS_CSUMNOTREADY;
         packets(&block(5, 60, flags), 62, 1, &mut Vec::new(), &mut |it| {
             let (at, tag) = (it.at, it.data[12..16].to_vec());
-            seen.push((at, it.original_len, it.data.len(), tag, it.is_unsummed, it.is_super));
-            if seen.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            received.push((at, it.original_len, it.data.len(), tag, it.is_unsummed, it.is_super));
+            if received.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
         .unwrap();
         let expected = (Nanos(1_000_000_002), 1504, 62, vec![0x88, 0xa8, 0, 7], true, false);
-        assert_eq!(seen, [expected.clone(), expected.clone(), expected]);
+        assert_eq!(received, [expected.clone(), expected.clone(), expected]);
     }
 
     #[test]
-    fn what_lies_beyond_the_end_is_refused() {
-        assert_eq!(told(&block(20, 100, 0)).unwrap(), 20);
-        assert!(told(&block(20, 4096, 0)).is_err());
+    fn packets_that_extend_past_the_end_are_refused() {
+        assert_eq!(count(&block(20, 100, 0)).unwrap(), 20);
+        assert!(count(&block(20, 4096, 0)).is_err());
         let mut turning = block(2, 100, 0);
         turning[48..52].fill(0);
-        assert!(told(&turning).is_err());
-        assert!(told(&[]).is_err() && told(&block(1, 1, 0)[..100]).is_err());
+        assert!(count(&turning).is_err());
+        assert!(count(&[]).is_err() && count(&block(1, 1, 0)[..100]).is_err());
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
-        fn no_bytes_lead_beyond_the_block(noise in prop::collection::vec((0..2048usize, any::<u8>()), 0..64), packets in 0..20u32) {
+        fn no_bytes_make_the_parser_read_past_the_block(noise in prop::collection::vec((0..2048usize, any::<u8>()), 0..64), packets in 0..20u32) {
             let mut block = block(packets, 100, 0xffff_fffe);
             noise.iter().for_each(|(at, byte)| block[*at] = *byte);
-            // What is told or refused is all the same.
-            let _ = told(&block);
+            // Any result is right, as long as it does not panic.
+            let _ = count(&block);
         }
     }
 }

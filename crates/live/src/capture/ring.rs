@@ -1,4 +1,4 @@
-//! The memory that the kernel and we share: a ring of blocks, each of which is one side's at a time.
+//! The ring of blocks that the kernel shares with this process. Each block belongs to one of them at a time.
 
 use crate::option;
 use memmap2::{MmapOptions, MmapRaw};
@@ -6,7 +6,7 @@ use rustix::fd::{AsFd, AsRawFd};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Blocks, of which the next that becomes ours is known.
+/// The ring, and the index of the next block that the kernel will hand over.
 #[derive(Debug)]
 pub(super) struct Ring {
     map: MmapRaw,
@@ -16,13 +16,13 @@ pub(super) struct Ring {
 
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 1 << 20;
-/// Where a block says whose it is (`block_status` of `struct tpacket_block_desc`).
+/// The offset of the field that states a block's owner (`block_status` of `struct tpacket_block_desc`).
 const STATUS: usize = 8;
 
 impl Ring {
-    /// A ring of so many bytes for a packet socket. A block that is not full is ours after `retire` milliseconds.
-    pub fn of(socket: &impl AsFd, bytes: u64, retire: u32) -> io::Result<Self> {
-        /// It says only how many blocks there are; packets are as long as they are.
+    /// Allocates a ring of about `bytes` bytes for a packet socket. The kernel hands over a block that is not full after `retire` milliseconds.
+    pub fn new(socket: &impl AsFd, bytes: u64, retire: u32) -> io::Result<Self> {
+        /// This only determines the number of blocks; with `TPACKET_V3`, packets have any length.
         const FRAME: usize = 2048;
         let version = libc::tpacket_versions::TPACKET_V3 as libc::c_int;
         option::set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -41,34 +41,34 @@ impl Ring {
         Ok(Self { map, blocks, next: 0 })
     }
 
-    /// How many there are.
+    /// The number of blocks.
     pub fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// The next block, if it is ours.
+    /// The next block, if the kernel has handed it over.
     pub fn block(&self) -> Option<&[u8]> {
-        // Acquires what the kernel wrote before it gave us the block.
+        // Acquires what the kernel wrote before it handed over the block.
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the block lies within the map, which lasts as long as `self`; it is ours, so that the kernel does not write to it
-        // until `give_back`, which needs that nobody has it any more.
+        // SAFETY: the block is within the map, which lives as long as `self`. The kernel has handed it over, so it does not write to it
+        // until `give_back`, whose `&mut self` ends this borrow.
         #[allow(unsafe_code, reason = "the kernel shares this memory")]
         let block = unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(self.next * BLOCK), BLOCK) };
         Some(block)
     }
 
-    /// It is the kernel's again.
+    /// Returns the block to the kernel.
     pub fn give_back(&mut self) {
-        // Releases: what was read of it was read before.
+        // Release: all reads of the block happen before.
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.blocks;
     }
 
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: it lies within the map, which lasts as long as `self`, and is aligned as a block is; the kernel reads and writes it
-        // as one word, and this is the only way to it here but for reading a block that is ours, when nobody writes it.
+        // SAFETY: the word is within the map, which lives as long as `self`, and is aligned because blocks are; the kernel accesses it as one
+        // word. Otherwise it is only read here as part of a block that the kernel has handed over, when no side writes to it.
         #[allow(unsafe_code, reason = "the kernel shares this memory")]
         unsafe {
             AtomicU32::from_ptr(self.map.as_mut_ptr().add(self.next * BLOCK + STATUS).cast())

@@ -1,5 +1,5 @@
-//! The calls of `bpf(2)` that no library has: programs of the kind `struct_ops`, the map that holds them, and the link that makes them
-//! known. What fails is told in the kernel's words.
+//! The calls of `bpf(2)` that no library offers: programs of the type `struct_ops`, the map that holds them, and the link that registers
+//! them. Errors quote the kernel's log.
 
 use super::object::Function;
 use aya_obj::btf::{Btf, BtfType, Int, IntEncoding};
@@ -9,12 +9,12 @@ use std::ffi::{CStr, c_char};
 use std::io::{self, ErrorKind};
 use std::mem::size_of;
 
-/// Bytes of what the kernel says of a program that it does not take.
+/// The size of the verifier's log, bytes.
 const LOG: usize = 1 << 16;
-/// Times that a program is checked if signals break that off.
+/// How often to load a program whose verification signals interrupt.
 const TRIES: usize = 8;
 
-/// Loads a program that becomes a member of a structure of the kernel's.
+/// Loads a program that implements a member of a structure of the kernel.
 pub(super) fn load_program(
     function: &Function<'_>,
     license: &CStr,
@@ -22,9 +22,9 @@ pub(super) fn load_program(
     member: u32,
 ) -> io::Result<OwnedFd> {
     let load = |log: &mut [u8]| {
-        let mut attr = nothing();
+        let mut attr = no_attributes();
         attr.__bindgen_anon_3.prog_type = bpf_prog_type::BPF_PROG_TYPE_STRUCT_OPS as u32;
-        attr.__bindgen_anon_3.prog_name = named(function.name);
+        attr.__bindgen_anon_3.prog_name = object_name(function.name);
         attr.__bindgen_anon_3.insn_cnt = function.instructions.len() as u32;
         attr.__bindgen_anon_3.insns = function.instructions.as_ptr() as u64;
         attr.__bindgen_anon_3.license = license.as_ptr() as u64;
@@ -35,129 +35,129 @@ pub(super) fn load_program(
             attr.__bindgen_anon_3.log_size = log.len() as u32;
             attr.__bindgen_anon_3.log_buf = log.as_mut_ptr() as u64;
         }
-        // SAFETY: instructions, licence and log last until it returns, and are as long as is said.
+        // SAFETY: instructions, licence and log outlive the call, and have the stated lengths.
         #[allow(unsafe_code, reason = "no library has these programs")]
         unsafe {
             file(bpf_cmd::BPF_PROG_LOAD, &attr)
         }
     };
-    // A log takes time: it is for those who want to know why.
+    // The log costs time, so it is requested only after a failure.
     uninterrupted(|| load(&mut [])).or_else(|why| {
         let mut log = vec![0; LOG];
-        load(&mut log).map_err(|_| said(&log).map_or(why, io::Error::other))
+        load(&mut log).map_err(|_| reason(&log).map_or(why, io::Error::other))
     })
 }
 
-/// A signal breaks the kernel's check of a program off: then it begins again, a few times.
+/// Repeats a verification that a signal interrupted, a few times.
 fn uninterrupted<T>(mut check: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    let is_broken_off = |why: &io::Error| matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+    let is_interrupted = |why: &io::Error| matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
     for _ in 1..TRIES {
         match check() {
-            Err(why) if is_broken_off(&why) => {}
+            Err(why) if is_interrupted(&why) => {}
             checked => return checked,
         }
     }
     check()
 }
 
-/// Makes a structure known whose type is `value_type`, for as long as what this gives is open.
+/// Registers a structure of the type `value_type` with the kernel, until the returned file is closed.
 pub(super) fn register(name: &str, value: &[u8], value_type: u32) -> io::Result<OwnedFd> {
-    let types = some_types()?;
-    let mut attr = nothing();
+    let types = placeholder_types()?;
+    let mut attr = no_attributes();
     attr.__bindgen_anon_1.map_type = bpf_map_type::BPF_MAP_TYPE_STRUCT_OPS as u32;
-    attr.__bindgen_anon_1.map_name = named(name);
+    attr.__bindgen_anon_1.map_name = object_name(name);
     attr.__bindgen_anon_1.key_size = size_of::<u32>() as u32;
     attr.__bindgen_anon_1.value_size = value.len() as u32;
     attr.__bindgen_anon_1.max_entries = 1;
-    // It is the link that makes it known, and no link that ends it.
+    // The link registers the structure; no further link is needed to remove it.
     attr.__bindgen_anon_1.map_flags = BPF_F_LINK;
-    attr.__bindgen_anon_1.btf_fd = number(&types);
+    attr.__bindgen_anon_1.btf_fd = raw_number(&types);
     attr.__bindgen_anon_1.btf_vmlinux_value_type_id = value_type;
-    // SAFETY: it has no addresses.
-    #[allow(unsafe_code, reason = "no library has these maps")]
+    // SAFETY: `attr` has no addresses.
+    #[allow(unsafe_code, reason = "no library supports these maps")]
     let map = unsafe { file(bpf_cmd::BPF_MAP_CREATE, &attr) }?;
 
     let key = 0u32;
-    let mut attr = nothing();
-    attr.__bindgen_anon_2.map_fd = number(&map);
+    let mut attr = no_attributes();
+    attr.__bindgen_anon_2.map_fd = raw_number(&map);
     attr.__bindgen_anon_2.key = std::ptr::from_ref(&key) as u64;
     attr.__bindgen_anon_2.__bindgen_anon_1.value = value.as_ptr() as u64;
-    // SAFETY: key and value last until it returns, and are as long as those of the map.
-    #[allow(unsafe_code, reason = "no library has these maps")]
+    // SAFETY: key and value outlive the call, and have the lengths of the map's key and value.
+    #[allow(unsafe_code, reason = "no library supports these maps")]
     unsafe {
         call(bpf_cmd::BPF_MAP_UPDATE_ELEM, &attr)?;
     }
 
-    let mut attr = nothing();
-    attr.link_create.__bindgen_anon_1.map_fd = number(&map);
+    let mut attr = no_attributes();
+    attr.link_create.__bindgen_anon_1.map_fd = raw_number(&map);
     attr.link_create.attach_type = bpf_attach_type::BPF_STRUCT_OPS as u32;
-    // SAFETY: it has no addresses.
-    #[allow(unsafe_code, reason = "no library has these links")]
+    // SAFETY: `attr` has no addresses.
+    #[allow(unsafe_code, reason = "no library supports these links")]
     unsafe {
         file(bpf_cmd::BPF_LINK_CREATE, &attr)
     }
 }
 
-/// Types for a map whose own are the kernel's: it wants some, and looks at none.
-fn some_types() -> io::Result<OwnedFd> {
+/// Types for a map whose real types are the kernel's: the call requires some types, but does not use them.
+fn placeholder_types() -> io::Result<OwnedFd> {
     let mut types = Btf::new();
     let name = types.add_string("int");
     types.add_type(BtfType::Int(Int::new(name, 4, IntEncoding::Signed, 0)));
     let bytes = types.to_bytes();
-    let mut attr = nothing();
+    let mut attr = no_attributes();
     attr.__bindgen_anon_7.btf = bytes.as_ptr() as u64;
     attr.__bindgen_anon_7.btf_size = bytes.len() as u32;
-    // SAFETY: these bytes last until it returns.
-    #[allow(unsafe_code, reason = "the library keeps its own call to itself")]
+    // SAFETY: the bytes outlive the call.
+    #[allow(unsafe_code, reason = "the library's own function is private")]
     unsafe {
         file(bpf_cmd::BPF_BTF_LOAD, &attr)
     }
 }
 
-/// What is asked for, before anything is said of it: the kernel takes zeros for what is not said.
-fn nothing() -> bpf_attr {
-    // SAFETY: it has numbers alone.
-    #[allow(unsafe_code, reason = "it has no other beginning")]
+/// Attributes of a call, all zero, which the kernel takes as defaults.
+fn no_attributes() -> bpf_attr {
+    // SAFETY: the type has only integer fields.
+    #[allow(unsafe_code, reason = "the type has no other constructor")]
     unsafe {
         std::mem::zeroed()
     }
 }
 
-/// A call that gives something to close.
+/// A `bpf(2)` call that returns a file descriptor.
 ///
 /// # Safety
-/// As of [`call`].
+/// As [`call`].
 #[allow(unsafe_code, reason = "see `call`")]
 unsafe fn file(command: bpf_cmd, attr: &bpf_attr) -> io::Result<OwnedFd> {
-    // SAFETY: as of `call`; and what these commands give is open, and nobody else's.
+    // SAFETY: as for `call`; these commands return an open descriptor that nothing else owns.
     unsafe { Ok(OwnedFd::from_raw_fd(call(command, attr)?)) }
 }
 
-/// A call.
+/// A `bpf(2)` call.
 ///
 /// # Safety
-/// Addresses in `attr` must be of things that last until it returns, and that are as long as `attr` says.
-#[allow(unsafe_code, reason = "no library has this call")]
+/// Addresses in `attr` must be of memory that outlives the call and has the lengths that `attr` states.
+#[allow(unsafe_code, reason = "no library exports this call")]
 unsafe fn call(command: bpf_cmd, attr: &bpf_attr) -> io::Result<RawFd> {
-    // SAFETY: the kernel reads as many bytes of `attr` as there are, and what is in it is right.
+    // SAFETY: the kernel reads `size_of::<bpf_attr>()` bytes of `attr`, and the caller guarantees its addresses.
     let result =
         unsafe { libc::syscall(libc::SYS_bpf, command as u32, std::ptr::from_ref(attr), size_of::<bpf_attr>()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as RawFd) }
 }
 
-fn number(file: &OwnedFd) -> u32 {
+fn raw_number(file: &OwnedFd) -> u32 {
     file.as_raw_fd().unsigned_abs()
 }
 
-/// A name for lists of programs and maps, cut to what the kernel takes.
-fn named(name: &str) -> [c_char; 16] {
-    let mut named = [0; 16];
-    named.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from as c_char);
-    named
+/// A name for listings of programs and maps, cut to the kernel's limit.
+fn object_name(name: &str) -> [c_char; 16] {
+    let mut object_name = [0; 16];
+    object_name.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from as c_char);
+    object_name
 }
 
-/// Why a program was not taken: the last line of the log but for its counts.
-fn said(log: &[u8]) -> Option<String> {
+/// The reason of a rejection: the last line of the verifier's log before its statistics.
+fn reason(log: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(log);
     let mut lines = text.trim_end_matches('\0').lines().rev();
     lines.find(|line| !line.trim().is_empty() && !line.starts_with("processed ")).map(str::to_owned)
@@ -169,7 +169,7 @@ mod tests {
     use rustix::io::Errno;
 
     #[test]
-    fn what_a_signal_broke_off_begins_again_and_what_was_refused_does_not() {
+    fn interrupted_verifications_are_repeated_and_rejected_ones_are_not() {
         let checked = |mut answers: Vec<Errno>| {
             let mut times = 0;
             let result = uninterrupted(|| {
@@ -184,10 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn why_is_the_last_line_but_the_counts() {
+    fn the_reason_is_the_last_line_before_the_statistics() {
         let log = b"0: R1=ctx()\nR0 !read_ok\nprocessed 1 insns (limit 1000000)\n\0\0\0";
-        assert_eq!(said(log).as_deref(), Some("R0 !read_ok"));
-        assert_eq!([said(b"\0\0"), said(b"")], [None, None]);
-        assert_eq!(named("a_name_that_is_too_long").map(|byte| byte as u8), *b"a_name_that_is_\0");
+        assert_eq!(reason(log).as_deref(), Some("R0 !read_ok"));
+        assert_eq!([reason(b"\0\0"), reason(b"")], [None, None]);
+        assert_eq!(object_name("a_name_that_is_too_long").map(|byte| byte as u8), *b"a_name_that_is_\0");
     }
 }

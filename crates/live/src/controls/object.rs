@@ -1,5 +1,5 @@
-//! Compiled programs, fitted to a kernel. The loader of the probe knows no programs of this kind, but what it reads objects with does all
-//! that they need: there are no maps in them, nor calls among them.
+//! Compiled programs, relocated for the running kernel. The probe's loader does not support programs of this type, but its parser does
+//! all that they need, because they have no maps and no calls among them.
 
 use aya::Btf;
 use aya_obj::btf::BtfRelocationError;
@@ -7,33 +7,33 @@ use aya_obj::generated::bpf_insn;
 use aya_obj::{Object, ParseError};
 use std::ffi::CStr;
 
-/// The programs of an object.
+/// The programs of an object file.
 pub(super) struct Compiled(Object);
 
-/// One of them: what it is called, and what it does.
+/// A program: its name and its instructions.
 pub(super) struct Function<'a> {
     pub name: &'a str,
     pub instructions: &'a [bpf_insn],
 }
 
-/// Why they cannot be had.
+/// Why an object cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ObjectError {
-    #[error("the compiled programs are others: {0}")]
+    #[error("the compiled programs are of another version: {0}")]
     Parse(#[from] ParseError),
     #[error("{0}")]
     Relocation(#[from] BtfRelocationError),
 }
 
 impl Compiled {
-    /// Those of an object, for a kernel of these types.
-    pub fn of(object: &[u8], btf: &Btf) -> Result<Self, ObjectError> {
+    /// Parses an object, and relocates it for a kernel with these types.
+    pub fn new(object: &[u8], btf: &Btf) -> Result<Self, ObjectError> {
         let mut object = Object::parse(object)?;
         object.relocate_btf(btf)?;
         Ok(Self(object))
     }
 
-    /// Each of them; it is called what the member of the kernel's structure is that it becomes.
+    /// The programs. Each is named after the member of the kernel's structure that it implements.
     pub fn functions(&self) -> impl Iterator<Item = Function<'_>> {
         self.0
             .functions

@@ -50,11 +50,11 @@ impl Owner {
             unit: same(&self.unit, &other.unit),
             uid: same(&self.uid, &other.uid),
         };
-        common.is_somebody().then_some(common)
+        common.is_identified().then_some(common)
     }
 
     /// Whether more than a user is known. The root cgroup, which contains everything, does not count.
-    fn is_somebody(&self) -> bool {
+    fn is_identified(&self) -> bool {
         let is_some_cgroup = self.cgroup.as_ref().is_some_and(|path| path != "/");
         self.pid.is_some()
             || self.command.is_some()
@@ -87,7 +87,7 @@ impl Answer {
             Some(_) => Self::Closed(Owner::new(None, cgroup, Some(socket.uid))),
             // The kernel no longer reports the user of a socket that no process holds.
             None => match Owner::new(None, cgroup, None) {
-                owner if owner.is_somebody() => Self::Closed(owner),
+                owner if owner.is_identified() => Self::Closed(owner),
                 _ => Self::Nobody,
             },
         }

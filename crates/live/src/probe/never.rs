@@ -1,13 +1,13 @@
-//! Flows that are never acted on, as the kernel has them (`struct never` of `bpf/act.h`).
+//! The list of flows that are never acted on, as the kernel stores it (`struct never` of `bpf/act.h`).
 //!
-//! The kernel itself decides which flows are acted on, packet by packet, so the list must be there, too: a list in user space would
-//! come after the first drops.
+//! The kernel decides for each packet whether to act on its flow, so the list must be in the kernel, too. A list in user space would take
+//! effect only after the first drops.
 
 use queuescope_wire::{Family, FlowKey};
 use std::array::from_fn;
 use std::net::Ipv4Addr;
 
-/// Flows that are never acted on: those of which any of its terms holds. None by default.
+/// Flows that are never acted on: those that match any of the terms. Empty by default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Never {
     tests: Vec<Test>,
@@ -16,17 +16,17 @@ pub struct Never {
 /// A condition of a term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// A field is in one of these ranges, each from its first to its last value.
+    /// The value of a field is in one of these ranges, each from its first to its last value.
     Within(Field, Vec<(u128, u128)>),
-    /// Bits of a field are so, or are not.
+    /// Some bits of a field have a value, or do not have it.
     Bits {
-        /// Whose bits.
+        /// The field.
         field: Field,
-        /// Which.
+        /// The bits that are compared.
         mask: u128,
-        /// How they are.
+        /// The value to compare them with.
         value: u128,
-        /// Or how they are not.
+        /// Whether the bits must be equal to the value, or different from it.
         equal: bool,
     },
 }
@@ -34,32 +34,32 @@ pub enum Condition {
 /// A field of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// The source address: IPv4 as `::ffff:192.0.2.1`, and `::` if it is no IP packet.
+    /// The source address: IPv4 as `::ffff:192.0.2.1`, and `::` for packets that are not IP.
     Source,
-    /// The destination address, likewise.
+    /// The destination address, in the same form.
     Destination,
-    /// The source port, 0 without.
+    /// The source port; 0 if there is none.
     SourcePort,
-    /// The destination port, 0 without.
+    /// The destination port; 0 if there is none.
     DestinationPort,
     /// The number of the transport protocol.
     Protocol,
-    /// 4, 6, or 0 if it is no IP packet.
+    /// The IP version: 4 or 6; 0 for packets that are not IP.
     Version,
 }
 
-/// The list is longer than what the kernel has room for.
+/// The list does not fit in the kernel's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the flows that are never acted on take {tests} comparisons, and the kernel has room for {}; use prefixes and ranges",
     Never::MOST
 )]
 pub struct NeverError {
-    /// As many as it takes.
+    /// The number of comparisons that the list takes.
     pub tests: usize,
 }
 
-/// A test of a pair of words: `low <= pair & mask <= high`, or not so.
+/// A test of a pair of words: `low <= pair & mask <= high`, or its negation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Test {
     pair: u64,
@@ -72,26 +72,26 @@ struct Test {
 }
 
 impl Never {
-    /// Comparisons, at most.
+    /// The largest number of comparisons.
     pub const MOST: usize = 64;
-    /// Words of `struct never`.
+    /// The size of `struct never` in words of 64 bits.
     pub(super) const WORDS: usize = 1 + 7 * Self::MOST;
 
-    /// Of terms: each holds if all its conditions do. One without conditions always holds.
+    /// Creates the list from terms. A term matches if all its conditions hold; one without conditions matches every flow.
     ///
     /// # Errors
-    /// If they take more than [`MOST`](Self::MOST) comparisons.
+    /// Fails if the terms take more than [`MOST`](Self::MOST) comparisons.
     pub fn new(terms: impl IntoIterator<Item = Vec<Condition>>) -> Result<Self, NeverError> {
-        let tests: Vec<_> = terms.into_iter().flat_map(|term| Test::of_term(&term)).collect();
+        let tests: Vec<_> = terms.into_iter().flat_map(|term| Test::from_term(&term)).collect();
         if tests.len() > Self::MOST { Err(NeverError { tests: tests.len() }) } else { Ok(Self { tests }) }
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.tests.is_empty()
     }
 
-    /// Whether a flow is never acted on. `key` is of the outermost header, as the kernel reads it.
+    /// Whether a flow is never acted on. `key` must be of the outermost header, which is the one that the kernel reads.
     pub fn holds(&self, key: &FlowKey) -> bool {
         let pairs = pairs(key);
         let (mut condition, mut term) = (false, true);
@@ -108,7 +108,7 @@ impl Never {
         false
     }
 
-    /// As `struct never` has it.
+    /// The list in the layout of `struct never`.
     pub(super) fn words(&self) -> [u64; Self::WORDS] {
         from_fn(|word| match word.checked_sub(1) {
             None => self.tests.len() as u64,
@@ -119,24 +119,24 @@ impl Never {
 
 impl Condition {
     fn tests(&self) -> Vec<Test> {
-        let made = |field: &Field, mask: u128, low: u128, high: u128, negated| {
+        let new_test = |field: &Field, mask: u128, low: u128, high: u128, negated| {
             let (pair, shift) = field.place();
             let [mask, low, high] = [mask, low, high].map(|bits| bits << shift);
             Test { pair, mask, low, high, negated, ends_condition: false, ends_term: false }
         };
         let mut tests: Vec<_> = match self {
             Self::Within(field, ranges) => {
-                ranges.iter().map(|(low, high)| made(field, field.highest(), *low, *high, false)).collect()
+                ranges.iter().map(|(low, high)| new_test(field, field.highest(), *low, *high, false)).collect()
             }
-            // What is beyond the mask is never so.
+            // Bits outside the mask are zero after masking, so a value with such bits is never equal.
             Self::Bits { field, mask, value, equal } if value & !mask & field.highest() == 0 => {
-                vec![made(field, mask & field.highest(), *value, *value, !equal)]
+                vec![new_test(field, mask & field.highest(), *value, *value, !equal)]
             }
-            Self::Bits { field, equal, .. } => vec![made(field, 0, 0, 0, *equal)],
+            Self::Bits { field, equal, .. } => vec![new_test(field, 0, 0, 0, *equal)],
         };
-        // Of no range at all none holds.
+        // A condition without ranges never holds.
         if tests.is_empty() {
-            tests.push(made(&Field::Source, 0, 0, 0, true));
+            tests.push(new_test(&Field::Source, 0, 0, 0, true));
         }
         if let Some(last) = tests.last_mut() {
             last.ends_condition = true;
@@ -146,7 +146,7 @@ impl Condition {
 }
 
 impl Field {
-    /// The pair of words that it is in, and from which bit on.
+    /// The index of its pair of words, and its lowest bit there.
     fn place(self) -> (u64, u32) {
         match self {
             Self::Source => (0, 0),
@@ -158,7 +158,7 @@ impl Field {
         }
     }
 
-    /// The highest value.
+    /// The largest value of the field.
     fn highest(self) -> u128 {
         match self {
             Self::Source | Self::Destination => u128::MAX,
@@ -169,8 +169,8 @@ impl Field {
 }
 
 impl Test {
-    fn of_term(conditions: &[Condition]) -> Vec<Self> {
-        // What is in no condition's way always holds.
+    fn from_term(conditions: &[Condition]) -> Vec<Self> {
+        // A term without conditions always holds.
         let always = [Condition::Bits { field: Field::Source, mask: 0, value: 0, equal: true }];
         let conditions = if conditions.is_empty() { &always } else { conditions };
         let mut tests: Vec<_> = conditions.iter().flat_map(Condition::tests).collect();
@@ -188,7 +188,7 @@ impl Test {
     }
 }
 
-/// What is known of a flow, as tests have it.
+/// The fields of a flow as pairs of words, in the layout of `struct known`.
 fn pairs(key: &FlowKey) -> [u128; 3] {
     let mapped = |address: u128| Ipv4Addr::from_bits(address as u32).to_ipv6_mapped().to_bits();
     let (src, dst, version) = match key.family {
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_there_is_room_for() {
+    fn a_list_that_is_too_long_is_an_error() {
         let term = |port: usize| vec![Condition::Within(Field::SourcePort, vec![(port as u128, port as u128)])];
         assert!(Never::new((0..64).map(term)).is_ok());
         let error = Never::new((0..65).map(term)).unwrap_err().to_string();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn none_and_all() {
+    fn an_empty_list_matches_no_flow_and_an_empty_term_every_flow() {
         let key = FlowKey { src: 1, family: Family::V4, ..FlowKey::default() };
         assert!(!Never::default().holds(&key));
         assert!(Never::new([vec![]]).unwrap().holds(&key));

@@ -90,8 +90,7 @@ fn the_error_names_a_missing_tracepoint() {
         let Some(traced) = traced(test, &[hidden]) else { return };
         let message = traced.expect_err("the tracepoint is missing").to_string();
         assert!(
-            message.contains(&format!("this kernel has no tracepoint {name} (since Linux "))
-                && message.contains("doctor"),
+            message.contains(&format!("this kernel has no tracepoint {name} (since Linux ")) && message.contains("doctor"),
             "{message}"
         );
     }
@@ -157,7 +156,7 @@ fn a_failed_attachment_leaves_nothing_behind() {
         // First the second of two tracepoints is missing, then the interface.
         let without = without(&["btf_trace_kfree_skb"]).expect("they were readable before");
         for (btf, interface, expected) in
-            [(&without, "lo", "no tracepoint"), (&whole, "no-such-one", "attach before the queue")]
+            [(&without, "lo", "no tracepoint"), (&whole, "missing0", "attach before the queue")]
         {
             let why = attach(btf, interface).map(drop).expect_err("something is missing").to_string();
             assert!(why.contains(expected) && held_objects() == before, "{why}: {} {before}", held_objects());

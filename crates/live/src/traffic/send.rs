@@ -5,7 +5,7 @@ mod connection;
 use super::events::Events;
 use super::{TrafficError, allow_files, close, decode, encode, ends_with_socket, refused, system};
 use crate::capabilities::raised;
-use connection::{Connection, Next, closed_why};
+use connection::{Connection, SendStep, closed_why};
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -302,20 +302,20 @@ impl Sender<'_> {
         let Some(connection) = self.slots.get_mut(number).and_then(Option::as_mut) else { return Ok(()) };
         let next = connection.go_on(flags, &self.piece);
         match next {
-            Next::Wait => return Ok(()),
-            Next::Receive => return self.events.change(&connection.socket, number as u64, EventFlags::IN),
-            Next::Completed => {
+            SendStep::Wait => return Ok(()),
+            SendStep::Receive => return self.events.change(&connection.socket, number as u64, EventFlags::IN),
+            SendStep::Completed => {
                 let took = self.events.now().saturating_sub(connection.began);
                 let flow = connection.ended(Ok(connection.completed(took)));
                 report(&flow).map_err(system("report a flow"))?;
                 self.open -= 1;
                 return Ok(());
             }
-            Next::Failed(why) => {
+            SendStep::Failed(why) => {
                 report(&connection.ended(Err(why))).map_err(system("report a flow"))?;
                 self.open -= 1;
             }
-            Next::Closed => {}
+            SendStep::Closed => {}
         }
         if let Some(connection) = self.slots[number].take().filter(Connection::is_done) {
             close(connection.socket);

@@ -107,7 +107,8 @@ pub fn serve(listener: &TcpListener, params: ServeParams, stop: BorrowedFd<'_>) 
             }
         }
     }
-    server.served.unfinished = server.slots.iter().flatten().filter(|it| it.state != State::Closing).count() as u64;
+    server.served.unfinished =
+        server.slots.iter().flatten().filter(|it| it.state != ServeState::Closing).count() as u64;
     Ok(server.served)
 }
 
@@ -132,7 +133,7 @@ struct Server {
 
 struct Connection {
     socket: OwnedFd,
-    state: State,
+    state: ServeState,
     /// The partly received announcement, or the partly sent acknowledgement.
     message: [u8; 8],
     passed: usize,
@@ -143,7 +144,7 @@ struct Connection {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ServeState {
     /// Reads the announcement.
     Announcement,
     Data,
@@ -153,7 +154,7 @@ enum State {
 }
 
 /// What to do with a connection next.
-enum Next {
+enum ServeStep {
     Wait,
     Close,
 }
@@ -185,7 +186,7 @@ impl Server {
             let _ = ends_with_socket(&socket);
             self.slots[number] = Some(Connection {
                 socket,
-                state: State::Announcement,
+                state: ServeState::Announcement,
                 message: [0; 8],
                 passed: 0,
                 announced: 0,
@@ -202,14 +203,14 @@ impl Server {
         connection.last = now;
         let before = connection.state;
         let next = match connection.read(&mut self.buffer, &mut self.served) {
-            Next::Wait if connection.state == State::Acknowledgement => connection.answer(&mut self.served),
+            ServeStep::Wait if connection.state == ServeState::Acknowledgement => connection.answer(&mut self.served),
             other => other,
         };
-        if matches!(next, Next::Close) {
+        if matches!(next, ServeStep::Close) {
             self.slots[number].take().into_iter().for_each(|it| close(it.socket));
             self.free.push(number);
         } else if connection.state != before {
-            let what = if connection.state == State::Acknowledgement { EventFlags::OUT } else { EventFlags::IN };
+            let what = if connection.state == ServeState::Acknowledgement { EventFlags::OUT } else { EventFlags::IN };
             self.events.change(&connection.socket, number as u64, what)?;
         }
         Ok(())
@@ -221,7 +222,7 @@ impl Server {
             if let Some(connection) = slot
                 && now.saturating_sub(connection.last) > self.params.idle
             {
-                self.served.idle += u64::from(connection.state != State::Closing);
+                self.served.idle += u64::from(connection.state != ServeState::Closing);
                 slot.take().into_iter().for_each(|it| close(it.socket));
                 self.free.push(number);
             }
@@ -231,74 +232,74 @@ impl Server {
 
 impl Connection {
     /// Reads what is available, one piece at most, so that other connections get their turn.
-    fn read(&mut self, buffer: &mut [u8], served: &mut Served) -> Next {
+    fn read(&mut self, buffer: &mut [u8], served: &mut Served) -> ServeStep {
         loop {
             let result = match self.state {
-                State::Announcement => {
+                ServeState::Announcement => {
                     recv(&self.socket, &mut self.message[self.passed..], RecvFlags::empty()).map(|it| it.1)
                 }
-                State::Data => {
+                ServeState::Data => {
                     let most = buffer.len().min(usize::try_from(self.announced - self.came).unwrap_or(buffer.len()));
                     // For TCP, this discards bytes without copying them.
                     recv(&self.socket, &mut buffer[..most], RecvFlags::TRUNC).map(|it| it.1)
                 }
-                State::Acknowledgement => return Next::Wait,
-                State::Closing => recv(&self.socket, &mut *buffer, RecvFlags::TRUNC).map(|it| it.1),
+                ServeState::Acknowledgement => return ServeStep::Wait,
+                ServeState::Closing => recv(&self.socket, &mut *buffer, RecvFlags::TRUNC).map(|it| it.1),
             };
             match (self.state, result) {
-                (_, Err(Errno::AGAIN | Errno::INTR)) => return Next::Wait,
-                (State::Closing, Ok(0) | Err(_)) => return Next::Close,
-                (State::Closing, Ok(_)) => return Next::Wait,
-                (State::Data, Ok(0)) => {
+                (_, Err(Errno::AGAIN | Errno::INTR)) => return ServeStep::Wait,
+                (ServeState::Closing, Ok(0) | Err(_)) => return ServeStep::Close,
+                (ServeState::Closing, Ok(_)) => return ServeStep::Wait,
+                (ServeState::Data, Ok(0)) => {
                     served.short += 1;
-                    self.state = State::Acknowledgement;
+                    self.state = ServeState::Acknowledgement;
                 }
                 (_, Ok(0) | Err(_)) => {
                     served.broken += 1;
-                    return Next::Close;
+                    return ServeStep::Close;
                 }
-                (State::Announcement, Ok(read)) => {
+                (ServeState::Announcement, Ok(read)) => {
                     self.passed += read;
                     if self.passed == self.message.len() {
                         let Some(announced) = decode(self.message) else {
                             served.foreign += 1;
-                            return Next::Close;
+                            return ServeStep::Close;
                         };
                         self.announced = announced;
-                        self.state = if announced == 0 { State::Acknowledgement } else { State::Data };
+                        self.state = if announced == 0 { ServeState::Acknowledgement } else { ServeState::Data };
                     }
                 }
                 (_, Ok(read)) => {
                     self.came += read as u64;
                     served.bytes += read as u64;
                     if self.came < self.announced {
-                        return Next::Wait;
+                        return ServeStep::Wait;
                     }
-                    self.state = State::Acknowledgement;
+                    self.state = ServeState::Acknowledgement;
                 }
             }
-            if self.state == State::Acknowledgement {
+            if self.state == ServeState::Acknowledgement {
                 (self.message, self.passed) = (encode(self.came), 0);
-                return Next::Wait;
+                return ServeStep::Wait;
             }
         }
     }
 
-    fn answer(&mut self, served: &mut Served) -> Next {
+    fn answer(&mut self, served: &mut Served) -> ServeStep {
         match send(&self.socket, &self.message[self.passed..], SendFlags::NOSIGNAL) {
             Ok(sent) => self.passed += sent,
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => {
                 served.broken += 1;
-                return Next::Close;
+                return ServeStep::Close;
             }
         }
         if self.passed == self.message.len() {
             served.flows += u64::from(self.came == self.announced);
             // If the connection is closed already, the next read finds that out.
             let _ = shutdown(&self.socket, Shutdown::Write);
-            self.state = State::Closing;
+            self.state = ServeState::Closing;
         }
-        Next::Wait
+        ServeStep::Wait
     }
 }

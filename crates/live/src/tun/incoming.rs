@@ -112,7 +112,7 @@ impl Incoming {
 }
 
 impl Segmentation {
-    /// The segmentation of a packet whose TCP header begins at `tcp`; none if it has no such header, no payload, or too long segments.
+    /// The segmentation of a packet whose TCP header begins at `tcp`; none without such a header, without a payload, or with too long segments.
     fn new(packet: &[u8], tcp: usize, each: usize) -> Option<Self> {
         let fields = usize::from(packet.get(tcp + 12)? >> 4) * 4;
         let headers = packet.get(..tcp + fields)?;

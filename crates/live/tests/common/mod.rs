@@ -1,4 +1,4 @@
-//! Two network namespaces with a cable between them, where this machine and user can.
+//! Two network namespaces with a cable between them, if machine and user allow it.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 /// Longer than a busy machine takes for anything that tests wait for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What leaves the near end goes through a qdisc.
+/// Two hosts. Packets that leave the near one pass through a qdisc.
 pub struct Ends {
     pub near: Namespace,
     pub far: Namespace,
 }
 
-/// What the environment says that this machine can do, by the names that `doctor` has: not to be able to is a failure then.
+/// The environment variable that lists the abilities of this machine, by the names of `doctor`: a missing one of these is a failure.
 const REQUIRED: &str = "QUEUESCOPE_REQUIRE";
 
-/// What two ends and the probe need.
+/// The abilities that two hosts and the probe need.
 const NEEDED: [&str; 5] = ["namespaces", "btf", "ringbuf", "tp_btf", "tcx"];
 
-/// A namespace of its own, where the machine can do what is `needed`; or why there is none.
+/// A new namespace, if the machine has the abilities `needed`; otherwise the reason.
 pub fn alone(needed: &[&str]) -> Result<Namespace, String> {
     let lacking = lacking(needed);
     let name = lacking.as_ref().map_or("namespaces", |ability| ability.name);
@@ -33,18 +33,18 @@ pub fn alone(needed: &[&str]) -> Result<Namespace, String> {
     made.inspect_err(|why| assert!(!is_required(name), "{REQUIRED} has {name}: {why}"))
 }
 
-/// The first of what is needed that this machine or user lacks.
+/// The first of the abilities that this machine or user lacks.
 fn lacking(needed: &[&str]) -> Option<Ability> {
     abilities().into_iter().find(|ability| ability.missing.is_some() && needed.contains(&ability.name))
 }
 
 impl Ends {
-    /// Two ends with what the probe needs, or why there are none.
+    /// Two hosts, if the machine has the abilities that the probe needs; otherwise the reason.
     pub fn new(qdisc: &str) -> Result<Self, String> {
         Self::needing(&NEEDED, qdisc)
     }
 
-    /// Two ends where the machine can do what is `needed`, or why there are none.
+    /// Two hosts, if the machine has the abilities `needed`; otherwise the reason.
     pub fn needing(needed: &[&str], qdisc: &str) -> Result<Self, String> {
         let lacking = lacking(needed);
         let name = lacking.as_ref().map_or("namespaces", |ability| ability.name);
@@ -61,8 +61,8 @@ impl Ends {
         let cable = "ip link add near0 address 02:00:00:00:00:01 type veth peer name far0 address 02:00:00:00:00:02";
         let (cable, qdisc) = (format!("{cable} netns {}", far.number()), qdisc.to_owned());
         near.run(move || ip(&cable))?;
-        // The far end comes up first: the near one then has its carrier as it comes up, and its queue holds packets from there on. The
-        // kernel would see a carrier that comes later in its own time, and drop packets until then.
+        // The far end comes up first, so that the near one has a carrier from the start and its queue holds packets at once. The kernel would
+        // notice a later carrier with a delay, and drop packets until then.
         far.run(|| {
             ip("ip addr add 10.9.0.2/24 dev far0")?;
             ip("ip -6 addr add fd09::2/64 dev far0 nodad")?;
@@ -81,7 +81,7 @@ impl Ends {
     }
 }
 
-/// Looks again and again until there is something.
+/// Repeats `look` until it returns something.
 #[allow(clippy::disallowed_methods, reason = "a test gives up after some time")]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
@@ -94,7 +94,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What the probe has counted once the near queue is empty; `take` takes what it reports meanwhile. Called in the near namespace.
+/// The probe's counts once the near queue is empty; `take` reads its reports meanwhile. Runs in the near namespace.
 pub fn settled(probe: &mut Probe, mut take: impl FnMut(&mut Probe)) -> Counters {
     let (mut before, mut same) = (Counters::default(), 0);
     until("the queue empties", || {
@@ -103,15 +103,15 @@ pub fn settled(probe: &mut Probe, mut take: impl FnMut(&mut Probe)) -> Counters 
         if counted.unseen() == 0 {
             return Some(counted);
         }
-        // The kernel skips a run of a tracepoint now and then, and that packet is never seen. Then the queue says that it is empty, and
-        // runs that have begun have ended once nothing changes.
+        // The kernel sometimes skips a run of a tracepoint, and the probe never sees that packet. Then the queue's own backlog decides, and
+        // unchanged counts show that the runs that had started have ended.
         same = if counted == before && backlog() == 0 { same + 1 } else { 0 };
         before = counted;
         (same > 20).then_some(counted)
     })
 }
 
-/// Bytes in the near queue. Called in the near namespace.
+/// The backlog of the near queue, in bytes. Runs in the near namespace.
 #[allow(clippy::disallowed_methods, reason = "tests start programs")]
 pub fn backlog() -> u64 {
     let shown = Command::new("tc").args(["-s", "-j", "qdisc", "show", "dev", "near0", "root"]).output();
@@ -119,12 +119,12 @@ pub fn backlog() -> u64 {
     shown[0]["backlog"].as_u64().expect("it is a number")
 }
 
-#[allow(clippy::disallowed_methods, reason = "a machine says what its tests must not skip")]
+#[allow(clippy::disallowed_methods, reason = "the environment lists what tests must not skip")]
 fn is_required(ability: &str) -> bool {
     std::env::var(REQUIRED).is_ok_and(|required| required.split(',').any(|required| required == ability))
 }
 
-/// Does a command of iproute2.
+/// Runs a command of iproute2.
 pub fn ip(command: &str) -> Result<(), String> {
     let mut words = command.split_whitespace();
     let program = words.next().unwrap_or_default();
@@ -132,6 +132,6 @@ pub fn ip(command: &str) -> Result<(), String> {
         ErrorKind::NotFound => format!("{program} is not installed"),
         _ => format!("{command}: {error}"),
     })?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("{command}: {}", said.trim())) }
+    let message = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{command}: {}", message.trim())) }
 }

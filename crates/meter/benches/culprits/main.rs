@@ -1,9 +1,9 @@
-//! How many departures a second the streaming culprits keep up with, on one core: the table of `docs/explanation/windows.md`.
+//! The number of departures per second that the streaming culprits handle on one core: the table of `docs/explanation/windows.md`.
 //!
 //! `cargo bench -p queuescope-meter --bench culprits`
 //!
-//! The whole of it is timed: windows, levels, busy periods, and finding the culprits of each period's worst victim. Beside
-//! it a plain ring buffer of the last departures, which answers nothing yet.
+//! The time covers everything: windows, levels, busy periods, and finding the culprits of each period's worst victim. A plain ring buffer
+//! of the last departures, which answers no queries, is measured for comparison.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -18,12 +18,12 @@ use std::hint::black_box;
 use std::time::Instant;
 use workload::{Mix, Stream, WEB_SEARCH, Workload};
 
-/// Departures of a stream, and how often it passes in one run.
+/// The departures of a stream, and the number of passes over it in a run.
 const DEPARTURES: usize = 1 << 20;
 const PASSES: u64 = 4;
-/// Runs of each contestant; the median counts.
+/// The runs of each contestant; the median counts.
 const RUNS: usize = 7;
-/// Departures that the plain ring holds: 1.5 MiB.
+/// The capacity of the ring buffer in departures: 1.5 MiB.
 const RING: usize = 1 << 16;
 
 fn main() {
@@ -54,12 +54,12 @@ fn main() {
     }
 }
 
-/// What a contestant does with a departure.
-type Take<'a> = Box<dyn FnMut(&[Left], u64) + 'a>;
+/// Handles a departure.
+type Take<'a> = Box<dyn FnMut(&[PackedDeparture], u64) + 'a>;
 
 fn compare(workload: Workload) {
     let mut stream = Stream::new(workload, 1);
-    let departures: Vec<_> = (0..DEPARTURES).map(|_| Left::of(&stream.next())).collect();
+    let departures: Vec<_> = (0..DEPARTURES).map(|_| PackedDeparture::new(&stream.next())).collect();
     let length = departures[DEPARTURES - 1].dequeued + 1_000_000;
     let mut ring = vec![(0u64, 0u32, 0u32); RING];
     let mut next = 0;
@@ -115,7 +115,7 @@ fn compare(workload: Workload) {
 }
 
 /// A departure in 32 bytes.
-struct Left {
+struct PackedDeparture {
     enqueued: u64,
     dequeued: u64,
     backlog: u64,
@@ -123,8 +123,8 @@ struct Left {
     size: u32,
 }
 
-impl Left {
-    fn of(departure: &Departure) -> Self {
+impl PackedDeparture {
+    fn new(departure: &Departure) -> Self {
         Self {
             enqueued: departure.enqueued.0,
             dequeued: departure.dequeued.0,

@@ -1,10 +1,10 @@
-//! How right the streaming culprits are, against the age and the length of bursts: the tables of `docs/explanation/windows.md`.
+//! The accuracy of the streaming culprits, by the age and the length of bursts: the tables of `docs/explanation/windows.md`.
 //!
 //! `cargo run --release -p queuescope-meter --example streaming [SECONDS [WORKLOAD]]`
 //!
-//! A link has ten bursts a second. Of each busy period with a wait of at least tau, the victim that waited longest and two
-//! others at random are noted with their true culprits of at least 1 %. Four times a second, [`QueueMonitor`] is asked
-//! about all victims that are at most ten seconds and 64 times their burst old.
+//! A link has ten bursts a second. In each busy period in which a packet waited at least tau, three victims are recorded with their true
+//! culprits of at least 1 %: the one that waited longest, and two random ones. Four times a second, [`QueueMonitor`] is queried
+//! about all victims that are at most ten seconds and 64 times the length of their burst old.
 
 mod truth;
 mod workload;
@@ -12,12 +12,12 @@ mod workload;
 use queuescope_meter::{MonitorParams, QueueMonitor};
 use queuescope_sketch::Share;
 use queuescope_wire::Nanos;
-use truth::{Burst, Hits, Noted};
+use truth::{Burst, Hits, TrueBursts};
 use workload::{DATA_MINING, Mix, Stream, WEB_SEARCH, Workload};
 
 const ALPHA: f64 = 0.01;
 const OLDEST: u64 = 10_000_000_000;
-/// Upper ends of the rows, in seconds.
+/// Upper limits of the rows, in seconds.
 const AGES: [f64; 7] = [0.02, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0];
 const LENGTHS: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
 
@@ -44,7 +44,7 @@ fn main() {
     }
 }
 
-/// Precision and recall of each kind of question.
+/// Precision and recall of each kind of query.
 #[derive(Default, Clone)]
 struct Scores {
     direct: Hits,
@@ -58,10 +58,10 @@ struct Scores {
 
 fn run(workload: Workload, params: &MonitorParams, seconds: f64) {
     let mut stream = Stream::new(workload, 7);
-    // The time of four full packets, and no less than 10 us.
+    // The time of four full packets, and at least 10 us.
     let tau = Nanos((4.0 * 1514.0 * 8e9 / workload.rate) as u64).max(params.tau);
     let mut monitor = QueueMonitor::new(MonitorParams { tau, ..params.clone() }).expect("the default is sound");
-    let mut noted = Noted::new(tau);
+    let mut noted = TrueBursts::new(tau);
     let mut by_age = vec![Scores::default(); AGES.len()];
     let mut by_length = vec![Scores::default(); LENGTHS.len()];
     let mut lost = 0u64;
@@ -128,7 +128,7 @@ impl Scores {
     }
 }
 
-/// The age and the length of a burst that is asked about, ns.
+/// The age and the length of a burst that is queried, ns.
 fn in_question(burst: &Burst, now: Nanos) -> Option<(u64, u64)> {
     let (age, length) = (now.saturating_sub(burst.end).0, burst.end.saturating_sub(burst.start).0);
     (age <= OLDEST && length >= age / 64).then_some((age, length))
@@ -138,7 +138,7 @@ fn row_of(ends: &[f64], nanos: u64) -> usize {
     ends.iter().position(|end| nanos as f64 / 1e9 <= *end).unwrap_or(ends.len() - 1)
 }
 
-/// Asks about a burst; whether it is still remembered.
+/// Queries a burst; returns whether it is still remembered.
 fn score(monitor: &QueueMonitor, burst: &Burst, age: u64, scores: &mut Scores) -> bool {
     for (number, victim) in burst.victims.iter().enumerate() {
         let flows = |shares: &mut dyn Iterator<Item = Share>| shares.map(|share| share.flow).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! The true culprits of some victims of each burst, from a plain log of the busy period that lasts.
+//! The true culprits of some victims of each burst, from a plain log of the current busy period.
 
 use crate::ALPHA;
 use crate::workload::Random;
@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Burst {
     pub start: Nanos,
     pub end: Nanos,
-    /// The one that waited longest, and others.
+    /// The packet that waited longest, and others.
     pub victims: Vec<Victim>,
 }
 
@@ -23,7 +23,7 @@ pub struct Victim {
     pub original: Vec<FlowId>,
 }
 
-pub struct Noted {
+pub struct TrueBursts {
     pub bursts: Vec<Burst>,
     pub count: usize,
     tau: Nanos,
@@ -31,7 +31,7 @@ pub struct Noted {
     random: Random,
 }
 
-impl Noted {
+impl TrueBursts {
     pub fn new(tau: Nanos) -> Self {
         Self { bursts: Vec::new(), count: 0, tau, log: Vec::new(), random: Random(3) }
     }
@@ -43,13 +43,13 @@ impl Noted {
         self.log.push(*departure);
     }
 
-    /// Forgets bursts that ended before.
+    /// Forgets bursts that ended before this time.
     pub fn forget(&mut self, before: Nanos) {
         self.bursts.retain(|burst| burst.end >= before);
     }
 
     fn close(&mut self) {
-        // The first of those that waited longest.
+        // The first of several that waited longest.
         let worst = (0..self.log.len()).rev().max_by_key(|place| self.log[*place].sojourn()).unwrap_or(0);
         if self.log[worst].sojourn() >= self.tau {
             let mut places = vec![worst];
@@ -67,7 +67,7 @@ impl Noted {
         let first = self.log.partition_point(|departure| departure.dequeued < came);
         let end = self.log.partition_point(|departure| departure.dequeued < left);
         let bytes = |log: &[Departure]| large(log.iter().map(|d| (d.packet.flow, d.packet.size.0)));
-        // The stack of what stands, packet by packet.
+        // The stack of the backlog, packet by packet.
         let mut stack: Vec<(FlowId, u64)> = Vec::new();
         let mut depth = 0;
         let sink = |stack: &mut Vec<(FlowId, u64)>, depth: &mut u64, to: u64| {
@@ -97,7 +97,7 @@ impl Noted {
     }
 }
 
-/// The flows that are at least [`ALPHA`] of all.
+/// The flows that have at least [`ALPHA`] of the total.
 fn large(items: impl Iterator<Item = (FlowId, u64)>) -> Vec<FlowId> {
     let (mut sums, mut total) = (BTreeMap::new(), 0);
     for (flow, bytes) in items {
@@ -107,7 +107,7 @@ fn large(items: impl Iterator<Item = (FlowId, u64)>) -> Vec<FlowId> {
     sums.into_iter().filter(|(_, bytes)| *bytes as f64 >= ALPHA * total as f64).map(|(flow, _)| flow).collect()
 }
 
-/// Flows found rightly, wrongly, and not.
+/// The numbers of flows found rightly, found wrongly, and missed.
 #[derive(Default, Clone)]
 pub struct Hits {
     right: u64,
@@ -130,7 +130,7 @@ impl Hits {
     }
 }
 
-/// Precision and recall in percent, and how many true culprits there were.
+/// Precision and recall in percent, and the number of true culprits.
 impl fmt::Display for Hits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |of: u64| 100.0 * self.right as f64 / of.max(1) as f64;

@@ -1,9 +1,9 @@
-//! A link with ten bursts a second, of which the sizes of flows and of packets are chosen.
+//! A link with ten bursts a second, with selectable sizes of flows and packets.
 
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
 
-/// Bytes and the part of flows that are no larger: web search (DCTCP, SIGCOMM 2010).
+/// Sizes in bytes, each with the share of flows that are no larger: web search (DCTCP, SIGCOMM 2010).
 pub const WEB_SEARCH: &[(f64, f64)] = &[
     (1.0, 0.0),
     (10e3, 0.15),
@@ -36,44 +36,44 @@ pub const DATA_MINING: &[(f64, f64)] = &[
     (1e9, 1.0),
 ];
 
-/// What passes.
+/// The traffic.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
     pub name: &'static str,
     /// Bits per second.
     pub rate: f64,
-    /// Lengths of bursts, from and to, in seconds; their logarithms are even.
+    /// The shortest and the longest burst, in seconds; lengths are uniform on a logarithmic scale.
     pub lengths: (f64, f64),
     pub flows: Mix,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum Mix {
-    /// So many flows at once, each of a size from a distribution and followed by a new one, at Pareto rates, in trains;
-    /// a packet is 1514 bytes or, as often, an acknowledgement of 64.
+    /// This number of concurrent flows with sizes from the distribution. Each is followed by a new one; rates are by Pareto, and packets come
+    /// in trains. A packet has 1514 bytes or, as often, is an acknowledgement of 64.
     Sizes(&'static [(f64, f64)], usize),
-    /// So many flows whose rates are Zipf's; packets of 64 to 1514 bytes, one by one.
+    /// This number of flows with rates by Zipf and this exponent; single packets of 64 to 1514 bytes.
     Zipf(usize, f64),
-    /// So many equal flows in packets of 64 bytes.
+    /// This number of equal flows with packets of 64 bytes.
     Equal(usize),
 }
 
-/// Load between bursts.
+/// The load between bursts.
 const CALM: f64 = 0.3;
 const BURSTS_PER_SECOND: f64 = 10.0;
 
-/// The stream, departure by departure.
+/// The stream of departures.
 pub struct Stream {
     workload: Workload,
     random: Random,
     calm: Source,
     burst: Source,
     next_burst: f64,
-    /// Until when the burst's flows send, and at which load.
+    /// The time until which the burst's flows send, and their load.
     until: f64,
     load: f64,
     now: f64,
-    /// When the link is free, in seconds.
+    /// The time at which the link is free, in seconds.
     free: f64,
     queued: VecDeque<(Nanos, u64)>,
     backlog: u64,
@@ -88,7 +88,7 @@ impl Stream {
         let mut next_flow = 0;
         let calm = Source::new(workload.flows, &mut random, &mut next_flow);
         let burst = Source::new(workload.flows, &mut random, &mut next_flow);
-        // A burst that is to last starts at once.
+        // A permanent burst starts at once.
         let next_burst = if workload.lengths.0 > 1.0 { 0.0 } else { random.exponential(1.0 / BURSTS_PER_SECOND) };
         Self {
             workload,
@@ -112,7 +112,7 @@ impl Stream {
         if self.now >= self.until && self.now >= self.next_burst {
             let (least, most) = self.workload.lengths;
             let length = least * (most / least).powf(self.random.fraction());
-            // Overload until the queue needs the rest of the time to drain.
+            // Overload, until the queue needs the rest of the time to drain.
             let excess = 0.2 + 1.8 * self.random.fraction();
             self.until = self.now + length / (1.0 + excess / (1.0 - CALM));
             self.load = 1.0 + excess - CALM;
@@ -125,12 +125,12 @@ impl Stream {
         let source = if from_burst { &mut self.burst } else { &mut self.calm };
         let (flow, size) = source.packet(&mut self.random, &mut self.next_flow);
         let seconds = |size: u64| size as f64 * 8.0 / self.workload.rate;
-        // Even gaps of the mean, with jitter: queues are the bursts' doing.
+        // Even gaps with jitter, so that only bursts cause queues.
         self.now += 2.0 * self.random.fraction() * seconds(size) / load;
         let start = self.free.max(self.now);
         self.free = start + seconds(size);
         let enqueued = Nanos((self.now * 1e9) as u64);
-        // Whole nanoseconds, in order.
+        // Rounded to nanoseconds, in order.
         let dequeued = Nanos(((start * 1e9) as u64).max(self.last).max(enqueued.0));
         self.last = dequeued.0;
         while let Some(&(left, bytes)) = self.queued.front()
@@ -154,11 +154,11 @@ impl Stream {
     }
 }
 
-/// Who sends.
+/// The senders of packets.
 struct Source {
     mix: Mix,
     active: Vec<(u32, f64)>,
-    /// Sums of rates.
+    /// Cumulative sums of the rates.
     sums: Vec<f64>,
     first: u32,
     train: (usize, u32),

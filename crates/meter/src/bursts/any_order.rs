@@ -1,14 +1,14 @@
 //! Bursts where packets of several queues overtake one another.
 
-use super::tests::{Told, departures, tracked};
+use super::tests::{Summary, departures, tracked};
 use proptest::prelude::*;
 use queuescope_wire::Departure;
 use std::collections::BTreeMap;
 
-/// The definition where packets may overtake one another. A burst goes on until the last packet that waited for half of tau or
-/// more and overtook nothing of what left since: that is, that came before all of it that waited for less. It is over as a packet
-/// still in the queue would have waited for longer than any of it did.
-fn reference_in_any_order(departures: &[Departure], is_victim: &[bool], tau: u64) -> Vec<Told> {
+/// The definition where packets may overtake one another. A burst lasts until the last packet that waited for at least half of tau and came
+/// before all packets that left since the end of the burst and waited for less (so it overtook none of them). The burst is over when a
+/// packet of it that is still in the queue would have waited for longer than any other packet of it.
+fn reference_in_any_order(departures: &[Departure], is_victim: &[bool], tau: u64) -> Vec<Summary> {
     let (mut bursts, mut ended, mut at) = (Vec::new(), None::<u64>, 0);
     let wait = |n: usize| departures[n].sojourn().0;
     let is_hit = |n: &usize| is_victim[*n] && wait(*n) >= tau;
@@ -41,7 +41,7 @@ fn reference_in_any_order(departures: &[Departure], is_victim: &[bool], tau: u64
     bursts
 }
 
-/// All packets of several queues on one interface, in the order of departure.
+/// All packets of several queues of an interface, in the order of departure.
 fn merged(queues: &[Vec<(u64, u64, u32)>]) -> Vec<Departure> {
     let mut all: Vec<_> = queues.iter().flat_map(|queue| departures(queue)).collect();
     all.sort_by_key(|departure| departure.dequeued);
@@ -49,23 +49,23 @@ fn merged(queues: &[Vec<(u64, u64, u32)>]) -> Vec<Departure> {
 }
 
 #[test]
-fn what_passes_a_class_that_is_congested_does_not_cut_its_burst() {
-    // A class sends a packet each 100 ns of those that came at once; others pass it without a wait.
+fn packets_that_pass_a_congested_class_do_not_end_its_burst() {
+    // A class sends one of the packets that came together every 100 ns; others pass it without waiting.
     let slow: Vec<_> = (0..200).map(|_| (0, 100, 0)).collect();
     let fast: Vec<_> = (0..900).map(|n| (21, 1, 1 + n % 3)).collect();
     let all = merged(&[slow, fast]);
-    let everybody = vec![true; all.len()];
-    let (bursts, _) = tracked(&all, &everybody, 100, true);
+    let all_victims = vec![true; all.len()];
+    let (bursts, _) = tracked(&all, &all_victims, 100, true);
     assert!(matches!(bursts.as_slice(), [(0, 19_900, 199, ..)]), "{bursts:?}");
     assert!(
-        tracked(&all, &everybody, 100, false).0.len() > 150,
-        "as if there were one queue, it is cut by each that passes"
+        tracked(&all, &all_victims, 100, false).0.len() > 150,
+        "analysed as one queue, each passing packet ends the burst"
     );
 }
 
 #[test]
-fn a_short_congestion_of_another_class_does_not_cut_a_burst() {
-    // A class waits throughout. Of another, a packet waits for less than half of tau, and the next, which came later, for more.
+fn a_short_congestion_of_another_class_does_not_end_a_burst() {
+    // One class waits throughout. In another, a packet waits for less than half of tau, and the next one, which came later, for more.
     let slow: Vec<_> = (0..20).map(|_| (0, 100, 0)).collect();
     let fast = [(410, 60, 1), (10, 1, 1)];
     let all = merged(&[slow, fast.to_vec()]);
@@ -78,7 +78,7 @@ fn a_short_congestion_of_another_class_does_not_cut_a_burst() {
 
 proptest! {
     #[test]
-    fn bursts_of_several_queues_are_those_of_the_definition(
+    fn bursts_of_several_queues_match_the_definition(
         queues in prop::collection::vec(prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 0..80), 1..4),
         tau in 2..200u64, victims in prop_oneof![Just(31), 0..31u32]
     ) {

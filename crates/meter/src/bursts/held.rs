@@ -1,61 +1,61 @@
-//! Bursts where packets may overtake one another: what leaves is held until it is known what it is part of.
+//! Bursts where packets may overtake one another: departures are held until it is known which burst they belong to.
 
 use super::BurstTracker;
 use crate::Contribution;
 use queuescope_wire::{Departure, Nanos};
 use std::hash::Hash;
 
-/// What left after the last packet of a burst, where packets may overtake one another.
+/// Departures after the last packet of a burst, where packets may overtake one another.
 #[derive(Debug, Clone)]
 pub enum Held {
-    /// Packets that waited for less than half of tau, with no other between.
+    /// Consecutive departures that waited for less than half of tau.
     Calm {
-        /// When the first of them came.
+        /// The earliest arrival among them.
         came: Nanos,
-        /// When the last of them left.
+        /// The departure of the last one.
         left: Nanos,
-        /// Tau then.
+        /// Tau at that departure.
         tau: Nanos,
     },
-    /// One that waited for half of tau or more.
+    /// A departure that waited for at least half of tau.
     Waited(Waited),
 }
 
-/// A packet that left, and what is known of it.
+/// A departure, with its details.
 #[derive(Debug, Clone)]
 pub struct Waited {
-    /// The packet.
+    /// The departure.
     pub departure: Departure,
-    /// Whether its own waiting counts.
+    /// Whether its own sojourn time counts.
     pub examined: bool,
-    /// Since when it waited.
+    /// The start of its waiting time.
     pub from: Nanos,
-    /// Tau as it left.
+    /// Tau when it left.
     pub tau: Nanos,
     /// Its number in [`Recent`](crate::Recent).
     pub number: u64,
-    /// For each granularity, what its flow held as it came.
+    /// For each granularity, the part of the queue that was its flow's when it came.
     pub parts: Vec<Contribution>,
 }
 
-/// Who follows a queue with a [`BurstTracker`], and remembers what left.
+/// Follows a queue with a [`BurstTracker`], and remembers departures.
 pub trait Follower<K> {
     /// The tracker.
     fn tracker(&mut self) -> &mut BurstTracker<K>;
-    /// The burst that is going on ends: closes it.
+    /// Closes the open burst.
     fn close(&mut self);
-    /// A burst starts with this packet, which is then added.
+    /// Starts a burst with this packet, without adding it.
     fn start(&mut self, waited: &Waited);
-    /// Adds all that left since the last packet that was added, and this packet, to the burst.
+    /// Adds to the burst all departures since the last one that was added, up to and including this packet.
     fn add(&mut self, waited: &Waited);
 
-    /// A packet left.
+    /// Handles a departure.
     fn left(&mut self, held: Held)
     where
         K: Eq + Hash + Clone + Ord,
     {
         if self.tracker().is_over_with(&held) {
-            return self.judge_anew(vec![held]);
+            return self.handle_again(vec![held]);
         }
         match held {
             Held::Waited(waited) if !self.tracker().is_open() => {
@@ -76,7 +76,7 @@ pub trait Follower<K> {
         }
     }
 
-    /// The burst that is going on is over. What was held is no part of it, and may be of others.
+    /// Ends the open burst. Held departures are not part of it, but may be part of later bursts.
     fn cut(&mut self)
     where
         K: Eq + Hash + Clone + Ord,
@@ -84,11 +84,11 @@ pub trait Follower<K> {
         let mut held = self.tracker().take_held();
         self.close();
         held.reverse();
-        self.judge_anew(held);
+        self.handle_again(held);
     }
 
-    /// Judges what left, last first, once more.
-    fn judge_anew(&mut self, mut rest: Vec<Held>)
+    /// Handles departures again, in reverse order of `rest`.
+    fn handle_again(&mut self, mut rest: Vec<Held>)
     where
         K: Eq + Hash + Clone + Ord,
     {
@@ -104,25 +104,25 @@ pub trait Follower<K> {
     }
 }
 
-/// Entries that are held, at most (6 MB).
+/// The largest number of held entries (6 MB).
 const MOST_HELD: usize = 1 << 15;
 
 impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
-    /// Whether the burst goes on, with all that is held, until a packet left that waited for half of tau or more since `from`. One that
-    /// waited for less ends a burst, unless it overtook one that waited for longer: then that came before it.
+    /// Whether the burst lasts, with all held departures, until the departure of a packet that waited for at least half of tau since `from`.
+    /// A packet that waited for less ends a burst, unless it overtook one that waited for longer and so came before it.
     fn goes_on(&self, from: Nanos, tau: Nanos) -> bool {
-        let goes_on = |open: &super::Open<K>| {
+        let goes_on = |open: &super::OpenBurst<K>| {
             open.calm.is_none_or(|calm| from < calm) && from.saturating_sub(open.burst.end) <= tau
         };
         self.open.as_ref().is_some_and(goes_on)
     }
 
-    /// Whether a burst goes on until a packet left that waited since `from`, and nothing is held that has to be added before it.
+    /// Whether a burst lasts until the departure of a packet that waited since `from`, with no held departures to be added before it.
     pub fn goes_on_at_once(&self, waited: Nanos, from: Nanos, tau: Nanos) -> bool {
         waited.0 >= tau.0.div_ceil(2) && self.goes_on(from, tau) && !self.holds_waited()
     }
 
-    /// Whether a burst is over as a packet leaves that is no part of it.
+    /// Whether the open burst is over when a packet leaves that is not part of it.
     fn is_over_with(&self, held: &Held) -> bool {
         let (left, tau, goes_on) = match held {
             Held::Calm { left, tau, .. } => (*left, *tau, false),
@@ -147,7 +147,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         std::mem::take(&mut self.held)
     }
 
-    /// Whether packets are held that may be a burst of their own.
+    /// Whether held departures may form a burst of their own.
     pub fn holds_waited(&self) -> bool {
         self.held.iter().any(|held| matches!(held, Held::Waited(_)))
     }

@@ -1,24 +1,24 @@
-//! Who raised the queue to each level that stands: PrintQueue's queue monitor, in bytes.
+//! The owner of each level of the queue: PrintQueue's queue monitor, in bytes.
 
 use super::ranking::{Ranking, Tally};
-use super::record::Left;
+use super::record::PackedDeparture;
 use queuescope_wire::{Backlog, ByteCount, FlowId};
 
 /// The queue as a pile of levels, each one byte high and owned by the packet that last raised the queue to it.
 ///
-/// A packet that comes lays its bytes on top, one that leaves takes as many from the top, whoever's they are: what stands
-/// below has not been left since it was last reached. So the owner of a level is the packet whose coming last raised the
-/// queue from below to it, in any order of departure, since only the sum counts.
+/// An arriving packet adds its bytes on top; a departing packet removes as many from the top, regardless of their owner. The levels below
+/// have not been uncovered since they were last reached. So the owner of a level is the packet whose arrival last raised the queue to it, in
+/// any order of departure, because only the sum matters.
 #[derive(Debug, Default)]
 pub(super) struct Levels<'a> {
     /// From the bottom: the owner, and how many levels.
-    pile: Vec<(&'a Left, u64)>,
+    pile: Vec<(&'a PackedDeparture, u64)>,
     backlog: Backlog,
 }
 
 impl<'a> Levels<'a> {
-    /// A packet comes.
-    pub(super) fn rise(&mut self, left: &'a Left) {
+    /// A packet arrives.
+    pub(super) fn rise(&mut self, left: &'a PackedDeparture) {
         let size = u64::from(left.size);
         self.backlog.packets += 1;
         self.backlog.bytes += ByteCount(size);
@@ -27,8 +27,8 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// A packet that has come leaves.
-    pub(super) fn fall(&mut self, left: &Left) {
+    /// A packet that has arrived leaves.
+    pub(super) fn fall(&mut self, left: &PackedDeparture) {
         let mut size = u64::from(left.size);
         self.backlog.packets -= 1;
         self.backlog.bytes -= ByteCount(size);
@@ -43,12 +43,12 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// What is in the queue.
+    /// The backlog.
     pub(super) fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// The owners of the levels that stand.
+    /// The owners of the current levels.
     pub(super) fn owners(&self) -> Ranking<FlowId> {
         let mut tally = Tally::default();
         self.pile.iter().for_each(|(left, levels)| tally.add(left, *levels));

@@ -1,12 +1,12 @@
-//! The queue at one moment of the past: what stood in it, and who had raised it so high.
+//! The queue at one moment of the past: its backlog, and the flows that had raised it to that level.
 
 use super::levels::Levels;
-use super::record::{Arrival, Left};
+use super::record::{Arrival, PackedDeparture};
 use super::{QueueLog, Ranking, Standing};
 use queuescope_wire::{Backlog, ByteCount, FlowId, Nanos};
 use std::ops::Range;
 
-/// The queue just before a packet would have come.
+/// The state of the queue just before a packet would have come.
 pub(super) struct Moment {
     pub standing: Standing,
     pub original: Ranking<FlowId>,
@@ -32,7 +32,7 @@ impl QueueLog {
         Period { span: place(first)..end, complete: first >= self.forgotten }
     }
 
-    /// Among which departures those are that waited within `during`; not all of them need have.
+    /// The range of departures that contains those that waited within `during`; it may contain others.
     pub(super) fn candidates(&self, during: &Range<Nanos>) -> Range<usize> {
         let start = self.left.partition_point(|left| left.dequeued <= during.start);
         let end = if self.fifo {
@@ -44,8 +44,8 @@ impl QueueLog {
         start..end.max(start)
     }
 
-    /// Among which departures those are that stood in the queue just before `arrival`, with all that came since the
-    /// queue was last empty.
+    /// The range of departures that contains those that were in the queue just before `arrival`, with all that came since the queue
+    /// was last empty.
     pub(super) fn period_before(&self, arrival: Arrival) -> Option<Period> {
         let position = self.position(arrival.0);
         if position == self.left.len() {
@@ -84,13 +84,13 @@ impl QueueLog {
         }
     }
 
-    /// Whether all is remembered that left at `time` or later.
+    /// Whether all departures at `time` or later are remembered.
     pub(super) fn remembers(&self, time: Nanos) -> bool {
         self.forgotten == 0 || self.forgotten_until < time
     }
 
-    /// Just after the arrival with which the queue was deepest within `during` (the first of equals); the start of
-    /// `during`, where it was as deep before anything came.
+    /// The moment just after the arrival with which the queue was deepest within `during` (the first if several are equal); the start of `during`
+    /// if the queue was as deep before any arrival.
     pub(super) fn deepest(&self, during: &Range<Nanos>) -> Arrival {
         let mut deepest = (during.start, 0);
         let mut most = self.moment(deepest).standing.backlog.bytes;
@@ -119,26 +119,26 @@ impl QueueLog {
     }
 }
 
-/// Departures in the order in which their packets came.
+/// Departures in the order of their packets' arrival.
 struct Arrivals<'a> {
     log: &'a QueueLog,
     span: Range<usize>,
-    /// Empty where they left in that order, too.
+    /// Empty if they left in that order, too.
     order: Vec<usize>,
 }
 
 impl<'a> Arrivals<'a> {
     fn new(log: &'a QueueLog, span: Range<usize>) -> Self {
         let mut order = Vec::new();
-        if !log.fifo && !log.left.range(span.clone()).is_sorted_by_key(Left::arrival) {
+        if !log.fifo && !log.left.range(span.clone()).is_sorted_by_key(PackedDeparture::arrival) {
             order.extend(span.clone());
-            // Stable: packets that cannot be told apart came as they left.
+            // A stable sort: packets with equal arrivals stay in the order of departure.
             order.sort_by_key(|index| log.left[*index].arrival());
         }
         Self { log, span, order }
     }
 
-    fn iter(&self) -> impl Iterator<Item = &'a Left> {
+    fn iter(&self) -> impl Iterator<Item = &'a PackedDeparture> {
         let log = self.log;
         let in_order = if self.order.is_empty() { self.span.clone() } else { 0..0 };
         in_order.chain(self.order.iter().copied()).map(move |index| &log.left[index])

@@ -1,8 +1,8 @@
-//! The questions.
+//! The queries of a log.
 
 use super::moment::{Moment, Period};
 use super::ranking::Tally;
-use super::record::{Arrival, Left};
+use super::record::{Arrival, PackedDeparture};
 use super::unions::Union;
 use super::{Culprits, Departed, Dropped, QueueLog, Ranking, Victims};
 use queuescope_wire::{FlowId, Nanos, PacketId};
@@ -14,7 +14,7 @@ impl QueueLog {
         self.of_departure(&self.find(packet)?)
     }
 
-    /// [`of_packet`](Self::of_packet), for a departure that is known: by bisection in any order of departure.
+    /// Like [`of_packet`](Self::of_packet), for a known departure: by binary search, in any order of departure.
     pub fn of_departure(&self, departed: &Departed) -> Option<Culprits<FlowId>> {
         let index = self.locate(departed)?;
         let left = &self.left[index];
@@ -32,14 +32,14 @@ impl QueueLog {
         })
     }
 
-    /// Only the direct culprits of a packet that left: a question for each packet of a stream costs what it waited for.
+    /// Only the direct culprits of a packet that left. The cost is in proportion to the departures while it waited.
     pub fn direct(&self, departed: &Departed) -> Option<Ranking<FlowId>> {
         let index = self.locate(departed)?;
         Some(self.tally(self.position(departed.enqueued)..index))
     }
 
-    /// Those of a packet's direct culprits that came after it: who overtook it. There are none in a FIFO; with a strict
-    /// priority, these are the higher classes (ConQuest section 3.6).
+    /// The direct culprits of a packet that came after it, and so overtook it. There are none in a FIFO queue; with a strict priority, these
+    /// are the higher classes (ConQuest section 3.6).
     pub fn overtakers(&self, departed: &Departed) -> Option<Ranking<FlowId>> {
         let index = self.locate(departed)?;
         let left = &self.left[index];
@@ -47,7 +47,7 @@ impl QueueLog {
         Some(direct.filter(|other| other.arrival() > left.arrival()).collect::<Tally>().ranking())
     }
 
-    /// The culprits of a drop. It did not wait: its direct culprits are the packets in the queue as it came.
+    /// The culprits of a drop. The packet did not wait: its direct culprits are the packets in the queue as it came.
     pub fn of_drop(&self, dropped: &Dropped) -> Culprits<FlowId> {
         let arrival: Arrival = (dropped.at, dropped.packet.0);
         let Moment { standing, original, complete } = self.moment(arrival);
@@ -61,23 +61,23 @@ impl QueueLog {
         Culprits { victims, standing, direct: direct.ranking(), indirect: indirect.ranking(), original, complete }
     }
 
-    /// The culprits of all packets of `flows` that waited within `during`, of the part of their waits that lies in it: who
-    /// left in `during` while one of them waited, and who left before that since the queue was last empty, each packet
-    /// once. `original` is about the moment at which the one came that waited longest. Nothing, where none waited.
+    /// The culprits of all packets of `flows` that waited within `during`, for the part of their sojourn times that is in that range: the
+    /// departures in `during` while one of them waited, and the departures before that since the queue was last empty, each packet
+    /// once. `original` is about the arrival of the one that waited longest. None if no packet waited.
     pub fn of_flows(&self, flows: impl Fn(FlowId) -> bool, during: Range<Nanos>) -> Option<Culprits<FlowId>> {
         self.of_victims(|victim| flows(victim.flow), during)
     }
 
-    /// The same of all packets that `is_victim` says.
+    /// The same for all packets for which `is_victim` holds.
     pub fn of_victims(&self, is_victim: impl Fn(&Departed) -> bool, during: Range<Nanos>) -> Option<Culprits<FlowId>> {
         self.of_waits(is_victim, during, |_, longest| (longest.enqueued, longest.packet.0))
     }
 
-    /// The culprits of all packets that waited within `during`, as in [`of_flows`](Self::of_flows). `original` is about
-    /// the moment within it at which the queue was deepest. Nothing, where none waited.
+    /// The culprits of all packets that waited within `during`, as in [`of_flows`](Self::of_flows). `original` is about the moment in it at
+    /// which the queue was deepest. None if no packet waited.
     pub fn of_range(&self, during: Range<Nanos>) -> Option<Culprits<FlowId>> {
         let mut culprits = self.of_waits(|_| true, during.clone(), |log, _| log.deepest(&during))?;
-        // Who left just as the range starts has waited in none of it, and yet stood in the queue that may be the deepest.
+        // A packet that left at the start of the range did not wait in it, but was in the queue that may be the deepest.
         culprits.complete &= self.remembers(during.start);
         Some(culprits)
     }
@@ -93,7 +93,7 @@ impl QueueLog {
         let (mut direct, mut indirect) = (Union::default(), Union::default());
         let (mut victims, mut complete) = (Victims::default(), self.remembers(during.start.saturating_add(Nanos(1))));
         let mut period = Period { span: 0..0, complete: true };
-        // How far the indirect culprits of the victims of `period` reach.
+        // The end of the indirect culprits of the victims of `period`.
         let mut reach = 0;
         for (index, left) in candidates.clone().zip(self.left.range(candidates)) {
             let Some(wait) = left.waits(&during).filter(|_| is_victim(&Departed::from(left))) else { continue };
@@ -120,11 +120,11 @@ impl QueueLog {
         })
     }
 
-    /// Where a departure stands.
+    /// The index of a departure.
     fn locate(&self, departed: &Departed) -> Option<usize> {
         let start = self.position(departed.dequeued);
         let same_time = self.left.range(start..).take_while(|left| left.dequeued == departed.dequeued);
-        same_time.map(Left::packet).position(|packet| packet == departed.packet).map(|offset| start + offset)
+        same_time.map(PackedDeparture::packet).position(|packet| packet == departed.packet).map(|offset| start + offset)
     }
 
     fn tally(&self, range: Range<usize>) -> Ranking<FlowId> {
@@ -133,7 +133,7 @@ impl QueueLog {
 }
 
 impl Victims {
-    fn add(&mut self, left: &Left, wait: Range<Nanos>) {
+    fn add(&mut self, left: &PackedDeparture, wait: Range<Nanos>) {
         let departed = Departed::from(left);
         self.packets += 1;
         self.bytes += u64::from(left.size);

@@ -1,41 +1,41 @@
-//! The answer: who, how much, and the facts that go with it.
+//! The answer to a query: flows with their parts, and related facts.
 
-use super::{Departed, record::Left};
+use super::{Departed, record::PackedDeparture};
 use hashbrown::HashMap;
 use queuescope_wire::{Backlog, Class, FlowId, Nanos};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The culprits of one victim or of several. The three kinds share no byte that left, except that `original` looks at
-/// the same past in another way.
+/// The culprits of one victim or of several. No departed byte is in two of the kinds, except that `original` is another view
+/// of the same past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Culprits<L> {
-    /// Who suffered.
+    /// The victims.
     pub victims: Victims,
     /// The queue at the moment that `original` is about.
     pub standing: Standing,
-    /// Who left while a victim waited.
+    /// Flows that left while a victim waited.
     pub direct: Ranking<L>,
-    /// Who left before that, since the queue was last empty.
+    /// Flows that left before that, since the queue was last empty.
     pub indirect: Ranking<L>,
-    /// Who raised the queue to each of the levels (bytes) that stood at `standing.at`.
+    /// Flows that raised the queue to the levels (bytes) that stood at `standing.at`.
     pub original: Ranking<L>,
-    /// Whether all departures that the answer is about are remembered. If not, the oldest are missing in `indirect` (and,
-    /// of a time range or a drop, among the victims and in `direct`), and `original` takes levels that they raised for
-    /// later packets'.
+    /// Whether all departures that the answer depends on are remembered. If not, the oldest are missing in `indirect` (and, for a
+    /// time range or a drop, among the victims and in `direct`), and `original` attributes the levels that they raised to later
+    /// packets.
     pub complete: bool,
 }
 
-/// Who suffered.
+/// The packets that waited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Victims {
-    /// How many packets.
+    /// The number of packets.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How long they waited, summed; of a time range, only what lies in it.
+    /// The sum of their sojourn times; for a time range, only the parts within it.
     pub waited: Nanos,
-    /// The one that waited longest (the first of equals), with all of its wait. A dropped packet waits not.
+    /// The one that waited longest (the first if several are equal), with its whole sojourn time. A dropped packet does not wait.
     pub longest: Option<Departed>,
 }
 
@@ -44,20 +44,20 @@ pub struct Victims {
 pub struct Standing {
     /// The moment.
     pub at: Nanos,
-    /// What was in the queue; as a victim came, without it.
+    /// The backlog; at a victim's arrival, without the victim.
     pub backlog: Backlog,
-    /// When the first packet came to the queue after it was last empty; `at`, where it was empty at that moment.
+    /// The first arrival after the queue was last empty; `at` if it was empty at that moment.
     pub since: Nanos,
 }
 
-/// Parts of something, by label and by class.
+/// The parts of a total, by label and by class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranking<L> {
-    /// Each label's part, heaviest (most bytes) first, ties in the order of labels.
+    /// The part of each label, largest (most bytes) first, equal ones in the order of labels.
     pub parts: Vec<(L, Amount)>,
-    /// Each class's part, in the order of classes.
+    /// The part of each class, in the order of classes.
     pub classes: Vec<(Class, Amount)>,
-    /// The whole.
+    /// The total.
     pub total: Amount,
 }
 
@@ -71,7 +71,7 @@ pub struct Amount {
 }
 
 impl Culprits<FlowId> {
-    /// The same by a coarser label: flows that have one label are one.
+    /// The same by a coarser label: flows with the same label are joined.
     pub fn by<L: Ord>(&self, label: impl Fn(FlowId) -> L) -> Culprits<L> {
         let &Self { victims, standing, complete, .. } = self;
         let [direct, indirect, original] = [&self.direct, &self.indirect, &self.original].map(|r| r.by(&label));
@@ -80,14 +80,14 @@ impl Culprits<FlowId> {
 }
 
 impl Ranking<FlowId> {
-    /// The same by a coarser label: flows that have one label are one.
+    /// The same by a coarser label: flows with the same label are joined.
     pub fn by<L: Ord>(&self, label: impl Fn(FlowId) -> L) -> Ranking<L> {
         let mut sums = BTreeMap::<L, Amount>::new();
         for (flow, amount) in &self.parts {
             sums.entry(label(*flow)).or_default().add(*amount);
         }
         let mut parts: Vec<_> = sums.into_iter().collect();
-        // Stable: equals stay in the order of their labels.
+        // A stable sort: equal ones stay in the order of their labels.
         parts.sort_by_key(|(_, amount)| Reverse(amount.bytes));
         Ranking { parts, classes: self.classes.clone(), total: self.total }
     }
@@ -100,7 +100,7 @@ impl Amount {
     }
 }
 
-/// A ranking in the making.
+/// Sums for a ranking.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     flows: HashMap<FlowId, Amount, foldhash::fast::FixedState>,
@@ -110,7 +110,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Adds `bytes` of a packet, or of levels that it raised.
-    pub(super) fn add(&mut self, left: &Left, bytes: u64) {
+    pub(super) fn add(&mut self, left: &PackedDeparture, bytes: u64) {
         let amount = Amount { bytes, packets: 1 };
         self.flows.entry(left.flow).or_default().add(amount);
         self.classes.entry(left.class()).or_default().add(amount);
@@ -124,8 +124,8 @@ impl Tally {
     }
 }
 
-impl<'a> FromIterator<&'a Left> for Tally {
-    fn from_iter<I: IntoIterator<Item = &'a Left>>(lefts: I) -> Self {
+impl<'a> FromIterator<&'a PackedDeparture> for Tally {
+    fn from_iter<I: IntoIterator<Item = &'a PackedDeparture>>(lefts: I) -> Self {
         let mut tally = Self::default();
         lefts.into_iter().for_each(|left| tally.add(left, u64::from(left.size)));
         tally

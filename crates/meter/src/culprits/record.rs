@@ -1,4 +1,4 @@
-//! What is kept of a packet that left or was dropped, and how it is packed.
+//! The records of packets that left or were dropped, and their packed form.
 
 use queuescope_wire::{Class, Departure, FlowId, Nanos, PacketId};
 use std::ops::Range;
@@ -6,22 +6,22 @@ use std::ops::Range;
 /// A packet that left the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departed {
-    /// The packet; of those that came in one nanosecond, the smaller number came first.
+    /// The packet. Among those that came at the same nanosecond, the smaller number came first.
     pub packet: PacketId,
     /// Its flow, at the finest granularity.
     pub flow: FlowId,
     /// Its class of service.
     pub class: Class,
-    /// Bytes.
+    /// The size, bytes.
     pub size: u32,
-    /// When it came.
+    /// The arrival.
     pub enqueued: Nanos,
-    /// When it left the queue: the link started to send it.
+    /// The departure: when the link started to send it.
     pub dequeued: Nanos,
 }
 
 impl Departed {
-    /// How long it waited.
+    /// The sojourn time.
     pub fn sojourn(&self) -> Nanos {
         self.dequeued.saturating_sub(self.enqueued)
     }
@@ -41,7 +41,7 @@ impl From<&Departure> for Departed {
     }
 }
 
-/// A packet that was dropped as it came: it was never in the queue.
+/// A packet that was dropped on arrival and was never in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropped {
     /// The packet.
@@ -50,18 +50,18 @@ pub struct Dropped {
     pub flow: FlowId,
     /// Its class of service.
     pub class: Class,
-    /// Bytes.
+    /// The size, bytes.
     pub size: u32,
-    /// When it came.
+    /// The arrival.
     pub at: Nanos,
 }
 
-/// The order in which packets came: by time, and by number where they came in one nanosecond.
+/// The order of arrivals: by time, and by number at equal times.
 pub(super) type Arrival = (Nanos, u64);
 
 /// A [`Departed`] in 32 bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Left {
+pub(super) struct PackedDeparture {
     pub enqueued: Nanos,
     pub dequeued: Nanos,
     packet: Tagged,
@@ -71,18 +71,18 @@ pub(super) struct Left {
 
 /// A [`Dropped`] in 24 bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lost {
+pub(super) struct PackedDrop {
     pub at: Nanos,
     packet: Tagged,
     flow: FlowId,
     size: u32,
 }
 
-/// A packet's number in the upper 56 bits, its class below. At 10^9 packets a second the numbers last for two years.
+/// A packet's number in the upper 56 bits, and its class in the lower 8. At 10^9 packets a second the numbers last for two years.
 #[derive(Debug, Clone, Copy)]
 struct Tagged(u64);
 
-const _: () = assert!(size_of::<Left>() == 32 && size_of::<Lost>() == 24);
+const _: () = assert!(size_of::<PackedDeparture>() == 32 && size_of::<PackedDrop>() == 24);
 
 impl Tagged {
     fn new(packet: PacketId, class: Class) -> Self {
@@ -99,7 +99,7 @@ impl Tagged {
     }
 }
 
-impl Left {
+impl PackedDeparture {
     pub(super) fn class(&self) -> Class {
         self.packet.class()
     }
@@ -112,43 +112,43 @@ impl Left {
         (self.enqueued, self.packet.packet())
     }
 
-    /// The part of its wait that lies in `during`, unless that is nothing.
+    /// The part of its sojourn time that is within `during`; none if it is empty.
     pub(super) fn waits(&self, during: &Range<Nanos>) -> Option<Range<Nanos>> {
         let wait = self.enqueued.max(during.start)..self.dequeued.min(during.end);
         (wait.start < wait.end).then_some(wait)
     }
 }
 
-impl Lost {
+impl PackedDrop {
     pub(super) fn packet(&self) -> PacketId {
         PacketId(self.packet.packet())
     }
 }
 
-impl From<&Departed> for Left {
+impl From<&Departed> for PackedDeparture {
     fn from(departed: &Departed) -> Self {
         let &Departed { packet, flow, class, size, enqueued, dequeued } = departed;
         Self { enqueued, dequeued, packet: Tagged::new(packet, class), flow, size }
     }
 }
 
-impl From<&Left> for Departed {
-    fn from(left: &Left) -> Self {
-        let &Left { enqueued, dequeued, packet, flow, size } = left;
+impl From<&PackedDeparture> for Departed {
+    fn from(left: &PackedDeparture) -> Self {
+        let &PackedDeparture { enqueued, dequeued, packet, flow, size } = left;
         Self { packet: PacketId(packet.packet()), flow, class: packet.class(), size, enqueued, dequeued }
     }
 }
 
-impl From<&Dropped> for Lost {
+impl From<&Dropped> for PackedDrop {
     fn from(dropped: &Dropped) -> Self {
         let &Dropped { packet, flow, class, size, at } = dropped;
         Self { at, packet: Tagged::new(packet, class), flow, size }
     }
 }
 
-impl From<&Lost> for Dropped {
-    fn from(lost: &Lost) -> Self {
-        let &Lost { at, packet, flow, size } = lost;
+impl From<&PackedDrop> for Dropped {
+    fn from(lost: &PackedDrop) -> Self {
+        let &PackedDrop { at, packet, flow, size } = lost;
         Self { packet: PacketId(packet.packet()), flow, class: packet.class(), size, at }
     }
 }

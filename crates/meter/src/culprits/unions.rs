@@ -1,8 +1,8 @@
-//! Unions of stretches of the log, so that nothing is counted twice.
+//! Unions of ranges of the log, so that nothing is counted twice.
 
 use std::ops::Range;
 
-/// A union of ranges, apart from one another and in order.
+/// A union of ranges, which are disjoint and in order.
 #[derive(Debug, Default)]
 pub(super) struct Union {
     ranges: Vec<Range<usize>>,
@@ -21,12 +21,12 @@ impl Union {
         self.ranges.push(start..range.end);
     }
 
-    /// All that is in it.
+    /// All indices in it.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
         self.ranges.iter().cloned().flatten()
     }
 
-    /// What is in it and not in `other`.
+    /// The indices that are in it and not in `other`.
     pub(super) fn without(&self, other: &Self) -> Self {
         let mut rest = Self::default();
         for range in &self.ranges {
@@ -57,7 +57,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn unions_are_those_of_sets(
+        fn unions_match_sets(
             a in prop::collection::vec((0..60usize, 0..12usize), 0..12),
             b in prop::collection::vec((0..60usize, 0..12usize), 0..12)
         ) {

@@ -1,8 +1,8 @@
-//! How much something is, in bytes and in packets.
+//! Amounts in bytes and in packets.
 
 use crate::{Amount, Share};
 
-/// Which of the two fills a queue: bytes, or packets where a queue has room for so many packets.
+/// The unit that fills a queue: bytes, or packets if the limit of the queue is in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Measure {
     /// Bytes.
@@ -12,7 +12,7 @@ pub(super) enum Measure {
 }
 
 impl Amount {
-    pub(super) fn of(share: &Share) -> Self {
+    pub(super) fn from_share(share: &Share) -> Self {
         Self { bytes: share.bytes, packets: share.packets }
     }
 
@@ -39,13 +39,13 @@ impl Amount {
         self.each(other, |own, other| own.saturating_sub(other).max(1))
     }
 
-    /// A part of this, at least 1 of each.
+    /// A share of this, at least 1 of each.
     pub(super) fn part(self, part: f64) -> Self {
         let of = |whole: u64| ((whole as f64 * part).ceil() as u64).max(1);
         Self { bytes: of(self.bytes), packets: of(self.packets) }
     }
 
-    /// Whether this is as many bytes or as many packets.
+    /// Whether this has at least as many bytes, or at least as many packets.
     pub(super) fn reaches(self, least: Self) -> bool {
         self.bytes >= least.bytes || self.packets >= least.packets
     }

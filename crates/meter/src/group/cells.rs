@@ -1,7 +1,7 @@
-//! The flows of a burst, by what they have in common: flows that agree in every frequent value are one *cell*.
+//! The flows of a burst, by what they have in common: flows that agree in every frequent value form one *cell*.
 //!
-//! After one pass over the flows everything works on cells, of which there are few. A flow that may have to stand alone
-//! is a cell of its own.
+//! After one pass over the flows, everything works on cells, of which there are few. A flow that may become a row of its own is a cell of its
+//! own.
 
 use super::GroupParams;
 use super::fields::{BOTH_ENDS, DIMENSIONS, SLOTS, Value, value};
@@ -10,44 +10,44 @@ use hashbrown::HashMap;
 use queuescope_wire::{FlowKey, Granularity};
 use std::ops::Range;
 
-/// All flows of a burst, by cells.
+/// All flows of a burst, in cells.
 pub(super) struct Cells<'a> {
     flows: &'a [(FlowKey, Share)],
-    /// Flows in the order of their cells.
+    /// Indices of flows, in the order of their cells.
     order: Vec<u32>,
-    /// In the order of what they have.
+    /// The cells, in the order of their items.
     pub(super) cells: Vec<Cell>,
     /// The frequent values of each slot.
     pub(super) items: [Vec<Value>; SLOTS],
 }
 
-/// Flows that agree in every frequent value, or one flow that may have to stand alone.
+/// Flows that agree in every frequent value, or one flow that may become a row of its own.
 pub(super) struct Cell {
-    /// For each slot the number of the frequent value, from 1; 0 where the value is not frequent.
+    /// For each slot, the number of the frequent value, from 1; 0 if the value is not frequent.
     pub(super) items: [u16; SLOTS],
     pub(super) flows: u64,
-    /// For how many flows these stand: as many, if all flows were kept.
+    /// The number of flows that these stand for; equal to their number if all flows were kept.
     pub(super) stand_for: f64,
     pub(super) amount: Amount,
-    /// As much of that is of flows that stand for others too.
+    /// The part of `amount` that comes from flows that stand for others.
     pub(super) of_sample: Amount,
-    /// The most bytes and the most packets of a flow.
+    /// The most bytes and the most packets of any of the flows.
     pub(super) largest: Amount,
-    /// Where its flows stand in the order.
+    /// The range of its flows in `order`.
     place: Range<usize>,
 }
 
-/// From which amounts on something counts: either is enough.
+/// Thresholds; bytes or packets suffice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// A value is frequent.
+    /// From this amount on, a value is frequent.
     pub(super) frequent: Amount,
-    /// A flow may have to stand alone.
+    /// From this amount on, a flow may become a row of its own.
     pub(super) alone: Amount,
 }
 
 impl<'a> Cells<'a> {
-    /// The first flows stand for others too, each for so many.
+    /// Builds the cells. `stand_for` is the number of flows for which each of the first flows stands.
     pub(super) fn new(
         flows: &'a [(FlowKey, Share)],
         stand_for: &[f32],
@@ -69,7 +69,7 @@ impl<'a> Cells<'a> {
                 classes.extend(classify(flows, [dimension], bounds.frequent, of_flow, &mut items, &mut codes));
             }
         }
-        let alone = |flow: usize| Amount::of(&flows[flow].1).reaches(bounds.alone);
+        let alone = |flow: usize| Amount::from_share(&flows[flow].1).reaches(bounds.alone);
         let (numbers, mut found) = number(&codes, alone);
         found.sort_unstable_by_key(|found| {
             let key = found.alone.then(|| flows[found.flow].0);
@@ -92,7 +92,7 @@ impl<'a> Cells<'a> {
             let place = place_of[*number as usize] as usize;
             order[next[place]] = flow as u32;
             next[place] += 1;
-            let (cell, amount) = (&mut cells[place], Amount::of(share));
+            let (cell, amount) = (&mut cells[place], Amount::from_share(share));
             cell.amount = cell.amount.and(amount);
             cell.stand_for += stand_for.get(flow).map_or(1.0, |many| f64::from(*many));
             cell.of_sample = if flow < stand_for.len() { cell.of_sample.and(amount) } else { cell.of_sample };
@@ -107,7 +107,7 @@ impl<'a> Cells<'a> {
         self.order[self.cells[cell].place.clone()].iter().map(move |flow| &flows[*flow as usize])
     }
 
-    /// How many different things flows of cells have, by digests of 64 bits.
+    /// The number of distinct values that flows of cells have, by digests of 64 bits.
     pub(super) fn distinct(&self, cells: &[usize], digest: impl Fn(&FlowKey) -> u64) -> u64 {
         let mut all: Vec<_> = cells.iter().flat_map(|cell| self.flows_in(*cell)).map(|(key, _)| digest(key)).collect();
         all.sort_unstable();
@@ -115,7 +115,7 @@ impl<'a> Cells<'a> {
         all.len() as u64
     }
 
-    /// Every n-th flow of cells, so that there are a thousand or two at most.
+    /// Every n-th flow of the cells, with n such that there are at most one or two thousand.
     pub(super) fn some_flows(&self, cells: &[usize]) -> impl Iterator<Item = (usize, &'a FlowKey)> {
         let count: u64 = cells.iter().map(|cell| self.cells[*cell].flows).sum();
         let flows = cells.iter().flat_map(|cell| self.flows_in(*cell).map(|(key, _)| (*cell, key)));
@@ -126,15 +126,15 @@ impl<'a> Cells<'a> {
 /// See [`Cells::some_flows`].
 const SOME: usize = 1_024;
 
-/// For each combination of frequent values that a dimension has, the items of its slots; 0 is none.
+/// For each combination of frequent values in a dimension, the items of its slots; 0 is none.
 type Classes = Vec<(Range<usize>, [u16; 4])>;
 
-/// Bits of a dimension's class in a flow's code: far more than there are classes, as few values are frequent.
+/// Bits of a dimension's class in a flow's code: far more than there are classes, because few values are frequent.
 const CLASS_BITS: u32 = 12;
 
-/// Finds the frequent values of a field, which is a dimension, or those of both ends of connections: a value is frequent if it is so
-/// at both ends together. Appends each flow's class in each dimension to its code. What is not frequent is not so in more detail, so
-/// that most flows are looked at once.
+/// Finds the frequent values of a field, which is a dimension, or those of both ends of connections, where the sum of both ends counts.
+/// Appends each flow's class in each dimension to its code. A value that is not frequent has no finer value that is, so most flows are
+/// examined once only.
 fn classify<const ENDS: usize>(
     flows: &[(FlowKey, Share)],
     field: [usize; ENDS],
@@ -143,13 +143,13 @@ fn classify<const ENDS: usize>(
     items: &mut [Vec<Value>; SLOTS],
     codes: &mut [u64],
 ) -> Vec<Classes> {
-    // An end of a flow: its flow times the ends, and which it is.
+    // The index of an end is the flow's index times the number of ends, plus the end.
     let slots_of = |end: u32| DIMENSIONS[field[end as usize % ENDS]].clone();
     let mut rows = vec![[0u16; 4]; flows.len() * ENDS];
     let mut left: Vec<u32> = (0..rows.len() as u32).collect();
     for level in 0..DIMENSIONS[field[0]].len() {
         let values = |end: u32| of_flow(slots_of(end).start + level, end as usize / ENDS);
-        let amount = |end: u32| Amount::of(&flows[end as usize / ENDS].1);
+        let amount = |end: u32| Amount::from_share(&flows[end as usize / ENDS].1);
         let frequent = Frequent::new(&left, frequent, amount, values);
         let mut at = 0;
         left.retain(|end| {
@@ -193,17 +193,17 @@ fn row(classes: &[Classes], code: u64) -> [u16; SLOTS] {
 
 /// The frequent values of a slot.
 struct Frequent {
-    /// In their order.
+    /// In ascending order.
     values: Vec<Value>,
-    /// Values may be in it whose bucket is true.
+    /// Which buckets can contain frequent values.
     buckets: Vec<bool>,
-    /// Of each flow that was looked at; [`NONE`] without a value.
+    /// The bucket of each examined flow; [`NONE`] if it has no value.
     buckets_of: Vec<u16>,
 }
 
-/// Values are first summed by so many hashes of them: one that is frequent is of a bucket that is.
+/// The number of buckets. Values are first summed by a hash, because a frequent value is in a bucket whose sum is frequent.
 const BUCKETS: usize = 1 << 11;
-/// The bucket of no value.
+/// The bucket of flows without a value.
 const NONE: u16 = u16::MAX;
 
 impl Frequent {
@@ -220,7 +220,7 @@ impl Frequent {
         let buckets: Vec<_> = sums.iter().map(|sum| sum.reaches(least)).collect();
         let mut places = HashMap::<Value, usize, _>::with_hasher(foldhash::fast::FixedState::with_seed(0));
         let mut sums = Vec::<(Value, Amount)>::new();
-        // Often it is the same value again.
+        // Consecutive flows often have the same value.
         let mut last = 0;
         for (flow, bucket) in left.iter().zip(&buckets_of) {
             if buckets.get(usize::from(*bucket)) != Some(&true) {
@@ -241,7 +241,7 @@ impl Frequent {
         Self { values, buckets, buckets_of }
     }
 
-    /// The number from 1 of a value that is of a bucket, or 0 if it is not frequent; none if it is no value.
+    /// The number of a value from 1, or 0 if it is not frequent; none if there is no value.
     fn item(&self, bucket: u16, value: impl FnOnce() -> Option<Value>) -> Option<u16> {
         match self.buckets.get(usize::from(bucket))? {
             true => Some(self.values.binary_search(&value()?).map_or(0, |place| place as u16 + 1)),
@@ -255,8 +255,8 @@ fn bucket((_, address, _): &Value) -> u16 {
     (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BUCKETS.ilog2())) as u16
 }
 
-/// A cell as it is found.
-struct Found {
+/// A cell that is being built.
+struct NewCell {
     number: usize,
     /// One of its flows.
     flow: usize,
@@ -264,9 +264,9 @@ struct Found {
     alone: bool,
 }
 
-/// Numbers cells as they come: for each flow its cell's, and the cells.
-fn number(codes: &[u64], alone: impl Fn(usize) -> bool) -> (Vec<u32>, Vec<Found>) {
-    let mut found = Vec::<Found>::new();
+/// Numbers cells in the order of their first flows: returns the cell's number for each flow, and the cells.
+fn number(codes: &[u64], alone: impl Fn(usize) -> bool) -> (Vec<u32>, Vec<NewCell>) {
+    let mut found = Vec::<NewCell>::new();
     let mut known = HashMap::<u64, usize, _>::with_hasher(foldhash::fast::FixedState::with_seed(0));
     let mut of = Vec::with_capacity(codes.len());
     for (flow, code) in codes.iter().enumerate() {
@@ -274,7 +274,7 @@ fn number(codes: &[u64], alone: impl Fn(usize) -> bool) -> (Vec<u32>, Vec<Found>
         let next = found.len();
         let number = if alone { next } else { *known.entry(*code).or_insert(next) };
         if number == next {
-            found.push(Found { number, flow, flows: 0, alone });
+            found.push(NewCell { number, flow, flows: 0, alone });
         }
         found[number].flows += 1;
         of.push(number as u32);

@@ -1,12 +1,12 @@
-//! Very many flows of one kind, by the names that they have in the field.
+//! Known patterns of very many flows of one kind.
 
 use super::{Group, Weight};
 use std::fmt;
 
-/// Why there are so many flows.
+/// A pattern of many flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Explosion {
-    /// One source looks for something: a few small packets to each of many addresses or ports.
+    /// One source searches: a few small packets to each of many addresses or ports.
     Scan,
     /// Many sources send a little each to one destination.
     Flood,
@@ -15,10 +15,14 @@ pub enum Explosion {
 }
 
 impl Explosion {
-    /// What the flows of a group are, if they are many and of one end. `targets` are the different pairs of destination and
-    /// port, `asking` is the part of the flows whose destination port is the lower one: those of a server that answers have
-    /// the higher one. Of connections nobody knows who started them.
-    pub(super) fn of(group: &Group, targets: impl FnOnce() -> u64, asking: impl FnOnce() -> f64) -> Option<Self> {
+    /// The pattern of a group with many flows at one end. `targets` is the number of distinct pairs of destination and port; `requesting` is the
+    /// share of the flows whose destination port is the lower one (replies of a server have the higher one as destination). Connections have
+    /// no pattern, because it is unknown who opened them.
+    pub(super) fn from_group(
+        group: &Group,
+        targets: impl FnOnce() -> u64,
+        requesting: impl FnOnce() -> f64,
+    ) -> Option<Self> {
         let Weight { flows, bytes, packets } = group.weight;
         let single = |end: Option<super::Subnet>| end.is_some_and(|end| end.is_whole());
         if group.pattern.connections || group.flow.is_some() || flows == 0 {
@@ -27,7 +31,7 @@ impl Explosion {
         let few = packets <= MOST_PACKETS * flows;
         let small = bytes <= MOST_BYTES * packets;
         let large = bytes >= LEAST_OF_INCAST * flows;
-        if single(group.pattern.src) && few && small && targets() >= MANY && asking() >= MOST {
+        if single(group.pattern.src) && few && small && targets() >= MANY && requesting() >= MOST {
             Some(Self::Scan)
         } else if !single(group.pattern.dst) {
             None
@@ -51,15 +55,15 @@ impl fmt::Display for Explosion {
     }
 }
 
-/// Sources or targets that are many.
+/// The smallest number of sources or targets that counts as many.
 const MANY: u64 = 16;
-/// Senders that are many where each sends much.
+/// The smallest number of senders that counts as many if each sends much.
 const MANY_SENDERS: u64 = 8;
-/// Packets of a flow that are few, on average: an open port is answered, and tried again.
+/// The largest mean number of packets of a flow that counts as few: an open port replies, and the packet is retransmitted.
 const MOST_PACKETS: u64 = 4;
-/// The part of a scan's flows that ask, and do not answer.
+/// The smallest share of a scan's flows that are requests, not replies.
 const MOST: f64 = 0.75;
-/// Bytes of a small packet, on average.
+/// The largest mean size of a small packet, bytes.
 const MOST_BYTES: u64 = 200;
-/// Bytes of a large flow, on average: two full packets, as more than that of each waits at once.
+/// The smallest mean size of a large flow, bytes: two full packets, because more than that of each flow waits at once.
 const LEAST_OF_INCAST: u64 = 3_000;

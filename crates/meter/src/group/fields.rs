@@ -1,18 +1,18 @@
-//! The fields of a key as dimensions of the lattice: what a key has in each, and how much it says.
+//! The fields of a key as dimensions of the lattice: the values of a key in each, and their information content.
 
 use super::GroupParams;
 use super::pattern::Subnet;
 use queuescope_wire::{Family, FlowKey, Granularity};
 use std::ops::Range;
 
-/// Prefixes of an address that are looked at, besides the whole of it.
+/// The number of prefixes of an address that are examined, besides the whole address.
 pub(super) const PREFIXES: usize = 3;
 
 /// A *slot* is a field at one level of its hierarchy; a *dimension* is a field, with its slots from coarse to fine.
 pub(super) const DIMENSIONS: [Range<usize>; 5] = [0..4, 4..8, 8..9, 9..10, 10..11];
-/// The dimensions of an end: its address, or its port.
+/// The dimensions of the addresses and ports.
 pub(super) const ENDS: [usize; 4] = [0, 1, 2, 3];
-/// The same of both ends of a connection, which has a value if either end has it.
+/// The dimensions of both ends of a connection; a connection has a value if either end has it.
 pub(super) const BOTH_ENDS: [[usize; 2]; 2] = [[0, 1], [2, 3]];
 pub(super) const SLOTS: usize = 11;
 pub(super) const DST: usize = 3;
@@ -21,26 +21,26 @@ pub(super) const DST_PORT: usize = 8;
 pub(super) const SRC_PORT: usize = 9;
 pub(super) const PROTOCOL: usize = 10;
 
-/// How much a whole address, a port, and a protocol say: their bits, but the protocol, which mostly is TCP.
+/// The information content of a whole address, a port, and a protocol, in bits. The protocol counts less, because it mostly is TCP.
 pub(super) const ADDRESS_BITS: f64 = 32.0;
 pub(super) const PORT_BITS: f64 = 16.0;
 pub(super) const PROTOCOL_BITS: f64 = 2.0;
-/// Less than this is not worth a row.
+/// A key with fewer bits is not worth a row.
 pub(super) const LEAST_BITS: f64 = 4.0;
 /// Both whole addresses.
 pub(super) const FLOW_BITS: f64 = 64.0;
 
-/// For each dimension the slot and the item that is required, if any. Items are numbered from 1 in each slot.
+/// For each dimension the required slot and item, if any. Items are numbered from 1 in each slot.
 pub(super) type Picks = [Option<(usize, u16)>; DIMENSIONS.len()];
 
-/// A value of a slot: what kind of address, the value, how many of its bits count.
+/// The value of a slot: the kind of address, the value, and the number of its significant bits.
 pub(super) type Value = (Family, u128, u8);
 
-/// For each slot and item the part of the flows that have it.
+/// For each slot and item, the share of the flows that have it.
 pub(super) type Common = [Vec<f64>; SLOTS];
 
-/// How much a key says: the bits of what it requires, and of a coarse part the less the more flows have it anyway. A
-/// prefix counts half its bits, as it is no end of anything.
+/// The information content of a key: the bits of what it requires. A coarse value counts less the more flows have it anyway. A
+/// prefix counts half its bits, because it is not an endpoint.
 pub(super) fn bits(items: &[Vec<Value>; SLOTS], picks: &Picks, common: &Common) -> f64 {
     let part = |(slot, item): (usize, u16)| {
         let rare = 1.0 - common[slot].get(usize::from(item)).copied().unwrap_or(1.0);
@@ -50,8 +50,8 @@ pub(super) fn bits(items: &[Vec<Value>; SLOTS], picks: &Picks, common: &Common) 
             DST | SRC => ADDRESS_BITS,
             DST_PORT | SRC_PORT => PORT_BITS * rare,
             PROTOCOL => PROTOCOL_BITS * rare,
-            // 64 bits of an IPv6 address name a subnet, as 32 of an IPv4 address name a host.
-            // A subnet's prefix is common where the group is most of the burst: that is no reason not to name it.
+            // 64 bits of an IPv6 address identify a subnet, as 32 bits of an IPv4 address identify a host.
+            // A subnet's prefix is common if the group is most of the burst, which is no reason not to name it.
             _ if family == Family::V6 => {
                 f64::from(length.min(64)) / 4.0 * if length >= 64 { rare.max(0.5) } else { rare }
             }
@@ -69,7 +69,7 @@ pub(super) fn has_address(picks: &Picks) -> bool {
     picks.iter().flatten().any(|(slot, _)| *slot == DST || *slot == SRC)
 }
 
-/// What a key has in a slot, if it has the field at all.
+/// The value of a key in a slot, if it has the field.
 pub(super) fn value(key: &FlowKey, slot: usize, granularity: Granularity, params: &GroupParams) -> Option<Value> {
     let ports = matches!(granularity, Granularity::FiveTuple | Granularity::Connection);
     match slot {

@@ -1,4 +1,4 @@
-//! The lattice of keys: which of them are frequent, and which explains the most.
+//! The lattice of keys: finds the frequent keys, and the one that explains the most.
 
 use super::amount::Measure;
 use super::cells::{Bounds, Cell, Cells};
@@ -10,26 +10,26 @@ use super::{GroupParams, Sampled, Weight};
 use crate::{Amount, Share};
 use queuescope_wire::{Family, FlowKey, Granularity};
 
-/// Fewer other addresses do not tell whether a prefix is anything special.
+/// With fewer other addresses, it is unknown whether a prefix is special.
 const FEW: u64 = 8;
-/// A prefix is special if the group's addresses are all in it with at most this probability, were they like the others.
+/// A prefix is special if the group's addresses would all be in it with at most this probability if they were distributed like the others.
 const CHANCE: f64 = 0.01;
 
 /// The cells of a burst, and which of them are still to be explained.
 pub(super) struct Lattice<'a> {
     pub(super) all: Cells<'a>,
-    /// What is looked at: first bytes, then packets.
+    /// The current measure: first bytes, then packets.
     measure: Measure,
-    /// The row of each cell that is explained.
+    /// The row that explains each cell.
     pub(super) taken: Vec<Option<usize>>,
     rows: usize,
     params: &'a GroupParams,
-    /// The least amount of a group, and of a heavy flow.
+    /// The smallest amount of a group, and of a heavy flow.
     pub(super) least: Amount,
     pub(super) heavy: Amount,
-    /// The prefix lengths that are the longest of their family.
+    /// The slots of the longest prefix lengths of each family.
     finest: [Option<u8>; 2],
-    /// What is left was looked at as a whole.
+    /// Whether the rest was examined as a whole.
     closed: bool,
 }
 
@@ -39,19 +39,19 @@ pub(super) struct Members {
     pub(super) picks: Picks,
     /// How much the row explains.
     pub(super) score: f64,
-    /// It is one heavy flow.
+    /// Whether it is one heavy flow.
     pub(super) single: bool,
-    /// What it was found by.
+    /// The measure by which it was found.
     pub(super) measure: Measure,
 }
 
-/// What cells amount to as a group.
+/// The size of cells as a group.
 #[derive(Debug, Clone, Copy)]
-struct Standing {
+struct GroupSize {
     flows: u64,
-    /// Bytes or packets, whichever is looked at.
+    /// Bytes or packets, by the current measure.
     amount: u64,
-    /// The cell of a flow that is not counted, as it outweighs all others together.
+    /// The cell of a flow that is not counted, because it outweighs all others together.
     dominating: Option<usize>,
 }
 
@@ -62,9 +62,9 @@ impl<'a> Lattice<'a> {
         granularity: Granularity,
         params: &'a GroupParams,
     ) -> Self {
-        let sum = || flows.iter().fold(Amount::default(), |sum, (_, share)| sum.and(Amount::of(share)));
+        let sum = || flows.iter().fold(Amount::default(), |sum, (_, share)| sum.and(Amount::from_share(share)));
         let total = sampled.map_or_else(sum, |sampled| sampled.total);
-        // What may have so much must be found, though its estimate be lower.
+        // The bound is lower by the error, so that everything is found that may reach it.
         let at_least = |part: f64| {
             let least = total.part(part);
             sampled.map_or(least, |sampled| least.less(sampled.unit.error(least)))
@@ -78,8 +78,8 @@ impl<'a> Lattice<'a> {
         Self { all, measure: Measure::Bytes, taken, rows: 0, params, least, heavy, finest, closed: false }
     }
 
-    /// The next row, whose flows are then explained: groups, then heavy flows, then what all that is left has in common; of
-    /// bytes, then of packets.
+    /// The next row; its flows are then explained. First groups, then heavy flows, then what all of the rest has in common; by bytes, and
+    /// then by packets.
     pub(super) fn next(&mut self) -> Option<Members> {
         let found = self.of_measure().or_else(|| {
             (self.measure, self.closed) = (Measure::Packets, false);
@@ -96,12 +96,12 @@ impl<'a> Lattice<'a> {
         self.group().or_else(|| self.flow()).or_else(|| self.closure())
     }
 
-    /// What is in no row.
+    /// The flows that are in no row.
     pub(super) fn rest(&self) -> Weight {
         self.weight(self.left())
     }
 
-    /// How much cells are.
+    /// The size of cells.
     pub(super) fn weight(&self, cells: impl Iterator<Item = usize>) -> Weight {
         let (mut flows, mut sum) = (0.0, Amount::default());
         for cell in cells.map(|cell| &self.all.cells[cell]) {
@@ -116,7 +116,7 @@ impl<'a> Lattice<'a> {
         members.cells.iter().flat_map(|cell| self.all.flows_in(*cell))
     }
 
-    /// What the flows of a row have in common; of a single flow, all of it.
+    /// What the flows of a row have in common; for a single flow, its key.
     pub(super) fn pattern(&self, members: &Members, granularity: Granularity) -> Pattern {
         let flow = self.flows_of(members).next().filter(|_| members.single);
         let picked = |dimension: usize| match (members.picks[dimension], flow) {
@@ -138,7 +138,7 @@ impl<'a> Lattice<'a> {
         }
     }
 
-    /// The group that explains the most: as wide as gains bytes, then as narrow as keeps them.
+    /// The group that explains the most: widened while that gains bytes, and then narrowed while that keeps them.
     fn group(&self) -> Option<Members> {
         let left: Vec<_> = self.left().collect();
         let common = self.common(&left);
@@ -150,7 +150,7 @@ impl<'a> Lattice<'a> {
             return Some(self.single(cell));
         }
         if has_address(&picks) {
-            // Beside a whole address a prefix must say something; narrowing asks that, and puts it back.
+            // Beside a whole address, a prefix must be special. `narrow` checks that, and adds it again.
             for pick in &mut picks {
                 *pick = pick.filter(|(slot, _)| !is_prefix(*slot));
             }
@@ -163,12 +163,12 @@ impl<'a> Lattice<'a> {
         Some(Members { cells, picks, score, single: false, measure: self.measure })
     }
 
-    /// A heavy flow that no group has.
+    /// The next heavy flow that is in no group.
     fn flow(&self) -> Option<Members> {
         self.left().find(|cell| self.is_heavy(*cell)).map(|cell| self.single(cell))
     }
 
-    /// What nearly all of the rest has in common, if that is an address, its beginning, or a port.
+    /// What nearly all of the rest has in common, if that is an address, a prefix, or a port.
     fn closure(&mut self) -> Option<Members> {
         if std::mem::replace(&mut self.closed, true) {
             return None;
@@ -189,7 +189,7 @@ impl<'a> Lattice<'a> {
         Members { cells: vec![cell], picks: [None; DIMENSIONS.len()], score, single: true, measure: self.measure }
     }
 
-    /// All frequent keys, depth first; the best is that of the most bytes times bits.
+    /// Searches all frequent keys, depth first; the best one has the largest product of bytes and bits.
     fn search(
         &self,
         dimension: usize,
@@ -221,8 +221,8 @@ impl<'a> Lattice<'a> {
         picks[dimension] = None;
     }
 
-    /// Drops, while a whole address remains, whatever does not dominate without it: to 10.0.0.7, if too much of what goes
-    /// there goes to other ports or comes from others.
+    /// Removes requirements that do not dominate the wider group, while a whole address remains. An example is a port of 10.0.0.7, if
+    /// too much of the traffic to that address goes to other ports.
     fn widen(&self, picks: &mut Picks, left: &[usize], common: &Common) {
         loop {
             let amount = self.standing(picks, &self.members(picks, left)).amount as f64;
@@ -246,7 +246,7 @@ impl<'a> Lattice<'a> {
         }
     }
 
-    /// Requires more as long as nearly all bytes stay, the most common first, and of equals the finest.
+    /// Adds requirements while nearly all bytes remain, the most common first; among equal ones, the finest.
     fn narrow(&self, picks: &mut Picks, mut cells: Vec<usize>, doubtful: bool) -> Vec<usize> {
         let sum = |cells: &[usize]| cells.iter().map(|cell| self.amount(*cell)).sum::<u64>();
         let needed = (sum(&cells) as f64 * self.params.keep).ceil() as u64;
@@ -280,8 +280,8 @@ impl<'a> Lattice<'a> {
         }
     }
 
-    /// Whether a common prefix says something: the group's addresses, were they like those of all other flows, would
-    /// hardly all be in it. Where there are few others, only the longest prefix is taken to say something.
+    /// Whether a common prefix is special: if the group's addresses were distributed like those of all other flows, they would
+    /// hardly all be in it. If there are few others, only the longest prefix counts as special.
     fn is_special(&self, slot: usize, item: u16, cells: &[usize]) -> bool {
         if !is_prefix(slot) {
             return true;
@@ -309,11 +309,11 @@ impl<'a> Lattice<'a> {
         part <= 0.5 && part.powf(inside.len().saturating_sub(1) as f64) <= CHANCE
     }
 
-    /// What cells amount to. With a whole address heavy flows are members, unless one dominates; without, a key is too
-    /// coarse to speak for them.
-    fn standing(&self, picks: &Picks, cells: &[usize]) -> Standing {
+    /// The size of cells as a group. With a whole address, heavy flows are members unless one dominates; without one, the key is too
+    /// coarse to represent them.
+    fn standing(&self, picks: &Picks, cells: &[usize]) -> GroupSize {
         let all = has_address(picks);
-        let mut standing = Standing { flows: 0, amount: 0, dominating: None };
+        let mut standing = GroupSize { flows: 0, amount: 0, dominating: None };
         let mut largest = None;
         for cell in cells.iter().copied().filter(|cell| all || !self.is_heavy(*cell)) {
             let Cell { flows, largest: own, .. } = &self.all.cells[cell];
@@ -346,7 +346,7 @@ impl<'a> Lattice<'a> {
         cells.iter().copied().filter(fits).collect()
     }
 
-    /// Amounts by item of a slot; of no item at 0.
+    /// Amounts by item of a slot; index 0 is for no item.
     fn sums(&self, slot: usize, cells: &[usize]) -> Vec<u64> {
         let mut sums = vec![0; self.all.items[slot].len() + 1];
         for cell in cells {
@@ -355,8 +355,8 @@ impl<'a> Lattice<'a> {
         sums
     }
 
-    /// How common each item is: the part of the flows that have it, among what is left or among all, whichever is less.
-    /// What all that is left has in common still says something if what was explained before has it not.
+    /// How common each item is: the share of the flows that have it, among the rest or among all, whichever is less.
+    /// What all of the rest has in common still is informative if the flows that were explained before do not have it.
     fn common(&self, left: &[usize]) -> Common {
         let all: Vec<_> = (0..self.all.cells.len()).collect();
         let [left, all] = [left, &all].map(|cells| {
@@ -376,12 +376,12 @@ impl<'a> Lattice<'a> {
         (0..self.all.cells.len()).filter(|cell| self.taken[*cell].is_none())
     }
 
-    /// A cell's bytes or packets, whichever is looked at.
+    /// A cell's bytes or packets, by the current measure.
     fn amount(&self, cell: usize) -> u64 {
         self.all.cells[cell].amount.by(self.measure)
     }
 
-    /// Whether a cell is a flow that is heavy by itself, in what is looked at.
+    /// Whether a cell is a flow that is heavy by itself, by the current measure.
     fn is_heavy(&self, cell: usize) -> bool {
         self.all.cells[cell].largest.by(self.measure) >= self.heavy.by(self.measure)
     }

@@ -1,4 +1,4 @@
-//! What flows of a group have in common, and how a person reads it.
+//! What the flows of a group have in common, and its text form.
 
 use super::Group;
 use crate::Amount;
@@ -6,12 +6,12 @@ use queuescope_wire::{Family, FlowKey, Granularity};
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What flows have in common; what is `None` differs, or is not part of their keys.
+/// What flows have in common. A field that is `None` differs between the flows, or is not part of their keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern {
-    /// The destination, or its subnet. Of connections: the near end, which is the busier one; of an overlap, either end.
+    /// The destination or its subnet. For connections, the near end, which is the busier one; for an overlap, either end.
     pub dst: Option<Subnet>,
-    /// The source, or its subnet. Of connections: the far end.
+    /// The source or its subnet. For connections, the far end.
     pub src: Option<Subnet>,
     /// The destination port.
     pub dst_port: Option<u16>,
@@ -19,30 +19,30 @@ pub struct Pattern {
     pub src_port: Option<u16>,
     /// The transport protocol.
     pub protocol: Option<u8>,
-    /// What frames without an IP header carry (EtherType).
+    /// The EtherType of frames without an IP header.
     pub ethertype: Option<u16>,
-    /// Whether the flows are connections: then it fits them in either direction.
+    /// Whether the flows are connections; then a flow fits in either direction.
     pub connections: bool,
 }
 
-/// An address or those that begin like it.
+/// An address or a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subnet {
-    /// What kind of address.
+    /// The kind of address.
     pub family: Family,
-    /// The address; bits that do not count are zero.
+    /// The address; bits after the prefix are zero.
     pub address: u128,
-    /// How many leading bits count: 32, 128 or (MAC) 48 for a whole address.
+    /// The prefix length: 32, 128 or (MAC) 48 for a whole address.
     pub length: u8,
 }
 
 impl Pattern {
-    /// Whether a flow has all of this.
+    /// Whether a flow fits the pattern.
     pub fn fits(&self, key: &FlowKey) -> bool {
         self.fits_as_it_is(key) || self.connections && self.fits_as_it_is(&super::turned(*key))
     }
 
-    /// The same in the direction in which the key is.
+    /// Whether a key fits in its own direction.
     pub(super) fn fits_as_it_is(&self, key: &FlowKey) -> bool {
         self.dst.is_none_or(|subnet| subnet.holds(key.family, key.dst))
             && self.src.is_none_or(|subnet| subnet.holds(key.family, key.src))
@@ -54,14 +54,14 @@ impl Pattern {
 }
 
 impl Subnet {
-    /// The subnet of `length` bits in which an address is.
+    /// The subnet with a prefix of `length` bits that contains an address.
     pub fn of(family: Family, address: u128, length: u8) -> Self {
         let spare = Self::whole_length(family).saturating_sub(length);
         let address = address.checked_shr(spare.into()).and_then(|bits| bits.checked_shl(spare.into()));
         Self { family, address: address.unwrap_or(0), length }
     }
 
-    /// How many bits an address has.
+    /// The number of bits of an address.
     pub fn whole_length(family: Family) -> u8 {
         match family {
             Family::Link => 48,
@@ -75,7 +75,7 @@ impl Subnet {
         self.length == Self::whole_length(self.family)
     }
 
-    /// Whether an address is in it.
+    /// Whether it contains an address.
     pub fn holds(&self, family: Family, address: u128) -> bool {
         family == self.family && Self::of(family, address, self.length) == *self
     }
@@ -99,7 +99,7 @@ impl fmt::Display for Subnet {
 
 impl Group {
     /// The group in one line: `41 sources to 10.0.0.7:50010 (TCP)`, `10.1.2.3 to 130 destinations, port 443 (TCP)`. A
-    /// single flow is named as it is everywhere.
+    /// single flow has its usual name.
     pub fn reading(&self, granularity: Granularity) -> String {
         if let Some(flow) = &self.flow {
             return granularity.name(flow);
@@ -110,7 +110,7 @@ impl Group {
         let least = if self.error == Amount::default() { "" } else { "at least " };
         let source = side(src, src_port, &(least.to_owned() + &counted(self.sources, near)));
         let destination = side(dst, dst_port, &(least.to_owned() + &counted(self.destinations, far)));
-        // A port behind a number of sources is set off on both sides.
+        // Separates a port after a number of sources on both sides.
         let comma = if src_port.is_some() && !src.is_some_and(|src| src.is_whole()) { "," } else { "" };
         let mut text = match granularity {
             Granularity::Source(_) => source,
@@ -125,7 +125,7 @@ impl Group {
         if let Some(ethertype) = self.pattern.ethertype {
             text.push_str(&format!(" (EtherType {ethertype:#06x})"));
         }
-        // Where both ends are one address each, only the number of flows says that it is a group.
+        // If both ends are single addresses, only the number of flows shows that it is a group.
         if [src, dst].iter().all(|end| end.is_some_and(|end| end.is_whole())) {
             text.push_str(&format!(
                 ", {}{}",
@@ -137,7 +137,7 @@ impl Group {
     }
 }
 
-/// One end; `many` are there if it is not one address.
+/// One end; `many` is used if it is not a single address.
 fn side(subnet: Option<Subnet>, port: Option<u16>, many: &str) -> String {
     match (subnet, port) {
         (Some(subnet), None) if subnet.is_whole() => subnet.to_string(),

@@ -1,35 +1,35 @@
-//! The standing queue: for each level, the flow that last raised the queue to it.
+//! The levels of the queue: for each level, the flow that last raised the queue to it.
 //!
-//! PrintQueue's queue monitor. There an entry has a sequence number, and one that is newer than an entry above it outdates
-//! that one. In a FIFO, packets leave in the order in which they came, so departures tell all arrivals in order, each
-//! with the depth that it met: what stands above that depth is gone, and what the packet adds is its own.
+//! This is the queue monitor of PrintQueue. There, each entry has a sequence number, and a newer entry invalidates the older ones above it.
+//! In a FIFO queue, packets leave in the order of their arrival, so departures give all arrivals in order, each with the depth that it met:
+//! levels above that depth no longer stand, and the packet's own bytes are the levels that it adds.
 
 use queuescope_sketch::Share;
 use queuescope_wire::FlowId;
 use std::cmp::Reverse;
 
-/// Levels of one queue, and a picture of them at its worst moment.
+/// The levels of one queue, and a copy of them at its worst moment.
 #[derive(Debug)]
 pub(super) struct Levels {
-    /// The flow that last raised the queue to `(i + 1) step` bytes. Those from `top` on do not stand any more.
+    /// The flow that last raised the queue to `(i + 1) * step` bytes. Only the levels below `top` stand now.
     flows: Box<[u32]>,
     top: usize,
-    /// Base-2 logarithm of the step, in bytes, now and at the start.
+    /// The base-2 logarithm of the step in bytes, now and at the start.
     shift: u32,
     least_shift: u32,
-    /// At the worst moment `peak_top` levels stood: those below `intact` as in `flows`, the others as here. What is
-    /// overwritten is saved first, so a new worst moment costs nothing, and a level is saved at most as often as the
-    /// queue sinks through it.
+    /// At the worst moment, `peak_top` levels stood: those below `intact` are still in `flows`, the others are here. Levels are
+    /// saved before they are overwritten, so marking a new worst moment costs nothing, and a level is saved at most once each time
+    /// that the queue sinks through it.
     saved: Box<[u32]>,
     peak_top: usize,
     intact: usize,
-    /// For counting.
+    /// Buffer for counting.
     sorted: Vec<u32>,
 }
 
 impl Levels {
-    /// So many levels, at first of `step` bytes (rounded up to a power of two), and of twice as many where they do not
-    /// reach up to the queue's depth.
+    /// Creates `levels` levels of `step` bytes each (rounded up to a power of two). The step doubles when the levels do not reach the
+    /// queue's depth.
     pub fn new(levels: usize, step: u64) -> Self {
         let shift = step.max(1).checked_next_power_of_two().map_or(63, u64::ilog2);
         Self {
@@ -55,7 +55,7 @@ impl Levels {
         self.top = self.top.min((depth >> self.shift) as usize);
     }
 
-    /// A packet raises the queue to this depth.
+    /// A packet of this flow raises the queue to this depth.
     #[inline]
     pub fn raise(&mut self, depth: u64, flow: FlowId) {
         while depth >> self.shift > self.flows.len() as u64 {
@@ -73,13 +73,13 @@ impl Levels {
         self.top = top;
     }
 
-    /// This is the worst moment so far.
+    /// Marks the current moment as the worst so far.
     #[inline]
     pub fn mark_peak(&mut self) {
         (self.peak_top, self.intact) = (self.top, self.top);
     }
 
-    /// The flows of the levels that stood at the worst moment, with the bytes of levels that each raised, largest first.
+    /// The flows of the levels at the worst moment, with the bytes of each flow's levels, largest first.
     pub fn culprits(&mut self) -> Vec<Share> {
         let mut sorted = std::mem::take(&mut self.sorted);
         sorted.clear();
@@ -97,18 +97,18 @@ impl Levels {
         size_of_val(&*self.flows) + size_of_val(&*self.saved) + self.sorted.capacity() * size_of::<u32>()
     }
 
-    /// Bytes of so many levels.
+    /// The memory for this number of levels, bytes.
     pub const fn memory_for(levels: usize) -> usize {
         3 * levels * size_of::<u32>()
     }
 
-    /// Lowest first.
+    /// The levels at the worst moment, lowest first.
     fn peak(&self) -> impl Iterator<Item = u32> {
         let intact = self.flows[..self.intact].iter();
         intact.chain(&self.saved[self.intact..self.peak_top]).copied()
     }
 
-    /// Keeps every second level.
+    /// Doubles the step: keeps every second level.
     #[cold]
     fn widen(&mut self) {
         self.saved[..self.intact].copy_from_slice(&self.flows[..self.intact]);
@@ -130,7 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_sank_does_not_stand_and_the_worst_moment_is_kept() {
+    fn levels_above_the_depth_are_dropped_and_the_worst_moment_is_kept() {
         let mut levels = Levels::new(16, 100);
         assert_eq!(levels.shift, 7);
         levels.raise(400, FlowId(1));
@@ -143,9 +143,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against levels of one byte each, copied at each worst moment.
+        /// Compares with levels of one byte each, copied at each worst moment.
         #[test]
-        fn levels_are_those_of_a_byte_by_byte_stack(
+        fn levels_match_a_byte_by_byte_stack(
             steps in prop::collection::vec((0..400usize, 1..300usize, any::<bool>()), 1..80), room in 8..40usize
         ) {
             let mut levels = Levels::new(room, 4);

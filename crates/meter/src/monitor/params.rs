@@ -9,26 +9,26 @@ use queuescope_wire::{ByteCount, Nanos};
 /// The dimensions of a [`QueueMonitor`](crate::QueueMonitor).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorParams {
-    /// A busy period is remembered if a packet waited at least so long in it. A few packets' time on the link keeps out
-    /// what queues on any link that is used.
+    /// A busy period is remembered if a packet in it waited at least this long. A few transmission times exclude the queueing that
+    /// occurs on any link in use.
     pub tau: Nanos,
-    /// The time windows that remember who left when.
+    /// The time windows that remember departures.
     pub windows: WindowsParams,
-    /// Departures that are kept aside until their busy period turns out to be congested. A longer one is taken to be.
+    /// Departures that are staged until their busy period turns out to be congested. A longer period counts as congested.
     pub staged: usize,
-    /// Levels of the queue, at least 2: a flow that raised less than one of so many may be missed.
+    /// The number of levels of the queue, at least 2. A flow that raised less than one level may be missed.
     pub levels: usize,
-    /// Bytes of a level while the queue is shallow, rounded up to a power of two; doubled when levels do not suffice.
+    /// The bytes of a level while the queue is shallow, rounded up to a power of two; doubled when the levels do not suffice.
     pub step: u64,
-    /// Busy periods that are remembered, at least 1; what is shortest for its age is forgotten first.
+    /// The number of busy periods that are remembered, at least 1; the one that is shortest for its age is forgotten first.
     pub periods: usize,
-    /// Of the worst victim of each, culprits are kept that are at least one of so many parts, 1 to 4 096.
+    /// Culprits of the worst victim of each period are kept if they have at least `1/parts` of the bytes; 1 to 4 096.
     pub parts: u32,
-    /// Room for so many of these culprits of all periods, at least `3 parts`.
+    /// The number of culprits that are kept for all periods together, at least `3 parts`.
     pub shares: usize,
 }
 
-/// Less than a million bytes, for ten bursts a second over ten seconds and long ones further back.
+/// Less than a megabyte: enough for ten bursts a second over ten seconds, and for long ones further back.
 impl Default for MonitorParams {
     fn default() -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Default for MonitorParams {
 }
 
 impl MonitorParams {
-    /// What a monitor of these dimensions occupies.
+    /// The memory of a monitor with these dimensions.
     pub fn memory(&self) -> ByteCount {
         let levels = Levels::memory_for(self.levels);
         let rest = self.staged * STAGED_BYTES + levels + Periods::memory_for(self.periods, self.shares);
@@ -70,22 +70,22 @@ impl MonitorParams {
     }
 }
 
-/// Why there can be no such monitor.
+/// Why a monitor cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MonitorError {
-    /// A number that is out of its range.
-    #[error("a monitor with {value} {what} cannot be; choose {least} to {most}")]
+    /// A number is out of range.
+    #[error("a monitor cannot have {value} {what}; choose {least} to {most}")]
     Dimension {
-        /// Of what.
+        /// What the number counts.
         what: &'static str,
-        /// So many were asked for.
+        /// The requested number.
         value: usize,
-        /// The least there can be.
+        /// The smallest valid number.
         least: usize,
-        /// The most there can be.
+        /// The largest valid number.
         most: usize,
     },
-    /// The time windows cannot be.
+    /// The time windows are invalid.
     #[error(transparent)]
     Windows(#[from] WindowsError),
 }

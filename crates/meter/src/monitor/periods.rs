@@ -1,33 +1,33 @@
-//! The busy periods that are remembered, each with the culprits of its worst victim: the longer ago, the longer ones.
+//! The remembered busy periods, each with the culprits of its worst victim. The older a period, the longer it must be to be kept.
 
 use queuescope_sketch::Share;
 use queuescope_wire::{ByteCount, Departure, FlowId, Nanos};
 
-/// A time in which the queue was never empty.
+/// A time during which the queue was never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusyPeriod {
-    /// When its first packet came.
+    /// The arrival of its first packet.
     pub start: Nanos,
-    /// When its last packet left.
+    /// The departure of its last packet.
     pub end: Nanos,
     /// Packets that left.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The flow of the packet that waited longest, the first of them.
+    /// The flow of the packet that waited longest; the first if several are equal.
     pub victim: FlowId,
-    /// When that packet came.
+    /// The arrival of that packet.
     pub victim_came: Nanos,
-    /// When it left.
+    /// Its departure.
     pub victim_left: Nanos,
-    /// What stood in the queue as it came.
+    /// The backlog that it met.
     pub victim_met: ByteCount,
-    /// When its latest packet came.
+    /// The arrival of the latest packet.
     pub(super) last_came: Nanos,
-    /// Bytes of each kind of culprits of the victim, and how many of them are kept.
+    /// Bytes of each kind of culprits of the victim, and the number of culprits that are kept.
     bytes_of: [u64; KINDS],
     kept: [u32; KINDS],
-    /// Where they stand.
+    /// The index of its first culprit in `Periods::shares`.
     place: u32,
 }
 
@@ -49,18 +49,18 @@ impl BusyPeriod {
         }
     }
 
-    /// The longest that a packet waited.
+    /// The longest sojourn time.
     #[inline]
     pub fn longest_wait(&self) -> Nanos {
         self.victim_left.saturating_sub(self.victim_came)
     }
 
-    /// Whether the queue was not empty because of it.
+    /// Whether a time is within the busy period.
     pub fn contains(&self, at: Nanos) -> bool {
         self.start <= at && at <= self.end
     }
 
-    /// This packet waited longest so far.
+    /// Makes this packet the victim, because it waited longest so far.
     #[inline]
     pub(super) fn peak(&mut self, departure: &Departure) {
         self.victim = departure.packet.flow;
@@ -69,7 +69,7 @@ impl BusyPeriod {
     }
 }
 
-/// Direct, indirect, original.
+/// The kinds of culprits: direct, indirect, original.
 pub(super) const KINDS: usize = 3;
 
 /// Culprits of one kind.
@@ -77,41 +77,41 @@ pub(super) const KINDS: usize = 3;
 pub struct Ranked {
     /// The flows with their bytes, largest first.
     pub flows: Vec<Share>,
-    /// Bytes of all flows, also of those too small to be kept.
+    /// The bytes of all flows, including those too small to be kept.
     pub bytes: u64,
 }
 
 impl Ranked {
-    /// The flows that are at least `alpha` of it, largest first.
+    /// The flows with at least the share `alpha` of the bytes, largest first.
     pub fn at_least(&self, alpha: f64) -> impl Iterator<Item = Share> {
         let least = alpha * self.bytes as f64;
         self.flows.iter().copied().take_while(move |share| share.bytes as f64 >= least)
     }
 }
 
-/// Past busy periods.
+/// The past busy periods.
 #[derive(Debug)]
 pub(super) struct Periods {
-    /// In order of time.
+    /// The periods in order of time.
     periods: Vec<BusyPeriod>,
-    /// Culprits, in the order of their periods and kinds.
-    shares: Vec<Kept>,
-    /// Room in both.
+    /// The culprits, in the order of their periods and kinds.
+    shares: Vec<KeptCulprit>,
+    /// The largest lengths of both lists.
     most: usize,
     most_shares: usize,
-    /// A flow with less than one such part is not kept.
+    /// Flows with less than `1/parts` of the bytes are not kept.
     parts: u64,
 }
 
 /// A culprit, in eight bytes.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct KeptCulprit {
     flow: FlowId,
     bytes: f32,
 }
 
 impl Periods {
-    /// Room for so many, with so many culprits in all; those with less than one of so many parts are not kept.
+    /// Creates room for `most` periods and `shares` culprits in all; culprits with less than `1/parts` of the bytes are not kept.
     pub fn new(most: usize, shares: usize, parts: u32) -> Self {
         Self {
             periods: Vec::with_capacity(most),
@@ -122,11 +122,11 @@ impl Periods {
         }
     }
 
-    /// A period is over, and these are the culprits of its worst victim, of each kind.
+    /// Adds a period that is over, with the culprits of its worst victim, of each kind.
     pub fn push(&mut self, mut period: BusyPeriod, culprits: &[Ranked; KINDS]) {
         for (kind, ranked) in culprits.iter().enumerate() {
             let large = ranked.flows.iter().take_while(|share| share.bytes.saturating_mul(self.parts) >= ranked.bytes);
-            // Estimates may add up to more than all; without a bound there would be no bound on memory.
+            // Estimates may add up to more than the total; without this limit, memory would not be bounded.
             period.kept[kind] = large.take(self.parts as usize).count() as u32;
             period.bytes_of[kind] = ranked.bytes;
         }
@@ -139,7 +139,7 @@ impl Periods {
         period.place = self.shares.len() as u32;
         for (ranked, count) in culprits.iter().zip(period.kept) {
             let large = ranked.flows[..count as usize].iter();
-            self.shares.extend(large.map(|share| Kept { flow: share.flow, bytes: share.bytes as f32 }));
+            self.shares.extend(large.map(|share| KeptCulprit { flow: share.flow, bytes: share.bytes as f32 }));
         }
         self.periods.push(period);
     }
@@ -164,15 +164,15 @@ impl Periods {
     }
 
     pub fn memory(&self) -> usize {
-        self.periods.capacity() * size_of::<BusyPeriod>() + self.shares.capacity() * size_of::<Kept>()
+        self.periods.capacity() * size_of::<BusyPeriod>() + self.shares.capacity() * size_of::<KeptCulprit>()
     }
 
-    /// Bytes of so many periods with so many culprits in all.
+    /// The memory for this number of periods and of culprits, bytes.
     pub const fn memory_for(most: usize, shares: usize) -> usize {
-        most * size_of::<BusyPeriod>() + shares * size_of::<Kept>()
+        most * size_of::<BusyPeriod>() + shares * size_of::<KeptCulprit>()
     }
 
-    /// Forgets the period that is the shortest for its age; whether there was one.
+    /// Forgets the period that is shortest for its age; returns whether there was one.
     fn forget_one(&mut self, now: Nanos) -> bool {
         let length_by_age = |period: &BusyPeriod| {
             let length = period.end.saturating_sub(period.start).0 as f64 + 1.0;

@@ -1,61 +1,61 @@
-//! How the clock of one capture stands to that of another.
+//! The relation between the clocks of two captures.
 
 use queuescope_wire::Nanos;
 
-/// The fixed point of [`Clock::drift`]: so many bits behind it.
+/// The number of fractional bits of [`Clock::drift`].
 const POINT: u32 = 60;
 
-/// From the clock of a capture before the router to that of the capture after it: a straight line.
+/// A conversion from the clock of a capture before the router to that of the capture behind it: a straight line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Where `offset` holds, by the clock before the router.
+    /// The time at which `offset` applies, by the clock before the router.
     reference: Nanos,
-    /// How far the clock after the router is ahead there, nanoseconds, with the shortest time through the router in it.
+    /// How far the clock behind the router is ahead at that time, nanoseconds, including the shortest time through the router.
     offset: i64,
-    /// What the offset grows by in each nanosecond, in 2^-60.
+    /// The growth of the offset in each nanosecond, in units of 2^-60.
     drift: i64,
 }
 
-/// A clock, and how well it is known.
+/// An estimate of a clock, and its accuracy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockEstimate {
-    /// The clock. Its offset contains the shortest time through the router, which nobody can tell from an offset
-    /// without knowing one of them.
+    /// The clock. Its offset includes the shortest time through the router, which cannot be distinguished from the offset unless one of
+    /// them is known.
     pub clock: Clock,
-    /// Packets that came out, by this clock, within this of the shortest time: how far the line may be off where they
-    /// are.
+    /// The line is based on packets within this distance of it. It is also the possible error of the line between the first and the last
+    /// of these packets.
     pub within: Nanos,
-    /// When the first and the last of them came, by the clock before the router. The line may be off by `within` and as
-    /// much again for every such span that a packet lies outside.
+    /// The arrivals of the first and the last of these packets, by the clock before the router. Outside, the possible error grows by
+    /// `within` for each distance of this length.
     pub span: (Nanos, Nanos),
-    /// Stretches of time that had packets, and those that had one within `within`.
+    /// The number of time intervals with packets.
     pub stretches: u32,
-    /// Those that had one within `within` of the shortest time.
+    /// Those of them with a packet within `within` of the line.
     pub supporting: u32,
-    /// Whether the drift was estimated; if there were too few packets or too short a time it is taken to be zero.
+    /// Whether the drift was estimated. With too few packets or too short a time, it is assumed to be zero.
     pub with_drift: bool,
 }
 
 impl Clock {
-    /// A clock that is ahead by `offset` nanoseconds at `reference` and gains `drift` parts per million.
+    /// A clock that is ahead by `offset` nanoseconds at `reference` and gains `drift_ppm` parts per million.
     pub fn new(reference: Nanos, offset: i64, drift_ppm: f64) -> Self {
         Self { reference, offset, drift: (drift_ppm / 1e6 * (1u64 << POINT) as f64) as i64 }
     }
 
-    /// What the clock after the router shows when the one before it shows `time`.
+    /// The time by the clock behind the router when the clock before it shows `time`.
     #[inline]
     pub fn convert(&self, time: Nanos) -> Nanos {
         let shown = i128::from(time.0) + self.ahead(time);
         Nanos(u64::try_from(shown.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// How far the clock after the router is ahead when the one before it shows `time`, nanoseconds.
+    /// How far the clock behind the router is ahead when the clock before it shows `time`, nanoseconds.
     #[inline]
     pub fn offset_at(&self, time: Nanos) -> i64 {
         self.ahead(time).clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// By how much the clock after the router is faster, parts per million.
+    /// How much faster the clock behind the router is, parts per million.
     pub fn drift_ppm(&self) -> f64 {
         self.drift as f64 / (1u64 << POINT) as f64 * 1e6
     }
@@ -69,7 +69,7 @@ impl Clock {
 }
 
 impl ClockEstimate {
-    /// By how much the drift may be off, parts per million; none where it was not estimated.
+    /// The possible error of the drift, parts per million; none if the drift was not estimated.
     pub fn drift_error_ppm(&self) -> Option<f64> {
         let span = self.span.1.saturating_sub(self.span.0).0;
         (self.with_drift && span > 0).then(|| self.within.0 as f64 / span as f64 * 1e6)

@@ -1,17 +1,17 @@
-//! Packets of all captures, in order.
+//! Passes the packets of all captures to a matcher, in order.
 
 use super::{Matcher, Seen, TapOutput};
 use queuescope_wire::Nanos;
 
-/// A capture, read packet by packet.
+/// A capture that is read packet by packet.
 pub trait Feed {
-    /// What can go wrong.
+    /// The error of reading.
     type Error;
 
     /// The next packet, or none at the end.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns the error of reading.
     fn next(&mut self) -> Result<Option<Seen>, Self::Error>;
 }
 
@@ -23,11 +23,11 @@ impl<E, F: FnMut() -> Result<Option<Seen>, E>> Feed for F {
     }
 }
 
-/// Gives a matcher the packets of all captures: those on their way in when they can have come out. Each capture is read
-/// once; how far one is ahead of the others is what their clocks say.
+/// Passes the packets of all captures to a matcher. A packet on its way in is passed on before any packet that it could be on its way
+/// out. Each capture is read once; the clocks determine how far one is read ahead of the others.
 ///
 /// # Errors
-/// Those of the captures.
+/// Returns the errors of the captures.
 pub fn drive<I: Feed, O: Feed<Error = I::Error>>(
     ingress: &mut [I],
     egress: &mut O,
@@ -65,7 +65,7 @@ pub fn drive<I: Feed, O: Feed<Error = I::Error>>(
 
 /// The next packet of a link.
 struct Head {
-    /// By the clock behind the router.
+    /// The capture time by the clock behind the router.
     time: Nanos,
     seen: Seen,
 }

@@ -1,31 +1,30 @@
-//! The straight line on which packets lie that met an empty queue: where two clocks stand, and how they drift apart.
+//! The line on which packets lie that met an empty queue. It gives the offset and the drift between two clocks.
 //!
-//! How far the second clock is ahead of the first, plus the time through the router, is what two captures of a packet
-//! show. The time through the router is shortest where the queue was empty, and the same each time; all else lies above.
-//! So the clocks are the lower envelope of these points (Moon, Skelly and Towsley, "Estimation and removal of clock skew
-//! from network delay measurements", INFOCOM 1999; Paxson's thesis, chapter 12). Their line is the edge of the lower hull
-//! around the mean time; here, deviating from them, it is the line on which the most stretches of time have a packet,
-//! with next to none below it: an edge of the hull may as well join two packets that both waited, where the queue was
-//! empty only for a part of the time, and one wrong match below all others would bend every edge.
+//! Two captures of a packet show how far the second clock is ahead of the first, plus the time through the router. That time is shortest,
+//! and always the same, if the queue was empty; all other points lie above. So the clocks are the lower envelope of these points (Moon,
+//! Skelly and Towsley, "Estimation and removal of clock skew from network delay measurements", INFOCOM 1999; Paxson's thesis, chapter 12).
+//! Their line is the edge of the lower hull around the mean time. This module deviates: it takes the line on which the most time intervals
+//! have a packet, with almost none below it. An edge of the hull may join two packets that both waited, if the queue was empty only part of
+//! the time, and one wrong match below all others would bend every edge.
 
 use super::{Clock, ClockEstimate};
 use queuescope_wire::Nanos;
 
-/// Stretches of time of which points are kept, and points of each.
+/// The number of time intervals with points, and of points in each.
 const STRETCHES: usize = 2048;
 const POINTS: usize = 12;
-/// The shortest stretch, nanoseconds.
+/// The shortest interval, nanoseconds.
 const SHORTEST: u64 = 1_000_000;
-/// No clock drifts by more than one part in so many: cheap crystals keep to a tenth of that.
+/// No clock drifts by more than one part in this number; cheap crystals stay within a tenth of that.
 const STEEPEST: i64 = 1000;
-/// Groups of stretches of each of which one point is tried as part of the line.
+/// The number of groups of intervals from each of which one point is tried as part of the line.
 const TRIED: usize = 32;
-/// Stretches on a line that make it credible.
+/// The number of intervals on a line that makes it credible.
 const CREDIBLE: u32 = 10;
-/// How far from the line packets may be: multiples of the captures' resolution, tried one after another.
+/// The tried distances of packets from the line, in order, as multiples of the captures' resolution.
 const WIDTHS: [u64; 7] = [1, 4, 16, 64, 256, 1024, 4096];
 
-/// Keeps of all points the lowest of each stretch of time, in bounded memory.
+/// Keeps the lowest points of each time interval, in bounded memory.
 #[derive(Debug, Clone)]
 pub struct Envelope {
     origin: Option<u64>,
@@ -36,7 +35,7 @@ pub struct Envelope {
     coarse: bool,
 }
 
-/// A packet, seen at time `x` by the first clock and `y` nanoseconds later by the second.
+/// A packet that was captured at `x` by the first clock and `y` nanoseconds later by the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Point {
     x: u64,
@@ -52,12 +51,12 @@ struct Line {
 }
 
 impl Envelope {
-    /// No points yet.
+    /// Creates an envelope without points.
     pub fn new() -> Self {
         Self { origin: None, width: SHORTEST, stretches: Vec::new(), count: 0, coarse: true }
     }
 
-    /// A packet seen at `before` by the clock before the router and at `after` by the one behind.
+    /// Adds a packet that was captured at `before` by the clock before the router and at `after` by the one behind it.
     #[inline]
     pub fn add(&mut self, before: Nanos, after: Nanos) {
         let Some(y) = difference(before, after) else { return };
@@ -76,17 +75,17 @@ impl Envelope {
         insert(&mut self.stretches[index], Point { x: before.0, y });
     }
 
-    /// Points that were added.
+    /// The number of points that were added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How fine the times were, nanoseconds, as far as it matters here.
+    /// The resolution of the times, nanoseconds: a microsecond or a nanosecond.
     fn resolution(&self) -> u64 {
         if self.coarse { 1000 } else { 100 }
     }
 
-    /// Makes stretches twice as long.
+    /// Doubles the length of intervals.
     fn double(&mut self) {
         self.width *= 2;
         let old = std::mem::take(&mut self.stretches);
@@ -116,7 +115,7 @@ impl Envelope {
                 return line.polish(&occupied, within, stretches);
             }
         }
-        // Too few packets to tell a drift: the lowest is where the clocks stand.
+        // Too few packets to estimate a drift: the lowest one gives the offset.
         let lowest = occupied.iter().flat_map(|points| points.iter()).min_by_key(|point| point.y)?;
         Some(ClockEstimate {
             clock: Clock::new(Nanos(lowest.x), lowest.y, 0.0),
@@ -128,7 +127,7 @@ impl Envelope {
         })
     }
 
-    /// Lines that may be it: the edges of the lower hull, and those between low points far apart, for a wrong point far
+    /// Candidates for the line: the edges of the lower hull, and lines between low points that are far apart, because a wrong point far
     /// below hides an edge.
     fn candidates(&self, occupied: &[&[Point]]) -> Vec<Line> {
         let mut hull = Vec::new();
@@ -136,8 +135,8 @@ impl Envelope {
             push_on_hull(&mut hull, *point);
         }
         let mut lines: Vec<Line> = hull.windows(2).filter_map(|ends| Line::between(ends[0], ends[1])).collect();
-        // Which points are low can be said over a short time without knowing the drift, and over a longer one with the
-        // drift of the hull's longest edge.
+        // Over a short time, low points can be identified without the drift; over a longer time, with the drift of the hull's longest
+        // edge.
         let slope = lines.iter().max_by_key(|line| line.dx).copied();
         let height = |point: &Point| slope.map_or(i128::from(point.y), |line| line.above(point) / i128::from(line.dx));
         let low: Vec<Point> = occupied
@@ -159,7 +158,7 @@ impl Default for Envelope {
     }
 }
 
-/// Stretches whose lowest point is on a line, and below it.
+/// The numbers of intervals whose lowest point is on a line, and of those whose lowest point is below it.
 struct Score {
     on: u32,
     below: u32,
@@ -172,7 +171,7 @@ impl Line {
         (dy.unsigned_abs() <= (dx / STEEPEST) as u64).then_some(Self { through: a, dx, dy })
     }
 
-    /// How far above the line a point is, nanoseconds times `dx`.
+    /// How far a point is above the line, in nanoseconds times `dx`.
     fn above(&self, point: &Point) -> i128 {
         let x = i128::from(point.x) - i128::from(self.through.x);
         let y = i128::from(point.y) - i128::from(self.through.y);
@@ -190,9 +189,9 @@ impl Line {
         score
     }
 
-    /// The longest edge of the lower hull of what supports this line, moved down to the lowest of them. Least squares
-    /// through them left four times the error where stamps are rounded to microseconds: what is lowest in a stretch
-    /// depends on how many packets it had.
+    /// The longest edge of the lower hull of the points that support this line, moved down to the lowest of them. Least squares
+    /// through them had four times the error if timestamps are rounded to microseconds, because the lowest point of an interval
+    /// depends on its number of packets.
     fn polish(&self, occupied: &[&[Point]], within: i64, stretches: u32) -> Option<ClockEstimate> {
         let margin = i128::from(within) * i128::from(self.dx);
         let on: Vec<Point> = occupied
@@ -226,7 +225,7 @@ pub(super) fn difference(before: Nanos, after: Nanos) -> Option<i64> {
     i64::try_from(y).ok().filter(|y| y.unsigned_abs() < 1 << 62)
 }
 
-/// Keeps of a stretch what can be lowest for some drift: points that no other undercuts by more than a drift can bring.
+/// Keeps the points of an interval that can be lowest for some drift: those that no other point undercuts by more than a drift explains.
 fn insert(stretch: &mut Vec<Point>, point: Point) {
     let undercuts = |low: &Point, high: &Point| high.y - low.y >= (low.x.abs_diff(high.x) as i64) / STEEPEST;
     if stretch.iter().any(|low| undercuts(low, &point)) {
@@ -240,7 +239,7 @@ fn insert(stretch: &mut Vec<Point>, point: Point) {
         push_on_hull(&mut hull, *point);
     }
     if hull.len() > POINTS {
-        // The point that the hull misses least.
+        // Removes the point that the hull needs least.
         let bend = |at: usize| Line::between(hull[at - 1], hull[at + 1]).map_or(0, |line| line.above(&hull[at]));
         if let Some(least) = (1..hull.len() - 1).max_by_key(|&at| bend(at)) {
             hull.remove(least);
@@ -269,7 +268,7 @@ mod tests {
 
     const START: u64 = 1_700_000_000_000_000_000;
 
-    /// A router that the packets of `times` pass, those with a zero wait meeting an empty queue.
+    /// A router that the packets pass; each is given by its time and its sojourn time. A sojourn time of zero means an empty queue.
     fn envelope(packets: impl IntoIterator<Item = (u64, u64)>, clock: &Clock) -> Envelope {
         let mut envelope = Envelope::new();
         for (at, wait) in packets {
@@ -279,12 +278,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_says_nothing() {
+    fn without_packets_there_is_no_estimate() {
         assert_eq!(Envelope::new().fit(), None);
     }
 
     #[test]
-    fn few_packets_say_where_the_clocks_stand_and_not_how_they_drift() {
+    fn few_packets_give_an_offset_but_no_drift() {
         let estimate = envelope([(0, 700), (5_000, 300)], &Clock::new(Nanos(START), -50_000, 0.0)).fit().unwrap();
         assert!(!estimate.with_drift && estimate.drift_error_ppm().is_none());
         assert_eq!(estimate.clock.convert(Nanos(START)), Nanos(START - 50_000 + 300));
@@ -313,8 +312,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// Any clock, and any waits of which every few are none: known to a few nanoseconds all along, and to the
-        /// resolution where stamps are rounded to microseconds.
+        /// Any clock, and any sojourn times of which some are zero: the clock is found to within a few nanoseconds everywhere, or to within the
+        /// resolution if timestamps are rounded to microseconds.
         #[test]
         fn the_clock_is_found(
             offset in -10_000_000_000_000..10_000_000_000_000i64,
@@ -331,7 +330,7 @@ mod tests {
                 envelope.add(Nanos(round(at)), Nanos(round(clock.convert(Nanos(at)).0 + wait)));
             }
             let estimate = envelope.fit().unwrap();
-            // At the worst end of where it was supported.
+            // At the worst end of the supported range.
             for at in [estimate.span.0, estimate.span.1] {
                 let error = estimate.clock.offset_at(at) - clock.offset_at(at);
                 let allowed = if micros { 2_000 } else { 200 };

@@ -1,4 +1,4 @@
-//! Packets before the router find themselves behind it (ConQuest section 6.2).
+//! Matches packets before the router with packets behind it (ConQuest section 6.2).
 
 use super::routes::Fate;
 use super::table::{Entry, Table};
@@ -6,79 +6,79 @@ use super::{Clock, ClockEstimate, Envelope, RouteBy, Routes, Seen, TapStats};
 use queuescope_wire::Nanos;
 use queuescope_wire::parse::{Fingerprint, Strength};
 
-/// How packets are matched.
+/// Parameters of matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TapParams {
-    /// The longest that a packet can be in the router; what did not come out by then is not expected any longer.
+    /// The longest time that a packet can be in the router; a packet that did not come out by then counts as lost or routed elsewhere.
     pub max_delay: Nanos,
-    /// How much earlier, by the clocks, a packet may be seen to come out than to come in.
+    /// How much earlier, by the clocks, a packet may come out than it came in.
     pub early: Nanos,
-    /// Packets that are in the table at once, at most; as many as come in within `max_delay` need a place.
+    /// The largest number of packets in the table; it must hold the packets that come in within `max_delay`.
     pub entries: usize,
-    /// A packet with no longer a delay met an empty queue.
+    /// A packet with at most this delay met an empty queue.
     pub empty: Nanos,
-    /// What tells a loss from what was routed elsewhere.
+    /// How lost packets are distinguished from packets that were routed elsewhere.
     pub routes: RouteBy,
-    /// Routes that are remembered, at most.
+    /// The largest number of routes that are remembered.
     pub most_routes: usize,
-    /// Whether all captures before the router have one clock: the estimates are then made of all of them together.
+    /// Whether all captures before the router use the same clock: they then share one estimate.
     pub shared_clock: bool,
-    /// What is said of packets that were not seen to come in.
+    /// How to treat packets that were not captured on their way in.
     pub unseen: Unseen,
 }
 
-/// What is said of when a packet came that was not seen to come in.
+/// How to treat the arrival of packets that were not captured on their way in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unseen {
-    /// Nothing, as in section 6.2: it left the queue, and no question is asked about it.
+    /// Unknown, as in section 6.2: the packet left the queue, and cannot be a victim.
     #[default]
     Unknown,
-    /// In a FIFO it came between those that left before and after it. Where both are known, and left within the longest
-    /// delay of it, the time in between is divided as that of the departures is.
+    /// In a FIFO queue, the packet came between those that left before and after it. If their arrivals are known, and they left within the
+    /// longest delay of it, the arrival is interpolated in proportion to the departures.
     FromNeighbours,
 }
 
 /// A packet that left the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TapDeparture {
-    /// As it was seen to leave.
+    /// The packet as captured on its way out.
     pub seen: Seen,
-    /// When it left, never before the departure before it.
+    /// The time of departure, never before that of the previous departure.
     pub dequeued: Nanos,
-    /// What is known of when it came.
+    /// What is known of its arrival.
     pub arrived: Arrived,
 }
 
 /// What is known of a packet's arrival. Times are by the clock behind the router, and never after the departure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrived {
-    /// It was seen.
+    /// It was captured.
     Seen {
-        /// When it came.
+        /// The time of arrival.
         enqueued: Nanos,
         /// The number of the link on which it came.
         link: usize,
-        /// As it was seen there.
+        /// The packet as captured there.
         ingress: Seen,
     },
-    /// It was not seen, but packets before and after it were ([`Unseen::FromNeighbours`]).
+    /// It was not captured, but packets before and after it were ([`Unseen::FromNeighbours`]); the interpolated time.
     Between(Nanos),
-    /// Nothing.
+    /// The arrival is unknown.
     Unknown,
 }
 
-/// Told what becomes of packets.
+/// Receives the results of matching.
 pub trait TapOutput {
-    /// A packet left the router. Packets are told in the order in which they left.
+    /// A packet left the router. Calls are in the order of departure.
     fn departed(&mut self, departure: &TapDeparture);
 
-    /// A packet that came at `enqueued`, by the clock behind the router, was lost in it. That is known once the longest
-    /// delay has passed, and not told of packets that came before any on their route had come out (which
-    /// [`TapStats::lost`] counts), unless the routes were learnt before.
+    /// A packet that came at `enqueued`, by the clock behind the router, was lost in it. The call comes once the longest delay has passed.
+    /// There is none for packets that came before any other packet of their route had come out (which [`TapStats::lost`] counts), unless
+    /// the routes were learnt before.
     fn lost(&mut self, packet: &Seen, link: usize, enqueued: Nanos);
 }
 
-/// Matches what comes out of a router with what came in.
+/// Matches packets that leave a router with packets that came in.
 #[derive(Debug)]
 pub struct Matcher {
     params: TapParams,
@@ -86,47 +86,47 @@ pub struct Matcher {
     envelopes: Vec<Envelope>,
     table: Table,
     routes: Routes,
-    /// Flows of which packets were seen to come in, by their digests: a filter of bits, two for each.
+    /// A Bloom filter of the flows whose packets were captured on their way in, by digest, with two bits for each flow.
     seen_flows: Vec<u64>,
-    /// Stretches of sequence space that were sent, by digest.
+    /// TCP segments that were sent, by digest.
     segments: Vec<u64>,
-    waiting: Waiting,
+    waiting: UndatedDepartures,
     span: Span,
-    /// When the packet that was matched last had come.
+    /// The arrival of the packet that was matched last.
     last_enqueued: Nanos,
     last_dequeued: Nanos,
     stats: TapStats,
 }
 
-/// When the captures were running, by their packets and the clock behind the router.
+/// The times when the captures were running, from their packets, by the clock behind the router.
 #[derive(Debug, Clone, Default)]
 struct Span {
     ingress: Option<(Nanos, Nanos)>,
-    /// Captures before the router that have more.
+    /// The number of captures before the router that have not ended.
     open: usize,
     egress: Option<(Nanos, Nanos)>,
     egress_ended: bool,
 }
 
-/// Departures that wait for the next that was seen to come in.
+/// Departures that wait for the next one with a captured arrival.
 #[derive(Debug, Default)]
-struct Waiting {
+struct UndatedDepartures {
     before: Option<(Nanos, Nanos)>,
     departures: Vec<TapDeparture>,
 }
 
-/// Segments remembered, to tell retransmissions: the last that fell on each place.
+/// The number of remembered segments, to detect retransmissions; each place keeps the last segment with its hash.
 const SEGMENTS: usize = 1 << 16;
-/// Bits of the filter of flows: up to 100 000 flows, fewer than one in 300 is wrongly taken for seen.
+/// Bits of the flow filter: with up to 100 000 flows, fewer than one in 300 is wrongly taken as captured.
 const FLOW_BITS: usize = 1 << 22;
-/// Packets of the same payload on one link are copies of one, if they came so soon after each other: a capture that has
-/// each packet twice has them together, and a sender that repeats itself waits for an answer first.
+/// Packets of the same payload on one link are copies of one packet if they came within this time: a capture that has each packet twice
+/// has them close together, and a sender that repeats itself waits for an answer first.
 const COPIED_WITHIN: Nanos = Nanos(100_000);
-/// Departures that wait for one that was seen to come in.
+/// The largest number of departures that wait for one with a captured arrival.
 const MOST_WAITING: usize = 1 << 14;
 
 impl Default for TapParams {
-    /// A delay of up to 200 ms, which few routers' buffers exceed (1 bandwidth-delay product), 131 072 packets (18 MB).
+    /// A delay of up to 200 ms, which few routers' buffers exceed (1 bandwidth-delay product), and 131 072 packets (18 MB).
     fn default() -> Self {
         Self {
             max_delay: Nanos(200_000_000),
@@ -142,7 +142,7 @@ impl Default for TapParams {
 }
 
 impl TapDeparture {
-    /// When it came, if that is known.
+    /// The time of arrival, if it is known.
     pub fn enqueued(&self) -> Option<Nanos> {
         match self.arrived {
             Arrived::Seen { enqueued, .. } | Arrived::Between(enqueued) => Some(enqueued),
@@ -152,12 +152,12 @@ impl TapDeparture {
 }
 
 impl Matcher {
-    /// Nothing has come yet. `clocks` are those of the links into the router, in the order of their numbers.
+    /// Creates a matcher. `clocks` are those of the links into the router, in the order of their numbers.
     pub fn new(params: TapParams, clocks: &[Clock]) -> Self {
         Self::with_routes(params, clocks, Routes::new(params.routes, params.most_routes))
     }
 
-    /// The same with routes that were learnt before ([`routes`](Self::routes)): every loss is known as such.
+    /// Creates a matcher with routes that were learnt before ([`routes`](Self::routes)), so that every loss is recognised.
     pub fn with_routes(params: TapParams, clocks: &[Clock], routes: Routes) -> Self {
         Self {
             clocks: clocks.to_vec(),
@@ -166,7 +166,7 @@ impl Matcher {
             routes: routes.learnt(),
             seen_flows: vec![0; FLOW_BITS / 64],
             segments: vec![0; SEGMENTS],
-            waiting: Waiting::default(),
+            waiting: UndatedDepartures::default(),
             span: Span { open: clocks.len(), ..Span::default() },
             last_enqueued: Nanos::ZERO,
             last_dequeued: Nanos::ZERO,
@@ -175,12 +175,12 @@ impl Matcher {
         }
     }
 
-    /// How packets are matched.
+    /// The parameters.
     pub fn params(&self) -> &TapParams {
         &self.params
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn stats(&self) -> &TapStats {
         &self.stats
     }
@@ -190,20 +190,20 @@ impl Matcher {
         self.routes.clone()
     }
 
-    /// The clocks of the links, by all packets that were matched; none of those without any.
+    /// The clock of each link, estimated from all matched packets; none for links without matched packets.
     pub fn clocks(&self) -> Vec<Option<ClockEstimate>> {
         let fits: Vec<_> = self.envelopes.iter().map(Envelope::fit).collect();
         (0..self.clocks.len()).map(|link| fits.get(link.min(fits.len() - 1)).copied().flatten()).collect()
     }
 
-    /// A time by the clock of a link, by the clock behind the router.
+    /// Converts a time by the clock of a link to one by the clock behind the router.
     #[inline]
     pub fn convert(&self, link: usize, time: Nanos) -> Nanos {
         self.clocks.get(link).copied().unwrap_or_default().convert(time)
     }
 
-    /// A packet was seen to come in on link number `link`. What came out before that, by more than
-    /// [`TapParams::early`], was told before.
+    /// A packet was captured on its way in, on link number `link`. All packets that came out earlier, by more than [`TapParams::early`],
+    /// must have been reported before.
     pub fn ingress(&mut self, link: usize, seen: &Seen, output: &mut impl TapOutput) {
         self.stats.ingress += 1;
         let time = self.convert(link, seen.time);
@@ -232,7 +232,8 @@ impl Matcher {
         self.note_segment(&print, known);
     }
 
-    /// A packet was seen to come out, after all before it; what came in by then, and [`TapParams::early`] later, was told.
+    /// A packet was captured on its way out. All packets that came in until then, and up to [`TapParams::early`] later, must have been
+    /// reported before.
     pub fn egress(&mut self, seen: &Seen, output: &mut impl TapOutput) {
         self.stats.egress += 1;
         let time = seen.time;
@@ -244,20 +245,20 @@ impl Matcher {
             return;
         };
         match self.find(&print, time) {
-            Found::Forward { id, ambiguous } => self.matched(id, seen, &print, ambiguous, output),
-            Found::Reverse { id } => {
+            Match::Forward { id, ambiguous } => self.matched(id, seen, &print, ambiguous, output),
+            Match::Reverse { id } => {
                 self.table.set_matched(id);
                 self.stats.reverse += 1;
             }
-            Found::Copy => {
+            Match::Copy => {
                 self.stats.egress_copies += 1;
-                // The same packet twice is the capture's doing. Two that look the same may be two.
+                // A packet with the same identification is captured twice. Two with the same other fields may be two packets.
                 if print.strength != Strength::Identified {
                     self.depart(seen, Arrived::Unknown, output);
                 }
             }
-            Found::Nothing => {
-                self.not_seen_to_come(seen);
+            Match::Nothing => {
+                self.count_unmatched(seen);
                 self.depart(seen, Arrived::Unknown, output);
             }
         }
@@ -273,15 +274,15 @@ impl Matcher {
         self.span.egress_ended = true;
     }
 
-    /// All captures have ended: what did not come out is counted.
+    /// All captures have ended: counts the packets that did not come out.
     pub fn finish(&mut self, output: &mut impl TapOutput) {
         self.span.egress_ended = true;
         self.expire(Nanos::MAX, output);
         self.waiting.flush(None, self.params.max_delay, &mut self.stats, output);
     }
 
-    /// The packet that comes out at `time`, as it came in.
-    fn find(&self, print: &Fingerprint, time: Nanos) -> Found {
+    /// Finds the packet that comes out at `time` among those that came in.
+    fn find(&self, print: &Fingerprint, time: Nanos) -> Match {
         let (mut first, mut in_order, mut reverse, mut others) = (None, None, None, false);
         let mut count = 0;
         let earliest = time.saturating_sub(self.params.max_delay);
@@ -294,23 +295,23 @@ impl Matcher {
             if entry.time < earliest || entry.time > latest {
                 continue;
             }
-            // A router takes one off the TTL, a switch does not: only one that has grown went the other way.
+            // A router reduces the TTL by one, and a switch does not change it: only a packet with a larger TTL went the other way.
             if entry.seen.print.is_ok_and(|before| before.ttl < print.ttl) {
                 reverse = reverse.or(Some(id));
                 continue;
             }
             count += 1;
             first = first.or(Some(id));
-            // Of several that look the same, a FIFO cannot have overtaken what came out already.
+            // Among several with the same fingerprint, a FIFO queue cannot have let one overtake a packet that has come out already.
             if entry.time >= self.last_enqueued {
                 in_order = in_order.or(Some(id));
             }
         }
         match (in_order.or(first), reverse) {
-            (Some(id), _) => Found::Forward { id, ambiguous: count > 1 },
-            (None, Some(id)) => Found::Reverse { id },
-            (None, None) if others => Found::Copy,
-            (None, None) => Found::Nothing,
+            (Some(id), _) => Match::Forward { id, ambiguous: count > 1 },
+            (None, Some(id)) => Match::Reverse { id },
+            (None, None) if others => Match::Copy,
+            (None, None) => Match::Nothing,
         }
     }
 
@@ -356,22 +357,22 @@ impl Matcher {
         }
     }
 
-    /// Counts a packet that came out and was not seen to come in.
-    fn not_seen_to_come(&mut self, seen: &Seen) {
-        let inside = self.span.ingress.is_some_and(|(first, last)| {
+    /// Counts a packet that came out and was not captured on its way in.
+    fn count_unmatched(&mut self, seen: &Seen) {
+        let is_covered = self.span.ingress.is_some_and(|(first, last)| {
             let ended = self.span.open == 0 && seen.time > last;
             seen.time >= first.saturating_add(self.params.max_delay) && !ended
         });
-        if !inside {
+        if !is_covered {
             self.stats.egress_outside += 1;
-        } else if self.knows_flow(seen.key.digest()) {
+        } else if self.has_flow(seen.key.digest()) {
             self.stats.missed += 1;
         } else {
             self.stats.untapped += 1;
         }
     }
 
-    /// Decides on what can no longer come out at `now` or later.
+    /// Decides about packets that can no longer come out at `now` or later.
     fn expire(&mut self, now: Nanos, output: &mut impl TapOutput) {
         while let Some(oldest) = self.table.oldest()
             && (oldest.time.saturating_add(self.params.max_delay) < now || now == Nanos::MAX)
@@ -389,7 +390,7 @@ impl Matcher {
         } else if !self.span.saw_leave(entry.time, self.params.max_delay) {
             self.stats.ingress_outside += 1;
         } else {
-            match self.routes.did_not(&entry.seen.key) {
+            match self.routes.did_not_come_out(&entry.seen.key) {
                 Fate::Lost => {
                     self.stats.lost += 1;
                     output.lost(&entry.seen, entry.link as usize, entry.time);
@@ -402,8 +403,8 @@ impl Matcher {
     fn note_segment(&mut self, print: &Fingerprint, known: bool) {
         let Some(segment) = print.segment else { return };
         let place = &mut self.segments[segment as usize % SEGMENTS];
-        // The same bytes once more, within the longest delay: a copy, or as good as one. After that, nothing but a sender
-        // sends a segment again, whatever it changes of it.
+        // The same fingerprint within the longest delay is a copy, or cannot be distinguished from one. After that, only a sender repeats a
+        // segment, even if other fields differ.
         self.stats.retransmissions += u64::from(*place == segment && !known);
         *place = segment;
     }
@@ -414,12 +415,12 @@ impl Matcher {
         }
     }
 
-    fn knows_flow(&self, digest: u64) -> bool {
+    fn has_flow(&self, digest: u64) -> bool {
         flow_bits(digest).iter().all(|bit| self.seen_flows[bit / 64] & 1 << (bit % 64) != 0)
     }
 }
 
-/// Whether an entry that looks like a packet that came at `time` is a copy of it.
+/// Whether an entry with the fingerprint of a packet that came at `time` is a copy of that packet.
 fn is_copy(entry: &Entry, print: &Fingerprint, link: usize, time: Nanos) -> bool {
     let together = entry.time.0.abs_diff(time.0) <= COPIED_WITHIN.0;
     match print.strength {
@@ -429,7 +430,7 @@ fn is_copy(entry: &Entry, print: &Fingerprint, link: usize, time: Nanos) -> bool
     }
 }
 
-enum Found {
+enum Match {
     Forward { id: u32, ambiguous: bool },
     Reverse { id: u32 },
     Copy,
@@ -437,7 +438,7 @@ enum Found {
 }
 
 impl Span {
-    /// Whether the capture behind the router ran for as long as a packet that came at `time` can have been in it.
+    /// Whether the capture behind the router ran during the whole time in which a packet that came at `time` can have come out.
     fn saw_leave(&self, time: Nanos, max_delay: Nanos) -> bool {
         self.egress.is_some_and(|(first, last)| {
             time >= first && (!self.egress_ended || time.saturating_add(max_delay) <= last)
@@ -445,8 +446,8 @@ impl Span {
     }
 }
 
-impl Waiting {
-    /// Tells what waited, now that `after` it a packet left that came at the first of these times, and left at the second.
+impl UndatedDepartures {
+    /// Reports the waiting departures. `after` is the arrival and the departure of the packet that left after them, if these are known.
     fn flush(
         &mut self,
         after: Option<(Nanos, Nanos)>,
@@ -467,7 +468,7 @@ impl Waiting {
     }
 }
 
-/// When a packet came that left at `left`, between two that came and left at known times.
+/// The interpolated arrival of a packet that left at `left`, between two packets with known arrivals and departures.
 fn between(before: (Nanos, Nanos), after: (Nanos, Nanos), left: Nanos, max_delay: Nanos) -> Option<Nanos> {
     if left.saturating_sub(before.1) > max_delay || after.1.saturating_sub(left) > max_delay {
         return None;

@@ -1,21 +1,21 @@
-//! Which routes lead out of the link that is tapped, so that losses are told from what went elsewhere.
+//! The routes that lead out of the captured link, to distinguish lost packets from packets that were routed elsewhere.
 
 use hashbrown::HashMap;
 use queuescope_wire::{FlowKey, Granularity, Prefixes};
 
-/// What packets share that are routed alike.
+/// What packets on the same route have in common.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RouteBy {
-    /// Their five-tuple. Right also where a router balances over several links; a flow of which nothing came out counts
-    /// as gone elsewhere.
+    /// Their five-tuple. It is also correct if a router balances over several links. A flow of which no packet came out counts as routed
+    /// elsewhere.
     Flow,
-    /// Their destination address: a flow of which everything was lost counts as lost if others to the same place came
+    /// Their destination address. A flow whose packets were all lost counts as lost if other packets to the same address came
     /// out.
     #[default]
     Destination,
 }
 
-/// The routes on which packets came out, as many as fit.
+/// The known routes, up to a limit.
 #[derive(Debug, Clone)]
 pub struct Routes {
     by: RouteBy,
@@ -26,27 +26,27 @@ pub struct Routes {
 #[derive(Debug, Clone, Copy, Default)]
 struct Route {
     leads_out: bool,
-    /// Packets that did not come out, before any was known to.
+    /// Packets that did not come out, before any packet of the route did.
     undecided: u64,
 }
 
-/// What is to be thought of a packet that did not come out.
+/// What happened to a packet that did not come out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Lost,
-    /// Others on its route may come out later.
+    /// Unknown: other packets on its route may come out later.
     Undecided,
 }
 
 impl Routes {
-    /// No route is known. Of those that are not known to lead out, no more than `limit` are remembered, and as many of
-    /// those that are.
+    /// Creates an empty table. It remembers at most `limit` routes that are not known to lead out, and as many
+    /// that are.
     pub fn new(by: RouteBy, limit: usize) -> Self {
         let known = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0));
         Self { by, known, limit: limit.max(1) }
     }
 
-    /// Forgets the packets that are not decided on, and keeps which routes lead out: for another pass over the captures.
+    /// Forgets undecided packets, and keeps the routes that lead out, for another pass over the captures.
     #[must_use]
     pub fn learnt(mut self) -> Self {
         self.known.retain(|_, route| route.leads_out);
@@ -60,7 +60,7 @@ impl Routes {
         }
     }
 
-    /// A packet came out; how many before it on its route, that did not, are now known to be lost.
+    /// A packet came out. Returns the number of earlier packets on its route that did not come out, and are now known to be lost.
     #[inline]
     pub(super) fn came_out(&mut self, key: &FlowKey) -> u64 {
         let digest = self.digest(key);
@@ -79,7 +79,7 @@ impl Routes {
     }
 
     /// A packet did not come out.
-    pub(super) fn did_not(&mut self, key: &FlowKey) -> Fate {
+    pub(super) fn did_not_come_out(&mut self, key: &FlowKey) -> Fate {
         let digest = self.digest(key);
         match self.known.get_mut(&digest) {
             Some(route) if route.leads_out => Fate::Lost,

@@ -1,28 +1,28 @@
-//! What a first pass over the captures finds: how their clocks stand to each other.
+//! The first pass over the captures: estimates the offsets between their clocks.
 //!
-//! Of each side the packets are remembered whose fingerprints fall in a part of all fingerprints, the same on both sides:
-//! trajectory sampling (Duffield and Grossglauser, SIGCOMM 2000). The part is halved whenever there are too many. So what
-//! is remembered of one side was, if it came by, remembered of the other, however far the clocks or the captures' starts
-//! lie apart. Each packet on both sides says a difference of clocks; the right one is where the most of them agree to
-//! within the longest delay.
+//! Of each side, packets are remembered whose fingerprints fall into a sampled part of all fingerprints, the same part on both sides:
+//! trajectory sampling (Duffield and Grossglauser, SIGCOMM 2000). The part is halved whenever there are too many packets. So a packet that is
+//! remembered on one side is also remembered on the other if it was captured there, however far apart the clocks or the captures' starts are.
+//! Each packet on both sides gives a difference of clocks; the right one is where the most packets agree to within the longest
+//! delay.
 
 use super::envelope::difference;
 use super::{ClockEstimate, Envelope, Seen};
 use hashbrown::HashMap;
 use queuescope_wire::Nanos;
 
-/// How clocks are looked for.
+/// Parameters of the search for clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SurveyParams {
-    /// The longest that a packet can be in the router.
+    /// The longest time that a packet can be in the router.
     pub max_delay: Nanos,
-    /// Packets of each side that are remembered.
+    /// The largest number of packets of each side that are remembered.
     pub most: usize,
-    /// Whether all captures before the router have one clock.
+    /// Whether all captures before the router use the same clock.
     pub shared_clock: bool,
 }
 
-/// Both sides, sampled.
+/// Samples of both sides.
 #[derive(Debug)]
 pub struct Survey {
     params: SurveyParams,
@@ -31,28 +31,28 @@ pub struct Survey {
     egress: Sample,
 }
 
-/// What was found of one link into the router.
+/// The result for one link into the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surveyed {
-    /// Its clock, and how well it is known.
+    /// Its clock, and the accuracy of the estimate.
     pub estimate: ClockEstimate,
-    /// Packets in the sample that were seen once on either side and agree with it.
+    /// Packets in the sample that were captured once on each side and agree with the estimate.
     pub agreeing: u64,
-    /// Those that do not: other packets that look the same, or delays beyond the longest.
+    /// Packets that do not agree: different packets with the same fingerprint, or delays beyond the longest.
     pub disagreeing: u64,
-    /// Packets that go the other way, by their TTL.
+    /// Packets in the opposite direction, by their TTL.
     pub reverse: u64,
-    /// By how much the clock's offset is too high at most, where packets of both directions say that: the shortest time
-    /// through the router in both directions together.
+    /// The largest possible error of the clock's offset, if packets of both directions limit it: the sum of the shortest times through the
+    /// router in both directions. The true offset is lower by at most this.
     pub transit: Option<Nanos>,
-    /// One packet in so many was looked at.
+    /// The sampling ratio: one packet in this number was examined.
     pub one_in: u64,
 }
 
 /// Why no clock was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SurveyError {
-    /// Nothing was seen on both sides.
+    /// No packet was captured on both sides.
     #[error(
         "no packet of ingress capture {} was seen again at the egress: {ingress} of its packets and {egress} behind the \
          router were compared; check that the captures ran at the same time, that both are of this router, and whether \
@@ -62,12 +62,12 @@ pub enum SurveyError {
     NothingInCommon {
         /// The link's number, from 0.
         link: usize,
-        /// Packets compared, before the router.
+        /// The number of compared packets before the router.
         ingress: u64,
-        /// And behind.
+        /// The number of compared packets behind the router.
         egress: u64,
     },
-    /// What was seen on both sides goes the other way.
+    /// The packets captured on both sides go in the opposite direction.
     #[error(
         "the {reverse} packets of ingress capture {} that were seen again at the egress go the other way, by their TTL: \
          are the captures interchanged?",
@@ -81,11 +81,11 @@ pub enum SurveyError {
     },
 }
 
-/// One side.
+/// The sample of one side.
 #[derive(Debug)]
 struct Sample {
     packets: HashMap<u64, Sampled, foldhash::fast::FixedState>,
-    /// Only fingerprints whose lowest so many bits are zero are in it.
+    /// Only fingerprints with this number of zero low bits are in the sample.
     halvings: u32,
     limit: usize,
 }
@@ -98,7 +98,7 @@ struct Sampled {
     again: bool,
 }
 
-/// A packet on both sides.
+/// A packet that was captured on both sides.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     before: Nanos,
@@ -106,7 +106,7 @@ struct Pair {
     ahead: i64,
 }
 
-/// By how much clocks may drift apart over the whole of the captures, for the search: one part in so many.
+/// The largest drift between the clocks over the captures, for the search: one part in this number.
 const DRIFT: u64 = 5_000;
 
 impl Default for SurveyParams {
@@ -116,18 +116,18 @@ impl Default for SurveyParams {
 }
 
 impl Survey {
-    /// Nothing seen yet of `links` links into the router and one out of it.
+    /// Creates a survey of `links` links into the router and one out of it.
     pub fn new(params: SurveyParams, links: usize) -> Self {
         Self { params, links, ingress: Sample::new(params.most), egress: Sample::new(params.most) }
     }
 
-    /// A packet was seen to come in on link number `link`. The order among captures does not matter.
+    /// A packet was captured on its way in, on link number `link`. The order among captures does not matter.
     #[inline]
     pub fn ingress(&mut self, link: usize, seen: &Seen) {
         self.ingress.add(link as u32, seen);
     }
 
-    /// A packet was seen to come out.
+    /// A packet was captured on its way out.
     #[inline]
     pub fn egress(&mut self, seen: &Seen) {
         self.egress.add(0, seen);
@@ -136,7 +136,7 @@ impl Survey {
     /// The clock of each link.
     ///
     /// # Errors
-    /// Of each link without one, why.
+    /// For each link without an estimate, the reason.
     pub fn finish(mut self) -> Vec<Result<Surveyed, SurveyError>> {
         let halvings = self.ingress.halvings.max(self.egress.halvings);
         self.ingress.thin(halvings);
@@ -148,7 +148,7 @@ impl Survey {
         (0..self.links).map(|link| self.link(Some(link))).collect()
     }
 
-    /// What was seen on both sides: only what was seen once on either, or of what was seen again the first, too.
+    /// Packets captured on both sides: those that were captured once on each side or, with `again`, also the first of repeated ones.
     fn pairs(&self, link: Option<usize>, again: bool) -> Pairs {
         let mut pairs = Pairs { forward: Vec::new(), reverse: Vec::new(), ingress: 0 };
         for (digest, before) in &self.ingress.packets {
@@ -168,7 +168,7 @@ impl Survey {
     fn link(&self, link: Option<usize>) -> Result<Surveyed, SurveyError> {
         let mut pairs = self.pairs(link, false);
         if pairs.forward.is_empty() && pairs.reverse.is_empty() {
-            // Traffic that is sent again and again: the first of each will do, since most agree on the difference.
+            // Traffic with many repeated packets: the first of each suffices, because most agree on the difference.
             pairs = self.pairs(link, true);
         }
         let Pairs { mut forward, reverse, ingress } = pairs;
@@ -178,7 +178,7 @@ impl Survey {
         }
         let agreeing = agreeing(&mut forward, self.params.max_delay);
         let mut envelope = Envelope::new();
-        // In order of time, for what is kept must not depend on the order of the table.
+        // In order of time, so that the result does not depend on the order of the hash table.
         let mut inside = agreeing.to_vec();
         inside.sort_unstable_by_key(|pair| (pair.before, pair.after));
         inside.iter().for_each(|pair| envelope.add(pair.before, pair.after));
@@ -198,15 +198,15 @@ impl Survey {
     }
 }
 
-/// Packets of one link, or of all, that were seen on both sides.
+/// Packets of one link, or of all, that were captured on both sides.
 struct Pairs {
     forward: Vec<Pair>,
     reverse: Vec<Pair>,
-    /// How many of the link were compared.
+    /// The number of compared packets of the link.
     ingress: u64,
 }
 
-/// The pairs that agree on a difference of clocks, to within the longest delay and what clocks drift.
+/// The pairs that agree on a difference of clocks, to within the longest delay and the drift.
 fn agreeing(pairs: &mut [Pair], max_delay: Nanos) -> &[Pair] {
     pairs.sort_unstable_by_key(|pair| (pair.ahead, pair.before));
     let (first, last) = (pairs.iter().map(|pair| pair.before).min(), pairs.iter().map(|pair| pair.before).max());
@@ -238,7 +238,7 @@ impl Sample {
         }
         let new = Sampled { time: seen.time, link, ttl: print.ttl, again: false };
         self.packets.entry(print.digest).and_modify(|known| known.again = true).or_insert(new);
-        // A fingerprint of all zeros is in every part: were it alone, no thinning would help.
+        // A fingerprint of all zeros is in every sample: if it were the only one, thinning would not help.
         if self.packets.len() > self.limit && self.halvings < 63 {
             self.thin(self.halvings + 1);
         }

@@ -7,17 +7,17 @@ use queuescope_wire::Nanos;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// Entries by fingerprint, each fingerprint's in the order in which they came, and all of them in that order.
+/// Entries by fingerprint, those of each fingerprint in the order of their arrival, and all of them in that order.
 ///
-/// Of the entries with one fingerprint, those that are matched are passed over as soon as another stands behind them, so
-/// that many that look the same cost no more than few.
+/// Among the entries with one fingerprint, a matched one is skipped as soon as another one follows it, so that many packets with the same
+/// fingerprint cost no more than few.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// For each fingerprint its oldest entry.
+    /// The oldest entry of each fingerprint.
     index: HashTable<u32>,
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// Of all entries.
+    /// The ends of the list of all entries.
     oldest: u32,
     newest: u32,
     limit: usize,
@@ -28,15 +28,15 @@ pub(super) struct Table {
 pub(super) struct Entry {
     pub seen: Seen,
     pub digest: u64,
-    /// When it came, by the clock behind the router.
+    /// The arrival, by the clock behind the router.
     pub time: Nanos,
     pub link: u32,
-    /// Whether it was seen to come out; it stays, to tell copies.
+    /// Whether it was captured on its way out; it stays in the table, to recognise copies.
     pub matched: bool,
-    /// Whether a copy of it, the same packet, was seen to come out.
+    /// Whether a copy of it was captured on its way out.
     pub copy_matched: bool,
     next: u32,
-    /// The next with the same fingerprint, and of the first, the last.
+    /// The next entry with the same fingerprint, and in the first one, the last.
     next_same: u32,
     last_same: u32,
 }
@@ -49,7 +49,7 @@ impl Entry {
 }
 
 impl Table {
-    /// A table for at most `limit` entries.
+    /// Creates a table for at most `limit` entries.
     pub fn new(limit: usize) -> Self {
         let limit = limit.clamp(1, NONE as usize - 1);
         let (index, entries, free) = (HashTable::new(), Vec::new(), Vec::new());
@@ -64,7 +64,7 @@ impl Table {
         self.entries.get(self.oldest as usize)
     }
 
-    /// Adds an entry, for which there must be room; whether there was one with its fingerprint.
+    /// Adds an entry, for which there must be room; returns whether there was one with its fingerprint.
     pub fn push(&mut self, entry: Entry) -> bool {
         let digest = entry.digest;
         let id = match self.free.pop() {
@@ -98,7 +98,7 @@ impl Table {
         }
     }
 
-    /// Takes the oldest entry out.
+    /// Removes the oldest entry.
     pub fn pop(&mut self) -> Option<Entry> {
         let id = self.oldest;
         let entry = self.entries.get(id as usize)?.clone();
@@ -106,8 +106,8 @@ impl Table {
         if self.oldest == NONE {
             self.newest = NONE;
         }
-        // It came first, so it is also the first with its fingerprint, if it was not passed over.
-        if !self.pass_over(id)
+        // As the oldest entry, it is also the first with its fingerprint, unless it was skipped.
+        if !self.skip(id)
             && let Ok(found) = self.index.find_entry(entry.digest, |&other| other == id)
         {
             found.remove();
@@ -116,14 +116,14 @@ impl Table {
         Some(entry)
     }
 
-    /// Notes that an entry was seen to come out.
+    /// Marks an entry as captured on its way out.
     pub fn set_matched(&mut self, id: u32) {
         self.entries[id as usize].matched = true;
-        self.pass_over(id);
+        self.skip(id);
     }
 
-    /// Takes an entry out of its fingerprint's, if it is their first and not the last; whether it was.
-    fn pass_over(&mut self, id: u32) -> bool {
+    /// Skips an entry of its fingerprint if it is the first and not the last; returns whether it was skipped.
+    fn skip(&mut self, id: u32) -> bool {
         let Entry { digest, next_same, last_same, .. } = self.entries[id as usize];
         if next_same == NONE {
             return false;
@@ -138,7 +138,7 @@ impl Table {
         self.index.find(digest, |&other| self.entries[other as usize].digest == digest).copied()
     }
 
-    /// The entries with a fingerprint, oldest first, by number: those not matched, perhaps with some that are.
+    /// The entries with a fingerprint, oldest first, by number: all unmatched ones, and possibly some matched ones.
     pub fn same(&self, digest: u64) -> impl Iterator<Item = (u32, &Entry)> {
         std::iter::successors(self.first(digest), |&id| {
             Some(self.entries[id as usize].next_same).filter(|&next| next != NONE)
@@ -146,7 +146,7 @@ impl Table {
         .map(|id| (id, &self.entries[id as usize]))
     }
 
-    /// Notes of the entries with a fingerprint that are copies of one packet that it came out.
+    /// Marks the entries with a fingerprint that are copies of a packet that came out.
     pub fn set_copy_matched(&mut self, digest: u64, is_copy: impl Fn(&Entry) -> bool) {
         let mut at = self.first(digest).unwrap_or(NONE);
         while let Some(entry) = self.entries.get_mut(at as usize) {

@@ -1,11 +1,11 @@
-//! The definitions, word for word, over everything that ever left: quadratic and worse.
+//! The definitions, applied literally to all departures: quadratic time or worse.
 
 use queuescope_meter::{Amount, Departed, Dropped, Ranking};
 use queuescope_wire::{Class, FlowId, Nanos};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// When a packet came, and its number: the order in which packets came.
+/// The arrival of a packet, and its number: the order of arrivals.
 pub type Arrival = (u64, u64);
 
 pub fn arrival(departed: &Departed) -> Arrival {
@@ -16,11 +16,11 @@ pub fn of_drop(dropped: &Dropped) -> Arrival {
     (dropped.at.0, dropped.packet.0)
 }
 
-/// Departures in the order in which they left.
+/// Departures in order.
 pub struct Reference<'a>(pub &'a [Departed]);
 
 impl Reference<'_> {
-    /// What stood in the queue just before `arrival`.
+    /// The packets in the queue just before `arrival`.
     pub fn standing(&self, arrival: Arrival) -> impl Iterator<Item = &Departed> {
         self.0.iter().filter(move |j| self::arrival(j) < arrival && j.dequeued.0 >= arrival.0)
     }
@@ -29,7 +29,7 @@ impl Reference<'_> {
         self.standing(arrival).map(|j| u64::from(j.size)).sum()
     }
 
-    /// The last packet, up to `arrival`, that found the queue empty; nothing, if `arrival` itself would.
+    /// The last arrival, up to `arrival`, that found the queue empty; none if `arrival` itself would.
     fn opening(&self, arrival: Arrival) -> Option<Arrival> {
         self.standing(arrival).next()?;
         let came = self.0.iter().map(self::arrival).filter(|came| *came < arrival);
@@ -40,19 +40,19 @@ impl Reference<'_> {
         Nanos(self.opening(arrival).unwrap_or(arrival).0)
     }
 
-    /// Which left while the packet at `index` waited.
+    /// The departures while the packet at `index` waited.
     pub fn direct(&self, index: usize) -> Vec<usize> {
         (0..index).filter(|j| self.0[*j].dequeued >= self.0[index].enqueued).collect()
     }
 
-    /// Which left before `time`, in the stretch without an empty queue in which a packet came at `arrival`.
+    /// The departures before `time`, in the period without an empty queue that contains `arrival`.
     pub fn indirect(&self, arrival: Arrival, time: u64) -> Vec<usize> {
         let opening = self.opening(arrival).unwrap_or(arrival);
         let left = |j: &usize| self::arrival(&self.0[*j]) >= opening && self.0[*j].dequeued.0 < time;
         (0..self.0.len()).filter(left).collect()
     }
 
-    /// Level by level: the last packet whose coming raised the queue from below to it.
+    /// For each level, the last packet whose arrival raised the queue to it.
     pub fn original(&self, arrival: Arrival) -> Ranking<FlowId> {
         let mut levels = BTreeMap::<Arrival, (usize, u64)>::new();
         for level in 1..=self.depth(arrival) {
@@ -66,20 +66,20 @@ impl Reference<'_> {
         rank(levels.into_values().map(|(index, levels)| (&self.0[index], levels)))
     }
 
-    /// Which of the packets of `flows` waited within `during`.
+    /// The packets of `flows` that waited within `during`.
     pub fn victims(&self, flows: impl Fn(FlowId) -> bool, during: &Range<Nanos>) -> Vec<usize> {
         let waited = |v: &Departed| v.enqueued.max(during.start) < v.dequeued.min(during.end);
         (0..self.0.len()).filter(|v| flows(self.0[*v].flow) && waited(&self.0[*v])).collect()
     }
 
-    /// Which left in `during` while one of `victims` waited.
+    /// The departures in `during` while one of `victims` waited.
     pub fn direct_of_all(&self, victims: &[usize], during: &Range<Nanos>) -> Vec<usize> {
         let delayed = |j: usize, v: usize| j < v && self.0[j].dequeued >= self.0[v].enqueued;
         let within = |j: &usize| during.contains(&self.0[*j].dequeued);
         (0..self.0.len()).filter(within).filter(|j| victims.iter().any(|v| delayed(*j, *v))).collect()
     }
 
-    /// Which left before the waits of `victims` in `during`, since the queue was last empty, and delayed none directly.
+    /// The departures before the waits of `victims` in `during`, since the queue was last empty, that delayed no victim directly.
     pub fn indirect_of_all(&self, victims: &[usize], during: &Range<Nanos>) -> Vec<usize> {
         let direct = self.direct_of_all(victims, during);
         let mut all = std::collections::BTreeSet::new();
@@ -89,7 +89,7 @@ impl Reference<'_> {
         all.into_iter().filter(|j| !direct.contains(j)).collect()
     }
 
-    /// Just after the arrival with which the queue was deepest within `during`.
+    /// The moment just after the arrival with which the queue was deepest within `during`.
     pub fn deepest(&self, during: &Range<Nanos>) -> Arrival {
         let mut arrivals: Vec<_> = self.0.iter().filter(|j| during.contains(&j.enqueued)).map(arrival).collect();
         arrivals.sort_unstable();

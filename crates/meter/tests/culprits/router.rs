@@ -1,4 +1,4 @@
-//! The simulated router's table: every packet's receive and transmit time at each of its ports.
+//! The table of a simulated router: the receive and transmit time of every packet at each port.
 
 use queuescope_meter::Departed;
 use queuescope_wire::{Class, FlowId, Nanos, PacketId};
@@ -6,32 +6,32 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Packets of one port, in order of departure.
+/// The packets of one port, in order of departure.
 pub struct Port {
-    /// As the file has it: `FIFO`, `SP` (strict priority, class 0 first), `Drr`, `WFQ`.
+    /// The discipline, as in the file: `FIFO`, `SP` (strict priority, class 0 first), `Drr`, `WFQ`.
     pub discipline: String,
     pub departures: Vec<Departed>,
     pub odd: Odd,
 }
 
-/// What the file's times, which are cut to microseconds, cannot have been.
+/// Inconsistencies of the file's times, which are truncated to microseconds.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Odd {
-    /// Packets that started before they had come; taken to start as they came.
+    /// Packets that started before their arrival; they are corrected to start at their arrival.
     pub started_early: usize,
-    /// Packets that started a microsecond or more before the one before was sent.
+    /// Packets that started a microsecond or more before the previous one was sent.
     pub overlapped: usize,
-    /// Pairs whose order of arrival and departure the cut leaves open.
+    /// Pairs whose order of arrival and departure is unknown because of the truncation.
     pub ambiguous: usize,
 }
 
-/// All links run at 20 Mb/s: 400 ns a byte.
+/// All links have 20 Mb/s: 400 ns a byte.
 pub const BYTE_TIME: u64 = 400;
-/// The header that PPP adds to the IP packet, whose size the file has.
+/// The size of the PPP header, which the file's sizes of IP packets do not include.
 const PPP: u64 = 2;
 const MICROSECOND: u64 = 1_000;
 
-/// The ports of a file by number; nothing, where no `xz` can read it.
+/// The ports of a file by number; none if no `xz` can read it.
 pub fn ports(path: &Path) -> Option<BTreeMap<String, Port>> {
     let output = Command::new("xz").arg("-dc").arg(path).output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -82,7 +82,7 @@ impl Port {
             let came = departed.enqueued.0;
             let first = leave.partition_point(|left| left + MICROSECOND <= came);
             let near = leave[first..].iter().take_while(|left| **left < came + MICROSECOND).count();
-            // Itself is not meant.
+            // The packet itself does not count.
             self.odd.ambiguous += near - usize::from(departed.dequeued.0 < came + MICROSECOND);
         }
     }

@@ -1,28 +1,28 @@
-//! Made-up incasts among background flows.
+//! Artificial incasts among background flows.
 
 use super::random::Random;
 use queuescope_meter::Share;
 use queuescope_wire::{Family, FlowKey};
 
-/// A burst of which one incast is the most.
+/// A burst that consists mostly of one incast.
 pub struct Incast {
     pub flows: Vec<(FlowKey, Share)>,
     pub victim: u128,
     pub port: u16,
     pub family: Family,
-    /// Bytes of the incast.
+    /// The bytes of the incast.
     pub bytes: u64,
-    /// The senders are in one subnet (/24, of IPv6 /64).
+    /// Whether the senders are in one subnet (/24, or /64 for IPv6).
     pub rack: bool,
 }
 
 impl Incast {
-    /// `sources` senders, of 40 to 90 % of the bytes, each with 70 to 130 % of an even share. In half of the seeds all
-    /// addresses are in one data centre (a /16, of IPv6 a /48), otherwise anywhere; in half of them the senders are in one
-    /// rack. A quarter is IPv6.
+    /// `sources` senders have 40 to 90 % of the bytes, each 70 to 130 % of an even share. In half of the seeds, all addresses are in
+    /// one data centre (a /16, or a /48 for IPv6), otherwise anywhere; in half of these, the senders are in one rack. A quarter of the seeds
+    /// is IPv6.
     ///
-    /// The background is 10 to 400 flows with sizes by Pareto (1.2): a quarter goes to the victim's own subnet, a
-    /// twentieth to the victim itself, a quarter to 20 servers; more than half to well-known ports, some to the incast's.
+    /// The background is 10 to 400 flows with sizes by Pareto (1.2). A quarter of them goes to the victim's own subnet, a twentieth to the
+    /// victim itself, and a quarter to 20 servers; more than half go to well-known ports, some to the incast's port.
     pub fn new(sources: u64, seed: u64) -> Self {
         let random = &mut Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ sources);
         let family = if random.below(4) == 0 { Family::V6 } else { Family::V4 };
@@ -99,7 +99,7 @@ impl Random {
     }
 }
 
-/// The first bits of one address and the others of another.
+/// An address with the first bits of one address and the remaining bits of another.
 fn join(family: Family, first: u128, last: u128, lengths: [u32; 2]) -> u128 {
     let spare = if family == Family::V6 { 128 - lengths[1] } else { 32 - lengths[0] };
     first >> spare << spare | last & ((1 << spare) - 1)

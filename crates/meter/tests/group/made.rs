@@ -1,20 +1,20 @@
-//! Made bursts of 10 to 100 000 flows: scans, floods, incasts and what goes on beside them.
+//! Artificial bursts of 10 to 100 000 flows: scans, floods, incasts and background traffic.
 
 use super::random::Random;
 use super::reference::Packet;
 use queuescope_wire::{Family, FlowKey};
 
-/// Packets in the order in which they leave.
+/// Packets in order of departure.
 pub struct Made {
     pub packets: Vec<Packet>,
-    /// Packets after which a flow is idle.
+    /// The number of packets after which a flow is idle.
     pub queue: u64,
 }
 
-/// A burst of one to five kinds of traffic; each seed is another.
+/// A burst of one to five kinds of traffic; each seed gives another one.
 pub fn burst(seed: u64) -> Made {
     let random = &mut Random(seed.wrapping_mul(0x9e6c_63d0_876a_3f6b) ^ 0x5bd1);
-    // As many of each magnitude.
+    // Equally many of each order of magnitude.
     let flows = 10.0 * 10_000f64.powf(random.part());
     let kinds = 1 + random.below(5);
     let parts: Vec<f64> = (0..kinds).map(|_| 0.02 + random.part()).collect();
@@ -27,7 +27,7 @@ pub fn burst(seed: u64) -> Made {
     Made { packets, queue: 50 + random.below(5_000) }
 }
 
-/// One source probes `flows` addresses, beside a few large transfers.
+/// One source that probes `flows` addresses, with a few large transfers.
 pub fn scan_beside(flows: u64, seed: u64) -> Vec<Packet> {
     let random = &mut Random(seed);
     let source = random.host();
@@ -41,7 +41,7 @@ pub fn scan_beside(flows: u64, seed: u64) -> Vec<Packet> {
     packets
 }
 
-/// Some hosts that all have connections with each other, to ports of their own.
+/// Some hosts with connections to each other, from and to individual ports.
 pub fn peers(seed: u64) -> Vec<Packet> {
     let random = &mut Random(seed ^ 0x9eef);
     let hosts: Vec<_> = (0..3 + random.below(20)).map(|_| (random.host(), random.port())).collect();
@@ -75,17 +75,17 @@ fn traffic(random: &mut Random, flows: u64, packets: &mut Vec<Packet>) {
         let ours = (one & !0xffff) | u128::from(random.below(1 << 16));
         let theirs = (other & !0xff) | u128::from(random.below(1 << 8));
         let mut flow = match kind {
-            // A scan of addresses, and of ports.
+            // A scan of addresses, and a scan of ports.
             0 => key(one, far, near, port, 6),
             1 => key(one, other, near, 1 + (number % 60_000) as u16, 6),
             // A flood from anywhere, and an incast from a subnet.
             2 => key(far, one, near, port, 17),
             3 => key(theirs, one, near, port, 6),
-            // Between two subnets, and to and from one.
+            // Traffic between two subnets, and to and from one.
             4 => key(ours, theirs, near, random.port(), 6),
             5 => key(ours, far, near, port, 17),
             6 => key(far, theirs, port, near, 6),
-            // A few hosts with each other.
+            // Traffic among a few hosts.
             7 => key(
                 (one & !0xf) | u128::from(random.below(8)),
                 (other & !0xf) | u128::from(random.below(8)),

@@ -1,6 +1,6 @@
-//! Random numbers of tests.
+//! Random numbers for tests.
 
-/// A small generator (splitmix64), so that a seed is the same burst everywhere.
+/// A small generator (splitmix64), with which a seed gives the same burst everywhere.
 pub struct Random(pub u64);
 
 impl Random {

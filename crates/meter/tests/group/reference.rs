@@ -1,4 +1,4 @@
-//! What a burst's groups must be, from all of its packets: plain sums of every address, prefix and port.
+//! The groups that a burst must have, from all of its packets: simple sums of every address, prefix and port.
 
 use queuescope_meter::{Group, Grouped, Pattern, Subnet};
 use queuescope_wire::{Family, FlowKey};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bytes and packets.
 pub type Sum = [u64; 2];
 
-/// A property that flows have in common: which end or port, how many bits of it, what they are.
+/// A property that flows have in common: the end or port, the prefix length, and the value.
 pub type Property = (&'static str, Family, u8, u128);
 
 /// A packet of a burst.
@@ -17,7 +17,7 @@ pub type Packet = (FlowKey, u32);
 pub struct Truth {
     pub flows: BTreeMap<FlowKey, Sum>,
     pub total: Sum,
-    /// Flows are connections: a property is of either end.
+    /// Whether flows are connections: then a property can be of either end.
     pub connections: bool,
     /// The bytes of connections with each end.
     ends: BTreeMap<(Family, u128), u64>,
@@ -41,7 +41,7 @@ impl Truth {
         Self { flows, total, connections, ends }
     }
 
-    /// Holds what was found against all flows.
+    /// Compares the result with all flows.
     pub fn judge(&self, grouped: &Grouped) -> Verdict {
         let mut verdict = Verdict::default();
         let heavy: BTreeSet<FlowKey> =
@@ -61,7 +61,7 @@ impl Truth {
         }
         let own = |property| having.get(&property).cloned().unwrap_or_default();
         let enough = properties.iter().filter(|(_, sum)| self.is_enough(**sum)).map(|(property, _)| *property);
-        // A prefix of all flows of a row, and of no others, says nothing more: it goes without, and so do wider ones around it.
+        // A prefix of exactly the flows of a row adds no information, so it need not be named, nor wider ones around it.
         let is_row = |property: &Property| {
             is_prefix(*property) && grouped.rows.iter().any(|row| self.are_of(row, &own(*property)))
         };
@@ -101,7 +101,7 @@ impl Truth {
         verdict
     }
 
-    /// Whether a flow fits a row for certain: of connections, which fit in either direction, those whose busier end is the near one.
+    /// Whether a flow certainly fits a row. Connections fit in either direction, but here their busier end must be the near one.
     fn faces(&self, row: &Group, key: &FlowKey) -> bool {
         let busy = |end: u128| self.ends.get(&(key.family, end)).copied().unwrap_or_default();
         let turned = FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key };
@@ -109,7 +109,7 @@ impl Truth {
         Pattern { connections: false, ..row.pattern }.fits(&key)
     }
 
-    /// Whether flows are those of a row: they fit it, and are as much.
+    /// Whether flows are those of a row: they fit it, and have the same sum.
     fn are_of(&self, row: &Group, flows: &BTreeSet<FlowKey>) -> bool {
         let (found, error) = ([row.weight.bytes, row.weight.packets], [row.error.bytes, row.error.packets]);
         let sum = self.sum(|key| flows.contains(key));
@@ -118,7 +118,7 @@ impl Truth {
             && (0..2).all(|which| sum[which].abs_diff(found[which]) <= error[which])
     }
 
-    /// All addresses of a flow, their prefixes, and ports.
+    /// All addresses of a flow, their prefixes, and its ports.
     fn properties_of(&self, key: &FlowKey) -> BTreeSet<Property> {
         let lengths: &[u8] = match key.family {
             Family::Link => &[48],
@@ -139,7 +139,7 @@ impl Truth {
         all
     }
 
-    /// A group's bytes and packets are between these, but for the error that it states.
+    /// Checks that a group's bytes and packets are within these limits, extended by its stated error.
     fn hold(&self, group: &Group, least: Sum, most: Sum, verdict: &mut Verdict) {
         let (found, error) = ([group.weight.bytes, group.weight.packets], [group.error.bytes, group.error.packets]);
         for which in [0, 1] {
@@ -168,17 +168,17 @@ impl Truth {
     }
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Default, Debug)]
 pub struct Verdict {
-    /// Properties with a tenth of the bytes or packets.
+    /// The properties with a tenth of the bytes or packets.
     pub properties: usize,
-    /// What has a tenth and is not named.
+    /// Those of them that are not named.
     pub unnamed: Vec<String>,
-    /// Shares that were held against the truth, and those that are off by more than their error.
+    /// The number of compared shares, and the shares that are wrong by more than their stated error.
     pub shares: usize,
     pub wrong: Vec<String>,
-    /// The largest error that was stated, and the farthest that a share was off.
+    /// The largest stated error, and the largest actual one.
     pub error: f64,
     pub off: f64,
 }
@@ -192,7 +192,7 @@ fn prefix(address: u128, length: u8, whole: u8) -> u128 {
     if length == 0 { 0 } else { address >> (whole - length) << (whole - length) }
 }
 
-/// What ends and ports are called: each by itself, and either.
+/// The names of ends and ports: for each side, and for either side.
 const EACH: [&str; 4] = ["src", "dst", "sport", "dport"];
 const BOTH: [&str; 4] = ["end", "end", "port", "port"];
 
@@ -204,13 +204,13 @@ fn is_prefix((name, family, length, _): Property) -> bool {
     ["src", "dst", "end"].contains(&name) && length < whole_length(family)
 }
 
-/// Whether a prefix is another or is in it.
+/// Whether a prefix equals another or is within it.
 fn is_part(finer: Property, (name, family, length, value): Property) -> bool {
     let inside = prefix(finer.3, length, whole_length(family)) == value;
     is_prefix((name, family, length, value)) && (finer.0, finer.1) == (name, family) && finer.2 >= length && inside
 }
 
-/// Whether a group says nothing that another does not say, but prefixes.
+/// Whether a group adds only prefixes to another group's requirements.
 fn adds_prefixes(group: &Group, other: &Group) -> bool {
     let (own, of) = (&group.pattern, &other.pattern);
     let end = |own: Option<Subnet>, of: Option<Subnet>| own == of || own.is_none_or(|end| !end.is_whole());
@@ -222,7 +222,7 @@ fn adds_prefixes(group: &Group, other: &Group) -> bool {
         && (own.protocol == of.protocol || own.protocol.is_none())
 }
 
-/// Whether a group names a property, or one that is part of it.
+/// Whether a group names a property, or a finer one within it.
 fn says(group: &Group, (name, family, length, value): Property) -> bool {
     let pattern = &group.pattern;
     let end = |end: Option<Subnet>| {

@@ -165,7 +165,7 @@ mod tests {
                 assert!(why.starts_with(&expected), "{why}");
             }
         }
-        assert!(refused(&folder.path().join("nowhere")).contains("No such file"));
+        assert!(refused(&folder.path().join("missing")).contains("No such file"));
     }
 
     #[test]

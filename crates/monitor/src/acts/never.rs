@@ -148,7 +148,7 @@ mod tests {
 
         /// A flow is exempt exactly if `--where` with the same expression holds for it.
         #[test]
-        fn never_means_what_where_does(text in expression(), keys in prop::collection::vec(key(), 20)) {
+        fn never_selects_the_same_flows_as_where(text in expression(), keys in prop::collection::vec(key(), 20)) {
             let Ok(terms) = exemptions(std::slice::from_ref(&text)) else { return Ok(()) };
             let Ok(never) = Never::new(terms) else { return Ok(()) };
             let filter = Filter::new(&super::expression(departure::schema(), &text).unwrap(), Departures::schema());

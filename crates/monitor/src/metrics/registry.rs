@@ -274,7 +274,7 @@ mod tests {
         }
         assert!(
             std::fs::read_to_string(file).unwrap_or_default() == page,
-            "{file} is old: UPDATE_GOLDEN=1 writes it anew"
+            "{file} is out of date: UPDATE_GOLDEN=1 writes it again"
         );
     }
 

@@ -94,10 +94,10 @@ impl View {
             (shot.lost, "lost on the link", false),
             (counters.marked, "marked", false),
             (counters.unseen(), "unseen", false),
-            (counters.untold, "untold", true),
+            (counters.untold, "not handed over", true),
         ];
         // These are rare, and there is little room.
-        let is_rare = |what: &str| ["untold", "lost on the link"].contains(&what);
+        let is_rare = |what: &str| ["not handed over", "lost on the link"].contains(&what);
         for (count, what, is_wrong) in counts.into_iter().filter(|(count, what, _)| *count > 0 || !is_rare(what)) {
             let text = format!("{} {what}", format::count(count));
             so_far.push(Span::raw("  "));

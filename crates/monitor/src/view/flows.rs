@@ -172,7 +172,7 @@ mod tests {
 
         /// Compares with a list of all packets; they may arrive slightly out of order.
         #[test]
-        fn seconds_are_those_of_all_packets(
+        fn seconds_match_a_list_of_all_packets(
             steps in prop::collection::vec((0u64..40, 0u64..3, 1u64..2000, 1u64..5000), 1..60),
             later in 0u64..40,
         ) {

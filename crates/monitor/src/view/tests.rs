@@ -211,7 +211,7 @@ fn acting_is_paused_by_a_key_if_it_changes_packets() {
 }
 
 #[test]
-fn what_cannot_be_written_is_shown() {
+fn files_that_cannot_be_written_are_shown() {
     let mut view = burst();
     view.unwritten(&["/disk/a.pcapng: No space left on device".to_owned()]);
     let shown = drawn(&mut view, 80, 24);

@@ -1,4 +1,4 @@
-//! The kernel runs the program on frames that are made here, without a network.
+//! The kernel runs the program on frames that the tests make, without a network.
 
 use super::super::acting::{Action, Weigh};
 use super::super::{Condition, Field, Never, ProbeParams, types};
@@ -9,20 +9,20 @@ use queuescope_queue::{Curve, Response, Step, Steps};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{ByteCount, FlowKey, Granularity, Nanos, Rate};
 
-/// What a classifier says of a packet that goes on, and of one that does not.
+/// The verdicts of a classifier: go on with the packet, and drop it.
 const NEXT: u32 = u32::MAX;
 const SHOT: u32 = 2;
 
-/// A probe that is nowhere, as if something had left its queue.
-struct Nowhere(Probe);
+/// A probe that is attached nowhere, in a state as if a packet had left its queue.
+struct DetachedProbe(Probe);
 
-impl Nowhere {
+impl DetachedProbe {
     fn new(name: &str) -> Option<Self> {
         let made = types().and_then(|types| Probe::load([0, 0], &types, ProbeParams::default()));
         match made.and_then(|mut probe| probe.act(&Acting::default()).map(|()| probe)) {
             Ok(probe) => Some(Self(probe)),
             Err(why) => {
-                #[allow(clippy::disallowed_methods, reason = "a machine says what its tests must not skip")]
+                #[allow(clippy::disallowed_methods, reason = "the environment lists what tests must not skip")]
                 let required = std::env::var("QUEUESCOPE_REQUIRE").unwrap_or_default();
                 assert!(!required.split(',').any(|required| required == "tcx"), "{name}: {why}");
                 println!("skipped: {name}: {why}");
@@ -31,22 +31,22 @@ impl Nowhere {
         }
     }
 
-    /// Acts so, in a queue of so many bytes of frames, or of bare packets.
-    fn acts(&mut self, framed: bool, depth: u64, acting: &Acting) {
+    /// Sets the action, the queue's depth in bytes, and whether its packets are frames or bare IP packets.
+    fn set_action(&mut self, framed: bool, depth: u64, acting: &Acting) {
         self.0.act(acting).expect("it can");
         let mut standing: Array<&mut MapData, [u64; 6]> = of(self.0.bpf.map_mut("standing")).expect("it is there");
         standing.set(0, [u64::MAX, depth, 0, 0, 0, if framed { 1 } else { 2 }], 0).expect("it is there");
     }
 
-    /// This flow is acted on until then.
-    fn victim(&mut self, digest: u64, until: u64, weight: u64, share: u64) {
+    /// Adds a flow that is acted on until `until`.
+    fn add_victim(&mut self, digest: u64, until: u64, weight: u64, share: u64) {
         let victims = of(self.0.bpf.map_mut("victims"));
         let mut victims: HashMap<&mut MapData, u64, [u64; Victim::WORDS]> = victims.expect("it is there");
         victims.insert(digest, [until, weight, share, 0, 0], 0).expect("there is room");
     }
 
-    /// The verdict on a packet of so many segments, and what it is then; it comes so often.
-    fn meets(&mut self, frame: &[u8], segments: u32, times: u32) -> (u32, Vec<u8>) {
+    /// Runs the program `times` times on a packet of `segments` segments; returns the verdict and the changed packet.
+    fn run(&mut self, frame: &[u8], segments: u32, times: u32) -> (u32, Vec<u8>) {
         let mut out = vec![0; frame.len() + 64];
         let mut context = [0; 192];
         context[164..168].copy_from_slice(&segments.to_ne_bytes());
@@ -64,14 +64,14 @@ impl Nowhere {
     }
 }
 
-/// Every packet is chosen, whosoever, and this is done.
+/// Chooses every packet of every flow for this action.
 fn always(action: Action) -> Acting {
     Acting { action, weigh: Weigh::Queue, dry: false, ..Acting::default() }
 }
 
 const MARK: Action = Action::Respond(Response::MarkOnly);
 
-/// A frame with so many tags and these ECN bits, with a checksum that is right.
+/// A frame with `tags` VLAN tags and these ECN bits, and a correct checksum.
 fn frame(tags: usize, v6: bool, ecn: u8, port: u8) -> Vec<u8> {
     let mut frame = vec![2; 12];
     for _ in 0..tags {
@@ -90,14 +90,14 @@ fn frame(tags: usize, v6: bool, ecn: u8, port: u8) -> Vec<u8> {
     frame
 }
 
-/// The sum of a header in ones' complement; one of zero is all ones, which is the same.
+/// The sum of a header in ones' complement. A sum of zero is returned as all ones, which is equal to it.
 fn sum(header: &[u8]) -> u16 {
     let sum: u32 = header.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     if folded == 0 { 0xffff } else { ((folded & 0xffff) + (folded >> 16)) as u16 }
 }
 
-/// Where the outermost IP header is, and of which version, if all of it is there: the plain way.
+/// The offset and the version of the outermost IP header, if all of it is in the frame; written in the simplest way.
 fn header(frame: &[u8], framed: bool) -> Option<(usize, u8)> {
     let mut at = 0;
     let mut kind = match frame[0] >> 4 {
@@ -124,7 +124,7 @@ fn header(frame: &[u8], framed: bool) -> Option<(usize, u8)> {
     (there <= frame.len()).then_some((at, version))
 }
 
-/// What marking makes of a frame, but for the checksum; nothing where it cannot be marked, or was before.
+/// The frame after marking, except for its checksum; none if it cannot be marked, or has a mark already.
 fn marked(frame: &[u8], framed: bool) -> Option<Vec<u8>> {
     let (at, version) = header(frame, framed)?;
     let shift = if version == 4 { 0 } else { 4 };
@@ -144,15 +144,15 @@ fn digest(frame: &[u8]) -> u64 {
 
 #[test]
 fn a_mark_changes_two_bits_and_the_checksum() {
-    let Some(mut probe) = Nowhere::new("a_mark_changes_two_bits_and_the_checksum") else { return };
-    probe.acts(true, 1, &always(MARK));
+    let Some(mut probe) = DetachedProbe::new("a_mark_changes_two_bits_and_the_checksum") else { return };
+    probe.set_action(true, 1, &always(MARK));
     for (tags, v6, ecn) in (0..3)
         .flat_map(|tags| [false, true].map(|v6| (tags, v6)))
         .flat_map(|(tags, v6)| (0..4).map(move |ecn| (tags, v6, ecn)))
     {
         let before = frame(tags, v6, ecn, 1);
         let counted = probe.0.acted().unwrap();
-        let (verdict, after) = probe.meets(&before, 0, 1);
+        let (verdict, after) = probe.run(&before, 0, 1);
         let expected = frame(tags, v6, if ecn == 0 { 0 } else { 3 }, 1);
         assert_eq!((verdict, after), (NEXT, expected), "{tags} {v6} {ecn}");
         let now = probe.0.acted().unwrap();
@@ -163,17 +163,17 @@ fn a_mark_changes_two_bits_and_the_checksum() {
         ];
         assert_eq!(counts, [u64::from(ecn == 0), u64::from(ecn == 1 || ecn == 2), u64::from(ecn == 3)]);
     }
-    // Each segment of a super-packet bears the mark.
+    // Each segment of a super-packet has the mark.
     let counted = probe.0.acted().unwrap();
-    probe.meets(&frame(0, false, 2, 1), 40, 1);
+    probe.run(&frame(0, false, 2, 1), 40, 1);
     assert_eq!(probe.0.acted().unwrap().marked_wire, counted.marked_wire + 40);
-    // Deeper than what is followed.
-    assert_eq!(probe.meets(&frame(3, false, 2, 1), 0, 1), (NEXT, frame(3, false, 2, 1)));
+    // More tags than the program follows.
+    assert_eq!(probe.run(&frame(3, false, 2, 1), 0, 1), (NEXT, frame(3, false, 2, 1)));
 }
 
 #[test]
-fn each_action_is_taken_and_counted_dry_or_not() {
-    let Some(mut probe) = Nowhere::new("each_action_is_taken_and_counted_dry_or_not") else { return };
+fn each_action_is_taken_and_counted_also_in_a_dry_run() {
+    let Some(mut probe) = DetachedProbe::new("each_action_is_taken_and_counted_also_in_a_dry_run") else { return };
     let limit = Action::Limit { rate: Rate::from_bits_per_second(1_000).unwrap(), burst: ByteCount(0) };
     let either = Action::Respond(Response::MarkOrDrop);
     let (capable, not) = (frame(0, false, 1, 1), frame(0, false, 0, 1));
@@ -187,31 +187,31 @@ fn each_action_is_taken_and_counted_dry_or_not() {
         (either, &not, true, NEXT, &not, Acted { would_drop: 1, ..Acted::default() }),
         (Action::Respond(Response::Drop), &capable, false, SHOT, &capable, Acted { dropped: 1, ..Acted::default() }),
         (Action::Respond(Response::Drop), &capable, true, NEXT, &capable, Acted { would_drop: 1, ..Acted::default() }),
-        // The first packet is within the limit, whatever its size; the next had to wait for an hour.
+        // The first packet is within the limit, whatever its size; the next would have to wait for an hour.
         (limit, &capable, false, NEXT, &capable, Acted { spared: 1, ..Acted::default() }),
         (limit, &capable, false, SHOT, &capable, Acted { limited: 1, ..Acted::default() }),
     ];
     for (n, (action, before, dry, verdict, after, outcome)) in table.into_iter().enumerate() {
         if n < 9 {
-            probe.acts(true, 1, &Acting { dry, ..always(action) });
+            probe.set_action(true, 1, &Acting { dry, ..always(action) });
         }
         let counted = probe.0.acted().unwrap();
         let met = Acted { met: 1, ..outcome };
-        assert_eq!(probe.meets(before, 0, 1), (verdict, after.to_vec()), "{n}");
+        assert_eq!(probe.run(before, 0, 1), (verdict, after.to_vec()), "{n}");
         assert_eq!(difference(probe.0.acted().unwrap(), counted), met, "{n}");
     }
-    probe.acts(true, 1, &Acting { dry: true, ..always(limit) });
-    assert_eq!(probe.meets(&capable, 0, 2), (NEXT, capable.clone()));
+    probe.set_action(true, 1, &Acting { dry: true, ..always(limit) });
+    assert_eq!(probe.run(&capable, 0, 2), (NEXT, capable.clone()));
     assert_eq!(probe.0.acted().unwrap().would_limit, 1);
-    // What did not come to the queue is not stamped.
+    // Packets that did not reach the queue are not stamped.
     let acted = probe.0.acted().unwrap();
     assert_eq!(probe.0.counters().unwrap().stamped, acted.met - acted.dropped - acted.limited);
     probe.0.rest().unwrap();
-    assert_eq!(probe.meets(&capable, 0, 1), (NEXT, capable));
+    assert_eq!(probe.run(&capable, 0, 1), (NEXT, capable));
     assert_eq!(probe.0.acted().unwrap(), acted);
 }
 
-/// What is done to which packet, dry or not; the verdict, the packet afterwards, and what is counted.
+/// The action, the packet, whether it is a dry run; the verdict, the packet afterwards, and the counts.
 type Row<'a> = (Action, &'a [u8], bool, u32, &'a [u8], Acted);
 
 fn difference(now: Acted, before: Acted) -> Acted {
@@ -235,105 +235,109 @@ fn difference(now: Acted, before: Acted) -> Acted {
 }
 
 #[test]
-fn only_flows_that_contribute_are_met_and_only_for_a_time() {
-    let Some(mut probe) = Nowhere::new("only_flows_that_contribute_are_met_and_only_for_a_time") else { return };
+fn only_flows_that_contribute_are_acted_on_and_only_for_a_time() {
+    let Some(mut probe) = DetachedProbe::new("only_flows_that_contribute_are_acted_on_and_only_for_a_time") else {
+        return;
+    };
     let acting = Acting { weigh: Weigh::Bytes, threshold: 1000.0, ..always(MARK) };
-    probe.acts(true, u64::MAX, &acting);
+    probe.set_action(true, u64::MAX, &acting);
     let (flow, other, past) = (frame(0, true, 1, 1), frame(0, true, 1, 2), frame(1, false, 1, 3));
-    probe.victim(digest(&flow), u64::MAX, 1000, 0);
-    probe.victim(digest(&past), 1, 1000, 0);
-    let mut changed = [&flow, &other, &past].map(|frame| probe.meets(frame, 0, 1).1 != *frame);
+    probe.add_victim(digest(&flow), u64::MAX, 1000, 0);
+    probe.add_victim(digest(&past), 1, 1000, 0);
+    let mut changed = [&flow, &other, &past].map(|frame| probe.run(frame, 0, 1).1 != *frame);
     assert_eq!(changed, [true, false, false]);
     let acted = probe.0.acted().unwrap();
     assert_eq!((acted.met, acted.marked, acted.expired), (1, 1, 1));
-    // A weight below the threshold, and one that is a share.
-    probe.victim(digest(&flow), u64::MAX, 999, u64::MAX);
-    changed[0] = probe.meets(&flow, 0, 1).1 != flow;
+    // A weight below the threshold, and then shares as weights.
+    probe.add_victim(digest(&flow), u64::MAX, 999, u64::MAX);
+    changed[0] = probe.run(&flow, 0, 1).1 != flow;
     assert!(!changed[0] && probe.0.acted().unwrap().spared == 1);
-    probe.acts(true, 0, &Acting { weigh: Weigh::Share, threshold: 0.25, ..acting });
+    probe.set_action(true, 0, &Acting { weigh: Weigh::Share, threshold: 0.25, ..acting });
     for (share, chosen) in [(16_383, false), (16_384, true), (70_000, true)] {
-        probe.victim(digest(&flow), u64::MAX, 0, share);
-        assert_eq!(probe.meets(&flow, 0, 1).1 != flow, chosen, "{share}");
+        probe.add_victim(digest(&flow), u64::MAX, 0, share);
+        assert_eq!(probe.run(&flow, 0, 1).1 != flow, chosen, "{share}");
     }
     assert_eq!(probe.0.victims().unwrap().len(), 2);
 }
 
-/// Whose time is over, or who does not ask again, has nothing done.
+/// The kernel stops acting at the time `until`, unless the caller extends it.
 #[test]
 fn the_kernel_stops_by_itself() {
-    let Some(mut probe) = Nowhere::new("the_kernel_stops_by_itself") else { return };
+    let Some(mut probe) = DetachedProbe::new("the_kernel_stops_by_itself") else { return };
     let frame = frame(0, false, 0, 1);
     let drop = always(Action::Respond(Response::Drop));
-    probe.acts(true, 0, &Acting { until: Nanos(crate::now().0 + 1_000_000_000_000), ..drop.clone() });
-    assert_eq!(probe.meets(&frame, 0, 1).0, SHOT);
-    probe.acts(true, 0, &Acting { until: crate::now(), ..drop.clone() });
+    probe.set_action(true, 0, &Acting { until: Nanos(crate::now().0 + 1_000_000_000_000), ..drop.clone() });
+    assert_eq!(probe.run(&frame, 0, 1).0, SHOT);
+    probe.set_action(true, 0, &Acting { until: crate::now(), ..drop.clone() });
     let before = probe.0.acted().unwrap();
-    assert_eq!((probe.meets(&frame, 0, 1).0, probe.0.acted().unwrap()), (NEXT, before));
-    probe.acts(true, 0, &drop);
-    assert_eq!(probe.meets(&frame, 0, 1).0, SHOT);
+    assert_eq!((probe.run(&frame, 0, 1).0, probe.0.acted().unwrap()), (NEXT, before));
+    probe.set_action(true, 0, &drop);
+    assert_eq!(probe.run(&frame, 0, 1).0, SHOT);
 }
 
 #[test]
-fn a_flow_is_released_when_its_time_is_over() {
-    let Some(mut probe) = Nowhere::new("a_flow_is_released_when_its_time_is_over") else { return };
+fn a_flow_is_not_acted_on_when_its_time_is_over() {
+    let Some(mut probe) = DetachedProbe::new("a_flow_is_not_acted_on_when_its_time_is_over") else { return };
     let frame = frame(0, false, 0, 1);
-    probe.acts(true, 0, &Acting { weigh: Weigh::Bytes, ..always(Action::Respond(Response::Drop)) });
-    probe.victim(digest(&frame), crate::now().0, 1, 1);
-    assert_eq!((probe.meets(&frame, 0, 1).0, probe.0.acted().unwrap().expired), (NEXT, 1));
-    probe.victim(digest(&frame), u64::MAX, 1, 1);
-    assert_eq!((probe.meets(&frame, 0, 1).0, probe.0.acted().unwrap().expired), (SHOT, 1));
+    probe.set_action(true, 0, &Acting { weigh: Weigh::Bytes, ..always(Action::Respond(Response::Drop)) });
+    probe.add_victim(digest(&frame), crate::now().0, 1, 1);
+    assert_eq!((probe.run(&frame, 0, 1).0, probe.0.acted().unwrap().expired), (NEXT, 1));
+    probe.add_victim(digest(&frame), u64::MAX, 1, 1);
+    assert_eq!((probe.run(&frame, 0, 1).0, probe.0.acted().unwrap().expired), (SHOT, 1));
 }
 
 #[test]
-fn an_exempt_flow_is_never_touched_whatever_is_asked() {
-    let Some(mut probe) = Nowhere::new("an_exempt_flow_is_never_touched_whatever_is_asked") else { return };
+fn an_exempt_flow_is_never_touched_by_any_action() {
+    let Some(mut probe) = DetachedProbe::new("an_exempt_flow_is_never_touched_by_any_action") else { return };
     let (exempt, other) = (frame(0, false, 2, 1), frame(0, false, 2, 2));
     probe.0.never(&Never::new([vec![Condition::Within(Field::SourcePort, vec![(1, 1)])]]).unwrap()).unwrap();
     let limit = Action::Limit { rate: Rate::from_bits_per_second(1_000).unwrap(), burst: ByteCount(0) };
     for action in [MARK, Action::Respond(Response::Drop), Action::Respond(Response::MarkOrDrop), limit] {
         for weigh in [Weigh::Queue, Weigh::Bytes, Weigh::Share] {
-            probe.acts(true, 1_000_000, &Acting { weigh, ..always(action) });
-            [&exempt, &other].into_iter().for_each(|frame| probe.victim(digest(frame), u64::MAX, 1_000_000, 65_536));
+            probe.set_action(true, 1_000_000, &Acting { weigh, ..always(action) });
+            [&exempt, &other]
+                .into_iter()
+                .for_each(|frame| probe.add_victim(digest(frame), u64::MAX, 1_000_000, 65_536));
             let before = probe.0.acted().unwrap();
-            assert_eq!(probe.meets(&exempt, 0, 100), (NEXT, exempt.clone()));
+            assert_eq!(probe.run(&exempt, 0, 100), (NEXT, exempt.clone()));
             let after = probe.0.acted().unwrap();
             assert_eq!((after.met, after.exempt), (before.met, before.exempt + 100), "{action:?} {weigh:?}");
-            probe.meets(&other, 0, 100);
+            probe.run(&other, 0, 100);
             let last = probe.0.acted().unwrap();
             assert_eq!((last.met, last.exempt), (after.met + 100, after.exempt), "{action:?} {weigh:?}");
         }
     }
-    let is_shown_exempt = |victim: Victim| (victim.digest, victim.exempt);
-    let victims: Vec<_> = probe.0.victims().unwrap().into_iter().map(is_shown_exempt).collect();
+    let digest_and_exemption = |victim: Victim| (victim.digest, victim.exempt);
+    let victims: Vec<_> = probe.0.victims().unwrap().into_iter().map(digest_and_exemption).collect();
     assert!(victims.contains(&(digest(&exempt), true)) && victims.contains(&(digest(&other), false)), "{victims:?}");
 }
 
 #[test]
-fn a_million_flows_are_as_many_as_there_is_room_for() {
-    let Some(mut probe) = Nowhere::new("a_million_flows_are_as_many_as_there_is_room_for") else { return };
-    (0..1_000_000).for_each(|flow| probe.victim(flow, u64::MAX, 1, 1));
+fn the_table_keeps_its_limit_with_a_million_flows() {
+    let Some(mut probe) = DetachedProbe::new("the_table_keeps_its_limit_with_a_million_flows") else { return };
+    (0..1_000_000).for_each(|flow| probe.add_victim(flow, u64::MAX, 1, 1));
     let known = probe.0.victims().unwrap().len();
     assert!((2048..=4096).contains(&known), "{known}");
 }
 
-/// A later fragment has no ports: it is of a flow of its own.
+/// A later fragment has no ports, so it belongs to another flow than the first.
 #[test]
-fn fragments_are_of_the_flow_that_they_say() {
-    let Some(mut probe) = Nowhere::new("fragments_are_of_the_flow_that_they_say") else { return };
-    probe.acts(true, 0, &Acting { weigh: Weigh::Bytes, ..always(MARK) });
+fn later_fragments_belong_to_another_flow() {
+    let Some(mut probe) = DetachedProbe::new("later_fragments_belong_to_another_flow") else { return };
+    probe.set_action(true, 0, &Acting { weigh: Weigh::Bytes, ..always(MARK) });
     let whole = frame(0, false, 2, 1);
     let mut later = whole.clone();
     later[21] = 5;
-    probe.victim(digest(&whole), u64::MAX, 1, 1);
-    assert_eq!(probe.meets(&later, 0, 1).1, later);
-    assert_ne!(probe.meets(&whole, 0, 1).1, whole);
-    probe.victim(digest(&later), u64::MAX, 1, 1);
-    assert_ne!(probe.meets(&later, 0, 1).1, later);
+    probe.add_victim(digest(&whole), u64::MAX, 1, 1);
+    assert_eq!(probe.run(&later, 0, 1).1, later);
+    assert_ne!(probe.run(&whole, 0, 1).1, whole);
+    probe.add_victim(digest(&later), u64::MAX, 1, 1);
+    assert_ne!(probe.run(&later, 0, 1).1, later);
 }
 
 #[test]
-fn packets_are_chosen_as_often_as_the_function_says() {
-    let Some(mut probe) = Nowhere::new("packets_are_chosen_as_often_as_the_function_says") else { return };
+fn packets_are_chosen_with_the_probability_of_the_function() {
+    let Some(mut probe) = DetachedProbe::new("packets_are_chosen_with_the_probability_of_the_function") else { return };
     const TIMES: u32 = 100_000;
     let not = frame(0, false, 0, 1);
     let step = |from, probability| Step { from, probability };
@@ -343,9 +347,9 @@ fn packets_are_chosen_as_often_as_the_function_says() {
     for curve in curves {
         for depth in [0, 9, 10, 20, 21, 9_999, 10_000, 20_000, 33_333, 50_000, 1_000_000, u64::MAX - 1] {
             let acting = Acting { curve: curve.clone(), threshold: 10_000.0, ..always(MARK) };
-            probe.acts(true, depth, &acting);
+            probe.set_action(true, depth, &acting);
             let counted = probe.0.acted().unwrap();
-            probe.meets(&not, 0, TIMES);
+            probe.run(&not, 0, TIMES);
             let chosen = (probe.0.acted().unwrap().unmarkable - counted.unmarkable) as f64;
             let expected = acting.steps().unwrap().probability(depth as f64);
             assert!((expected - curve.probability(depth as f64, 10_000.0)).abs() < 0.02, "{curve:?} {depth}");
@@ -358,16 +362,16 @@ fn packets_are_chosen_as_often_as_the_function_says() {
     assert_eq!(error, "act on flows: a function of 64 steps does not fit: the kernel's has 63 at most");
 }
 
-/// Packets that come at any times keep to the rate: no more than that, the burst and a packet.
+/// Whenever packets come, the bytes that pass are at most those of the rate, plus the burst and a packet.
 #[test]
-fn a_limit_holds_over_any_time() {
-    let Some(mut probe) = Nowhere::new("a_limit_holds_over_any_time") else { return };
+fn a_limit_holds_over_any_period() {
+    let Some(mut probe) = DetachedProbe::new("a_limit_holds_over_any_period") else { return };
     let frame = frame(0, true, 0, 1);
     let (rate, burst) = (Rate::from_bits_per_second(20_000_000).unwrap(), ByteCount(5_000));
-    probe.acts(true, 0, &always(Action::Limit { rate, burst }));
-    #[allow(clippy::disallowed_methods, reason = "the kernel's clock is what the limit is held to")]
+    probe.set_action(true, 0, &always(Action::Limit { rate, burst }));
+    #[allow(clippy::disallowed_methods, reason = "the limit is by the kernel's clock")]
     let begun = std::time::Instant::now();
-    probe.meets(&frame, 0, 300_000);
+    probe.run(&frame, 0, 300_000);
     let lasted = begun.elapsed().as_nanos() as u64;
     let acted = probe.0.acted().unwrap();
     let most = rate.bytes_in(Nanos(lasted)).0 + burst.0 + 2 * frame.len() as u64;
@@ -375,7 +379,7 @@ fn a_limit_holds_over_any_time() {
     assert!(passed <= most && acted.limited > 0 && passed >= burst.0, "{passed} of {most}: {acted:?}");
 }
 
-/// A frame of IPv4, of IPv6 or of neither, with few addresses, ports and protocols.
+/// A frame of IPv4, of IPv6 or of neither, with few different addresses, ports and protocols.
 fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop::sample::select(vec![4u8, 6, 0]);
     let protocol = prop::sample::select(vec![1u8, 6, 17]);
@@ -396,7 +400,7 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// A condition about such a frame: values that it may have, and ones beside them.
+/// A condition for such frames, with values that occur and others that do not.
 fn any_condition() -> impl Strategy<Value = Condition> {
     let field = prop::sample::select(vec![
         Field::Source,
@@ -425,20 +429,20 @@ fn any_condition() -> impl Strategy<Value = Condition> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The kernel lets through what the list on this side holds of, and nothing else.
+    /// The kernel exempts exactly the flows that `Never::holds` accepts.
     #[test]
-    fn the_kernel_exempts_as_the_list_says(
+    fn the_kernel_exempts_the_flows_of_the_list(
         terms in prop::collection::vec(prop::collection::vec(any_condition(), 0..4), 0..4),
         frame in any_frame(),
     ) {
-        thread_local!(static PROBE: std::cell::RefCell<Option<Nowhere>> = Nowhere::new("the_kernel_exempts_as_the_list_says").into());
+        thread_local!(static PROBE: std::cell::RefCell<Option<DetachedProbe>> = DetachedProbe::new("the_kernel_exempts_the_flows_of_the_list").into());
         PROBE.with_borrow_mut(|probe| {
             let Some(probe) = probe.as_mut() else { return Ok(()) };
             let never = Never::new(terms).unwrap();
             probe.0.never(&never).unwrap();
-            probe.acts(true, 1, &always(Action::Respond(Response::Drop)));
+            probe.set_action(true, 1, &always(Action::Respond(Response::Drop)));
             let expected = if never.holds(&key(&frame)) { NEXT } else { SHOT };
-            prop_assert_eq!(probe.meets(&frame, 0, 1).0, expected);
+            prop_assert_eq!(probe.run(&frame, 0, 1).0, expected);
             Ok(())
         })?;
     }
@@ -447,17 +451,17 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a packet is, it is marked where the plain way finds that it can be, and not touched elsewhere.
+    /// Any packet is marked if the simple parser of this test finds that it can be marked, and is otherwise unchanged.
     #[test]
-    fn any_bytes_are_marked_where_they_are_ip(
+    fn any_bytes_are_marked_if_they_are_ip(
         bytes in prop::collection::vec(any::<u8>(), 14..200),
         kinds in prop::collection::vec(prop::sample::select(vec![[0x81, 0], [0x88, 0xa8], [8, 0], [0x86, 0xdd], [8, 6]]), 4),
         version in prop::sample::select(vec![0x45u8, 0x4f, 0x40, 0x60, 0x6f, 0x50]),
         framed: bool,
     ) {
-        thread_local!(static PROBE: std::cell::RefCell<Option<Nowhere>> = Nowhere::new("any_bytes_are_marked_where_they_are_ip").into());
+        thread_local!(static PROBE: std::cell::RefCell<Option<DetachedProbe>> = DetachedProbe::new("any_bytes_are_marked_if_they_are_ip").into());
         let mut bytes = bytes;
-        // So that it is IP more often than bytes of any kind are.
+        // Makes IP more frequent than in random bytes.
         let places = [12, 16, 20, 24].into_iter().zip(&kinds).filter(|_| framed);
         for (place, kind) in places {
             if let Some(two) = bytes.get_mut(place..place + 2) {
@@ -473,13 +477,13 @@ proptest! {
         if !framed {
             bytes[0] = version;
         }
-        // The kernel makes no test packet of a frame that is too short for the IP that its kind says; behind a tag it does.
+        // The kernel refuses a test frame that is too short for an IP header of its EtherType, but does not look behind VLAN tags.
         let room = match bytes[12..14] { [8, 0] => 34, [0x86, 0xdd] => 54, _ => 15 };
         prop_assume!(bytes.len() >= room);
         PROBE.with_borrow_mut(|probe| {
             let Some(probe) = probe.as_mut() else { return Ok(()) };
-            probe.acts(framed, 1, &always(MARK));
-            let (verdict, after) = probe.meets(&bytes, 0, 1);
+            probe.set_action(framed, 1, &always(MARK));
+            let (verdict, after) = probe.run(&bytes, 0, 1);
             prop_assert_eq!(verdict, NEXT);
             let expected = marked(&bytes, framed).unwrap_or_else(|| bytes.clone());
             let mut apart = after.clone();

@@ -16,7 +16,7 @@ pub(super) struct Connection {
     pub socket: OwnedFd,
     pub flow: Ended,
     pub began: Nanos,
-    state: State,
+    state: SendState,
     /// The announcement, or the partly received acknowledgement.
     message: [u8; 8],
     passed: usize,
@@ -25,7 +25,7 @@ pub(super) struct Connection {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SendState {
     Sends,
     Receives,
     /// The flow is complete or stopped; waits for the server to close.
@@ -33,7 +33,7 @@ enum State {
 }
 
 /// What to do with the connection next.
-pub(super) enum Next {
+pub(super) enum SendStep {
     Wait,
     /// All bytes are sent; wait for the acknowledgement.
     Receive,
@@ -46,27 +46,27 @@ pub(super) enum Next {
 impl Connection {
     pub fn new(socket: OwnedFd, flow: Ended, began: Nanos) -> Self {
         let message = encode(flow.start.bytes);
-        Self { socket, flow, began, state: State::Sends, message, passed: 0, sent: 0 }
+        Self { socket, flow, began, state: SendState::Sends, message, passed: 0, sent: 0 }
     }
 
     pub fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == SendState::Done
     }
 
     /// Sends or receives what is possible now, one piece at most, so that other flows get their turn.
-    pub fn go_on(&mut self, flags: EventFlags, piece: &[u8]) -> Next {
+    pub fn go_on(&mut self, flags: EventFlags, piece: &[u8]) -> SendStep {
         if flags.contains(EventFlags::ERR)
-            && self.state != State::Done
+            && self.state != SendState::Done
             && let Ok(Err(why)) = socket_error(&self.socket)
         {
-            return Next::Failed(Failure::from_errno(why));
+            return SendStep::Failed(Failure::from_errno(why));
         }
         match self.state {
-            State::Sends => self.send(piece),
-            State::Receives => self.receive(),
-            State::Done => match recv(&self.socket, &mut [0; 8], RecvFlags::empty()) {
-                Err(Errno::AGAIN | Errno::INTR) => Next::Wait,
-                _ => Next::Closed,
+            SendState::Sends => self.send(piece),
+            SendState::Receives => self.receive(),
+            SendState::Done => match recv(&self.socket, &mut [0; 8], RecvFlags::empty()) {
+                Err(Errno::AGAIN | Errno::INTR) => SendStep::Wait,
+                _ => SendStep::Closed,
             },
         }
     }
@@ -75,10 +75,10 @@ impl Connection {
     pub fn stop(&mut self) {
         // If the connection is closed already, there is nothing to do.
         let _ = shutdown(&self.socket, Shutdown::Write);
-        self.state = State::Done;
+        self.state = SendState::Done;
     }
 
-    fn send(&mut self, piece: &[u8]) -> Next {
+    fn send(&mut self, piece: &[u8]) -> SendStep {
         let left = self.flow.start.bytes - self.sent;
         let most = piece.len().min(usize::try_from(left).unwrap_or(piece.len()));
         // One call for the announcement and the data, so that a small flow is one packet.
@@ -90,30 +90,30 @@ impl Connection {
                 self.sent += (sent - message) as u64;
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(why) => return Next::Failed(Failure::from_errno(why)),
+            Err(why) => return SendStep::Failed(Failure::from_errno(why)),
         }
         if self.passed == self.message.len() && self.sent == self.flow.start.bytes {
-            (self.state, self.passed) = (State::Receives, 0);
-            return Next::Receive;
+            (self.state, self.passed) = (SendState::Receives, 0);
+            return SendStep::Receive;
         }
-        Next::Wait
+        SendStep::Wait
     }
 
-    fn receive(&mut self) -> Next {
+    fn receive(&mut self) -> SendStep {
         match recv(&self.socket, &mut self.message[self.passed..], RecvFlags::empty()) {
-            Ok((_, 0)) => return Next::Failed(Failure::Gone),
+            Ok((_, 0)) => return SendStep::Failed(Failure::Gone),
             Ok((_, decode)) => self.passed += decode,
-            Err(Errno::AGAIN | Errno::INTR) => return Next::Wait,
-            Err(why) => return Next::Failed(Failure::from_errno(why)),
+            Err(Errno::AGAIN | Errno::INTR) => return SendStep::Wait,
+            Err(why) => return SendStep::Failed(Failure::from_errno(why)),
         }
         if self.passed < self.message.len() {
-            return Next::Wait;
+            return SendStep::Wait;
         }
         if decode(self.message) == Some(self.flow.start.bytes) {
-            self.state = State::Done;
-            Next::Completed
+            self.state = SendState::Done;
+            SendStep::Completed
         } else {
-            Next::Failed(Failure::Wrong)
+            SendStep::Failed(Failure::Wrong)
         }
     }
 
