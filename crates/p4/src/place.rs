@@ -143,7 +143,8 @@ fn some_stage_has(needs: Used, has: &PerStage) -> bool {
     part.within(has)
 }
 
-/// Whether the parts with many nodes before and after them take more than the stages hold that these leave for them.
+/// Whether, for some numbers `before` and `behind`, the parts with at least that many nodes before and after them take more
+/// than the stages in between hold.
 fn too_many_for_some_stages(chains: &[Chains], needs: &[Used], target: &Target) -> bool {
     let has = Used::all_of(&target.per_stage);
     let mut bounds: Vec<_> = chains.iter().map(|it| it.before).collect();
