@@ -183,7 +183,7 @@ fn told(acked: u32, marked: u32, rtt: u32, reached: u32, next: u32, phase: Phase
         phase,
         window: 0,
         marked: bytes(marked),
-        told: Some(bytes(acked)),
+        counted: Some(bytes(acked)),
         window_limited: limited,
         rate: None,
     }
