@@ -7,7 +7,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Retention, Recorder, RecorderOptions, State, aggregates, compact,
+    Ask, Durability, FolderError, Full, History, Recorder, RecorderOptions, Retention, State, aggregates, compact,
     definitions, prune, verify,
 };
 use queuescope_log::{Definitions, Dnf, Schema};
