@@ -23,7 +23,7 @@ use super::plot::{Axis, Plot, line};
 use super::results::{Point, Results, Values};
 use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
-use bench::{Bench, NO_HYSTART, Scheme, Standing};
+use bench::{Bench, NO_HYSTART, Scheme, StandingQueueMark};
 
 /// ConQuest's AQM.
 pub struct ConQuestAqm;
@@ -65,7 +65,7 @@ impl Study for ConQuestAqm {
         for condition in conditions() {
             plan.condition(&mut cells, &condition);
         }
-        for (_, choice) in Standing::CHOICES {
+        for (_, choice) in StandingQueueMark::CHOICES {
             plan.choice(&mut cells, Scheme::Standing(choice));
         }
         for tcp in plan.tcp {
@@ -198,7 +198,7 @@ fn conditions() -> [Condition; 9] {
     let bench = Bench::FULL;
     let of = |changed, bench, schemes: &[Scheme]| Condition { changed, bench, schemes: schemes.to_vec() };
     let (endless, own) = (Bench { truncated: false, ..bench }, [Scheme::PAPER, Scheme::LOWER, Scheme::STANDING]);
-    let far = Scheme::MAIN.into_iter().chain([Scheme::Standing(Standing::BEHIND_ONLY)]);
+    let far = Scheme::MAIN.into_iter().chain([Scheme::Standing(StandingQueueMark::BEHIND_ONLY)]);
     let far =
         Condition { changed: "round-trip time 5 ms", bench: Bench { rtt_us: 5000, ..bench }, schemes: far.collect() };
     [

@@ -3,7 +3,7 @@
 use crate::fold::{Bundle, bundles, is_power_of_two};
 use crate::graph::nodes;
 use crate::place::{Placement, place};
-use crate::program::{Act, Aspect, Does, Gress, Known, Op, Packets, Program, Step};
+use crate::program::{Act, Aspect, Gress, KnownFrom, Op, Packets, Program, Step, StepAction};
 use crate::target::Target;
 
 /// Whether a program fits a target.
@@ -113,7 +113,7 @@ impl Judge<'_> {
 
     /// Judges what a step computes.
     fn computation(&mut self, step: &Step) {
-        let Does::Compute(op) = &step.does else { return };
+        let StepAction::Compute(op) = &step.does else { return };
         let (target, name) = (self.target, &step.name);
         let by_table = |what: &str, bits: u32| match bits {
             0..=WIDEST_TABLE => {
@@ -157,7 +157,7 @@ impl Judge<'_> {
                 self.add(step.aspect, Grade::Infeasible, reason);
             }
         }
-        if step.does == Does::Act(Act::FeedBack) {
+        if step.does == StepAction::Act(Act::FeedBack) {
             let (grade, reason) = match self.target.feeds_back {
                 true => (Grade::Workaround, "packets go back from behind the queue"),
                 false => (Grade::Infeasible, "no packet can go back from behind the queue"),
@@ -195,10 +195,10 @@ impl Judge<'_> {
             for field in &step.reads {
                 let field = &program.fields[field.0];
                 let late = match field.known {
-                    Known::Arrival => false,
-                    Known::Queue => !target.queue_state_at_ingress,
-                    Known::Leaving => true,
-                    Known::By(step) => program.steps[step].gress == Gress::Egress,
+                    KnownFrom::Arrival => false,
+                    KnownFrom::Queue => !target.queue_state_at_ingress,
+                    KnownFrom::Leaving => true,
+                    KnownFrom::By(step) => program.steps[step].gress == Gress::Egress,
                 };
                 if late {
                     let reason = format!("\"{}\" needs {}, which is known behind the queue", step.name, field.name);

@@ -1,7 +1,7 @@
 //! One access per register: the register's own unit must do everything between a packet's accesses, in one access to
 //! one entry.
 
-use crate::program::{Does, Entry, Micro, Op, Packets, Program, Register};
+use crate::program::{Entry, Micro, Op, Packets, Program, Register, StepAction};
 use crate::target::Target;
 
 /// The accesses of one kind of packet to a register, and the steps between them.
@@ -77,10 +77,10 @@ fn micros(program: &Program, steps: &[usize], register: Register) -> Result<Vec<
     for &step in steps {
         let foreign = |what: &str| Err(format!("{what} (\"{}\") is between", program.steps[step].name));
         match &program.steps[step].does {
-            Does::Access { entry, micros } if entry.register == register => all.extend(micros),
-            Does::Access { .. } => return foreign("another register"),
-            Does::Act(_) => {}
-            Does::Compute(op) => match op {
+            StepAction::Access { entry, micros } if entry.register == register => all.extend(micros),
+            StepAction::Access { .. } => return foreign("another register"),
+            StepAction::Act(_) => {}
+            StepAction::Compute(op) => match op {
                 Op::Simple => all.push(Micro::Update),
                 Op::MultiplyBy(factor) if is_power_of_two(*factor) => all.push(Micro::Update),
                 Op::Compare(count) => all.extend(std::iter::repeat_n(Micro::Condition, *count)),

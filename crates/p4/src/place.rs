@@ -4,7 +4,7 @@
 mod plan;
 
 use crate::graph::{Chains, Node, chains};
-use crate::program::{Does, Gress, Match, Op, Program};
+use crate::program::{Gress, Match, Op, Program, StepAction};
 use crate::target::{PerStage, Target};
 use plan::{Plan, Search};
 
@@ -199,7 +199,7 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
     let has = &target.per_stage;
     let blocks = |bits: u64, of: u64| bits.div_ceil(of.max(1));
     let tables = match &program.steps[node.steps[0]].does {
-        Does::Compute(Op::Compare(count)) => *count as u64,
+        StepAction::Compute(Op::Compare(count)) => *count as u64,
         // Each half of the pipeline has its own actions.
         _ => {
             let has_steps = |gress: &Gress| node.steps.iter().any(|step| program.steps[*step].gress == *gress);
@@ -210,14 +210,14 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
     let mut register_blocks = 0;
     for step in &node.steps {
         match &program.steps[*step].does {
-            Does::Access { entry, .. } => {
+            StepAction::Access { entry, .. } => {
                 let register = &program.registers[entry.register.0];
                 let bits = register.entries * u64::from(register.words * register.bits);
                 used.registers = 1;
                 // One more block than the words take, for the access itself.
                 register_blocks = blocks(bits, has.sram_bits) + 1;
             }
-            Does::Compute(op) => match substitute(op, target) {
+            StepAction::Compute(op) => match substitute(op, target) {
                 Some(Match::Exact { entries, key_bits, value_bits }) => {
                     used.sram += blocks(entries * u64::from(key_bits + value_bits), has.sram_bits);
                 }
@@ -229,7 +229,7 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
                 }
                 None => {}
             },
-            Does::Act(_) => {}
+            StepAction::Act(_) => {}
         }
     }
     used.sram += register_blocks;

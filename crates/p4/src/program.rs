@@ -173,13 +173,13 @@ impl Aspect {
 #[derive(Debug, Clone)]
 pub(crate) struct FieldInfo {
     pub bits: u32,
-    pub known: Known,
+    pub known: KnownFrom,
     pub name: String,
 }
 
 /// From when on a field is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum KnownFrom {
     /// From the packet's arrival.
     Arrival,
     /// Behind the queue, because it describes the queue.
@@ -205,12 +205,12 @@ pub(crate) struct Step {
     pub gress: Gress,
     pub aspect: Aspect,
     pub packets: Packets,
-    pub does: Does,
+    pub does: StepAction,
     pub reads: Vec<Field>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Does {
+pub(crate) enum StepAction {
     Compute(Op),
     Access { entry: Entry, micros: Vec<Micro> },
     Act(Act),
@@ -218,7 +218,7 @@ pub(crate) enum Does {
 
 /// Something that the switch's control plane does from time to time.
 #[derive(Debug, Clone)]
-pub(crate) struct Chore {
+pub(crate) struct ControlPlaneTask {
     pub name: String,
     pub aspect: Aspect,
     /// Whether it learns behind the queue what it writes for steps before the queue.
@@ -234,7 +234,7 @@ pub struct Program {
     pub(crate) fields: Vec<FieldInfo>,
     pub(crate) registers: Vec<RegisterInfo>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) chores: Vec<Chore>,
+    pub(crate) chores: Vec<ControlPlaneTask>,
     gress: Gress,
     aspect: Aspect,
     packets: Packets,
@@ -286,19 +286,19 @@ impl Program {
 
     /// A field that arrives with the packet: of its headers, its time of arrival, its length.
     pub fn header(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::Arrival)
+        self.field(name, bits, KnownFrom::Arrival)
     }
 
     /// A field of the queue, such as its length. It is known behind the queue; before it only on a switch that provides
     /// it there.
     pub fn queue_state(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::Queue)
+        self.field(name, bits, KnownFrom::Queue)
     }
 
     /// A field of a packet that has left the queue, such as its enqueue and dequeue times, or what it left behind.
     /// Known only behind the queue.
     pub fn leaving(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::Leaving)
+        self.field(name, bits, KnownFrom::Leaving)
     }
 
     /// Some bits of a field, at no cost.
@@ -319,7 +319,7 @@ impl Program {
 
     /// A computation; its result has `bits` bits.
     pub fn compute(&mut self, name: &str, op: Op, reads: &[Field], bits: u32) -> Field {
-        self.step(name, Does::Compute(op), reads);
+        self.step(name, StepAction::Compute(op), reads);
         self.given(name, bits)
     }
 
@@ -350,19 +350,19 @@ impl Program {
 
     /// Sets what happens to the packet.
     pub fn act(&mut self, name: &str, act: Act, reads: &[Field]) {
-        self.step(name, Does::Act(act), reads);
+        self.step(name, StepAction::Act(act), reads);
     }
 
     /// Something that the switch's control plane does in place of a step. `feeds_back`: it carries something learnt
     /// behind the queue to steps before it.
     pub fn control_plane(&mut self, name: &str, feeds_back: bool) {
-        self.chores.push(Chore { name: name.to_owned(), aspect: self.aspect, feeds_back });
+        self.chores.push(ControlPlaneTask { name: name.to_owned(), aspect: self.aspect, feeds_back });
     }
 
     fn access(&mut self, entry: Entry, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
         let bits = self.registers[entry.register.0].bits;
         let reads: Vec<_> = entry.index.into_iter().chain(reads.iter().copied()).collect();
-        self.step(name, Does::Access { entry, micros: micros.to_vec() }, &reads);
+        self.step(name, StepAction::Access { entry, micros: micros.to_vec() }, &reads);
         self.given(name, bits)
     }
 
@@ -371,16 +371,16 @@ impl Program {
         Register(self.registers.len() - 1)
     }
 
-    fn step(&mut self, name: &str, does: Does, reads: &[Field]) {
+    fn step(&mut self, name: &str, does: StepAction, reads: &[Field]) {
         let Self { gress, aspect, packets, .. } = *self;
         self.steps.push(Step { name: name.to_owned(), gress, aspect, packets, does, reads: reads.to_vec() });
     }
 
     fn given(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::By(self.steps.len() - 1))
+        self.field(name, bits, KnownFrom::By(self.steps.len() - 1))
     }
 
-    fn field(&mut self, name: &str, bits: u32, known: Known) -> Field {
+    fn field(&mut self, name: &str, bits: u32, known: KnownFrom) -> Field {
         self.fields.push(FieldInfo { bits, known, name: name.to_owned() });
         Field(self.fields.len() - 1)
     }
@@ -388,8 +388,8 @@ impl Program {
     /// The step that produces a field, if any.
     pub(crate) fn giver(&self, field: Field) -> Option<usize> {
         match self.fields[field.0].known {
-            Known::By(step) => Some(step),
-            Known::Arrival | Known::Queue | Known::Leaving => None,
+            KnownFrom::By(step) => Some(step),
+            KnownFrom::Arrival | KnownFrom::Queue | KnownFrom::Leaving => None,
         }
     }
 
@@ -404,8 +404,8 @@ impl Program {
     /// The entry that a step reaches.
     pub(crate) fn entry_of(&self, step: usize) -> Option<Entry> {
         match self.steps[step].does {
-            Does::Access { entry, .. } => Some(entry),
-            Does::Compute(_) | Does::Act(_) => None,
+            StepAction::Access { entry, .. } => Some(entry),
+            StepAction::Compute(_) | StepAction::Act(_) => None,
         }
     }
 }

@@ -65,12 +65,12 @@ pub struct TimeUnitError {
 
 /// A number in the smallest unit, and whether digits beyond that were rounded away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Whole {
+pub(crate) struct RoundedNumber {
     pub value: u64,
     pub rounded: bool,
 }
 
-impl Whole {
+impl RoundedNumber {
     pub fn exact(value: u64) -> Self {
         Self { value, rounded: false }
     }
@@ -78,7 +78,7 @@ impl Whole {
 
 /// A decimal number times ten to the `power`, rounded to the nearest whole number (halves up). Accepts signs, a
 /// fraction and an exponent: `1`, `+1.5`, `.5`, `2.`, `1.7e9`, `12E-3`, `-0`.
-pub(crate) fn decimal(text: &[u8], power: u32) -> Result<Whole, Problem> {
+pub(crate) fn decimal(text: &[u8], power: u32) -> Result<RoundedNumber, Problem> {
     let text = text.trim_ascii();
     if text.is_empty() {
         return Err(Problem::Missing);
@@ -101,7 +101,7 @@ pub(crate) fn decimal(text: &[u8], power: u32) -> Result<Whole, Problem> {
     let zeros = digits().take_while(|&&digit| digit == b'0').count();
     let significant = || digits().skip(zeros);
     if significant().next().is_none() {
-        return Ok(Whole::exact(0));
+        return Ok(RoundedNumber::exact(0));
     }
     if negative {
         return Err(Problem::Negative);
@@ -120,12 +120,12 @@ pub(crate) fn decimal(text: &[u8], power: u32) -> Result<Whole, Problem> {
     let half = before >= 0 && rest.clone().next().is_some_and(|&digit| digit >= b'5');
     let rounded = rest.any(|&digit| digit != b'0');
     let value = u64::try_from(value + u128::from(half)).map_err(|_| Problem::TooLarge)?;
-    Ok(Whole { value, rounded })
+    Ok(RoundedNumber { value, rounded })
 }
 
 /// A whole number, such as a size; `1500.0` is also whole.
 pub(crate) fn whole(text: &[u8]) -> Result<u64, Problem> {
-    let Whole { value, rounded } = decimal(text, 0)?;
+    let RoundedNumber { value, rounded } = decimal(text, 0)?;
     if rounded { Err(Problem::NotWhole) } else { Ok(value) }
 }
 
@@ -227,7 +227,7 @@ mod tests {
 
         #[test]
         fn whole_numbers_read_back(value: u64) {
-            prop_assert_eq!(decimal(value.to_string().as_bytes(), 0), Ok(Whole::exact(value)));
+            prop_assert_eq!(decimal(value.to_string().as_bytes(), 0), Ok(RoundedNumber::exact(value)));
         }
 
         #[test]

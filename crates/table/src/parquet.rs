@@ -1,11 +1,11 @@
 //! Reads the needed columns of Parquet files, batch by batch.
 
 use crate::columns::ColumnPositions;
-use crate::number::{Whole, decimal};
-use crate::reader::{Step, Values};
+use crate::number::{RoundedNumber, decimal};
+use crate::reader::{NextRow, Values};
 use crate::stamp::time;
 use crate::stats::{Fault, Problem};
-use crate::values::{Names, Numbers, fits, numbers, value_text};
+use crate::values::{FlowNames, Numbers, fits, numbers, value_text};
 use crate::{Columns, Field, TableError, TimeUnit};
 use arrow_array::{ArrayRef, RecordBatch};
 use parquet::arrow::ProjectionMask;
@@ -81,18 +81,18 @@ impl ParquetRows {
     }
 
     /// The next row; writes its flow's name to `flow`.
-    pub fn next(&mut self, flow: &mut String) -> Result<Step, TableError> {
+    pub fn next(&mut self, flow: &mut String) -> Result<NextRow, TableError> {
         loop {
             if let Some(batch) = &self.batch {
                 if self.at < batch.rows {
                     let row = self.at;
                     self.at += 1;
                     return Ok(match batch.values(row, flow) {
-                        Ok(values) => Step::Row(values),
+                        Ok(values) => NextRow::Row(values),
                         Err((field, problem)) => {
                             let number = self.before + row as u64 + 1;
                             let text = batch.text(field, row).into_bytes();
-                            Step::Bad(Fault { number, field: Some(field), text, problem })
+                            NextRow::Bad(Fault { number, field: Some(field), text, problem })
                         }
                     });
                 }
@@ -107,7 +107,7 @@ impl ParquetRows {
                 Ok(None) if self.before < self.rows() => {
                     return Err(self.broken(format!("the footer promises {} rows, and here they end", self.rows())));
                 }
-                Ok(None) => return Ok(Step::End),
+                Ok(None) => return Ok(NextRow::End),
                 Err(why) => return Err(self.broken(why)),
             }
         }
@@ -134,7 +134,7 @@ impl ParquetRows {
 /// A batch of decoded rows.
 struct Batch {
     rows: usize,
-    flow: Vec<Names>,
+    flow: Vec<FlowNames>,
     size: Numbers,
     enqueued: Numbers,
     dequeued: Numbers,
@@ -148,7 +148,7 @@ impl Batch {
         let moment = |index| numbers(batch.column(index).as_ref(), unit.power(), time);
         Self {
             rows: batch.num_rows(),
-            flow: places.flow.iter().map(|&index| Names::new(batch.column(index))).collect(),
+            flow: places.flow.iter().map(|&index| FlowNames::new(batch.column(index))).collect(),
             size: whole(places.size),
             enqueued: moment(places.enqueued),
             dequeued: moment(places.dequeued),
@@ -158,12 +158,12 @@ impl Batch {
     }
 
     fn values(&self, row: usize, flow: &mut String) -> Result<Values, (Field, Problem)> {
-        let number = |field, numbers: &Numbers| -> Result<Whole, (Field, Problem)> {
+        let number = |field, numbers: &Numbers| -> Result<RoundedNumber, (Field, Problem)> {
             numbers.get(row).copied().unwrap_or(Err(Problem::Missing)).map_err(|problem| (field, problem))
         };
         let whole = |field, numbers: &Numbers| match number(field, numbers)? {
-            Whole { rounded: true, .. } => Err((field, Problem::NotWhole)),
-            Whole { value, .. } => Ok(value),
+            RoundedNumber { rounded: true, .. } => Err((field, Problem::NotWhole)),
+            RoundedNumber { value, .. } => Ok(value),
         };
         flow.clear();
         for (part, names) in self.flow.iter().enumerate() {

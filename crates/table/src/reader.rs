@@ -1,6 +1,6 @@
 //! [`DepartureReader`]: reads rows of a table of any format, one at a time.
 
-use crate::number::Whole;
+use crate::number::RoundedNumber;
 use crate::parquet::{MAGIC, ParquetRows};
 use crate::source::first_bytes;
 use crate::stats::{Fault, shown};
@@ -41,13 +41,13 @@ pub struct DepartureReader {
     table: String,
     columns: Columns,
     format: Format,
-    body: Body,
+    body: TableRows,
     flow: String,
     latest: u64,
     stats: TableStats,
 }
 
-enum Body {
+enum TableRows {
     Text(Box<TextRows>),
     Parquet(Box<ParquetRows>),
     Ended { input_read: u64 },
@@ -71,7 +71,7 @@ impl DepartureReader {
             file.seek(SeekFrom::Start(0)).map_err(open)?;
             if start == MAGIC {
                 let rows = ParquetRows::open(file, &table, &options.columns, options.time_unit)?;
-                return Ok(Self::new(&table, options.columns, Format::Parquet, Body::Parquet(Box::new(rows))));
+                return Ok(Self::new(&table, options.columns, Format::Parquet, TableRows::Parquet(Box::new(rows))));
             }
         }
         Self::from_csv(file, &table, options)
@@ -83,17 +83,17 @@ impl DepartureReader {
             return Err(TableError::Empty { table: name.to_owned() });
         }
         let rows = ParquetRows::open(bytes::Bytes::from(bytes), name, &options.columns, options.time_unit)?;
-        Ok(Self::new(name, options.columns, Format::Parquet, Body::Parquet(Box::new(rows))))
+        Ok(Self::new(name, options.columns, Format::Parquet, TableRows::Parquet(Box::new(rows))))
     }
 
     /// Reads text from a stream, such as standard input; `name` is its name in messages.
     pub fn from_csv(source: impl Read + Send + 'static, name: &str, options: TableOptions) -> Result<Self, TableError> {
         let TableOptions { columns, time_unit } = options;
         let (rows, separator, compression) = TextRows::open(source, name, &columns, time_unit)?;
-        Ok(Self::new(name, columns, Format::Text { separator, compression }, Body::Text(Box::new(rows))))
+        Ok(Self::new(name, columns, Format::Text { separator, compression }, TableRows::Text(Box::new(rows))))
     }
 
-    fn new(table: &str, columns: Columns, format: Format, body: Body) -> Self {
+    fn new(table: &str, columns: Columns, format: Format, body: TableRows) -> Self {
         let stats = TableStats::default();
         Self { table: table.to_owned(), columns, format, body, flow: String::new(), latest: 0, stats }
     }
@@ -102,14 +102,14 @@ impl DepartureReader {
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, TableError> {
         loop {
             let step = match &mut self.body {
-                Body::Text(rows) => rows.next(&mut self.flow),
-                Body::Parquet(rows) => rows.next(&mut self.flow),
-                Body::Ended { .. } => return Ok(None),
+                TableRows::Text(rows) => rows.next(&mut self.flow),
+                TableRows::Parquet(rows) => rows.next(&mut self.flow),
+                TableRows::Ended { .. } => return Ok(None),
             };
             match step {
-                Ok(Step::Row(values)) => return Ok(Some(self.row(values))),
-                Ok(Step::Bad(fault)) => self.skip(fault),
-                Ok(Step::End) => {
+                Ok(NextRow::Row(values)) => return Ok(Some(self.row(values))),
+                Ok(NextRow::Bad(fault)) => self.skip(fault),
+                Ok(NextRow::End) => {
                     self.end();
                     let TableStats { rows, malformed, .. } = self.stats;
                     return if rows + malformed > 0 {
@@ -134,9 +134,9 @@ impl DepartureReader {
     /// How many bytes of the input were read so far, before decompression; for Parquet, in proportion to the rows.
     pub fn input_read(&self) -> u64 {
         match &self.body {
-            Body::Text(rows) => rows.input_read(),
-            Body::Parquet(rows) => rows.input_read(),
-            Body::Ended { input_read } => *input_read,
+            TableRows::Text(rows) => rows.input_read(),
+            TableRows::Parquet(rows) => rows.input_read(),
+            TableRows::Ended { input_read } => *input_read,
         }
     }
 
@@ -173,7 +173,7 @@ impl DepartureReader {
     }
 
     fn end(&mut self) {
-        self.body = Body::Ended { input_read: self.input_read() };
+        self.body = TableRows::Ended { input_read: self.input_read() };
     }
 }
 
@@ -227,7 +227,7 @@ impl fmt::Display for Format {
 }
 
 /// The next element of a table.
-pub(crate) enum Step {
+pub(crate) enum NextRow {
     Row(Values),
     Bad(Fault),
     End,
@@ -245,7 +245,12 @@ pub(crate) struct Values {
 
 impl Values {
     /// Checks that the numbers are consistent.
-    pub fn checked(size: u64, enqueued: Whole, dequeued: Whole, class: u8) -> Result<Self, (Field, Problem)> {
+    pub fn checked(
+        size: u64,
+        enqueued: RoundedNumber,
+        dequeued: RoundedNumber,
+        class: u8,
+    ) -> Result<Self, (Field, Problem)> {
         let rounded = enqueued.rounded || dequeued.rounded;
         let (enqueued, dequeued) = (enqueued.value, dequeued.value);
         if dequeued < enqueued {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) const LONGEST_ROW: u64 = 1 << 20;
 
 /// Decompressed bytes, limited to [`LONGEST_ROW`] between two calls of [`allow_row`](Self::allow_row).
-pub(crate) struct Source {
+pub(crate) struct TableSource {
     inner: Box<dyn Read + Send>,
     left: u64,
     overrun: bool,
@@ -17,20 +17,20 @@ pub(crate) struct Source {
 
 /// How many bytes were read from the input so far, before decompression.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Progress(Arc<AtomicU64>);
+pub(crate) struct BytesRead(Arc<AtomicU64>);
 
-impl Progress {
+impl BytesRead {
     pub fn bytes(&self) -> u64 {
         // The counter is only displayed: no other memory depends on it.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Source {
+impl TableSource {
     /// Examines the first bytes, and decompresses if they are of a compressed format.
-    pub fn open(raw: impl Read + Send + 'static) -> io::Result<(Self, Compression, Progress)> {
-        let progress = Progress::default();
-        let bytes = Unpacked::new(Box::new(Counted { inner: raw, progress: progress.clone() }))?;
+    pub fn open(raw: impl Read + Send + 'static) -> io::Result<(Self, Compression, BytesRead)> {
+        let progress = BytesRead::default();
+        let bytes = Unpacked::new(Box::new(CountingReader { inner: raw, progress: progress.clone() }))?;
         let compression = bytes.compression();
         Ok((Self { inner: Box::new(bytes), left: LONGEST_ROW, overrun: false }, compression, progress))
     }
@@ -51,7 +51,7 @@ impl Source {
     }
 }
 
-impl Read for Source {
+impl Read for TableSource {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 && !buffer.is_empty() {
             self.overrun = true;
@@ -71,12 +71,12 @@ pub(crate) fn first_bytes(from: &mut impl Read, count: usize) -> io::Result<Vec<
     Ok(start)
 }
 
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
-    progress: Progress,
+    progress: BytesRead,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.progress.0.fetch_add(count as u64, Ordering::Relaxed);

@@ -1,14 +1,14 @@
 //! Converts dates with times of day as text (ISO 8601, RFC 3339 and the variants of databases) to nanoseconds since
 //! 1970.
 
-use crate::number::{Whole, decimal};
+use crate::number::{RoundedNumber, decimal};
 use crate::stats::Problem;
 
 const SECOND: i128 = 1_000_000_000;
 
 /// A time in a table: a number in units of ten to the `power` nanoseconds, or a date with a time of day, such as
 /// `2024-05-06 07:08:09.123456789+00` or `2024-05-06T07:08:09Z`. Without an offset it is UTC.
-pub(crate) fn time(text: &[u8], power: u32) -> Result<Whole, Problem> {
+pub(crate) fn time(text: &[u8], power: u32) -> Result<RoundedNumber, Problem> {
     let text = text.trim_ascii();
     match text {
         [a, b, c, d, b'-', rest @ ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_digit()) => {
@@ -20,7 +20,7 @@ pub(crate) fn time(text: &[u8], power: u32) -> Result<Whole, Problem> {
 }
 
 /// The rest of a date after its year and a hyphen.
-fn date_time(year: i64, text: &[u8]) -> Result<Whole, Problem> {
+fn date_time(year: i64, text: &[u8]) -> Result<RoundedNumber, Problem> {
     let [m1, m2, b'-', d1, d2, b'T' | b't' | b' ', h1, h2, b':', n1, n2, b':', s1, s2, rest @ ..] = text else {
         return Err(Problem::NotATime);
     };
@@ -40,13 +40,13 @@ fn date_time(year: i64, text: &[u8]) -> Result<Whole, Problem> {
         rest => (&[][..], rest),
     };
     let fraction = match fraction {
-        [] => Whole::exact(0),
+        [] => RoundedNumber::exact(0),
         digits => decimal(&[b".", digits].concat(), 9)?,
     };
     let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset(zone)?;
     let value = i128::from(seconds) * SECOND + i128::from(fraction.value);
     let value = if value < 0 { Err(Problem::Negative) } else { u64::try_from(value).map_err(|_| Problem::TooLarge) };
-    Ok(Whole { value: value?, rounded: fraction.rounded })
+    Ok(RoundedNumber { value: value?, rounded: fraction.rounded })
 }
 
 /// The offset of a time zone from UTC in seconds: `Z`, `UTC`, `+00`, `-0530`, `+05:30`, or nothing.

@@ -1,9 +1,9 @@
 //! CSV and similar formats: a header line, then rows. The header reveals the separator.
 
 use crate::columns::ColumnPositions;
-use crate::number::{TimeUnit, Whole, whole};
-use crate::reader::{Step, Values};
-use crate::source::{LONGEST_ROW, Progress, Source};
+use crate::number::{RoundedNumber, TimeUnit, whole};
+use crate::reader::{NextRow, Values};
+use crate::source::{BytesRead, LONGEST_ROW, TableSource};
 use crate::stamp::time;
 use crate::stats::{Fault, Problem};
 use crate::{Columns, Field, TableError};
@@ -17,8 +17,8 @@ const SEPARATORS: [u8; 4] = [b',', b'\t', b';', b'|'];
 /// The rows of a text table.
 pub(crate) struct TextRows {
     table: String,
-    reader: Reader<Source>,
-    progress: Progress,
+    reader: Reader<TableSource>,
+    progress: BytesRead,
     record: ByteRecord,
     places: ColumnPositions,
     fields: usize,
@@ -35,7 +35,7 @@ impl TextRows {
         unit: TimeUnit,
     ) -> Result<(Self, u8, Compression), TableError> {
         let no_input = |offset| move |error| TableError::Read { table: table.to_owned(), line: 0, offset, error };
-        let (mut source, compression, progress) = Source::open(raw).map_err(no_input(0))?;
+        let (mut source, compression, progress) = TableSource::open(raw).map_err(no_input(0))?;
         let start = beginning(&mut source).map_err(no_input(progress.bytes()))?;
         match start.as_slice() {
             [] => return Err(TableError::Empty { table: table.to_owned() }),
@@ -57,20 +57,20 @@ impl TextRows {
     }
 
     /// The next row; writes its flow's name to `flow`.
-    pub fn next(&mut self, flow: &mut String) -> Result<Step, TableError> {
+    pub fn next(&mut self, flow: &mut String) -> Result<NextRow, TableError> {
         self.reader.get_mut().allow_row();
         let start = self.reader.position().line();
         match self.reader.read_byte_record(&mut self.record) {
-            Ok(false) => return Ok(Step::End),
+            Ok(false) => return Ok(NextRow::End),
             Ok(true) => {}
             Err(error) => return Err(self.broken(error, start)),
         }
         self.line = self.record.position().map_or(self.line, csv::Position::line);
         Ok(match self.values(flow) {
-            Ok(values) => Step::Row(values),
+            Ok(values) => NextRow::Row(values),
             Err((field, problem)) => {
                 let text = self.text(field);
-                Step::Bad(Fault { number: self.line, field, text, problem })
+                NextRow::Bad(Fault { number: self.line, field, text, problem })
             }
         })
     }
@@ -88,7 +88,7 @@ impl TextRows {
             return Err((None, Problem::Fields { row: record.len(), header: self.fields }));
         }
         let value = |field, index: usize| record.get(index).ok_or((Some(field), Problem::Missing));
-        let moment = |field, index| -> Result<Whole, _> {
+        let moment = |field, index| -> Result<RoundedNumber, _> {
             time(value(field, index)?, self.unit.power()).map_err(|problem| (Some(field), problem))
         };
         flow.clear();
@@ -148,7 +148,7 @@ impl TextRows {
 
 /// The text up to the end of the first line, or to the longest possible header. It stops there so that a live pipe is
 /// analysed as it arrives.
-fn beginning(source: &mut Source) -> io::Result<Vec<u8>> {
+fn beginning(source: &mut TableSource) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let mut buffer = [0; 8192];
     while start.len() < LONGEST_ROW as usize - buffer.len() {

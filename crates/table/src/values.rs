@@ -1,7 +1,7 @@
 //! Converts Arrow columns to a departure's fields: integers of any width, floats, decimals, timestamps, text, and
 //! dictionaries.
 
-use crate::number::{Whole, decimal};
+use crate::number::{RoundedNumber, decimal};
 use crate::stats::Problem;
 use crate::{Field, TimeUnit};
 use arrow_array::cast::AsArray;
@@ -16,10 +16,10 @@ use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use std::fmt::Write;
 
 /// A column of numbers, each with its value or its problem.
-pub(crate) type Numbers = Vec<Result<Whole, Problem>>;
+pub(crate) type Numbers = Vec<Result<RoundedNumber, Problem>>;
 
 /// A function that parses a number from text, in units of ten to a power.
-type ReadText = fn(&[u8], u32) -> Result<Whole, Problem>;
+type ReadText = fn(&[u8], u32) -> Result<RoundedNumber, Problem>;
 
 /// Whether a column of this type can represent `field`.
 pub(crate) fn fits(field: Field, kind: &DataType) -> bool {
@@ -94,19 +94,19 @@ pub(crate) fn numbers(column: &dyn Array, power: u32, read: ReadText) -> Numbers
 }
 
 /// A column of flow names.
-pub(crate) enum Names {
+pub(crate) enum FlowNames {
     /// Text and bytes, unchanged.
     Values(arrow_array::ArrayRef),
     /// Whole numbers.
-    Whole(Vec<Option<i128>>),
+    Integers(Vec<Option<i128>>),
     /// Indexes of entries in another column.
-    Keys(Vec<Option<usize>>, Box<Names>),
+    Keys(Vec<Option<usize>>, Box<FlowNames>),
 }
 
-impl Names {
+impl FlowNames {
     /// Prepares a column of a type that [`fits`] a flow.
     pub fn new(column: &arrow_array::ArrayRef) -> Self {
-        let whole = |numbers: Vec<Option<i128>>| Self::Whole(numbers);
+        let whole = |numbers: Vec<Option<i128>>| Self::Integers(numbers);
         match column.data_type() {
             DataType::Int8 => whole(plain::<Int8Type>(column)),
             DataType::Int16 => whole(plain::<Int16Type>(column)),
@@ -126,7 +126,7 @@ impl Names {
     /// Appends the name in `row` to `to`: text unchanged, numbers in decimal, bytes that are not text in hexadecimal.
     pub fn append(&self, row: usize, to: &mut String) -> Result<(), Problem> {
         match self {
-            Self::Whole(values) => {
+            Self::Integers(values) => {
                 let value = values.get(row).copied().flatten().ok_or(Problem::Missing)?;
                 // Writing to a string does not fail.
                 let _ = write!(to, "{value}");
@@ -173,11 +173,14 @@ pub(crate) fn value_text(column: &dyn Array, row: usize) -> String {
     )
 }
 
-fn missing() -> Result<Whole, Problem> {
+fn missing() -> Result<RoundedNumber, Problem> {
     Err(Problem::Missing)
 }
 
-fn each<T: ArrowPrimitiveType>(column: &dyn Array, read: impl Fn(T::Native) -> Result<Whole, Problem>) -> Numbers {
+fn each<T: ArrowPrimitiveType>(
+    column: &dyn Array,
+    read: impl Fn(T::Native) -> Result<RoundedNumber, Problem>,
+) -> Numbers {
     column.as_primitive::<T>().iter().map(|value| value.map_or(missing(), &read)).collect()
 }
 
@@ -185,7 +188,7 @@ fn plain<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &dyn Array) -> Vec<O
     column.as_primitive::<T>().iter().map(|value| value.map(Into::into)).collect()
 }
 
-fn text(column: &dyn Array, read: impl Fn(&str) -> Result<Whole, Problem>) -> Numbers {
+fn text(column: &dyn Array, read: impl Fn(&str) -> Result<RoundedNumber, Problem>) -> Numbers {
     let read = |value: Option<&str>| value.map_or(missing(), &read);
     match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().map(read).collect(),
@@ -217,23 +220,23 @@ fn power_of(unit: ArrowUnit) -> u32 {
 }
 
 /// `value` times ten to the `shift`, rounded to the nearest whole number (halves up).
-fn scaled(value: i128, shift: i32) -> Result<Whole, Problem> {
+fn scaled(value: i128, shift: i32) -> Result<RoundedNumber, Problem> {
     let value = u128::try_from(value).map_err(|_| Problem::Negative)?;
     let narrow = |value: u128| u64::try_from(value).map_err(|_| Problem::TooLarge);
     let power = 10u128.checked_pow(shift.unsigned_abs());
     if shift >= 0 {
         let value = if value == 0 { Some(0) } else { power.and_then(|power| value.checked_mul(power)) };
-        return Ok(Whole::exact(narrow(value.ok_or(Problem::TooLarge)?)?));
+        return Ok(RoundedNumber::exact(narrow(value.ok_or(Problem::TooLarge)?)?));
     }
     // No value reaches half of a power that 128 bits cannot represent.
-    let Some(power) = power else { return Ok(Whole { value: 0, rounded: value != 0 }) };
+    let Some(power) = power else { return Ok(RoundedNumber { value: 0, rounded: value != 0 }) };
     let rest = value % power;
     let value = narrow(value / power + u128::from(rest >= power.div_ceil(2)))?;
-    Ok(Whole { value, rounded: rest != 0 })
+    Ok(RoundedNumber { value, rounded: rest != 0 })
 }
 
 /// A float as its shortest decimal, which is what its writer meant: 0.1 s is 100 ms, as it would be in CSV.
-fn float<T: std::fmt::Display>(value: f64, exact: impl Fn() -> T, power: u32) -> Result<Whole, Problem> {
+fn float<T: std::fmt::Display>(value: f64, exact: impl Fn() -> T, power: u32) -> Result<RoundedNumber, Problem> {
     // Every whole number up to here has its own float.
     const WHOLE: f64 = 9_007_199_254_740_992.0;
     match value {

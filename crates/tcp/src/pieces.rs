@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 /// Segments out of order, as half-open ranges of sequence numbers, disjoint and sorted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pieces(VecDeque<(u64, u64)>);
+pub(crate) struct OutOfOrderSegments(VecDeque<(u64, u64)>);
 
-impl Pieces {
+impl OutOfOrderSegments {
     /// Adds a segment. Returns the part that is kept, if any of it is new.
     pub(crate) fn add(&mut self, seq: u64, end: u64) -> Option<(u64, u64)> {
         let (mut head, mut tail) = (seq, end);
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_segment_is_cut_to_what_is_new() {
-        let mut pieces = Pieces::default();
+        let mut pieces = OutOfOrderSegments::default();
         assert_eq!(pieces.add(10, 20), Some((10, 20)));
         assert_eq!(pieces.add(30, 40), Some((30, 40)));
         assert_eq!(pieces.add(15, 18), None);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn segments_inside_a_new_one_are_removed() {
-        let mut pieces = Pieces::default();
+        let mut pieces = OutOfOrderSegments::default();
         for start in [12, 14, 16] {
             pieces.add(start, start + 1);
         }

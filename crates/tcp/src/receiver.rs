@@ -8,8 +8,8 @@
 use crate::clock::Clock;
 use crate::congestion::EcnUse;
 use crate::params::TcpParams;
-use crate::pieces::Pieces;
-use crate::recent::Recent;
+use crate::pieces::OutOfOrderSegments;
+use crate::recent::RecentBlocks;
 use crate::segment::{Flags, Sacks, Segment, Timestamps};
 use queuescope_wire::{Ecn, Nanos};
 use std::collections::VecDeque;
@@ -28,8 +28,8 @@ pub struct Receiver {
     end: Option<u64>,
     islands: VecDeque<(u64, u64)>,
     /// The same by segments, where blocks are forgotten.
-    pieces: Pieces,
-    recent: Recent,
+    pieces: OutOfOrderSegments,
+    recent: RecentBlocks,
     /// Data that arrived twice, to be reported once.
     duplicate: Option<(u64, u64)>,
     /// The highest ACK sent.
@@ -115,8 +115,8 @@ impl Receiver {
             next: 0,
             end: None,
             islands: VecDeque::new(),
-            pieces: Pieces::default(),
-            recent: Recent::default(),
+            pieces: OutOfOrderSegments::default(),
+            recent: RecentBlocks::default(),
             duplicate: None,
             acknowledged: 0,
             echo_timestamp: 0,

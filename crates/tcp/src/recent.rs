@@ -6,11 +6,11 @@ const KEPT: usize = 4;
 
 /// Half-open ranges of sequence numbers, the one that changed last first. Empty ranges are unused entries.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Recent {
+pub(crate) struct RecentBlocks {
     blocks: [(u64, u64); KEPT],
 }
 
-impl Recent {
+impl RecentBlocks {
     /// Adds a changed block. It absorbs blocks that begin within it. Blocks below `next` are no longer out of order.
     pub(crate) fn put(&mut self, block: (u64, u64), next: u64) {
         let before = self.blocks;
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_forgotten_block_does_not_come_back() {
-        let mut recent = Recent::default();
+        let mut recent = RecentBlocks::default();
         for start in [10, 20, 30, 40, 50] {
             recent.join((start, start + 5), 1);
         }

@@ -30,12 +30,12 @@ pub enum Scheme {
     /// ConQuest with this `w_T`, `tau` and curve; the default `tau` is 2 ms.
     ConQuest { weight: u64, tau_us: u64, curve: Curve },
     /// Our scheme: marks flows with much of a standing queue.
-    Standing(Standing),
+    Standing(StandingQueueMark),
 }
 
 /// Marks flows with half of what a packet finds, if it waits long and leaves a long queue behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct StandingQueueMark {
     /// `tau`, in microseconds.
     pub tau_us: u64,
     /// The queue that it leaves behind, in microseconds of the link's time.
@@ -49,7 +49,7 @@ pub struct Standing {
     pub estimator: &'static str,
 }
 
-impl Standing {
+impl StandingQueueMark {
     /// What `p4 fit conquest-stands --snapshots 8` places: plain sums of whole windows. Six snapshots are read and one
     /// is written. The cleaned one does not exist here, because tags replace cleaning. A window is a slice of the
     /// time's bits.
@@ -115,7 +115,7 @@ impl Scheme {
     /// The baseline with a threshold near ConQuest's.
     pub const EARLY_TAIL: Self = Self::Tail { from: 1024 };
     /// Our scheme, with half of the paper's `tau`.
-    pub const STANDING: Self = Self::Standing(Standing::PLACED);
+    pub const STANDING: Self = Self::Standing(StandingQueueMark::PLACED);
     /// The paper's scheme with half of both thresholds: the effect of a `tau` of 1 ms alone.
     pub const LOWER: Self = Self::ConQuest { weight: WEIGHT / 2, tau_us: TAU_US / 2, curve: Curve::Threshold };
     /// Other thresholds, and other curves.
@@ -179,7 +179,7 @@ impl Scheme {
 
 const CONQUEST: &str = "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\n";
 
-impl Standing {
+impl StandingQueueMark {
     fn name(self) -> String {
         let named = Self::CHOICES.into_iter().find(|(_, choice)| *choice == self);
         named.map_or_else(|| "standing".to_owned(), |(name, _)| format!("standing, {name}"))
@@ -339,7 +339,7 @@ mod tests {
     /// Every scheme and variant makes a valid scenario.
     #[test]
     fn each_scheme_is_a_scenario() {
-        let choices = Standing::CHOICES.map(|(_, choice)| Scheme::Standing(choice));
+        let choices = StandingQueueMark::CHOICES.map(|(_, choice)| Scheme::Standing(choice));
         let all = Scheme::MAIN.into_iter().chain(Scheme::OTHERS).chain(choices);
         for scheme in all.chain([Scheme::LOWER, Scheme::EARLY_TAIL]) {
             for bench in [Bench::FULL, Bench { truncated: false, buffers: None, sampled: Some(1), ..Bench::SMALL }] {
@@ -355,7 +355,7 @@ mod tests {
     /// as there are snapshots except the written and the cleaned one, each window a slice of the time's bits.
     #[test]
     fn the_standing_mark_is_the_placed_one() {
-        let Standing { kept, window_ns, estimator, share, .. } = Standing::PLACED;
+        let StandingQueueMark { kept, window_ns, estimator, share, .. } = StandingQueueMark::PLACED;
         assert_eq!((kept, estimator, share), (8 - 1, "inner", [50, 50]));
         assert!(window_ns.is_power_of_two());
         let text = Bench::FULL.scenario("newreno", Scheme::STANDING, 50_000_000, 1);

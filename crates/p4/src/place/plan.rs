@@ -16,7 +16,7 @@ pub(super) struct Plan<'a> {
     /// The resources taken of each stage.
     used: Vec<Used>,
     /// The placed parts, in order.
-    put: Vec<Part>,
+    put: Vec<PlacedPart>,
     /// The first and the last stage of each node that is placed.
     ends: Vec<Option<(usize, usize)>>,
     /// How often a part was tried in a stage.
@@ -24,7 +24,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// A node, a stage, and the resources that the node takes there.
-type Part = (usize, usize, Used);
+type PlacedPart = (usize, usize, Used);
 
 /// How a search for a placement in the available stages ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl<'a> Plan<'a> {
     }
 
     /// All parts with their stages.
-    pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
+    pub fn parts(&self) -> impl Iterator<Item = PlacedPart> + '_ {
         self.put.iter().copied()
     }
 

@@ -5,7 +5,7 @@ use super::{MOST_LOOKS, planned, used};
 use crate::algorithms::{Snapshots, all, conquest};
 use crate::fold::bundles;
 use crate::graph::{chains, nodes};
-use crate::program::{Does, Gress, Known, Micro, Op, Packets};
+use crate::program::{Gress, KnownFrom, Micro, Op, Packets, StepAction};
 use crate::{Aspect, Fit, Grade, PerStage, Placement, Program, RegisterUnit, Target};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ impl<'a> Plain<'a> {
         let mut needs = vec![vec![false; count]; count];
         for (later, step) in program.steps.iter().enumerate() {
             for field in &step.reads {
-                if let Known::By(earlier) = program.fields[field.0].known {
+                if let KnownFrom::By(earlier) = program.fields[field.0].known {
                     let other = &program.steps[earlier];
                     needs[later][earlier] = (other.gress, other.packets) == (step.gress, step.packets);
                 }
@@ -47,7 +47,7 @@ impl<'a> Plain<'a> {
 
     fn accesses(&self, register: usize) -> Vec<usize> {
         let reaches = |step: &usize| match &self.program.steps[*step].does {
-            Does::Access { entry, .. } => entry.register.0 == register,
+            StepAction::Access { entry, .. } => entry.register.0 == register,
             _ => false,
         };
         (0..self.program.steps.len()).filter(reaches).collect()
@@ -69,18 +69,18 @@ impl<'a> Plain<'a> {
         let steps: Vec<_> = self.done_by(register, kind).into_iter().map(|step| &self.program.steps[step]).collect();
         let (mut entries, mut halves, mut conditions, mut updates) = (Vec::new(), BTreeSet::new(), 0, 0);
         let is_done = steps.iter().all(|step| match &step.does {
-            Does::Access { entry, micros } => {
+            StepAction::Access { entry, micros } => {
                 entries.push(*entry);
                 halves.insert(step.gress);
                 conditions += micros.iter().filter(|micro| **micro == Micro::Condition).count();
                 updates += micros.iter().filter(|micro| **micro == Micro::Update).count();
                 entry.register.0 == register
             }
-            Does::Compute(Op::Simple) => {
+            StepAction::Compute(Op::Simple) => {
                 updates += 1;
                 true
             }
-            Does::Compute(Op::Compare(1)) => {
+            StepAction::Compute(Op::Compare(1)) => {
                 conditions += 1;
                 true
             }
@@ -197,43 +197,44 @@ fn the_work_of_placing_is_bounded() {
 
 /// A step of a random program: its kind, its half, its packets, and which earlier steps it needs, as bits.
 #[derive(Debug, Clone, Copy)]
-struct Drawn {
+struct RandomStep {
     /// Additions, comparisons, hashes, and accesses to an entry of a register.
-    what: What,
+    what: StepKind,
     behind: bool,
     generated: bool,
     needs: u8,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum StepKind {
     Simple,
     Compare,
     Hash,
     Access { register: usize, entry: usize, writes: bool },
 }
 
-fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
+fn drawn() -> impl Strategy<Value = Vec<RandomStep>> {
     // One entry is more frequent than the other, so that many accesses can be one.
     let access = (0..2usize, prop_oneof![4 => Just(0usize), 1 => Just(1)], any::<bool>());
     let what = prop_oneof![
-        3 => Just(What::Simple),
-        1 => Just(What::Compare),
-        1 => Just(What::Hash),
-        5 => access.prop_map(|(register, entry, writes)| What::Access { register, entry, writes }),
+        3 => Just(StepKind::Simple),
+        1 => Just(StepKind::Compare),
+        1 => Just(StepKind::Hash),
+        5 => access.prop_map(|(register, entry, writes)| StepKind::Access { register, entry, writes }),
     ];
     let kinds = (prop::bool::weighted(0.7), prop::bool::weighted(0.4));
-    let step = (what, kinds, any::<u8>(), any::<u8>()).prop_map(|(what, (behind, generated), needs, others)| Drawn {
-        what,
-        behind,
-        generated,
-        // Few, so that not everything is between accesses.
-        needs: needs & others,
-    });
+    let step =
+        (what, kinds, any::<u8>(), any::<u8>()).prop_map(|(what, (behind, generated), needs, others)| RandomStep {
+            what,
+            behind,
+            generated,
+            // Few, so that not everything is between accesses.
+            needs: needs & others,
+        });
     prop::collection::vec(step, 1..7)
 }
 
-fn program(steps: &[Drawn]) -> Program {
+fn program(steps: &[RandomStep]) -> Program {
     let mut program = Program::new("drawn", "");
     let registers = [program.register("one", 32, 16), program.register("other", 32, 16)];
     let indexes = [program.header("index", 4), program.header("another", 4)];
@@ -247,10 +248,10 @@ fn program(steps: &[Drawn]) -> Program {
         let reads: Vec<_> = reads.into_iter().map(|need| given[need]).collect();
         let name = number.to_string();
         given.push(match step.what {
-            What::Simple => program.simple(&name, &reads, 32),
-            What::Compare => program.compare(&name, &reads),
-            What::Hash => program.compute(&name, Op::Hash, &reads, 32),
-            What::Access { register, entry, writes } => {
+            StepKind::Simple => program.simple(&name, &reads, 32),
+            StepKind::Compare => program.compare(&name, &reads),
+            StepKind::Hash => program.compute(&name, Op::Hash, &reads, 32),
+            StepKind::Access { register, entry, writes } => {
                 let entry = registers[register].at(indexes[entry]);
                 if writes { program.write(entry, &name, &reads) } else { program.read(entry, &name, &reads) }
             }

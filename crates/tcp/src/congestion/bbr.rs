@@ -27,9 +27,9 @@ pub use policer::PolicerParams;
 use super::common::{LARGEST_WINDOW, ReductionStats, Timeouts};
 use super::{Ack, Congestion, CongestionControl, Ns3, RateSample};
 use aggregation::Aggregation;
-use chance::Chance;
+use chance::PhaseDraws;
 use filter::MaxFilter;
-use policer::{Finding, Observation, Policer};
+use policer::{Observation, Policer, PolicerChange};
 use queuescope_wire::{Nanos, Rate};
 
 /// BBR.
@@ -39,7 +39,7 @@ pub struct Bbr {
     mss: u64,
     initial_window: u64,
     mode: BbrMode,
-    random: Chance,
+    random: PhaseDraws,
     window: u64,
     threshold: u64,
     /// The pacing rate, in bytes per second.
@@ -136,7 +136,7 @@ impl Bbr {
             mss,
             initial_window,
             mode: BbrMode::Startup,
-            random: Chance::new(params.draws, seed),
+            random: PhaseDraws::new(params.draws, seed),
             window: initial_window,
             threshold: u64::MAX,
             pacing: 0.0,
@@ -256,7 +256,7 @@ impl Bbr {
             round_start: self.round_start,
             probing: self.mode == BbrMode::ProbeBandwidth,
         };
-        if policer.observe(&seen, now) == Finding::Over {
+        if policer.observe(&seen, now) == PolicerChange::Over {
             self.enter_probe_bandwidth(now);
         }
     }

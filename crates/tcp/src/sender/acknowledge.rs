@@ -18,14 +18,14 @@ impl<C: CongestionControl> Sender<C> {
             State::SynSent if segment.flags.contains(Flags::SYN | Flags::ACK) && segment.ack == 1 => {
                 self.establish(segment, now);
             }
-            State::Established if segment.flags.contains(Flags::SYN) => self.hear_syn_again(),
+            State::Established if segment.flags.contains(Flags::SYN) => self.on_repeated_syn(),
             State::Established if segment.flags.contains(Flags::ACK) => self.on_ack(segment, now),
             State::Established | State::SynSent | State::Closed => {}
         }
     }
 
     /// The receiver repeated its SYN, so it has not seen the answer.
-    fn hear_syn_again(&mut self) {
+    fn on_repeated_syn(&mut self) {
         if self.params.repeated_syn_restarts {
             if let Some(ns3) = self.ns3 {
                 let initial = u64::from(self.params.initial_window) * u64::from(self.params.mss);
@@ -82,9 +82,9 @@ impl<C: CongestionControl> Sender<C> {
 
         self.pace.before = self.control.pacing_rate();
         let least = self.rtt.least().unwrap_or(Nanos::ZERO);
-        let standing = self.delivery.standing();
+        let persistent = self.delivery.persistent();
         let limited = self.delivery.is_limited();
-        let mut tally = Tally { sure_until: now.saturating_sub(least), standing, ..Tally::default() };
+        let mut tally = Tally { sure_until: now.saturating_sub(least), persistent, ..Tally::default() };
         let lost_before = self.flight.lost();
         // ns-3 reads the selective acknowledgements first. Its rate samples depend on that order.
         let blocks_first = self.params.rate_method == RateMethod::Ns3;

@@ -1,7 +1,7 @@
 //! The delivery rate (draft-cheng-iccrg-delivery-rate-estimation section 3; for ns-3's rules see [`RateMethod`]).
 
-use super::sent::Sent;
-use super::tally::{Standing, Tally};
+use super::sent::SentSegment;
+use super::tally::{PersistentSample, Tally};
 use crate::congestion::RateSample;
 use crate::params::RateMethod;
 use queuescope_wire::Nanos;
@@ -19,13 +19,13 @@ pub(crate) struct Delivery {
     /// Whether samples were limited when the next segment became due, if that was before it was sent.
     limited_then: Option<bool>,
     /// The state of ns-3's method, where it is used.
-    standing: Option<Box<StandingRate>>,
+    persistent: Option<Box<PersistentRate>>,
 }
 
 /// What ns-3's method keeps from ACK to ACK.
 #[derive(Debug, Clone, Copy, Default)]
-struct StandingRate {
-    sample: Standing,
+struct PersistentRate {
+    sample: PersistentSample,
     /// How long it took to acknowledge what the sample counts.
     acknowledging: Nanos,
     /// The last rate: bytes, and the time that they took.
@@ -35,25 +35,25 @@ struct StandingRate {
 impl Delivery {
     /// Nothing is delivered yet.
     pub(crate) fn new(method: RateMethod) -> Self {
-        Self { standing: (method == RateMethod::Ns3).then(Box::default), ..Self::default() }
+        Self { persistent: (method == RateMethod::Ns3).then(Box::default), ..Self::default() }
     }
 
     /// The sample that an ACK may replace, where samples persist.
     #[inline]
-    pub(crate) fn standing(&self) -> Option<Standing> {
-        self.standing.as_ref().map(|standing| Standing { fresh: None, ..standing.sample })
+    pub(crate) fn persistent(&self) -> Option<PersistentSample> {
+        self.persistent.as_ref().map(|persistent| PersistentSample { fresh: None, ..persistent.sample })
     }
 
     /// Whether a segment is sent with nothing in flight. ns-3 looks at what is in the network, the draft at what is
     /// outstanding.
     #[inline]
     pub(crate) fn begins(&self, outstanding: bool, in_network: u64) -> bool {
-        if self.standing.is_some() { in_network == 0 } else { !outstanding }
+        if self.persistent.is_some() { in_network == 0 } else { !outstanding }
     }
 
     /// Records the current state in a segment that is sent.
     #[inline]
-    pub(crate) fn stamp(&mut self, sent: &mut Sent, idle: bool, now: Nanos) {
+    pub(crate) fn stamp(&mut self, sent: &mut SentSegment, idle: bool, now: Nanos) {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -102,8 +102,8 @@ impl Delivery {
         if self.delivered > self.limited_until {
             self.limited_until = 0;
         }
-        if self.standing.is_some() {
-            return self.standing_sample(tally, lost, least, now);
+        if self.persistent.is_some() {
+            return self.persistent_sample(tally, lost, least, now);
         }
         if tally.delivered == 0 {
             return None;
@@ -127,37 +127,37 @@ impl Delivery {
     }
 
     /// The sample of an ACK by ns-3's rules.
-    fn standing_sample(&mut self, tally: &Tally, lost: u64, least: Option<Nanos>, now: Nanos) -> Option<RateSample> {
-        let standing = self.standing.as_mut()?;
-        if let Some(sample) = tally.standing {
-            standing.sample = sample;
+    fn persistent_sample(&mut self, tally: &Tally, lost: u64, least: Option<Nanos>, now: Nanos) -> Option<RateSample> {
+        let persistent = self.persistent.as_mut()?;
+        if let Some(sample) = tally.persistent {
+            persistent.sample = sample;
             if let Some((since, sent_at)) = sample.fresh {
-                standing.acknowledging = now.saturating_sub(since);
+                persistent.acknowledging = now.saturating_sub(since);
                 self.first_sent_at = sent_at;
             }
         }
-        let amount = self.delivered.saturating_sub(standing.sample.prior);
-        if standing.sample.prior_at > Nanos::ZERO {
-            let interval = standing.sample.sending.max(standing.acknowledging);
+        let amount = self.delivered.saturating_sub(persistent.sample.prior);
+        if persistent.sample.prior_at > Nanos::ZERO {
+            let interval = persistent.sample.sending.max(persistent.acknowledging);
             if interval > Nanos::ZERO && least.is_none_or(|least| interval >= least) {
-                let (before, time) = standing.rate.unwrap_or_default();
+                let (before, time) = persistent.rate.unwrap_or_default();
                 // An application-limited sample counts only if it is not below the previous rate.
                 let faster = u128::from(amount) * u128::from(time.0) >= u128::from(before) * u128::from(interval.0);
-                if faster || !standing.sample.application_limited {
-                    standing.rate = Some((amount, interval));
+                if faster || !persistent.sample.application_limited {
+                    persistent.rate = Some((amount, interval));
                 }
             } else {
-                standing.sample.prior_at = Nanos::ZERO;
+                persistent.sample.prior_at = Nanos::ZERO;
             }
         }
         // Without a rate of its own, the sample repeats the previous one.
-        let (amount, interval) = standing.rate?;
+        let (amount, interval) = persistent.rate?;
         Some(RateSample {
             delivered: self.delivered,
-            prior_delivered: standing.sample.prior,
+            prior_delivered: persistent.sample.prior,
             amount,
             interval,
-            application_limited: standing.sample.application_limited,
+            application_limited: persistent.sample.application_limited,
             lost,
         })
     }

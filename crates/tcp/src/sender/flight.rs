@@ -8,7 +8,7 @@
 //! acknowledged, contiguous or not. RFC 6675's IsLost requires three discontiguous runs or more than two segments'
 //! bytes, which is the same for full segments.
 
-use super::sent::Sent;
+use super::sent::SentSegment;
 use super::tally::Tally;
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub(crate) const DUPLICATES: usize = 3;
 /// All segments in flight.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    ring: VecDeque<Sent>,
+    ring: VecDeque<SentSegment>,
     mss: u64,
     /// The first sequence number that is not acknowledged, and the next to be sent for the first time.
     una: u64,
@@ -142,24 +142,24 @@ impl Flight {
     }
 
     #[inline]
-    pub(crate) fn first(&self) -> Option<&Sent> {
+    pub(crate) fn first(&self) -> Option<&SentSegment> {
         self.ring.front()
     }
 
     #[inline]
-    pub(crate) fn last(&self) -> Option<&Sent> {
+    pub(crate) fn last(&self) -> Option<&SentSegment> {
         self.ring.back()
     }
 
     /// The segment that begins at `seq`.
     #[inline]
-    pub(crate) fn find(&self, seq: u64) -> Option<&Sent> {
+    pub(crate) fn find(&self, seq: u64) -> Option<&SentSegment> {
         self.ring.get(self.place(seq)).filter(|sent| sent.seq == seq)
     }
 
     /// Adds a new segment that was sent.
     #[inline]
-    pub(crate) fn push(&mut self, sent: Sent) {
+    pub(crate) fn push(&mut self, sent: SentSegment) {
         debug_assert_eq!(sent.seq, self.next);
         self.next = sent.end();
         self.fin |= sent.fin;
@@ -167,7 +167,7 @@ impl Flight {
     }
 
     /// Retransmits the segment at `seq`. If it is short, joins it with the next where possible, up to `most` bytes.
-    pub(crate) fn repeat(&mut self, seq: u64, most: u64, stamp: impl FnOnce(&mut Sent)) -> Option<Sent> {
+    pub(crate) fn repeat(&mut self, seq: u64, most: u64, stamp: impl FnOnce(&mut SentSegment)) -> Option<SentSegment> {
         let place = self.place(seq);
         let length = self.repeat_length(seq, most);
         if self.ring.get(place).is_some_and(|sent| sent.seq == seq && !sent.sacked && sent.bytes() < length) {
@@ -189,7 +189,7 @@ impl Flight {
             return;
         }
         tally.acked += ack - self.una;
-        let hole = self.ring.front().map_or(0, Sent::bytes);
+        let hole = self.ring.front().map_or(0, SentSegment::bytes);
         let whole_segments = (ack - self.una) / self.mss;
         let mut is_first = true;
         while let Some(sent) = self.ring.front()
@@ -394,7 +394,7 @@ impl Flight {
 
     /// The retransmission timer expired: the first segment is lost, and so are those `late` ones that have not arrived
     /// (RFC 6675 section 5.1 keeps what is known to have arrived). Returns the bytes that were not marked lost before.
-    pub(crate) fn lose_late(&mut self, forget_arrivals: bool, late: impl Fn(&Sent) -> bool) -> u64 {
+    pub(crate) fn lose_late(&mut self, forget_arrivals: bool, late: impl Fn(&SentSegment) -> bool) -> u64 {
         let mut found = 0;
         self.timed_from = self.next;
         self.again.clear();

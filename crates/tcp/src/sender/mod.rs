@@ -29,7 +29,7 @@ use flight::Flight;
 use queuescope_wire::{Nanos, Rate};
 use rack::Rack;
 use reduction::Reduction;
-use transmit::Choice;
+use transmit::SegmentChoice;
 
 /// The sending end of a connection.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct Sender<C: CongestionControl> {
     timers: Timers,
     pace: Pace,
     marks: Marks,
-    usage: Usage,
+    usage: WindowUsage,
     echo_timestamp: u32,
     stats: SenderStats,
 }
@@ -120,7 +120,7 @@ struct Due {
     /// One segment is sent past the congestion window.
     forced: bool,
     /// Which segment that is, if it was chosen before the application writes more.
-    settled: Option<Choice>,
+    settled: Option<SegmentChoice>,
     /// A tail loss probe is sent, also past the congestion window.
     tail_probe: bool,
     /// One rescue retransmission is left in this recovery (NextSeg rule 4).
@@ -163,7 +163,7 @@ struct Marks {
 
 /// Whether the window is fully used (Linux's `tcp_cwnd_validate`).
 #[derive(Debug, Clone, Copy, Default)]
-struct Usage {
+struct WindowUsage {
     limited: bool,
     most_in_flight: u64,
     until: u64,
@@ -211,7 +211,7 @@ impl<C: CongestionControl> Sender<C> {
             timers: Timers::default(),
             pace: Pace::default(),
             marks: Marks::default(),
-            usage: Usage::default(),
+            usage: WindowUsage::default(),
             echo_timestamp: 0,
             stats: SenderStats::default(),
         }

@@ -13,7 +13,7 @@
 //! - The least round-trip time is that of the whole connection; section 6.2 step 1 leaves the period open.
 
 use super::flight::Flight;
-use super::sent::Sent;
+use super::sent::SentSegment;
 use super::tally::Tally;
 use queuescope_wire::Nanos;
 use std::collections::VecDeque;
@@ -47,7 +47,7 @@ pub(super) struct Rack {
 
 /// Other inputs to the reordering window.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct ReorderingInputs {
     pub(super) now: Nanos,
     pub(super) least_rtt: Nanos,
     pub(super) smoothed_rtt: Nanos,
@@ -59,13 +59,13 @@ pub(super) struct Moment {
 impl Rack {
     /// A segment was sent.
     #[inline]
-    pub(super) fn sent(&mut self, sent: &Sent) {
+    pub(super) fn sent(&mut self, sent: &SentSegment) {
         self.left.push_back((sent.serial, sent.sent_at, sent.seq));
     }
 
     /// Steps 2 to 4 of section 6.2.
     #[inline]
-    pub(super) fn note(&mut self, tally: &Tally, flight: &Flight, moment: &Moment) {
+    pub(super) fn note(&mut self, tally: &Tally, flight: &Flight, moment: &ReorderingInputs) {
         if tally.newest_sure > self.newest
             && let Some((_, sent_at)) = tally.newest_sure
         {
@@ -95,7 +95,7 @@ impl Rack {
     /// Step 5 of section 6.2: marks as lost the segments that were sent long enough before one that arrived. Returns
     /// their bytes.
     #[inline]
-    pub(super) fn find_losses(&mut self, flight: &mut Flight, moment: &Moment) -> u64 {
+    pub(super) fn find_losses(&mut self, flight: &mut Flight, moment: &ReorderingInputs) -> u64 {
         self.timer = None;
         let Some((newest, _)) = self.newest else { return 0 };
         while self.left.front().is_some_and(|left| left.2 < flight.una()) {
@@ -107,7 +107,7 @@ impl Rack {
         let patience = Nanos(self.rtt.0 + self.reordering_window(flight, moment).0);
         let mut found = 0;
         while let Some(&(serial, sent_at, seq)) = self.left.front() {
-            let waiting = |sent: &&Sent| !sent.sacked && sent.serial == serial && (!sent.lost || sent.repeated);
+            let waiting = |sent: &&SentSegment| !sent.sacked && sent.serial == serial && (!sent.lost || sent.repeated);
             if flight.find(seq).filter(waiting).is_none() {
                 self.left.pop_front();
                 continue;
@@ -127,7 +127,7 @@ impl Rack {
     }
 
     /// RACK_update_reo_wnd.
-    fn reordering_window(&self, flight: &Flight, moment: &Moment) -> Nanos {
+    fn reordering_window(&self, flight: &Flight, moment: &ReorderingInputs) -> Nanos {
         if !self.reordering_seen && (moment.recovering || flight.sacked_segments() >= DUPLICATES) {
             return Nanos::ZERO;
         }
@@ -140,7 +140,7 @@ impl Rack {
     }
 
     /// The current reordering window, for the retransmission timer.
-    pub(super) fn window(&self, flight: &Flight, moment: &Moment) -> Nanos {
+    pub(super) fn window(&self, flight: &Flight, moment: &ReorderingInputs) -> Nanos {
         self.reordering_window(flight, moment)
     }
 

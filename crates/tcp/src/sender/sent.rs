@@ -4,7 +4,7 @@ use queuescope_wire::Nanos;
 
 /// A segment that was sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct SentSegment {
     pub(crate) seq: u64,
     pub(crate) length: u32,
     pub(crate) fin: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Sent {
     pub(crate) first_sent_at: Nanos,
 }
 
-impl Sent {
+impl SentSegment {
     pub(crate) fn new(seq: u64, length: u32, fin: bool) -> Self {
         Self {
             seq,

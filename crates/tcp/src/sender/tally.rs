@@ -1,6 +1,6 @@
 //! What one ACK delivers.
 
-use super::sent::Sent;
+use super::sent::SentSegment;
 use queuescope_wire::Nanos;
 
 /// What one ACK delivers.
@@ -23,9 +23,9 @@ pub(crate) struct Tally {
     pub(crate) first_sent_at: Option<Nanos>,
     pub(crate) last_sent_at: Option<Nanos>,
     /// The segment that was sent last.
-    pub(crate) newest: Option<Newest>,
+    pub(crate) newest: Option<NewestSegment>,
     /// The rate sample that persists, in ns-3's method.
-    pub(crate) standing: Option<Standing>,
+    pub(crate) persistent: Option<PersistentSample>,
     /// The last transmission and its time, among segments whose arrived copy is known (RFC 8985 section 6.2 step 2).
     pub(crate) newest_sure: Option<(u64, Nanos)>,
     /// The sequence number after the lowest segment that was sent once, and after the highest of all.
@@ -35,7 +35,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, sent: &Sent, bytes: u64) {
+    pub(crate) fn deliver(&mut self, sent: &SentSegment, bytes: u64) {
         self.delivered += bytes;
         let end = sent.end();
         self.highest = self.highest.max(end);
@@ -47,11 +47,11 @@ impl Tally {
             self.first_sent_at.get_or_insert(sent.sent_at);
             self.last_sent_at = self.last_sent_at.max(Some(sent.sent_at));
         }
-        if let Some(standing) = &mut self.standing {
-            standing.deliver(sent);
+        if let Some(persistent) = &mut self.persistent {
+            persistent.deliver(sent);
         }
         if self.newest.is_none_or(|newest| sent.serial > newest.serial) {
-            self.newest = Some(Newest {
+            self.newest = Some(NewestSegment {
                 serial: sent.serial,
                 sent_at: sent.sent_at,
                 delivered: sent.delivered,
@@ -63,9 +63,9 @@ impl Tally {
     }
 }
 
-/// What a segment recorded when it was sent; see [`Sent`].
+/// What a segment recorded when it was sent; see [`SentSegment`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Newest {
+pub(crate) struct NewestSegment {
     pub(crate) serial: u64,
     pub(crate) sent_at: Nanos,
     pub(crate) delivered: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Newest {
 
 /// A rate sample that persists from ACK to ACK, as in ns-3 3.37 (`TcpRateLinux::TcpRateSample`).
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Standing {
+pub(crate) struct PersistentSample {
     /// How many bytes were delivered when the sample's segment was sent, and when the last of them was. Zero: the
     /// sample is not valid.
     pub(crate) prior: u64,
@@ -88,9 +88,9 @@ pub(crate) struct Standing {
     pub(crate) application_limited: bool,
 }
 
-impl Standing {
+impl PersistentSample {
     #[inline]
-    fn deliver(&mut self, sent: &Sent) {
+    fn deliver(&mut self, sent: &SentSegment) {
         if self.prior == 0 || sent.delivered > self.prior {
             // Its acknowledging time starts where the previous sample's deliveries end.
             self.fresh = Some((self.prior_at, sent.sent_at));

@@ -1,6 +1,6 @@
 //! A sender's timers: the retransmission timer, probes of a closed window, pacing, idleness.
 
-use super::rack::Moment;
+use super::rack::ReorderingInputs;
 use super::{Sender, State};
 use crate::congestion::{Congestion, CongestionControl, Phase};
 use crate::params::LossDetection;
@@ -147,8 +147,8 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     #[inline]
-    pub(super) fn moment(&self, duplicate: bool, now: Nanos) -> Moment {
-        Moment {
+    pub(super) fn moment(&self, duplicate: bool, now: Nanos) -> ReorderingInputs {
+        ReorderingInputs {
             now,
             least_rtt: self.rtt.least().unwrap_or(Nanos::ZERO),
             smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),

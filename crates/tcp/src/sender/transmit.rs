@@ -1,6 +1,6 @@
 //! What is sent next: NextSeg (RFC 6675 section 4), new data as the windows allow, probes, pacing.
 
-use super::sent::Sent;
+use super::sent::SentSegment;
 use super::{Sender, State};
 use crate::congestion::{CongestionControl, EcnUse, Phase};
 use crate::params::Rescue;
@@ -56,23 +56,23 @@ impl<C: CongestionControl> Sender<C> {
         };
         let forced = self.due.forced;
         self.left_last = match choice {
-            Choice::New { length, .. } => self.flight.next() + if forced { 0 } else { u64::from(length) },
-            Choice::Again { seq, .. } if forced => seq,
-            Choice::Again { seq, most } => seq + self.flight.repeat_length(seq, most),
+            SegmentChoice::New { length, .. } => self.flight.next() + if forced { 0 } else { u64::from(length) },
+            SegmentChoice::Again { seq, .. } if forced => seq,
+            SegmentChoice::Again { seq, most } => seq + self.flight.repeat_length(seq, most),
         };
         if self.due.tail_probe {
             self.due.tail_probe = false;
-            let again = matches!(choice, Choice::Again { .. });
+            let again = matches!(choice, SegmentChoice::Again { .. });
             let new = match choice {
-                Choice::New { length, fin } => u64::from(length) + u64::from(fin),
-                Choice::Again { .. } => 0,
+                SegmentChoice::New { length, fin } => u64::from(length) + u64::from(fin),
+                SegmentChoice::Again { .. } => 0,
             };
             let end = self.flight.next() + new;
             self.rack.probed(end, again);
         }
         let sent = match choice {
-            Choice::New { length, fin } => Some(self.send_new(length, fin, now)),
-            Choice::Again { seq, most } => self.send_again(seq, most, now),
+            SegmentChoice::New { length, fin } => Some(self.send_new(length, fin, now)),
+            SegmentChoice::Again { seq, most } => self.send_again(seq, most, now),
         };
         self.due.forced = false;
         self.due.settled = None;
@@ -80,12 +80,12 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// The segment to send next (NextSeg in RFC 6675), if the windows have room for it.
-    fn choose(&mut self) -> Option<Choice> {
+    fn choose(&mut self) -> Option<SegmentChoice> {
         let window = self.window();
         let in_network = self.occupied();
         if let Some(seq) = self.flight.next_lost() {
             let bytes = self.flight.find(seq).map_or(0, |sent| u64::from(sent.length));
-            return self.fits(in_network, bytes, window).then_some(Choice::again(seq));
+            return self.fits(in_network, bytes, window).then_some(SegmentChoice::again(seq));
         }
         let seq = self.flight.next();
         let unsent = self.supplied.saturating_sub(seq);
@@ -103,7 +103,7 @@ impl<C: CongestionControl> Sender<C> {
         let fin = fin_is_due && length == unsent;
         // A FIN takes a sequence number, but no room in the network.
         if self.due.tail_probe || length == 0 || self.fits(in_network, length, window) {
-            return Some(Choice::New { length: length as u32, fin });
+            return Some(SegmentChoice::New { length: length as u32, fin });
         }
         self.usage.limited = true;
         None
@@ -115,8 +115,8 @@ impl<C: CongestionControl> Sender<C> {
             let choice = self.choose_forced();
             self.due.settled = Some(choice);
             return match choice {
-                Choice::New { length, .. } => (self.flight.next(), length.into()),
-                Choice::Again { seq, most } => (seq, self.flight.repeat_length(seq, most)),
+                SegmentChoice::New { length, .. } => (self.flight.next(), length.into()),
+                SegmentChoice::Again { seq, most } => (seq, self.flight.repeat_length(seq, most)),
             };
         }
         let start = self.flight.next_lost().unwrap_or_else(|| {
@@ -148,30 +148,30 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Retransmits the last segment as a probe.
-    pub(super) fn probe_again(&mut self) -> Option<Choice> {
-        let last = self.flight.last().filter(|last| !last.sacked).map(|last| Choice::again(last.seq));
+    pub(super) fn probe_again(&mut self) -> Option<SegmentChoice> {
+        let last = self.flight.last().filter(|last| !last.sacked).map(|last| SegmentChoice::again(last.seq));
         self.due.tail_probe &= last.is_some();
         last
     }
 
-    fn choose_unconfirmed(&mut self, in_network: u64, window: u64) -> Option<Choice> {
+    fn choose_unconfirmed(&mut self, in_network: u64, window: u64) -> Option<SegmentChoice> {
         if self.flight.is_empty() {
             return None;
         }
         if self.due.forced {
-            return self.flight.first().filter(|first| !first.sacked).map(|first| Choice::again(first.seq));
+            return self.flight.first().filter(|first| !first.sacked).map(|first| SegmentChoice::again(first.seq));
         }
         if self.phase == Phase::Recovery && self.params.sack && self.params.rescue != Rescue::Nothing {
             if !self.fits(in_network, u64::from(self.params.mss), window) {
                 return None;
             }
             if let Some(seq) = self.flight.next_unconfirmed(self.params.rescue == Rescue::UnconfirmedAndLast) {
-                return Some(Choice::again(seq));
+                return Some(SegmentChoice::again(seq));
             }
             if self.due.rescue && self.params.rescue == Rescue::UnconfirmedAndLast {
                 let last = self.flight.last().filter(|last| !last.sacked)?.seq;
                 self.due.rescue = false;
-                return Some(Choice::again(last));
+                return Some(SegmentChoice::again(last));
             }
         }
         if in_network < window {
@@ -203,7 +203,7 @@ impl<C: CongestionControl> Sender<C> {
             self.restart_after_idle(now);
         }
         let seq = self.flight.next();
-        let mut sent = Sent::new(seq, length, fin);
+        let mut sent = SentSegment::new(seq, length, fin);
         let begins = self.delivery.begins(!idle, self.flight.in_network());
         self.delivery.stamp(&mut sent, begins, now);
         self.flight.push(sent);
@@ -235,7 +235,7 @@ impl<C: CongestionControl> Sender<C> {
         Some((self.leave(&sent, flags, now), codepoint))
     }
 
-    fn leave(&mut self, sent: &Sent, flags: Flags, now: Nanos) -> Segment {
+    fn leave(&mut self, sent: &SentSegment, flags: Flags, now: Nanos) -> Segment {
         let bytes = sent.bytes();
         self.arm(now);
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
@@ -316,14 +316,14 @@ impl<C: CongestionControl> Sender<C> {
 
 /// What may be sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Choice {
+pub(super) enum SegmentChoice {
     /// The next segment of new data.
     New { length: u32, fin: bool },
     /// Retransmits the segment at `seq`, joined with the next one up to `most` bytes where possible.
     Again { seq: u64, most: u64 },
 }
 
-impl Choice {
+impl SegmentChoice {
     /// Retransmits the segment at `seq` as it is.
     fn again(seq: u64) -> Self {
         Self::Again { seq, most: 0 }

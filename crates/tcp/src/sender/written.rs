@@ -6,7 +6,7 @@
 //! off, which is the default, the available data is sent if it fits or if a full segment does.
 
 use super::Sender;
-use super::transmit::Choice;
+use super::transmit::SegmentChoice;
 use crate::congestion::{CongestionControl, Phase};
 use crate::params::Rescue;
 use queuescope_wire::Nanos;
@@ -50,7 +50,7 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// The next segment of written data, if window and pacing allow one.
-    pub(super) fn choose_written(&mut self, now: Nanos) -> Option<Choice> {
+    pub(super) fn choose_written(&mut self, now: Nanos) -> Option<SegmentChoice> {
         let allowed = self.allowance();
         let mss = u64::from(self.params.mss);
         if self.due.forced {
@@ -84,28 +84,28 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         let most = allowed.min(most);
-        Some(if again { Choice::Again { seq, most } } else { self.new_choice(most.min(self.written - seq)) })
+        Some(if again { SegmentChoice::Again { seq, most } } else { self.new_choice(most.min(self.written - seq)) })
     }
 
     /// What is sent past window and pacing: lost data, else new data, else the first segment.
-    pub(super) fn choose_forced(&mut self) -> Choice {
+    pub(super) fn choose_forced(&mut self) -> SegmentChoice {
         let mss = u64::from(self.params.mss);
         if let Some(seq) = self.flight.next_lost() {
-            return Choice::Again { seq, most: mss };
+            return SegmentChoice::Again { seq, most: mss };
         }
         let length = self.new_room().min(mss).min(self.written.saturating_sub(self.flight.next()));
-        if length > 0 { self.new_choice(length) } else { Choice::Again { seq: self.flight.una(), most: mss } }
+        if length > 0 { self.new_choice(length) } else { SegmentChoice::Again { seq: self.flight.una(), most: mss } }
     }
 
-    fn new_choice(&self, length: u64) -> Choice {
+    fn new_choice(&self, length: u64) -> SegmentChoice {
         let fin = !self.held_open && self.flight.next() + length == self.supplied;
-        Choice::New { length: length as u32, fin }
+        SegmentChoice::New { length: length as u32, fin }
     }
 
     /// The FIN alone, if everything else was sent.
-    fn choose_end(&self) -> Option<Choice> {
+    fn choose_end(&self) -> Option<SegmentChoice> {
         let due = !self.held_open && !self.fin_sent && self.flight.next() == self.supplied;
-        due.then_some(Choice::New { length: 0, fin: true })
+        due.then_some(SegmentChoice::New { length: 0, fin: true })
     }
 
     fn next_unconfirmed(&mut self) -> Option<u64> {

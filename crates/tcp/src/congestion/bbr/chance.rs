@@ -12,12 +12,12 @@ const STREAM: u64 = (1 << 63) + 4;
 
 /// A source of random numbers.
 #[derive(Debug, Clone)]
-pub(super) enum Chance {
+pub(super) enum PhaseDraws {
     Own(Pcg64Mcg),
     Ns3(Mrg32k3a),
 }
 
-impl Chance {
+impl PhaseDraws {
     pub fn new(draws: Draws, seed: u64) -> Self {
         match draws {
             Draws::Own => Self::Own(Pcg64Mcg::seed_from_u64(seed)),
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn phases_are_ns3s() {
-        let mut chance = Chance::new(Draws::Ns3 { run: 1 }, 7);
+        let mut chance = PhaseDraws::new(Draws::Ns3 { run: 1 }, 7);
         assert_eq!([0; 4].map(|_| chance.below(6)), [0, 2, 3, 5]);
     }
 }

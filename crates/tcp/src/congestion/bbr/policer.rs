@@ -27,7 +27,7 @@ impl Default for PolicerParams {
 
 /// The result of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum PolicerChange {
     Nothing,
     /// The policer is no longer assumed.
     Over,
@@ -74,25 +74,25 @@ impl Policer {
     }
 
     #[inline]
-    pub fn observe(&mut self, seen: &Observation, now: Nanos) -> Finding {
+    pub fn observe(&mut self, seen: &Observation, now: Nanos) -> PolicerChange {
         if self.used {
             self.rounds += u32::from(seen.probing && seen.round_start);
             if self.rounds < self.params.used_rounds {
-                return Finding::Nothing;
+                return PolicerChange::Nothing;
             }
             self.give_up(seen, now);
-            return Finding::Over;
+            return PolicerChange::Over;
         }
         if !self.in_stretch {
             if seen.loses {
                 self.begin(seen, now);
                 self.in_stretch = true;
             }
-            return Finding::Nothing;
+            return PolicerChange::Nothing;
         }
         if seen.application_limited {
             self.give_up(seen, now);
-            return Finding::Nothing;
+            return PolicerChange::Nothing;
         }
         self.rounds += u32::from(seen.round_start);
         if self.rounds > 4 * self.params.rounds {
@@ -100,7 +100,7 @@ impl Policer {
         } else if self.rounds >= self.params.rounds && seen.loses {
             self.judge(seen, now);
         }
-        Finding::Nothing
+        PolicerChange::Nothing
     }
 
     /// An interval of enough round trips ends with a loss.

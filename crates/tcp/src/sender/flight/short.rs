@@ -2,7 +2,7 @@
 //! after the first looks one full segment past its beginning.
 
 use super::Flight;
-use crate::sender::sent::Sent;
+use crate::sender::sent::SentSegment;
 
 impl Flight {
     /// Whether the second segment is lost. With short segments: whether the first segment that is lost or has arrived,
@@ -58,7 +58,7 @@ impl Flight {
         }
         // For delivery rates, the rest of the second segment was sent when the first was.
         let rest = &mut self.ring[place + 1];
-        *rest = Sent {
+        *rest = SentSegment {
             seq: behind.seq + moved,
             length: behind.length - moved as u32,
             repeated: again,

@@ -95,7 +95,7 @@ proptest! {
             let mut tally = Tally::default();
             match event {
                 Event::Send(bytes) => {
-                    flight.push(Sent::new(plain.next, bytes, false));
+                    flight.push(SentSegment::new(plain.next, bytes, false));
                     let segment =
                         PlainSegment { seq: plain.next, bytes: u64::from(bytes), sacked: false, condemned: false, repeated: false };
                     plain.segments.push(segment);
@@ -152,7 +152,7 @@ proptest! {
 fn three_arrivals_above_make_a_loss() {
     let mut flight = Flight::new(1, 1_000);
     for number in 0..10 {
-        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+        flight.push(SentSegment::new(1 + 1_000 * number, 1_000, false));
     }
     let mut tally = Tally::default();
     // 2 and 5 are missing: 3, 4, 6 arrive.
@@ -174,7 +174,7 @@ fn three_arrivals_above_make_a_loss() {
 fn guesses_stand_for_arrivals_until_the_hole_is_filled() {
     let mut flight = Flight::new(1, 1_000);
     for number in 0..10 {
-        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+        flight.push(SentSegment::new(1 + 1_000 * number, 1_000, false));
     }
     let mut tally = Tally::default();
     for _ in 0..3 {
@@ -195,7 +195,7 @@ fn many_holes_cost_little() {
     // Every other of 20 000 segments is missing, and each ACK reports one more: quadratic work would take minutes.
     let mut flight = Flight::new(0, 1);
     for number in 0..20_000 {
-        flight.push(Sent::new(number, 1, false));
+        flight.push(SentSegment::new(number, 1, false));
     }
     let mut lost = 0;
     for number in (1..20_000).step_by(2) {
@@ -220,7 +220,7 @@ fn segments_sent_before_a_timeout_give_no_round_trip_time_and_later_ones_do() {
     };
     let mut flight = Flight::new(1, 1_000);
     for number in 0..4 {
-        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+        flight.push(SentSegment::new(1 + 1_000 * number, 1_000, false));
     }
     assert!(first_is_clean(&mut flight, 1_001));
     flight.lose_late(false, |_| true);
@@ -228,7 +228,7 @@ fn segments_sent_before_a_timeout_give_no_round_trip_time_and_later_ones_do() {
         assert!(flight.repeat(seq, 0, |_| ()).is_some());
     }
     for number in 4..8 {
-        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+        flight.push(SentSegment::new(1 + 1_000 * number, 1_000, false));
     }
     assert!(!first_is_clean(&mut flight, 2_001), "sent again");
     // The first segment after the timeout is the fifth, regardless of the third and the fourth.
