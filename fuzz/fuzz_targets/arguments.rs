@@ -1,5 +1,5 @@
-//! Any text through the readers of command-line values and of names of flows: an answer or an error, never a panic, and what
-//! is written reads back.
+//! Parses any text as command-line values and as names of flows: a value or an error, never a panic; and what is
+//! printed parses to the same value.
 
 #![no_main]
 
@@ -27,7 +27,7 @@ fuzz_target!(|text: &str| {
     match text.parse::<Nanos>() {
         Ok(time) => {
             assert_eq!(format!("{}ns", time.0).parse(), Ok(time));
-            // What is shown is rounded; it reads as a time again, unless rounding took it past the last one.
+            // Displayed times are rounded. They parse again, unless rounding exceeded the largest time.
             assert!(time.to_string().parse::<Nanos>().is_ok() || time.0 > u64::MAX / 2, "{time}");
         }
         Err(error) => assert_eq!(error.text, text),
@@ -44,7 +44,7 @@ fuzz_target!(|text: &str| {
         Err(error) => assert!(!error.to_string().is_empty()),
     }
     if let Ok(speedup) = text.parse::<Speedup>() {
-        // What is shown is the same ratio, perhaps with fewer digits.
+        // The displayed ratio is the same, perhaps with fewer digits.
         let again: Speedup = speedup.to_string().parse().expect("what is shown reads back");
         for span in [0, 1, 999_999_937, u64::MAX / 1_000_000_000] {
             assert_eq!(again.apply(Nanos(span)), speedup.apply(Nanos(span)), "{text}");

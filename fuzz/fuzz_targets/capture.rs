@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a capture file: the reader must come to an end, keep its books and stay small.
+//! Reads arbitrary bytes as a capture file: the reader must end, count correctly and stay small.
 
 #![no_main]
 
@@ -7,10 +7,10 @@ use std::io::Cursor;
 use libfuzzer_sys::fuzz_target;
 use queuescope_pcap::CaptureReader;
 
-/// Decompressed bytes after which an input is given up: a small input can hold gigabytes of zeros.
+/// An input is abandoned after this many decompressed bytes: a small input can contain gigabytes of zeros.
 const ENOUGH: u64 = 1 << 20;
 
-// A slice and not a vector, which `arbitrary` would decode: seeds are capture files as they are.
+// A slice, not a vector, which `arbitrary` would decode: seeds are unmodified capture files.
 fuzz_target!(|data: &[u8]| {
     let length = data.len() as u64;
     let Ok(mut reader) = CaptureReader::new(Cursor::new(data.to_vec()), "fuzz") else { return };

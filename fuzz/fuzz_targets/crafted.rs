@@ -1,13 +1,13 @@
-//! Files of a folder that somebody crafted, with right checksums: catalogues, definitions, manifests, and journals with times and
-//! positions at the ends of what 64 bits hold. Whatever reads a folder, records to it or makes it smaller answers or refuses; what
-//! is read is what is verified, and what is recorded behind it is found.
+//! Crafted files of a folder with correct checksums: catalogues, definitions, manifests, and journals with times and
+//! positions at the ends of the 64-bit range. Code that reads a folder, records to it or shrinks it returns a result or
+//! an error. What can be read is what verification reports, and what is recorded afterwards can be found.
 
 #![no_main]
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Retention, Recorder, RecorderOptions, State, aggregates, compact,
+    Ask, Durability, FolderError, Full, History, Recorder, RecorderOptions, Retention, State, aggregates, compact,
     definitions, prune, verify,
 };
 use queuescope_log::{Definitions, Dnf, Schema};
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// What is crafted of a folder.
+/// The crafted parts of a folder.
 #[derive(Debug, Arbitrary)]
 struct Crafted {
     catalogue: Option<Catalogue>,
@@ -55,7 +55,7 @@ struct Journal {
     closed: bool,
 }
 
-/// A number near the ends of what there is.
+/// A number near an end of its range.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 enum Edge {
     Low(u16),
@@ -81,7 +81,7 @@ impl Edge {
 
 const SCHEMA: &str = "name = \"fuzzed\"\ntime = \"at\"\n[[attribute]]\nname = \"at\"\nkind = \"time\"\n";
 
-/// A folder without records: where it lies, its schema, and its files.
+/// A folder without records: its path, its schema, and its files.
 static FOLDER: LazyLock<(PathBuf, Schema, BTreeMap<PathBuf, Vec<u8>>)> = LazyLock::new(|| {
     let folder = std::env::temp_dir().join(format!("queuescope-crafted-{}", std::process::id()));
     let schema = Schema::parse("fuzzed.toml", SCHEMA).expect("it is right");
@@ -138,7 +138,7 @@ fuzz_target!(|crafted: Crafted| {
     let _ = (compact(folder), prune(folder, Retention { age: Some(1), bytes: Some(1) }), read(folder, (0, u64::MAX)));
 });
 
-/// How many records are told of some times.
+/// Reads the records of a time range, and returns how many there are.
 fn read(path: &Path, (from, to): (u64, u64)) -> Result<u64, FolderError> {
     let history = History::open(path)?;
     let (everything, time) = (Dnf::all(), history.schema().time().into_iter().collect::<Vec<_>>());

@@ -1,5 +1,5 @@
-//! Any text as definitions, or behind a first byte that says so as one of them by itself: what is printed is read as the
-//! same, and an empty log takes all of it.
+//! Parses any text as definitions, or as a single definition after a first byte that selects its kind. What is printed
+//! parses to the same definitions, and an empty log accepts all of them.
 
 #![no_main]
 

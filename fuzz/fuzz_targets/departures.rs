@@ -1,4 +1,5 @@
-//! Arbitrary bytes as a text table and as Parquet, to the end: errors and malformed rows, never a panic of ours.
+//! Reads arbitrary bytes as a text table and as Parquet, to the end: errors and malformed rows, never a panic of our
+//! code.
 
 #![no_main]
 
@@ -8,7 +9,7 @@ use std::io::Cursor;
 use std::panic;
 use std::sync::Once;
 
-/// Rows after which a run stops: a few bytes of Parquet can stand for billions of rows.
+/// A run stops after this many rows: a few bytes of Parquet can represent billions of rows.
 const ROWS: u64 = 1 << 16;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -49,8 +50,8 @@ fn drain(mut reader: DepartureReader) -> Result<(), TableError> {
     Ok(())
 }
 
-/// The reader turns a panic inside of the Parquet decoder into an error. libFuzzer's hook would end the process before
-/// that, so it is kept for panics of our own code.
+/// The reader turns a panic inside the Parquet decoder into an error. libFuzzer's hook would end the process before
+/// that, so it is called only for panics of our own code.
 fn let_the_decoder_panic() {
     let ours = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

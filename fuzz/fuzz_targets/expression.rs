@@ -1,5 +1,5 @@
-//! Any text as an expression, and what stands behind a NUL as a record: what is printed is read as the same, and the
-//! normal form decides on the record as the expression does.
+//! Parses any text as an expression, and the bytes after a NUL as a record. What is printed parses to the same
+//! expression, and the normal form gives the same result for the record.
 
 #![no_main]
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     match scope.parse(&text) {
         Ok(expr) => {
             let printed = expr.text(&scope);
-            // What is written out may be longer and deeper than what may be read.
+            // The printed expression may be longer and deeper than an input may be.
             let limits = Limits { text: 1 << 22, depth: 256, tests: 1 << 20, ..*scope.limits() };
             let wide = scope.clone().with_limits(limits);
             let again = wide.parse(&printed).unwrap_or_else(|error| panic!("{error}"));

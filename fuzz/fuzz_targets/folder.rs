@@ -1,6 +1,6 @@
-//! Any bytes as one of the files of a folder: what is verified is what is read, and what is not whole is reported. The first
-//! byte says which file it is, and whether the folder is recorded to with it: what is missing then stays known, and whole records
-//! are in the log or kept aside.
+//! Uses any bytes as one of the files of a folder. What can be read is what verification reports, and incomplete data
+//! is reported. The first byte selects the file, and whether the folder is recorded to: then missing records stay
+//! known, and complete records are in the log or set aside.
 
 #![no_main]
 
@@ -76,7 +76,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Does something to the folder with other bytes in a file, and puts right what that changed.
+/// Runs `act` on the folder with other bytes in a file, and restores what that changed.
 fn with(name: &str, bytes: &[u8], act: fn(&Path)) {
     let (folder, catalogue) = &*FOLDER;
     let lock = fs::read(folder.join("lock")).expect("it is there");
@@ -92,13 +92,13 @@ fn with(name: &str, bytes: &[u8], act: fn(&Path)) {
     }
 }
 
-/// Records one more, if that is not refused.
+/// Records one more record, unless the folder is refused.
 fn record(folder: &Path) {
     let before = verify(folder).unwrap_or_else(|error| panic!("{error}"));
     let records = |verified: &Verified| verified.files.iter().map(|file| file.records).sum::<u64>();
     let lost = |verified: &Verified| verified.files.iter().map(|file| file.lost).sum::<u64>();
     let Ok((recorder, recovery)) = open(folder) else {
-        // Nothing is written to a folder that is refused.
+        // Nothing is written to a refused folder.
         return assert_eq!(verify(folder).unwrap_or_else(|error| panic!("{error}")).missing, before.missing);
     };
     assert_eq!((recovery.missing, recovery.records), (before.missing, records(&before)));
@@ -132,7 +132,7 @@ fn journal(data: &[u8]) {
     fs::remove_file(path).expect("it is there");
 }
 
-/// How many records are read, and how many bytes at the end are not whole.
+/// How many records can be read, and how many bytes at the end are incomplete.
 fn read() -> Result<(u64, u64), FolderError> {
     let history = History::open(&FOLDER.0)?;
     let mut records = 0;
@@ -145,7 +145,7 @@ fn read() -> Result<(u64, u64), FolderError> {
     Ok((records, sources.torn.map_or(0, |part| part.bytes)))
 }
 
-/// Bytes of the frame that ends a file.
+/// How many bytes the frame takes that ends a file.
 fn end(state: &State) -> u64 {
     if *state == State::Closed { 32 } else { 0 }
 }

@@ -1,16 +1,16 @@
-//! Frames of any link type, one after another through one parser, so that fragments meet.
+//! Parses frames of any link type, one after another with one parser, so that fragments meet.
 //!
-//! Input: a byte for the tunnel choice, then frames, each with a byte for the link type, a byte for its captured length,
-//! and two bytes for its length on the wire.
+//! Input: a byte for the tunnel option, then frames, each with a byte for the link type, a byte for its captured
+//! length, and two bytes for its length on the wire.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_wire::parse::{InvariantParams, LinkType, Nat, Parser, Reach, Tunnel};
 
-/// Numbers of link types as capture files have them; the last is none that is understood.
+/// Numbers of link types in capture files; the last one is not supported.
 const LINKS: [u32; 8] = [1, 101, 113, 276, 0, 108, 12, 147];
 
-/// Bytes from the network header on by which packets are known here.
+/// The reach of fingerprints, in bytes from the network header on.
 const REACH: usize = 60;
 
 fuzz_target!(|input: &[u8]| {
@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(frame.link_header <= frame.headers);
         assert!(frame.network_length <= frame.size);
         reach.observe(&frame, data);
-        // What lies behind the reach does not count.
+        // Bytes after the reach do not matter.
         let print = frame.fingerprint(data, &invariant);
         if let Some(reached) = data.get(..usize::from(frame.link_header) + REACH) {
             assert_eq!(frame.fingerprint(reached, &invariant), print);

@@ -1,5 +1,5 @@
-//! Any bytes as a scenario file, and what stands before a NUL as overrides, one a line: a scenario that is explained as
-//! itself, or problems that can be shown.
+//! Parses any bytes as a scenario file, with the text before a NUL as overrides, one per line. Either the scenario's
+//! explanation parses to the same scenario, or its problems can be displayed.
 
 #![no_main]
 

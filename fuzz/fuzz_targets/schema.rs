@@ -1,5 +1,5 @@
-//! Any text as a schema, and if it is one, what stands behind a NUL as a record: every attribute is read, and what is
-//! written is read again.
+//! Parses any text as a schema. If it is one, the bytes after a NUL are a record: every attribute can be read, and what
+//! is written can be read again.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! The book in `docs`: that it has every page, and that links lead somewhere, in it and in all other Markdown of the repository.
+//! Checks the book in `docs`: every page is in it, and links in it and in all other Markdown of the repository have
+//! targets.
 
 mod built;
 mod markdown;
@@ -10,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// What is not of the repository, wherever it lies.
+/// Folders that do not belong to the repository, wherever they are.
 const IGNORED: &[&str] = &["target", "artifacts", "coverage"];
 
-/// Extensions of files in which names of pages are looked for.
+/// Extensions of files in which names of pages are searched.
 const NAMING: &[&str] = &["rs", "md", "toml", "sh", "py", "cc", "h", "c", "json", "trycmd"];
 
 /// The book's sources.
@@ -33,23 +34,23 @@ pub fn run(arguments: &[String]) -> Result<()> {
     problems.extend(files.dead_names(&root)?);
     let notes = fs::read_to_string(root.join(notes::PAGE)).unwrap_or_default();
     if notes != notes::page(&root)? {
-        problems.push(format!("{} is old: cargo xtask notes --write", notes::PAGE));
+        problems.push(format!("{} is outdated: run cargo xtask notes --write", notes::PAGE));
     }
-    let mut told = format!("book: {} pages of Markdown, {} links", files.pages.len(), files.links());
+    let mut summary = format!("book: {} pages of Markdown, {} links", files.pages.len(), files.links());
     if let Some(folder) = built {
         let site = built::Site::read(folder)?;
         problems.extend(site.dead_links());
-        told += &format!("; {} built pages, {} links", site.pages(), site.links());
+        summary += &format!("; {} built pages, {} links", site.pages(), site.links());
     }
     if !problems.is_empty() {
         problems.sort();
-        bail!("the book is not as it should be:\n  {}", problems.join("\n  "));
+        bail!("the book has problems:\n  {}", problems.join("\n  "));
     }
-    println!("{told}");
+    println!("{summary}");
     Ok(())
 }
 
-/// The files of the repository, with what its Markdown says.
+/// The files of the repository, and the contents of its Markdown.
 struct Files {
     /// All files and folders, as paths from the root.
     all: BTreeSet<PathBuf>,
@@ -73,7 +74,7 @@ impl Files {
         self.pages.values().map(|page| page.links.len()).sum()
     }
 
-    /// Links to files and headings that are not there, and links out of the book: built, it is a folder by itself.
+    /// Links to missing files and headings, and links out of the book, which is a folder by itself once built.
     fn dead_links(&self) -> Vec<String> {
         let mut problems = Vec::new();
         for (path, page) in &self.pages {
@@ -89,12 +90,12 @@ impl Files {
                             self.pages.get(&target).is_none_or(|page| !page.anchors.contains(anchor))
                         });
                         match (is_out, is_dead) {
-                            (true, _) => "leads out of the book; name the file instead",
-                            (_, true) => "has no such heading",
+                            (true, _) => "is outside the book; name the file instead",
+                            (_, true) => "names a heading that does not exist",
                             _ => continue,
                         }
                     }
-                    _ => "is not there",
+                    _ => "does not exist",
                 };
                 problems.push(format!("{}: '{link}' {problem}", path.display()));
             }
@@ -102,7 +103,7 @@ impl Files {
         problems
     }
 
-    /// Pages that the table of contents does not have.
+    /// Pages that are missing from the table of contents.
     fn left_out(&self) -> Vec<String> {
         let contents = Path::new(SOURCES).join("SUMMARY.md");
         let links = self.pages.get(&contents).map(|page| &*page.links).unwrap_or_default();
@@ -112,20 +113,20 @@ impl Files {
         missing.map(|path| format!("{}: is not in {}", path.display(), contents.display())).collect()
     }
 
-    /// Pages that source files and other texts name, and that are not there.
+    /// Pages that source files and other texts name, but that do not exist.
     fn dead_names(&self, root: &Path) -> Result<Vec<String>> {
         let mut problems = Vec::new();
-        // The tests of this chore name pages that nobody has.
+        // The tests of this module name pages that do not exist.
         let own = Path::new("xtask/src/book");
         let is_own = |path: &Path| path.starts_with(own) || path == own.with_extension("rs");
         let has_names =
             |path: &Path| path.extension().and_then(|it| it.to_str()).is_some_and(|it| NAMING.contains(&it));
         for path in self.all.iter().filter(|path| has_names(path) && !is_own(path) && root.join(path).is_file()) {
-            // Files that are no text are made by tests, and name nothing.
+            // Binary files are made by tests, and name no pages.
             let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
             for name in markdown::named(&text) {
                 if !self.all.contains(Path::new(name)) {
-                    problems.push(format!("{}: {name} is not there", path.display()));
+                    problems.push(format!("{}: {name} does not exist", path.display()));
                 }
             }
         }
@@ -152,13 +153,13 @@ fn walk(root: &Path, folder: &Path, all: &mut BTreeSet<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a link is one to another site, which is not looked at: the checks need no network.
+/// Whether a link leads to another site. Such links are not checked, so that the check needs no network.
 fn is_elsewhere(link: &str) -> bool {
     link.split_once(':').is_some_and(|(scheme, _)| scheme.chars().all(|letter| letter.is_ascii_alphabetic()))
         || link.starts_with("//")
 }
 
-/// A relative path seen from a folder, without `.` and `..`; none if it leads out of everything.
+/// A relative path resolved from a folder, without `.` and `..`; `None` if it leaves the root.
 fn joined(folder: &Path, link: &str) -> Option<PathBuf> {
     let mut path = PathBuf::new();
     for part in folder.join(link).components() {
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_nowhere_are_found() {
+    fn links_without_a_target_are_found() {
         let text = "# A page\n## Two `words`!\n## Same\n## Same\n\
                     [a](#two-words) [b](b.md#there) [c](../data.csv) [d](https://example.org/x) [e](#same-1) ![f](f.png)\n\
                     [g](#two) [h](c.md) [i](b.md#nowhere) [j](../../x.md) `[k](k.md)` <img src=\"l.png\">\n";
@@ -194,19 +195,19 @@ mod tests {
         assert_eq!(
             found,
             [
-                "docs/a.md: '../data.csv' leads out of the book; name the file instead",
-                "docs/a.md: '#two' has no such heading",
-                "docs/a.md: 'c.md' is not there",
-                "docs/a.md: 'b.md#nowhere' has no such heading",
-                "docs/a.md: '../../x.md' is not there",
-                "docs/a.md: 'l.png' is not there",
+                "docs/a.md: '../data.csv' is outside the book; name the file instead",
+                "docs/a.md: '#two' names a heading that does not exist",
+                "docs/a.md: 'c.md' does not exist",
+                "docs/a.md: 'b.md#nowhere' names a heading that does not exist",
+                "docs/a.md: '../../x.md' does not exist",
+                "docs/a.md: 'l.png' does not exist",
                 "docs/b.md: is not in docs/SUMMARY.md",
             ]
         );
     }
 
     #[test]
-    fn a_page_outside_of_the_book_may_link_into_it() {
+    fn a_page_outside_the_book_may_link_into_it() {
         let files = files(&[("README.md", "[a](docs/a.md#one)"), ("docs/a.md", "# One")], &[]);
         assert_eq!(files.dead_links(), [""; 0]);
     }

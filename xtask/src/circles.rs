@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Files that a circle may have.
+/// The most files in a circle.
 const MOST: usize = 10;
 
 /// Looks for large circles in every crate.
@@ -53,7 +53,7 @@ fn circles(edges: &BTreeMap<String, Vec<String>>) -> Vec<Vec<String>> {
 
 struct Search<'a> {
     edges: &'a BTreeMap<String, Vec<String>>,
-    /// Of each node that was seen, its number and the lowest that can be reached; none once its part is known.
+    /// For each visited node, its number and the lowest number that it can reach; `None` once its part is complete.
     numbers: BTreeMap<&'a str, Option<usize>>,
     stack: Vec<&'a str>,
     found: Vec<Vec<String>>,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_found_and_chains_are_none() {
+    fn circles_are_found_and_chains_are_not() {
         assert_eq!(of(&[("a", &["b"]), ("b", &["c"]), ("c", &[])]), [[""; 0]; 0]);
         assert_eq!(
             of(&[("a", &["b"]), ("b", &["c", "d"]), ("c", &["a"]), ("d", &["e"]), ("e", &["d"])]),

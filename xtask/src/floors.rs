@@ -1,10 +1,10 @@
-//! The house has floors: a crate may import only crates on lower floors, never its own floor.
+//! The crates have floors: a crate may import only crates of lower floors, never of its own floor.
 
 use crate::metadata::{self, list, text};
 use anyhow::{bail, ensure};
 use serde_json::Value;
 
-/// Every crate of the workspace and its floor. Chores stand outside the house.
+/// Every crate of the workspace and its floor. Development tools have none.
 const FLOORS: &[(&str, u8)] = &[
     ("queuescope-wire", 0),
     ("queuescope-text", 0),
@@ -33,14 +33,15 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-cli", 9),
 ];
 
-/// The command, and what only it may use: the others have errors, options and progress of their own.
+/// The command, and the dependencies that only it may use: the other crates have their own errors, options and
+/// progress.
 const COMMAND: &str = "queuescope-cli";
 const OF_COMMANDS: &[&str] = &["anyhow", "clap", "indicatif"];
 
-/// Crates that are no part of the product.
+/// Crates that are not part of the product.
 const OUTSIDE: &[&str] = &["multilog", "probe", "xtask"];
 
-/// Asks cargo for the workspace's crates and checks them.
+/// Reads the workspace's crates from cargo, and checks them.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     ensure!(arguments.is_empty(), "'{}' is not expected here", arguments.join(" "));
     let metadata = metadata::read(&["--no-deps"])?;
@@ -52,7 +53,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What breaks the rule, one sentence each.
+/// Violations of the rule, one sentence each.
 fn problems(metadata: &Value) -> anyhow::Result<Vec<String>> {
     let mut problems = Vec::new();
     for package in list(metadata, "packages")? {
@@ -67,9 +68,9 @@ fn problems(metadata: &Value) -> anyhow::Result<Vec<String>> {
         for dependency in list(package, "dependencies")? {
             let imported = text(dependency, "name")?;
             if name != COMMAND && OF_COMMANDS.contains(&imported) {
-                problems.push(format!("{name} imports {imported}, which is for {COMMAND} alone"));
+                problems.push(format!("{name} imports {imported}, which only {COMMAND} may use"));
             }
-            // Only a path makes it a crate of ours; the registry may have a crate of any name.
+            // Only a dependency with a path is one of our crates. A registry crate may have any name.
             if dependency.get("path").is_none_or(Value::is_null) {
                 continue;
             }
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_floor_and_higher_ones_may_not() {
+    fn a_crate_may_not_import_its_own_floor_or_higher_ones() {
         assert_eq!(
             of("queuescope-meter", &["queuescope-queue", "queuescope-report"]),
             [
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_crate_is_not_ours() {
+    fn a_registry_crate_is_not_one_of_ours() {
         let metadata = json!({ "packages": [{ "name": "queuescope-wire", "dependencies": [
             { "name": "queuescope-sim", "path": null }, { "name": "hashbrown" },
         ] }] });
@@ -129,15 +130,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_command_is_a_command() {
+    fn only_the_command_may_use_what_belongs_to_commands() {
         let command = json!({ "packages": [{ "name": "queuescope-cli", "dependencies": [{ "name": "clap" }] }] });
         assert_eq!(problems(&command).unwrap(), [""; 0]);
         let metadata = json!({ "packages": [{ "name": "queuescope-wire", "dependencies": [{ "name": "clap" }] }] });
-        assert_eq!(problems(&metadata).unwrap(), ["queuescope-wire imports clap, which is for queuescope-cli alone"]);
+        assert_eq!(problems(&metadata).unwrap(), ["queuescope-wire imports clap, which only queuescope-cli may use"]);
     }
 
     #[test]
-    fn what_cargo_did_not_say_is_an_error() {
+    fn missing_metadata_is_an_error() {
         assert!(problems(&json!({})).is_err());
     }
 }

@@ -1,9 +1,9 @@
-//! Every dependency must be under a licence that lets the command be given away under MIT OR Apache-2.0.
+//! Every dependency must have a licence that allows the command to be distributed under MIT OR Apache-2.0.
 
 use crate::metadata;
 use anyhow::{bail, ensure};
 
-/// Licences whose terms a notice fulfils.
+/// Licences whose only condition is a notice.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -20,7 +20,7 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Asks cargo for all dependencies and checks their licences.
+/// Reads all dependencies from cargo, and checks their licences.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     ensure!(arguments.is_empty(), "'{}' is not expected here", arguments.join(" "));
     let metadata = metadata::read(&["--locked"])?;
@@ -35,13 +35,13 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
         }
     }
     if !problems.is_empty() {
-        bail!("look at these, and at ALLOWED in xtask/src/licences.rs:\n  {}", problems.join("\n  "));
+        bail!("these are not in ALLOWED in xtask/src/licences.rs:\n  {}", problems.join("\n  "));
     }
     println!("licences: {} packages may be used", packages.len());
     Ok(())
 }
 
-/// Whether an SPDX expression (or the older form with `/` for OR) can be fulfilled by allowed licences.
+/// Whether allowed licences satisfy an SPDX expression (or the older form with `/` for OR).
 fn allowed(expression: &str) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut words: Vec<&str> = spaced.split_whitespace().collect();
@@ -69,7 +69,7 @@ fn all_of(words: &mut Vec<&str>) -> bool {
     result
 }
 
-/// A licence, perhaps `WITH` an exception, or an expression in parentheses.
+/// A licence, optionally `WITH` an exception, or an expression in parentheses.
 fn one(words: &mut Vec<&str>) -> bool {
     match words.pop() {
         Some("(") => {

@@ -1,6 +1,6 @@
-//! The project's own chores; `cargo xtask --help` lists them.
+//! The project's own development tasks; `cargo xtask --help` lists them.
 
-#![allow(clippy::disallowed_methods, reason = "chores open files and start programs; the rule is for the core crates")]
+#![allow(clippy::disallowed_methods, reason = "tasks open files and start programs; the rule is for the core crates")]
 
 mod book;
 mod circles;
@@ -16,18 +16,18 @@ mod repeat;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-The project's own chores.
+The project's own development tasks.
 
 cargo xtask book [FOLDER]
-    Check that the book in docs has every page, and that all links of Markdown in the repository lead somewhere; with FOLDER,
-    those of the built book in it too.
+    Check that the book in docs has every page, and that all links of Markdown in the repository have targets. With FOLDER,
+    also check the links of the built book in it.
 
 cargo xtask circles
     Check that no more than ten files of a crate import each other in a circle.
 
 cargo xtask floors
-    Check that no crate of the workspace imports a crate of its own floor or a higher one, and that only the command uses what
-    belongs to a command line.
+    Check that no crate of the workspace imports a crate of its own floor or a higher one, and that only the command uses
+    what belongs to a command line.
 
 cargo xtask licences
     Check that every dependency is under a licence that allows its use here.
@@ -39,15 +39,15 @@ cargo xtask notes [--write]
     Print the page of the book that lists the notes of reports, or write it; book checks that it is current.
 
 cargo xtask orphans
-    Check that every test file of a crate whose tests are one binary is in it.
+    Check that every test file is compiled, in crates whose tests are one binary.
 
 cargo xtask prose
-    Check that no text has words of the project's old dialect (xtask/prose.toml), but in folders that are not rewritten yet.
+    Check that no text has words of the project's old dialect (xtask/prose.toml), except in unfinished folders.
 
 cargo xtask repeat IN.pcap OUT.pcap (--times N | --packets N | --bytes N)
-    Make a large capture by repeating a small one: N times, or as often as it takes to reach N packets or N bytes.
-    Every repetition comes after the one before, with IPv4 and IPv6 addresses of its own, so that its flows are new.
-    Checksums are not put right. IN is a pcap file (not pcapng, not compressed); `-` is standard input or output.
+    Make a large capture by repeating a small one: N times, or as often as needed for N packets or N bytes.
+    Each repetition follows the one before, and has its own IPv4 and IPv6 addresses, so its flows are new.
+    Checksums are not corrected. IN is a pcap file (not pcapng, not compressed); `-` is standard input or output.
 ";
 
 fn main() -> ExitCode {
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
             print!("{HELP}");
             Ok(())
         }
-        other => Err(anyhow::anyhow!("'{other}' is no chore; see cargo xtask --help")),
+        other => Err(anyhow::anyhow!("unknown task '{other}'; see cargo xtask --help")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! What `cargo metadata` says of the workspace.
+//! The output of `cargo metadata`.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The models of the log's order under loom and shuttle, and that each of its fences and checks is needed: without it a
-//! model fails.
+//! Runs the models of the log's order under loom and shuttle, and checks that each of its fences and checks is needed:
+//! without it a model fails.
 
 use crate::metadata;
 use anyhow::{Context, bail, ensure};
@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the models are about, in the repository.
+/// The modelled file in the repository.
 const SOURCE: &str = "crates/log/src/store/sequence.rs";
 
-/// A check or a fence, and what it is without it.
+/// A check or a fence, and the code without it.
 struct Mutant {
     what: &'static str,
     from: &'static str,
@@ -65,7 +65,7 @@ const MUTANTS: &[Mutant] = &[
     },
 ];
 
-/// Runs the models as they are, then each mutant under loom.
+/// Runs the models unchanged, then each mutant under loom.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     ensure!(arguments.is_empty(), "'{}' is not expected here", arguments.join(" "));
     let metadata = metadata::read(&["--no-deps"])?;
@@ -74,9 +74,9 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     for model in ["loom", "shuttle"] {
         let outcome = test(&here, &target.join("whole"), model)?;
         if !outcome.passed {
-            bail!("the models fail under {model}:\n{}", outcome.said);
+            bail!("the models fail under {model}:\n{}", outcome.output);
         }
-        println!("models: {model} finds nothing wrong");
+        println!("models: {model} finds no error");
     }
     let tree = target.join("tree");
     copy(&here, &tree)?;
@@ -84,11 +84,15 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     let source = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut survived = Vec::new();
     for Mutant { what, from, to } in MUTANTS {
-        ensure!(source.matches(from).count() == 1, "'{from}' is not once in {SOURCE}: mend MUTANTS");
+        ensure!(source.matches(from).count() == 1, "'{from}' does not occur exactly once in {SOURCE}: update MUTANTS");
         fs::write(&path, source.replace(from, to)).with_context(|| format!("cannot write {}", path.display()))?;
-        // Not where the whole is built: cargo would take one for the other.
+        // In a separate folder: cargo would confuse the two builds.
         let outcome = test(&tree, &target.join("changed"), "loom")?;
-        ensure!(!outcome.said.contains("could not compile"), "without '{what}' it does not compile:\n{}", outcome.said);
+        ensure!(
+            !outcome.output.contains("could not compile"),
+            "without '{what}' it does not compile:\n{}",
+            outcome.output
+        );
         if outcome.passed {
             survived.push(*what);
         } else {
@@ -103,7 +107,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
 
 struct Outcome {
     passed: bool,
-    said: String,
+    output: String,
 }
 
 fn test(tree: &Path, target: &Path, model: &str) -> anyhow::Result<Outcome> {
@@ -114,11 +118,11 @@ fn test(tree: &Path, target: &Path, model: &str) -> anyhow::Result<Outcome> {
         .env("RUSTFLAGS", format!("--cfg {model}"))
         .output()
         .context("cannot start cargo")?;
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    Ok(Outcome { passed: output.status.success(), said })
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    Ok(Outcome { passed: output.status.success(), output: text })
 }
 
-/// Copies what the repository knows.
+/// Copies the files that git tracks.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(from).output().context("cannot start git")?;
     ensure!(listed.status.success(), "git does not list the files of {}", from.display());

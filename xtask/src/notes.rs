@@ -1,4 +1,4 @@
-//! The page of the book that lists the notes of reports, from the places in the code that make them.
+//! Generates the book's page of report notes from the code that makes them.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ Each stage counts what it skipped, cut short or corrected. In text these counts 
 `cargo xtask notes --write`; where a meaning has a value of the run in it, this page has `…`.
 ";
 
-/// The parts of the page: titles, and which files, in the order of the most special path.
+/// The parts of the page: titles, and their files, the most specific path first.
 const PARTS: &[(&str, &[&str])] = &[
     ("Headers of packets", &["crates/wire"]),
     (
@@ -35,31 +35,31 @@ const PARTS: &[(&str, &[&str])] = &[
     ("`capture`, and standard output", &["crates/cli"]),
 ];
 
-/// Notes whose reasons the code puts together: file, a text that must be in it, reason, meaning.
+/// Notes whose reasons the code composes: file, a text that must be in it, reason, meaning.
 const PUT_TOGETHER: &[(&str, &str, &str, &str)] = &[
     (
         "crates/ingest/src/packet_filter.rs",
         "\"left_out_by_input\"",
         "left_out_by_input",
-        "packets of which `--input` does not hold",
+        "packets that `--input` does not match",
     ),
     (
         "crates/ingest/src/packet_filter.rs",
         "\"left_out_by_where\"",
         "left_out_by_where",
-        "packets of which `--where` does not hold",
+        "packets that `--where` does not match",
     ),
     (
         "crates/ingest/src/packet_filter.rs",
         "\"not_victims\"",
         "not_victims",
-        "packets of which `--victims` does not hold: part of the queue, and not examined",
+        "packets that `--victims` does not match: part of the queue, but not examined",
     ),
     (
         "crates/recording/src/spool.rs",
         "Unwritten::new(\"pcapng\"",
         "pcapng_unwritten",
-        "packets that are not in the capture (`--pcapng`), since it could not be written",
+        "packets that are not in the capture (`--pcapng`), because it could not be written",
     ),
     (
         "crates/recording/src/spool.rs",
@@ -71,19 +71,19 @@ const PUT_TOGETHER: &[(&str, &str, &str, &str)] = &[
         "crates/recording/src/recording.rs",
         "Unwritten::new(\"log\"",
         "log_unwritten",
-        "packets that are not in the folder (`--log`), since it could not be written",
+        "packets that are not in the folder (`--log`), because it could not be written",
     ),
     (
         "crates/recording/src/outputs.rs",
         "Unwritten::new(\"parquet\"",
         "parquet_unwritten",
-        "packets that are not in the table (`--parquet`), since it could not be written",
+        "packets that are not in the table (`--parquet`), because it could not be written",
     ),
     (
         "crates/recording/src/telemetry.rs",
         "Unwritten::new(\"telemetry\"",
         "telemetry_unwritten",
-        "packets that are not in the table of `--telemetry`, since it could not be written",
+        "packets that are not in the table of `--telemetry`, because it could not be written",
     ),
 ];
 
@@ -99,7 +99,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The page as the code has it now.
+/// The page for the current code.
 pub fn page(root: &Path) -> Result<String> {
     let mut parts = vec![BTreeMap::new(); PARTS.len()];
     let mut paths = Vec::new();
@@ -124,7 +124,7 @@ pub fn page(root: &Path) -> Result<String> {
             continue;
         }
         let file = syn::parse_file(&text).with_context(|| format!("cannot parse {}", path.display()))?;
-        // A constant of another file of the crate, if there is only one of its name.
+        // A constant of another file of the crate, if its name is unique there.
         let known = constants.get(&package(path)).into_iter().flatten();
         let only = known.filter(|(_, texts)| texts.len() == 1);
         let others = only.filter_map(|(name, texts)| Some((name.clone(), texts.first()?.clone()))).collect();
@@ -151,12 +151,12 @@ pub fn page(root: &Path) -> Result<String> {
     Ok(page)
 }
 
-/// The folder of the crate that a file belongs to.
+/// The folder of a file's crate.
 fn package(file: &Path) -> PathBuf {
     file.components().take(2).collect()
 }
 
-/// The part of the page that a file's notes are in.
+/// The part of the page with a file's notes.
 fn part(file: &Path) -> Option<usize> {
     PARTS.iter().position(|(_, folders)| folders.iter().any(|folder| file.starts_with(folder)))
 }
@@ -179,7 +179,7 @@ fn sources(root: &Path, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Notes that a file makes: reasons and meanings. `others` are texts of other files that have names.
+/// Reasons and meanings of the notes that a file makes. `others` are named texts of other files.
 fn notes(file: &syn::File, others: BTreeMap<String, String>) -> Result<Vec<(String, String)>> {
     let mut texts = Texts::default();
     texts.visit_file(file);
@@ -188,11 +188,11 @@ fn notes(file: &syn::File, others: BTreeMap<String, String>) -> Result<Vec<(Stri
     }
     let mut found = Found { texts: &texts.0, notes: Vec::new(), unclear: Vec::new() };
     found.visit_file(file);
-    ensure!(found.unclear.is_empty(), "no meaning of {} can be seen in its file", found.unclear.join(", "));
+    ensure!(found.unclear.is_empty(), "the file does not show the meaning of {}", found.unclear.join(", "));
     Ok(found.notes)
 }
 
-/// Texts that have names in a file: constants, and variables.
+/// Named texts of a file: constants and variables.
 #[derive(Default)]
 struct Texts(BTreeMap<String, String>);
 
@@ -223,11 +223,11 @@ impl Texts {
     }
 }
 
-/// Notes that are made.
+/// Collects the notes that a file makes.
 struct Found<'a> {
     texts: &'a BTreeMap<String, String>,
     notes: Vec<(String, String)>,
-    /// Reasons without a meaning that can be seen.
+    /// Reasons without a recognisable meaning.
     unclear: Vec<String>,
 }
 
@@ -287,7 +287,7 @@ impl<'ast> Visit<'ast> for Found<'_> {
 }
 
 impl Found<'_> {
-    /// A note, if its reason is a word.
+    /// Adds a note, if its reason is a word.
     fn add(&mut self, reason: &Expr, meaning: &Expr) {
         let none = BTreeMap::new();
         let is_word = |text: &String| text.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
@@ -300,7 +300,7 @@ impl Found<'_> {
     }
 }
 
-/// The text that an expression is, where that can be seen; what is filled in is `…`.
+/// The text of an expression, if it can be determined; inserted values become `…`.
 fn text(expr: &Expr, names: &BTreeMap<String, String>) -> Option<String> {
     match expr {
         Expr::Lit(lit) => match &lit.lit {
@@ -309,7 +309,7 @@ fn text(expr: &Expr, names: &BTreeMap<String, String>) -> Option<String> {
         },
         Expr::Reference(it) => text(&it.expr, names),
         Expr::Unary(it) => text(&it.expr, names),
-        // What is said of a value, if there is one.
+        // The text for a value, if there is one.
         Expr::MethodCall(call) if call.method == "map" => match call.args.first()? {
             Expr::Closure(closure) => text(&closure.body, names),
             _ => None,
@@ -343,7 +343,7 @@ fn text(expr: &Expr, names: &BTreeMap<String, String>) -> Option<String> {
     }
 }
 
-/// A text of `format!`, with `…` for what is filled in.
+/// The text of a `format!` string, with `…` for inserted values.
 fn filled(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -360,7 +360,7 @@ fn filled(text: &str) -> String {
     (out + rest).replace("}}", "}")
 }
 
-/// A text in a cell of a table.
+/// A text for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "\\<").replace('*', "\\*")
 }

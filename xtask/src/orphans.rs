@@ -1,11 +1,11 @@
-//! A test file that no `tests/main.rs` names is never compiled, and nothing says so.
+//! Finds test files that no `tests/main.rs` names. They are never compiled, without any warning.
 
 use anyhow::{Context, bail, ensure};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Looks for them in every crate whose tests are one binary.
+/// Checks every crate whose tests are one binary.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     ensure!(arguments.is_empty(), "'{}' is not expected here", arguments.join(" "));
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
@@ -39,7 +39,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Modules that `main` has at their usual place, and tests that the `manifest` names.
+/// Modules of `main` at their usual place, and tests named in the `manifest`.
 fn named<'a>(main: &'a str, manifest: &'a str) -> BTreeSet<&'a str> {
     let mut known = BTreeSet::from(["main"]);
     let mut elsewhere = false;
@@ -62,7 +62,7 @@ mod tests {
     use super::named;
 
     #[test]
-    fn a_module_from_elsewhere_is_not_the_file_of_its_name() {
+    fn a_module_from_elsewhere_is_not_the_file_with_its_name() {
         let main = "mod a;\n#[path = \"common/b.rs\"]\n#[allow(dead_code)]\nmod b;\nmod c;\n";
         let known = named(main, "[[test]]\nname = \"memory\"\n");
         assert_eq!(known.into_iter().collect::<Vec<_>>(), ["a", "c", "main", "memory"]);

@@ -1,4 +1,5 @@
-//! Words of the project's old dialect, which a reader has to read twice. `xtask/prose.toml` lists them, and what to write instead.
+//! Finds words of the project's old dialect, which must be read twice. `xtask/prose.toml` lists them, and what to write
+//! instead.
 
 use anyhow::{Context, bail, ensure};
 use regex::{Regex, RegexBuilder};
@@ -8,36 +9,36 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What is read: texts, and sources with their comments and names.
+/// The checked files: texts, and sources with their comments and names.
 const EXTENSIONS: [&str; 13] =
     ["rs", "md", "toml", "sh", "py", "js", "css", "html", "trycmd", "txt", "yml", "json", "c"];
-/// Hits that are printed of one word; the others are counted.
+/// How many hits are printed; the others are counted.
 const SHOWN: usize = 20;
 
-/// The list.
+/// The contents of `xtask/prose.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
-    /// Files, and folders with all that is in them, that nobody has rewritten yet.
+    /// Files and folders that are not rewritten yet.
     unfinished: Vec<String>,
-    /// Files and folders that keep the words for a reason: the list itself, what shows old formats, texts of others.
+    /// Files and folders that keep the words for a reason: the list itself, samples of old formats, texts of others.
     exempt: Vec<String>,
     words: Vec<Word>,
 }
 
-/// A word that is not written any more.
+/// A word of the old dialect.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Word {
-    /// As a regular expression, in any case.
+    /// A regular expression that ignores case.
     pattern: String,
     instead: String,
-    /// Parts of lines that are ordinary English in spite of it.
+    /// Parts of lines that are ordinary English although they match.
     #[serde(default)]
     ordinary: Vec<String>,
 }
 
-/// Looks for the words in all files that git knows.
+/// Searches all files that git tracks for the words.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     ensure!(arguments.is_empty(), "'{}' is not expected here", arguments.join(" "));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -49,7 +50,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     let mut unfinished = BTreeMap::new();
     let (mut read, mut hits) = (0, Vec::new());
     for path in files.iter().filter(|path| !is_in(path, &list.exempt)) {
-        // A link may lead nowhere here.
+        // A link may have no target here.
         let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
         let found = words.hits(path, &text);
         match list.unfinished.iter().find(|folder| Path::new(path).starts_with(folder)) {
@@ -60,7 +61,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     for folder in &list.unfinished {
         match unfinished.get(folder.as_str()) {
-            None => bail!("xtask/prose.toml lists {folder} as unfinished, and there are no such files"),
+            None => bail!("xtask/prose.toml lists {folder} as unfinished, but it has no such files"),
             Some(0) => {
                 bail!("{folder} has none of the words any more: remove it from `unfinished` in xtask/prose.toml")
             }
@@ -77,18 +78,18 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Files that git knows, of kinds that have prose in them.
+/// The files that git tracks, of kinds that contain prose.
 fn tracked(root: &Path) -> anyhow::Result<Vec<String>> {
     let output = Command::new("git").arg("-C").arg(root).args(["ls-files", "-z"]).output().context("cannot run git")?;
     ensure!(output.status.success(), "git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    let paths = String::from_utf8(output.stdout).context("git names a file that is not UTF-8")?;
+    let paths = String::from_utf8(output.stdout).context("git lists a path that is not UTF-8")?;
     let has_prose = |path: &&str| {
         Path::new(path).extension().and_then(|extension| extension.to_str()).is_some_and(|it| EXTENSIONS.contains(&it))
     };
     Ok(paths.split_terminator('\0').filter(has_prose).map(str::to_owned).collect())
 }
 
-/// The words, compiled.
+/// The words with their compiled patterns.
 struct Words<'a>(Vec<(Regex, &'a Word)>);
 
 impl<'a> Words<'a> {
@@ -100,7 +101,7 @@ impl<'a> Words<'a> {
         Ok(Self(compiled.collect::<anyhow::Result<_>>()?))
     }
 
-    /// The lines with such words, each with its place and what to write instead.
+    /// The lines with such words, each with its position and what to write instead.
     fn hits(&self, path: &str, text: &str) -> Vec<String> {
         let mut hits = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {

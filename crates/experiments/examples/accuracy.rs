@@ -1,10 +1,10 @@
-//! How right the estimators are on a capture, against the number of snapshots: the tables of `bench/accuracy.md`.
+//! How accurate the estimators are on a capture, by the number of snapshots: the tables of `bench/accuracy.md`.
 //!
 //! `cargo run --release -p queuescope-experiments --example accuracy -- CAPTURE RATE [RATE...]`
 //!
-//! The capture is replayed through a FIFO without a limit. As in ConQuest's section 5.1, tau is an eighth of the longest
-//! delay and the window is the longest delay divided by the number of snapshots; each sketch has two rows and as many
-//! columns as fit in 65 536 bytes.
+//! The capture is replayed through a FIFO without a limit. As in ConQuest's section 5.1, tau is an eighth of the
+//! longest delay, and the window is the longest delay divided by the number of snapshots. Each sketch has two rows and
+//! as many columns as fit in 65 536 bytes.
 
 use queuescope_experiments::truths::of_capture;
 use queuescope_meter::{Score, Truths};
@@ -75,7 +75,7 @@ fn report(capture: &str, rate: Rate, truths: &Truths) {
     print_passes(&passes);
 }
 
-/// From which number of snapshots on both precision and recall are at least 90 %.
+/// The number of snapshots from which on both precision and recall are at least 90 %.
 fn print_passes(passes: &BTreeMap<(Estimator, usize), Vec<bool>>) {
     println!("\n| both at 90 % or more | alpha 1 % | alpha 3 % | alpha 10 % | alpha 30 % |");
     println!("| --- | ---: | ---: | ---: | ---: |");

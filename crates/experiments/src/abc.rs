@@ -1,13 +1,14 @@
-//! ABC's experiments (Menth et al., Future Internet 2019, section 6): two clients that upload over one link.
+//! ABC's experiments (Menth et al., Future Internet 2019, section 6): two clients upload over one link.
 //!
-//! - *The link* is that of the paper's software switch, which drains 4170 packets a second, whatever their size. Here it has
-//!   50.04 Mb/s, and a packet 1500 bytes, of which 1448 are payload: for UDP too, whose packets would be 24 bytes smaller.
-//! - *Delays*: 5 ms one way on each of the two links, here 2.5 ms at each end and 5 ms between.
-//! - *Constant rates* are those of the payload. Packets are each late by a random part of their gap: two clocks that keep the
-//!   beat of each other would meet a full queue in the same turn for ever.
-//! - *TCP* is CUBIC as Linux has it, without ECN.
-//! - *Fast*: figures 4 to 6 on a link ten times as fast, with ten times the buffer, the thresholds and gamma: more than the paper's
-//!   software switch could do.
+//! - *The link* is that of the paper's software switch, which sends 4170 packets a second, whatever their size. Here it
+//!   has 50.04 Mb/s, and a packet has 1500 bytes, of which 1448 are payload. This also holds for UDP, whose packets
+//!   would be 24 bytes smaller.
+//! - *Delays*: 5 ms one way on each of the two links; here 2.5 ms at each end and 5 ms in between.
+//! - *Constant rates* are rates of payload. Each packet is delayed by a random part of its gap: two synchronous clocks
+//!   would always meet a full queue in the same order.
+//! - *TCP* is CUBIC as in Linux, without ECN.
+//! - *Fast*: figures 4 to 6 on a link ten times as fast, with ten times the buffer, the thresholds and gamma: more than
+//!   the paper's software switch could do.
 
 mod causes;
 mod domain;
@@ -53,7 +54,7 @@ impl Study for Abc {
         domain::cells(size, &mut cells);
         causes::cells(size, &mut cells);
         if !small {
-            // At more than 600 Mb/s, real hosts would send more than two processors can.
+            // At more than 600 Mb/s, real hosts would send more than two processors can handle.
             let size = Size { seeds: 3, seconds: 20 };
             size.figures(&mut cells, &FAST, &[10, 20, 30, 40, 50, 60], &[1, 4, 16, 64]);
         }
@@ -77,7 +78,7 @@ impl Study for Abc {
             let [figure_4, figure_5, figure_6] = link.figures;
             let constant = format!("Client 0 and 1 at constant rates, client 1 at {} Mb/s", 40 * link.times);
             plots.push(plot(results, figure_4, R0, &constant));
-            plots.push(plot(results, figure_5, FLOWS, "Client 0 with so many TCP flows, client 1 with one"));
+            plots.push(plot(results, figure_5, FLOWS, "Client 0 with several TCP flows, client 1 with one"));
             plots.push(plot(results, figure_6, R0, "Client 0 at a constant rate, client 1 with one TCP flow"));
             findings.extend([of_figure_4, of_figure_5, of_figure_6].iter().flat_map(|of| of(results, link)));
         }
@@ -88,11 +89,11 @@ impl Study for Abc {
 
 /// A link, with ABC's parameters for it.
 struct Link {
-    /// Figures 4, 5 and 6 on it.
+    /// The names of figures 4, 5 and 6 on it.
     figures: [&'static str; 3],
-    /// How many times faster than the paper's.
+    /// How many times faster than the paper's link it is.
     times: u32,
-    /// What its findings begin with: beside the paper's figures stand theirs, so many times larger.
+    /// The start of its findings. The paper's figures, multiplied by `times`, are shown beside them.
     named: &'static str,
 }
 
@@ -101,19 +102,19 @@ const FAST: Link =
     Link { figures: ["figure-4-fast", "figure-5-fast", "figure-6-fast"], times: 10, named: "ten times as fast, " };
 const SENSITIVITY: &str = "sensitivity-tcp";
 const SENSITIVITY_UDP: &str = "sensitivity-udp";
-/// What is varied.
+/// The varied parameters.
 const R0: &str = "R0 (Mb/s)";
 const FLOWS: &str = "flows";
-/// Goodputs, as [`Values`] has them.
+/// Names of goodputs in [`Values`].
 const HEAVY: &str = "client 0 goodput (Mb/s)";
 const LIGHT: &str = "client 1 goodput (Mb/s)";
 const TIMEOUTS: &str = "client 1 timeouts";
 
-/// Payload of a packet, and its bytes.
+/// Bytes of payload in a packet, and of the whole packet.
 const PAYLOAD: f64 = 1448.0;
 const PACKET: f64 = 1500.0;
 
-/// What the clients get, in the paper's payload. The simulation counts all of a datagram behind its UDP header.
+/// A client's goodput, in the paper's payload. The simulation counts everything in a datagram after its UDP header.
 fn goodput(group: &SimGroup) -> f64 {
     let payload = if group.transport == "udp" { PAYLOAD / (PACKET - 28.0) } else { 1.0 };
     group.goodput_bps * payload / 1e6
@@ -132,13 +133,13 @@ enum Program {
     Abc(Parameters),
 }
 
-/// ABC's parameters; the paper's are the default.
+/// ABC's parameters; the default is the paper's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Parameters {
     gamma: f64,
     least: f64,
     base: f64,
-    /// Packets that the queue holds, which is also the link's limit.
+    /// Packets that the queue holds; also the link's limit.
     buffer: u32,
     /// M_AM and M_AA, in ms.
     meter_memory: u64,
@@ -168,7 +169,7 @@ impl Parameters {
     const PAPER: Self =
         Self { gamma: 16.0, least: 6.0, base: 20.0, buffer: 24, meter_memory: 3000, average_memory: 300 };
 
-    /// The same for a link so many times faster, with as many times the buffer.
+    /// The parameters for a link `times` times faster, with as many times the buffer.
     fn at(self, times: u32) -> Self {
         let scaled = |packets: f64| packets * f64::from(times);
         let (gamma, least, base) = (scaled(self.gamma), scaled(self.least), scaled(self.base));
@@ -176,7 +177,7 @@ impl Parameters {
     }
 }
 
-/// One parameter after the other.
+/// Variants that change one parameter at a time.
 fn variants() -> Vec<(String, Parameters)> {
     let paper = Parameters::PAPER;
     let mut variants = vec![("nothing".to_owned(), paper)];
@@ -190,7 +191,7 @@ fn variants() -> Vec<(String, Parameters)> {
     variants
 }
 
-/// When a client starts, in ms. It differs by the seed: TCP has no other chance.
+/// When a client starts, in ms. It depends on the seed: nothing else in TCP is random.
 fn start(seed: u64, number: u64) -> u64 {
     (seed * 7919 + number * 104_729) % 100
 }
@@ -201,13 +202,14 @@ fn constant(rate: u32) -> String {
     format!("udp = {{ rate = \"{bits}bps\", spacing = \"jittered\" }}\n")
 }
 
-/// A client with so many TCP flows.
+/// A client with `flows` TCP flows.
 fn tcp(flows: u32) -> String {
     format!("tcp = \"cubic\"\ncount = {flows}\nhosts = 1\n")
 }
 
 impl Size {
-    /// Figures 4 to 6 on a link, with client 0 at these rates, for the paper's link, and with as many flows.
+    /// Figures 4 to 6 on a link: client 0 with these rates, scaled from the paper's link, and with these numbers of
+    /// flows.
     fn figures(self, cells: &mut Vec<Cell>, link: &Link, rates: &[u32], flows: &[u32]) {
         let [figure_4, figure_5, figure_6] = link.figures;
         let rates = || rates.iter().map(|rate| rate * link.times);
@@ -221,7 +223,7 @@ impl Size {
         }
     }
 
-    /// A point of a figure at a parameter's value, on a link so many times faster than the paper's.
+    /// A point of a figure at a parameter's value, on a link `times` times faster than the paper's.
     fn add(
         self,
         cells: &mut Vec<Cell>,
@@ -269,7 +271,7 @@ fn points<'a>(results: &'a Results, figure: &'a str, with: &'a str) -> impl Iter
     results.of(figure).filter(move |point| point.parameter("ABC") == with)
 }
 
-/// Shares without ABC are in proportion to rates; with it they cross where the rates do.
+/// Without ABC, shares are proportional to rates. With it, they cross where the rates do.
 fn of_figure_4(results: &Results, link: &Link) -> Vec<Finding> {
     let ([figure, ..], times) = (link.figures, f64::from(link.times));
     let mut findings = Vec::new();
@@ -291,7 +293,7 @@ fn of_figure_4(results: &Results, link: &Link) -> Vec<Finding> {
         why: "tail drop takes from each what it sends".to_owned(),
     });
     let with: Vec<_> = points(results, figure, "yes").collect();
-    // At equal rates both get the same, but for chance.
+    // At equal rates both get the same, apart from randomness.
     let leads = |point: &&&Point| point.value(HEAVY) > 0.95 * point.value(LIGHT);
     let last = with.iter().filter(leads).map(|point| rate(point)).fold(0.0, f64::max);
     let first = with.iter().filter(|point| rate(point) > last && !leads(point)).map(|point| rate(point));
@@ -307,7 +309,7 @@ fn of_figure_4(results: &Results, link: &Link) -> Vec<Finding> {
     findings
 }
 
-/// The light client's goodput stays near a half, whatever the number of the other's flows.
+/// The light client's goodput stays near a half, whatever the other's number of flows.
 fn of_figure_5(results: &Results, link: &Link) -> Vec<Finding> {
     let ([_, figure, _], times) = (link.figures, f64::from(link.times));
     let mut findings = Vec::new();
@@ -329,7 +331,7 @@ fn of_figure_5(results: &Results, link: &Link) -> Vec<Finding> {
     findings
 }
 
-/// A client at a constant rate gets no more than a ceiling.
+/// The goodput of a client at a constant rate has a ceiling.
 fn of_figure_6(results: &Results, link: &Link) -> Vec<Finding> {
     let [.., figure] = link.figures;
     let most = points(results, figure, "yes").map(|point| (point.value(HEAVY), point.number(R0)));

@@ -1,15 +1,15 @@
 //! ConQuest's accuracy (Chen et al., CoNEXT 2019, section 5.1 and appendix B): figures 6 to 9 and 15.
 //!
-//! Packets pass a FIFO without a limit. Of each that waits at least tau, an eighth of the longest wait, the sketch says how
-//! much of the queue its flow is; the flow contributes if that is a share alpha. The windows are the longest wait divided by
-//! h, the number of snapshots; sketches have two rows. Every departure of a seed is kept with the truth about it, and each
-//! cell holds one sketch against them, with all three estimators.
+//! Packets pass a FIFO without a limit. For each packet that waits at least tau, an eighth of the longest wait, the
+//! sketch estimates its flow's part of the queue. The flow contributes if that part is at least a share alpha. The
+//! windows are the longest wait divided by h, the number of snapshots; sketches have two rows. Every departure of a
+//! seed is kept with its true values, and each cell compares one sketch with them, with all three estimators.
 //!
-//! - *Figures 6, 7, 8 and 15b*: precision, recall and error of size by h and C, and without collisions.
-//! - *Figure 9*: precision against recall at h = 4 and C = 8, as the threshold from which on flows are reported varies.
-//! - *Figure 15a*: estimates against true sizes, of one seed.
+//! - *Figures 6, 7, 8 and 15b*: precision, recall and size error by h and C, and without collisions.
+//! - *Figure 9*: precision against recall at h = 4 and C = 8, for varying thresholds for reporting a flow.
+//! - *Figure 15a*: estimates against true sizes, for one seed.
 //!
-//! The paper's trace is not to be had: a workload takes its place, or any capture.
+//! The paper's trace is not available: a workload replaces it, or any capture.
 
 mod findings;
 mod measure;
@@ -32,10 +32,10 @@ pub struct ConQuest {
 }
 
 impl ConQuest {
-    /// With a capture, if one is named, or with the workload.
+    /// The study of a capture, if one is given, or of the workload.
     ///
     /// # Errors
-    /// If the capture cannot be read.
+    /// Fails if the capture cannot be read.
     pub fn new(capture: Option<&Capture>) -> Result<Self> {
         Ok(Self { traffic: Traffic::new(capture)? })
     }
@@ -54,7 +54,7 @@ impl Study for ConQuest {
         self.traffic.outcome()
     }
 
-    /// By seed: whoever runs them needs the departures of one or two at a time.
+    /// Cells are ordered by seed, so that a run needs the departures of only one or two seeds at a time.
     fn cells(&self, small: bool) -> Vec<Cell> {
         let grid = Grid::new(small);
         (1..=grid.seeds).flat_map(|seed| self.of_seed(&grid, seed)).collect()
@@ -74,7 +74,7 @@ const GRID: &str = "figures-6-7-8-15b";
 const FIGURE_9: &str = "figure-9";
 const FIGURE_15A: &str = "figure-15a";
 const READINGS: &str = "readings";
-/// The readings with four snapshots, where flows of bursts send slower or faster.
+/// The readings with four snapshots, with bursts whose flows send slower or faster.
 const PACES: &str = "readings-by-pace";
 
 /// Parameters.
@@ -82,20 +82,20 @@ const H: &str = "h";
 const C: &str = "C";
 const ALPHA: &str = "alpha (%)";
 const PACE: &str = "pace (Gb/s)";
-/// The threshold from which on a flow is reported, as a multiple of alpha.
+/// The threshold for reporting a flow, as a multiple of alpha.
 const THRESHOLD: &str = "threshold / alpha";
-/// In place of a number of columns: no flow shares a counter.
+/// Replaces a number of columns: no flows share a counter.
 const IDEAL: &str = "ideal";
 
-/// The paper's: a flow contributes from this share of the queue on.
+/// The paper's alpha: a flow contributes from this share of the queue on.
 const ALPHA_PAPER: f64 = 0.01;
 /// Rows of all sketches.
 const ROWS: usize = 2;
 
-/// What is varied.
+/// The varied parameters.
 struct Grid {
     seeds: u64,
-    /// Of traffic, in milliseconds, for the workload.
+    /// Duration of the traffic in milliseconds, for the workload.
     milliseconds: u64,
     snapshots: &'static [u32],
     columns: &'static [u32],

@@ -1,17 +1,18 @@
-//! The closed loop of ConQuest (Chen et al., CoNEXT 2019, section 5.2): flows of a web rack at 20 % of 10 Gb/s, a burst each
-//! second, and who marks whom.
+//! ConQuest in a closed loop (Chen et al., CoNEXT 2019, section 5.2): flows of a web rack at 20 % of 10 Gb/s, a burst
+//! each second, and several schemes that mark packets.
 //!
 //! Where the paper is open:
 //!
-//! - *The round-trip time* is not stated. Two hosts at one switch have less than 100 us; but "the minimum queue size needed to allow
-//!   a single TCP connection to reach line rate" was 4096 packets, which is what a halved window needs with 5 ms. Here it is 1 ms,
-//!   and both others among the conditions.
-//! - *The baseline* marks "outgoing packets when the switch's queue length exceeds the threshold": so here, by the queue that a
-//!   packet leaves behind. What is not ECN-capable (SYNs) is left alone.
-//! - *RED's* parameters are not stated: thresholds of a third and the whole of the baseline's, a probability of 0.1 there.
+//! - *The round-trip time* is not stated. Two hosts at one switch have less than 100 us. But "the minimum queue size
+//!   needed to allow a single TCP connection to reach line rate" was 4096 packets, which is what a halved window needs
+//!   with 5 ms. Here it is 1 ms; both other values are among the conditions.
+//! - *The baseline* marks "outgoing packets when the switch's queue length exceeds the threshold". So here it marks by
+//!   the queue that a packet leaves behind. Packets that are not ECN-capable (SYNs) are not affected.
+//! - *RED's* parameters are not stated. Here its thresholds are a third and the whole of the baseline's, with a
+//!   probability of 0.1 at the upper one.
 //! - *The linear and the squared probability* are 1 at twice `w_T`.
-//! - *Buffers* of hosts are 64 MiB: by Linux's default of 4 MiB no flow fills 4096 packets of the queue.
-//! - *Completion* is from the SYN to when the receiver has all.
+//! - *Buffers* of hosts have 64 MiB: with Linux's default of 4 MiB no flow fills 4096 packets of the queue.
+//! - *Completion* is measured from the SYN until the receiver has everything.
 
 mod bench;
 mod findings;
@@ -22,7 +23,7 @@ use super::plot::{Axis, Plot, line};
 use super::results::{Point, Results, Values};
 use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
-use bench::{Bench, NO_HYSTART, Scheme, Standing};
+use bench::{Bench, NO_HYSTART, Scheme, StandingQueueMark};
 
 /// ConQuest's AQM.
 pub struct ConQuestAqm;
@@ -64,7 +65,7 @@ impl Study for ConQuestAqm {
         for condition in conditions() {
             plan.condition(&mut cells, &condition);
         }
-        for (_, choice) in Standing::CHOICES {
+        for (_, choice) in StandingQueueMark::CHOICES {
             plan.choice(&mut cells, Scheme::Standing(choice));
         }
         for tcp in plan.tcp {
@@ -116,12 +117,12 @@ const SCHEME: &str = "marks";
 const BURST: &str = "burst (MB)";
 const CHANGED: &str = "changed";
 
-/// The burst of figure 11, and of what has only one.
+/// The burst of figure 11 and of all figures with a single burst size.
 const BURST_MB: u64 = 50;
-/// The largest ones.
+/// The largest burst size.
 const LARGEST_MB: u64 = 100;
 
-/// What is run.
+/// The cells to run.
 struct Plan {
     bench: Bench,
     tcp: &'static [&'static str],
@@ -150,7 +151,7 @@ impl Plan {
         }
     }
 
-    /// One seed is enough to look at.
+    /// One seed is enough for figure 11.
     fn figure_11(&self, cells: &mut Vec<Cell>, tcp: &str, scheme: Scheme) {
         let parameters = vec![(TCP, tcp.to_owned()), (SCHEME, scheme.name())];
         let bench = Bench { sampled: Some(1), ..self.bench };
@@ -158,7 +159,7 @@ impl Plan {
         cells.push(Cell { figure: FIGURE_11, parameters, seed: 1, scenario });
     }
 
-    /// What shows why some congestion controls gain more than others: with the largest bursts.
+    /// Cells that show why some congestion controls gain more than others, with the largest bursts.
     fn causes(&self, cells: &mut Vec<Cell>) {
         for scheme in [Scheme::TAIL, Scheme::PAPER] {
             self.figure_10(cells, NO_HYSTART, LARGEST_MB, scheme);
@@ -185,19 +186,19 @@ impl Plan {
     }
 }
 
-/// Something that the paper leaves open, otherwise; and the schemes for which it matters.
+/// A change of something that the paper leaves open, and the schemes for which it matters.
 struct Condition {
     changed: &'static str,
     bench: Bench,
     schemes: Vec<Scheme>,
 }
 
-/// What the paper leaves open, one after the other.
+/// Everything that the paper leaves open, changed one at a time.
 fn conditions() -> [Condition; 9] {
     let bench = Bench::FULL;
     let of = |changed, bench, schemes: &[Scheme]| Condition { changed, bench, schemes: schemes.to_vec() };
     let (endless, own) = (Bench { truncated: false, ..bench }, [Scheme::PAPER, Scheme::LOWER, Scheme::STANDING]);
-    let far = Scheme::MAIN.into_iter().chain([Scheme::Standing(Standing::BEHIND_ONLY)]);
+    let far = Scheme::MAIN.into_iter().chain([Scheme::Standing(StandingQueueMark::BEHIND_ONLY)]);
     let far =
         Condition { changed: "round-trip time 5 ms", bench: Bench { rtt_us: 5000, ..bench }, schemes: far.collect() };
     [
@@ -228,13 +229,13 @@ const BURSTS_ONLY: &str = "only bursts can be marked";
 const ENDLESS: &str = "sizes without an end";
 const ENDLESS_BURSTS_ONLY: &str = "sizes without an end, only bursts can be marked";
 
-/// The points of a scheme under a congestion control.
+/// The points of a scheme with a congestion control.
 fn of<'a>(results: &'a Results, tcp: &'a str, scheme: Scheme) -> impl Iterator<Item = &'a Point> {
     let name = scheme.name();
     results.of(FIGURE_10).filter(move |point| point.parameter(TCP) == tcp && point.parameter(SCHEME) == name)
 }
 
-/// A line for each scheme that was run with all sizes of bursts, from small ones to large ones.
+/// A line for each scheme that ran with all burst sizes, in ascending order.
 fn lines(results: &Results, tcp: &str, value: &str) -> Vec<super::plot::Line> {
     let mut lines: Vec<_> = Scheme::MAIN
         .into_iter()

@@ -1,12 +1,14 @@
-//! Egress PI beside all other ways to manage a queue, without retuning: 1 to 100 Gb/s, round trips of 50 us to 10 ms, 1 to 250 flows.
+//! Egress PI compared with all other ways to manage a queue, without retuning: 1 to 100 Gb/s, round trips of 50 us to
+//! 10 ms, 1 to 250 flows.
 //!
-//! - *The target* is 125 us everywhere, as in Kunze et al. (IM 2021). Flows that are at two packets of window each, the least a
-//!   congestion control goes to when it is marked, need more where they are many, the link is slow and the round trip short.
-//! - *The buffer* is 500 us, as theirs, or four times that need if it is more.
-//! - *A run* is as long as six of the periods in which CUBIC falls and rises and 1000 round trips, a third of which does not count, where that
-//!   can be afforded: see [`Place::times_ms`].
-//! - *Others are tuned*: each has several settings, and Egress PI is compared with the best of them all that holds the queue as short
-//!   as Egress PI does in the same place.
+//! - *The target* is 125 us everywhere, as in Kunze et al. (IM 2021). Two packets per flow is the smallest window that
+//!   marks lead a congestion control to. If flows are many, the link slow and the round trip short, these windows need
+//!   more.
+//! - *The buffer* is 500 us, as theirs, or four times that need if it is larger.
+//! - *A run* lasts six periods of CUBIC's fall and rise and 1000 round trips, where that is affordable. A third of it
+//!   is warm-up: see [`OperatingPoint::times_ms`].
+//! - *Others are tuned*: each has several settings. Egress PI is compared with the best of them that keeps the queue as
+//!   short as Egress PI does at the same operating point.
 
 mod contenders;
 mod outcome;
@@ -17,7 +19,7 @@ use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
 use contenders::Contender;
 
-/// Egress PI beside the others.
+/// The comparison of Egress PI with the others.
 pub struct EgressPi;
 
 impl Study for EgressPi {
@@ -30,10 +32,10 @@ impl Study for EgressPi {
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {
-        let places = Place::all(small).into_iter();
+        let places = OperatingPoint::all(small).into_iter();
         let grid =
             places.flat_map(|place| Contender::all(small).into_iter().map(move |it| place.cell(GRID, &it, small)));
-        let left_alone = Place::of_left_alone(small).into_iter();
+        let left_alone = OperatingPoint::of_left_alone(small).into_iter();
         let left_alone =
             left_alone.flat_map(|place| Contender::leaving_alone().map(|it| place.cell(LEFT_ALONE, &it, small)));
         grid.chain(left_alone).collect()
@@ -62,7 +64,7 @@ impl Study for EgressPi {
 }
 
 const GRID: &str = "grid";
-/// What Egress PI leaves alone, which is two of its parameters.
+/// Packets that Egress PI leaves alone, which two of its parameters decide.
 const LEFT_ALONE: &str = "left-alone";
 const AQM: &str = "AQM";
 const SETTING: &str = "setting";
@@ -75,23 +77,23 @@ const P99: &str = "p99 delay (us)";
 const LOSS: &str = "loss (%)";
 const JAIN: &str = "fairness";
 
-/// The delay to be held, in microseconds.
+/// The target delay, in microseconds.
 const TARGET_US: f64 = 125.0;
 
-/// A place where queues are managed.
+/// A link and its flows, for which a queue is managed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct OperatingPoint {
     gigabits: u64,
     rtt_us: u64,
     flows: u64,
 }
 
-/// How many of CUBIC's periods and how many round trips a run is long at least, a third of which does not count, if that is not too short
-/// or too long.
+/// The minimum length of a run in periods of CUBIC and in round trips, unless that is too short or too long. A third of
+/// it is warm-up.
 const PERIODS: f64 = 6.0;
 const ROUND_TRIPS: f64 = 1_000.0;
 
-impl Place {
+impl OperatingPoint {
     fn all(small: bool) -> Vec<Self> {
         if small {
             return [1, 4].map(|flows| Self { gigabits: 1, rtt_us: 350, flows }).into();
@@ -105,7 +107,7 @@ impl Place {
         places
     }
 
-    /// Where it matters what is left alone: a flow alone, some, and many with small windows.
+    /// Where leaving packets alone matters: a single flow, some flows, and many with small windows.
     fn of_left_alone(small: bool) -> Vec<Self> {
         let places = [(350, 1), (2_000, 50), (10_000, 250)].map(|(rtt_us, flows)| Self { gigabits: 1, rtt_us, flows });
         if small { Vec::new() } else { places.into() }
@@ -123,8 +125,8 @@ impl Place {
         Cell { figure, parameters, seed: 1, scenario: self.scenario(contender, small) }
     }
 
-    /// How long CUBIC takes to grow back what it gives up when it is marked, in seconds: 0.3 of its window, by the cube or as Reno would
-    /// (RFC 9438, sections 4.2 and 4.3), whichever is sooner.
+    /// How long CUBIC takes to regain what it gives up for a mark, in seconds: 0.3 of its window, by the cubic curve or
+    /// as Reno (RFC 9438, sections 4.2 and 4.3), whichever is earlier.
     fn period_s(self) -> f64 {
         let rtt_s = self.rtt_us as f64 / 1e6;
         let window = self.gigabits as f64 * 1e9 * rtt_s / (1500.0 * 8.0) / self.flows as f64;
@@ -132,8 +134,8 @@ impl Place {
         (given_up / 0.4).cbrt().min(given_up * rtt_s / 0.53)
     }
 
-    /// How long is simulated, and how much of that does not count, in milliseconds. The bounds keep all places together within an hour
-    /// of two cores.
+    /// The simulated time and the warm-up in it, in milliseconds. The bounds keep all operating points together within
+    /// an hour on two cores.
     fn times_ms(self, small: bool) -> (f64, f64) {
         let (least, most) = match self.gigabits {
             _ if small => return (1_300.0, 900.0),
@@ -152,8 +154,8 @@ impl Place {
         (duration - warmup) / 1e3 / self.period_s()
     }
 
-    /// How long the queue must be at least if every flow has two packets in the network, or the target if that is longer, in microseconds:
-    /// what of those packets is not on its way for the round-trip time is in the queue.
+    /// The shortest queue that gives every flow two packets in the network, or the target if that is longer, in
+    /// microseconds: packets that are not in flight for the round-trip time are in the queue.
     fn need_us(self) -> f64 {
         let sent_us = (2 * 1500 * 8 * self.flows) as f64 / (self.gigabits * 1000) as f64;
         TARGET_US.max(sent_us - self.rtt_us as f64)

@@ -1,4 +1,4 @@
-//! What can go wrong with an experiment.
+//! Errors of experiments.
 
 use queuescope_ingest as ingest;
 use queuescope_run as run;
@@ -6,20 +6,20 @@ use queuescope_scenario::TextError;
 use queuescope_sim::BuildError;
 use queuescope_sketch::ParamsError;
 
-/// What comes of something that can go wrong with an experiment.
+/// The result of an operation on an experiment.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an experiment was not run to its end.
+/// Why an experiment stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A scenario cannot be run, or what came of it cannot be kept.
+    /// A scenario cannot be run, or its result cannot be stored.
     #[error(transparent)]
     Run(#[from] run::Error),
     /// A scenario cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A scenario means nothing.
+    /// A scenario is invalid.
     #[error(transparent)]
     Text(#[from] TextError),
     /// A capture cannot be read.
@@ -30,26 +30,26 @@ pub enum Error {
     Damaged {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// What is damaged.
         damage: String,
     },
-    /// A capture is read more than once.
+    /// The capture is standard input, but it must be read more than once.
     #[error("the capture is read more than once: name a file, not standard input")]
     StandardInput,
-    /// Nothing waits, so that there is nothing to measure.
+    /// No packet waits, so there is nothing to measure.
     #[error(
         "no packet of {packets} waits, so there is no queue to measure: {name} has {megabits:.3} Mb/s on average; give a lower \
          rate, or a speedup"
     )]
     NothingWaits {
-        /// Packets that passed.
+        /// How many packets passed.
         packets: usize,
-        /// What passed.
+        /// The name of the traffic.
         name: String,
-        /// Its mean rate.
+        /// The mean rate of the traffic, in Mb/s.
         megabits: f64,
     },
-    /// There is no such sketch.
+    /// The parameters of a sketch are impossible.
     #[error(transparent)]
     Sketch(#[from] ParamsError),
     /// A cell failed.
@@ -57,37 +57,37 @@ pub enum Error {
     Cell {
         /// The cell.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         why: Box<Self>,
     },
     /// A cell or a scenario lacks something that its experiment needs.
     #[error("{0}")]
     Lacks(String),
-    /// There are fewer seeds.
-    #[error("{wanted} seeds: {study} has {has} at most")]
+    /// The experiment has fewer seeds.
+    #[error("{wanted} seeds: {study} has at most {has}")]
     Seeds {
-        /// How many are wanted.
+        /// The requested number of seeds.
         wanted: u64,
-        /// Of which experiment.
+        /// The experiment.
         study: &'static str,
-        /// How many there are.
+        /// The number of seeds that it has.
         has: u64,
     },
-    /// There is no such figure.
+    /// The experiment does not have this figure.
     #[error("there is no {wanted}: {study} has {}", known.join(", "))]
     Figure {
-        /// The figure that is wanted.
+        /// The requested figure.
         wanted: String,
-        /// Of which experiment.
+        /// The experiment.
         study: &'static str,
-        /// Those there are.
+        /// The figures that it has.
         known: Vec<&'static str>,
     },
-    /// An experiment runs on real hosts whatever is asked.
+    /// The experiment always runs on real hosts, so the option has no effect.
     #[error("{0} runs on real hosts anyway")]
     RealAnyway(&'static str),
-    /// There are no real hosts here.
+    /// This machine has no real hosts.
     #[error("real hosts are namespaces of Linux")]
     NoRealHosts,
     /// A plot cannot be drawn.
@@ -95,7 +95,7 @@ pub enum Error {
     Draw {
         /// The plot.
         name: String,
-        /// Why.
+        /// The cause.
         why: String,
     },
     /// A record cannot be written as CSV.
@@ -107,7 +107,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Something is lacking.
+    /// An error for something that is missing.
     pub(crate) fn lacks(what: impl Into<String>) -> Self {
         Self::Lacks(what.into())
     }

@@ -1,10 +1,11 @@
-//! What papers report of queues, run again: a table of ours beside the paper's, figures, and their data.
+//! Experiments that repeat results of papers about queues: a table of our results beside the paper's, figures, and
+//! their data.
 //!
-//! An experiment is cells: a scenario with a seed each. What came of a cell is kept under a digest of its scenario and the
-//! program's version, so that a run that was stopped goes on, and one that is repeated reads what is there.
+//! An experiment consists of cells, each a scenario with a seed. The result of a cell is stored under a digest of its
+//! scenario and the program's version. So an interrupted run continues, and a repeated one reads the stored results.
 //!
-//! - [`run`] runs the experiment of a [`Paper`], by its [`Options`]; [`Done`] is what came of it.
-//! - [`truths`]: the truth about every departure, which sketches are held against.
+//! - [`run`] runs the experiment of a [`Paper`] with [`Options`] and returns [`Done`].
+//! - [`truths`]: the true values of every departure, with which sketches are compared.
 
 mod abc;
 mod conquest;
@@ -33,48 +34,48 @@ use std::path::{Path, PathBuf};
 pub use study::Setting;
 use study::{Cell, ON_REAL_HOSTS, Study};
 
-/// The papers whose figures can be made.
+/// The papers whose figures can be reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Paper {
     /// ABC (Menth et al., Future Internet 2019): figures 4, 5 and 6, what they depend on, a domain of three bottlenecks.
     Abc,
-    /// ConQuest (Chen et al., CoNEXT 2019), how right it is: figures 6 to 9 and 15, on a workload or a capture.
+    /// The accuracy of ConQuest (Chen et al., CoNEXT 2019): figures 6 to 9 and 15, on a workload or a capture.
     Conquest,
     /// ConQuest's AQM (Chen et al., CoNEXT 2019): figures 10 and 11, and a better marking function.
     ConquestAqm,
-    /// No paper: Egress PI, made for switches, beside all other ways to manage a queue.
+    /// Not from a paper: Egress PI, designed for switches, compared with all other ways to manage a queue.
     EgressPi,
     /// PIE on a switch (Kunze et al., IM 2021): figures 5 and 6.
     PieTofino,
-    /// No paper: the simulator beside the kernel's TCP on real hosts (Linux, as root), on 60 links.
+    /// Not from a paper: the simulator compared with the kernel's TCP on real hosts (Linux, as root), on 60 links.
     TwoWorlds,
 }
 
-/// What is run, and how.
+/// What to run, and how.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whose figures.
+    /// The paper.
     pub paper: Paper,
-    /// Whether only a few points are run with few seeds, and for a shorter time.
+    /// Whether to run only a few points, with few seeds and for a shorter time.
     pub small: bool,
-    /// Only so many seeds.
+    /// Run only the first seeds, up to this number.
     pub seeds: Option<u64>,
-    /// Only these figures and tables, by the names of the files that they are in; all if there is none.
+    /// Run only these figures and tables, by the names of their files; all if empty.
     pub figures: Vec<String>,
-    /// Whether what is simulated runs on real hosts instead.
+    /// Whether to run on real hosts in place of simulating.
     pub real: bool,
     /// A capture in place of the workload, for [`Paper::Conquest`].
     pub capture: Option<Capture>,
-    /// Where tables and plots go; `experiments` unless set.
+    /// The folder for tables and plots; `experiments` by default.
     pub out: PathBuf,
-    /// Cells that are run at a time; one for each core if there is none.
+    /// How many cells run at a time; by default one per core.
     pub jobs: Option<u16>,
 }
 
 impl Options {
-    /// All of a paper's figures.
+    /// Options for all of a paper's figures.
     pub fn new(paper: Paper) -> Self {
         Self {
             paper,
@@ -94,13 +95,13 @@ impl Options {
 pub struct Capture {
     /// The file.
     pub file: PathBuf,
-    /// Of the link that drains the queue.
+    /// The rate of the link that drains the queue.
     pub rate: Rate,
-    /// How many times faster than captured its packets come.
+    /// How many times faster than captured its packets arrive.
     pub speedup: Speedup,
 }
 
-/// An experiment that was run, and whose files are written.
+/// A completed experiment, whose files are written.
 #[derive(Debug)]
 pub struct Done {
     head: [String; 3],
@@ -109,24 +110,25 @@ pub struct Done {
 }
 
 impl Done {
-    /// Where tables and plots are.
+    /// The folder with tables and plots.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes what was found, for a terminal so `wide` or, if that is not known, for a file.
+    /// Writes the findings, for a terminal with `wide` columns or, if `None`, for a file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the first write error of `out`.
     pub fn write(&self, wide: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
         terminal::write(self.head.each_ref().map(String::as_str), &self.folder, &self.outcome, wide, out)
     }
 }
 
-/// Runs an experiment, and writes its tables and plots. `progress` hears how many cells are done, and of how many.
+/// Runs an experiment, and writes its tables and plots. `progress` receives the number of completed cells and of all
+/// cells.
 ///
 /// # Errors
-/// If a cell cannot be run, or what came of it cannot be written.
+/// Fails if a cell cannot be run, or its result cannot be written.
 pub fn run(options: &Options, setting: &Setting<'_>, progress: &mut dyn FnMut(u64, u64)) -> Result<Done> {
     let study = study(options)?;
     let study = study.as_ref();
@@ -147,7 +149,8 @@ pub fn run(options: &Options, setting: &Setting<'_>, progress: &mut dyn FnMut(u6
     Ok(Done { head: [study.name().to_owned(), study.source().to_owned(), what], folder, outcome })
 }
 
-/// Where an experiment goes: a small one, or one on other traffic, has other files, and leaves those of another as they are.
+/// The name of an experiment's folder. Small experiments and those on other traffic have their own folders, and do not
+/// overwrite others.
 fn folder(study: &dyn Study, options: &Options) -> String {
     let capture = options
         .capture
@@ -159,7 +162,7 @@ fn folder(study: &dyn Study, options: &Options) -> String {
     format!("{}{}{real}{small}", study.name(), capture.unwrap_or_default())
 }
 
-/// What was run, in a sentence or two.
+/// What was run, in one or two sentences.
 fn what(study: &dyn Study, cells: &[Cell], options: &Options) -> String {
     let seeds = |cells: &[Cell]| cells.iter().map(|cell| cell.seed).max().unwrap_or(0);
     let (run, all) = (seeds(cells), seeds(&study.cells(options.small)));
@@ -178,7 +181,7 @@ fn what(study: &dyn Study, cells: &[Cell], options: &Options) -> String {
     format!("{size}: {} {kind}, up to {run}{of_all} seed{s} of a kind.{and}{intervals}", cells.len())
 }
 
-/// What is to be run.
+/// The cells to run.
 fn cells(study: &dyn Study, options: &Options) -> Result<Vec<Cell>> {
     let mut cells = study.cells(options.small);
     if let Some(most) = options.seeds {
@@ -213,7 +216,7 @@ fn study(options: &Options) -> Result<Box<dyn Study>> {
     })
 }
 
-/// Runs or finds all cells.
+/// Runs all cells, or reads their stored results.
 fn measure(
     study: &dyn Study,
     cells: &[Cell],
@@ -263,9 +266,9 @@ mod tests {
     const ALL: [Paper; 6] =
         [Paper::Abc, Paper::Conquest, Paper::ConquestAqm, Paper::EgressPi, Paper::PieTofino, Paper::TwoWorlds];
 
-    /// A mistake in one would be found only when its turn comes.
+    /// A mistake in a scenario would otherwise be found only when its turn comes.
     #[test]
-    fn all_cells_are_scenarios_and_differ() {
+    fn all_cells_are_valid_scenarios_and_differ() {
         for paper in ALL {
             let study = study(&Options::new(paper)).unwrap();
             for cells in [study.cells(true), study.cells(false)] {

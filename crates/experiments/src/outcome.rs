@@ -1,4 +1,4 @@
-//! What an experiment amounts to: files for people and for programs.
+//! The outcome of an experiment, as files for people and for programs.
 
 use super::panels::{self, Panels};
 use super::plot::{self, Plot};
@@ -10,23 +10,23 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// What an experiment amounts to.
+/// The outcome of an experiment.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Its figures.
     pub plots: Vec<Plot>,
-    /// What the paper says, and what comes out.
+    /// The paper's statements, and ours.
     pub findings: Vec<Finding>,
-    /// What it does not say.
+    /// Results that the paper does not have.
     pub tables: Vec<Table>,
     /// Figures of many small plots.
     pub panels: Vec<Panels>,
-    /// Data of figures that are not a row for each run.
+    /// Data of figures with rows other than one per run.
     pub sheets: Vec<Sheet>,
 }
 
 impl Outcome {
-    /// Leaves out what is of other figures than those that were run.
+    /// Removes everything that belongs to figures that were not run.
     pub fn only(&mut self, figures: &[&'static str]) {
         self.findings.retain(|finding| figures.contains(&finding.figure));
         self.plots.retain(|plot| plot.lines.iter().any(|line| !line.points.is_empty()));
@@ -37,22 +37,22 @@ impl Outcome {
 /// Data of a figure.
 #[derive(Debug)]
 pub struct Sheet {
-    /// Of its file, and of its cells.
+    /// The name of its file, and of its cells.
     pub name: &'static str,
-    /// With units.
+    /// Names with units.
     pub columns: Vec<String>,
-    /// As many as there are columns in each.
+    /// Each row has one value per column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// Figures of our own.
+/// A table of our own results.
 #[derive(Debug, Clone)]
 pub struct Table {
     /// What it shows, in a sentence.
     pub title: String,
-    /// With units.
+    /// Names with units.
     pub columns: Vec<String>,
-    /// As many as there are columns in each.
+    /// Each row has one value per column.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -63,23 +63,24 @@ pub struct Finding {
     pub figure: &'static str,
     /// What is compared, with its unit.
     pub what: String,
-    /// What the paper has.
+    /// The paper's result.
     pub paper: String,
-    /// What comes out here.
+    /// Our result.
     pub ours: String,
-    /// By how much that is more, where both are numbers.
+    /// The relative difference of ours from the paper's, if both are numbers.
     pub difference: Option<f64>,
-    /// A sentence: what is the same, or why it is not.
+    /// A sentence: what agrees, or why it does not.
     pub why: String,
 }
 
 impl Finding {
-    /// One of words.
+    /// A finding in words.
     pub fn of_words(figure: &'static str, what: String, paper: &str, ours: String, why: String) -> Self {
         Self { figure, what, paper: paper.to_owned(), ours, difference: None, why }
     }
 
-    /// One that compares a number of the paper with a mean, which says of how many runs it is if that is not all.
+    /// Compares a number of the paper with a mean. If not all runs have the value, the finding states of how many runs
+    /// it is the mean.
     pub fn of_mean(
         figure: &'static str,
         what: &str,
@@ -93,7 +94,7 @@ impl Finding {
         finding
     }
 
-    /// One that compares numbers.
+    /// Compares two numbers.
     pub fn of_numbers(figure: &'static str, what: &str, paper: f64, ours: f64, why: String) -> Self {
         let shown = |value: f64| format!("{value:.1}");
         Self {
@@ -106,14 +107,14 @@ impl Finding {
         }
     }
 
-    /// In percent, with its sign; empty if not both are numbers.
+    /// The difference in percent, with its sign; empty unless both are numbers.
     pub fn difference(&self) -> String {
         self.difference.map_or_else(String::new, |share| format!("{:+.1} %", 100.0 * share))
     }
 }
 
-/// Values that not all runs have: one table for all studies, since a mean of a few stands for all of them wherever it is part of
-/// another figure, of a difference or of a plot.
+/// Values that not all runs have. All studies share this table, because such a mean of a few runs stands for all of
+/// them wherever another figure, difference or plot uses it.
 pub fn lacking(results: &Results) -> Option<Table> {
     let row = |it: Lacking| {
         let (have, runs) = it.least;
@@ -127,10 +128,10 @@ pub fn lacking(results: &Results) -> Option<Table> {
     })
 }
 
-/// Writes all files: what was run and the tables as Markdown, the plots, and of each figure all runs.
+/// Writes all files: the description and the tables as Markdown, the plots, and all runs of each figure.
 ///
 /// # Errors
-/// If one cannot be written.
+/// Fails if a file cannot be written.
 pub fn write(folder: &Path, what: &str, outcome: &Outcome, results: &Results) -> Result<()> {
     for plot in &outcome.plots {
         write_file(&folder.join(format!("{}.svg", plot.name)), &plot::svg(plot)?)?;
@@ -151,7 +152,7 @@ fn write_file(path: &Path, text: &str) -> Result<()> {
     Ok(fs::write(path, text).map_err(cannot)?)
 }
 
-/// The runs of a figure: a row for each.
+/// The runs of a figure as CSV, with a row for each.
 fn csv(results: &Results, figure: &str) -> Result<String> {
     let points: Vec<_> = results.of(figure).collect();
     let Some(first) = points.first() else { return Ok(String::new()) };

@@ -1,39 +1,39 @@
-//! Many small plots of points with the same axes, in rows and columns.
+//! Small plots of points with common axes, in rows and columns.
 
 use super::plot::{Axis, FONT};
 use crate::error::{Error, Result};
 use plotters::prelude::*;
 
-/// Points in panels that have the same axes, with the line on which both are equal.
+/// Panels of points with common axes, each with the line on which both values are equal.
 #[derive(Debug)]
 pub struct Panels {
-    /// Of its file.
+    /// The name of its file.
     pub name: &'static str,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The axes, both linear.
     pub axes: [Axis; 2],
-    /// From above; each row has as many as the first.
+    /// The rows from top to bottom; each has as many panels as the first.
     pub rows: Vec<Vec<Panel>>,
 }
 
-/// Points.
+/// A panel of points.
 #[derive(Debug)]
 pub struct Panel {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// Them.
+    /// The points.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Of a panel, in pixels.
+/// The size of a panel, in pixels.
 const SIZE: (u32, u32) = (230, 190);
 const TITLE: u32 = 30;
 
 /// Draws panels.
 ///
 /// # Errors
-/// If there are none.
+/// Fails if there are none.
 pub fn svg(panels: &Panels) -> Result<String> {
     let mut text = String::new();
     draw(panels, &mut text).map_err(|why| Error::Draw { name: panels.name.to_string(), why: why.to_string() })?;

@@ -1,15 +1,15 @@
 //! The experiments with PIE on a switch (Kunze et al., IM 2021, section VII).
 //!
-//! - *Figure 5*: 100 Gb/s of datagrams before a link of 10 Gb/s for 5 s, then 5 Gb/s; nothing is dropped but by the full queue. The
-//!   probability is watched each millisecond: when it is 1 for the first time, and how long after the overload it is 0. The two
-//!   references mark instead of dropping, as the paper's were changed not to drop.
+//! - *Figure 5*: 100 Gb/s of datagrams before a link of 10 Gb/s for 5 s, then 5 Gb/s; only the full queue drops
+//!   packets. The probability is sampled each millisecond: when it first reaches 1, and how long after the overload it
+//!   reaches 0. The two references mark in place of dropping, because the paper's were changed not to drop.
 //! - *Figure 6*: 1 to 250 flows of CUBIC for 10 s, with a round-trip time of 350 us.
-//! - *Figure 6, slower*: the same for 20 s on a link of 312 Mb/s, which real hosts can fill, with all times 8 times longer; and Egress PI
-//!   there, with times 4 times longer.
-//! - *Causes*: figure 5, and figure 6 with 50 flows, with one thing changed.
+//! - *Figure 6, slower*: the same for 20 s on a link of 312 Mb/s, which real hosts can fill, with all times 8 times
+//!   longer. Egress PI runs there with times 4 times longer.
+//! - *Causes*: figure 5, and figure 6 with 50 flows, with one change at a time.
 //!
-//! The references are PIE as ns-3 has it, with the scaling of RFC 8033 and with that of ns-3 3.31. What the authors published
-//! differs from what the paper states in three places; those are run as they are stated, and as they were published.
+//! The references are PIE as in ns-3, with the scaling of RFC 8033 and with that of ns-3 3.31. The authors' published
+//! programs differ from the paper in three places; the programs run both as stated and as published.
 
 mod algorithm;
 mod outcome;
@@ -40,7 +40,7 @@ impl Study for PieTofino {
         let flows: &[u32] = if small { &[3] } else { &[1, 10, 50, 250] };
         let (link, duration) = if small { (500, 3_000) } else { (10_000, 10_000) };
         let mut cells = Vec::new();
-        // All points with one seed before the next: a run that was stopped has seen all of them.
+        // All points with one seed come before the next seed, so that an interrupted run has covered all of them.
         for seed in 1..=if small { 1 } else { 30 } {
             for algorithm in Algorithm::ALL {
                 let parameters = vec![(WHO, algorithm.name().to_owned())];
@@ -98,7 +98,7 @@ const CAUSES_5: &str = "causes-5";
 const WHO: &str = "algorithm";
 const FLOWS: &str = "flows";
 const CHANGED: &str = "changed";
-/// That of the references.
+/// The references' period.
 const PERIOD: &str = "period 117.187 us";
 const LINK: &str = "link (Gb/s)";
 const RISE: &str = "rise (s)";
@@ -109,10 +109,10 @@ const GOODPUT: &str = "goodput (Gb/s)";
 const DELAY: &str = "mean delay (us)";
 const TIMEOUTS: &str = "timeouts";
 
-/// Of the distribution of the delay, as tables have it.
+/// The percentiles of the delay in tables.
 const PERCENTS: [u32; 6] = [5, 25, 50, 75, 95, 99];
 
-/// The same as plots have it.
+/// The percentiles of the delay in plots.
 fn all_percents() -> impl Iterator<Item = u32> {
     (1..20).map(|step| 5 * step).chain([99])
 }
@@ -121,13 +121,13 @@ fn all_percents() -> impl Iterator<Item = u32> {
 const SLOWER_LINK: u64 = 312;
 /// How many times longer times are there: as many as the tables of PIE_TABLE cover, whose longest delay is then 4 ms.
 const SLOWER_TIMES: u32 = 8;
-/// How long its runs are, in ms.
+/// The duration of its runs, in ms.
 const SLOWER_MS: u64 = 20_000;
 
-/// Between two values of the probability that are kept, in ms.
+/// The interval of the stored values of the probability, in ms.
 const COURSE: u64 = 250;
 
-/// A value of the probability that is kept, by its time in ms.
+/// The name of a stored value of the probability, by its time in ms.
 fn course(at: u64) -> String {
     format!("probability at {:05.2} s", at as f64 / 1e3)
 }
@@ -144,7 +144,7 @@ impl Responsive {
     }
 }
 
-/// Figure 5 with one thing changed. Seeds make no difference to it.
+/// Figure 5 with one change at a time. Seeds make no difference to it.
 fn causes_5(overload: Overload) -> impl Iterator<Item = Cell> {
     let reference = Algorithm::Rfc.text(false).replace("burst = \"ns3\"", "burst = \"off\"");
     let with = |algorithm: Algorithm, more: &str| algorithm.text(false) + more;
@@ -160,7 +160,7 @@ fn causes_5(overload: Overload) -> impl Iterator<Item = Cell> {
     })
 }
 
-/// Figure 6 with one thing changed: what it is, for which algorithm.
+/// Figure 6 with one change at a time: the change and its algorithm.
 fn causes(duration: u64) -> Vec<(&'static str, Algorithm, Responsive)> {
     use Algorithm::{Cp, Dp, DpPublished, Ns3, Rfc, Table, TablePublished};
     let of = |algorithm: Algorithm| Responsive::new(algorithm, 50, duration);
@@ -195,7 +195,8 @@ fn causes(duration: u64) -> Vec<(&'static str, Algorithm, Responsive)> {
     causes
 }
 
-/// When the probability was 1, and how long after the overload's end it was 0; neither if it never was. And its course.
+/// When the probability reached 1, and how long after the end of the overload it reached 0; each is missing if that
+/// never happened. Also its course.
 fn rise_and_fall(simulation: &Simulation, end: Nanos) -> Result<Values> {
     let link = simulation.measured().next().ok_or_else(|| Error::lacks("no link is measured"))?;
     let (mut values, mut risen) = (Values::new(), false);
@@ -218,7 +219,7 @@ fn rise_and_fall(simulation: &Simulation, end: Nanos) -> Result<Values> {
     Ok(values)
 }
 
-/// What all flows got, and how long packets waited that the link sent on.
+/// The goodput of all flows, and the waiting times of the packets that the link sent.
 fn goodput_and_delay(simulation: &Simulation) -> Result<Values> {
     let link = simulation.measured().next().ok_or_else(|| Error::lacks("no link is measured"))?;
     let times = simulation.link(link).sojourn().ok_or_else(|| Error::lacks("no delay is measured"))?;

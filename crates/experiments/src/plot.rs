@@ -9,12 +9,12 @@ use queuescope_report::model::SweepMean;
 use std::fmt::Display;
 use std::ops::Range;
 
-/// Lines over numbers, with confidence intervals.
+/// A plot of lines over numbers, with confidence intervals.
 #[derive(Debug)]
 pub struct Plot {
-    /// Of its file.
+    /// The name of its file.
     pub name: &'static str,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The axes.
     pub axes: [Axis; 2],
@@ -25,16 +25,16 @@ pub struct Plot {
 /// An axis.
 #[derive(Debug, Clone, Copy)]
 pub struct Axis {
-    /// With its unit.
+    /// Its name with the unit.
     pub name: &'static str,
-    /// Equal lengths are equal factors; what is not above 0 is left out.
+    /// Equal lengths are equal factors; values not above 0 are left out.
     logarithmic: bool,
 }
 
 /// A line.
 #[derive(Debug)]
 pub struct Line {
-    /// As in the legend.
+    /// Its name in the legend.
     pub name: String,
     /// Its points, from left to right.
     pub points: Vec<(f64, SweepMean)>,
@@ -49,32 +49,33 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(213, 94, 0),
     RGBColor(86, 180, 233),
 ];
-/// How lines are drawn when all colours are used: whole, then with dashes and gaps of so many pixels.
+/// The dashes of lines once all colours are used: solid, then dashes and gaps of these lengths in pixels.
 const DASHES: [Option<(u32, u32)>; 3] = [None, Some((7, 5)), Some((2, 4))];
 const SIZE: (u32, u32) = (860, 440);
-/// The part at the right that tells the lines.
+/// The width of the legend at the right, in pixels.
 const LEGEND: u32 = 190;
-/// As many letters of a line's name as have room there.
+/// How many letters of a line's name fit there.
 const LEGEND_LETTERS: usize = 24;
 pub const FONT: &str = "sans-serif";
 
 impl Axis {
-    /// Equal lengths are equal differences.
+    /// An axis on which equal lengths are equal differences.
     pub const fn linear(name: &'static str) -> Self {
         Self { name, logarithmic: false }
     }
 
-    /// Equal lengths are equal factors.
+    /// An axis on which equal lengths are equal factors.
     pub const fn logarithmic(name: &'static str) -> Self {
         Self { name, logarithmic: true }
     }
 
-    /// Where a value is along the axis; nothing if it has no place there.
+    /// The position of a value along the axis; `None` if it has none.
     fn place(self, value: f64) -> Option<f64> {
         if self.logarithmic { (value > 0.0).then(|| value.log10()) } else { Some(value) }
     }
 
-    /// Where labels are: at one, two and five times powers of ten; if those are too many, at powers of ten, and at more if they are too few.
+    /// The positions of labels: at one, two and five times powers of ten. If those are too many, at powers of ten; if
+    /// they are too few, at more.
     fn ticks(self, places: &Range<f64>) -> Vec<f64> {
         if !self.logarithmic {
             let width = places.end - places.start;
@@ -98,12 +99,12 @@ impl Axis {
         }
     }
 
-    /// The part of it that is shown.
+    /// The part of the axis that is shown.
     fn scale(self, places: Range<f64>) -> Scale {
         Scale { ticks: self.ticks(&places), axis: self, places }
     }
 
-    /// The value at a place.
+    /// The value at a position.
     fn label(self, place: &f64) -> String {
         shown(if self.logarithmic { 10f64.powf(*place) } else { *place })
     }
@@ -150,7 +151,7 @@ const MOST_TICKS: f64 = 11.0;
 /// Draws a plot.
 ///
 /// # Errors
-/// If it has no points.
+/// Fails if it has no points.
 pub fn svg(plot: &Plot) -> Result<String> {
     let mut text = String::new();
     draw(plot, &mut text).map_err(|why| Error::Draw { name: plot.name.to_string(), why: why.to_string() })?;
@@ -180,7 +181,7 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
         .label_style((FONT, 13))
         .axis_desc_style((FONT, 14))
         .draw()?;
-    for (line, Look { colour, dash }) in plot.lines.iter().zip(looks()) {
+    for (line, LineStyle { colour, dash }) in plot.lines.iter().zip(line_styles()) {
         let points = line.points.iter().filter_map(|(at, mean)| Some((x.place(*at)?, y.place(mean.mean)?)));
         match dash {
             None => _ = chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?,
@@ -205,7 +206,7 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
 fn legend(plot: &Plot, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Box<dyn std::error::Error>> {
     const ROW: i32 = 16;
     let mut y = 60;
-    for (line, Look { colour, dash }) in plot.lines.iter().zip(looks()) {
+    for (line, LineStyle { colour, dash }) in plot.lines.iter().zip(line_styles()) {
         let (ends, style) = ([(0, y), (20, y)], colour.stroke_width(2));
         match dash {
             None => area.draw(&PathElement::new(ends, style))?,
@@ -225,26 +226,26 @@ fn legend(plot: &Plot, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Box<
     Ok(())
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct LineStyle {
     colour: RGBColor,
     dash: Option<(u32, u32)>,
 }
 
-/// Of one line after the other; eighteen can be distinguished.
-fn looks() -> impl Iterator<Item = Look> {
-    DASHES.into_iter().cycle().flat_map(|dash| COLOURS.map(|colour| Look { colour, dash }))
+/// The styles of the lines in order; eighteen can be distinguished.
+fn line_styles() -> impl Iterator<Item = LineStyle> {
+    DASHES.into_iter().cycle().flat_map(|dash| COLOURS.map(|colour| LineStyle { colour, dash }))
 }
 
-/// A number at an axis, with three digits that count, without zeros that say nothing.
+/// A number at an axis, with three significant digits and no trailing zeros.
 fn shown(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) };
     let text = format!("{value:.digits$}", digits = digits as usize);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// What the axes show, as places along them: linear ones from 0 on, if nothing is below.
+/// The shown ranges of the axes, as positions. Linear axes start at 0 if nothing is below.
 fn ranges(plot: &Plot) -> Option<[Range<f64>; 2]> {
     let points = plot.lines.iter().flat_map(|line| &line.points);
     let tops = points.clone().map(|(_, mean)| mean.mean + mean.half_width.unwrap_or(0.0));
@@ -255,12 +256,12 @@ fn range(axis: Axis, values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     let least = if axis.logarithmic { f64::MAX } else { 0.0 };
     let places = values.filter_map(|value| axis.place(value));
     let (low, high) = places.fold((least, f64::MIN), |(low, high), place| (low.min(place), high.max(place)));
-    // A single value has room about it.
+    // A single value gets room around it.
     let room = if high > low { 0.05 * (high - low) } else { 0.1 };
     (high > f64::MIN).then_some(if axis.logarithmic { low - room..high + room } else { low..high + room })
 }
 
-/// A line from what was measured at some points: the parameter `x`, and the mean of the value `y`.
+/// A line through the values measured at some points: the parameter `x`, and the mean of the value `y`.
 pub fn line<'a>(name: impl Display, points: impl Iterator<Item = &'a super::results::Point>, x: &str, y: &str) -> Line {
     let points = points.filter_map(|point| Some((point.number(x), point.mean(y)?))).collect();
     Line { name: name.to_string(), points }
@@ -270,9 +271,9 @@ pub fn line<'a>(name: impl Display, points: impl Iterator<Item = &'a super::resu
 mod tests {
     use super::*;
 
-    /// With more lines than colours, those of one colour differ in their dashes: in the plot, and in its legend.
+    /// With more lines than colours, lines of the same colour differ in their dashes, in the plot and in its legend.
     #[test]
-    fn many_lines_are_told_apart() {
+    fn many_lines_can_be_distinguished() {
         let at = |x: f64, y: f64| (x, SweepMean { mean: y, half_width: None, cells: 1 });
         let lines = |count: u32| {
             let line =
@@ -280,7 +281,7 @@ mod tests {
             let axes = [Axis::linear("x"), Axis::linear("y")];
             svg(&Plot { name: "test", title: "all".to_owned(), axes, lines: (1..=count).map(line).collect() }).unwrap()
         };
-        // A whole line is one path in the plot and one in the legend.
+        // A solid line is one path in the plot and one in the legend.
         let paths = |text: &str, colour: RGBColor| {
             let RGBColor(red, green, blue) = colour;
             let stroke = format!("stroke=\"#{red:02X}{green:02X}{blue:02X}\"");

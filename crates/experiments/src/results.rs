@@ -1,55 +1,55 @@
-//! What came of the cells of an experiment, by what was varied.
+//! The results of the cells of an experiment, by the varied parameters.
 //!
-//! A value that a run does not have is left out of it. The mean is then of the others, and whoever shows it says of how many.
+//! A run may lack a value. The mean is then over the other runs, and whatever shows it states over how many.
 
 use crate::study::Cell;
 use queuescope_report::model::SweepMean;
 use queuescope_run::sweep::mean_at;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was measured of a cell, by name; units are in the names.
+/// The measured values of a cell, by name; units are in the names.
 pub type Values = BTreeMap<String, f64>;
 
-/// What came of all cells.
+/// The results of all cells.
 #[derive(Debug)]
 pub struct Results {
     confidence: f64,
     points: Vec<Point>,
 }
 
-/// The cells that differ in their seeds only.
+/// The cells that differ only in their seeds.
 #[derive(Debug)]
 pub struct Point {
-    /// The figure or table that it is for.
+    /// The figure or table that it belongs to.
     pub figure: &'static str,
-    /// What is varied, by name.
+    /// The varied parameters, by name.
     pub parameters: Vec<(&'static str, String)>,
-    /// Of the intervals of means.
+    /// The confidence of the intervals of means.
     confidence: f64,
-    /// What was measured, by seed.
+    /// The measured values, by seed.
     pub runs: Vec<(u64, Values)>,
 }
 
-/// A value of a figure that is the mean of some runs only.
+/// A value of a figure whose mean is over some runs only.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lacking {
     /// The figure.
     pub figure: &'static str,
     /// The value's name.
     pub value: String,
-    /// At how many points.
+    /// The number of points at which runs lack it.
     pub points: usize,
-    /// The fewest runs that have it, and how many were run there.
+    /// At the point where the fewest runs have it: how many do, and how many were run.
     pub least: (usize, usize),
 }
 
 impl Results {
-    /// Nothing yet; means will have intervals of this confidence.
+    /// Empty results, whose means will have intervals of this confidence.
     pub fn new(confidence: f64) -> Self {
         Self { confidence, points: Vec::new() }
     }
 
-    /// One more.
+    /// Adds the values of a cell.
     pub(super) fn add(&mut self, cell: &Cell, values: Values) {
         let same = |point: &Point| point.figure == cell.figure && point.parameters == cell.parameters;
         if let Some(point) = self.points.iter_mut().find(|point| same(point)) {
@@ -61,7 +61,7 @@ impl Results {
         }
     }
 
-    /// Those of a figure, in order.
+    /// The points of a figure, in order.
     pub fn of(&self, figure: &str) -> impl Iterator<Item = &Point> {
         self.points.iter().filter(move |point| point.figure == figure)
     }
@@ -105,28 +105,28 @@ impl Results {
 }
 
 impl Point {
-    /// What a parameter is here; empty if it is not varied.
+    /// The value of a parameter at this point; empty if it is not varied.
     pub fn parameter(&self, name: &str) -> &str {
         self.parameters.iter().find(|(own, _)| *own == name).map_or("", |(_, value)| value)
     }
 
-    /// A parameter that is a number.
+    /// The value of a numeric parameter.
     pub fn number(&self, name: &str) -> f64 {
         self.parameter(name).parse().unwrap_or(f64::NAN)
     }
 
-    /// The mean of what was measured, with its confidence interval; nothing if it never was.
+    /// The mean of a measured value, with its confidence interval; `None` if it was never measured.
     pub fn mean(&self, value: &str) -> Option<SweepMean> {
         let values: Vec<_> = self.runs.iter().filter_map(|(_, values)| values.get(value).copied()).collect();
         mean_at(self.confidence, &values)
     }
 
-    /// The mean of what was measured; not a number if it never was.
+    /// The mean of a measured value; NaN if it was never measured.
     pub fn value(&self, value: &str) -> f64 {
         self.mean(value).map_or(f64::NAN, |mean| mean.mean)
     }
 
-    /// The mean as tables have it, with so many digits; `-` if there is none.
+    /// The mean in a table's notation, with `digits` decimals; `-` if there is none.
     pub fn shown(&self, value: &str, digits: usize) -> String {
         self.mean(value).map_or_else(|| "-".to_owned(), |mean| format!("{:.digits$}{}", mean.mean, self.of(&mean)))
     }
@@ -141,7 +141,7 @@ impl Point {
         }
     }
 
-    /// Of how many runs a value is the mean, if not of all; else nothing.
+    /// Over how many runs a value is averaged, if not over all; otherwise empty.
     pub fn of_runs(&self, value: &str) -> String {
         self.mean(value).map_or_else(String::new, |mean| self.of(&mean))
     }
@@ -152,12 +152,12 @@ impl Point {
     }
 }
 
-/// The mean of a value at a point, if there is one; else not a number.
+/// The mean of a value at a point, if there is one; otherwise NaN.
 pub fn value_at(point: Option<&Point>, value: &str) -> f64 {
     point.map_or(f64::NAN, |point| point.value(value))
 }
 
-/// Those that are numbers: what else a run has is no value of it, and JSON has no place for it.
+/// The finite values. A run does not have any others, and JSON cannot represent them.
 pub fn numbers(values: Values) -> Values {
     values.into_iter().filter(|(_, value)| value.is_finite()).collect()
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_of_some_runs_says_so() {
+    fn a_mean_of_some_runs_states_how_many() {
         let runs = [values(&[("all", 1.0), ("one", 5.0)]), values(&[("all", 2.0)]), values(&[("all", 3.0)])];
         let results = results(&runs);
         let point = results.of("test").next().unwrap();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_no_value() {
+    fn values_that_are_not_finite_are_left_out() {
         let all = values(&[("nan", f64::NAN), ("infinite", f64::INFINITY), ("zero", 0.0)]);
         assert_eq!(numbers(all), values(&[("zero", 0.0)]));
     }

@@ -1,4 +1,4 @@
-//! What an experiment is made of: a study of a paper, and its cells.
+//! The parts of an experiment: a study of a paper, and its cells.
 
 use super::outcome::Outcome;
 use super::results::{Results, Values};
@@ -13,42 +13,42 @@ use std::collections::BTreeMap;
 
 /// A paper's experiments.
 pub trait Study: Sync {
-    /// As on the command line.
+    /// Its name on the command line.
     fn name(&self) -> &'static str;
     /// The paper.
     fn source(&self) -> &'static str;
-    /// What else is to be known of what was run, in a sentence; empty if there is nothing.
+    /// What else readers must know about the runs, in a sentence; may be empty.
     fn remark(&self, _small: bool) -> String {
         String::new()
     }
-    /// Whether its cells run on real hosts, too, which share the machine's time with nobody.
+    /// Whether its cells also run on real hosts, one at a time so that they have the machine to themselves.
     fn is_real(&self) -> bool {
         false
     }
-    /// All cells, in order; few and short ones if it is to be small.
+    /// All cells, in order; few and short ones if `small`.
     fn cells(&self, small: bool) -> Vec<Cell>;
-    /// Of the intervals of means over seeds.
+    /// The confidence of the intervals of means over seeds.
     fn confidence(&self) -> f64 {
         0.95
     }
-    /// Runs a cell: what is measured of it.
+    /// Runs a cell and returns its measured values.
     ///
     /// # Errors
-    /// If it cannot be run.
+    /// Fails if it cannot be run.
     fn measure(&self, cell: &Cell, setting: &Setting<'_>) -> Result<Values>;
-    /// What it amounts to.
+    /// The outcome of the results.
     fn outcome(&self, results: &Results) -> Outcome;
 }
 
-/// How the scenario of a cell begins that is not simulated.
+/// The first line of the scenario of a cell that is not simulated.
 pub const ON_REAL_HOSTS: &str = "# On real hosts.\n";
 
-/// What experiments are run with.
+/// The environment of experiments.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
-    /// The world of real hosts, where there is one.
+    /// The world of real hosts, if there is one.
     pub real: Option<&'a dyn World>,
-    /// Hears what is remarkable while cells run.
+    /// Receives remarks while cells run.
     pub note: &'a (dyn Fn(&str) + Sync),
 }
 
@@ -56,21 +56,21 @@ impl<'a> Setting<'a> {
     /// The world of real hosts.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails if there is none.
     pub(crate) fn real_hosts(&self) -> Result<&'a dyn World> {
         self.real.ok_or(Error::NoRealHosts)
     }
 }
 
-/// What is run once.
+/// A single run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// The figure or table that it is for.
+    /// The figure or table that it belongs to.
     pub figure: &'static str,
-    /// What is varied, by name.
+    /// The varied parameters, by name.
     pub parameters: Vec<(&'static str, String)>,
     pub seed: u64,
-    /// The whole scenario: all that its values depend on, what is not simulated as comments.
+    /// The complete scenario: everything that its values depend on; what is not simulated is in comments.
     pub scenario: String,
 }
 
@@ -79,7 +79,7 @@ impl Cell {
         self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     }
 
-    /// Its scenario.
+    /// Parses its scenario.
     pub fn parsed(&self) -> Result<Scenario> {
         Ok(Scenario::parse(self.figure, &self.scenario, &[])?)
     }
@@ -89,23 +89,23 @@ impl Cell {
         self.run_in(self.world(setting)?, setting)
     }
 
-    /// Runs its scenario in a world.
+    /// Runs its scenario in a given world.
     pub fn run_in(&self, world: &dyn World, setting: &Setting<'_>) -> Result<Sim> {
         Ok(self.ran_in(world, setting)?.summary())
     }
 
-    /// Runs its scenario: for what a report does not have.
+    /// Runs its scenario and returns the simulation, for values that a report lacks.
     pub fn simulation(&self, setting: &Setting<'_>) -> Result<Simulation> {
         Ok(self.whole(setting)?.0)
     }
 
-    /// Runs its scenario: with what it is about, for groups of flows.
+    /// Runs its scenario and returns the simulation with its description, for groups of flows.
     pub fn whole(&self, setting: &Setting<'_>) -> Result<(Simulation, Whole)> {
         let Ran { simulation, about, .. } = self.ran_in(self.world(setting)?, setting)?;
         Ok((simulation, about))
     }
 
-    /// Where it is to run.
+    /// The world in which it is to run.
     fn world<'a>(&self, setting: &Setting<'a>) -> Result<&'a dyn World> {
         if self.scenario.starts_with(ON_REAL_HOSTS) { setting.real_hosts() } else { Ok(&Simulated) }
     }
@@ -121,7 +121,7 @@ impl Cell {
         Ok(ran)
     }
 
-    /// As messages name it.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         let values: Vec<_> = self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
         format!("{}, {}, seed {}", self.figure, values.join(", "), self.seed)

@@ -1,4 +1,4 @@
-//! What an experiment amounts to, on a terminal.
+//! The outcome of an experiment as text for a terminal.
 
 use super::outcome::{Finding, Outcome, Table};
 use anstyle::Style;
@@ -11,13 +11,14 @@ use textwrap::core::display_width;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// How wide text is that nobody is seen to read.
+/// The width of text that is not for a terminal.
 const WIDTH: usize = 100;
 
-/// Writes what was run, the findings by figure, the tables, and where the files are, for a terminal so `wide` or for a file.
+/// Writes the description, the findings by figure, the tables, and the folder of the files, for a terminal with `wide`
+/// columns or for a file.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the first write error of `out`.
 pub fn write(
     head: [&str; 3],
     folder: &Path,
@@ -38,13 +39,13 @@ pub fn write(
         write_finding(finding, width, out)?;
     }
     for table in &outcome.tables {
-        // Whoever reads a file scrolls.
+        // Readers of a file can scroll.
         write_table(table, wide.map_or(usize::MAX, |_| width), out)?;
     }
     writeln!(out, "\nPlots (SVG), data (CSV) and this table (findings.md) are in {}.", folder.display())
 }
 
-/// What is compared, the two figures, and why.
+/// Writes what is compared, both results, and why they differ.
 fn write_finding(finding: &Finding, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let Finding { what, paper, ours, why, .. } = finding;
     let difference = finding.difference();
@@ -59,7 +60,8 @@ fn paragraph(text: &str, indent: &str, width: usize, style: Style, out: &mut dyn
     textwrap::wrap(text, options).iter().try_for_each(|line| writeln!(out, "{style}{line}{style:#}"))
 }
 
-/// In columns, the names of rows to the left; what is too wide for the terminal goes on below, beside the names again.
+/// Writes columns, with the names of rows at the left. What is too wide for the terminal continues below, with the
+/// names repeated.
 fn write_table(table: &Table, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let Table { title, columns, rows } = table;
     let widths: Vec<_> = (0..columns.len())
@@ -85,13 +87,13 @@ fn write_table(table: &Table, width: usize, out: &mut dyn Write) -> io::Result<(
     Ok(())
 }
 
-/// How many of the first columns it takes to tell the rows apart: one, if they cannot be.
+/// How many of the first columns distinguish the rows; one if none do.
 fn names(Table { columns, rows, .. }: &Table) -> usize {
     let apart = |names: &usize| rows.iter().map(|row| &row[..*names]).collect::<BTreeSet<_>>().len() == rows.len();
     (1..columns.len()).find(apart).unwrap_or(1)
 }
 
-/// The other columns, as many at a time as there is room for beside the names; one at least.
+/// Groups the other columns into blocks that fit beside the names, with at least one column each.
 fn blocks(widths: &[usize], names: usize, width: usize) -> Vec<Vec<usize>> {
     const GAP: usize = 2;
     let of_names: usize = widths[..names].iter().map(|width| width + GAP).sum();
@@ -133,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_named_by_as_many_columns_as_it_takes() {
+    fn rows_are_named_by_as_many_columns_as_distinguish_them() {
         assert_eq!(names(&table()), 2);
         assert_eq!(shown(80), "\nOf things\n  what  n    a   b\n  one   1  200  30\n  one   2    2   3\n");
     }
 
     #[test]
-    fn what_is_too_wide_goes_on_below_beside_the_names() {
+    fn what_is_too_wide_continues_below_with_the_names() {
         let text = shown(15);
         assert_eq!(
             text,
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_nothing_is_its_columns() {
+    fn an_empty_table_shows_its_columns() {
         let nothing = Table { rows: Vec::new(), ..table() };
         assert_eq!(names(&nothing), 1);
         let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! The truth about every departure of a capture that is replayed, or of a scenario's link: what sketches are held against.
+//! The true values of every departure of a replayed capture or of a scenario's link, with which sketches are compared.
 
 use crate::error::{Error, Result};
 use queuescope_ingest::{Listener, OpenedCapture, Queue};
@@ -11,28 +11,29 @@ use queuescope_wire::{Departure, FlowId, Flows, Granularity, KeyMask, MaskedKey,
 use std::convert::Infallible;
 use std::path::Path;
 
-/// What is a flow: in the paper, a five-tuple.
+/// A flow is a five-tuple, as in the paper.
 const FLOW: [Granularity; 1] = [Granularity::FiveTuple];
-/// What left a queue, and for how long packets came.
+
+/// The departures of a queue, and how long packets arrived.
 #[derive(Debug)]
-pub struct Left {
+pub struct RecordedDepartures {
     /// The departures.
     pub truths: Truths,
-    /// Flows.
+    /// How many flows there are.
     pub flows: u64,
     /// Bytes that left.
     pub bytes: u64,
-    /// Of the link.
+    /// The rate of the link.
     pub rate: Rate,
-    /// From the first packet to the last, or the time that was simulated.
+    /// The time from the first packet to the last, or the simulated time.
     pub time: Nanos,
 }
 
 /// Replays a capture through a FIFO without a limit.
 ///
 /// # Errors
-/// If it cannot be read to its end.
-pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
+/// Fails if it cannot be read to its end.
+pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<RecordedDepartures> {
     let mut queue = Queue::default();
     queue.limit = Limit::None;
     queue.speedup = speedup;
@@ -43,25 +44,25 @@ pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
         return Err(Error::Damaged { file: file.display().to_string(), damage });
     }
     let (first, last) = source.span;
-    Ok(recorder.left(rate, last.saturating_sub(first)))
+    Ok(recorder.finish(rate, last.saturating_sub(first)))
 }
 
-/// Simulates a scenario, and records what leaves the first link that it watches.
+/// Simulates a scenario, and records what leaves the first link that it measures.
 ///
 /// # Errors
-/// If it cannot be.
-pub fn of_scenario(scenario: &Scenario) -> Result<Left> {
+/// Fails if it cannot be simulated.
+pub fn of_scenario(scenario: &Scenario) -> Result<RecordedDepartures> {
     let Built { mut simulation, meters, .. } = build(scenario, &Files::default())?;
     let (link, _) = metered_link(None, &simulation, &meters)?;
     let mut recorder = Recorder::new(Some(link));
     simulation.run_until(scenario.duration, &mut recorder);
     check_room(&simulation)?;
     let rate = simulation.topology().link(link).rate.mean();
-    Ok(recorder.left(rate, scenario.duration))
+    Ok(recorder.finish(rate, scenario.duration))
 }
 
 struct Recorder {
-    /// The link that counts, of a simulation.
+    /// The recorded link of a simulation.
     link: Option<LinkId>,
     mask: KeyMask,
     flows: Flows,
@@ -80,12 +81,12 @@ impl Recorder {
         self.truths.departed(self.flows.level(0).digest(departure.packet.flow), departure);
     }
 
-    fn left(self, rate: Rate, time: Nanos) -> Left {
-        Left { flows: self.flows.len() as u64, truths: self.truths, bytes: self.bytes, rate, time }
+    fn finish(self, rate: Rate, time: Nanos) -> RecordedDepartures {
+        RecordedDepartures { flows: self.flows.len() as u64, truths: self.truths, bytes: self.bytes, rate, time }
     }
 }
 
-/// A queue without a limit drops and marks nothing.
+/// A queue without a limit neither drops nor marks.
 impl Sink for Recorder {
     fn dropped(&mut self, _dropped: &Dropped) {}
 

@@ -1,11 +1,12 @@
-//! Two worlds: what is simulated beside what the kernel's TCP does on the same link.
+//! Compares simulations with the kernel's TCP on the same link.
 //!
-//! - *Cells* are a selection out of 540: congestion control, number of flows, queue management, rate and round-trip time, such that any
-//!   value of one meets any of another, and as often as any other.
-//! - *The link* has room for 100 ms. PIE, CoDel, RED and FQ-CoDel are at their defaults, RED adaptive with a target of 15 ms; ABC is
-//!   that of its paper, its thresholds in proportion to the rate.
-//! - *TCP* is the kernel's, and the simulator's as Linux has it. DCTCP has ECN, and is marked where a queue does that.
-//! - *A run* is 12 s, of which 4 s do not count. The real one takes as long.
+//! - *Cells* are a selection out of 540: congestion control, number of flows, queue management, rate and round-trip
+//!   time, such that each value of one parameter is combined with each value of another, and about equally often.
+//! - *The link* has room for 100 ms. PIE, CoDel, RED and FQ-CoDel have their defaults, RED is adaptive with a target of
+//!   15 ms, and ABC is that of its paper, with thresholds proportional to the rate.
+//! - *TCP* is the kernel's, and the simulator's with its Linux profile. DCTCP uses ECN, and is marked where the queue
+//!   management marks.
+//! - *A run* takes 12 s, of which 4 s are warm-up. The real one takes as long.
 
 mod outcome;
 mod selection;
@@ -16,7 +17,7 @@ use crate::error::Result;
 use crate::study::{Cell, Setting, Study};
 use queuescope_report::model::Sim;
 use queuescope_run::{Simulated, World};
-use selection::Place;
+use selection::GridPoint;
 
 /// Both worlds.
 pub struct TwoWorlds;
@@ -55,7 +56,7 @@ impl Study for TwoWorlds {
     }
 }
 
-/// How many of them.
+/// How many cells are run.
 const CELLS: usize = 60;
 
 const GRID: &str = "grid";
@@ -75,7 +76,7 @@ const MARKS: &str = "marks (%)";
 const JAIN: &str = "fairness";
 /// Packets of the real world that were more than a millisecond late.
 const LATE: &str = "late (%)";
-/// Whether the machine, and not the link, was the bottleneck at times: 1 or 0.
+/// Whether at times the machine, not the link, was the bottleneck: 1 or 0.
 const LIMITED: &str = "limited by the machine";
 
 fn add(values: &mut Values, world: &str, sim: &Sim) {
@@ -96,12 +97,12 @@ fn add(values: &mut Values, world: &str, sim: &Sim) {
     }
 }
 
-/// What a value of a world is called.
+/// The name of a world's value.
 fn named(world: &str, value: &str) -> String {
     format!("{world} {value}")
 }
 
-fn cell(place: Place, seed: u64, duration: u64, warmup: u64) -> Cell {
+fn cell(place: GridPoint, seed: u64, duration: u64, warmup: u64) -> Cell {
     let [tcp, flows, aqm, rate, rtt] = place.0;
     let (tcp, aqm) = (&selection::TCPS[tcp], &selection::AQMS[aqm]);
     let (flows, rate, rtt) = (selection::FLOWS[flows], selection::RATES[rate], selection::RTTS[rtt]);

@@ -184,7 +184,7 @@ fn model_ack(acked: u32, marked: u32, rtt: u32, reached: u32, next: u32, phase: 
         phase,
         window: 0,
         marked: bytes(marked),
-        told: Some(bytes(acked)),
+        counted: Some(bytes(acked)),
         window_limited: limited,
         rate: None,
     }

@@ -1,9 +1,9 @@
-//! The verdict: by aspect, with reasons, from one placement.
+//! The verdict on a program, by aspect and with reasons, from one placement.
 
 use crate::fold::{Bundle, bundles, is_power_of_two};
 use crate::graph::nodes;
 use crate::place::{Placement, place};
-use crate::program::{Act, Aspect, Does, Gress, Known, Op, Packets, Program, Step};
+use crate::program::{Act, Aspect, Gress, KnownFrom, Op, Packets, Program, Step, StepAction};
 use crate::target::Target;
 
 /// Whether a program fits a target.
@@ -11,36 +11,36 @@ use crate::target::Target;
 pub struct Fit {
     /// A verdict for each aspect, in the order of table I.
     pub aspects: [(Aspect, Verdict); 4],
-    /// Where the parts go; of a program that reaches a register more than once, where they would go if it could. None
-    /// if even that cannot be.
+    /// Where the parts go. For a program that reaches a register more than once, where they would go if it could.
+    /// `None` if even that is impossible.
     pub placement: Option<Placement>,
-    /// Stages that are missing, or a part that no stage has room for.
+    /// Why there is no room: how many stages are missing, or which part fits no stage.
     pub room: Option<String>,
 }
 
 /// How well something can be done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
-    /// As it is.
+    /// Possible as it is.
     #[default]
     Feasible,
-    /// By something else in its place.
+    /// Possible with a substitute.
     Workaround,
-    /// Not.
+    /// Not possible.
     Infeasible,
 }
 
-/// A grade, and what led to it.
+/// A grade, and the reasons for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// The worst of the reasons'.
+    /// The worst grade of the reasons.
     pub grade: Grade,
-    /// Sentences without ends; none if it is feasible.
+    /// The reasons, as sentences without a final period; empty if it is feasible.
     pub reasons: Vec<String>,
 }
 
 impl Grade {
-    /// In a word.
+    /// The grade in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Feasible => "feasible",
@@ -86,7 +86,7 @@ impl Fit {
         &self.aspects[aspect as usize].1
     }
 
-    /// Of all: feasible if all is, and there is room.
+    /// The overall grade: feasible if all aspects are and there is room.
     pub fn grade(&self) -> Grade {
         let worst = self.aspects.iter().map(|(_, verdict)| verdict.grade).max().unwrap_or_default();
         if self.room.is_some() { Grade::Infeasible } else { worst }
@@ -103,7 +103,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn tell(&mut self, aspect: Aspect, grade: Grade, reason: String) {
+    fn add(&mut self, aspect: Aspect, grade: Grade, reason: String) {
         let verdict = &mut self.verdicts[aspect as usize];
         verdict.grade = verdict.grade.max(grade);
         if !verdict.reasons.contains(&reason) {
@@ -111,9 +111,9 @@ impl Judge<'_> {
         }
     }
 
-    /// What a step computes.
+    /// Judges what a step computes.
     fn computation(&mut self, step: &Step) {
-        let Does::Compute(op) = &step.does else { return };
+        let StepAction::Compute(op) = &step.does else { return };
         let (target, name) = (self.target, &step.name);
         let by_table = |what: &str, bits: u32| match bits {
             0..=WIDEST_TABLE => {
@@ -135,38 +135,38 @@ impl Judge<'_> {
             }
             _ => return,
         };
-        self.tell(step.aspect, grade, reason);
+        self.add(step.aspect, grade, reason);
     }
 
-    /// Which packets take a step, where, and what they know there.
+    /// Judges which packets take a step, where, and what they know there.
     fn packets(&mut self, step: &Step) {
         if step.gress == Gress::Ingress && !self.target.ingress {
-            self.tell(step.aspect, Grade::Infeasible, "there are no steps before the queue".to_owned());
+            self.add(step.aspect, Grade::Infeasible, "there are no steps before the queue".to_owned());
         }
         if step.packets == Packets::Generated && !self.target.generator {
-            self.tell(step.aspect, Grade::Infeasible, "the switch makes no packets of its own".to_owned());
+            self.add(step.aspect, Grade::Infeasible, "the switch makes no packets of its own".to_owned());
         }
         for field in &step.reads {
             let giver = self.program.giver(*field).map(|giver| self.program.steps[giver].packets);
-            // What was sent back is a copy of what passed, with all that it carries.
+            // A packet sent back is a copy of one that passed, with all its fields.
             let is_carried =
                 |from| from == step.packets || (from, step.packets) == (Packets::Traffic, Packets::FedBack);
             if giver.is_some_and(|from| !is_carried(from)) {
                 let field = &self.program.fields[field.0].name;
                 let reason = format!("\"{}\" needs {field}, which another packet has", step.name);
-                self.tell(step.aspect, Grade::Infeasible, reason);
+                self.add(step.aspect, Grade::Infeasible, reason);
             }
         }
-        if step.does == Does::Act(Act::FeedBack) {
+        if step.does == StepAction::Act(Act::FeedBack) {
             let (grade, reason) = match self.target.feeds_back {
                 true => (Grade::Workaround, "packets go back from behind the queue"),
                 false => (Grade::Infeasible, "no packet can go back from behind the queue"),
             };
-            self.tell(Aspect::Backflow, grade, format!("\"{}\": {reason}", step.name));
+            self.add(Aspect::Backflow, grade, format!("\"{}\": {reason}", step.name));
         }
     }
 
-    /// One access for each register: what cannot be one is told with the stages where it would be.
+    /// Judges that each register is accessed once. Otherwise, the reason names the stages of the accesses.
     fn registers(&mut self, bundles: &[Bundle], placement: Option<&Placement>) {
         for bundle in bundles {
             let Some(why) = &bundle.refused else { continue };
@@ -174,7 +174,7 @@ impl Judge<'_> {
             let register = &self.program.registers[bundle.register.0].name;
             if first == last {
                 let Step { aspect, name, .. } = &self.program.steps[first];
-                self.tell(*aspect, Grade::Infeasible, format!("\"{name}\": {why}"));
+                self.add(*aspect, Grade::Infeasible, format!("\"{name}\": {why}"));
                 continue;
             }
             let stage = |step| placement.and_then(|placement| placement.stage_of(step)).map(|stage| stage + 1);
@@ -183,11 +183,11 @@ impl Judge<'_> {
                 _ => "twice".to_owned(),
             };
             let both = format!("{register} is reached {reached}, and has one access");
-            self.tell(Aspect::Memory, Grade::Infeasible, format!("{both}: {why}"));
+            self.add(Aspect::Memory, Grade::Infeasible, format!("{both}: {why}"));
         }
     }
 
-    /// What is known behind the queue, and needed before.
+    /// Judges what is known behind the queue and needed before it.
     fn backflow(&mut self) {
         let (program, target) = (self.program, self.target);
         for step in program.steps.iter().filter(|step| step.gress == Gress::Ingress && step.packets != Packets::FedBack)
@@ -195,14 +195,14 @@ impl Judge<'_> {
             for field in &step.reads {
                 let field = &program.fields[field.0];
                 let late = match field.known {
-                    Known::Arrival => false,
-                    Known::Queue => !target.queue_state_at_ingress,
-                    Known::Leaving => true,
-                    Known::By(step) => program.steps[step].gress == Gress::Egress,
+                    KnownFrom::Arrival => false,
+                    KnownFrom::Queue => !target.queue_state_at_ingress,
+                    KnownFrom::Leaving => true,
+                    KnownFrom::By(step) => program.steps[step].gress == Gress::Egress,
                 };
                 if late {
                     let reason = format!("\"{}\" needs {}, which is known behind the queue", step.name, field.name);
-                    self.tell(Aspect::Backflow, Grade::Infeasible, reason);
+                    self.add(Aspect::Backflow, Grade::Infeasible, reason);
                 }
             }
         }
@@ -216,22 +216,22 @@ impl Judge<'_> {
             };
             if in_half(Gress::Ingress) && in_half(Gress::Egress) {
                 let reason = format!("{} is needed before the queue, and changed behind it", register.name);
-                self.tell(Aspect::Backflow, Grade::Infeasible, reason);
+                self.add(Aspect::Backflow, Grade::Infeasible, reason);
             }
         }
     }
 
-    /// What the switch's processor does.
+    /// Judges what the control plane does.
     fn chores(&mut self) {
         for chore in &self.program.chores {
             let (grade, by) = match self.target.control_plane {
                 true => (Grade::Workaround, "the control plane does it"),
                 false => (Grade::Infeasible, "there is no control plane"),
             };
-            self.tell(chore.aspect, grade, format!("\"{}\": {by}", chore.name));
+            self.add(chore.aspect, grade, format!("\"{}\": {by}", chore.name));
             if chore.feeds_back && !self.target.queue_state_at_ingress {
                 let reason = format!("\"{}\": {by}, from behind the queue to before it", chore.name);
-                self.tell(Aspect::Backflow, grade, reason);
+                self.add(Aspect::Backflow, grade, reason);
             }
         }
     }

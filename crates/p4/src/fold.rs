@@ -1,18 +1,18 @@
-//! One access for each register: what lies between a packet's accesses has to be done by the register's own unit, in
-//! one access to one entry.
+//! One access per register: the register's own unit must do everything between a packet's accesses, in one access to
+//! one entry.
 
-use crate::program::{Does, Entry, Micro, Op, Packets, Program, Register};
+use crate::program::{Entry, Micro, Op, Packets, Program, Register, StepAction};
 use crate::target::Target;
 
-/// The accesses of a kind of packet to a register, and the steps between them.
+/// The accesses of one kind of packet to a register, and the steps between them.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     pub register: Register,
-    /// Accesses and what is between, in order.
+    /// The accesses and the steps between them, in order.
     pub steps: Vec<usize>,
-    /// The first access and the last.
+    /// The first and the last access.
     pub ends: (usize, usize),
-    /// Why it cannot be one access, as a sentence without an end.
+    /// Why it cannot be one access, as a sentence without a final period.
     pub refused: Option<String>,
 }
 
@@ -41,7 +41,7 @@ fn bundle(program: &Program, target: &Target, register: Register, accesses: &[us
     Some(Bundle { register, steps, ends: (first, last), refused })
 }
 
-/// The accesses, and what needs the result of one and gives to another, at first or second hand; in order.
+/// The accesses, and the steps that directly or indirectly need the result of one and feed another; in order.
 fn with_what_is_between(program: &Program, accesses: &[usize]) -> Vec<usize> {
     let [first, .., last] = *accesses else { return accesses.to_vec() };
     let is_access = |step: usize| accesses.binary_search(&step).is_ok();
@@ -58,7 +58,7 @@ fn with_what_is_between(program: &Program, accesses: &[usize]) -> Vec<usize> {
     (first..=last).filter(|step| is_access(*step) || follows[*step] && precedes[*step]).collect()
 }
 
-/// Whether all accesses are on one way through the stages, and to one entry.
+/// Whether all accesses are in one pass through the stages, and to one entry.
 fn one_entry(program: &Program, accesses: &[usize]) -> Result<(), String> {
     let first = accesses[0];
     let (half, entry) = (program.steps[first].gress, program.entry_of(first));
@@ -71,16 +71,16 @@ fn one_entry(program: &Program, accesses: &[usize]) -> Result<(), String> {
     }
 }
 
-/// All that the register's unit would have to do, or what it cannot.
+/// Everything that the register's unit would have to do, or why it cannot.
 fn micros(program: &Program, steps: &[usize], register: Register) -> Result<Vec<Micro>, String> {
     let mut all = Vec::new();
     for &step in steps {
         let foreign = |what: &str| Err(format!("{what} (\"{}\") is between", program.steps[step].name));
         match &program.steps[step].does {
-            Does::Access { entry, micros } if entry.register == register => all.extend(micros),
-            Does::Access { .. } => return foreign("another register"),
-            Does::Act(_) => {}
-            Does::Compute(op) => match op {
+            StepAction::Access { entry, micros } if entry.register == register => all.extend(micros),
+            StepAction::Access { .. } => return foreign("another register"),
+            StepAction::Act(_) => {}
+            StepAction::Compute(op) => match op {
                 Op::Simple => all.push(Micro::Update),
                 Op::MultiplyBy(factor) if is_power_of_two(*factor) => all.push(Micro::Update),
                 Op::Compare(count) => all.extend(std::iter::repeat_n(Micro::Condition, *count)),

@@ -1,20 +1,19 @@
-//! The steps of a program as what has to go into a stage as one, and what needs what.
+//! The graph of a program: which steps must be in the same stage, and which steps need which.
 
 use crate::fold::Bundle;
 use crate::program::{Program, Register};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What goes into a stage as one: a step, or all that a register does, for all packets and in both halves of the
-/// pipeline.
+/// What goes into one stage together: a step, or everything that a register does for all packets and in both halves of
+/// the pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub steps: Vec<usize>,
-    /// The nodes that have to be in earlier stages, for any of its steps.
+    /// The nodes that must be in earlier stages, for any of its steps.
     pub needs: BTreeSet<usize>,
 }
 
-/// The nodes of a program, where the steps of `bundles` that can be one access are one node; of others each step is its
-/// own.
+/// The nodes of a program. The steps of a bundle that can be one access are one node; every other step is its own node.
 pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
     let mut node_of: Vec<_> = (0..program.steps.len()).collect();
     let mut join = |steps: &mut dyn Iterator<Item = usize>| {
@@ -27,7 +26,7 @@ pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
     bundles.iter().for_each(|bundle| of_registers.entry(bundle.register).or_default().push(bundle));
     for own in of_registers.into_values() {
         if own.iter().all(|bundle| bundle.refused.is_none()) {
-            // Also for different packets it is the same memory, and so the same stage.
+            // Even for different packets it is the same memory, and so the same stage.
             join(&mut own.iter().flat_map(|bundle| bundle.steps.iter().copied()));
         } else {
             own.iter().filter(|it| it.refused.is_none()).for_each(|it| join(&mut it.steps.iter().copied()));
@@ -47,14 +46,14 @@ pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
 /// The longest chains through each node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Chains {
-    /// Nodes before it.
+    /// Nodes before it in the longest chain.
     pub before: usize,
-    /// Nodes behind it.
+    /// Nodes after it in the longest chain.
     pub behind: usize,
 }
 
-/// For each node how many are before and behind it, each of which needs a stage of its own; or some node that needs
-/// itself.
+/// For each node, how many nodes are before and after it, each of which needs its own stage. The error is a node that
+/// needs itself.
 pub(crate) fn chains(nodes: &[Node]) -> Result<Vec<Chains>, usize> {
     let order = order(nodes)?;
     let mut chains = vec![Chains::default(); nodes.len()];
@@ -69,7 +68,7 @@ pub(crate) fn chains(nodes: &[Node]) -> Result<Vec<Chains>, usize> {
     Ok(chains)
 }
 
-/// All nodes, each behind what it needs; or some node that needs itself.
+/// All nodes, each after the ones that it needs. The error is a node that needs itself.
 fn order(nodes: &[Node]) -> Result<Vec<usize>, usize> {
     let mut users = vec![Vec::new(); nodes.len()];
     nodes.iter().enumerate().for_each(|(node, it)| it.needs.iter().for_each(|need| users[*need].push(node)));

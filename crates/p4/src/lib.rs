@@ -1,13 +1,13 @@
-//! Whether an algorithm fits the pipeline of a switch, where each part of it goes, and if it does not, why.
+//! Decides whether an algorithm fits the pipeline of a switch, where each part goes, and why it does not fit.
 //!
-//! A pipeline passes each packet through stages, once and in order. A register is memory of one stage; a packet reaches
-//! it once, with one small operation. What the queue did is known behind it. (Kunze et al., IM 2021, sections III and
-//! IV; Chen et al., CoNEXT 2019, section 4.1.)
+//! A pipeline passes each packet through its stages, once and in order. A register is memory of one stage; a packet
+//! reaches it once, with one small operation. The state of the queue is known behind it. (Kunze et al., IM 2021,
+//! sections III and IV; Chen et al., CoNEXT 2019, section 4.1.)
 //!
-//! - [`Program`]: an algorithm as steps on the fields of a packet, tables, registers, and what depends on what.
-//! - [`Target`]: a switch as stages, and what each has.
+//! - [`Program`]: an algorithm as steps on the fields of a packet, tables and registers, with their dependencies.
+//! - [`Target`]: a switch as stages and their resources.
 //! - [`Fit`]: the verdict by [`Aspect`], with reasons, and the [`Placement`].
-//! - [`algorithms`]: those that the project has, described so.
+//! - [`algorithms`]: the project's algorithms as programs.
 
 pub mod algorithms;
 mod fit;

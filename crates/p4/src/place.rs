@@ -1,30 +1,30 @@
-//! Where each part of a program goes: the earliest stage behind all that it needs which has room, the longest chain
-//! first; and if that takes too many stages, other ways.
+//! Places each part of a program in the earliest stage that has room and is after everything the part needs. The
+//! longest chain goes first. If that takes too many stages, other orders are tried.
 
 mod plan;
 
 use crate::graph::{Chains, Node, chains};
-use crate::program::{Does, Gress, Match, Op, Program};
+use crate::program::{Gress, Match, Op, Program, StepAction};
 use crate::target::{PerStage, Target};
 use plan::{Plan, Search};
 
 /// Where each part goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// In order, as many as are needed: there may be more than the target has.
+    /// The stages in order, as many as are needed. There may be more than the target has.
     pub stages: Vec<Stage>,
 }
 
 /// A stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stage {
-    /// What is in it.
+    /// The parts in it.
     pub placed: Vec<Placed>,
-    /// What that takes.
+    /// The resources that these take.
     pub used: Used,
 }
 
-/// What of a stage is taken, of both halves of the pipeline.
+/// Resources taken of a stage, by both halves of the pipeline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
     /// Accesses to registers.
@@ -37,25 +37,25 @@ pub struct Used {
     pub tcam: u64,
 }
 
-/// A step, or all that a register does in a half of the pipeline, in a stage.
+/// A part in a stage: a step, or everything that a register does in a half of the pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// Its half of the pipeline.
     pub gress: Gress,
     /// What it does.
     pub name: String,
-    /// Whether it is the rest of a table that began in an earlier stage.
+    /// Whether it continues a table that began in an earlier stage.
     pub continued: bool,
     pub(crate) steps: Vec<usize>,
 }
 
 impl Placement {
-    /// What is taken of all stages.
+    /// The resources taken of all stages.
     pub fn used(&self) -> Used {
         self.stages.iter().fold(Used::default(), |sum, stage| sum.plus(stage.used))
     }
 
-    /// The stage of a step, from 0.
+    /// The stage of a step, counted from 0.
     pub(crate) fn stage_of(&self, step: usize) -> Option<usize> {
         self.stages.iter().position(|stage| stage.placed.iter().any(|placed| placed.steps.contains(&step)))
     }
@@ -95,16 +95,16 @@ impl Used {
     }
 }
 
-/// How often a part is held to a stage before the search for a better placement is given up.
+/// How many tries of a part in a stage the search for a better placement may take.
 const MOST_LOOKS: u64 = 500_000;
 
-/// A placement, and whether it is certain that there are too few stages, if there are.
+/// A placement, and whether it is certain that the target has too few stages, if it does.
 pub(crate) type Placing = (Placement, bool);
 
-/// Places all nodes, over as many stages as it takes; or tells why that cannot be.
+/// Places all nodes, over as many stages as it takes. The error says why that is impossible.
 pub(crate) fn place(program: &Program, nodes: &[Node], target: &Target) -> Result<Placing, String> {
     let chains = chains(nodes).map_err(|node| {
-        format!("\"{}\" needs what comes of itself, of another register's stage", name(program, &nodes[node].steps))
+        format!("\"{}\" depends on its own result, in another register's stage", name(program, &nodes[node].steps))
     })?;
     let needs: Vec<_> = nodes.iter().map(|node| used(program, node, target)).collect();
     if let Some(large) = needs.iter().position(|needs| !some_stage_has(*needs, &target.per_stage)) {
@@ -114,11 +114,11 @@ pub(crate) fn place(program: &Program, nodes: &[Node], target: &Target) -> Resul
     Ok((drawn(program, nodes, &plan), is_certain))
 }
 
-/// The longest chain first. If that takes more stages than there are, some may be wanted by more than they hold,
-/// whatever the order: then it is certain. Else one or two other nodes are tried before all, and then all ways, up to a
-/// number of looks; of small programs these are all that there are.
+/// Places the longest chain first. If that takes more stages than there are, some stages may be too small for the parts
+/// that must be in them, whatever the order: then it is certain. Otherwise, the search puts one or two other nodes
+/// first, and then tries all placements, up to a number of tries. Small programs are searched completely.
 fn planned<'a>(mut plan: Plan<'a>, chains: &[Chains], target: &Target) -> (Plan<'a>, bool) {
-    // Of equals, as they are written. So each comes behind what it needs.
+    // Among equals, in the order of the program, so each comes after what it needs.
     let mut order: Vec<_> = (0..chains.len()).collect();
     order.sort_by_key(|node| (std::cmp::Reverse(chains[*node].behind), *node));
     plan.in_order(&order);
@@ -135,7 +135,7 @@ fn planned<'a>(mut plan: Plan<'a>, chains: &[Chains], target: &Target) -> (Plan<
     (plan, search != Search::GivenUp)
 }
 
-/// Whether a part has room in an empty stage, or in several if it may begin in one and go on in others.
+/// Whether a part fits an empty stage, or several if it may begin in one and continue in others.
 fn some_stage_has(needs: Used, has: &PerStage) -> bool {
     let has = Used::all_of(has);
     let part =
@@ -143,8 +143,8 @@ fn some_stage_has(needs: Used, has: &PerStage) -> bool {
     part.within(has)
 }
 
-/// Whether the parts that have so many before them, and so many behind, take more than there is in the stages that this
-/// leaves.
+/// Whether, for some numbers `before` and `behind`, the parts with at least that many nodes before and after them take more
+/// than the stages in between hold.
 fn too_many_for_some_stages(chains: &[Chains], needs: &[Used], target: &Target) -> bool {
     let has = Used::all_of(&target.per_stage);
     let mut bounds: Vec<_> = chains.iter().map(|it| it.before).collect();
@@ -161,7 +161,7 @@ fn too_many_for_some_stages(chains: &[Chains], needs: &[Used], target: &Target) 
     })
 }
 
-/// The placement that a plan is.
+/// The placement that a plan describes.
 fn drawn(program: &Program, nodes: &[Node], plan: &Plan) -> Placement {
     let mut stages = vec![Stage::default(); plan.stages()];
     for (node, at, used) in plan.parts() {
@@ -182,7 +182,7 @@ fn drawn(program: &Program, nodes: &[Node], plan: &Plan) -> Placement {
     Placement { stages }
 }
 
-/// What steps are called together.
+/// The joint name of steps.
 fn name(program: &Program, steps: &[usize]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for step in steps {
@@ -194,13 +194,13 @@ fn name(program: &Program, steps: &[usize]) -> String {
     names.join("; ")
 }
 
-/// What a node takes.
+/// The resources that a node takes.
 fn used(program: &Program, node: &Node, target: &Target) -> Used {
     let has = &target.per_stage;
     let blocks = |bits: u64, of: u64| bits.div_ceil(of.max(1));
     let tables = match &program.steps[node.steps[0]].does {
-        Does::Compute(Op::Compare(count)) => *count as u64,
-        // Each half of the pipeline has actions of its own.
+        StepAction::Compute(Op::Compare(count)) => *count as u64,
+        // Each half of the pipeline has its own actions.
         _ => {
             let has_steps = |gress: &Gress| node.steps.iter().any(|step| program.steps[*step].gress == *gress);
             [Gress::Ingress, Gress::Egress].iter().filter(|gress| has_steps(gress)).count() as u64
@@ -210,14 +210,14 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
     let mut register_blocks = 0;
     for step in &node.steps {
         match &program.steps[*step].does {
-            Does::Access { entry, .. } => {
+            StepAction::Access { entry, .. } => {
                 let register = &program.registers[entry.register.0];
                 let bits = register.entries * u64::from(register.words * register.bits);
                 used.registers = 1;
-                // One block more than the words take, for the access itself.
+                // One more block than the words take, for the access itself.
                 register_blocks = blocks(bits, has.sram_bits) + 1;
             }
-            Does::Compute(op) => match substitute(op, target) {
+            StepAction::Compute(op) => match substitute(op, target) {
                 Some(Match::Exact { entries, key_bits, value_bits }) => {
                     used.sram += blocks(entries * u64::from(key_bits + value_bits), has.sram_bits);
                 }
@@ -229,14 +229,14 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
                 }
                 None => {}
             },
-            Does::Act(_) => {}
+            StepAction::Act(_) => {}
         }
     }
     used.sram += register_blocks;
     used
 }
 
-/// The table that an operation is, or that stands in for it.
+/// The table that an operation is, or that replaces it.
 pub(crate) fn substitute(op: &Op, target: &Target) -> Option<Match> {
     match op {
         Op::Table(table) => Some(*table),

@@ -1,4 +1,4 @@
-//! An algorithm as a switch would run it: steps, the fields that they read and give, and registers.
+//! An algorithm as a switch runs it: steps, the fields that they read and produce, and registers.
 
 /// A value that travels with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,14 +8,14 @@ pub struct Field(pub(crate) usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Register(pub(crate) usize);
 
-/// What a packet reaches of a register: the entry of its port, or the one that a field names.
+/// What a packet reaches of a register: the entry of its port, or the entry that a field names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub(crate) register: Register,
     pub(crate) index: Option<Field>,
 }
 
-/// Which half of the pipeline: before the queue, or behind it.
+/// A half of the pipeline: before the queue, or behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gress {
     /// Before the queue.
@@ -29,9 +29,9 @@ pub enum Gress {
 pub enum Aspect {
     /// How congestion is measured.
     Metric,
-    /// How it is answered.
+    /// How the algorithm reacts to congestion.
     Reaction,
-    /// Whether what is known behind the queue is needed before it.
+    /// Whether something known behind the queue is needed before it.
     Backflow,
     /// Whether each register is reached once.
     Memory,
@@ -40,20 +40,20 @@ pub enum Aspect {
 /// Which packets take a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packets {
-    /// Those that are forwarded.
+    /// Forwarded packets.
     Traffic,
-    /// Those of the switch's own generator, at a fixed period.
+    /// Packets of the switch's own generator, at a fixed period.
     Generated,
-    /// Those that were sent back from behind the queue.
+    /// Packets that were sent back from behind the queue.
     FedBack,
 }
 
 /// A computation on fields.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
-    /// Addition, subtraction, the larger or smaller of two, a mask, a shift by a constant.
+    /// Addition, subtraction, the larger or smaller of two, a mask, or a shift by a constant.
     Simple,
-    /// So many comparisons of the same fields, side by side: each takes a table.
+    /// This many comparisons of the same fields, side by side: each takes a table.
     Compare(usize),
     /// A hash.
     Hash,
@@ -63,23 +63,23 @@ pub enum Op {
     MultiplyBy(f64),
     /// A product of two fields.
     Multiply,
-    /// A function that is none of those, of as many bits of its arguments as matter.
+    /// Any other function, of as many bits of its arguments as matter.
     Function {
-        /// As in "the square root".
+        /// Its name in a sentence, such as "the square root".
         name: &'static str,
-        /// What a switch may have for it.
+        /// The special unit that a switch may have for it.
         special: Option<Special>,
-        /// Bits of the arguments, together.
+        /// Bits of all arguments together.
         bits: u32,
     },
     /// A lookup.
     Table(Match),
 }
 
-/// Units that a switch may have beside its ALUs.
+/// Units that a switch may have in addition to its ALUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special {
-    /// An average that forgets exponentially, with its state.
+    /// An average that forgets exponentially, including its state.
     Average,
     /// A probability that grows linearly between two thresholds.
     Ramp,
@@ -96,7 +96,7 @@ pub enum Match {
         entries: u64,
         /// Bits of the key.
         key_bits: u32,
-        /// Bits of what it gives.
+        /// Bits of the result.
         value_bits: u32,
     },
     /// By ranges of the key.
@@ -105,7 +105,7 @@ pub enum Match {
         prefixes: u64,
         /// Bits of the key.
         key_bits: u32,
-        /// Bits of what it gives.
+        /// Bits of the result.
         value_bits: u32,
     },
 }
@@ -115,22 +115,22 @@ pub enum Match {
 pub enum Micro {
     /// A comparison whose result decides what is done.
     Condition,
-    /// The word becomes something: a field, or its sum or difference with one.
+    /// The word becomes a field, or its sum or difference with a field.
     Update,
-    /// By a special unit.
+    /// An operation of a special unit.
     Special(Special),
 }
 
-/// What becomes of the packet.
+/// What happens to the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// It is dropped, before the queue or behind it.
     Drop,
-    /// It is marked.
+    /// It is marked with CE.
     Mark,
     /// Its header is changed.
     Rewrite,
-    /// A copy goes back to the ingress.
+    /// A copy of it goes back to the ingress.
     FeedBack,
 }
 
@@ -149,7 +149,7 @@ impl From<Register> for Entry {
 }
 
 impl Gress {
-    /// In a word.
+    /// Its name in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ingress => "ingress",
@@ -159,7 +159,7 @@ impl Gress {
 }
 
 impl Aspect {
-    /// In a word.
+    /// Its name in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Metric => "metric",
@@ -173,20 +173,20 @@ impl Aspect {
 #[derive(Debug, Clone)]
 pub(crate) struct FieldInfo {
     pub bits: u32,
-    pub known: Known,
+    pub known: KnownFrom,
     pub name: String,
 }
 
-/// Since when a field is known.
+/// From when on a field is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// With the packet.
+pub(crate) enum KnownFrom {
+    /// From the packet's arrival.
     Arrival,
-    /// Behind the queue, since it is of the queue.
+    /// Behind the queue, because it describes the queue.
     Queue,
-    /// When the packet has left the queue.
+    /// After the packet has left the queue.
     Leaving,
-    /// By a step.
+    /// After this step.
     By(usize),
 }
 
@@ -205,28 +205,28 @@ pub(crate) struct Step {
     pub gress: Gress,
     pub aspect: Aspect,
     pub packets: Packets,
-    pub does: Does,
+    pub does: StepAction,
     pub reads: Vec<Field>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Does {
+pub(crate) enum StepAction {
     Compute(Op),
     Access { entry: Entry, micros: Vec<Micro> },
     Act(Act),
 }
 
-/// What the switch's processor does now and then.
+/// Something that the switch's control plane does from time to time.
 #[derive(Debug, Clone)]
-pub(crate) struct Chore {
+pub(crate) struct ControlPlaneTask {
     pub name: String,
     pub aspect: Aspect,
-    /// What it reads was learnt behind the queue, and what it writes is read before.
+    /// Whether it learns behind the queue what it writes for steps before the queue.
     pub feeds_back: bool,
 }
 
-/// An algorithm as steps. Each is taken by a kind of packet, in a half of the pipeline, and belongs to an aspect: what
-/// was last said of each holds for the steps that follow.
+/// An algorithm as steps. Each step belongs to a kind of packet, a half of the pipeline and an aspect: the last ones
+/// that were set apply to the steps that follow.
 #[derive(Debug, Clone)]
 pub struct Program {
     name: &'static str,
@@ -234,14 +234,14 @@ pub struct Program {
     pub(crate) fields: Vec<FieldInfo>,
     pub(crate) registers: Vec<RegisterInfo>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) chores: Vec<Chore>,
+    pub(crate) chores: Vec<ControlPlaneTask>,
     gress: Gress,
     aspect: Aspect,
     packets: Packets,
 }
 
 impl Program {
-    /// One without steps.
+    /// A program without steps.
     pub fn new(name: &'static str, about: &'static str) -> Self {
         Self {
             name,
@@ -261,46 +261,47 @@ impl Program {
         self.name
     }
 
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub fn about(&self) -> &'static str {
         self.about
     }
 
-    /// The steps that follow are in this half.
+    /// Puts the following steps into this half.
     pub fn at(&mut self, gress: Gress) -> &mut Self {
         self.gress = gress;
         self
     }
 
-    /// The steps that follow are of this aspect.
+    /// Assigns the following steps to this aspect.
     pub fn of(&mut self, aspect: Aspect) -> &mut Self {
         self.aspect = aspect;
         self
     }
 
-    /// The steps that follow are taken by these packets.
+    /// Assigns the following steps to these packets.
     pub fn by(&mut self, packets: Packets) -> &mut Self {
         self.packets = packets;
         self
     }
 
-    /// A field that comes with the packet: of its headers, its time of arrival, its length.
+    /// A field that arrives with the packet: of its headers, its time of arrival, its length.
     pub fn header(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::Arrival)
+        self.field(name, bits, KnownFrom::Arrival)
     }
 
-    /// A field of the queue, as its length. It is known behind the queue; before it only on a switch that tells it
-    /// there.
+    /// A field of the queue, such as its length. It is known behind the queue; before it only on a switch that provides
+    /// it there.
     pub fn queue_state(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::Queue)
+        self.field(name, bits, KnownFrom::Queue)
     }
 
-    /// A field of a packet that has left the queue: when it entered and left, what it left behind. Known only there.
+    /// A field of a packet that has left the queue, such as its enqueue and dequeue times, or what it left behind.
+    /// Known only behind the queue.
     pub fn leaving(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::Leaving)
+        self.field(name, bits, KnownFrom::Leaving)
     }
 
-    /// Some bits of a field, which costs nothing.
+    /// Some bits of a field, at no cost.
     pub fn slice(&mut self, of: Field, name: &str, bits: u32) -> Field {
         let known = self.fields[of.0].known;
         self.field(name, bits, known)
@@ -311,14 +312,14 @@ impl Program {
         self.words(name, 1, bits, entries)
     }
 
-    /// A register whose entries are pairs of words, which are reached together.
+    /// A register whose entries are pairs of words that are reached together.
     pub fn pair(&mut self, name: &str, bits: u32, entries: u64) -> Register {
         self.words(name, 2, bits, entries)
     }
 
-    /// A computation: what it gives has `bits` bits.
+    /// A computation; its result has `bits` bits.
     pub fn compute(&mut self, name: &str, op: Op, reads: &[Field], bits: u32) -> Field {
-        self.step(name, Does::Compute(op), reads);
+        self.step(name, StepAction::Compute(op), reads);
         self.given(name, bits)
     }
 
@@ -332,36 +333,36 @@ impl Program {
         self.compute(name, Op::Compare(1), reads, 1)
     }
 
-    /// Reads a register: of an array the entry [`Register::at`] a field, else that of the port.
+    /// Reads a register: the entry of a field ([`Register::at`]), or otherwise that of the port.
     pub fn read(&mut self, entry: impl Into<Entry>, name: &str, reads: &[Field]) -> Field {
         self.access(entry.into(), name, &[], reads)
     }
 
-    /// Writes a register, and gives what it had.
+    /// Writes a register, and returns the old value.
     pub fn write(&mut self, entry: impl Into<Entry>, name: &str, reads: &[Field]) -> Field {
         self.access(entry.into(), name, &[Micro::Update], reads)
     }
 
-    /// Changes a register by what is there, and gives the result.
+    /// Changes a register depending on its value, and returns the result.
     pub fn update(&mut self, entry: impl Into<Entry>, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
         self.access(entry.into(), name, micros, reads)
     }
 
-    /// What becomes of the packet.
+    /// Sets what happens to the packet.
     pub fn act(&mut self, name: &str, act: Act, reads: &[Field]) {
-        self.step(name, Does::Act(act), reads);
+        self.step(name, StepAction::Act(act), reads);
     }
 
-    /// Something that the switch's processor does in the place of a step. It `feeds_back` if it carries what was learnt
-    /// behind the queue before it.
+    /// Something that the switch's control plane does in place of a step. `feeds_back`: it carries something learnt
+    /// behind the queue to steps before it.
     pub fn control_plane(&mut self, name: &str, feeds_back: bool) {
-        self.chores.push(Chore { name: name.to_owned(), aspect: self.aspect, feeds_back });
+        self.chores.push(ControlPlaneTask { name: name.to_owned(), aspect: self.aspect, feeds_back });
     }
 
     fn access(&mut self, entry: Entry, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
         let bits = self.registers[entry.register.0].bits;
         let reads: Vec<_> = entry.index.into_iter().chain(reads.iter().copied()).collect();
-        self.step(name, Does::Access { entry, micros: micros.to_vec() }, &reads);
+        self.step(name, StepAction::Access { entry, micros: micros.to_vec() }, &reads);
         self.given(name, bits)
     }
 
@@ -370,30 +371,30 @@ impl Program {
         Register(self.registers.len() - 1)
     }
 
-    fn step(&mut self, name: &str, does: Does, reads: &[Field]) {
+    fn step(&mut self, name: &str, does: StepAction, reads: &[Field]) {
         let Self { gress, aspect, packets, .. } = *self;
         self.steps.push(Step { name: name.to_owned(), gress, aspect, packets, does, reads: reads.to_vec() });
     }
 
     fn given(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::By(self.steps.len() - 1))
+        self.field(name, bits, KnownFrom::By(self.steps.len() - 1))
     }
 
-    fn field(&mut self, name: &str, bits: u32, known: Known) -> Field {
+    fn field(&mut self, name: &str, bits: u32, known: KnownFrom) -> Field {
         self.fields.push(FieldInfo { bits, known, name: name.to_owned() });
         Field(self.fields.len() - 1)
     }
 
-    /// The step that gives a field, if one does.
+    /// The step that produces a field, if any.
     pub(crate) fn giver(&self, field: Field) -> Option<usize> {
         match self.fields[field.0].known {
-            Known::By(step) => Some(step),
-            Known::Arrival | Known::Queue | Known::Leaving => None,
+            KnownFrom::By(step) => Some(step),
+            KnownFrom::Arrival | KnownFrom::Queue | KnownFrom::Leaving => None,
         }
     }
 
-    /// The steps that have to be in earlier stages than a step: those whose results it needs, of the same packet in the
-    /// same half. What is known from the other half comes with the packet, or not at all.
+    /// The steps that must be in earlier stages than a step: those whose results it needs, of the same packet in the
+    /// same half. Results of the other half come with the packet, or not at all.
     pub(crate) fn needs(&self, step: usize) -> impl Iterator<Item = usize> + '_ {
         let with = |step: usize| (self.steps[step].gress, self.steps[step].packets);
         let givers = self.steps[step].reads.iter().filter_map(|field| self.giver(*field));
@@ -403,19 +404,19 @@ impl Program {
     /// The entry that a step reaches.
     pub(crate) fn entry_of(&self, step: usize) -> Option<Entry> {
         match self.steps[step].does {
-            Does::Access { entry, .. } => Some(entry),
-            Does::Compute(_) | Does::Act(_) => None,
+            StepAction::Access { entry, .. } => Some(entry),
+            StepAction::Compute(_) | StepAction::Act(_) => None,
         }
     }
 }
 
 impl Match {
-    /// A table that has an entry for each key of `key_bits` bits.
+    /// A table with an entry for each key of `key_bits` bits.
     pub fn of_all(key_bits: u32, value_bits: u32) -> Self {
         Self::Exact { entries: 1 << key_bits.min(63), key_bits, value_bits }
     }
 
-    /// A table of ranges of a key: each becomes as many prefixes as cover it.
+    /// A table of ranges of a key; each range takes as many prefixes as cover it.
     pub fn of_ranges(ranges: impl IntoIterator<Item = (u64, u64)>, key_bits: u32, value_bits: u32) -> Self {
         let prefixes = ranges.into_iter().map(|(first, last)| prefixes(first, last)).sum();
         Self::Range { prefixes, key_bits, value_bits }

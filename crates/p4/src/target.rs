@@ -1,4 +1,4 @@
-//! A switch as its pipeline has it: stages, what each has, what its units can do.
+//! A switch as a pipeline: its stages, the resources of each, and what its units can do.
 
 use crate::{Micro, Special};
 
@@ -7,34 +7,34 @@ use crate::{Micro, Special};
 pub struct Target {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub about: &'static str,
-    /// Stages. Both halves of the pipeline pass all of them, and share what they have.
+    /// How many stages there are. Both halves of the pipeline pass all of them, and share their resources.
     pub stages: usize,
-    /// What each stage has.
+    /// The resources of each stage.
     pub per_stage: PerStage,
     /// What a register's unit does in one access.
     pub register: RegisterUnit,
-    /// Units beside the ALUs.
+    /// Special units in addition to the ALUs.
     pub specials: Vec<Special>,
     /// Whether two fields, or a field and any constant, can be multiplied.
     pub multiplies: bool,
     /// Whether there are steps before the queue.
     pub ingress: bool,
-    /// Whether steps before the queue know the state of the queue, and share memory with those behind it.
+    /// Whether steps before the queue know the state of the queue and share memory with those behind it.
     pub queue_state_at_ingress: bool,
-    /// Whether a processor reads and writes registers now and then.
+    /// Whether a control plane reads and writes registers from time to time.
     pub control_plane: bool,
-    /// Whether the switch makes packets of its own.
+    /// Whether the switch generates packets.
     pub generator: bool,
     /// Whether packets can go back from behind the queue.
     pub feeds_back: bool,
 }
 
-/// What a stage has.
+/// The resources of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerStage {
-    /// Accesses to registers for a packet.
+    /// Accesses to registers per packet.
     pub registers: u64,
     /// Tables and actions that are independent of each other.
     pub tables: u64,
@@ -44,16 +44,16 @@ pub struct PerStage {
     pub sram_bits: u64,
     /// Blocks of ternary memory, for ranges.
     pub tcam: u64,
-    /// Entries and bits of a key that such a block has.
+    /// Entries and key bits of such a block.
     pub tcam_block: (u64, u32),
 }
 
 /// What a register's unit does in one access.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegisterUnit {
-    /// Comparisons.
+    /// How many comparisons.
     pub conditions: usize,
-    /// Additions, subtractions and assignments.
+    /// How many additions, subtractions and assignments.
     pub updates: usize,
     /// Words of an entry.
     pub words: u32,
@@ -62,7 +62,7 @@ pub struct RegisterUnit {
 }
 
 impl RegisterUnit {
-    /// What of an access is too much, as a sentence without an end; none if nothing is.
+    /// What of an access exceeds the unit, as a sentence without a final period; `None` if nothing does.
     pub(crate) fn refuses(&self, micros: &[Micro], words: u32) -> Option<String> {
         let count = |wanted: Micro| micros.iter().filter(|micro| **micro == wanted).count();
         let (conditions, updates) = (count(Micro::Condition), count(Micro::Update));
@@ -84,7 +84,7 @@ impl RegisterUnit {
 }
 
 impl Special {
-    /// As in a reason.
+    /// Its name in a reason.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Average => "an average",
@@ -95,14 +95,14 @@ impl Special {
 }
 
 impl Target {
-    /// All that there are.
+    /// All targets.
     pub fn all() -> Vec<Self> {
         vec![Self::tofino(), Self::tofino_registers_only(), Self::plain(), Self::generous()]
     }
 
     /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128
-    /// bits and 24 of 512 x 44 each (what is publicly known of it; its open-source compiler has the same numbers). A
-    /// register action has two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small
+    /// bits and 24 of 512 x 44 each (the publicly known numbers, which its open-source compiler also has). A register
+    /// action has two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small
     /// microprogram").
     pub fn tofino() -> Self {
         Self {
@@ -133,8 +133,8 @@ impl Target {
         }
     }
 
-    /// The same with registers that read, change and write one word, and nothing else ("restricted to basic register
-    /// functionality", section IV).
+    /// A Tofino whose registers only read, change and write one word ("restricted to basic register functionality",
+    /// section IV).
     pub fn tofino_registers_only() -> Self {
         Self {
             name: "tofino-registers",
@@ -145,9 +145,9 @@ impl Target {
         }
     }
 
-    /// What each switch of this kind has, and no more: steps behind the queue and registers of one word. No steps
-    /// before it, no special functions, no packets of its own, none sent back, no processor at work. What Kunze et al.
-    /// end by asking for AQMs to respect (section VIII).
+    /// What every switch of this kind has, and no more: steps behind the queue and registers of one word. It has no
+    /// steps before the queue, no special functions, no generated or returned packets, and no control plane. Kunze et
+    /// al. conclude that AQMs should respect these limits (section VIII).
     pub fn plain() -> Self {
         Self {
             name: "plain",
@@ -161,7 +161,8 @@ impl Target {
         }
     }
 
-    /// One that has what the paper asks of the next: the state of the queue before it, multiplication, more stages.
+    /// A switch with what the paper wants of the next generation: the state of the queue before it, multiplication,
+    /// more stages.
     pub fn generous() -> Self {
         Self {
             name: "generous",

@@ -1,13 +1,13 @@
-//! Placements against what a placement is, and against all that there can be.
+//! Compares placements with the rules, and with all possible placements.
 
 use proptest::prelude::*;
 use queuescope_p4::algorithms::{Snapshots, all, conquest, conquest_standing};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, PerStage, Placement, Program, Target};
 
-/// A program of additions and register accesses, each of which needs some of those before it.
+/// A program of additions and register accesses, each of which needs some of the earlier ones.
 #[derive(Debug, Clone)]
 struct Chain {
-    /// Whether it is a register, and which before it are needed, as bits.
+    /// Whether it is a register access, and which earlier steps it needs, as bits.
     steps: Vec<(bool, u8)>,
     registers: u64,
     tables: u64,
@@ -45,7 +45,7 @@ impl Chain {
         Target { per_stage, stages, ..Target::tofino() }
     }
 
-    /// The fewest stages, by trying all.
+    /// The fewest stages, found by trying all placements.
     fn fewest(&self) -> usize {
         (1..).find(|stages| self.fits(&mut Vec::new(), *stages)).unwrap()
     }
@@ -98,7 +98,7 @@ proptest! {
 }
 
 /// Section 4.1: ceil(h R / M) stages to reach the snapshots, and ceil(log2(h - 2)) to add them. The minimum over the
-/// rows, of which the paper does not speak, takes some of its own.
+/// rows, which the paper does not mention, takes additional stages.
 #[test]
 fn conquest_takes_the_stages_of_the_papers_formula() {
     for snapshots in 4..=20u32 {
@@ -108,7 +108,7 @@ fn conquest_takes_the_stages_of_the_papers_formula() {
                 let target = Target { per_stage, stages: 1000, ..Target::tofino() };
                 let fit = Fit::new(&conquest(Snapshots { snapshots, rows, columns: 64 }), &target);
                 assert_eq!(fit.grade(), Grade::Feasible);
-                // Besides: the hashes and the entries before, the comparison and the mark behind.
+                // In addition: the hashes and the entries before, the comparison and the mark after.
                 let stages = fit.placement.unwrap().stages.len() - 4;
                 let formula = u64::from(snapshots * rows).div_ceil(most) as usize
                     + (snapshots - 2).next_power_of_two().ilog2() as usize;
@@ -120,8 +120,8 @@ fn conquest_takes_the_stages_of_the_papers_formula() {
     }
 }
 
-/// Whom to mark by the standing queue costs comparisons and a shift, which have room beside the snapshots: no register,
-/// no stage.
+/// Choosing what to mark by the standing queue costs comparisons and a shift. They fit beside the snapshots: no more
+/// registers, no more stages.
 #[test]
 fn a_mark_for_a_standing_queue_takes_no_more_stages_than_the_papers() {
     for target in [Target::tofino_registers_only(), Target::tofino()] {
@@ -141,12 +141,12 @@ fn a_mark_for_a_standing_queue_takes_no_more_stages_than_the_papers() {
 }
 
 #[test]
-fn what_has_no_room_in_the_stages_does_not_fit() {
+fn a_program_that_needs_more_stages_does_not_fit() {
     let target = Target { stages: 5, ..Target::tofino() };
     let fit = Fit::new(&conquest(Snapshots::default()), &target);
     assert_eq!(fit.room.as_deref(), Some("it takes 8 stages, and there are 5"));
     assert_eq!(fit.grade(), Grade::Infeasible);
-    // 80 blocks hold 327 680 words of 32 bits; one is for the access.
+    // 80 blocks hold 327 680 words of 32 bits; one block is for the access.
     for (columns, fits) in [(323_584, true), (323_585, false)] {
         let fit = Fit::new(&conquest(Snapshots { columns, rows: 1, snapshots: 4 }), &Target::tofino());
         assert_eq!(fit.grade() == Grade::Feasible, fits, "{:?}", fit.room);
@@ -155,7 +155,7 @@ fn what_has_no_room_in_the_stages_does_not_fit() {
 
 /// Two registers that each need the other's result have no order.
 #[test]
-fn registers_that_need_each_other_have_no_place() {
+fn registers_that_need_each_other_cannot_be_placed() {
     let mut program = Program::new("circle", "");
     program.at(Gress::Egress).of(Aspect::Reaction);
     let (one, other) = (program.register("one", 32, 1), program.register("other", 32, 1));
@@ -166,10 +166,10 @@ fn registers_that_need_each_other_have_no_place() {
     program.write(one, "write one", &[second]);
     let fit = Fit::new(&program, &Target::tofino());
     assert_eq!(fit.placement, None);
-    assert!(fit.room.unwrap().contains("needs what comes of itself"));
+    assert!(fit.room.unwrap().contains("depends on its own result"));
 }
 
-/// A table that is too large for what is free of a stage goes on in the next.
+/// A table that does not fit the free part of a stage continues in the next.
 #[test]
 fn a_large_table_spans_stages() {
     let mut program = Program::new("table", "");
@@ -187,7 +187,7 @@ fn a_large_table_spans_stages() {
     assert_eq!(placement.stages.len(), 7);
 }
 
-/// Nothing that the project has needs more than there is of any stage, wherever it is placed.
+/// No algorithm of the project takes more of any stage than there is, wherever it is placed.
 #[test]
 fn no_stage_has_more_than_it_holds() {
     for target in Target::all() {

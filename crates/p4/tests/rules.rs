@@ -1,19 +1,18 @@
-//! What no switch does, and where parts go that both halves of the pipeline have to do with: small programs, placed by
-//! hand.
+//! What no switch can do, and where parts go that concern both halves of the pipeline: small programs, placed by hand.
 
 use queuescope_p4::algorithms::{pi2, pie};
 use queuescope_p4::{Act, Aspect, Field, Fit, Grade, Gress, Micro, Op, Packets, Placement, Program, Register, Target};
 
-/// The stage of a part, from 1, in a half.
+/// The stage of a part in a half, counted from 1.
 fn stage(placement: &Placement, half: Gress, name: &str) -> usize {
     let has = |placed: &queuescope_p4::Placed| placed.gress == half && placed.name == name;
     1 + placement.stages.iter().position(|stage| stage.placed.iter().any(has)).unwrap()
 }
 
-/// A probability that packets of the generator form in two steps behind the queue, and that traffic is dropped by
-/// before it.
+/// Generated packets compute a probability in two steps behind the queue, and traffic is dropped by it before the
+/// queue.
 #[test]
-fn what_is_formed_behind_the_queue_holds_its_register_there_for_both_halves() {
+fn a_register_computed_behind_the_queue_is_in_the_same_stage_for_both_halves() {
     let mut program = Program::new("two halves", "");
     let p = &mut program;
     p.at(Gress::Ingress).of(Aspect::Reaction);
@@ -35,7 +34,7 @@ fn what_is_formed_behind_the_queue_holds_its_register_there_for_both_halves() {
     assert_eq!(placement.stages.len(), 5);
 }
 
-/// The sum of both products is in stage 6: the register behind it, and then the comparison and the drop before the
+/// The sum of both products is in stage 6. The register is behind it, and then the comparison and the drop before the
 /// queue.
 #[test]
 fn the_drops_of_pie_and_pi2_come_after_their_probabilities() {
@@ -45,7 +44,7 @@ fn the_drops_of_pie_and_pi2_come_after_their_probabilities() {
     }
 }
 
-/// A packet that is counted as it comes and as it leaves reaches the counter twice.
+/// A packet that is counted at arrival and departure reaches the counter twice.
 #[test]
 fn no_packet_reaches_a_register_before_and_behind_the_queue() {
     let mut program = Program::new("length of the queue", "");
@@ -59,9 +58,9 @@ fn no_packet_reaches_a_register_before_and_behind_the_queue() {
     }
 }
 
-/// Every other packet is dropped, by a counter: before the queue, where the least switch has no steps, or behind it.
+/// Every other packet is dropped by a counter: before the queue, where the plain switch has no steps, or behind it.
 #[test]
-fn the_least_switch_has_no_steps_before_the_queue() {
+fn the_plain_switch_has_no_steps_before_the_queue() {
     for (half, grade) in [(Gress::Ingress, Grade::Infeasible), (Gress::Egress, Grade::Feasible)] {
         let mut program = Program::new("every other", "");
         let p = &mut program;
@@ -74,7 +73,7 @@ fn the_least_switch_has_no_steps_before_the_queue() {
 }
 
 #[test]
-fn nothing_that_a_packet_learns_behind_the_queue_is_known_to_it_before() {
+fn nothing_learnt_behind_the_queue_is_known_to_the_packet_before_it() {
     let mut program = Program::new("tomorrow", "");
     let p = &mut program;
     let key = p.header("key", 16);
@@ -86,11 +85,11 @@ fn nothing_that_a_packet_learns_behind_the_queue_is_known_to_it_before() {
     }
 }
 
-/// Who adds accesses to a register, with two fields that name entries.
+/// Adds accesses to a register, with two fields that name entries.
 type Accesses = fn(&mut Program, Register, [Field; 2]);
 
-/// One entry is reached once, whatever is done with it that the unit can do at once. A second entry is a second access
-/// on every switch, whatever is done with either.
+/// One entry is reached once, whatever the unit does with it at once. A second entry is a second access on every
+/// switch, whatever is done with either.
 #[test]
 fn a_packet_reaches_one_entry_of_a_register() {
     let on_one: [(&str, Accesses); 2] = [
@@ -142,7 +141,7 @@ fn a_packet_reaches_one_entry_of_a_register() {
             let register = program.register("counts", 32, 1 << 16);
             accesses(&mut program, register, indexes);
             let fit = Fit::new(&program, &target);
-            // Memory, and nothing else.
+            // The verdict on memory, and no other.
             let grades = fit.aspects.each_ref().map(|(_, verdict)| verdict.grade);
             let expected = [Grade::Feasible, Grade::Feasible, Grade::Feasible, grade];
             assert_eq!(grades, expected, "{name} on {}: {:?}", target.name, fit.verdict(Aspect::Memory).reasons);
@@ -150,7 +149,7 @@ fn a_packet_reaches_one_entry_of_a_register() {
     }
 }
 
-/// Two packets are not one: what each reaches may be another entry.
+/// Two packets differ: each may reach another entry.
 #[test]
 fn other_packets_may_reach_other_entries() {
     let mut program = Program::new("flows", "");
@@ -163,7 +162,7 @@ fn other_packets_may_reach_other_entries() {
     assert_eq!(Fit::new(&program, &Target::tofino_registers_only()).grade(), Grade::Feasible);
 }
 
-/// What another packet knows does not help; but what is sent back carries what it had.
+/// What another packet knows does not help, but a packet that is sent back keeps its fields.
 #[test]
 fn fields_stay_with_their_packet() {
     for (packets, grade) in [(Packets::Generated, Grade::Infeasible), (Packets::FedBack, Grade::Feasible)] {
@@ -180,7 +179,8 @@ fn fields_stay_with_their_packet() {
     }
 }
 
-/// The length of the queue can be known before it, on a switch that tells it there; when a packet will leave cannot.
+/// The length of the queue can be known before it, on a switch that provides it there. When a packet will depart
+/// cannot.
 #[test]
 fn what_is_known_before_the_queue() {
     let grade = |length: bool, target: &Target| {
@@ -194,7 +194,7 @@ fn what_is_known_before_the_queue() {
     assert_eq!(grades, [[Grade::Infeasible; 2], [Grade::Feasible, Grade::Infeasible]]);
 }
 
-/// Comparisons side by side take a table each.
+/// Each comparison side by side takes a table.
 #[test]
 fn comparisons_take_tables() {
     let mut program = Program::new("ranges", "");

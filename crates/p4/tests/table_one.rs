@@ -5,7 +5,7 @@ use queuescope_p4::algorithms::{
 };
 use queuescope_p4::{Aspect, Fit, Grade, Gress, Micro, Program, Target};
 
-/// Rows and columns as the paper's; of each cell, with registers only, and then with special functions.
+/// The paper's rows and columns. Each cell has the grade with registers only, and the grade with special functions.
 #[test]
 fn every_cell_of_the_papers_table() {
     use Grade::{Feasible as Yes, Infeasible as No, Workaround as Ring};
@@ -36,7 +36,7 @@ fn stages_of_the_three_variants() {
     assert_eq!(stages, [3, 11, 9]);
 }
 
-/// A register that counts, and a second access to it: of the same entry behind a step that its unit cannot do, or of
+/// A register that counts, and a second access to it: to the same entry after a step that its unit cannot do, or to
 /// another entry.
 fn counter(again: Option<Again>) -> Program {
     let mut program = Program::new("counter", "");
@@ -47,7 +47,7 @@ fn counter(again: Option<Again>) -> Program {
     let counted = p.update(count.at(keys[0]), "count + 1", &[Micro::Update], &[]);
     let hashed = p.compute("hash of it", queuescope_p4::Op::Hash, &[counted], 32);
     match again {
-        Some(Again::BehindAHash) => _ = p.write(count.at(keys[0]), "count, anew", &[hashed]),
+        Some(Again::BehindAHash) => _ = p.write(count.at(keys[0]), "count, from the hash", &[hashed]),
         Some(Again::AtAnotherKey) => _ = p.read(count.at(keys[1]), "another count", &[]),
         None => {}
     }
@@ -61,7 +61,7 @@ enum Again {
 }
 
 #[test]
-fn one_access_more_flips_one_verdict() {
+fn one_more_access_flips_one_verdict() {
     let reasons = [
         (
             Again::BehindAHash,
@@ -79,10 +79,9 @@ fn one_access_more_flips_one_verdict() {
     }
 }
 
-/// Egress PI is made for the least of the switches. ConQuest fits it too, and a mark above a constant: nothing else
-/// does.
+/// Egress PI is designed for the plain switch. ConQuest and a mark above a constant fit it too; nothing else does.
 #[test]
-fn what_fits_the_least_switch() {
+fn what_fits_the_plain_switch() {
     let plain = Target::plain();
     let fits = |program: &Program| Fit::new(program, &plain).grade() == Grade::Feasible;
     let names: Vec<_> = all(Snapshots::default()).iter().filter(|it| fits(it)).map(Program::name).collect();
@@ -91,9 +90,9 @@ fn what_fits_the_least_switch() {
     assert_eq!((placement.stages.len(), placement.used().registers), (9, 3));
 }
 
-/// What the switch has beside its stages.
+/// What the switch has in addition to its stages.
 #[test]
-fn what_a_switch_lacks_is_told() {
+fn what_a_switch_lacks_is_reported() {
     let grade = |program: &Program, target: &Target| Fit::new(program, target).grade();
     let full = Target::tofino();
     for (program, lacking, with) in [
@@ -110,7 +109,7 @@ fn what_a_switch_lacks_is_told() {
     }
 }
 
-/// A product of two fields: by a table of both, if that is not too large.
+/// A product of two fields takes a table of both, if that is not too large.
 #[test]
 fn products_need_a_unit_or_a_table() {
     for (bits, without) in [(8, Grade::Workaround), (16, Grade::Infeasible)] {

@@ -139,7 +139,6 @@ impl Legacy {
     /// program with nothing to write (`text2pcap` of an empty text, a library's empty packet) writes one, with a time
     /// like those of its neighbours. So one such record is a packet if the times of its neighbours are near 0, or if it
     /// has no neighbours. Two in a row, or one whose neighbours have times far from 0, are a hole.
-    /// one beside times far from 0, are a hole.
     #[cold]
     fn is_hole(&self, buffer: &mut Buffer) -> Result<bool, Damage> {
         buffer.need(2 * self.record_header).map_err(Damage::Io)?;

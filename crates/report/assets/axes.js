@@ -1,12 +1,12 @@
-// What axes have in common, in whichever chart.
+// What all charts' axes share.
 
-// Steps between the labels of time; a quarter of a step would need a digit more than its labels have.
+// Steps between the labels of time; a quarter of a step would need one more digit than the labels have.
 const STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 
 // Round numbers on log axes: by 1, 2, 5, from a thousandth of a millionth on.
 const LOG_STEPS = Array.from({ length: 25 }, (_, at) => [1, 2, 5].map((digit) => Number(`${digit}e${at - 9}`))).flat();
 
-/** How axes look, and how wide one is at `least`: wide enough for its longest label, as of a delay of an hour. */
+/** The look of axes, and the width of one at `least`: wide enough for its longest label, such as a delay of an hour. */
 function axisLook(narrow) {
   const [size, font] = [narrow ? 11 : 12, cssVariable('--font')];
   const axis = {
@@ -24,7 +24,7 @@ function axisLook(narrow) {
   return [axis, room];
 }
 
-/** Round numbers from `least` to `most` on a log axis, no more than `room`: by 1, 2, 5, or powers of ten. */
+/** Round numbers from `least` to `most` on a log axis, at most `room`: in steps of 1, 2, 5, or powers of ten. */
 function logSteps(least, most, room) {
   const all = LOG_STEPS.filter((step) => step >= least && step <= most);
   if (all.length === 0) return [least, most];

@@ -1,6 +1,6 @@
-// The chosen burst: its facts, what flows have in common, the flows, and who made its worst packet wait.
+// The chosen burst: its facts, what its flows have in common, the flows, and what made its worst packet wait.
 
-/** What one burst was and who filled it. */
+/** Facts of one burst, and the flows that filled it. */
 function burstPanel(report, burst, timeline, colours, go) {
   const at = report.bursts.indexOf(burst);
   const step = (to, text) =>
@@ -47,7 +47,7 @@ function burstPanel(report, burst, timeline, colours, go) {
   );
 }
 
-/** What flows have in common, above the flows themselves: an incast is one line. A single flow that is listed is not listed again. */
+/** What flows have in common, above the flows themselves: an incast is one line. A single listed flow is not repeated. */
 function inCommon(burst) {
   const listed = new Set((burst.culprits[0]?.flows ?? []).map(({ flow }) => flow));
   const groups = (burst.groups ?? []).filter(({ reading }) => !listed.has(reading));
@@ -73,7 +73,7 @@ function inCommon(burst) {
   );
 }
 
-/** What flows have in common: what so many are, which, and what else is to be said of them. */
+/** What a group of flows has in common: how many they are, which, and other facts about them. */
 function groupReading(group) {
   const good = (error) => (error > 0 ? ` ±${percent(error)}` : '');
   const notes = [
@@ -90,7 +90,7 @@ function groupReading(group) {
   ];
 }
 
-/** Groups, each with its heavy flows below it; `narrow` leaves out what the reading says anyway. */
+/** Groups, each with its heavy flows below it; `narrow` omits what the reading says already. */
 function groupsTable(groups, label, narrow = false) {
   const figures = (part, flows) => [
     narrow ? null : td(flows === null ? '' : 'flows', flows === null ? '' : count(flows), { class: 'figure' }),
@@ -138,7 +138,7 @@ const KINDS = [
   ],
 ];
 
-/** Who made the packet with the longest delay wait: three kinds of culprits, as a monitor of little memory tells them. */
+/** What made the packet with the longest delay wait: three kinds of culprits, as a monitor with little memory reports them. */
 function worst(report, burst, slots) {
   const found = burst.worst;
   if (!found) return null;
@@ -188,7 +188,7 @@ function ofKind(name, meaning, ranked, slots) {
   ].flat();
 }
 
-/** One kind's flows at one granularity. */
+/** The flows of one kind at one granularity. */
 function partsTable(parts, name, slots) {
   const { granularity, flows } = parts;
   const packets = flows.some((part) => part.packets !== null);
@@ -218,12 +218,12 @@ function classesLine(classes) {
 
 // The command for the exact answer.
 
-/** Whether there is one: `why` reads a capture's tail-drop queue, or a table. */
+/** Whether there is one: `why` reads captures with a tail-drop queue, and tables. */
 function hasCommand(report) {
   return !report.tap && !report.sim && !report.setup.aqm;
 }
 
-/** `queuescope why` about the moment at which the burst's worst packet came, with the settings of this report. */
+/** The `queuescope why` command for the arrival of the burst's worst packet, with the settings of this report. */
 function whyCommand(report, burst) {
   const { input, setup } = report;
   const words = ['queuescope', 'why', quoted(input.name === '-' ? 'FILE' : input.name)];
@@ -244,14 +244,14 @@ function whyCommand(report, burst) {
   return words.join(' ');
 }
 
-/** A word as a shell takes it; a name that could act on a terminal it is pasted into is left for the user to fill in. */
+/** A word quoted for a shell. A name that could act on a terminal when it is pasted is left for the user to fill in. */
 function quoted(word, hidden = 'FILE') {
   if (/[\p{C}\p{Zl}\p{Zp}]/u.test(word)) return hidden;
   if (/^[\w./:@%+,=-]+$/.test(word)) return word.startsWith('-') && word !== '-' ? `./${word}` : word;
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** `100mbps`: exact, whatever the rate. */
+/** `100mbps`: exact for every rate. */
 function rateArgument(bits) {
   const units = ['bps', 'kbps', 'mbps', 'gbps', 'tbps'];
   let at = 0;
@@ -282,7 +282,7 @@ function copyButton(what, from) {
       press.textContent = 'Copied';
       announce(`The ${what} is copied.`);
     } catch {
-      // Browsers may keep the clipboard from a page; what is selected can be copied by hand.
+      // Browsers may deny pages the clipboard. Selected text can be copied by hand.
       getSelection().selectAllChildren(from);
       announce(`The ${what} is selected.`);
     }

@@ -1,6 +1,6 @@
 // The bursts, one row each.
 
-/** The bursts, sortable by every column; a row chooses its burst. */
+/** The bursts, sortable by every column. A click on a row chooses its burst. */
 class BurstTable {
   #chosen = null;
   #table;
@@ -21,13 +21,13 @@ class BurstTable {
     this.element = this.#table.element;
   }
 
-  /** Marks a burst's row. */
+  /** Highlights a burst's row. */
   choose(burst) {
     this.#chosen = burst;
     for (const [entry, row] of this.#table.rows) row.setAttribute('aria-current', String(entry === burst));
   }
 
-  /** All rows, as for printing. */
+  /** Shows all rows, as for printing. */
   showAll() {
     this.#table.showAll();
   }

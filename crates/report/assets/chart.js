@@ -1,7 +1,7 @@
-// The chart: depth stacked by flow, the longest delay as a line, bursts and drops in two lanes above.
-// What is drawn follows from two things, the range in view and the chosen burst; everything else is derived.
+// The chart: depth stacked by flow, the longest delay as a line, bursts and drops in two lanes above. Two things
+// determine what is drawn: the range in view and the chosen burst.
 
-const NARROWEST = 1.5; // CSS pixels of a bucket
+const NARROWEST = 1.5; // width of a bucket in CSS pixels
 const FEWEST = 8; // buckets that stay in view at the deepest zoom
 
 class Chart {
@@ -36,7 +36,7 @@ class Chart {
     );
     const keys = el('p', { class: 'hint', id: 'chart-keys' });
     const coarse = matchMedia('(pointer: coarse)').matches;
-    this.reach = coarse ? 12 : 6; // pixels beside a burst that still mean it
+    this.reach = coarse ? 12 : 6; // pixels beside a burst at which the pointer still selects it
     keys.textContent = coarse
       ? 'Pinch to zoom, drag sideways to move.'
       : 'Drag to zoom; Ctrl + wheel, + and − too. ← → to move, 0 for all.';
@@ -47,12 +47,12 @@ class Chart {
     new ResizeObserver(() => requestAnimationFrame(() => this.#resize())).observe(this.host);
   }
 
-  /** Shows a burst, or with null no burst in particular. */
+  /** Shows a burst; null shows none in particular. */
   choose(burst) {
     this.#chosen = burst;
     const [from, to] = this.range;
     const within = burst && from <= burst.start_ns && burst.start_ns + burst.length_ns <= to;
-    // Without a depth over time there is nothing more to see from near.
+    // Without a depth over time there is nothing more to see at a closer range.
     if (burst && !(within && this.timeline.whole.outline && !this.timeline.ofBurst(burst)))
       this.show(...this.timeline.around(burst));
     else this.#plot?.redraw();
@@ -63,7 +63,7 @@ class Chart {
     this.show(this.timeline.start, this.timeline.end);
   }
 
-  /** Brings a range into view, from whichever series shows it best. */
+  /** Brings a range into view, from the series that shows it best. */
   show(from, to) {
     const { start, end } = this.timeline;
     const shortest = Math.min(end - start, this.timeline.best(from, to).bucket * FEWEST);
@@ -72,7 +72,7 @@ class Chart {
     from = Math.min(Math.max(middle - length / 2, start), end - length);
     this.range = [from, from + length];
     const source = this.timeline.forRoom(...this.range, Math.max(this.host.clientWidth, 200) / NARROWEST);
-    // A finger's events go to what it first touched: that must stay until the finger is lifted.
+    // A finger's events go to the element that it touched first, so that element must stay until the finger is lifted.
     if (!this.#plot || (source !== this.#source && !this.touched)) this.#build(source);
     else this.#plot.setScale('x', { min: this.range[0], max: this.range[1] });
     this.#describe();
@@ -85,13 +85,13 @@ class Chart {
     this.show(fixed - (fixed - from) * factor, fixed + (to - fixed) * factor);
   }
 
-  /** Moves by a share of the width. */
+  /** Moves the view by a share of the width. */
   pan(share) {
     const by = (this.range[1] - this.range[0]) * share;
     this.show(this.range[0] + by, this.range[1] + by);
   }
 
-  /** Draws anew, as after a change of colours. */
+  /** Redraws, for instance after a change of colours. */
   refresh(width) {
     if (this.#source) this.#build(this.#source, width);
   }
@@ -113,13 +113,13 @@ class Chart {
     this.#source = source;
     const layers = source.layers(this.#hidden);
     const [ink, soft] = [cssVariable('--ink'), cssVariable('--ink-soft')];
-    // At a known rate both axes are one: a delay is the depth before the packet by the rate.
+    // At a known rate both axes are proportional: a delay is the depth before the packet divided by the rate.
     const tied = this.rate !== null;
     const delay = Float64Array.from(source.edges, (_, at) => source.delay[Math.min(at, source.delay.length - 1)] ?? 0);
     const line = tied ? delay.map((ns) => (ns * this.rate) / 8e9) : delay;
     const paths = uPlot.paths.stepped({ align: 1 });
     const surface = cssVariable('--surface');
-    // Between narrow steps, seams and a strong line would hide what they mark.
+    // Between narrow steps, seams and a thick line would hide what they mark.
     const crowded = (plot) =>
       !source.outline && (this.range[1] - this.range[0]) / source.bucket > plot.bbox.width / uPlot.pxRatio / 4;
     const seam = (plot) => (crowded(plot) ? 'transparent' : surface);
@@ -212,7 +212,7 @@ class Chart {
     return { range, bursts: timeline.bursts, tau, source: this.#source, chosen: this.#chosen };
   }
 
-  /** A position on the page as a time, and what one pixel is in time. */
+  /** The time at a position on the page, and the duration of one pixel. */
   time(clientX) {
     const box = this.#plot.over.getBoundingClientRect();
     const pixel = (this.range[1] - this.range[0]) / box.width;
@@ -225,12 +225,12 @@ class Chart {
     return share >= 0 && share <= 1 ? this.timeline.burstAt(ns, pixel * this.reach) : null;
   }
 
-  /** Whether the whole is in view. */
+  /** Whether the whole range is in view. */
   get all() {
     return this.range[1] - this.range[0] >= (this.timeline.end - this.timeline.start) * 0.999;
   }
 
-  // Words around the drawing.
+  // Text around the drawing.
 
   #describe() {
     const source = this.#source;
@@ -248,7 +248,7 @@ class Chart {
     this.#read();
   }
 
-  /** Values under the cursor; without one, the extremes of the view. */
+  /** Values under the cursor; without a cursor, the extremes of the view. */
   #read() {
     const source = this.#source;
     const plot = this.#plot;
@@ -286,7 +286,7 @@ class Chart {
     }
   }
 
-  /** The legend: the flows from the top of the stack down, each a switch. */
+  /** The legend: the flows from the top of the stack down, each with a switch. */
   #key_to_colours() {
     const source = this.#source;
     this.#values.clear();

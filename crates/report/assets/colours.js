@@ -1,19 +1,19 @@
-// Which colour a flow has. Eight hues that stay apart under the common colour blindnesses (after Okabe and Ito);
-// neighbours in the stack also differ in lightness and are parted by a thin line.
+// The colours of flows: eight hues that differ under the common colour blindnesses (after Okabe and Ito). Neighbours in
+// the stack also differ in lightness, and a thin line separates them.
 
 const HUES = 8;
 
-/** Hands out colours: a flow keeps its colour wherever it is shown. */
+/** Assigns colours: a flow keeps its colour wherever it is shown. */
 class Colours {
   #slots = new Map();
 
-  /** Flows of the whole come first, so that the heaviest have the clearest colours. */
+  /** Flows of the whole input come first, so the heaviest have the clearest colours. */
   constructor(report) {
     for (const flow of (report.series?.flows ?? []).slice(0, HUES)) this.#slots.set(flow.flow, this.#slots.size);
     this.whole = new Set(this.#slots.keys());
   }
 
-  /** Colour slots for `flows` shown together: known flows keep theirs, the rest take what is free among them. */
+  /** Colour slots for `flows` shown together: known flows keep theirs, the rest take the free ones. */
   assign(flows) {
     const taken = new Set();
     const slots = new Map();
@@ -40,14 +40,14 @@ class Colours {
   }
 }
 
-/** A style variable's value as it is now, light or dark. */
+/** The current value of a style variable, light or dark. */
 function cssVariable(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
 const flowColour = (slot) => cssVariable(slot === undefined ? '--flow-other' : `--flow-${slot}`);
 
-/** A square of a flow's colour; it changes with the theme by itself. */
+/** A square in a flow's colour; it follows the theme by itself. */
 function swatch(slot) {
   return el('span', {
     class: 'swatch',

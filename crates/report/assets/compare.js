@@ -1,4 +1,4 @@
-// The page of one scenario in two worlds: what was simulated beside what real hosts did, a row for each quantity.
+// The page of one scenario in two worlds: the simulation and the real hosts, with a row for each quantity.
 
 const compared = embeddedModel();
 
@@ -6,7 +6,7 @@ const share = { show: percent, apart: (from, to) => `${signed(100 * (to - from),
 const time = { show: duration, apart: relative, top: 'time' };
 const speed = { show: rate, apart: relative, top: 'rate' };
 
-/** What is measured: its name, how it is shown, and with what it shares a scale. */
+/** The quantities: their names, how they are shown, and which share a scale. */
 const QUANTITIES = {
   utilisation: { title: 'Busy', ...share },
   delay_mean_ns: { title: 'Delay, mean', ...time },
@@ -38,19 +38,19 @@ function relative(from, to) {
 
 const mean = (values) => (values.length ? sum(values) / values.length : null);
 
-/** A figure, and between which values its runs lie, if they differ. */
+/** A figure, and the range of its runs if they differ. */
 function worldCell(label, values, show) {
   const value = mean(values);
   const span = new Set(values.map(show)).size > 1 ? el('small', {}, `${show(Math.min(...values))} to ${show(Math.max(...values))}`) : null;
   return td(label, [value === null ? DASH : show(value), span], { class: 'figure' });
 }
 
-/** Both worlds on one scale, from nothing to `top`: their means, and between which values their runs lie. */
+/** Both worlds on one scale, from zero to `top`: their means, and the ranges of their runs. */
 function pairPlot(row, top, show) {
   const [width, height] = [240, 24];
   const place = (value) => (8 + (width - 16) * (top > 0 ? value / top : 0)).toFixed(1);
-  const told = WORLDS.map((world) => `${world} ${row[world].length ? show(mean(row[world])) : DASH}`).join(', ');
-  const svg = drawn('svg', { viewBox: `0 0 ${width} ${height}`, class: 'pair', role: 'img', 'aria-label': told });
+  const label = WORLDS.map((world) => `${world} ${row[world].length ? show(mean(row[world])) : DASH}`).join(', ');
+  const svg = drawn('svg', { viewBox: `0 0 ${width} ${height}`, class: 'pair', role: 'img', 'aria-label': label });
   svg.append(drawn('line', { x1: place(0), x2: place(top), y1: height / 2, y2: height / 2, class: 'rail' }));
   WORLDS.forEach((world, at) => {
     const values = row[world];
@@ -94,7 +94,7 @@ function comparedTable(label, rows, first) {
   return el('div', { class: 'scroll' }, table(label, head, bodies, { class: 'sim-table compared' }));
 }
 
-/** Sections, in the order of the rows: one for each link, group, and one for all flows. */
+/** Sections in the order of the rows: one for each link, one for each group, and one for all flows. */
 function subjects() {
   const sections = new Map();
   for (const row of compared.rows) {
@@ -122,7 +122,7 @@ function runs() {
   return `${duration(compared.duration_ns)}${warmup}; ${seeds}.${over}`;
 }
 
-/** The load offered to a link and the load carried, while the machine was the bottleneck. */
+/** The offered and the carried load of a link, if the machine was too slow. */
 function carried(held) {
   if (!held) return '';
   const time = `${duration(held.limited_ns)} of ${duration(held.active_ns)}`;

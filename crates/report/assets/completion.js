@@ -1,4 +1,4 @@
-// How long flows took: for each group, the share that was done within a time.
+// Completion times: for each group, the share of flows that completed within a time.
 
 class CompletionChart {
   #plot = null;
@@ -19,7 +19,7 @@ class CompletionChart {
     if (this.empty) return;
     const all = this.groups.flatMap((group) => group.times);
     this.times = [...new Set(all)].sort((a, b) => a - b);
-    // Room on both sides, also where all took the same; a log axis has no nothing.
+    // Room on both sides, even if all took the same; a log axis has no zero.
     this.range = [this.times[0] / 1.25, this.times.at(-1) * 1.25];
     this.shares = this.groups.map((group) => shares(this.times, group.times));
     this.host = el('div', { class: 'plot still', role: 'img', 'aria-label': this.#words() });
@@ -43,12 +43,12 @@ class CompletionChart {
     new ResizeObserver(() => requestAnimationFrame(() => this.#resize())).observe(this.host);
   }
 
-  /** Draws anew, as after a change of colours. */
+  /** Redraws, for instance after a change of colours. */
   refresh(width) {
     if (this.host.clientWidth > 0 || width) this.#build(width);
   }
 
-  /** What the chart says, for who does not see it. */
+  /** The chart's content in words, for screen readers. */
   #words() {
     const of = ({ name, times }) => `${name}: half within ${duration(times[(times.length - 1) >> 1])}`;
     return `Completion times of ${plural(sum(this.groups.map((group) => group.times.length)), 'flow')}. ${this.groups.map(of).join('; ')}.`;
@@ -116,7 +116,7 @@ class CompletionChart {
   }
 }
 
-/** For each of `times`, the share of `own` (sorted) that are no longer. */
+/** For each of `times`, the share of `own` (sorted) that is not longer. */
 function shares(times, own) {
   let done = 0;
   return times.map((time) => {

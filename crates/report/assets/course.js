@@ -1,11 +1,11 @@
-// What the charts of a simulation draw: the samples as rows of numbers, and which flow has which line.
+// The data of a simulation's charts: the samples as rows of numbers, and the line of each flow.
 
-// Flows that have a line of their own. The ninth to the twelfth take the first colours again, dashed.
+// Flows with their own line. The ninth to the twelfth reuse the first colours, dashed.
 const LINES = HUES + 4;
 
 /**
- * The lines of the flows that are drawn, by number: those that were there for most samples, the earliest first. A flow
- * has the colour here that it has in the chart of the queue.
+ * The lines of the drawn flows, by number: the flows that were present in most samples, the earliest first. A flow has
+ * the same colour as in the chart of the queue.
  */
 function flowStyles(sim, colours) {
   const there = new Map();
@@ -25,14 +25,14 @@ function flowStyles(sim, colours) {
   );
 }
 
-/** A square of a line's colour, broken if the line is. */
+/** A square in a line's colour, broken if the line is. */
 function swatchOf({ slot, dashed }) {
   const square = swatch(slot);
   if (dashed) square.classList.add('broken');
   return square;
 }
 
-/** A square of the colour of a line that is of no flow. */
+/** A square in the colour of a line that does not belong to a flow. */
 const colourOf = ({ colour }) =>
   el('span', { class: 'swatch', 'aria-hidden': 'true', style: { background: `var(${colour})` } });
 
@@ -41,7 +41,7 @@ class Course {
   constructor(sim) {
     this.sim = sim;
     this.at = sim.samples.map((sample) => sample.at_ns);
-    // Each sample counts from the one before, or from the warm-up's end, where counting began anew.
+    // Each sample counts from the one before, or from the end of the warm-up, where counting restarted.
     this.length = this.at.map((at, n) => {
       const before = this.at[n - 1] ?? 0;
       return before < sim.warmup_ns && sim.warmup_ns <= at ? at - sim.warmup_ns : at - before;
@@ -50,7 +50,7 @@ class Course {
     this.sampled = new Set(sim.samples.flatMap((sample) => sample.flows.map((flow) => flow.number)));
   }
 
-  /** Of a link: how long what waits takes to be sent, what was sent as a share of the rate, drops and marks a second. */
+  /** For a link: how long it takes to send the backlog, what was sent as a share of the rate, and drops and marks per second. */
   link(at) {
     const { rate_bps: bits, overhead_bytes: overhead } = this.sim.links[at];
     const state = this.sim.samples.map((sample) => sample.links[at]);
@@ -63,7 +63,7 @@ class Course {
     };
   }
 
-  /** Of the flows `numbers`: `of` of each of their samples; null where a flow is not there. */
+  /** For the flows `numbers`: `of` of each of their samples; null where a flow is absent. */
   flows(numbers, of) {
     const rows = new Map(numbers.map((number) => [number, new Array(this.at.length).fill(null)]));
     this.sim.samples.forEach((sample, n) => {
@@ -75,13 +75,13 @@ class Course {
     return [...rows.values()];
   }
 
-  /** Bits per second that reached the receiver of a flow since the sample before. The warm-up changes nothing there. */
+  /** Bits per second that reached a flow's receiver since the sample before. The warm-up does not affect it. */
   goodput(flow, n) {
     const length = this.at[n] - (this.at[n - 1] ?? 0);
     return length > 0 ? (flow.delivered_bytes * 8e9) / length : null;
   }
 
-  /** Goodput of the groups' flows together, as far as they were sampled; by group. */
+  /** Total goodput of the sampled flows of each group. */
   groups() {
     const group = new Map(this.sim.flows.map((flow) => [flow.number, flow.group]));
     const rows = new Map();

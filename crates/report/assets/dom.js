@@ -1,12 +1,12 @@
-// Elements. Text only ever becomes text: names in the data may hold anything.
+// Elements. Text is only inserted as text: names in the data may contain anything.
 
-/** Errors are left where a test, or a person reporting one, finds them. */
+/** Records errors where a test, or a person who reports one, finds them. */
 addEventListener('error', (event) => {
   const root = document.documentElement;
   root.dataset.errors = `${root.dataset.errors ?? ''}${event.message}; `;
 });
 
-/** An element with attributes and children; strings become text nodes, null is left out, `on…` are listeners. */
+/** An element with attributes and children; strings become text nodes, null is skipped, `on…` are listeners. */
 function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -28,7 +28,7 @@ function button(text, onclick, attributes = {}) {
   return el('button', { type: 'button', onclick, ...attributes }, text);
 }
 
-/** The name of a flow, which may break after its separators, and is whole in the tooltip. */
+/** The name of a flow. It may break after its separators, and is complete in the tooltip. */
 function flowName(flow) {
   const name = el('span', { class: 'flow', title: flow.length > 40 ? flow : null });
   for (const part of flow.split(/(?<=[:>/\]] ?)(?=[^ ])/)) name.append(part, el('wbr'));

@@ -1,11 +1,11 @@
-// Numbers as people read them. Times come in nanoseconds, sizes in bytes, rates in bits per second, shares as fractions.
+// Numbers for people. Times are in nanoseconds, sizes in bytes, rates in bits per second, shares as fractions.
 
 const THIN = '\u202f'; // narrow no-break space, between a number and its unit
 const DASH = '–';
 
 /**
- * `value` to about `digits` significant digits, never in exponents; zeros at the end of a fraction are kept only where
- * numbers stand in a column.
+ * `value` to about `digits` significant digits, never with an exponent. Zeros at the end of a fraction are kept only
+ * for numbers in a column.
  */
 function number(value, digits = 3, column = false) {
   if (value === null || value === undefined || !Number.isFinite(value)) return DASH;
@@ -17,7 +17,7 @@ function number(value, digits = 3, column = false) {
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** A whole number with its thousands apart. */
+/** A whole number with separated thousands. */
 function count(value) {
   if (value === null || value === undefined) return DASH;
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
@@ -45,10 +45,10 @@ function withUnit(value, units, column, digits = 3) {
 const bytes = (value, column = false) => (value === null ? DASH : withUnit(value, SIZES, column));
 const rate = (value) => (value === null ? DASH : withUnit(value, RATES, false));
 
-/** A length of time in one unit however long, as at an axis. */
+/** A duration in one unit, however long, as on an axis. */
 const oneUnit = (ns) => withUnit(ns, TIMES, false);
 
-/** A length of time. */
+/** A duration. */
 function duration(ns, column = false) {
   if (ns === null || ns === undefined) return DASH;
   if (ns === 0) return `0${THIN}s`;
@@ -59,8 +59,8 @@ function duration(ns, column = false) {
 }
 
 /**
- * A point in time, counted from the first packet, fine enough to tell points `step` nanoseconds apart; points that are
- * shown together pass the largest of them as `reach`, so that all have one unit.
+ * A point in time, counted from the first packet, fine enough to distinguish points `step` nanoseconds apart. Points
+ * that are shown together pass the largest of them as `reach`, so that all have one unit.
  */
 function moment(ns, step, reach = ns) {
   const [unit, name] = reach >= 1e9 || reach === 0 ? [1e9, 's'] : reach >= 1e6 ? [1e6, 'ms'] : [1e3, 'µs'];
@@ -68,7 +68,7 @@ function moment(ns, step, reach = ns) {
   return `${(ns / unit).toFixed(decimals)}${THIN}${name}`;
 }
 
-/** A share as a percentage; what is not nothing never reads as `0 %`, nor what is not all as `100 %`. */
+/** A share as a percentage. Only zero reads as `0 %`, and only the whole as `100 %`. */
 function percent(share) {
   if (share === null || share === undefined) return DASH;
   const value = share * 100;
@@ -77,14 +77,14 @@ function percent(share) {
   return `${value < 9.95 || value > 99 ? number(value, 2 + (value > 99)) : value.toFixed(0)}${THIN}%`;
 }
 
-/** The date of `ns` after the Unix epoch; a time that is no date (a count from some start) is said as such. */
+/** The date `ns` after the Unix epoch. A time that is not a date (a count from some start) is described as such. */
 function date(ns) {
   if (ns < 86400e9 * 365) return `${duration(ns)} on the clock of the input (not a date)`;
   const iso = new Date(ns / 1e6).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC`;
 }
 
-/** What a granularity tells apart, in words. */
+/** What a granularity distinguishes, in words. */
 function granularityWords(name) {
   const [kind, v4, v6] = name.split('/');
   const of = v4 ? ` (IPv4 /${v4}, IPv6 /${v6 ?? v4 * 2})` : '';

@@ -1,6 +1,6 @@
-// How a hand moves the chart: mouse, wheel, touch and keys. A drag with the mouse is the chart library's business.
+// How mouse, wheel, touch and keys move the chart. The chart library handles drags with the mouse.
 
-/** Lets `chart` follow what is done to it. */
+/** Makes `chart` follow gestures. */
 function listen(chart) {
   listenToMouse(chart);
   listenToTouch(chart);
@@ -9,7 +9,7 @@ function listen(chart) {
 
 function listenToMouse(chart) {
   const { host } = chart;
-  let down = null; // where the button went down: a drag is no click
+  let down = null; // where the button went down, to distinguish a drag from a click
   host.addEventListener(
     'pointerdown',
     (event) => {
@@ -41,7 +41,7 @@ function listenToMouse(chart) {
   );
 }
 
-/** One finger moves the view sideways, two stretch it; up and down stay the page's. */
+/** One finger moves the view sideways, two stretch it; vertical moves scroll the page. */
 function listenToTouch(chart) {
   const { host } = chart;
   const read = (event) => {

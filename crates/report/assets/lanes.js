@@ -1,11 +1,11 @@
 // What the chart library does not draw: bursts and drops in two lanes above the plot, shades behind it, the threshold.
-// `view` is what is shown: the bursts, the chosen one, the range, the source, tau.
+// `view` is what is shown: the bursts, the chosen burst, the range, the source, tau.
 
 const LANE = 16; // height of a lane, CSS pixels
 const LANES = 2 * LANE + 10;
 const MANY_BURSTS = 150; // in view at once
 
-/** The bursts in view, with where they are drawn, in device pixels. */
+/** The bursts in view with their positions, in device pixels. */
 function* spans(plot, view) {
   const x = (ns) => Math.round(plot.valToPos(ns, 'x', true));
   const [from, to] = view.range;
@@ -26,7 +26,7 @@ function drawShades(plot, view) {
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
   for (const { left, width, chosen, many } of spans(plot, view)) {
-    if (many && !chosen) continue; // the lane says it, and the shades would run together
+    if (many && !chosen) continue; // the lane shows them, and the shades would merge
     ctx.fillStyle = cssVariable(chosen ? '--burst-chosen-shade' : '--burst-shade');
     ctx.fillRect(left, bbox.top, width, bbox.height);
   }
@@ -54,7 +54,7 @@ function drawLanes(plot, view) {
   ctx.clip();
   drawTau(plot, view);
   ctx.textAlign = 'center';
-  let free = from; // labels are left out where they would touch
+  let free = from; // labels are omitted where they would touch
   for (const { burst, left, width, chosen } of spans(plot, view)) {
     ctx.fillStyle = cssVariable(chosen ? '--accent' : '--burst');
     ctx.fillRect(left, bursts, width, LANE * dpr);

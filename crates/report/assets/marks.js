@@ -1,10 +1,10 @@
-// Lines, whiskers and points of a sweep's plots. A line has a colour and a shape of its points, so that it can be told from
-// the others without colours too.
+// Lines, whiskers and points of a sweep's plots. A line has a colour and a shape of its points, so that it can be
+// distinguished from the others without colours too.
 
 const SHAPES = 6;
-const MARKED = HUES + 4; // lines with a look of their own; the last four have the first colours again, dashed
+const MARKED = HUES + 4; // lines with their own look; the last four have the first colours again, dashed
 
-/** The look of the line of a number, from 0. */
+/** The look of the line with a number, counted from 0. */
 function lookOf(number) {
   if (number >= MARKED) return { colour: '--flow-other', shape: 0, dashed: false };
   return { colour: `--flow-${number % HUES}`, shape: number % SHAPES, dashed: number >= HUES };
@@ -67,7 +67,7 @@ function shapePath(ctx, shape, x, y, size) {
   }
 }
 
-/** Draws what belongs to one line: `points` have `x`, `y` and the ends of their whiskers in pixels of the canvas. */
+/** Draws one line: `points` have `x`, `y` and the ends of their whiskers in pixels of the canvas. */
 function drawMarks(ctx, points, { look, joined, whiskers, ratio, paper, box }) {
   const colour = cssVariable(look.colour);
   ctx.strokeStyle = colour;
@@ -76,7 +76,7 @@ function drawMarks(ctx, points, { look, joined, whiskers, ratio, paper, box }) {
     ctx.lineWidth = 1.5 * ratio;
     ctx.setLineDash(look.dashed ? [5 * ratio, 4 * ratio] : []);
     ctx.beginPath();
-    // There is no line over a value that has no such figure.
+    // The line skips values without this figure.
     points.forEach((point, n) => (n === 0 || point.gap ? ctx.moveTo(point.x, point.y) : ctx.lineTo(point.x, point.y)));
     ctx.stroke();
     ctx.setLineDash([]);
@@ -97,7 +97,7 @@ function drawMarks(ctx, points, { look, joined, whiskers, ratio, paper, box }) {
   }
 }
 
-/** Both intervals of a point; where one goes on beyond the plot, it has no end. */
+/** Both intervals of a point. An interval that continues beyond the plot has no end mark. */
 function drawWhiskers(ctx, { x, y, up, across }, cap, box) {
   if (up && up[0] - up[1] > 1) {
     ctx.moveTo(x, up[0]);

@@ -1,4 +1,4 @@
-// The page itself: reads the data, puts the parts together, and keeps chart, table, panel and address in step.
+// The page itself: reads the data, assembles the parts, and keeps chart, table, panel and address consistent.
 
 const data = embeddedModel();
 const report = data.sim ? chosenQueue(data) : data;
@@ -46,7 +46,7 @@ const parts = [
 main.append(...parts.filter(Boolean));
 if (!bursts) document.querySelector('.skip').remove();
 
-// A chosen burst stands in the address, so that it can be linked to and gone back from.
+// The address contains the chosen burst, so that it can be linked to and the back button works.
 
 function pick(burst) {
   location.hash = burst ? `#burst-${burst.number}` : '#all';
@@ -69,7 +69,7 @@ function follow(first) {
   announce(
     `Burst ${burst.number}: longest delay ${duration(burst.peak_delay_ns)}.${top ? ` ${top.flow} filled ${percent(top.share)}.` : ''}`,
   );
-  // Chart and culprits are to be seen together.
+  // Chart and culprits must be visible together.
   const section = document.getElementById('depth');
   const { top: y } = section.getBoundingClientRect();
   const below = panel.getBoundingClientRect().top > innerHeight * 0.7 && y > 20;

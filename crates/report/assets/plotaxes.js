@@ -1,8 +1,8 @@
-// The axes of a sweep's plots: how far they go, and where they have their labels.
+// The axes of a sweep's plots: their ranges and labels.
 
 /**
- * The scale of an axis on which `places` (each with `at`, `low`, `high`) stand; `how` is `auto`, `zero`, `close` or `log`.
- * An interval that is far longer than the figures themselves is cut off.
+ * The scale of an axis with `places` (each with `at`, `low`, `high`); `how` is `auto`, `zero`, `close` or `log`.
+ * Intervals that are far longer than the figures themselves are cut off.
  */
 function scaleOf(axis, places, how) {
   if (axis.names) return { log: false, min: -0.6, max: axis.values.length - 0.4 };
@@ -31,9 +31,9 @@ function scaleOf(axis, places, how) {
   return { log: false, min: 0, max: high * 1.06 };
 }
 
-/** Where an axis of numbers has its labels: at the values, if these are few; else at round numbers. */
+/** The positions of the labels on an axis of numbers: at the values if there are few, otherwise at round numbers. */
 function numberTicks(axis, { log, min, max }, narrow) {
-  const most = axis.most ?? Infinity; // above it there is room for points, and no number
+  const most = axis.most ?? Infinity; // above it there is room for points, but not for numbers
   const values = (_, ticks) => axis.ticks(ticks).map((label, n) => (ticks[n] > most * 1.0001 ? '' : label));
   const filter = (_, ticks) => ticks;
   if (!axis.figure && axis.numbers.length <= 12) {
@@ -44,7 +44,7 @@ function numberTicks(axis, { log, min, max }, narrow) {
   return { values };
 }
 
-/** Of sorted values, those whose labels have so many pixels between them: from the first on, and the last. */
+/** Those of the sorted values whose labels are `pixels` apart: from the first on, and the last. */
 function roomy(plot, values, pixels) {
   const end = plot.valToPos(values.at(-1), 'x');
   let last = -Infinity;
@@ -56,7 +56,7 @@ function roomy(plot, values, pixels) {
   });
 }
 
-/** Labels of names: flat if they fit, else upright, and not all of them if these do not fit either. */
+/** Labels of names: horizontal if they fit, otherwise vertical, and only some of them if those do not fit either. */
 function nameTicks(values, { width }) {
   const each = (width - 76) / values.length;
   const ruler = document.createElement('canvas').getContext('2d');
@@ -75,7 +75,7 @@ function nameTicks(values, { width }) {
   };
 }
 
-/** Names short enough for an axis: without the marks of tables, and, where that is too long, without what all have in common. */
+/** Names that fit on an axis: without a table's marks and, if still too long, without their common part. */
 function shortNames(names, most) {
   const plainly = (name) =>
     name

@@ -1,10 +1,10 @@
-// What the axes of a sweep's plots may be: a figure, or what was swept.
+// The axes that a sweep's plots can have: a figure, or a swept parameter.
 
 const share = (value) => (value === null ? DASH : `${number(value * 100, 3)}${THIN}%`);
 const time = (value) => duration(Math.round(value), true);
 const plain = (value) => value.toFixed(3);
 
-// A figure's name in the data, its column's title, how it is shown, what it is, and what it is called by itself.
+// A figure's name in the data, its column's title, its format, its description, and its own name.
 const OF_QUEUE = [
   ['goodput_bps', 'Goodput', rate, 'What the receivers of all flows got in order', 'Goodput'],
   ['utilisation', 'Busy', share, 'What the link sent, as a share of what its rate allows', 'Utilisation'],
@@ -35,13 +35,13 @@ const OF_FLOWS = [
   ],
 ];
 
-/** What is shown of a queue: few links lose packets, and the others need no column for it. */
+/** The shown figures of a queue. Few links lose packets; the others need no column for that. */
 function ofQueue({ rows }) {
   const isLossy = rows.some(({ figures }) => figures.loss_rate?.mean > 0);
   return OF_QUEUE.filter(([key]) => isLossy || key !== 'loss_rate');
 }
 
-// An axis is logarithmic if its numbers span more than a decade and a half.
+// An axis is logarithmic if its numbers span more than one and a half decades.
 const FACTORS = 10 ** 1.5;
 
 const leastOf = (values) => values.reduce((least, value) => Math.min(least, value), Infinity);
@@ -50,7 +50,7 @@ const spanned = (values) => leastOf(values) > 0 && mostOf(values) / leastOf(valu
 
 /** A figure as an axis. */
 function figureAxis([key, , show, about, title]) {
-  const most = show === share || show === plain ? 1 : Infinity; // there is no more
+  const most = show === share || show === plain ? 1 : Infinity; // the largest possible value
   const kind = new Map([
     [rate, 'rate'],
     [share, 'share'],
@@ -64,7 +64,7 @@ function figureAxis([key, , show, about, title]) {
     return { at: figure.mean, low: Math.max(figure.mean - half, 0), high: Math.min(figure.mean + half, most) };
   };
   const words = (row) => figureWords(row.figures[key], show);
-  const unit = { [share]: 0.01, [plain]: 1 }[show] ?? 1e6; // the reach of an axis where all is nothing
+  const unit = { [share]: 0.01, [plain]: 1 }[show] ?? 1e6; // the range of an axis where all values are zero
   const name = key === 'jain' ? title : title.toLowerCase();
   return { key, title, name, about, figure: true, of, words, ticks: ticksOf(kind), most, unit };
 }
@@ -76,7 +76,7 @@ function figureWords(mean, show) {
   return `${show(mean.mean)}${half}`;
 }
 
-// Units of a scenario's values in lower case, by what they are units of.
+// Units of a scenario's values in lower case, by quantity.
 const BITS = ['bps', 'bit', 'b/s', 'bit/s', 'bits/s'];
 const UNITS = {
   time: { ns: 1, us: 1e3, '\u00b5s': 1e3, '\u03bcs': 1e3, ms: 1e6, s: 1e9, sec: 1e9, min: 60e9 },
@@ -103,7 +103,7 @@ const SHOWN = {
   count: some,
 };
 
-/** How numbers of a kind stand at an axis: with as many digits as it takes to tell them apart. */
+/** The format of numbers of a kind on an axis: with as many digits as are needed to distinguish them. */
 function ticksOf(kind) {
   const label = (value, digits) => (value === 0 ? '0' : SHOWN[kind](value, digits));
   return (values) => {
@@ -116,10 +116,10 @@ function ticksOf(kind) {
   };
 }
 
-// A number as a scenario has it, and its unit.
+// A number in a scenario's notation, and its unit.
 const QUANTITY = /^([+-]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:e[+-]?\d+)?)\s*([a-z\u00b5\u03bc%/]*)$/i;
 
-/** Values as numbers of one kind; null if they are names. A bare 0 is of the kind of the others. */
+/** Values as numbers of one kind; null if they are names. A bare 0 belongs to the kind of the others. */
 function measured(values) {
   const read = values.map((value) => {
     const [, digits, unit] = QUANTITY.exec(value.trim()) ?? [];
@@ -134,7 +134,7 @@ function measured(values) {
   return { kind, numbers: read.map((one) => one.value) };
 }
 
-/** What was swept as an axis: of numbers, or of names one beside the other. */
+/** A swept parameter as an axis: of numbers, or of names side by side. */
 function parameterAxis({ path, values }, at) {
   const known = measured(values);
   const names = known === null || new Set(known.numbers).size < 2;
@@ -143,7 +143,7 @@ function parameterAxis({ path, values }, at) {
   const ticks = names ? null : ticksOf(known.kind);
   const words = (row) => row.values[at];
   const ranks = new Map([...new Set(numbers)].sort((a, b) => a - b).map((value, rank) => [value, rank]));
-  const rank = (value) => ranks.get(value); // its place among the values, from 0
+  const rank = (value) => ranks.get(value); // its index among the values
   return {
     key: `parameter-${at}`,
     parameter: at,

@@ -1,19 +1,20 @@
-// What the parameters of a sweep are in a plot: those that are not on an axis part its lines, or its panels, or have one value.
+// The roles of a sweep's parameters in a plot. A parameter that is not on an axis separates lines or panels, or has one
+// value.
 
-const PANELS = 12; // panels that are drawn at most
-const FIRST_PANELS = 6; // and without being asked for
+const PANELS = 12; // most panels that are drawn
+const FIRST_PANELS = 6; // most panels by default
 
-/** Lines, panels and fixed values: which rows go where. */
+/** Lines, panels and fixed values: they determine where each row goes. */
 class Roles {
   #roles = new Map();
 
-  /** `axes` are those of the parameters, `first` is a row; where `alike` is possible, rows need not be told apart. */
+  /** `axes` are those of the parameters, `first` is a row. If `alike`, rows need not be distinguishable. */
   constructor(axes, first, alike) {
     Object.assign(this, { axes, first, alike, across: null });
     this.free = axes.filter((axis) => axis.values.length > 1);
   }
 
-  /** Puts a parameter on the axis (or none), and gives the others what suits their number of values. */
+  /** Puts a parameter on the axis (or none), and gives the others a role that suits their number of values. */
   place(across) {
     this.across = across;
     this.#roles.clear();
@@ -22,7 +23,7 @@ class Roles {
     let [lines, panels] = [1, 1];
     for (const axis of others) {
       const size = axis.values.length;
-      // A value of which there is something.
+      // A value that has data.
       let role = this.alike ? 'alike' : String(this.first.at[axis.parameter]);
       if (lines * size <= HUES && !(this.alike && lines > 1)) {
         role = 'lines';
@@ -48,19 +49,19 @@ class Roles {
     this.#roles.set(axis, role);
   }
 
-  /** What a parameter can be here, as values and texts of a choice. */
+  /** The possible roles of a parameter, as values and texts of a choice. */
   choices(axis) {
     const fixed = axis.values.map((value, n) => [String(n), `only ${value}`]);
-    const told = [['lines', this.alike ? 'a colour for each' : 'a line for each']];
-    return [...told, ['panels', 'a panel for each'], ...(this.alike ? [['alike', 'all alike']] : []), ...fixed];
+    const roles = [['lines', this.alike ? 'a colour for each' : 'a line for each']];
+    return [...roles, ['panels', 'a panel for each'], ...(this.alike ? [['alike', 'all alike']] : []), ...fixed];
   }
 
-  /** The parameters that have a role. */
+  /** The parameters with a role. */
   of(role) {
     return this.others.filter((axis) => this.role(axis) === role);
   }
 
-  /** The parameters of which only one value is drawn. */
+  /** The parameters with a single drawn value. */
   fixed() {
     return this.others.filter((axis) => /^\d+$/.test(this.role(axis)));
   }
@@ -71,7 +72,7 @@ class Roles {
     return rows.filter((row) => fixed.every((axis) => row.at[axis.parameter] === Number(this.role(axis))));
   }
 
-  /** The rows parted by the values of the parameters of a role, in order: `number` is that of the combination, from 0. */
+  /** The rows separated by the values of the parameters of a role, in order: `number` is the index of the combination. */
   parted(rows, role) {
     const axes = this.of(role);
     const parts = new Map();

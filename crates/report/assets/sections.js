@@ -1,14 +1,14 @@
-// The parts of the page, from what matters first to what explains it.
+// The parts of the page, from the most important one to the explanations.
 
 const dropped = (report) => sum(Object.values(report.totals.drops));
 const burstsFound = (report) => report.bursts.length + (report.bursts_omitted ?? 0);
 
-/** What the queue of the report is called: that of a link, where a simulation has many. */
+/** The name of the report's queue: that of a link, where a simulation has many. */
 const queueName = (report) => (report.sim ? `queue of ${report.sim.meter}` : 'queue');
 
 const depthTitle = (report) => (report.sim ? `Depth of the ${queueName(report)} over time` : 'Queue depth over time');
 
-/** From when on the times of the queue count, where the page has another time too. */
+/** The origin of the queue's times, where the page has another time too. */
 const depthHint = (report) =>
   report.sim
     ? el(
@@ -18,7 +18,7 @@ const depthHint = (report) =>
       )
     : null;
 
-/** The verdict: one sentence on the queue, one on who filled it. */
+/** The verdict: one sentence on the queue, and one on what filled it. */
 function headline(report) {
   const { totals, bursts, setup } = report;
   const title = el('h1', {});
@@ -99,7 +99,7 @@ function dropsNote(report) {
   return `${share}; ${reasons.map(([why, times]) => (reasons.length === 1 ? why : `${why}: ${count(times)}`)).join(', ')}`;
 }
 
-/** The few numbers to know. */
+/** The most important numbers. */
 function keyNumbers(report) {
   const { totals, setup, bursts } = report;
   if (totals.packets === 0) return null;
@@ -116,7 +116,7 @@ function keyNumbers(report) {
   const [flows, ...coarser] = totals.flows;
   const about = (flow) => `${flow.exact ? '' : flow.unknown_packets ? '≥ ' : '≈'}${count(flow.flows)}`;
   const inBursts = sum(bursts.map((burst) => burst.length_ns));
-  // The queue may empty only after the last packet came.
+  // The queue may empty only after the last packet arrived.
   const whole = Math.max(totals.duration_ns, 1, ...bursts.slice(-1).map((burst) => burst.start_ns + burst.length_ns));
   const tiles = [
     tile(
@@ -181,7 +181,7 @@ function overall(report, colours) {
   );
 }
 
-/** The bursts one by one. */
+/** The individual bursts. */
 function burstsSection(report, rows) {
   const left = report.bursts_omitted ?? 0;
   const kept = left
@@ -201,7 +201,7 @@ const ESTIMATORS = {
   overlap: 'counts the snapshots at both ends by how much of them the wait covers',
 };
 
-/** How right the sketch was, in words and numbers. */
+/** The accuracy of the sketch, in words and numbers. */
 function sketchSection(report) {
   if (report.sketch.length === 0 || report.totals.packets === 0) return null;
   const { setup, sketch: scores } = report;
@@ -257,7 +257,7 @@ function sketchSection(report) {
   );
 }
 
-/** What did not go into the result, and why. */
+/** What is not part of the result, and why. */
 function skippedSection(report) {
   if (report.skipped.length === 0) {
     return section(

@@ -1,6 +1,6 @@
-// How the input was analysed, and what the words mean.
+// How the input was analysed, and the meaning of terms.
 
-/** How the input was analysed: every value, and where it came from. */
+/** How the input was analysed: every value with its source. */
 function setupSection(report) {
   const { input, setup, totals } = report;
   const { sketch } = setup;
@@ -39,7 +39,7 @@ function setupSection(report) {
   return section('setup', 'How it was analysed', el('dl', { class: 'setup' }, facts), terms());
 }
 
-/** What only concerns packets that were captured. */
+/** Values that only concern captured packets. */
 function capturePairs(setup, pair) {
   const fast = setup.speedup === '1' ? 'packets sent as fast as captured' : 'times faster than captured';
   return [

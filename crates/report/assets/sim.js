@@ -1,8 +1,8 @@
-// A simulation: what was simulated, what became of its links, groups and flows, and how to run it again.
+// A simulation: its scenario, the results of links, groups and flows, and how to run it again.
 
 /**
- * What is told of the queue whose number is in the address, with the simulation; the first, if no queue has it.
- * `queues` has the `names` of the links behind all of them, and `which` this is.
+ * The report of the queue whose number is in the address, with the simulation; that of the first, if the number has no
+ * queue. `queues` has the `names` of all queues' links, and `which` is the chosen one.
  */
 function chosenQueue(data) {
   const { sim, input, others } = data;
@@ -10,8 +10,8 @@ function chosenQueue(data) {
   const other = others[wanted - 1];
   const queues = { names: [sim.meter, ...others.map((entry) => entry.link)], which: other ? wanted : 0 };
   if (!other) return { ...data, queues };
-  const told = other.report;
-  return { ...told, sim: { ...sim, meter: other.link }, input: { ...told.input, name: input.name }, queues };
+  const report = other.report;
+    return { ...report, sim: { ...sim, meter: other.link }, input: { ...report.input, name: input.name }, queues };
 }
 
 /** Why no packet was analysed, and where to look. */
@@ -33,7 +33,7 @@ function simulation(report, colours) {
   return { sections, charts: [course, times.empty ? null : times].filter(Boolean) };
 }
 
-/** What was run, and the scenario to run it again. */
+/** What was run, and the scenario for another run. */
 function simHead(report) {
   const { sim, queues } = report;
   const fact = (name, value, note) =>
@@ -60,14 +60,14 @@ function simHead(report) {
   );
 }
 
-/** That a link was not as fast as it was meant to be. */
+/** Why a link was slower than configured. */
 function limited({ packets, late_packets, unread_packets, machine_limit: held }) {
   const carried = held ? ` ${heldBack(held)}` : '';
   const meaning = `${carried} ${plural(late_packets, 'packet')} of ${count(packets)} more than 1 ms late, ${count(unread_packets)} lost before the link. Other work beside it, or a rate that is too high for it, does that.`;
   return el('p', { class: 'notice' }, el('b', {}, 'This machine was the bottleneck at times, not the link.'), meaning);
 }
 
-/** The load offered to a link and the load carried, and what the machine did meanwhile. */
+/** The offered and the carried load of a link, and what the machine did meanwhile. */
 function heldBack(held) {
   const idle = held.idle_share === null ? '' : `, processors were idle for ${percent(held.idle_share)}`;
   const time = `${duration(held.limited_ns)} of ${duration(held.active_ns)}`;
@@ -75,7 +75,7 @@ function heldBack(held) {
   return `${asked}, in which no link was full and this machine had no time left (moving packets kept one thread busy for ${percent(held.busy_share)} of it${idle}).`;
 }
 
-/** How much later than due packets of a link in real time were given on. */
+/** How late packets of a link in real time were sent. */
 function lateness(real, fact) {
   const { packets, error_p50_ns, error_p99_ns, error_worst_ns, sleep_p50_ns, sleep_p99_ns } = real;
   return [
@@ -85,7 +85,7 @@ function lateness(real, fact) {
   ];
 }
 
-/** The queue that the page is about, and ways to the others. */
+/** The queue of this page, and links to the others. */
 function queueLinks({ names, which }) {
   if (names.length < 2) return names[0];
   const link = (name, number) =>
@@ -107,8 +107,8 @@ function scenario({ sim, input }) {
       ofCommand
         ? 'With all defaults. Its traffic was that of the command, which no scenario contains.'
         : sim.real_time
-        ? 'As it was run, with everything that its file leaves out. What it is beside that in a simulation, tells, of a scenario with flows, here saved as scenario.toml beside the files that it names, if any:'
-        : 'As it was run, with everything that its file leaves out. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',
+        ? 'The scenario of this run, with all defaults. To compare it with a simulation, if it has flows, save it, here as scenario.toml, beside the files that it names, if any:'
+        : 'The scenario of this run, with all defaults. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',
     ),
     ofCommand ? null : command(sim.real_time ? 'queuescope compare scenario.toml' : 'queuescope sim scenario.toml'),
     el('div', { class: 'source' }, copyButton('scenario', code), el('pre', frame, code)),
@@ -117,11 +117,11 @@ function scenario({ sim, input }) {
 
 // Links and groups.
 
-/** A name with what it is below it. */
+/** A name, and what is below it. */
 const named = (name, note, ...more) =>
   td('', [el('b', { class: 'reading' }, name), note ? el('small', {}, note) : null, ...more], { class: 'who' });
 
-/** Packets by reason, as shares of all that came. */
+/** Packets by reason, as shares of all arrivals. */
 function reasons(packets, offered) {
   const rows = Object.entries(packets).sort((a, b) => b[1] - a[1]);
   return rows.map(([why, times]) =>
@@ -129,7 +129,7 @@ function reasons(packets, offered) {
   );
 }
 
-/** A time of `times`; there is none where nothing passed. */
+/** A time from `times`; none where nothing passed. */
 const timeOf = (times, of) => duration(times?.count ? Math.round(of(times)) : null, true);
 
 const inAll = (packets) => sum(Object.values(packets));
@@ -220,7 +220,7 @@ function simLinks(sim) {
   );
 }
 
-/** What each group of flows met at each link. */
+/** The results of each group of flows at each link. */
 function linkGroups(links) {
   const figure = (title, of, more = {}) => ({
     key: title,
@@ -263,7 +263,7 @@ function linkGroups(links) {
   ).element;
 }
 
-/** What the disciplines counted themselves. */
+/** The disciplines' own counters. */
 function counters(links) {
   const words = (link) =>
     Object.entries(link.counters).map(([name, times]) => `${name.replaceAll('_', ' ')}: ${count(times)}`);
@@ -288,7 +288,7 @@ function simGroups(sim) {
     show: (group) => show(of(group)),
     ...more,
   });
-  // A group without a flow has no least, no most and no fairness.
+  // A group without flows has no minimum, maximum or fairness.
   const each = (of) => (group) => (group.flows > 0 ? of(group) : null);
   const finished = sim.groups.some((group) => group.finished > 0);
   const completion = (title, of) =>
@@ -368,7 +368,7 @@ function simGroups(sim) {
 
 // Flows.
 
-// Flows that are shown without being asked for.
+// Flows that are shown at first.
 const FIRST_FLOWS = 20;
 
 function simFlows(sim, styles, times) {

@@ -1,4 +1,4 @@
-// A simulation over time: panels one below the other that share their time, its zoom and the cursor.
+// A simulation over time: panels one below the other with a common time axis, zoom and cursor.
 
 const WINDOWS = {
   window: ['Congestion window', (flow) => flow.window_bytes, bytes],
@@ -58,7 +58,7 @@ class SimCharts {
     new ResizeObserver(() => requestAnimationFrame(() => this.#resize())).observe(this.host);
   }
 
-  /** What is drawn: which link, what of the flows, and whether one by one. */
+  /** Choices of what is drawn: the link, the quantity of the flows, and whether flows are separate. */
   #choices() {
     const chosen = (name, label, entries) => {
       const options = entries.map(([value, text]) =>
@@ -94,7 +94,7 @@ class SimCharts {
     );
   }
 
-  // What the gestures ask for.
+  // What the gestures need.
 
   reset() {
     this.show(0, this.end);
@@ -117,31 +117,31 @@ class SimCharts {
     this.show(fixed - (fixed - from) * factor, fixed + (to - fixed) * factor);
   }
 
-  /** Moves by a share of the width. */
+  /** Moves the view by a share of the width. */
   pan(share) {
     const by = (this.range[1] - this.range[0]) * share;
     this.show(this.range[0] + by, this.range[1] + by);
   }
 
-  /** Where on the width a position on the page is. */
+  /** The position on the width for a position on the page, as a share. */
   time(clientX) {
     const box = this.#plots[0].over.getBoundingClientRect();
     return { share: (clientX - box.left) / box.width };
   }
 
-  /** There are no bursts to be found here. */
+  /** This chart has no bursts. */
   burstUnder() {
     return null;
   }
 
-  /** Whether the whole is in view. */
+  /** Whether the whole range is in view. */
   get all() {
     return this.range[1] - this.range[0] >= this.end * 0.999;
   }
 
   // Drawing.
 
-  /** Draws anew, as after a change of colours or of what is drawn. */
+  /** Redraws, for instance after a change of colours or of what is drawn. */
   refresh(width) {
     if (this.host.clientWidth > 0 || width) this.#build(width);
   }
@@ -158,7 +158,7 @@ class SimCharts {
     });
   }
 
-  /** The panels as they are chosen: a title, its lines, how numbers read, and what sums up what is in view. */
+  /** The chosen panels: a title, its lines, the number format, and what summarises the view. */
   #chosen() {
     const panels = [];
     const extreme = (rows, show) => {
@@ -290,7 +290,7 @@ class SimCharts {
         {
           ...axis,
           scale: 'y',
-          // The same in all panels, so that their times stand below each other.
+          // The same in all panels, so that their times are aligned.
           size: narrow ? 62 : 72,
           space: 30,
           values: (_, ticks) => ticks.map((value) => (value === 0 ? '0' : panel.axis(value))),
@@ -325,8 +325,8 @@ class SimCharts {
     return new uPlot(options, [this.course.at, ...panel.lines.map((line) => line.values)], inside);
   }
 
-  /** The warm-up, behind the lines. */
-  #shade(plot, told) {
+  /** Shades the warm-up behind the lines. */
+  #shade(plot, labelled) {
     const { ctx, bbox } = plot;
     const until = Math.min(plot.valToPos(this.sim.warmup_ns, 'x', true), bbox.left + bbox.width);
     const width = until - bbox.left;
@@ -335,7 +335,7 @@ class SimCharts {
     ctx.fillStyle = cssVariable('--burst-shade');
     ctx.fillRect(bbox.left, bbox.top, width, bbox.height);
     ctx.font = `${11 * uPlot.pxRatio}px ${cssVariable('--font')}`;
-    if (told && ctx.measureText('warm-up').width + 12 * uPlot.pxRatio < width) {
+    if (labelled && ctx.measureText('warm-up').width + 12 * uPlot.pxRatio < width) {
       ctx.fillStyle = cssVariable('--ink-soft');
       ctx.textAlign = 'left';
       ctx.textBaseline = 'top';
@@ -344,7 +344,7 @@ class SimCharts {
     ctx.restore();
   }
 
-  // Words around the drawing.
+  // Text around the drawing.
 
   #describe() {
     const [from, to] = this.range;
@@ -358,7 +358,7 @@ class SimCharts {
     this.#read();
   }
 
-  /** Values under the cursor; without one, what sums up the view. */
+  /** Values under the cursor; without a cursor, what summarises the view. */
   #read() {
     const [plot] = this.#plots;
     if (!plot || this.#plots.length < this.#panels.length) return;
@@ -379,7 +379,7 @@ class SimCharts {
     for (const { cell, line, show } of this.cells ?? []) cell.textContent = at === null ? '' : show(line.values[at]);
   }
 
-  /** The legends: the flows, each a switch, and the groups where they are drawn. */
+  /** The legends: the flows, each with a switch, and the groups where they are drawn. */
   #keys() {
     this.cells = [];
     const window = this.#panels.find((panel) => panel.id === 'window');

@@ -1,17 +1,17 @@
-// Tables that a column's name sorts by.
+// Tables that are sorted by clicking on a column's name.
 
-// Rows that are shown without being asked for; on a phone they are not in a frame of their own.
+// Rows that are shown at first; on a phone they have no frame of their own.
 const FIRST_ROWS = matchMedia('(max-width: 680px)').matches ? 20 : 200;
 
 /**
- * A table of `entries` that is sorted by the column whose name is pressed; what is equal stays in the order of `entries`.
+ * A table of `entries` that is sorted by the column whose name is pressed; equal entries keep their order.
  *
- * A column has a `key`, a `title`, `value` (of an entry, to sort by: a number, or text), and `show` (what stands in the
- * cell) or `cell` (the whole of it, with `figure` if it is of numbers). `up` means that the first press sorts upwards, `about` explains the title, `label`
- * stands before the value where rows are blocks.
+ * A column has a `key`, a `title`, `value` (of an entry, to sort by: a number, or text), and `show` (the content of the
+ * cell) or `cell` (the whole cell, with `figure` if it contains numbers). `up` means that the first press sorts upwards,
+ * `about` explains the title, `label` is before the value where rows are blocks.
  *
- * Options: `kind` (its class), `by` (the key that it is sorted by at first; without one it stays in order), `limit` (rows
- * shown at first) with `all` (what they are together, in words), `dress` (attributes of a row).
+ * Options: `kind` (its class), `by` (the key that sorts it at first; without one, entries keep their order), `limit`
+ * (rows shown at first) with `all` (their joint name, in words), `dress` (attributes of a row).
  */
 class SortedTable {
   #sort = { key: null, up: true };
@@ -31,12 +31,12 @@ class SortedTable {
     else this.#fill();
   }
 
-  /** The rows that there are so far, by entry. */
+  /** The rows created so far, by entry. */
   get rows() {
     return this.#rows;
   }
 
-  /** All rows, as for printing. */
+  /** Shows all rows, as for printing. */
   showAll() {
     this.#limit = Infinity;
     this.#fill();

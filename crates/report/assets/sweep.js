@@ -1,4 +1,4 @@
-// The page of a sweep: what was swept, and what was found, a row for each combination of values.
+// The page of a sweep: the swept parameters and the results, with a row for each combination of values.
 
 const sweep = embeddedModel();
 const tables = [];
@@ -10,7 +10,7 @@ function figureCell(mean, label, show) {
   return td(label, [show(mean.mean), half], { class: 'figure' });
 }
 
-/** The values of what is swept, and the figures; each column sorts. */
+/** The values of the swept parameters, and the figures; each column sorts. */
 function figures(name, columns) {
   const few = (row) =>
     row.cells < sweep.seeds ? el('small', {}, `${count(row.cells)} of ${plural(sweep.seeds, 'seed')}`) : null;

@@ -1,10 +1,10 @@
-// A plot of a sweep: a figure against a parameter, or against another figure. A point is a combination of values, whiskers
-// are intervals over seeds; lines, or panels, part the combinations.
+// A plot of a sweep: a figure against a parameter, or against another figure. A point is a combination of values,
+// whiskers are intervals over seeds; lines or panels separate the combinations.
 
-// Pixels from a point within which the pointer means it.
+// The pointer selects a point within this many pixels.
 const REACH = 32;
 
-// Points that have whiskers on both sides at most.
+// Most points that have whiskers on both sides.
 const WHISKERS = 80;
 
 const SCALES = [
@@ -20,7 +20,7 @@ class SweepPlot {
   #width = 0;
   #pointed = null;
 
-  /** `across` and `up` are axes to choose from, and which is first: `{ axes, first }`. */
+  /** `across` and `up` are axes to choose from, and the first choice: `{ axes, first }`. */
   constructor(sweep, parameters, { id, title, across, up }) {
     Object.assign(this, { sweep, id, how: 'auto' });
     this.offered = { across: across.axes, up: up.axes };
@@ -63,7 +63,7 @@ class SweepPlot {
     new ResizeObserver(() => requestAnimationFrame(() => this.#resize())).observe(this.host);
   }
 
-  // What is chosen.
+  // The choices.
 
   #select(name, label, entries, chosen, onchange) {
     const options = entries.map(([value, text]) => el('option', { value, selected: value === chosen }, text));
@@ -98,7 +98,7 @@ class SweepPlot {
     return el('div', { class: 'choices' }, axis('up', up), single ? null : axis('across', against), scale);
   }
 
-  /** What the parameters that are on no axis can be. */
+  /** The possible roles of the parameters that are on no axis. */
   #offer() {
     const selects = this.roles.others.map((axis) => {
       const entries = this.roles.choices(axis);
@@ -114,7 +114,7 @@ class SweepPlot {
 
   // Drawing.
 
-  /** Draws anew, as after a change of colours or of what is drawn. */
+  /** Redraws, for instance after a change of colours or of what is drawn. */
   refresh(width) {
     if (this.host.clientWidth > 0 || width) this.#build(width);
   }
@@ -123,16 +123,16 @@ class SweepPlot {
     if (this.host.clientWidth !== this.#width) this.refresh();
   }
 
-  /** The rows as panels of lines of points, each with its place on both axes. */
+  /** The rows as panels of lines of points, each with its position on both axes. */
   #arrange() {
     const fixed = this.roles.fixed();
     const rows = this.roles.rows(this.sweep.rows);
     const panels = this.roles.parted(rows, 'panels');
     const lines = this.roles.parted(rows, 'lines');
-    const told = this.scatter ? lines : lines.slice(0, MARKED);
-    const drawn = new Set(told.map((line) => line.number));
+    const marked = this.scatter ? lines : lines.slice(0, MARKED);
+    const drawn = new Set(marked.map((line) => line.number));
     this.missing = 0;
-    // Of the combinations that are asked for, those of which there is no cell.
+    // The chosen combinations that have no cell.
     const size = (axis) => (fixed.includes(axis) ? 1 : axis.values.length);
     this.absent = Math.max(0, this.roles.axes.reduce((all, axis) => all * size(axis), 1) - rows.length);
     this.panels = panels.slice(0, PANELS).map(({ rows: own }) => ({
@@ -142,8 +142,8 @@ class SweepPlot {
         .filter((line) => drawn.has(line.number))
         .map((line) => ({ ...line, look: lookOf(line.number), points: this.#points(line.rows) })),
     }));
-    this.lines = told;
-    this.more = { panels: Math.max(0, panels.length - PANELS), lines: lines.length - told.length };
+    this.lines = marked;
+    this.more = { panels: Math.max(0, panels.length - PANELS), lines: lines.length - marked.length };
   }
 
   #points(rows) {
@@ -221,7 +221,7 @@ class SweepPlot {
       hooks: { draw: [(plot) => this.#draw(plot, panel)] },
     };
     const ends = [across.min, across.max];
-    // Nothing for the library to draw but the axes.
+    // The library draws only the axes.
     return new uPlot(options, [ends, [null, null]], frame);
   }
 
@@ -229,7 +229,7 @@ class SweepPlot {
     const { ctx, bbox } = plot;
     const ratio = uPlot.pxRatio;
     const [across, up] = this.scales;
-    // A log axis has no 0: a point of 0 stands at its end, an interval goes on beyond it.
+    // A log axis has no 0: a point of 0 is at its end, and an interval continues beyond it.
     const pixels = (value, key, { log, min }, none = min) => plot.valToPos(log && value <= 0 ? none : value, key, true);
     ctx.save();
     if (this.across.names) this.#between(plot, ratio);
@@ -240,7 +240,7 @@ class SweepPlot {
     const all = this.lines.filter((line) => !this.#hidden.has(line.number)).map((line) => line.number);
     const apart = this.#apart(plot, all.length) * ratio;
     const style = { whiskers: this.whiskers, ratio, paper: cssVariable('--surface'), box: bbox };
-    // What has no colour of its own is behind.
+    // What has no colour of its own is in the background.
     for (const line of [...shown].reverse()) {
       const shift = (all.indexOf(line.number) - (all.length - 1) / 2) * apart;
       for (const point of line.points) {
@@ -262,7 +262,7 @@ class SweepPlot {
     ctx.restore();
   }
 
-  /** How far points at the same place stand apart, so that their whiskers are told apart. */
+  /** The distance of points at the same place, so that their whiskers can be distinguished. */
   #apart(plot, lines) {
     if (this.scatter || lines < 2) return 0;
     const width = plot.bbox.width / uPlot.pxRatio;
@@ -286,7 +286,7 @@ class SweepPlot {
     ctx.stroke();
   }
 
-  // Words around the drawing.
+  // Text around the drawing.
 
   #describe() {
     this.caption.textContent = captionOf(this);
@@ -300,8 +300,8 @@ class SweepPlot {
   #keys() {
     const parted = this.roles.of('lines');
     if (parted.length === 0 || this.lines.length === 0) return this.legend.replaceChildren();
-    const told = this.lines.slice(0, MARKED);
-    const entries = told.map((line) => {
+    const marked = this.lines.slice(0, MARKED);
+    const entries = marked.map((line) => {
       const toggle = button('', () => this.#toggle(line.number), {
         'aria-pressed': String(!this.#hidden.has(line.number)),
         'data-line': line.number,
@@ -309,7 +309,7 @@ class SweepPlot {
       toggle.append(markOf(lookOf(line.number)), el('span', { class: 'name' }, line.name));
       return el('li', {}, toggle);
     });
-    const rest = this.lines.length - told.length;
+    const rest = this.lines.length - marked.length;
     if (rest > 0)
       entries.push(el('li', {}, el('span', { class: 'key' }, markOf(lookOf(MARKED)), `${count(rest)} more`)));
     const paths = parted.map((axis) => axis.title).join(', ');
@@ -333,7 +333,7 @@ class SweepPlot {
     this.legend.querySelector(`[data-line="${number}"]`)?.focus();
   }
 
-  // Which point is meant.
+  // Which point is selected.
 
   #listen() {
     const { host } = this;
@@ -364,7 +364,7 @@ class SweepPlot {
     });
   }
 
-  /** All points that are drawn, line by line, panel by panel. */
+  /** All drawn points, line by line, panel by panel. */
   #drawn() {
     return this.panels.flatMap((panel, at) =>
       panel.lines
@@ -373,7 +373,7 @@ class SweepPlot {
     );
   }
 
-  /** Goes on by lines, or by points of a line. */
+  /** Moves the selection by lines, or by points of a line. */
   #go(lines, points) {
     const drawn = this.#drawn();
     if (drawn.length === 0) return;
@@ -402,12 +402,12 @@ class SweepPlot {
     return found;
   }
 
-  /** Where a point is in the window. */
+  /** The position of a point in the window. */
   #place({ point, panel }, box = this.#plots[panel].ctx.canvas.getBoundingClientRect()) {
     return [box.left + point.x / uPlot.pxRatio, box.top + point.y / uPlot.pxRatio];
   }
 
-  /** What a point is: its combination, and its figures. */
+  /** A point in words: its combination, and its figures. */
   #words({ point: { row } }) {
     const values = this.sweep.parameters.map(({ path }, at) => [path, row.values[at]]);
     const figures = [this.up, this.across].filter((axis) => axis.figure).map((axis) => [axis.title, axis.words(row)]);
@@ -415,7 +415,7 @@ class SweepPlot {
     return [...figures, ...values, ...few];
   }
 
-  /** Shows which point is meant; null for none. */
+  /** Shows the selected point; null for none. */
   #point(one) {
     if (one?.point === this.#pointed?.point) return;
     this.#pointed = one;
@@ -431,7 +431,7 @@ class SweepPlot {
     const { offsetWidth: wide, offsetHeight: high } = this.tip.firstChild;
     const right = left + 14 + wide <= box.width;
     const beside = right ? 14 : Math.max(-14 - wide, -left);
-    // Beside the point; above or below it where there is no room on either side.
+    // Beside the point; above or below it if neither side has room.
     const above = right || left - 14 - wide >= 0 ? -high / 2 : top - high - 14 >= -40 ? -high - 14 : 14;
     this.tip.style.setProperty('left', `${left}px`);
     this.tip.style.setProperty('top', `${top}px`);

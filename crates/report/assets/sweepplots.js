@@ -1,6 +1,6 @@
-// Which plots a sweep has, and what is said above them.
+// The plots of a sweep, and their captions.
 
-/** The plots of a sweep; none where there is nothing to compare. */
+/** The plots of a sweep; none if there is nothing to compare. */
 function sweepPlots(sweep) {
   const places = sweep.parameters.map(({ values }) => new Map(values.map((value, at) => [value, at])));
   for (const row of sweep.rows) row.at = row.values.map((value, at) => places[at].get(value));

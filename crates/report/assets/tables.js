@@ -1,5 +1,5 @@
-// Tables, and the one of culprits. Roles are written out because on a phone the rows become
-// blocks, and browsers forget a table's meaning when it is not laid out as one.
+// Tables, and the table of culprits. Roles are written out because rows become blocks on a phone, and browsers forget a
+// table's meaning when it is not laid out as one.
 
 function table(label, head, rows, attributes = {}) {
   return el(
@@ -12,17 +12,17 @@ function table(label, head, rows, attributes = {}) {
 
 const th = (text, attributes = {}) => el('th', { role: 'columnheader', scope: 'col', ...attributes }, text);
 
-/** A cell; `label` stands before the value where rows are blocks. */
+/** A cell; `label` is before the value where rows are blocks. */
 const td = (label, content, attributes = {}) => el('td', { role: 'cell', 'data-label': label, ...attributes }, content);
 
-/** A share as a bar, in the colour that the flow has in the chart. */
+/** A share as a bar, in the flow's colour in the chart. */
 function shareBar(share, slot) {
   const bar = el('span', { class: 'fill', style: { width: `${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%` } });
   if (slot !== undefined) bar.style.setProperty('background', `var(--flow-${slot})`);
   return el('span', { class: 'track', 'aria-hidden': 'true' }, bar);
 }
 
-/** What is not named in a table, in a line below it. */
+/** What a table does not list, in a line below it. */
 function restLine({ flows, flows_total: total, culprits_total: heavy, not_shown: hidden }, alpha = 0) {
   const rest = total - flows.length;
   if (rest <= 0) return null;
@@ -31,13 +31,13 @@ function restLine({ flows, flows_total: total, culprits_total: heavy, not_shown:
   return el('p', { class: 'hint' }, `and ${plural(rest, hidden ? 'hidden flow' : 'more flow')}${under}: ${percent(share)} together`);
 }
 
-/** How a flow's rate grew, in a word or two; empty where it did not, or where that is not known. */
+/** How a flow's rate grew, in a word or two; empty if it did not grow, or if that is unknown. */
 function growth({ ramp, new: fresh }) {
   const factor = ramp === null || ramp === undefined ? null : ramp < 9.95 ? ramp.toFixed(1).replace(/\.0$/, '') : count(ramp);
   return [fresh ? 'new' : null, factor === null ? null : `ramped ${factor}x`].filter(Boolean).join(', ');
 }
 
-// Stays as it is when another burst is chosen.
+// Keeps its value when another burst is chosen.
 let onlyRamped = false;
 
 /** A switch that hides the rows of flows that did not ramp. */
@@ -64,8 +64,8 @@ function rampSwitch(flows, rows) {
 }
 
 /**
- * The culprits at one granularity. `slots` gives flows the colour that they have in the chart; with `ramps`, it is said
- * whose rate grew, where any did.
+ * The culprits at one granularity. `slots` gives flows their colour in the chart. `ramps` marks the flows whose rate
+ * grew, if there are any.
  */
 function culpritsTable(culprits, slots, alpha, ramps = false) {
   const { granularity, flows } = culprits;
@@ -109,7 +109,7 @@ function culpritsTable(culprits, slots, alpha, ramps = false) {
   );
 }
 
-/** Culprits at every granularity, side by side where there is room; growth is known at the first. */
+/** Culprits at every granularity, side by side if there is room; growth is known at the first. */
 function culpritsTables(list, firstSlots, alpha, { ramps = false } = {}) {
   return el(
     'div',

@@ -1,6 +1,6 @@
-// A router seen from outside: its captures, their clocks, and what became of packets.
+// A router measured from outside: its captures, their clocks, and what happened to packets.
 
-/** How packets were matched before and behind the router; nothing where there is none. */
+/** How packets were matched before and behind the router; empty without one. */
 function tapSection(report) {
   const { tap } = report;
   if (!tap) return null;

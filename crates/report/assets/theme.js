@@ -1,6 +1,6 @@
-// Light, dark, or as the system has it; and paper.
+// Light, dark, or the system's theme; and paper.
 
-/** Lets the button in the page's head choose the colours; `charts` are drawn anew with them. */
+/** Makes the button in the page's head choose the colours; `charts` are redrawn with them. */
 function followTheme(charts) {
   const root = document.documentElement;
   const themes = ['auto', 'light', 'dark'];
@@ -15,7 +15,7 @@ function followTheme(charts) {
       try {
         localStorage.setItem('queuescope-theme', next);
       } catch {
-        /* a file without storage forgets */
+        /* a file without storage forgets the choice */
       }
       show(next);
     };
@@ -32,7 +32,7 @@ function followTheme(charts) {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts.forEach((each) => each.refresh()));
 }
 
-/** On paper: light, everything open, charts as wide as the sheet. */
+/** For paper: light, everything open, charts as wide as the sheet. */
 function onPaper(charts, before) {
   const root = document.documentElement;
   addEventListener('beforeprint', () => {

@@ -1,6 +1,6 @@
-// Queue depth over time as the chart needs it: which series covers a range best, and its layers stacked.
+// Queue depth over time for the chart: the series that covers a range best, and its layers stacked.
 
-/** One series ready to draw. `edges` has one entry more than there are buckets. */
+/** One series that is ready to draw. `edges` has one entry more than there are buckets. */
 class Source {
   constructor(series, colours) {
     const buckets = series.mean_bytes.length;
@@ -20,7 +20,7 @@ class Source {
     this.deepest = false; // whether a step shows its deepest moment, not its mean
   }
 
-  /** Bursts alone, where the depth over time was not kept: each a block as long and as deep as it was. */
+  /** Bursts alone, if the depth over time was not kept: each is a block as long and as deep as the burst was. */
   static outline(bursts, end) {
     const source = Object.create(Source.prototype);
     const [edges, total, delay, drops] = [[0], [], [], []];
@@ -49,7 +49,7 @@ class Source {
     });
   }
 
-  /** The same with `factor` buckets as one: means of the depth, the longest of the delays, sums of the drops. */
+  /** The series with `factor` buckets merged into one: means of the depth, the longest delays, sums of the drops. */
   coarser(factor) {
     if (factor <= 1) return this;
     const buckets = Math.ceil(this.total.length / factor);
@@ -81,8 +81,8 @@ class Source {
   }
 
   /**
-   * In steps much longer than the delays a mean hides bursts. Then each step is as high as its queue was deepest, and
-   * its flows keep their shares.
+   * In steps much longer than the delays, a mean hides bursts. Then each step is as high as its queue was at its deepest,
+   * and its flows keep their shares.
    */
   lifted(rate) {
     if (rate === null || this.bucket < 2 * this.delay.reduce((a, b) => Math.max(a, b ?? 0), 0)) return this;
@@ -97,7 +97,7 @@ class Source {
     });
   }
 
-  /** The bucket that `ns` falls in, or -1. */
+  /** The bucket that contains `ns`, or -1. */
   at(ns) {
     if (!(ns >= this.edges[0] && ns < this.end)) return -1;
     let [low, high] = [0, this.edges.length - 1];
@@ -109,17 +109,17 @@ class Source {
     return low;
   }
 
-  /** What the flows of this source do not account for in a bucket. */
+  /** The part of a bucket that the flows of this source do not account for. */
   others(at) {
     let rest = this.total[at] ?? 0;
     for (const flow of this.flows) rest -= flow.mean[at] ?? 0;
-    // A rest of rounding is no flow.
+    // A rounding remainder is not a flow.
     return rest > (this.total[at] ?? 0) * 1e-3 ? rest : 0;
   }
 
   /**
-   * The layers from the top of the stack down: each is the sum of itself and all below, so that drawing them in this
-   * order, filled to the ground, shows each flow's part. `hidden` holds the names left out (null: the others).
+   * The layers from the top of the stack down. Each is the sum of itself and all below, so drawing them in this order,
+   * filled to the ground, shows each flow's part. `hidden` holds the names left out (null: the others).
    */
   layers(hidden) {
     const buckets = this.total.length;
@@ -137,7 +137,7 @@ class Source {
   }
 }
 
-/** The longest delay of the packets that came in each step; where none came while others waited, that of the step before. */
+/** The longest delay of the packets that arrived in each step; if none arrived while others waited, that of the step before. */
 function held({ peak_delay_ns: delays, mean_bytes: depths }) {
   let last = 0;
   return delays.map((delay, at) => (last = delay === 0 && depths[at] > 0 ? last : delay));
@@ -154,12 +154,12 @@ class Timeline {
     this.end = Math.max(...ends, 1);
     this.bursts = report.bursts;
     const { setup, totals: all } = report;
-    // Without what the link adds.
+    // Without the link's overhead.
     const onLink = 1 + (setup.overhead_bytes * all.departed_packets) / (all.departed_bytes || 1);
     this.rate = setup.rate_bps && setup.rate_bps / onLink;
     this.colours = colours;
     this.whole = series ? new Source(series, colours) : Source.outline(report.bursts, this.end);
-    this.fine = new Map(); // number of a burst to its own series, made when first needed
+    this.fine = new Map(); // number of a burst to its own series, created when first needed
   }
 
   /** The finer series of a burst, if it has one. */
@@ -169,7 +169,7 @@ class Timeline {
     return this.fine.get(burst.number);
   }
 
-  /** The series for a range on a drawing that has room for `buckets`: the best there is, no finer than can be seen. */
+  /** The series for a range on a drawing with room for `buckets`: the best one, not finer than visible. */
   forRoom(from, to, buckets) {
     const best = this.best(from, to);
     if (best.outline) return best;
@@ -182,7 +182,7 @@ class Timeline {
     return best.cache.get(factor);
   }
 
-  /** The series that shows a range best: the finest that covers it. */
+  /** The series that shows a range best: the finest one that covers it. */
   best(from, to) {
     const slack = (to - from) * 0.02;
     let best = this.whole;
@@ -195,7 +195,7 @@ class Timeline {
     return best;
   }
 
-  /** The range in which a burst is looked at: its own series, or itself and some room. */
+  /** The range that shows a burst: its own series, or the burst and some room. */
   around(burst) {
     const series = this.ofBurst(burst);
     if (series) return [series.start, series.end];

@@ -8,19 +8,19 @@ use parquet::arrow::ArrowWriter;
 use std::fmt;
 use std::io::Write;
 
-/// Record batches to a Parquet file, row group by row group, in memory bounded by one.
+/// Writes record batches to a Parquet file, one row group after another. Memory is bounded by one row group.
 ///
-/// A file is complete only after [`finish`](Self::finish): its footer comes last.
+/// A file is complete only after [`finish`](Self::finish), because its footer comes last.
 pub struct BatchWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
     rows: u64,
 }
 
 impl<W: Write + Send> BatchWriter<W> {
-    /// Begins a file with these columns.
+    /// Starts a file with these columns.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error of the output.
     pub fn new(out: W, schema: SchemaRef) -> Result<Self, TableError> {
         let writer = ArrowWriter::try_new(out, schema, Some(properties(&[])))
             .map_err(|error| TableError::Write { rows: 0, why: error.to_string() })?;
@@ -30,7 +30,7 @@ impl<W: Write + Send> BatchWriter<W> {
     /// Adds rows.
     ///
     /// # Errors
-    /// Those of the output; if the batch has other columns.
+    /// Returns the first write error of the output; or an error if the batch has other columns.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
         let written = self.writer.write(batch);
         written.map_err(|error| TableError::Write { rows: self.rows, why: error.to_string() })?;
@@ -38,10 +38,10 @@ impl<W: Write + Send> BatchWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left and the footer, and hands the output back.
+    /// Writes the remaining rows and the footer, and returns the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error of the output.
     pub fn finish(self) -> Result<W, TableError> {
         let rows = self.rows;
         self.writer.into_inner().map_err(|error| TableError::Write { rows, why: error.to_string() })

@@ -11,28 +11,28 @@ use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows that are handed to the encoder at once.
+/// How many rows the encoder receives at once.
 const BATCH: u64 = 1 << 13;
 
-/// A cell as it is written.
+/// A cell to write.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellRow<'a> {
-    /// Its place in the sweep, from 0.
+    /// Its position in the sweep, from 0.
     pub index: u64,
-    /// A digest of all that it depends on.
+    /// A digest of everything that it depends on.
     pub key: &'a str,
     /// Its seed.
     pub seed: u64,
-    /// The values of what is swept.
+    /// The values of the swept parameters.
     pub values: &'a [String],
-    /// What was found, where there was something.
+    /// The measured figures; `None` where there is none.
     pub figures: &'a [Option<f64>],
 }
 
-/// Cells to a Parquet file: columns `index`, `key`, `seed`, one of text for each swept path, and one of numbers for each
-/// figure.
+/// Writes cells to a Parquet file with the columns `index`, `key`, `seed`, a text column for each swept path, and a
+/// number column for each figure.
 ///
-/// A file is complete only after [`finish`](Self::finish): its footer comes last.
+/// A file is complete only after [`finish`](Self::finish), because its footer comes last.
 pub struct CellWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: SchemaRef,
@@ -45,7 +45,7 @@ pub struct CellWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> CellWriter<W> {
-    /// Begins a file of cells that have values of `paths`, and `figures`.
+    /// Starts a file of cells with values of `paths`, and `figures`.
     pub fn new<'a>(out: W, paths: impl IntoIterator<Item = &'a str>, figures: &[&str]) -> Result<Self, TableError> {
         let column = |name: &str, kind| Field::new(name, kind, false);
         let mut columns =
@@ -76,7 +76,8 @@ impl<W: Write + Send> CellWriter<W> {
     /// Adds a row.
     ///
     /// # Errors
-    /// If it cannot be written, or has not as many values and figures as there are columns for them.
+    /// Returns an error if the row cannot be written, or has another number of values or figures than there are columns
+    /// for them.
     pub fn write(&mut self, row: &CellRow<'_>) -> Result<(), TableError> {
         if (row.values.len(), row.figures.len()) != (self.values.len(), self.figures.len()) {
             let why = format!("cell {} has not as many values as there are columns", row.index);
@@ -91,10 +92,10 @@ impl<W: Write + Send> CellWriter<W> {
         if self.rows.is_multiple_of(BATCH) { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is left and the footer, and hands the output back.
+    /// Writes the remaining rows and the footer, and returns the output.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns the first write error of the output.
     pub fn finish(mut self) -> Result<W, TableError> {
         self.flush()?;
         let rows = self.rows;

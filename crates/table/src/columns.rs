@@ -1,13 +1,13 @@
-//! Which columns of a table hold what: [`Columns`] as a person writes it, and its match against the names there are.
+//! The mapping of a table's columns: [`Columns`] as a user writes it, and its match with the names in a table.
 
 use crate::TableError;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which column holds which field of a departure, by name.
+/// The names of the columns with the fields of a departure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
-    /// Who the packet belongs to. Several columns joined by `+` are one flow name, their values with a space between.
+    /// The flow of the packet. Several columns joined by `+` form one flow name, with spaces between their values.
     pub flow: String,
     /// The packet's size in bytes.
     pub size: String,
@@ -15,7 +15,7 @@ pub struct Columns {
     pub enqueued: String,
     /// When the packet left the queue.
     pub dequeued: String,
-    /// The class of service, from 0 to 255. Without a name, a column `class` is used if there is one, else all is 0.
+    /// The class of service, from 0 to 255. `None`: the column `class` if there is one, otherwise 0.
     pub class: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Columns {
     }
 }
 
-/// Written `flow=src_ip,size=bytes,enqueued=t_in,dequeued=t_out,class=prio`; what is left out keeps its default name.
+/// Parses `flow=src_ip,size=bytes,enqueued=t_in,dequeued=t_out,class=prio`; omitted fields keep their default names.
 impl FromStr for Columns {
     type Err = ColumnsError;
     fn from_str(text: &str) -> Result<Self, ColumnsError> {
@@ -81,20 +81,20 @@ impl FromStr for Columns {
     }
 }
 
-/// A column mapping that could not be read.
+/// The error for an invalid column mapping.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' does not map columns: {why} (for example flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out)")]
 pub struct ColumnsError {
-    /// What was written.
+    /// The text of the mapping.
     pub text: String,
-    /// Why it does not read as a mapping.
+    /// Why it is not a mapping.
     pub why: String,
 }
 
-/// What a departure's row holds.
+/// A field of a departure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// Who the packet belongs to.
+    /// The flow of the packet.
     Flow,
     /// Its size in bytes.
     Size,
@@ -126,9 +126,9 @@ impl fmt::Display for Field {
     }
 }
 
-/// Where a table's columns stand: positions in the list of names it was matched against.
+/// The positions of a table's columns in a list of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct ColumnPositions {
     pub flow: Vec<usize>,
     pub size: usize,
     pub enqueued: usize,
@@ -136,23 +136,23 @@ pub(crate) struct Places {
     pub class: Option<usize>,
 }
 
-impl Places {
-    /// Matches the names that are wanted against those that `table` has.
+impl ColumnPositions {
+    /// Finds the columns in the names `there` of `table`.
     pub fn find(columns: &Columns, there: &[String], table: &str) -> Result<Self, TableError> {
         let find = |field, wanted: &str| {
             place(wanted, there).map_err(|trouble| match trouble {
-                Trouble::Missing => TableError::MissingColumn {
+                ColumnMatchError::Missing => TableError::MissingColumn {
                     table: table.to_owned(),
                     field,
                     wanted: wanted.to_owned(),
                     there: there.to_vec(),
                 },
-                Trouble::Twice => {
+                ColumnMatchError::Twice => {
                     TableError::AmbiguousColumn { table: table.to_owned(), field, wanted: wanted.to_owned() }
                 }
             })
         };
-        // A column that is really called 'a+b' is itself, not a sum.
+        // A column whose name is really 'a+b' is that column, not a sum.
         let flow = match place(&columns.flow, there) {
             Ok(whole) => vec![whole],
             Err(_) => columns.flow.split('+').map(|part| find(Field::Flow, part.trim())).collect::<Result<_, _>>()?,
@@ -160,7 +160,7 @@ impl Places {
         let class = match &columns.class {
             Some(name) => Some(find(Field::Class, name)?),
             None => match place(Field::Class.name(), there) {
-                Err(Trouble::Missing) => None,
+                Err(ColumnMatchError::Missing) => None,
                 _ => Some(find(Field::Class, Field::Class.name())?),
             },
         };
@@ -173,14 +173,14 @@ impl Places {
         })
     }
 
-    /// Each field and the place of its column; a flow may have several.
+    /// Each field with the position of its column; a flow may have several.
     pub fn all(&self) -> impl Iterator<Item = (Field, usize)> + '_ {
         let flow = self.flow.iter().map(|&index| (Field::Flow, index));
         let others = [(Field::Size, self.size), (Field::Enqueued, self.enqueued), (Field::Dequeued, self.dequeued)];
         flow.chain(others).chain(self.class.map(|index| (Field::Class, index)))
     }
 
-    /// The same columns by their positions in `chosen`, which has all of them in ascending order.
+    /// The same columns by their positions in `chosen`, which contains all of them in ascending order.
     pub fn among(self, chosen: &[usize]) -> Self {
         let position = |index: usize| chosen.partition_point(|&other| other < index);
         Self {
@@ -192,7 +192,7 @@ impl Places {
         }
     }
 
-    /// How many of the wanted columns `there` has: what tells a right separator from a wrong one.
+    /// How many of the mapped columns `there` contains. This distinguishes the right separator from wrong ones.
     pub fn matches(columns: &Columns, there: &[String]) -> usize {
         let flow = columns.flow.split('+').map(str::trim);
         let others = [columns.size.as_str(), &columns.enqueued, &columns.dequeued];
@@ -200,23 +200,23 @@ impl Places {
     }
 }
 
-enum Trouble {
+enum ColumnMatchError {
     Missing,
     Twice,
 }
 
-/// The one column called `wanted`: exactly, or else but for case.
-fn place(wanted: &str, there: &[String]) -> Result<usize, Trouble> {
+/// The position of the only column called `wanted`: an exact match, or else one that ignores case.
+fn place(wanted: &str, there: &[String]) -> Result<usize, ColumnMatchError> {
     let only = |same: &dyn Fn(&str) -> bool| {
         let mut found = there.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index);
         match (found.next(), found.next()) {
             (Some(index), None) => Ok(index),
-            (Some(_), Some(_)) => Err(Trouble::Twice),
-            (None, _) => Err(Trouble::Missing),
+            (Some(_), Some(_)) => Err(ColumnMatchError::Twice),
+            (None, _) => Err(ColumnMatchError::Missing),
         }
     };
     match only(&|name| name == wanted) {
-        Err(Trouble::Missing) => only(&|name| name.eq_ignore_ascii_case(wanted)),
+        Err(ColumnMatchError::Missing) => only(&|name| name.eq_ignore_ascii_case(wanted)),
         result => result,
     }
 }
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_mapping_says_why() {
+    fn an_invalid_mapping_says_why() {
         let why = |text: &str| text.parse::<Columns>().unwrap_err().to_string();
         assert!(why("src_ip").contains("'src_ip' has no '='"));
         assert!(why("").contains("no '='"));
@@ -252,26 +252,26 @@ mod tests {
     #[test]
     fn columns_are_found_in_any_order_and_case() {
         let there = names("Dequeued x ENQUEUED size flow");
-        let places = Places::find(&Columns::default(), &there, "t").unwrap();
-        assert_eq!(places, Places { flow: vec![4], size: 3, enqueued: 2, dequeued: 0, class: None });
+        let places = ColumnPositions::find(&Columns::default(), &there, "t").unwrap();
+        assert_eq!(places, ColumnPositions { flow: vec![4], size: 3, enqueued: 2, dequeued: 0, class: None });
         let there = names("flow size Size enqueued dequeued class");
-        let places = Places::find(&Columns::default(), &there, "t").unwrap();
+        let places = ColumnPositions::find(&Columns::default(), &there, "t").unwrap();
         assert_eq!((places.size, places.class), (1, Some(5)));
     }
 
     #[test]
-    fn several_columns_make_a_flow_unless_one_has_that_very_name() {
+    fn several_columns_make_a_flow_unless_one_has_exactly_that_name() {
         let columns = Columns { flow: "a+b".to_owned(), ..Columns::default() };
         let there = names("a b size enqueued dequeued");
-        assert_eq!(Places::find(&columns, &there, "t").unwrap().flow, [0, 1]);
+        assert_eq!(ColumnPositions::find(&columns, &there, "t").unwrap().flow, [0, 1]);
         let there = names("a b size enqueued dequeued a+b");
-        assert_eq!(Places::find(&columns, &there, "t").unwrap().flow, [5]);
+        assert_eq!(ColumnPositions::find(&columns, &there, "t").unwrap().flow, [5]);
     }
 
     #[test]
     fn missing_and_ambiguous_columns_are_errors() {
         let error = |columns: &str, there: &str| {
-            Places::find(&columns.parse().unwrap(), &names(there), "t.csv").unwrap_err().to_string()
+            ColumnPositions::find(&columns.parse().unwrap(), &names(there), "t.csv").unwrap_err().to_string()
         };
         assert_eq!(
             error("size=bytes", "flow len enqueued dequeued"),

@@ -1,9 +1,9 @@
-//! What can go wrong with a table as a whole.
+//! Errors of a table as a whole.
 
 use crate::Field;
 use std::io;
 
-/// A table that could not be read or written. Each message says what failed, where, why, and what to do next.
+/// A table that cannot be read or written. Each message says what failed, where, why, and what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The file could not be opened.
@@ -11,7 +11,7 @@ pub enum TableError {
     Open {
         /// The file.
         table: String,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// The path names a directory.
@@ -20,7 +20,7 @@ pub enum TableError {
         /// The directory.
         table: String,
     },
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("{table}: is empty; departures need a header line that names the columns, or a Parquet file")]
     Empty {
         /// The file.
@@ -36,7 +36,7 @@ pub enum TableError {
         /// The latest format that can be read.
         known: u32,
     },
-    /// There are columns but no rows.
+    /// The file has columns but no rows.
     #[error("{table}: has a header but no rows; was it cut short, or is it still being written?")]
     NoRows {
         /// The file.
@@ -50,7 +50,7 @@ pub enum TableError {
         /// What is wrong with it.
         why: String,
     },
-    /// A column is not there.
+    /// A column is missing.
     #[error(
         "{table}: there is no column '{wanted}' for {field}; the columns are {} (map names with --columns {field}=NAME,...)",
         listed(.there)
@@ -58,14 +58,14 @@ pub enum TableError {
     MissingColumn {
         /// The file.
         table: String,
-        /// What the column would hold.
+        /// The field that the column would contain.
         field: Field,
-        /// The name it should have.
+        /// The name that it should have.
         wanted: String,
-        /// The names there are.
+        /// The names in the table.
         there: Vec<String>,
     },
-    /// A name stands for several columns.
+    /// Several columns have the same name.
     #[error(
         "{table}: there is more than one column '{wanted}' for {field} \
          (rename one, or map another with --columns {field}=NAME,...)"
@@ -73,34 +73,34 @@ pub enum TableError {
     AmbiguousColumn {
         /// The file.
         table: String,
-        /// What the column would hold.
+        /// The field that the column would contain.
         field: Field,
-        /// The name they share.
+        /// The common name.
         wanted: String,
     },
-    /// A column's type cannot hold what it should.
+    /// A column has a type that cannot represent its field.
     #[error("{table}: column '{column}' is of type {kind}, which cannot be {field}; {field} is {}", expected(*.field))]
     ColumnType {
         /// The file.
         table: String,
         /// The column.
         column: String,
-        /// Its type, as Arrow calls it.
+        /// Its Arrow type.
         kind: String,
-        /// What it should hold.
+        /// The field that it should contain.
         field: Field,
     },
-    /// A row goes on and on.
+    /// A row is too long.
     #[error("{table}: the row that starts at line {line} is longer than {limit} bytes; is a quote left open?")]
     RowTooLong {
         /// The file.
         table: String,
-        /// Where the row starts.
+        /// The line in which the row starts.
         line: u64,
-        /// The longest row that is read, in bytes.
+        /// The longest row that can be read, in bytes.
         limit: u64,
     },
-    /// The input broke: a read failed, or a compressed stream is damaged or cut short.
+    /// The input failed: a read error, or a compressed stream that is damaged or cut short.
     #[error("{table}: reading stopped after line {line}, at or before byte {offset} of the input: {error}{}", hint(.error))]
     Read {
         /// The file.
@@ -109,43 +109,43 @@ pub enum TableError {
         line: u64,
         /// How many bytes of the input were read so far, before decompression.
         offset: u64,
-        /// What the system or the decompressor says.
+        /// The error of the system or the decompressor.
         error: io::Error,
     },
-    /// A Parquet file inside a compressed stream, or from a pipe.
+    /// A Parquet file is inside a compressed stream, or comes from a pipe.
     #[error("{table}: is Parquet {how}; Parquet is read from its end, so {cure}")]
     ParquetStream {
         /// The file.
         table: String,
-        /// How it came.
+        /// How it arrived.
         how: String,
         /// What to do.
         cure: &'static str,
     },
-    /// A Parquet file is damaged, or of a kind that is not understood.
+    /// A Parquet file is damaged, or of an unsupported kind.
     #[error("{table}: cannot read Parquet: {place}: {why}")]
     Parquet {
         /// The file.
         table: String,
         /// Where: the footer, or a row group and a row.
         place: String,
-        /// What the decoder says.
+        /// The error of the decoder.
         why: String,
     },
     /// A Parquet file could not be written.
     #[error("cannot write Parquet after {rows} rows: {why}")]
     Write {
-        /// How many rows were handed over.
+        /// How many rows were written before.
         rows: u64,
-        /// What the encoder or the system says.
+        /// The error of the encoder or the system.
         why: String,
     },
-    /// A time that a Parquet timestamp cannot hold.
+    /// A time is too large for a Parquet timestamp.
     #[error(
         "cannot write Parquet: packet {packet} has the time {nanos} ns, and timestamps end at 2^63 - 1 ns (year 2262)"
     )]
     WriteTime {
-        /// The packet.
+        /// The packet's number.
         packet: u64,
         /// Its time, in nanoseconds.
         nanos: u64,

@@ -11,43 +11,44 @@ use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-/// A packet whose way has come to an end, as each of its rows has it.
+/// A packet whose path has ended; each of its rows repeats this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketRow<'a> {
     /// Its number in the order of sending, from 1.
     pub packet: u64,
-    /// Who it belongs to.
+    /// Its flow.
     pub flow: &'a str,
     /// Its size in bytes, from the network header on.
     pub size: u32,
-    /// When its way ended.
+    /// When its path ended.
     pub ended: Nanos,
-    /// Where and why it was dropped, if it was: the link, and the reason.
+    /// The link and the reason of its drop, if it was dropped.
     pub dropped: Option<(&'a str, &'a str)>,
 }
 
-/// A hop: a switch, and the link that the packet went onto there.
+/// A hop: a switch, and the link on which the packet continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HopRow<'a> {
     /// The switch.
     pub switch: &'a str,
     /// The link.
     pub link: &'a str,
-    /// When it came to the queue.
+    /// When it arrived at the queue.
     pub ingress: Nanos,
-    /// When it left it.
+    /// When it left the queue.
     pub egress: Nanos,
-    /// What was in the queue when it came, without itself.
+    /// The backlog at its arrival, without itself.
     pub backlog_in: Backlog,
-    /// What was in the queue when it left, without itself.
+    /// The backlog at its departure, without itself.
     pub backlog_out: Backlog,
-    /// Whether it had been marked when it left.
+    /// Whether it was marked when it left.
     pub marked: bool,
 }
 
-/// Hops to a Parquet file, row group by row group, in memory bounded by one. Times are nanoseconds of the simulation.
+/// Writes hops to a Parquet file, one row group after another. Memory is bounded by one row group. Times are
+/// nanoseconds of the simulation.
 ///
-/// A file is complete only after [`finish`](Self::finish): its footer comes last.
+/// A file is complete only after [`finish`](Self::finish), because its footer comes last.
 pub struct HopWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: SchemaRef,
@@ -56,10 +57,10 @@ pub struct HopWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> HopWriter<W> {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error of the output.
     pub fn new(out: W) -> Result<Self, TableError> {
         let schema = schema();
         let properties = properties(&["packet", "ingress", "egress", "ended"]);
@@ -68,10 +69,10 @@ impl<W: Write + Send> HopWriter<W> {
         Ok(Self { writer, schema, rows: 0, pending: Pending::default() })
     }
 
-    /// Adds a packet. One that was dropped before its first hop has a row without one.
+    /// Adds a packet. A packet that was dropped before its first hop has a row without a hop.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error of the output.
     pub fn write<'a>(
         &mut self,
         packet: &PacketRow<'_>,
@@ -89,10 +90,10 @@ impl<W: Write + Send> HopWriter<W> {
         if self.pending.packet.values_slice().len() >= BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is left and the footer, and hands the output back.
+    /// Writes the remaining rows and the footer, and returns the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns the first write error of the output.
     pub fn finish(mut self) -> Result<W, TableError> {
         self.flush()?;
         let rows = self.rows;
@@ -156,7 +157,7 @@ impl Pending {
         self.dropped_for.append_option(packet.dropped.map(|(_, reason)| reason));
     }
 
-    /// The columns in the order of [`schema`]; none are left.
+    /// Takes all rows, as columns in the order of [`schema`].
     fn take(&mut self) -> Vec<ArrayRef> {
         vec![
             Arc::new(self.packet.finish()),

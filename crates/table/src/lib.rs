@@ -1,16 +1,16 @@
 //! Departures as tables: CSV and Parquet in, Parquet out.
 //!
-//! A row is a packet that left a queue: flow, size, when it came, when it left, class. A switch's telemetry or a
-//! simulator's log has these under names and units of its own; [`Columns`] and [`TimeUnit`] say which.
+//! A row is a packet that left a queue: flow, size, enqueue and dequeue time, class. A switch's telemetry or a
+//! simulator's log has these under its own names and units, which [`Columns`] and [`TimeUnit`] describe.
 //!
-//! - [`DepartureReader`]: rows of a file or a stream, one at a time, in bounded memory.
-//! - [`DepartureWriter`]: departures to a Parquet file that DuckDB, pandas and polars open.
-//! - [`CellWriter`]: the cells of a sweep to such a file.
-//! - [`HopWriter`]: the telemetry of simulated packets to a Parquet file.
-//! - [`BatchWriter`]: record batches of any columns to such a file.
+//! - [`DepartureReader`]: reads rows of a file or a stream, one at a time, in bounded memory.
+//! - [`DepartureWriter`]: writes departures to a Parquet file that DuckDB, pandas and polars can open.
+//! - [`CellWriter`]: writes the cells of a sweep to a Parquet file.
+//! - [`HopWriter`]: writes the telemetry of simulated packets to a Parquet file.
+//! - [`BatchWriter`]: writes record batches of any columns to a Parquet file.
 //!
-//! A row that cannot be read is skipped, counted and described in [`TableStats`]; a file that is broken in its
-//! structure ends with a [`TableError`]. The heavy dependencies on Arrow and Parquet stay in this crate.
+//! A row that cannot be read is skipped, counted and described in [`TableStats`]. A file with a broken structure ends
+//! with a [`TableError`]. The large dependencies on Arrow and Parquet are only in this crate.
 
 mod batches;
 mod cells;

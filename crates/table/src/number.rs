@@ -1,10 +1,10 @@
-//! Numbers as text to whole nanoseconds, bytes and classes: digit by digit, so that no binary fraction rounds them.
+//! Converts text to whole nanoseconds, bytes and classes: digit by digit, so that no binary fraction rounds them.
 
 use crate::stats::Problem;
 use std::fmt;
 use std::str::FromStr;
 
-/// What the numbers in a table's time columns count.
+/// The unit of the numbers in a table's time columns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds.
@@ -19,7 +19,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// The power of ten that makes nanoseconds of this unit.
+    /// The power of ten that converts this unit to nanoseconds.
     pub(crate) fn power(self) -> u32 {
         match self {
             Self::Seconds => 9,
@@ -41,7 +41,7 @@ impl fmt::Display for TimeUnit {
     }
 }
 
-/// Written `s`, `ms`, `us`, `ns`.
+/// Parses `s`, `ms`, `us`, `ns`.
 impl FromStr for TimeUnit {
     type Err = TimeUnitError;
     fn from_str(text: &str) -> Result<Self, TimeUnitError> {
@@ -55,30 +55,30 @@ impl FromStr for TimeUnit {
     }
 }
 
-/// A unit of time that is not known.
+/// The error for an unknown unit of time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a unit of time: units are s, ms, us, ns")]
 pub struct TimeUnitError {
-    /// What was written.
+    /// The text.
     pub text: String,
 }
 
 /// A number in the smallest unit, and whether digits beyond that were rounded away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Whole {
+pub(crate) struct RoundedNumber {
     pub value: u64,
     pub rounded: bool,
 }
 
-impl Whole {
+impl RoundedNumber {
     pub fn exact(value: u64) -> Self {
         Self { value, rounded: false }
     }
 }
 
-/// A decimal number times ten to the `power`, rounded to the nearest whole number (halves up).
-/// Signs, a fraction and an exponent are read: `1`, `+1.5`, `.5`, `2.`, `1.7e9`, `12E-3`, `-0`.
-pub(crate) fn decimal(text: &[u8], power: u32) -> Result<Whole, Problem> {
+/// A decimal number times ten to the `power`, rounded to the nearest whole number (halves up). Accepts signs, a
+/// fraction and an exponent: `1`, `+1.5`, `.5`, `2.`, `1.7e9`, `12E-3`, `-0`.
+pub(crate) fn decimal(text: &[u8], power: u32) -> Result<RoundedNumber, Problem> {
     let text = text.trim_ascii();
     if text.is_empty() {
         return Err(Problem::Missing);
@@ -101,12 +101,12 @@ pub(crate) fn decimal(text: &[u8], power: u32) -> Result<Whole, Problem> {
     let zeros = digits().take_while(|&&digit| digit == b'0').count();
     let significant = || digits().skip(zeros);
     if significant().next().is_none() {
-        return Ok(Whole::exact(0));
+        return Ok(RoundedNumber::exact(0));
     }
     if negative {
         return Err(Problem::Negative);
     }
-    // How many of the significant digits stand before the point, once the exponent and the unit have moved it.
+    // How many significant digits are before the point, after the exponent and the unit have moved it.
     let before = whole.len() as i64 - zeros as i64 + exponent + i64::from(power);
     if before > 20 {
         return Err(Problem::TooLarge);
@@ -116,20 +116,20 @@ pub(crate) fn decimal(text: &[u8], power: u32) -> Result<Whole, Problem> {
     for _ in 0..before {
         value = value * 10 + rest.next().map_or(0, |digit| u128::from(digit - b'0'));
     }
-    // With `before` negative, zeros stand between the point and the first significant digit: that rounds down.
+    // With `before` negative, zeros are between the point and the first significant digit: that rounds down.
     let half = before >= 0 && rest.clone().next().is_some_and(|&digit| digit >= b'5');
     let rounded = rest.any(|&digit| digit != b'0');
     let value = u64::try_from(value + u128::from(half)).map_err(|_| Problem::TooLarge)?;
-    Ok(Whole { value, rounded })
+    Ok(RoundedNumber { value, rounded })
 }
 
-/// A whole number, such as a size; `1500.0` is whole too.
+/// A whole number, such as a size; `1500.0` is also whole.
 pub(crate) fn whole(text: &[u8]) -> Result<u64, Problem> {
-    let Whole { value, rounded } = decimal(text, 0)?;
+    let RoundedNumber { value, rounded } = decimal(text, 0)?;
     if rounded { Err(Problem::NotWhole) } else { Ok(value) }
 }
 
-/// An exponent; those beyond any use saturate.
+/// An exponent; extreme ones saturate.
 fn exponent(text: &[u8]) -> Result<i64, Problem> {
     const LIMIT: i64 = 1 << 40;
     let (negative, digits) = match text {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_finer_than_a_nanosecond_is_rounded_and_says_so() {
+    fn digits_below_a_nanosecond_are_rounded_and_reported() {
         assert_eq!(read("0.30000000000000004", TimeUnit::Seconds), Ok((300_000_000, true)));
         assert_eq!(read("1.4", TimeUnit::Nanos), Ok((1, true)));
         assert_eq!(read("1.5", TimeUnit::Nanos), Ok((2, true)));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_says_why() {
+    fn a_value_that_is_not_a_number_says_why() {
         for text in ["x", "1x", "1.2.3", ".", "e5", "1e", "1e+", "--1", "0x10", "1,5", "1 2", "nan", "inf", "+", "١"] {
             assert_eq!(read(text, TimeUnit::Nanos), Err(Problem::NotANumber), "{text}");
         }
@@ -200,7 +200,7 @@ mod tests {
         assert!("min".parse::<TimeUnit>().unwrap_err().to_string().contains("units are s, ms, us, ns"));
     }
 
-    /// The same by big integers: digits x 10^shift, rounded half up.
+    /// The same with big integers: digits x 10^shift, rounded half up.
     fn reference(whole: &str, fraction: &str, exponent: i32, power: u32) -> Result<(u64, bool), Problem> {
         let digits: BigUint = format!("0{whole}{fraction}").parse().unwrap();
         let shift = exponent + power as i32 - fraction.len() as i32;
@@ -227,7 +227,7 @@ mod tests {
 
         #[test]
         fn whole_numbers_read_back(value: u64) {
-            prop_assert_eq!(decimal(value.to_string().as_bytes(), 0), Ok(Whole::exact(value)));
+            prop_assert_eq!(decimal(value.to_string().as_bytes(), 0), Ok(RoundedNumber::exact(value)));
         }
 
         #[test]

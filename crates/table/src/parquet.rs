@@ -1,12 +1,12 @@
-//! Parquet: the columns that are wanted, batch by batch.
+//! Reads the needed columns of Parquet files, batch by batch.
 
-use crate::columns::Places;
+use crate::columns::ColumnPositions;
 use crate::format;
-use crate::number::{Whole, decimal};
-use crate::reader::{Step, Values};
+use crate::number::{RoundedNumber, decimal};
+use crate::reader::{NextRow, Values};
 use crate::stamp::time;
 use crate::stats::{Fault, Problem};
-use crate::values::{Names, Numbers, fits, numbers, value_text};
+use crate::values::{FlowNames, Numbers, fits, numbers, value_text};
 use crate::{Columns, Field, TableError, TimeUnit};
 use arrow_array::{ArrayRef, RecordBatch};
 use parquet::arrow::ProjectionMask;
@@ -16,31 +16,31 @@ use parquet::file::reader::ChunkReader;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What every Parquet file begins and ends with.
+/// The first and the last bytes of every Parquet file.
 pub(crate) const MAGIC: &[u8] = b"PAR1";
 
-/// Rows that are decoded at once.
+/// How many rows are decoded at once.
 const BATCH: usize = 4096;
 
 /// The rows of a Parquet table.
 pub(crate) struct ParquetRows {
     table: String,
     reader: ParquetRecordBatchReader,
-    /// Among the columns that are read.
-    places: Places,
+    /// Positions among the columns that are read.
+    places: ColumnPositions,
     unit: TimeUnit,
     batch: Option<Batch>,
-    /// The next row in the batch.
+    /// The index of the next row in the batch.
     at: usize,
     /// Rows before the batch.
     before: u64,
-    /// For each row group, the rows up to its end.
+    /// For each row group, the number of rows up to its end.
     group_ends: Vec<u64>,
     bytes: u64,
 }
 
 impl ParquetRows {
-    /// Reads the footer and checks that the columns are there and of types that can be read.
+    /// Reads the footer, and checks that the columns exist and have supported types.
     pub fn open(
         source: impl ChunkReader + 'static,
         table: &str,
@@ -56,7 +56,7 @@ impl ParquetRows {
         format::check(table, builder.metadata())?;
         let schema = builder.schema().clone();
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let places = Places::find(columns, &names, table)?;
+        let places = ColumnPositions::find(columns, &names, table)?;
         for (field, index) in places.all() {
             let column = schema.field(index);
             if !fits(field, column.data_type()) {
@@ -82,19 +82,19 @@ impl ParquetRows {
         Ok(Self { table, reader, places, unit, batch: None, at: 0, before: 0, group_ends, bytes })
     }
 
-    /// The next row, its flow's name into `flow`.
-    pub fn next(&mut self, flow: &mut String) -> Result<Step, TableError> {
+    /// The next row; writes its flow's name to `flow`.
+    pub fn next(&mut self, flow: &mut String) -> Result<NextRow, TableError> {
         loop {
             if let Some(batch) = &self.batch {
                 if self.at < batch.rows {
                     let row = self.at;
                     self.at += 1;
                     return Ok(match batch.values(row, flow) {
-                        Ok(values) => Step::Row(values),
+                        Ok(values) => NextRow::Row(values),
                         Err((field, problem)) => {
                             let number = self.before + row as u64 + 1;
                             let text = batch.text(field, row).into_bytes();
-                            Step::Bad(Fault { number, field: Some(field), text, problem })
+                            NextRow::Bad(Fault { number, field: Some(field), text, problem })
                         }
                     });
                 }
@@ -105,17 +105,17 @@ impl ParquetRows {
             let reader = &mut self.reader;
             match guarded(|| reader.next().transpose()) {
                 Ok(Some(batch)) => self.batch = Some(Batch::new(&batch, &self.places, self.unit)),
-                // Fewer rows than the footer promised: pages are missing, and the decoder does not mind.
+                // Fewer rows than the footer promised: pages are missing, which the decoder does not report.
                 Ok(None) if self.before < self.rows() => {
                     return Err(self.broken(format!("the footer promises {} rows, and here they end", self.rows())));
                 }
-                Ok(None) => return Ok(Step::End),
+                Ok(None) => return Ok(NextRow::End),
                 Err(why) => return Err(self.broken(why)),
             }
         }
     }
 
-    /// Bytes of the file up to here, were all rows of one length.
+    /// Bytes of the file up to here, if all rows had the same length.
     pub fn input_read(&self) -> u64 {
         let done = u128::from(self.before) + self.at as u128;
         let share = u128::from(self.bytes) * done / u128::from(self.rows().max(1));
@@ -133,10 +133,10 @@ impl ParquetRows {
     }
 }
 
-/// Some rows, decoded.
+/// A batch of decoded rows.
 struct Batch {
     rows: usize,
-    flow: Vec<Names>,
+    flow: Vec<FlowNames>,
     size: Numbers,
     enqueued: Numbers,
     dequeued: Numbers,
@@ -145,12 +145,12 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(batch: &RecordBatch, places: &Places, unit: TimeUnit) -> Self {
+    fn new(batch: &RecordBatch, places: &ColumnPositions, unit: TimeUnit) -> Self {
         let whole = |index| numbers(batch.column(index).as_ref(), 0, decimal);
         let moment = |index| numbers(batch.column(index).as_ref(), unit.power(), time);
         Self {
             rows: batch.num_rows(),
-            flow: places.flow.iter().map(|&index| Names::of(batch.column(index))).collect(),
+            flow: places.flow.iter().map(|&index| FlowNames::new(batch.column(index))).collect(),
             size: whole(places.size),
             enqueued: moment(places.enqueued),
             dequeued: moment(places.dequeued),
@@ -160,12 +160,12 @@ impl Batch {
     }
 
     fn values(&self, row: usize, flow: &mut String) -> Result<Values, (Field, Problem)> {
-        let number = |field, numbers: &Numbers| -> Result<Whole, (Field, Problem)> {
+        let number = |field, numbers: &Numbers| -> Result<RoundedNumber, (Field, Problem)> {
             numbers.get(row).copied().unwrap_or(Err(Problem::Missing)).map_err(|problem| (field, problem))
         };
         let whole = |field, numbers: &Numbers| match number(field, numbers)? {
-            Whole { rounded: true, .. } => Err((field, Problem::NotWhole)),
-            Whole { value, .. } => Ok(value),
+            RoundedNumber { rounded: true, .. } => Err((field, Problem::NotWhole)),
+            RoundedNumber { value, .. } => Ok(value),
         };
         flow.clear();
         for (part, names) in self.flow.iter().enumerate() {
@@ -185,7 +185,7 @@ impl Batch {
         Values::checked(size, enqueued, dequeued, class)
     }
 
-    /// The value that a fault is about.
+    /// The value that has a fault.
     fn text(&self, field: Field, row: usize) -> String {
         let columns = self.columns.iter().filter(|(of, _)| *of == field);
         let parts: Vec<_> = columns.map(|(_, column)| value_text(column.as_ref(), row)).collect();
@@ -193,9 +193,9 @@ impl Batch {
     }
 }
 
-/// Runs a part of the decoder. It is made for files that are well-formed, and on some that are not it panics (an index
-/// or an assertion in a page decoder) where it should return an error. No state of ours is touched meanwhile, and the
-/// decoder is not used again after a failure, so a panic there is one more way to say that the file is damaged.
+/// Runs a part of the decoder. On some malformed files the decoder panics (an index or an assertion in a page decoder)
+/// where it should return an error. It touches no state of this crate meanwhile and is not used again after a failure,
+/// so a panic is treated as another sign of a damaged file.
 fn guarded<T, E: ToString>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(result) => result.map_err(|error| error.to_string()),
@@ -208,7 +208,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("it does not say why")
 }
 
-/// A file that is still being written, or was cut short, does not end as Parquet does.
+/// A file that is still being written, or was cut short, does not have the end of a Parquet file.
 fn check_end(source: &impl ChunkReader, bytes: u64) -> Result<(), String> {
     let cut = "it does not end with PAR1: it is cut short, or still being written";
     let start = bytes.checked_sub(4).ok_or(cut)?;
@@ -220,7 +220,7 @@ fn check_end(source: &impl ChunkReader, bytes: u64) -> Result<(), String> {
     }
 }
 
-/// Where each row group ends, in rows; an error if the footer points outside of the file.
+/// The end of each row group, in rows. Returns an error if the footer points outside the file.
 fn check_groups(metadata: &ParquetMetaData, bytes: u64) -> Result<Vec<u64>, String> {
     let mut rows = 0u64;
     let mut ends = Vec::with_capacity(metadata.num_row_groups());

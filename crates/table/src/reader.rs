@@ -1,6 +1,6 @@
-//! [`DepartureReader`]: rows of a table, whatever its format, one at a time.
+//! [`DepartureReader`]: reads rows of a table of any format, one at a time.
 
-use crate::number::Whole;
+use crate::number::RoundedNumber;
 use crate::parquet::{MAGIC, ParquetRows};
 use crate::source::first_bytes;
 use crate::stats::{Fault, shown};
@@ -12,19 +12,19 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How a table is to be read.
+/// How to read a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableOptions {
-    /// Which columns hold what.
+    /// The column of each field.
     pub columns: Columns,
-    /// What times count, where their column does not say so itself.
+    /// The unit of times whose column does not state one.
     pub time_unit: TimeUnit,
 }
 
-/// A packet that left a queue, as a table tells of it.
+/// A packet that left a queue, as described by a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// Who the packet belongs to.
+    /// The flow of the packet.
     pub flow: &'a str,
     /// Its size in bytes.
     pub size: u64,
@@ -32,29 +32,29 @@ pub struct Row<'a> {
     pub enqueued: Nanos,
     /// When it left the queue; never before it entered.
     pub dequeued: Nanos,
-    /// Its class of service; 0 where the table has none.
+    /// Its class of service; 0 if the table has none.
     pub class: u8,
 }
 
-/// The rows of a CSV or Parquet table, in the order they stand in and in bounded memory.
+/// The rows of a CSV or Parquet table, in their order and in bounded memory.
 pub struct DepartureReader {
     table: String,
     columns: Columns,
     format: Format,
-    body: Body,
+    body: TableRows,
     flow: String,
     latest: u64,
     stats: TableStats,
 }
 
-enum Body {
+enum TableRows {
     Text(Box<TextRows>),
     Parquet(Box<ParquetRows>),
     Ended { input_read: u64 },
 }
 
 impl DepartureReader {
-    /// Opens a file: Parquet if it begins with `PAR1`, else text, decompressed if it is gzip, zstd or xz.
+    /// Opens a file: Parquet if it begins with `PAR1`, otherwise text, which is decompressed if it is gzip, zstd or xz.
     #[expect(clippy::disallowed_methods, reason = "this crate is a door: it opens files")]
     pub fn open(path: &Path, options: TableOptions) -> Result<Self, TableError> {
         let table = path.display().to_string();
@@ -64,51 +64,52 @@ impl DepartureReader {
         if kind.is_dir() {
             return Err(TableError::Directory { table });
         }
-        // Only what can be read again can be looked at first; a named pipe is text, or says that it should not be.
+        // Only a file that can be reread is inspected first. A named pipe must be text, and the text reader reports
+        // Parquet.
         if kind.is_file() {
             let start = first_bytes(&mut file, MAGIC.len()).map_err(open)?;
             file.seek(SeekFrom::Start(0)).map_err(open)?;
             if start == MAGIC {
                 let rows = ParquetRows::open(file, &table, &options.columns, options.time_unit)?;
-                return Ok(Self::new(&table, options.columns, Format::Parquet, Body::Parquet(Box::new(rows))));
+                return Ok(Self::new(&table, options.columns, Format::Parquet, TableRows::Parquet(Box::new(rows))));
             }
         }
         Self::from_csv(file, &table, options)
     }
 
-    /// Reads a Parquet file that is in memory.
+    /// Reads a Parquet file in memory.
     pub fn from_parquet(bytes: Vec<u8>, name: &str, options: TableOptions) -> Result<Self, TableError> {
         if bytes.is_empty() {
             return Err(TableError::Empty { table: name.to_owned() });
         }
         let rows = ParquetRows::open(bytes::Bytes::from(bytes), name, &options.columns, options.time_unit)?;
-        Ok(Self::new(name, options.columns, Format::Parquet, Body::Parquet(Box::new(rows))))
+        Ok(Self::new(name, options.columns, Format::Parquet, TableRows::Parquet(Box::new(rows))))
     }
 
-    /// Reads text from a stream, such as standard input; `name` stands for it in messages.
+    /// Reads text from a stream, such as standard input; `name` is its name in messages.
     pub fn from_csv(source: impl Read + Send + 'static, name: &str, options: TableOptions) -> Result<Self, TableError> {
         let TableOptions { columns, time_unit } = options;
         let (rows, separator, compression) = TextRows::open(source, name, &columns, time_unit)?;
-        Ok(Self::new(name, columns, Format::Text { separator, compression }, Body::Text(Box::new(rows))))
+        Ok(Self::new(name, columns, Format::Text { separator, compression }, TableRows::Text(Box::new(rows))))
     }
 
-    fn new(table: &str, columns: Columns, format: Format, body: Body) -> Self {
+    fn new(table: &str, columns: Columns, format: Format, body: TableRows) -> Self {
         let stats = TableStats::default();
         Self { table: table.to_owned(), columns, format, body, flow: String::new(), latest: 0, stats }
     }
 
-    /// The next row that can be read; those that cannot are skipped and counted. After an error there are none.
+    /// The next valid row. Invalid rows are skipped and counted. After an error there are no more rows.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, TableError> {
         loop {
             let step = match &mut self.body {
-                Body::Text(rows) => rows.next(&mut self.flow),
-                Body::Parquet(rows) => rows.next(&mut self.flow),
-                Body::Ended { .. } => return Ok(None),
+                TableRows::Text(rows) => rows.next(&mut self.flow),
+                TableRows::Parquet(rows) => rows.next(&mut self.flow),
+                TableRows::Ended { .. } => return Ok(None),
             };
             match step {
-                Ok(Step::Row(values)) => return Ok(Some(self.row(values))),
-                Ok(Step::Bad(fault)) => self.skip(fault),
-                Ok(Step::End) => {
+                Ok(NextRow::Row(values)) => return Ok(Some(self.row(values))),
+                Ok(NextRow::Bad(fault)) => self.skip(fault),
+                Ok(NextRow::End) => {
                     self.end();
                     let TableStats { rows, malformed, .. } = self.stats;
                     return if rows + malformed > 0 {
@@ -125,26 +126,26 @@ impl DepartureReader {
         }
     }
 
-    /// What the table is: `CSV`, `CSV separated by ';' (gzip)`, `Parquet`.
+    /// The format of the table: `CSV`, `CSV separated by ';' (gzip)`, `Parquet`.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Bytes of the input that were read so far, before decompression; for Parquet, in proportion to the rows.
+    /// How many bytes of the input were read so far, before decompression; for Parquet, in proportion to the rows.
     pub fn input_read(&self) -> u64 {
         match &self.body {
-            Body::Text(rows) => rows.input_read(),
-            Body::Parquet(rows) => rows.input_read(),
-            Body::Ended { input_read } => *input_read,
+            TableRows::Text(rows) => rows.input_read(),
+            TableRows::Parquet(rows) => rows.input_read(),
+            TableRows::Ended { input_read } => *input_read,
         }
     }
 
-    /// What was read and skipped so far.
+    /// Counts of rows read and skipped so far.
     pub fn stats(&self) -> &TableStats {
         &self.stats
     }
 
-    /// What stands for the table in messages.
+    /// The table's name in messages.
     pub fn name(&self) -> &str {
         &self.table
     }
@@ -172,7 +173,7 @@ impl DepartureReader {
     }
 
     fn end(&mut self) {
-        self.body = Body::Ended { input_read: self.input_read() };
+        self.body = TableRows::Ended { input_read: self.input_read() };
     }
 }
 
@@ -187,14 +188,14 @@ impl fmt::Debug for DepartureReader {
     }
 }
 
-/// What a table is.
+/// The format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Lines with fields between separators.
     Text {
-        /// What stands between the fields.
+        /// The separator between the fields.
         separator: u8,
-        /// How the text is packed.
+        /// The compression of the text.
         compression: Compression,
     },
     /// Apache Parquet.
@@ -225,14 +226,14 @@ impl fmt::Display for Format {
     }
 }
 
-/// What comes next in a table.
-pub(crate) enum Step {
+/// The next element of a table.
+pub(crate) enum NextRow {
     Row(Values),
     Bad(Fault),
     End,
 }
 
-/// A row's numbers: bytes, nanoseconds.
+/// A row's numbers, in bytes and nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Values {
     size: u64,
@@ -243,8 +244,13 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Numbers that make sense together.
-    pub fn checked(size: u64, enqueued: Whole, dequeued: Whole, class: u8) -> Result<Self, (Field, Problem)> {
+    /// Checks that the numbers are consistent.
+    pub fn checked(
+        size: u64,
+        enqueued: RoundedNumber,
+        dequeued: RoundedNumber,
+        class: u8,
+    ) -> Result<Self, (Field, Problem)> {
         let rounded = enqueued.rounded || dequeued.rounded;
         let (enqueued, dequeued) = (enqueued.value, dequeued.value);
         if dequeued < enqueued {

@@ -1,13 +1,14 @@
-//! Dates and times of day as text (ISO 8601, RFC 3339 and what databases make of them), to nanoseconds since 1970.
+//! Converts dates with times of day as text (ISO 8601, RFC 3339 and the variants of databases) to nanoseconds since
+//! 1970.
 
-use crate::number::{Whole, decimal};
+use crate::number::{RoundedNumber, decimal};
 use crate::stats::Problem;
 
 const SECOND: i128 = 1_000_000_000;
 
-/// A time as a table writes it: a number in units of ten to the `power` nanoseconds, or a date with a time of day, such
-/// as `2024-05-06 07:08:09.123456789+00` or `2024-05-06T07:08:09Z`; one without an offset is UTC.
-pub(crate) fn time(text: &[u8], power: u32) -> Result<Whole, Problem> {
+/// A time in a table: a number in units of ten to the `power` nanoseconds, or a date with a time of day, such as
+/// `2024-05-06 07:08:09.123456789+00` or `2024-05-06T07:08:09Z`. Without an offset it is UTC.
+pub(crate) fn time(text: &[u8], power: u32) -> Result<RoundedNumber, Problem> {
     let text = text.trim_ascii();
     match text {
         [a, b, c, d, b'-', rest @ ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_digit()) => {
@@ -19,7 +20,7 @@ pub(crate) fn time(text: &[u8], power: u32) -> Result<Whole, Problem> {
 }
 
 /// The rest of a date after its year and a hyphen.
-fn date_time(year: i64, text: &[u8]) -> Result<Whole, Problem> {
+fn date_time(year: i64, text: &[u8]) -> Result<RoundedNumber, Problem> {
     let [m1, m2, b'-', d1, d2, b'T' | b't' | b' ', h1, h2, b':', n1, n2, b':', s1, s2, rest @ ..] = text else {
         return Err(Problem::NotATime);
     };
@@ -28,7 +29,7 @@ fn date_time(year: i64, text: &[u8]) -> Result<Whole, Problem> {
     };
     let month = part(*m1, *m2, 1..=12)?;
     let day = part(*d1, *d2, 1..=days_in(year, month))?;
-    // A leap second is the first of the next minute: it has no number of its own in Unix time.
+    // A leap second is the first second of the next minute: Unix time has no number for it.
     let (hour, minute, second) = (part(*h1, *h2, 0..=23)?, part(*n1, *n2, 0..=59)?, part(*s1, *s2, 0..=60)?);
     let digits = match rest {
         [b'.' | b',', digits @ ..] => digits.iter().take_while(|digit| digit.is_ascii_digit()).count(),
@@ -39,16 +40,16 @@ fn date_time(year: i64, text: &[u8]) -> Result<Whole, Problem> {
         rest => (&[][..], rest),
     };
     let fraction = match fraction {
-        [] => Whole::exact(0),
+        [] => RoundedNumber::exact(0),
         digits => decimal(&[b".", digits].concat(), 9)?,
     };
     let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset(zone)?;
     let value = i128::from(seconds) * SECOND + i128::from(fraction.value);
     let value = if value < 0 { Err(Problem::Negative) } else { u64::try_from(value).map_err(|_| Problem::TooLarge) };
-    Ok(Whole { value: value?, rounded: fraction.rounded })
+    Ok(RoundedNumber { value: value?, rounded: fraction.rounded })
 }
 
-/// Seconds that a zone's clocks are ahead: `Z`, `UTC`, `+00`, `-0530`, `+05:30`, or nothing.
+/// The offset of a time zone from UTC in seconds: `Z`, `UTC`, `+00`, `-0530`, `+05:30`, or nothing.
 fn offset(zone: &[u8]) -> Result<i64, Problem> {
     let (sign, hours, minutes): (i64, &[u8], &[u8]) = match zone.trim_ascii_start() {
         [] | b"Z" | b"z" | b"UTC" => return Ok(0),
@@ -62,7 +63,7 @@ fn offset(zone: &[u8]) -> Result<i64, Problem> {
     Ok(sign * (part(hours, 23)? * 3_600 + part(minutes, 59)? * 60))
 }
 
-/// A few digits.
+/// Parses a few digits.
 fn number(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0i64, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
 }
@@ -76,8 +77,8 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar, for years from 0: years begin in March here, so that the leap day is
-/// the last and the months before a date have (153 m + 2) / 5 days.
+/// Days since 1970-01-01 in the Gregorian calendar, for years from 0. Years begin in March here, so the leap day is the
+/// last day, and the months before a date have (153 m + 2) / 5 days.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
     let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_time_says_so() {
+    fn a_text_that_is_not_a_time_is_an_error() {
         for text in [
             "2024-13-01 00:00:00",
             "2023-02-29 00:00:00",

@@ -1,12 +1,12 @@
-//! What reading a table skipped, rounded and found out of order.
+//! Counts of rows that were skipped, rounded or out of order.
 
 use crate::Field;
 use std::fmt;
 
-/// How many malformed rows are described; the rest are only counted.
+/// How many malformed rows are described; the others are only counted.
 const DESCRIBED: usize = 10;
 
-/// The longest part of a malformed value that is kept, in characters.
+/// How many characters of a malformed value are kept.
 const TEXT: usize = 60;
 
 /// Counters of a read.
@@ -16,9 +16,9 @@ pub struct TableStats {
     pub rows: u64,
     /// Rows that could not be read and were skipped.
     pub malformed: u64,
-    /// The first of those.
+    /// The first of these rows.
     pub first_malformed: Vec<MalformedRow>,
-    /// Rows whose packet left before one that an earlier row told of.
+    /// Rows whose packet left before the packet of an earlier row.
     pub out_of_order: u64,
     /// Rows with a time finer than a nanosecond, rounded to the nearest.
     pub rounded: u64,
@@ -34,20 +34,21 @@ impl TableStats {
     }
 }
 
-/// A row that could not be read: `t.csv: line 7: column 'size': '12x' is not a number`.
+/// A malformed row: `t.csv: line 7: column 'size': '12x' is not a number`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedRow {
-    /// The file, or what stands for it.
+    /// The name of the file or stream.
     pub table: String,
-    /// What `number` counts: `line` (of a text file, the header being 1) or `row` (from 1).
+    /// The unit of `number`: `line` (of a text file, the header being 1) or `row` (from 1).
     pub unit: &'static str,
-    /// Which one.
+    /// The number of the line or row.
     pub number: u64,
-    /// The column's name in the table, or the columns' that make the flow; none if the whole row is wrong.
+    /// The column's name in the table, or the names of the columns that form the flow; `None` if the whole row is
+    /// wrong.
     pub column: Option<String>,
-    /// The value there, cut if it is long.
+    /// Its value, truncated if it is long.
     pub text: String,
-    /// What is wrong with it.
+    /// What is wrong with the value.
     pub problem: Problem,
 }
 
@@ -68,32 +69,32 @@ impl fmt::Display for MalformedRow {
 /// What is wrong with a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
-    /// There is no value.
+    /// The value is missing.
     Missing,
     /// The value is not a number.
     NotANumber,
-    /// The value begins as a date and does not go on as one, or has no time of day.
+    /// The value begins like a date but does not continue like one, or has no time of day.
     NotATime,
     /// The value is not UTF-8 text.
     NotText,
-    /// The number is below zero.
+    /// The number is negative.
     Negative,
-    /// The number should be whole.
+    /// The number must be whole.
     NotWhole,
-    /// The number does not fit: times and sizes in 64 bits, classes in 8.
+    /// The number is too large: times and sizes have 64 bits, classes have 8.
     TooLarge,
-    /// The packet leaves before it comes.
+    /// The packet leaves before it enters.
     Backwards {
-        /// When it came, in nanoseconds.
+        /// When it entered, in nanoseconds.
         enqueued: u64,
         /// When it left, in nanoseconds.
         dequeued: u64,
     },
-    /// The row has another number of fields than the header.
+    /// The row has a different number of fields from the header.
     Fields {
-        /// In the row.
+        /// How many fields the row has.
         row: usize,
-        /// In the header.
+        /// How many fields the header has.
         header: usize,
     },
 }
@@ -122,9 +123,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A value as it is shown in a description: control characters escaped, and cut if it is long.
+/// A value for a message: control characters are escaped, and long values truncated.
 pub(crate) fn shown(value: &[u8]) -> String {
-    // A character is at most four bytes long, so the rest need not be looked at.
+    // A character has at most four bytes, so the rest cannot matter.
     let start = &value[..value.len().min(TEXT * 4 + 4)];
     let text = String::from_utf8_lossy(start);
     let mut shown = String::new();

@@ -1,9 +1,9 @@
-//! CSV and its kin: a header line, then rows, with the separator told by the header.
+//! CSV and similar formats: a header line, then rows. The header reveals the separator.
 
-use crate::columns::Places;
-use crate::number::{TimeUnit, Whole, whole};
-use crate::reader::{Step, Values};
-use crate::source::{LONGEST_ROW, Progress, Source};
+use crate::columns::ColumnPositions;
+use crate::number::{RoundedNumber, TimeUnit, whole};
+use crate::reader::{NextRow, Values};
+use crate::source::{BytesRead, LONGEST_ROW, TableSource};
 use crate::stamp::time;
 use crate::stats::{Fault, Problem};
 use crate::{Columns, Field, TableError};
@@ -11,23 +11,23 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use queuescope_unpack::Compression;
 use std::io::{self, Read};
 
-/// Separators that are tried, the likeliest first.
+/// The separators that are tried, the likeliest first.
 const SEPARATORS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
 /// The rows of a text table.
 pub(crate) struct TextRows {
     table: String,
-    reader: Reader<Source>,
-    progress: Progress,
+    reader: Reader<TableSource>,
+    progress: BytesRead,
     record: ByteRecord,
-    places: Places,
+    places: ColumnPositions,
     fields: usize,
     unit: TimeUnit,
     line: u64,
 }
 
 impl TextRows {
-    /// Reads the header. Also says what the separator is, and how the text is compressed.
+    /// Reads the header. Also returns the separator and the compression.
     pub fn open(
         raw: impl Read + Send + 'static,
         table: &str,
@@ -35,7 +35,7 @@ impl TextRows {
         unit: TimeUnit,
     ) -> Result<(Self, u8, Compression), TableError> {
         let no_input = |offset| move |error| TableError::Read { table: table.to_owned(), line: 0, offset, error };
-        let (mut source, compression, progress) = Source::open(raw).map_err(no_input(0))?;
+        let (mut source, compression, progress) = TableSource::open(raw).map_err(no_input(0))?;
         let start = beginning(&mut source).map_err(no_input(progress.bytes()))?;
         match start.as_slice() {
             [] => return Err(TableError::Empty { table: table.to_owned() }),
@@ -43,7 +43,7 @@ impl TextRows {
             _ => {}
         }
         let (separator, names) = header(&start, table, columns)?;
-        let places = Places::find(columns, &names, table)?;
+        let places = ColumnPositions::find(columns, &names, table)?;
         let reader = ReaderBuilder::new()
             .delimiter(separator)
             .flexible(true)
@@ -56,38 +56,39 @@ impl TextRows {
         Ok((rows, separator, compression))
     }
 
-    /// The next row, its flow's name into `flow`.
-    pub fn next(&mut self, flow: &mut String) -> Result<Step, TableError> {
+    /// The next row; writes its flow's name to `flow`.
+    pub fn next(&mut self, flow: &mut String) -> Result<NextRow, TableError> {
         self.reader.get_mut().allow_row();
         let start = self.reader.position().line();
         match self.reader.read_byte_record(&mut self.record) {
-            Ok(false) => return Ok(Step::End),
+            Ok(false) => return Ok(NextRow::End),
             Ok(true) => {}
             Err(error) => return Err(self.broken(error, start)),
         }
         self.line = self.record.position().map_or(self.line, csv::Position::line);
         Ok(match self.values(flow) {
-            Ok(values) => Step::Row(values),
+            Ok(values) => NextRow::Row(values),
             Err((field, problem)) => {
                 let text = self.text(field);
-                Step::Bad(Fault { number: self.line, field, text, problem })
+                NextRow::Bad(Fault { number: self.line, field, text, problem })
             }
         })
     }
 
-    /// Bytes of the input that were read, before decompression.
+    /// How many bytes of the input were read, before decompression.
     pub fn input_read(&self) -> u64 {
         self.progress.bytes()
     }
 
     fn values(&self, flow: &mut String) -> Result<Values, (Option<Field>, Problem)> {
         let record = &self.record;
-        // Empty fields at the end are a writer's habit; others mean that a name with a separator shifted the columns.
+        // Some writers add empty fields at the end. Other additional fields mean that a value with a separator shifted
+        // the columns.
         if record.len() < self.fields || record.iter().skip(self.fields).any(|field| !field.is_empty()) {
             return Err((None, Problem::Fields { row: record.len(), header: self.fields }));
         }
         let value = |field, index: usize| record.get(index).ok_or((Some(field), Problem::Missing));
-        let moment = |field, index| -> Result<Whole, _> {
+        let moment = |field, index| -> Result<RoundedNumber, _> {
             time(value(field, index)?, self.unit.power()).map_err(|problem| (Some(field), problem))
         };
         flow.clear();
@@ -116,7 +117,7 @@ impl TextRows {
         Values::checked(size, enqueued, dequeued, class).map_err(|(field, problem)| (Some(field), problem))
     }
 
-    /// The value that a fault is about.
+    /// The value that has a fault.
     fn text(&self, field: Option<Field>) -> Vec<u8> {
         let index = match field {
             None => return Vec::new(),
@@ -145,9 +146,9 @@ impl TextRows {
     }
 }
 
-/// The text up to the end of the first line, or to all that may be a header. Stops there, so that a live pipe is
-/// analysed as it comes.
-fn beginning(source: &mut Source) -> io::Result<Vec<u8>> {
+/// The text up to the end of the first line, or to the longest possible header. It stops there so that a live pipe is
+/// analysed as it arrives.
+fn beginning(source: &mut TableSource) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let mut buffer = [0; 8192];
     while start.len() < LONGEST_ROW as usize - buffer.len() {
@@ -165,7 +166,7 @@ fn beginning(source: &mut Source) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Whether there is a line end outside of quotes.
+/// Whether there is a line end outside quotes.
 fn ends_header(start: &[u8]) -> bool {
     let mut quoted = false;
     start.iter().any(|&byte| {
@@ -174,7 +175,7 @@ fn ends_header(start: &[u8]) -> bool {
     })
 }
 
-/// The separator under which the first line has most of the columns that are wanted (then, most columns), and its names.
+/// The separator under which the first line has most of the mapped columns (then most columns), and the names.
 fn header(start: &[u8], table: &str, columns: &Columns) -> Result<(u8, Vec<String>), TableError> {
     let error = |why: &str| TableError::Header { table: table.to_owned(), why: why.to_owned() };
     if matches!(start, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
@@ -192,7 +193,7 @@ fn header(start: &[u8], table: &str, columns: &Columns) -> Result<(u8, Vec<Strin
         }
         let names = record.iter().map(|name| std::str::from_utf8(name).map(|name| name.trim().to_owned()));
         let names: Vec<String> = names.collect::<Result<_, _>>().map_err(|_| error("it is not UTF-8 text"))?;
-        let score = (Places::matches(columns, &names), names.len());
+        let score = (ColumnPositions::matches(columns, &names), names.len());
         if best.as_ref().is_none_or(|(other, ..)| score > *other) {
             best = Some((score, separator, names));
         }

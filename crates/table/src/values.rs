@@ -1,6 +1,7 @@
-//! Arrow columns to a departure's fields: any width of integer, floats, decimals, timestamps, text, and dictionaries.
+//! Converts Arrow columns to a departure's fields: integers of any width, floats, decimals, timestamps, text, and
+//! dictionaries.
 
-use crate::number::{Whole, decimal};
+use crate::number::{RoundedNumber, decimal};
 use crate::stats::Problem;
 use crate::{Field, TimeUnit};
 use arrow_array::cast::AsArray;
@@ -14,13 +15,13 @@ use arrow_array::{Array, downcast_primitive_array};
 use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use std::fmt::Write;
 
-/// A column of numbers, each read or with what is wrong with it.
-pub(crate) type Numbers = Vec<Result<Whole, Problem>>;
+/// A column of numbers, each with its value or its problem.
+pub(crate) type Numbers = Vec<Result<RoundedNumber, Problem>>;
 
-/// How a number is read that is text, in units of ten to a power.
-type ReadText = fn(&[u8], u32) -> Result<Whole, Problem>;
+/// A function that parses a number from text, in units of ten to a power.
+type ReadText = fn(&[u8], u32) -> Result<RoundedNumber, Problem>;
 
-/// Whether a column of this type can hold `field`.
+/// Whether a column of this type can represent `field`.
 pub(crate) fn fits(field: Field, kind: &DataType) -> bool {
     use DataType::{
         Binary, BinaryView, Decimal32, Decimal64, Decimal128, Decimal256, Dictionary, Duration, FixedSizeBinary,
@@ -38,8 +39,8 @@ pub(crate) fn fits(field: Field, kind: &DataType) -> bool {
     }
 }
 
-/// Reads a column of a type that [`fits`] a number, in units of ten to the `power`; a time's type overrides that.
-/// `read` is for columns of text.
+/// Reads a column of a type that [`fits`] a number, in units of ten to the `power`; a time type's own unit overrides
+/// that. `read` is for text columns.
 pub(crate) fn numbers(column: &dyn Array, power: u32, read: ReadText) -> Numbers {
     use DataType::{Duration, Timestamp};
     let shift = power as i32;
@@ -74,7 +75,7 @@ pub(crate) fn numbers(column: &dyn Array, power: u32, read: ReadText) -> Numbers
         DataType::Decimal128(_, scale) => {
             each::<Decimal128Type>(column, |value| scaled(value, shift - i32::from(*scale)))
         }
-        // Too wide for our arithmetic, and rare: as text.
+        // Too wide for 128-bit arithmetic, and rare: parsed as text.
         DataType::Decimal256(_, scale) => {
             each::<Decimal256Type>(column, |value| decimal(format!("{value}e{}", -i32::from(*scale)).as_bytes(), power))
         }
@@ -92,20 +93,20 @@ pub(crate) fn numbers(column: &dyn Array, power: u32, read: ReadText) -> Numbers
     }
 }
 
-/// A column of flows' names.
-pub(crate) enum Names {
-    /// Text and bytes, as they are.
+/// A column of flow names.
+pub(crate) enum FlowNames {
+    /// Text and bytes, unchanged.
     Values(arrow_array::ArrayRef),
     /// Whole numbers.
-    Whole(Vec<Option<i128>>),
-    /// Numbers of entries in another column.
-    Keys(Vec<Option<usize>>, Box<Names>),
+    Integers(Vec<Option<i128>>),
+    /// Indexes of entries in another column.
+    Keys(Vec<Option<usize>>, Box<FlowNames>),
 }
 
-impl Names {
+impl FlowNames {
     /// Prepares a column of a type that [`fits`] a flow.
-    pub fn of(column: &arrow_array::ArrayRef) -> Self {
-        let whole = |numbers: Vec<Option<i128>>| Self::Whole(numbers);
+    pub fn new(column: &arrow_array::ArrayRef) -> Self {
+        let whole = |numbers: Vec<Option<i128>>| Self::Integers(numbers);
         match column.data_type() {
             DataType::Int8 => whole(plain::<Int8Type>(column)),
             DataType::Int16 => whole(plain::<Int16Type>(column)),
@@ -116,16 +117,16 @@ impl Names {
             DataType::UInt32 => whole(plain::<UInt32Type>(column)),
             DataType::UInt64 => whole(plain::<UInt64Type>(column)),
             DataType::Dictionary(..) => {
-                Self::Keys(keys(column), Box::new(Self::of(column.as_any_dictionary().values())))
+                Self::Keys(keys(column), Box::new(Self::new(column.as_any_dictionary().values())))
             }
             _ => Self::Values(column.clone()),
         }
     }
 
-    /// Writes the name in `row` at the end of `to`: text as it is, numbers in decimal, bytes that are not text in hex.
+    /// Appends the name in `row` to `to`: text unchanged, numbers in decimal, bytes that are not text in hexadecimal.
     pub fn append(&self, row: usize, to: &mut String) -> Result<(), Problem> {
         match self {
-            Self::Whole(values) => {
+            Self::Integers(values) => {
                 let value = values.get(row).copied().flatten().ok_or(Problem::Missing)?;
                 // Writing to a string does not fail.
                 let _ = write!(to, "{value}");
@@ -144,7 +145,7 @@ impl Names {
                     DataType::Binary => bytes(column.as_binary::<i32>().value(row), to),
                     DataType::LargeBinary => bytes(column.as_binary::<i64>().value(row), to),
                     DataType::BinaryView => bytes(column.as_binary_view().value(row), to),
-                    // Of one length: an address or a digest, and never text by chance.
+                    // Fixed length: an address or a digest, which is text only by coincidence.
                     DataType::FixedSizeBinary(_) => hex(column.as_fixed_size_binary().value(row), to),
                     _ => return Err(Problem::NotText),
                 }
@@ -172,11 +173,14 @@ pub(crate) fn value_text(column: &dyn Array, row: usize) -> String {
     )
 }
 
-fn missing() -> Result<Whole, Problem> {
+fn missing() -> Result<RoundedNumber, Problem> {
     Err(Problem::Missing)
 }
 
-fn each<T: ArrowPrimitiveType>(column: &dyn Array, read: impl Fn(T::Native) -> Result<Whole, Problem>) -> Numbers {
+fn each<T: ArrowPrimitiveType>(
+    column: &dyn Array,
+    read: impl Fn(T::Native) -> Result<RoundedNumber, Problem>,
+) -> Numbers {
     column.as_primitive::<T>().iter().map(|value| value.map_or(missing(), &read)).collect()
 }
 
@@ -184,7 +188,7 @@ fn plain<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &dyn Array) -> Vec<O
     column.as_primitive::<T>().iter().map(|value| value.map(Into::into)).collect()
 }
 
-fn text(column: &dyn Array, read: impl Fn(&str) -> Result<Whole, Problem>) -> Numbers {
+fn text(column: &dyn Array, read: impl Fn(&str) -> Result<RoundedNumber, Problem>) -> Numbers {
     let read = |value: Option<&str>| value.map_or(missing(), &read);
     match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().map(read).collect(),
@@ -194,7 +198,7 @@ fn text(column: &dyn Array, read: impl Fn(&str) -> Result<Whole, Problem>) -> Nu
     }
 }
 
-/// Which entry of its dictionary each row stands for.
+/// The index of each row's entry in its dictionary.
 fn keys(column: &dyn Array) -> Vec<Option<usize>> {
     let dictionary = column.as_any_dictionary();
     if dictionary.values().is_empty() {
@@ -216,24 +220,24 @@ fn power_of(unit: ArrowUnit) -> u32 {
 }
 
 /// `value` times ten to the `shift`, rounded to the nearest whole number (halves up).
-fn scaled(value: i128, shift: i32) -> Result<Whole, Problem> {
+fn scaled(value: i128, shift: i32) -> Result<RoundedNumber, Problem> {
     let value = u128::try_from(value).map_err(|_| Problem::Negative)?;
     let narrow = |value: u128| u64::try_from(value).map_err(|_| Problem::TooLarge);
     let power = 10u128.checked_pow(shift.unsigned_abs());
     if shift >= 0 {
         let value = if value == 0 { Some(0) } else { power.and_then(|power| value.checked_mul(power)) };
-        return Ok(Whole::exact(narrow(value.ok_or(Problem::TooLarge)?)?));
+        return Ok(RoundedNumber::exact(narrow(value.ok_or(Problem::TooLarge)?)?));
     }
-    // No value reaches half of a power that 128 bits cannot hold.
-    let Some(power) = power else { return Ok(Whole { value: 0, rounded: value != 0 }) };
+    // No value reaches half of a power that 128 bits cannot represent.
+    let Some(power) = power else { return Ok(RoundedNumber { value: 0, rounded: value != 0 }) };
     let rest = value % power;
     let value = narrow(value / power + u128::from(rest >= power.div_ceil(2)))?;
-    Ok(Whole { value, rounded: rest != 0 })
+    Ok(RoundedNumber { value, rounded: rest != 0 })
 }
 
-/// A float as its shortest decimal, which is what its writer meant: 0.1 s is 100 ms, and reads as it would from CSV.
-fn float<T: std::fmt::Display>(value: f64, exact: impl Fn() -> T, power: u32) -> Result<Whole, Problem> {
-    // Up to here, every whole number is a float of its own.
+/// A float as its shortest decimal, which is what its writer meant: 0.1 s is 100 ms, as it would be in CSV.
+fn float<T: std::fmt::Display>(value: f64, exact: impl Fn() -> T, power: u32) -> Result<RoundedNumber, Problem> {
+    // Every whole number up to here has its own float.
     const WHOLE: f64 = 9_007_199_254_740_992.0;
     match value {
         _ if value.is_nan() => Err(Problem::NotANumber),
@@ -244,7 +248,7 @@ fn float<T: std::fmt::Display>(value: f64, exact: impl Fn() -> T, power: u32) ->
     }
 }
 
-/// Bytes that are text as text, others in hex.
+/// Appends bytes as text if they are text, otherwise in hexadecimal.
 fn bytes(value: &[u8], to: &mut String) {
     match std::str::from_utf8(value) {
         Ok(text) => to.push_str(text),

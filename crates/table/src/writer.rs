@@ -1,4 +1,4 @@
-//! [`DepartureWriter`]: departures to a Parquet file.
+//! [`DepartureWriter`]: writes departures to a Parquet file.
 
 use crate::{TableError, format};
 use arrow_array::builder::{
@@ -16,21 +16,21 @@ use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows in a row group: large enough to compress well, small enough to be held in memory while it fills.
+/// Rows in a row group: enough to compress well, few enough to be held in memory.
 const GROUP: usize = 1 << 17;
 
-/// Rows that are handed to the encoder at once.
+/// How many rows the encoder receives at once.
 pub(crate) const BATCH: usize = 1 << 13;
 
-/// Names of flows in one row group are kept as numbers of a dictionary up to this size, in bytes.
+/// The largest dictionary for flow names in a row group, in bytes.
 const DICTIONARY: usize = 8 << 20;
 
-/// A departure as it is written.
+/// A departure to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DepartureRow<'a> {
     /// The packet's number in its stream, from 1.
     pub packet: u64,
-    /// Who it belongs to.
+    /// Its flow.
     pub flow: &'a str,
     /// Its size in bytes.
     pub size: u32,
@@ -42,17 +42,17 @@ pub struct DepartureRow<'a> {
     pub enqueued: Nanos,
     /// When it left the queue.
     pub dequeued: Nanos,
-    /// Packets that were in the queue when it entered, without itself.
+    /// Packets in the queue when it entered, without itself.
     pub backlog_packets: u64,
     /// Their bytes.
     pub backlog_bytes: u64,
-    /// What its own flow held of those bytes, where that is known.
+    /// How many of these bytes belong to its own flow, if known.
     pub own_bytes: Option<u64>,
 }
 
-/// Departures to a Parquet file, row group by row group, in memory bounded by one.
+/// Writes departures to a Parquet file, one row group after another. Memory is bounded by one row group.
 ///
-/// A file is complete only after [`finish`](Self::finish): its footer comes last.
+/// A file is complete only after [`finish`](Self::finish), because its footer comes last.
 pub struct DepartureWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: SchemaRef,
@@ -62,8 +62,8 @@ pub struct DepartureWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> DepartureWriter<W> {
-    /// Begins a file. `origin` is where the rows' times count from, in nanoseconds since the Unix epoch, and is added to
-    /// them: zero for times that count from the epoch themselves.
+    /// Starts a file. `origin` is the origin of the rows' times, in nanoseconds since the Unix epoch, and is added to
+    /// them: zero for times that count from the epoch.
     pub fn new(out: W, origin: Nanos) -> Result<Self, TableError> {
         let schema = schema();
         let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties(&["packet", "enqueued", "dequeued"])))
@@ -83,14 +83,14 @@ impl<W: Write + Send> DepartureWriter<W> {
         if self.pending.len() >= BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is left and the footer, and hands the output back.
+    /// Writes the remaining rows and the footer, and returns the output.
     pub fn finish(mut self) -> Result<W, TableError> {
         self.flush()?;
         let rows = self.rows;
         self.writer.into_inner().map_err(|error| TableError::Write { rows, why: error.to_string() })
     }
 
-    /// Rows that were written so far.
+    /// How many rows were written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -143,7 +143,7 @@ impl Pending {
         self.own_bytes.append_option(row.own_bytes);
     }
 
-    /// The columns in the order of [`schema`]; none are left.
+    /// Takes all rows, as columns in the order of [`schema`].
     fn take(&mut self) -> Vec<ArrayRef> {
         fn taken<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>) -> ArrayRef {
             Arc::new(builder.finish())
@@ -180,8 +180,8 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-/// How files are written. What grows from row to row, in the columns of these names, is small as differences and has too
-/// many values for a dictionary.
+/// The settings of the files. Values of the columns `growing` grow from row to row, so their differences are small, but
+/// there are too many for a dictionary.
 pub(crate) fn properties(growing: &[&str]) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("queuescope ", env!("CARGO_PKG_VERSION")).to_owned())

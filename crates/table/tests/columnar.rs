@@ -1,4 +1,4 @@
-//! Departures from and to Parquet: round trips, every type that is read, and files that are damaged.
+//! Departures to and from Parquet: round trips, all supported types, and damaged files.
 
 use arrow_array::types::Int8Type;
 use arrow_array::*;
@@ -23,7 +23,7 @@ fn drain(mut reader: DepartureReader) -> (Vec<Owned>, TableStats, Option<TableEr
             Err(error) => break Some(error),
         }
     };
-    assert!(matches!(reader.next_row(), Ok(None)), "after the end there is nothing");
+    assert!(matches!(reader.next_row(), Ok(None)), "there are no rows after the end");
     (rows, reader.stats().clone(), error)
 }
 
@@ -87,7 +87,7 @@ fn with(name: &'static str, column: ArrayRef) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_reads_back() {
+fn written_departures_read_back() {
     let bytes = written(300_000);
     let groups = SerializedFileReader::new(bytes::Bytes::from(bytes.clone())).unwrap();
     let groups: Vec<_> = groups.metadata().row_groups().iter().map(RowGroupMetaData::num_rows).collect();
@@ -107,7 +107,7 @@ fn what_is_written_reads_back() {
 }
 
 #[test]
-fn a_file_on_disk_is_told_by_its_magic_number() {
+fn a_file_is_recognised_by_its_magic_number() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("departures.csv");
     std::fs::write(&path, written(10)).unwrap();
@@ -139,7 +139,7 @@ fn times_of_every_type_read() {
             [40_123, 50_000],
         ),
         (Arc::new(Decimal128Array::from(vec![4, 5]).with_precision_and_scale(20, 0).unwrap()), [4_000, 5_000]),
-        // A type with a unit of its own is not asked for another.
+        // A type with its own unit ignores the option.
         (Arc::new(TimestampNanosecondArray::from(vec![40_000, 50_000])), [40_000, 50_000]),
         (Arc::new(TimestampMicrosecondArray::from(vec![40, 50]).with_timezone("Europe/Paris")), [40_000, 50_000]),
         (Arc::new(TimestampMillisecondArray::from(vec![40, 50])), [40_000_000, 50_000_000]),
@@ -238,7 +238,7 @@ fn numbers_that_do_not_fit_are_malformed() {
 }
 
 #[test]
-fn tables_that_are_not_right_say_so() {
+fn unusable_tables_say_why() {
     let error = |bytes: &[u8]| open(bytes, TableOptions::default()).err().map(|error| error.to_string()).unwrap();
     let mut columns = base();
     columns[0].0 = "src";
@@ -298,7 +298,7 @@ proptest! {
             writer.write(&departure).unwrap();
             expected.push(row(flow, u64::from(*size), origin + enqueued, origin + enqueued + wait, *class));
         }
-        // The unit is in the type, so that no option can spoil it.
+        // The unit is part of the type, so the option cannot change it.
         let options = TableOptions { time_unit: TimeUnit::Seconds, ..TableOptions::default() };
         let (read, stats, error) = drain(open(&writer.finish().unwrap(), options).unwrap());
         prop_assert!(error.is_none());

@@ -1,4 +1,4 @@
-//! Departures from CSV and its kin: round trips, and what is said of tables that are not right.
+//! Departures from CSV and similar formats: round trips, and messages for unusable tables.
 
 use proptest::prelude::*;
 use queuescope_table::{Columns, DepartureReader, Problem, Row, TableError, TableOptions, TableStats, TimeUnit};
@@ -21,7 +21,7 @@ fn drain(mut reader: DepartureReader) -> (Vec<Owned>, TableStats, Option<TableEr
             Err(error) => break Some(error),
         }
     };
-    assert!(matches!(reader.next_row(), Ok(None)), "after the end there is nothing");
+    assert!(matches!(reader.next_row(), Ok(None)), "there are no rows after the end");
     (rows, reader.stats().clone(), error)
 }
 
@@ -61,11 +61,11 @@ fn names_and_units_are_mapped() {
 }
 
 #[test]
-fn the_header_tells_the_separator() {
+fn the_header_reveals_the_separator() {
     for (separator, shown) in
         [(",", "CSV"), (";", "CSV separated by ';'"), ("\t", "TSV"), ("|", "CSV separated by '|'")]
     {
-        // The other separators stand in a name that is not wanted.
+        // The other separators are in a name that is not mapped.
         let text = "flow,size,enqueued,dequeued,\"a;|;|;|\tb\"\r\nx,1,2,3,4\r\n".replace(',', separator);
         let reader = open(text, TableOptions::default()).unwrap();
         assert_eq!(reader.format().to_string(), shown);
@@ -145,7 +145,7 @@ fn order_and_rounding_are_counted() {
 }
 
 #[test]
-fn tables_that_are_not_right_say_so() {
+fn unusable_tables_say_why() {
     let error = |text: &[u8]| open(text, TableOptions::default()).err().map(|error| error.to_string()).unwrap();
     assert_eq!(error(b""), "t.csv: is empty; departures need a header line that names the columns, or a Parquet file");
     assert!(error(b"\n\n").contains("is empty"));
@@ -167,7 +167,7 @@ fn tables_that_are_not_right_say_so() {
 }
 
 #[test]
-fn paths_that_are_not_files_say_so() {
+fn paths_that_are_not_files_are_errors() {
     let directory = tempfile::tempdir().unwrap();
     let error = |path: &std::path::Path| DepartureReader::open(path, TableOptions::default()).err().unwrap();
     assert!(matches!(error(directory.path()), TableError::Directory { .. }));
@@ -205,7 +205,7 @@ fn compressed_tables_read_and_cut_ones_say_where() {
 }
 
 #[test]
-fn zeros_behind_gzip_are_padding() {
+fn zeros_after_gzip_are_padding() {
     let padded = [gzip(format!("{HEADER}a,1,2,3\n").as_bytes()), vec![0; 4096]].concat();
     let (rows, _, error) = drain(open(padded, TableOptions::default()).unwrap());
     assert!(error.is_none() && rows == [row("a", 1, 2, 3, 0)], "{error:?} {rows:?}");
@@ -224,12 +224,12 @@ fn a_quote_left_open_ends_with_its_line() {
 }
 
 #[test]
-fn rows_come_before_the_stream_ends() {
-    // Two chunks, and then a source that must not be asked: a live pipe would block there.
+fn rows_arrive_before_the_stream_ends() {
+    // Two chunks, then a source that must not be read: a live pipe would block there.
     struct Live(std::collections::VecDeque<&'static [u8]>);
     impl Read for Live {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            let mut chunk = self.0.pop_front().expect("asked for more than was needed");
+            let mut chunk = self.0.pop_front().expect("read more than was needed");
             let count = chunk.read(buffer)?;
             if !chunk.is_empty() {
                 self.0.push_front(chunk);
@@ -254,7 +254,7 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Names that are trouble for a text format, but not blank.
+/// Names that are difficult for a text format, but not blank.
 fn name() -> impl Strategy<Value = String> {
     "[a,;|\t\"'\n\r é流\u{1f40c}=+#-]{0,12}[a,;|\"'é流]"
 }

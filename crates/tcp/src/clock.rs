@@ -1,24 +1,25 @@
-//! The clock of the timestamp option (RFC 7323 section 5.4): ticks, of which many segments share one.
+//! The clock of the timestamp option (RFC 7323 section 5.4). It counts ticks; many segments share one.
 
 use queuescope_wire::Nanos;
 
-/// A clock that counts ticks. Its last answer is kept, since a division costs as much as much of what a segment takes.
+/// A clock that counts ticks. It caches its last value, because a division costs about as much as all other work on a
+/// segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     tick: u64,
     count: u64,
-    /// When that count began and ends.
+    /// When the current tick began, and when it ends.
     began: u64,
     ends: u64,
 }
 
 impl Clock {
-    /// Ticks of this length, if there is a clock at all.
+    /// A clock with this tick; `None` without a tick.
     pub(crate) fn new(tick: Option<Nanos>) -> Option<Self> {
         tick.map(|tick| Self { tick: tick.0.max(1), count: 0, began: 0, ends: tick.0.max(1) })
     }
 
-    /// What it shows.
+    /// The value at `now`.
     #[inline]
     pub(crate) fn at(&mut self, now: Nanos) -> u32 {
         if now.0 < self.began || now.0 >= self.ends {
@@ -29,7 +30,7 @@ impl Clock {
         self.count as u32
     }
 
-    /// How long ago it showed `value`, in whole ticks.
+    /// The time since the clock showed `value`, in whole ticks.
     #[inline]
     pub(crate) fn since(&mut self, value: u32, now: Nanos) -> Nanos {
         Nanos(u64::from(self.at(now).wrapping_sub(value)) * self.tick)

@@ -1,7 +1,7 @@
-//! Congestion controls, and what passes between them and a sender. One file per algorithm; the list of them is below.
+//! Congestion controls and their interface to the sender. One file per algorithm; the list is below.
 //!
-//! The sender finds losses, repairs them and keeps the window during recovery (RFC 6675, RFC 6937); the algorithm decides
-//! how large the window and the pacing rate are. All windows are in bytes.
+//! The sender finds losses, repairs them and sets the window during recovery (RFC 6675, RFC 6937). The algorithm sets
+//! the congestion window and the pacing rate. All windows are in bytes.
 
 mod any;
 mod bbr;
@@ -21,8 +21,9 @@ pub use hystart::{HyStartParams, HyStartPlusPlusParams};
 
 use queuescope_wire::{Nanos, Rate};
 
-// Every congestion control: its name in scenarios and reports, what its file exports (the type, its parameters, all else),
-// and what it is.
+// Every congestion control: its name in scenarios and reports, what its file exports (the type, its parameters, the
+// rest),
+// and a description.
 any::algorithms! {
     "newreno" new_reno::{NewReno, NewRenoParams, Counting}:
         "NewReno (RFC 5681, RFC 6582).";
@@ -38,75 +39,75 @@ any::algorithms! {
         "DCTCP (RFC 8257); it needs ECN.";
 }
 
-/// A congestion control. Times never decrease.
+/// A congestion control. Times passed to it never decrease.
 pub trait CongestionControl {
-    /// The connection is established. `rtt` is what the handshake measured, if it did.
+    /// The connection is established. `rtt` is the round-trip time of the handshake, if it was measured.
     fn on_established(&mut self, _rtt: Option<Nanos>, _now: Nanos) {}
 
-    /// An ACK has acknowledged something for the first time, cumulatively or selectively, or echoed a mark; in profiles with
-    /// [`Phase::Disorder`] (ns-3), any ACK while data is in flight.
+    /// An ACK acknowledged something for the first time, cumulatively or selectively, or echoed a mark. In profiles
+    /// with [`Phase::Disorder`] (ns-3), any ACK while data is in flight.
     fn on_ack(&mut self, ack: &Ack, now: Nanos);
 
-    /// A loss was found, or a mark was echoed: the first in a window of data. The slow-start threshold is to be set; the
-    /// sender enters recovery (after a loss) or goes on (after a mark).
+    /// A loss was found, or a mark was echoed, for the first time in a window of data. Sets the slow-start threshold.
+    /// The sender then enters recovery (after a loss) or continues (after a mark).
     fn on_congestion(&mut self, congestion: &Congestion, now: Nanos);
 
     /// The retransmission timer has expired (RFC 6298): everything in flight counts as lost.
     fn on_timeout(&mut self, congestion: &Congestion, now: Nanos);
 
-    /// All that was in flight when the congestion or the timeout came is acknowledged.
+    /// Everything that was in flight at the congestion event or timeout is acknowledged.
     fn on_recovered(&mut self, now: Nanos);
 
-    /// Bytes were sent, after which `in_flight` were in flight.
+    /// The sender sent `bytes` bytes; `in_flight` bytes are in flight now.
     fn on_sent(&mut self, _bytes: u64, _in_flight: u64, _now: Nanos) {}
 
-    /// Something is about to be sent after nothing was in flight for so many whole retransmission timeouts: the window is to
-    /// be halved for each, though not below `floor` bytes (RFC 5681 section 4.1). Only in profiles that do so; algorithms
-    /// that rule their window by a model ignore it.
+    /// The sender is about to send after `timeouts` whole retransmission timeouts with nothing in flight. Halves the
+    /// window once for each, though not below `floor` bytes (RFC 5681 section 4.1). Called only in profiles that
+    /// restart after idleness; algorithms that derive their window from a model ignore it.
     fn on_idle(&mut self, _timeouts: u32, _floor: u64, _now: Nanos) {}
 
-    /// The congestion window.
+    /// The congestion window, in bytes.
     fn window(&self) -> u64;
 
-    /// The slow-start threshold; `u64::MAX` before the first congestion.
+    /// The slow-start threshold, in bytes; `u64::MAX` before the first congestion event.
     fn slow_start_threshold(&self) -> u64;
 
-    /// How fast to send, if sending is paced.
+    /// The pacing rate, if the algorithm paces.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Whether it says how large the window is in recovery too, in place of the sender's proportional rate reduction.
+    /// Whether it also sets the window in recovery, in place of the sender's proportional rate reduction.
     fn rules_recovery(&self) -> bool {
         false
     }
 
-    /// What it does with marks.
+    /// How it uses ECN marks.
     fn ecn(&self) -> EcnUse {
         EcnUse::Classic
     }
 }
 
-/// What ns-3 does to a congestion control beside [`CongestionControl`]. A sender does it only
-/// [on request](crate::Sender::following_ns3), and as its parameters say.
+/// What ns-3 does to a congestion control beyond [`CongestionControl`]. A sender does it only
+/// [on request](crate::Sender::following_ns3), as its parameters say.
 pub trait Ns3: CongestionControl {
-    /// The timer is about to expire, and that counts as the first time for what is in flight, whether it is or not: ns-3 does
-    /// not have RFC 5681's exception for repeated expiries.
+    /// The timer is about to expire. Treats that as the first expiry for the data in flight, even if it is not: ns-3
+    /// lacks RFC 5681's exception for repeated expiries.
     fn forget_timeouts(&mut self);
 
-    /// The sender's rate reduction has come to this window, which counts as the congestion window in the event that follows:
-    /// ns-3 has one window for both.
+    /// The sender's rate reduction has reached this window, in bytes. It counts as the congestion window in the next
+    /// event, because ns-3 has one variable for both.
     fn hold(&mut self, bytes: u64);
 
-    /// The other end's SYN has come once more, which counts for an established connection: the window is the initial one, and
-    /// there is no threshold.
+    /// The other end's SYN arrived again on an established connection. Resets the window to the initial one, in bytes,
+    /// and forgets the threshold.
     fn restart(&mut self, initial_window: u64);
 }
 
-/// What an ACK said.
+/// What an ACK means to a congestion control.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ack {
-    /// Bytes acknowledged cumulatively for the first time, whether or not they had been selectively before.
+    /// Bytes acknowledged cumulatively for the first time, whether or not they were acknowledged selectively before.
     pub acked: u64,
     /// Bytes delivered for the first time, cumulatively or selectively.
     pub delivered: u64,
@@ -114,88 +115,91 @@ pub struct Ack {
     pub in_flight_before: u64,
     /// Bytes in flight after it.
     pub in_flight: u64,
-    /// The lowest number that is not acknowledged, after this ACK, and the next that was not sent yet: a round trip is over
-    /// when the first passes what the second was at its start.
+    /// The lowest sequence number that is not acknowledged, after this ACK. Together with `next`: a round trip ends
+    /// when `unacknowledged` passes the value of `next` at its start.
     pub unacknowledged: u64,
-    /// See `unacknowledged`.
+    /// The next sequence number to be sent for the first time.
     pub next: u64,
-    /// The number behind what left last, or the acknowledged one if that is higher: below `next` after a retransmission. What
-    /// leaves with this ACK past the window counts as begun: the number where it starts.
+    /// The sequence number after the segment that was sent last, or the acknowledged one if that is higher. After a
+    /// retransmission it is below `next`. A segment that this ACK forces out past the window counts as begun: the
+    /// number at which it starts.
     pub left_last: u64,
-    /// The round-trip time that this ACK measured, if it did.
+    /// The round-trip time that this ACK measured, if any.
     pub rtt: Option<Nanos>,
-    /// The smoothed round-trip time, with this one; zero before the first.
+    /// The smoothed round-trip time, including this measurement; zero before the first.
     pub smoothed_rtt: Nanos,
-    /// What the sender was doing when the ACK came.
+    /// The sender's phase when the ACK arrived.
     pub phase: Phase,
-    /// The window in force: while losses are repaired or a mark is answered, what the rate reduction has left; with the ACK
-    /// that ends a recovery, what it had left.
+    /// The window in force, in bytes. While losses are repaired or a mark is answered, it is what the rate reduction
+    /// has left; for the ACK that ends a recovery, what it had left.
     pub window: u64,
-    /// Of `told`, the bytes whose ACKs said that they had been marked (RFC 8257 section 3.3).
-    /// An ACK that does not advance says so only if the one before did.
+    /// Those bytes of `counted` whose ACKs reported a mark (RFC 8257 section 3.3). An ACK that does not advance reports
+    /// one only if the ACK before it did.
     pub marked: u64,
-    /// The bytes for which this ACK counts in averages over a window of data, of which `marked` are marked: `acked`. In ns-3's
-    /// profile a segment if it does not advance or comes in recovery; if it ends a row of those that told of data out of order,
-    /// as many segments less; and none at all if that is less than nothing (`TcpSocketBase::ProcessAck`).
-    pub told: Option<u64>,
-    /// Whether the window was what kept the sender from sending more before this ACK.
+    /// The bytes for which this ACK counts in averages over a window of data; `marked` of them are marked. It is
+    /// `acked`, except in ns-3's profile: one segment if the ACK does not advance or arrives in recovery; one segment
+    /// less for each preceding duplicate ACK if it ends a run of them; and `None` if that would be negative
+    /// (`TcpSocketBase::ProcessAck`).
+    pub counted: Option<u64>,
+    /// Whether the window kept the sender from sending more before this ACK.
     pub window_limited: bool,
-    /// How fast data was delivered, if that could be measured.
+    /// The delivery rate, if it could be measured.
     pub rate: Option<RateSample>,
 }
 
-/// How fast data was delivered (draft-cheng-iccrg-delivery-rate-estimation section 3).
+/// A sample of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
-    /// All bytes delivered on the connection so far, with this ACK's.
+    /// All bytes delivered on the connection so far, including those of this ACK.
     pub delivered: u64,
-    /// The same when the packet left that this ACK is for.
+    /// The same at the time when the acknowledged packet was sent.
     pub prior_delivered: u64,
-    /// What was delivered in `interval`: the difference, unless the sample has the rate of the one before
+    /// Bytes delivered in `interval`: the difference of the two, unless the sample repeats the previous rate
     /// ([`RateMethod::Ns3`](crate::RateMethod::Ns3)).
     pub amount: u64,
-    /// How long that took: the longer of the times in which it was sent and was acknowledged.
+    /// The time that the delivery took: the longer of the sending time and the acknowledging time.
     pub interval: Nanos,
-    /// Whether the sender had nothing to send when that packet left.
+    /// Whether the application had nothing to send when that packet was sent.
     pub application_limited: bool,
-    /// Bytes newly found to be lost with this ACK.
+    /// Bytes newly found lost with this ACK.
     pub lost: u64,
 }
 
-/// What the sender is doing about losses.
+/// What the sender does about losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing: no loss is known.
+    /// Normal sending: no loss is known.
     Open,
-    /// Nothing yet, but this ACK told of data out of order. Only in profiles whose windows do not grow with such ACKs (ns-3).
+    /// No loss is known yet, but this ACK reported data out of order. Only in profiles whose windows do not grow with
+    /// such ACKs (ns-3).
     Disorder,
-    /// It has reduced its window for a mark, less than a window ago.
+    /// The sender has reduced its window for a mark, less than a window of data ago.
     Reduced,
-    /// It repairs losses that ACKs told of.
+    /// The sender repairs losses that ACKs revealed.
     Recovery,
-    /// It repairs what was in flight when the retransmission timer expired.
+    /// The sender repairs what was in flight when the retransmission timer expired.
     Loss,
 }
 
 /// A congestion event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congestion {
-    /// Bytes in flight when it was found, with those lost.
+    /// Bytes in flight when it was found, including the lost ones.
     pub in_flight: u64,
-    /// Bytes found to be lost; none if packets were marked.
+    /// Bytes found lost; zero if packets were marked.
     pub lost: u64,
-    /// Bytes that the ACK with which it was found delivered for the first time.
+    /// Bytes that were delivered for the first time by the ACK that revealed it.
     pub delivered: u64,
-    /// The next number that was not sent yet.
+    /// The next sequence number to be sent for the first time.
     pub next: u64,
 }
 
-/// What a congestion control does with ECN marks.
+/// How a congestion control uses ECN marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnUse {
-    /// One reduction a window of data, as after a loss (RFC 3168 section 6.1.2); data is ECT(0).
+    /// One reduction per window of data, as after a loss (RFC 3168 section 6.1.2). Data is sent as ECT(0).
     Classic,
-    /// It counts them (RFC 8257); the receiver echoes each, and data is ECT(0). The first in a window of data is a congestion
-    /// event all the same.
+    /// It counts marks (RFC 8257), and the receiver echoes each of them. Data is sent as ECT(0). The first mark in a
+    /// window of data is still a congestion event.
     Counted,
 }

@@ -1,8 +1,9 @@
-//! TCP for simulations: congestion controls, and a sender and receiver. Sans-IO: segments and time come in, segments go out.
+//! TCP for simulations: congestion controls, a sender and a receiver. Sans-IO: the caller passes in segments and times,
+//! and takes segments out.
 //!
-//! - [`Segment`]: a TCP header, with the length of what it carries.
-//! - [`Sender`] and [`Receiver`], made of [`TcpParams`]: the two ends of a connection that sends one way.
-//! - [`CongestionControl`]: one file per algorithm, behind one type in [`Controller`]; a [`ControlFactory`] makes one of your own.
+//! - [`Segment`]: a TCP header and the length of its payload.
+//! - [`Sender`] and [`Receiver`], built from [`TcpParams`]: the two ends of a connection that carries data one way.
+//! - [`CongestionControl`]: one file per algorithm. [`Controller`] is any of them; a [`ControlFactory`] adds your own.
 
 mod clock;
 pub mod congestion;

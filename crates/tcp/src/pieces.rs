@@ -1,14 +1,14 @@
-//! What is out of order, segment by segment, as ns-3 3.37 keeps it (`TcpRxBuffer::Add`): a segment that overlaps others is
-//! cut to what is new of it, and what lies in the middle of it is taken out. The blocks that are told are of what is left.
+//! Data out of order, segment by segment, as in ns-3 3.37 (`TcpRxBuffer::Add`). A segment that overlaps others is cut
+//! to its new part, and segments inside it are removed. SACK blocks describe the result.
 
 use std::collections::VecDeque;
 
-/// Segments out of order: first number and the number behind the last, disjoint and in order.
+/// Segments out of order, as half-open ranges of sequence numbers, disjoint and sorted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pieces(VecDeque<(u64, u64)>);
+pub(crate) struct OutOfOrderSegments(VecDeque<(u64, u64)>);
 
-impl Pieces {
-    /// A segment has come: what is kept of it, if there is something new in it.
+impl OutOfOrderSegments {
+    /// Adds a segment. Returns the part that is kept, if any of it is new.
     pub(crate) fn add(&mut self, seq: u64, end: u64) -> Option<(u64, u64)> {
         let (mut head, mut tail) = (seq, end);
         let first = self.0.partition_point(|&(_, stop)| stop <= seq);
@@ -41,7 +41,7 @@ impl Pieces {
         Some((head, tail))
     }
 
-    /// All below `next` is in order.
+    /// Everything below `next` is in order now.
     pub(crate) fn forget_below(&mut self, next: u64) {
         while self.0.front().is_some_and(|&(start, _)| start < next) {
             self.0.pop_front();
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_segment_is_cut_to_what_is_new() {
-        let mut pieces = Pieces::default();
+        let mut pieces = OutOfOrderSegments::default();
         assert_eq!(pieces.add(10, 20), Some((10, 20)));
         assert_eq!(pieces.add(30, 40), Some((30, 40)));
         assert_eq!(pieces.add(15, 18), None);
@@ -67,12 +67,12 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_within_a_segment_is_taken_out() {
-        let mut pieces = Pieces::default();
+    fn segments_inside_a_new_one_are_removed() {
+        let mut pieces = OutOfOrderSegments::default();
         for start in [12, 14, 16] {
             pieces.add(start, start + 1);
         }
-        // Cut at the last, which reaches to its end.
+        // Cut at the last segment, which extends to its end.
         assert_eq!(pieces.add(10, 17), Some((10, 16)));
         assert_eq!(pieces.0, [(10, 16), (16, 17)]);
     }

@@ -1,15 +1,15 @@
-//! The receiving end: acknowledges, delays ACKs, tells of what came out of order, echoes marks.
+//! The receiving end: it acknowledges, delays ACKs, reports data out of order and echoes marks.
 //!
-//! Sources: RFC 9293 (acceptance, delayed ACKs), RFC 2018 and 2883 (SACK), RFC 7323 section 4.3 (which timestamp is given
-//! back), RFC 3168 section 6.1.3 (ECE until CWR), RFC 8257 section 3.2 (DCTCP's two states). The application reads at once,
-//! so the window that is advertised never shrinks. The receiver does not close its own half: a FIN is acknowledged and that
-//! is the end.
+//! Sources: RFC 9293 (acceptance, delayed ACKs), RFC 2018 and 2883 (SACK), RFC 7323 section 4.3 (which timestamp is
+//! echoed), RFC 3168 section 6.1.3 (ECE until CWR), RFC 8257 section 3.2 (DCTCP's two states). The application reads at
+//! once, so the advertised window never shrinks. The receiver does not close its own half: it acknowledges a FIN, and
+//! that is the end.
 
 use crate::clock::Clock;
 use crate::congestion::EcnUse;
 use crate::params::TcpParams;
-use crate::pieces::Pieces;
-use crate::recent::Recent;
+use crate::pieces::OutOfOrderSegments;
+use crate::recent::RecentBlocks;
 use crate::segment::{Flags, Sacks, Segment, Timestamps};
 use queuescope_wire::{Ecn, Nanos};
 use std::collections::VecDeque;
@@ -28,9 +28,9 @@ pub struct Receiver {
     end: Option<u64>,
     islands: VecDeque<(u64, u64)>,
     /// The same by segments, where blocks are forgotten.
-    pieces: Pieces,
-    recent: Recent,
-    /// What came twice, to be told once.
+    pieces: OutOfOrderSegments,
+    recent: RecentBlocks,
+    /// Data that arrived twice, to be reported once.
     duplicate: Option<(u64, u64)>,
     /// The highest ACK sent.
     acknowledged: u64,
@@ -47,22 +47,22 @@ pub struct Receiver {
     stats: ReceiverStats,
 }
 
-/// What a receiver counted.
+/// Counters of a receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
-    /// Segments that came.
+    /// Segments that arrived.
     pub segments: u64,
-    /// Those whose data had all come before.
+    /// Segments whose data had all arrived before.
     pub duplicates: u64,
-    /// Those that came before data with lower numbers.
+    /// Segments that arrived before data with lower sequence numbers.
     pub out_of_order: u64,
-    /// Those beyond the window, dropped.
+    /// Segments beyond the window, which were dropped.
     pub beyond_window: u64,
-    /// Those with a CE mark.
+    /// Segments with a CE mark.
     pub marked: u64,
     /// ACKs sent.
     pub acks: u64,
-    /// Those because the timer of delayed ACKs expired.
+    /// ACKs sent because the timer for delayed ACKs expired.
     pub delayed_acks: u64,
 }
 
@@ -73,38 +73,38 @@ enum State {
     Established,
 }
 
-/// ACKs that are to leave now.
+/// ACKs that are to be sent now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Due {
     syn_ack: bool,
-    /// An ACK for less than all, with the echo as it was (RFC 8257 section 3.2).
+    /// An ACK for part of the data, with the previous echo (RFC 8257 section 3.2).
     earlier: Option<(u64, bool)>,
     ack: bool,
 }
 
-/// What ns-3 3.37 keeps for counted marks.
+/// What ns-3 3.37 remembers for counted marks.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lag {
-    /// What was expected when the last segment came.
+    /// The next sequence number expected when the last segment arrived.
     expected: Option<u64>,
-    /// The highest segment that was marked.
+    /// The start of the highest marked segment.
     marked: u64,
-    /// Whether the last segment in order left its ACK to later.
+    /// Whether the ACK of the last in-order segment was delayed.
     delays: bool,
 }
 
-/// What is known of marks.
+/// Whether marks are being echoed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Marks {
     None,
-    /// One has come and was not echoed yet.
+    /// A mark has arrived and was not echoed yet.
     Fresh,
     /// ECE is being sent.
     Echoing,
 }
 
 impl Receiver {
-    /// It listens. `ecn_use` says how marks are echoed; what the sender's congestion control has.
+    /// A listening receiver. `ecn_use` says how marks are echoed; it must be that of the sender's congestion control.
     pub fn new(params: &TcpParams, ecn_use: EcnUse) -> Self {
         Self {
             params: *params,
@@ -115,8 +115,8 @@ impl Receiver {
             next: 0,
             end: None,
             islands: VecDeque::new(),
-            pieces: Pieces::default(),
-            recent: Recent::default(),
+            pieces: OutOfOrderSegments::default(),
+            recent: RecentBlocks::default(),
             duplicate: None,
             acknowledged: 0,
             echo_timestamp: 0,
@@ -132,7 +132,7 @@ impl Receiver {
         }
     }
 
-    /// A segment has come. Call [`Receiver::transmit`] afterwards until it returns nothing.
+    /// Handles an arriving segment. Afterwards call [`Receiver::transmit`] until it returns `None`.
     pub fn receive(&mut self, segment: &Segment, ecn: Ecn, now: Nanos) {
         self.stats.segments += 1;
         if segment.flags.contains(Flags::SYN) {
@@ -159,14 +159,14 @@ impl Receiver {
             self.echo_timestamp = timestamps.value;
         }
         if end == seq {
-            // Nothing in it; if it is old, it is a probe, which is answered (RFC 9293 section 3.8.6.1).
+            // No data. If the number is old, it is a probe and must be answered (RFC 9293 section 3.8.6.1).
             self.due.ack |= seq < self.next;
             return;
         }
         self.receive_data(segment, now);
     }
 
-    /// What is to be sent now: call it until it returns nothing.
+    /// The next segment to send now. Call it until it returns `None`.
     pub fn transmit(&mut self, now: Nanos) -> Option<(Segment, Ecn)> {
         if self.due.syn_ack {
             self.due.syn_ack = false;
@@ -188,7 +188,7 @@ impl Receiver {
         self.ack_at = None;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
-        // Each ACK counts, also one for data out of order.
+        // Each ACK counts, even one for data out of order.
         self.quick_acks = self.quick_acks.saturating_sub(1);
         self.stats.acks += 1;
         let mut flags = Flags::ACK;
@@ -203,7 +203,7 @@ impl Receiver {
         Some((segment, self.codepoint()))
     }
 
-    /// When [`Receiver::on_timer`] is to be called next.
+    /// When to call [`Receiver::on_timer`] next.
     #[inline]
     pub fn next_timer(&self) -> Option<Nanos> {
         match (self.ack_at, self.repeat_syn_at) {
@@ -212,7 +212,7 @@ impl Receiver {
         }
     }
 
-    /// Time has come; earlier calls do nothing.
+    /// Handles the timers that have expired at `now`. Calls before [`Receiver::next_timer`] have no effect.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.ack_at = None;
@@ -227,20 +227,20 @@ impl Receiver {
         }
     }
 
-    /// Bytes of data that came in order.
+    /// Bytes of data that arrived in order.
     #[inline]
     pub fn delivered(&self) -> u64 {
         let fin = u64::from(self.is_done());
         self.next.saturating_sub(1 + fin)
     }
 
-    /// Whether everything up to the FIN has come.
+    /// Whether everything up to the FIN has arrived.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.end == Some(self.next)
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
@@ -256,7 +256,7 @@ impl Receiver {
                 self.repeat_syn_at = Some(now.saturating_add(self.syn_rto));
             }
             State::SynReceived => self.due.syn_ack = true,
-            // An old duplicate: what is expected is told (RFC 9293 section 3.10.7.4).
+            // An old duplicate: answer with the expected number (RFC 9293 section 3.10.7.4).
             State::Established => self.due.ack = true,
         }
         if let Some(timestamps) = segment.timestamps {
@@ -289,11 +289,11 @@ impl Receiver {
             }
             self.pieces.forget_below(self.next);
             if self.params.forgets_blocks && self.islands.is_empty() && self.next <= expected + (end - seq) {
-                // ns-3 does not see that this filled a hole.
+                // ns-3 does not notice that this filled a hole.
                 self.acknowledge_in_order(segment, now);
                 return;
             }
-            // A hole was filled, wholly or in part (RFC 5681 section 4.2).
+            // A hole was filled, completely or partly (RFC 5681 section 4.2).
             self.lag.delays = false;
             self.due.ack = true;
             return;
@@ -324,7 +324,7 @@ impl Receiver {
     fn add_island(&mut self, seq: u64, end: u64) {
         let piece = if self.params.forgets_blocks { self.pieces.add(seq, end) } else { None };
         let (mut seq_all, mut end_all) = (seq, end);
-        // Those that touch it: `first..last`.
+        // The islands that touch it: `first..last`.
         let first = self.islands.partition_point(|&(_, stop)| stop < seq);
         let mut last = first;
         while let Some(&(start, stop)) = self.islands.get(last)
@@ -353,7 +353,8 @@ impl Receiver {
         }
     }
 
-    /// The blocks that changed last, the newest first (RFC 2018 section 4), behind what came twice (RFC 2883 section 4).
+    /// The blocks that changed last, newest first (RFC 2018 section 4), after a block that arrived twice (RFC 2883
+    /// section 4).
     fn sacks(&mut self) -> Sacks {
         let mut sacks = Sacks::default();
         if let Some((seq, end)) = self.duplicate.take()
@@ -370,7 +371,7 @@ impl Receiver {
             }
             return sacks;
         }
-        let told = sacks.len();
+        let before = sacks.len();
         for (recent, _) in self.recent.from(self.next) {
             let after = self.islands.partition_point(|&(start, _)| start <= recent);
             if let Some(&(start, stop)) = after.checked_sub(1).and_then(|place| self.islands.get(place))
@@ -379,8 +380,8 @@ impl Receiver {
                 sacks.push(start..stop);
             }
         }
-        // All that changed last is in order by now: the highest of the others.
-        if sacks.len() == told {
+        // Everything that changed last is in order by now: report the highest of the other blocks.
+        if sacks.len() == before {
             for &(start, stop) in self.islands.iter().rev().take(Sacks::MOST) {
                 sacks.push(start..stop);
             }
@@ -421,7 +422,7 @@ impl Receiver {
     }
 
     fn note_counted_lagging(&mut self, segment: &Segment, marked: bool) {
-        // A mark on what was sent again counts for nothing.
+        // A mark on retransmitted data does not count.
         let marked = marked && segment.seq > self.lag.marked;
         if marked {
             self.lag.marked = segment.seq;

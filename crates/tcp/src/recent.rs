@@ -1,17 +1,17 @@
-//! The blocks of data out of order that changed last, which a receiver tells of first (RFC 2018 section 4).
+//! The blocks of data out of order that changed last. A receiver reports them first (RFC 2018 section 4).
 
-/// Blocks that are remembered: one more than an ACK tells with a timestamp, for when one of those is filled in (Linux and
-/// ns-3 keep four, too).
+/// Blocks that are remembered: one more than fit in an ACK with a timestamp, in case one of them is filled in (Linux
+/// and ns-3 also keep four).
 const KEPT: usize = 4;
 
-/// Half-open ranges of sequence numbers, the one that changed last first. None is empty but those that stand for none.
+/// Half-open ranges of sequence numbers, the one that changed last first. Empty ranges are unused entries.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Recent {
+pub(crate) struct RecentBlocks {
     blocks: [(u64, u64); KEPT],
 }
 
-impl Recent {
-    /// `block` has changed; those that begin in it are of it. Those below `next` are out of order no more.
+impl RecentBlocks {
+    /// Adds a changed block. It absorbs blocks that begin within it. Blocks below `next` are no longer out of order.
     pub(crate) fn put(&mut self, block: (u64, u64), next: u64) {
         let before = self.blocks;
         self.blocks = [(0, 0); KEPT];
@@ -22,7 +22,7 @@ impl Recent {
         }
     }
 
-    /// What came is one block with those that it touches, as far as they are remembered.
+    /// Adds the range `came`, joined with the remembered blocks that it touches.
     pub(crate) fn join(&mut self, came: (u64, u64), next: u64) {
         let (mut start, mut end) = came;
         for other in self.blocks {
@@ -36,7 +36,7 @@ impl Recent {
         self.put((start, end), next);
     }
 
-    /// Those that are out of order still, the one that changed last first.
+    /// Blocks that are still out of order, the one that changed last first.
     pub(crate) fn from(&self, next: u64) -> impl Iterator<Item = (u64, u64)> {
         self.blocks.into_iter().filter(move |block| block.0 >= next && block.0 < block.1)
     }
@@ -47,8 +47,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forgotten_does_not_come_back() {
-        let mut recent = Recent::default();
+    fn a_forgotten_block_does_not_come_back() {
+        let mut recent = RecentBlocks::default();
         for start in [10, 20, 30, 40, 50] {
             recent.join((start, start + 5), 1);
         }

@@ -3,7 +3,7 @@
 use crate::params::{RtoFloor, TcpParams};
 use queuescope_wire::Nanos;
 
-/// What is known of round-trip times, and how long to wait for an ACK.
+/// Measured round-trip times, and how long to wait for an ACK.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
     smoothed: Option<Nanos>,
@@ -30,7 +30,7 @@ impl RttEstimator {
         }
     }
 
-    /// One more measurement (rules 2.2 and 2.3). Alpha is 1/8, beta 1/4; the variation takes the old smoothed time.
+    /// Adds a measurement (rules 2.2 and 2.3). Alpha is 1/8, beta is 1/4; the variation uses the old smoothed time.
     pub(crate) fn measure(&mut self, rtt: Nanos) {
         match self.smoothed {
             None => {
@@ -46,7 +46,7 @@ impl RttEstimator {
         self.reset_backoff();
     }
 
-    /// Also a minimum over the connection's life, of what the profile calls a round-trip time.
+    /// Updates the minimum over the connection's life with what the profile calls a round-trip time.
     pub(crate) fn note_least(&mut self, rtt: Nanos) {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
@@ -56,7 +56,7 @@ impl RttEstimator {
         self.rto = Nanos(self.rto.0.saturating_mul(2)).min(self.max_rto);
     }
 
-    /// The timeout from the measurements alone (rule 2.4).
+    /// Sets the timeout from the measurements alone (rule 2.4).
     pub(crate) fn reset_backoff(&mut self) {
         let Some(smoothed) = self.smoothed else { return };
         let variation = Nanos(4 * self.variation.0).max(self.granularity);

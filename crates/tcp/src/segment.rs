@@ -1,39 +1,40 @@
-//! A TCP header, with the length of what it carries in place of the bytes.
+//! A TCP header, and the length of the payload in place of its bytes.
 
 use std::ops::{BitOr, Range};
 
-/// A TCP segment. Sequence numbers count bytes from 0 and do not wrap: the SYN is number 0, the first byte of data number 1.
+/// A TCP segment. Sequence numbers count bytes from 0 and do not wrap: the SYN is number 0, the first byte of data
+/// number 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Of the first byte.
+    /// The sequence number of the first byte.
     pub seq: u64,
-    /// The next byte that is expected from the other side; if [`Flags::ACK`] is set.
+    /// The next byte that is expected from the other side, if [`Flags::ACK`] is set.
     pub ack: u64,
-    /// The receive window in bytes, scaled already.
+    /// The receive window in bytes, after scaling.
     pub window: u64,
     /// Bytes of payload.
     pub length: u32,
     /// The control bits.
     pub flags: Flags,
-    /// The timestamp option (RFC 7323), if it is in use.
+    /// The timestamp option (RFC 7323), if it is used.
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgements (RFC 2018).
     pub sacks: Sacks,
-    /// Whether it does without the option that tells the maximum segment size, if it is a SYN.
+    /// Whether a SYN lacks the option with the maximum segment size.
     pub without_mss: bool,
 }
 
-/// The timestamp option (RFC 7323 section 3), in ticks of whoever wrote each.
+/// The timestamp option (RFC 7323 section 3), in ticks of the clocks of the two ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timestamps {
-    /// The clock of who sent this (TSval).
+    /// The sender's clock (TSval).
     pub value: u32,
-    /// The clock of the other side, given back (TSecr).
+    /// The other end's clock, echoed (TSecr).
     pub echo: u32,
 }
 
 impl Segment {
-    /// The number after its last: a SYN and a FIN take one each.
+    /// The sequence number after its last byte: a SYN and a FIN take one number each.
     pub fn end(&self) -> u64 {
         let controls = u64::from(self.flags.contains(Flags::SYN)) + u64::from(self.flags.contains(Flags::FIN));
         self.seq + u64::from(self.length) + controls
@@ -43,7 +44,7 @@ impl Segment {
     pub fn header_bytes(&self) -> u32 {
         let timestamps = if self.timestamps.is_some() { 10 } else { 0 };
         let sacks = if self.sacks.is_empty() { 0 } else { 2 + 8 * self.sacks.len() as u32 };
-        // Maximum segment size, window scale, SACK permitted: on a SYN only.
+        // Maximum segment size, window scale and SACK permitted: on a SYN only.
         let on_syn = match (self.flags.contains(Flags::SYN), self.without_mss) {
             (false, _) => 0,
             (true, false) => 4 + 3 + 2,
@@ -58,32 +59,32 @@ impl Segment {
 pub struct Flags(u8);
 
 impl Flags {
-    /// No more from the sender.
+    /// The sender has no more data.
     pub const FIN: Self = Self(1);
     /// Synchronise sequence numbers.
     pub const SYN: Self = Self(1 << 1);
     /// Push.
     pub const PSH: Self = Self(1 << 3);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(1 << 4);
-    /// Congestion was experienced on the way here.
+    /// ECN echo: congestion was experienced in the other direction.
     pub const ECE: Self = Self(1 << 6);
-    /// The congestion window was reduced.
+    /// The sender has reduced its congestion window.
     pub const CWR: Self = Self(1 << 7);
 
-    /// From byte 13 of a header.
+    /// The flags in byte 13 of a header.
     #[inline]
     pub fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    /// As the header has them.
+    /// Byte 13 of a header with these flags.
     #[inline]
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether all of `other` are set.
+    /// Whether all flags of `other` are set.
     #[inline]
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -97,8 +98,8 @@ impl BitOr for Flags {
     }
 }
 
-/// Up to three blocks of data that came out of order, as half-open ranges of sequence numbers; the newest first
-/// (RFC 2018 section 4).
+/// Up to three blocks of data that arrived out of order, as half-open ranges of sequence numbers; newest first (RFC
+/// 2018 section 4).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sacks {
     blocks: [(u64, u64); 3],
@@ -106,10 +107,10 @@ pub struct Sacks {
 }
 
 impl Sacks {
-    /// As many as fit beside a timestamp.
+    /// The most blocks: as many as fit beside a timestamp.
     pub const MOST: usize = 3;
 
-    /// One more; no effect if there are three.
+    /// Adds a block; has no effect if there are three.
     pub fn push(&mut self, block: Range<u64>) {
         if let Some(free) = self.blocks.get_mut(usize::from(self.count)) {
             *free = (block.start, block.end);
@@ -117,12 +118,12 @@ impl Sacks {
         }
     }
 
-    /// How many there are.
+    /// The number of blocks.
     pub fn len(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// Whether there are none.
+    /// Whether there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_as_long_as_on_a_wire() {
+    fn headers_are_as_long_as_on_the_wire() {
         let mut segment = Segment { length: 1448, ..Segment::default() };
         assert_eq!(segment.header_bytes(), 20);
         segment.timestamps = Some(Timestamps::default());

@@ -1,9 +1,9 @@
 //! The source of random numbers: our own generator, or that of ns-3.
 //!
-//! ns-3 3.37 draws from MRG32k3a (L'Ecuyer, *Good parameters and implementations for combined multiple recursive random number
-//! generators*, 1999), whose streams begin 2^127 numbers after each other and whose substreams 2^76 (L'Ecuyer, Simard, Chen
+//! ns-3 3.37 draws from MRG32k3a (L'Ecuyer, *Good parameters and implementations for combined multiple recursive random
+//! number generators*, 1999), whose streams begin 2^127 numbers apart and whose substreams 2^76 (L'Ecuyer, Simard, Chen
 //! and Kelton, *An object-oriented random-number package with many long streams and substreams*, 2002). With the same
-//! numbers, a run can be held against one of ns-3 packet by packet.
+//! numbers, a run can be compared with one of ns-3 packet by packet.
 
 /// The source of random numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Maps flow keys to small [`FlowId`]s, and reuses an id after its flow has aged out.
 //!
 //! Memory is bounded by the number of active flows, not by the number of flows that pass: before a table grows, it
-//! frees the ids of flows that were idle since the oldest packet that is still in use. Nobody may keep an id longer
-//! than that. To remember a flow for longer, keep its key.
+//! frees the ids of flows that were idle since the oldest packet that is still in use. A caller must not keep an id
+//! longer than that. To remember a flow for longer, keep its key.
 
 use crate::{FlowId, FlowKey, Granularity, KeyMask, MaskedKey, Nanos};
 use hashbrown::HashTable;
@@ -195,7 +195,8 @@ impl Flows {
         Self::masked(KeyMask::covering(granularities), granularities, limit)
     }
 
-    /// As [`new`](Self::new), for packets whose keys keep more than the granularities need: what `mask` leaves of them.
+    /// Like [`new`](Self::new), for packets whose keys keep more than the granularities need: the fields that `mask`
+    /// keeps.
     pub fn masked(mask: KeyMask, granularities: &[Granularity], limit: usize) -> Self {
         let level = |granularity: &Granularity| {
             if *granularity != Granularity::Connection && KeyMask::covering(&[*granularity]) == mask {
@@ -210,9 +211,9 @@ impl Flows {
         }
     }
 
-    /// Returns the id of the finest flow that a packet belongs to. `key` is what a [`KeyMask`] that covers the
-    /// granularities leaves of the packet's key. Calls `fresh` with the number of the granularity and the key's digest
-    /// for each granularity at which the flow was not live before.
+    /// Returns the id of the finest flow that a packet belongs to. `key` is the packet's key after a [`KeyMask`] that
+    /// covers the granularities. Calls `fresh` with the number of the granularity and the key's digest for each
+    /// granularity at which the flow was not live before.
     #[inline]
     pub fn intern(&mut self, key: &MaskedKey, now: Nanos, mut fresh: impl FnMut(usize, u64)) -> FlowId {
         let (key, digest) = (key.key, key.digest);
@@ -283,7 +284,7 @@ impl Flows {
         }
     }
 
-    /// The finest flows: their keys have everything that the mask leaves.
+    /// The finest flows: their keys have all fields that the mask keeps.
     #[inline]
     pub fn finest(&self) -> &FlowTable<FlowKey> {
         &self.finest

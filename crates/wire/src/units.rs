@@ -47,7 +47,7 @@ impl Sub for Nanos {
     }
 }
 
-/// Shown with three or four significant digits in the unit that suits: `0 s`, `640 ns`, `12.8 µs`, `1.25 ms`, `3.50 s`.
+/// Shown with three or four significant digits in a suitable unit: `0 s`, `640 ns`, `12.8 µs`, `1.25 ms`, `3.50 s`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
@@ -62,13 +62,13 @@ impl Nanos {
     /// Parses a retention time, which may also be in hours and days: `12h`, `7d`.
     ///
     /// # Errors
-    /// If `text` is not a time.
+    /// Returns an error if `text` is not a time.
     pub fn read_long(text: &str) -> Result<Self, UnitError> {
         quantity(text, &TIMES, "a time", "7d, 12h, 30min").map(Self)
     }
 }
 
-/// Written `250ms`, `1.5 s`, `10us`, `100ns`, `2min`.
+/// Parses `250ms`, `1.5 s`, `10us`, `100ns`, `2min`.
 impl FromStr for Nanos {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -90,12 +90,12 @@ const TIMES: [(&str, u64); 11] = [
     ("s", 1_000_000_000),
     ("sec", 1_000_000_000),
     ("min", 60_000_000_000),
-    // Retention times have no other meaning for it.
+    // In retention times, `m` can only mean minutes.
     ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
     ("d", 86_400_000_000_000),
 ];
-/// The units that fit queues come first: this many.
+/// The number of units, from the first on, that are short enough for queues.
 const SHORT: usize = 8;
 
 /// A rate in bits per second; never zero.
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_quantity_says_why() {
+    fn a_text_that_is_not_a_quantity_says_why() {
         let why = |text: &str| text.parse::<Rate>().unwrap_err().why;
         assert!(why("10").contains("no unit"));
         assert!(why("10 GB/s").contains("bytes"));

@@ -1,4 +1,4 @@
-//! The built book: what its pages link to, as a browser would find it.
+//! The built book: the links of its pages, as a browser resolves them.
 
 use super::markdown::attributes;
 use super::{is_elsewhere, joined, walk};
@@ -19,12 +19,12 @@ struct Html {
 }
 
 impl Site {
-    /// Reads it.
+    /// Reads all pages below `folder`.
     pub fn read(folder: &Path) -> Result<Self> {
         let mut files = BTreeSet::new();
         walk(folder, Path::new(""), &mut files)?;
         let mut pages = BTreeMap::new();
-        // What is shown where a page is not there knows its links from the root of a server only.
+        // The page for missing pages has only links from the root of a server.
         let html =
             files.iter().filter(|path| path.extension().is_some_and(|it| it == "html") && !path.ends_with("404.html"));
         for path in html {
@@ -45,7 +45,7 @@ impl Site {
         self.pages.values().map(|page| page.links.len()).sum()
     }
 
-    /// Links to files and places that are not there.
+    /// Links to missing files and anchors.
     pub fn dead_links(&self) -> Vec<String> {
         let mut problems = Vec::new();
         for (path, page) in &self.pages {
@@ -59,7 +59,7 @@ impl Site {
                 let page = target.and_then(|target| self.pages.get(&target));
                 let has_place = anchor.is_empty() || page.is_some_and(|page| page.ids.contains(anchor));
                 if !is_there || !has_place {
-                    problems.push(format!("built {}: '{link}' is not there", path.display()));
+                    problems.push(format!("built {}: '{link}' does not exist", path.display()));
                 }
             }
         }
@@ -98,10 +98,10 @@ mod tests {
         assert_eq!(
             site.dead_links(),
             [
-                "built a/x.html: '../y.html#b' is not there",
-                "built a/x.html: 'z.png' is not there",
-                "built y.html: 'a/x.html#none' is not there",
-                "built y.html: 'w.html' is not there",
+                "built a/x.html: '../y.html#b' does not exist",
+                "built a/x.html: 'z.png' does not exist",
+                "built y.html: 'a/x.html#none' does not exist",
+                "built y.html: 'w.html' does not exist",
             ]
         );
     }

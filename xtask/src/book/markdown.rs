@@ -1,18 +1,18 @@
-//! What a page of Markdown links to, and what can be linked to in it.
+//! The links of a Markdown page, and the places in it that can be linked to.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The links of a page, and its headings.
 pub struct Page {
-    /// As they are written, pictures too.
+    /// The links as they are written, including those of pictures.
     pub links: Vec<String>,
-    /// The names under which its headings are linked to.
+    /// The anchors of its headings.
     pub anchors: BTreeSet<String>,
 }
 
 impl Page {
-    /// Reads it.
+    /// Parses a page.
     pub fn parse(text: &str) -> Self {
         let (mut links, mut anchors, mut times) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
         let mut heading = None;
@@ -44,7 +44,7 @@ impl Page {
     }
 }
 
-/// The name of a heading in links, as mdBook makes it (and GitHub, for the letters that are in use here).
+/// The anchor of a heading, as mdBook creates it (and GitHub, for the letters in use here).
 fn anchor(heading: &str) -> String {
     let letter = |letter: char| match letter {
         '-' | '_' => Some(letter),
@@ -55,7 +55,7 @@ fn anchor(heading: &str) -> String {
     heading.trim().chars().filter_map(letter).collect()
 }
 
-/// The values of an attribute in a text of HTML.
+/// The values of an attribute in an HTML text.
 pub fn attributes<'a>(html: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     html.match_indices(name).filter_map(move |(at, _)| {
         let is_word = html[..at].ends_with(char::is_whitespace);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_are_named_as_mdbook_names_them() {
+    fn headings_have_mdbooks_anchors() {
         for (heading, name) in [
             ("What fits, and what does not", "what-fits-and-what-does-not"),
             ("14d: in a queue", "14d-in-a-queue"),

@@ -1,4 +1,4 @@
-//! Which file of a crate imports which, by the paths in them.
+//! Finds which files of a crate import each other, by the paths in them.
 
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,20 +16,20 @@ pub struct Modules {
     files: BTreeMap<Name, File>,
 }
 
-/// What a file imports.
+/// The imports of a file.
 #[derive(Debug, Default)]
 struct File {
-    /// Paths that begin in its crate.
+    /// Paths that start in its crate.
     paths: BTreeSet<Name>,
-    /// Names that it has from elsewhere in its crate, also for others.
+    /// Names that it imports from elsewhere in its crate, including re-exports.
     uses: BTreeMap<String, Name>,
-    /// Names that it hands on, and those that paths in it begin with.
+    /// Names that it re-exports, and first names of paths in it.
     handed_on: BTreeSet<String>,
     begun: BTreeSet<String>,
 }
 
 impl File {
-    /// What it imports for itself: not what it only hands on, as a module does with what is in modules within it.
+    /// What it imports for itself. Names that it only re-exports, as a module does for its submodules, do not count.
     fn imports(&self) -> impl Iterator<Item = &Name> {
         let own = |name: &&String| self.begun.contains(*name);
         self.paths.iter().chain(self.handed_on.iter().filter(own).filter_map(|name| self.uses.get(name)))
@@ -37,20 +37,20 @@ impl File {
 }
 
 impl Modules {
-    /// Reads all files below a folder; tests within them do not count.
+    /// Reads all files below a folder, without the tests in them.
     pub fn read(source: &Path) -> anyhow::Result<Self> {
         let mut modules = Self::default();
         modules.folder(source, &[])?;
         Ok(modules)
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Which imports which. That a module has modules within it is no import, and a name that the root or another module hands on
-    /// counts as that of the file that it is from.
+    /// The imports of each file. Declaring a submodule is not an import. A name that the root or another module
+    /// re-exports counts as an import of the file that defines it.
     pub fn edges(&self) -> BTreeMap<String, Vec<String>> {
         let shown = |name: &Name| if name.is_empty() { "lib".to_owned() } else { name.join("/") };
         let edge = |(name, file): (&Name, &File)| {
@@ -64,9 +64,9 @@ impl Modules {
     fn home(&self, path: &[String], depth: usize) -> Option<Name> {
         let within = (0..=path.len()).rev().find(|length| self.files.contains_key(&path[..*length]))?;
         let (module, rest) = path.split_at(within);
-        // Names may be handed on more than once, and in circles.
+        // Names may be re-exported more than once, and in circles.
         if let Some(next) = rest.first().and_then(|name| self.files[module].uses.get(name)).filter(|_| depth < 8) {
-            // What another crate has leads nowhere else in this one.
+            // A name of another crate leads nowhere else in this one.
             return self.home(next, depth + 1).filter(|home| home != module);
         }
         Some(module.to_vec())
@@ -100,12 +100,12 @@ impl Modules {
 struct Reader {
     name: Name,
     file: File,
-    /// Whether the `use` at hand hands on what it names.
+    /// Whether the current `use` re-exports its names.
     hands_on: bool,
 }
 
 impl Reader {
-    /// A path from the root of the crate, if it begins there.
+    /// A path from the root of the crate, if it starts there.
     fn rooted(&self, segments: &[String]) -> Option<Name> {
         let mut base = match segments.first()?.as_str() {
             "crate" => Vec::new(),
@@ -137,7 +137,7 @@ impl Reader {
     }
 
     fn named(&mut self, name: Option<String>, path: &[String]) {
-        // A module within this one is named without `self`.
+        // A submodule is named without `self`.
         let path = match path.first().map(String::as_str) {
             Some("crate" | "self" | "super") => self.rooted(path),
             _ => Some([&self.name, path].concat()),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_root_hands_on_is_of_the_file_that_has_it() {
+    fn a_name_that_the_root_reexports_belongs_to_the_file_that_defines_it() {
         let edges = edges(&[
             ("", "mod a; mod b; pub use a::A;"),
             ("a", "pub struct A;"),
@@ -215,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_on_and_used_is_an_import() {
+    fn a_name_that_is_reexported_and_used_is_an_import() {
         let edges = edges(&[("", "mod a; pub use a::A; fn f(_: A) {}"), ("a", "pub struct A;")]);
         assert_eq!(of(&edges, "lib"), ["a"]);
     }
 
     #[test]
-    fn what_another_crate_has_is_no_import() {
+    fn a_name_of_another_crate_is_not_an_import() {
         let edges = edges(&[("", "mod a; pub use other::Name;"), ("a", "use crate::Name; use other::More;")]);
         assert_eq!(of(&edges, "a"), [""; 0]);
     }

@@ -1,7 +1,7 @@
-//! Where the addresses of a frame's outermost IP header stand.
+//! Finds the addresses of a frame's outermost IP header.
 
-/// The part of each address that is shifted, and what else tells flows apart.
-pub struct Found {
+/// The part of each address that is shifted, and what else distinguishes flows.
+pub struct AddressWords {
     /// Offsets of 32 bits of the source and of the destination: all of an IPv4 address, bits 32 to 63 of an IPv6 one
     /// (its subnet).
     pub words: [usize; 2],
@@ -9,8 +9,8 @@ pub struct Found {
     pub rest: u64,
 }
 
-/// Finds them, unless there is no whole IP header.
-pub fn find(link_type: u32, frame: &[u8]) -> Option<Found> {
+/// Finds them; `None` without a complete IP header.
+pub fn find(link_type: u32, frame: &[u8]) -> Option<AddressWords> {
     let at = match link_type {
         0 | 108 => 4,
         1 => ethernet_payload(frame, 12)?,
@@ -26,21 +26,21 @@ pub fn find(link_type: u32, frame: &[u8]) -> Option<Found> {
             let protocol = frame[at + 9];
             let first_fragment = u16_at(frame, at + 6)? & 0x1fff == 0;
             let ports = if first_fragment { ports(frame, protocol, at + header) } else { 0 };
-            Some(Found { words: [at + 12, at + 16], rest: digest(&[], protocol, ports, false) })
+            Some(AddressWords { words: [at + 12, at + 16], rest: digest(&[], protocol, ports, false) })
         }
         6 => {
             frame.get(at..at + 40)?;
             let protocol = frame[at + 6];
             let ports = ports(frame, protocol, at + 40);
-            // The words that stay as they are: three of each address.
+            // The unchanged words: three of each address.
             let others = [&frame[at + 8..at + 12], &frame[at + 16..at + 28], &frame[at + 32..at + 40]].concat();
-            Some(Found { words: [at + 12, at + 28], rest: digest(&others, protocol, ports, true) })
+            Some(AddressWords { words: [at + 12, at + 28], rest: digest(&others, protocol, ports, true) })
         }
         _ => None,
     }
 }
 
-/// Where the payload starts whose EtherType stands at `at`, past VLAN tags, MPLS labels and PPPoE.
+/// The offset of the payload whose EtherType is at `at`, after VLAN tags, MPLS labels and PPPoE.
 fn ethernet_payload(frame: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match u16_at(frame, at)? {
@@ -59,7 +59,7 @@ fn ethernet_payload(frame: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Both ports, where the protocol has them and they were captured.
+/// Both ports, if the protocol has them and they were captured.
 fn ports(frame: &[u8], protocol: u8, at: usize) -> u32 {
     let has_ports = matches!(protocol, 6 | 17 | 33 | 132 | 136);
     let both = frame.get(at..at + 4).filter(|_| has_ports).and_then(|bytes| bytes.try_into().ok());

@@ -1,4 +1,4 @@
-//! A pcap file in memory: where the times and addresses stand, and the file with them moved on.
+//! A pcap file in memory: the positions of times and addresses, and copies of the file with these shifted.
 
 use super::addresses;
 use super::shift::{self, Flow};
@@ -14,18 +14,18 @@ const RECORD_HEADER: usize = 16;
 pub struct Capture {
     bytes: Vec<u8>,
     byte_order: ByteOrder,
-    /// Parts of a second in the second word of a time: a million or a thousand million.
+    /// Units of the second word of a time per second: a million or a thousand million.
     ticks_per_second: u64,
     packets: Vec<Packet>,
     words: Vec<Word>,
-    /// From one repetition to the next, in ticks: the span of the capture and one mean gap.
+    /// The time from one repetition to the next, in ticks: the span of the capture and one mean gap.
     period: u64,
     latest: u64,
     flows: BTreeSet<Flow>,
     without_addresses: u64,
 }
 
-/// A record's place and its time in ticks.
+/// A record's offset, and its time in ticks.
 struct Packet {
     at: usize,
     time: u64,
@@ -62,7 +62,7 @@ impl ByteOrder {
 }
 
 impl Capture {
-    /// Finds every record, its time and its addresses.
+    /// Finds every record with its time and addresses.
     pub fn parse(mut bytes: Vec<u8>) -> anyhow::Result<Self> {
         let (byte_order, ticks_per_second) = match bytes.get(..4) {
             Some([0xd4, 0xc3, 0xb2, 0xa1]) => (ByteOrder::Little, 1_000_000),
@@ -70,9 +70,9 @@ impl Capture {
             Some([0x4d, 0x3c, 0xb2, 0xa1]) => (ByteOrder::Little, 1_000_000_000),
             Some([0xa1, 0xb2, 0x3c, 0x4d]) => (ByteOrder::Big, 1_000_000_000),
             Some([0x0a, 0x0d, 0x0d, 0x0a]) => bail!("it is pcapng; convert it by 'editcap -F nsecpcap IN OUT'"),
-            _ => bail!("it is no pcap file (a compressed one must be unpacked first, for example by 'xz -dc')"),
+            _ => bail!("it is not a pcap file (decompress it first if it is compressed, for example with 'xz -dc')"),
         };
-        // The upper bits hold the length of a frame check sequence, not the link type.
+        // The upper bits contain the length of a frame check sequence, which does not belong to the link type.
         let link_type = byte_order.read(&bytes, 20).context("it ends within its header")? & 0xffff;
         let mut packets = Vec::new();
         let mut words = Vec::new();
@@ -100,7 +100,7 @@ impl Capture {
             at = data + frame.len();
         }
         if at < bytes.len() {
-            eprintln!("repeat: the last {} bytes are no whole packet and are left out", bytes.len() - at);
+            eprintln!("repeat: the last {} bytes are not a complete packet and are left out", bytes.len() - at);
             bytes.truncate(at);
         }
         ensure!(!packets.is_empty(), "it has no packets");
@@ -112,7 +112,7 @@ impl Capture {
         Ok(Self { bytes, byte_order, ticks_per_second, packets, words, period, latest, flows, without_addresses })
     }
 
-    /// Whether so many repetitions keep their flows apart and their times within what pcap can write.
+    /// Checks that `times` repetitions have distinct flows, and times that pcap can represent.
     pub fn check(&self, times: u64) -> anyhow::Result<()> {
         let seconds = u128::from(times - 1) * u128::from(self.period) + u128::from(self.latest);
         let seconds = seconds / u128::from(self.ticks_per_second);
@@ -130,16 +130,16 @@ impl Capture {
         &self.bytes[..GLOBAL_HEADER]
     }
 
-    /// All records of one repetition; the first, 0, is the capture as it was.
+    /// All records of one repetition; repetition 0 is the unchanged capture.
     pub fn repetition(&mut self, number: u64) -> &[u8] {
         let later = number * self.period;
         for packet in &self.packets {
             let time = packet.time + later;
-            // Checked above to fit.
+            // `check` has ensured that it fits.
             self.byte_order.write(&mut self.bytes, packet.at, (time / self.ticks_per_second) as u32);
             self.byte_order.write(&mut self.bytes, packet.at + 4, (time % self.ticks_per_second) as u32);
         }
-        let shift = shift::of(number);
+        let shift = shift::offset(number);
         for word in &self.words {
             ByteOrder::Big.write(&mut self.bytes, word.at, word.value.wrapping_add(shift));
         }
@@ -161,7 +161,7 @@ impl Capture {
         self.flows.len()
     }
 
-    /// Packets of one repetition that have no address to shift.
+    /// Packets of one repetition without an address to shift.
     pub fn without_addresses(&self) -> u64 {
         self.without_addresses
     }
@@ -233,11 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pcap_is_refused() {
+    fn a_file_that_is_not_pcap_is_refused() {
         let refused = |bytes: &[u8]| Capture::parse(bytes.to_vec()).err().unwrap().to_string();
         assert!(refused(b"\x0a\x0d\x0d\x0a").contains("editcap"));
         assert!(refused(b"\xfd7zXZ").contains("xz -dc"));
-        assert!(refused(b"").contains("no pcap"));
+        assert!(refused(b"").contains("not a pcap"));
         assert!(refused(b"\xd4\xc3\xb2\xa1\x02\x00").contains("ends within"));
         assert!(refused(&[&b"\xd4\xc3\xb2\xa1"[..], &[0; 20]].concat()).contains("no packets"));
     }

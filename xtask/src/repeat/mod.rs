@@ -1,7 +1,7 @@
-//! A large capture from a small one: the same packets again and again, each time later and with addresses of their own.
+//! Makes a large capture from a small one: the same packets repeatedly, each time later and with other addresses.
 //!
-//! One pass finds where every packet's time and addresses stand; a repetition then only patches those words in the one
-//! copy in memory and writes it out, so that the speed is about that of the output.
+//! One pass finds the times and addresses of all packets. A repetition only changes those words in the single copy in
+//! memory and writes it, so the speed is about that of the output.
 
 mod addresses;
 mod capture;
@@ -12,7 +12,7 @@ use capture::Capture;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 
-/// How much to make.
+/// How much to produce.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Goal {
     Times(u64),
@@ -40,7 +40,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     let bare = match capture.without_addresses() {
         0 => String::new(),
-        count => format!("; {count} packets of each repetition have no IP address, their flows come again"),
+        count => format!("; {count} packets of each repetition have no IP address, so their flows are repeated"),
     };
     eprintln!(
         "repeat: {} packets x {times} = {} packets, {} flows (five-tuples), {} bytes{bare}",
@@ -80,7 +80,9 @@ fn parse_arguments(arguments: &[String]) -> anyhow::Result<(&str, &str, Goal)> {
             "--times" => Goal::Times,
             "--packets" => Goal::Packets,
             "--bytes" => Goal::Bytes,
-            unknown if unknown.starts_with("--") => bail!("'{unknown}' is no flag of repeat; see cargo xtask --help"),
+            unknown if unknown.starts_with("--") => {
+                bail!("unknown option '{unknown}' of repeat; see cargo xtask --help")
+            }
             file => {
                 files.push(file);
                 continue;
@@ -92,7 +94,7 @@ fn parse_arguments(arguments: &[String]) -> anyhow::Result<(&str, &str, Goal)> {
         ensure!(goal.replace(make(number)).is_none(), "--times, --packets and --bytes exclude each other");
     }
     let (&[input, output], Some(goal)) = (&files[..], goal) else {
-        bail!("it takes an input, an output, and one of --times, --packets and --bytes; see cargo xtask --help");
+        bail!("repeat needs an input, an output, and one of --times, --packets and --bytes; see cargo xtask --help");
     };
     Ok((input, output, goal))
 }

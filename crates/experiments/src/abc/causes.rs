@@ -7,8 +7,8 @@ use crate::study::Cell;
 
 pub const CAUSES: &str = "figure-6-causes";
 
-/// What is changed, and how fast the switch reads in Mb/s, if it is that; `[stack]`, the program's own lines, client 1's congestion
-/// control.
+/// What is changed: how fast the switch reads in Mb/s, if that is changed; `[stack]`; the program's own lines; client
+/// 1's congestion control.
 struct Change {
     name: &'static str,
     reads: Option<u32>,
@@ -32,7 +32,7 @@ const CHANGES: [Change; 7] = [
     Change { name: "the switch reads 75 Mb/s at most", reads: Some(75), ..NONE },
 ];
 
-/// A client at 80 Mb/s, another with one flow.
+/// A client at 80 Mb/s, and one with a single flow.
 pub fn cells(size: Size, cells: &mut Vec<Cell>) {
     for seed in 1..=size.seeds {
         for change in &CHANGES {
@@ -43,7 +43,7 @@ pub fn cells(size: Size, cells: &mut Vec<Cell>) {
 }
 
 impl Change {
-    /// What the switch cannot read is dropped before it, of both clients; 50 packets wait.
+    /// What the switch cannot read is dropped before it, from both clients; 50 packets can wait.
     fn scenario(&self, size: Size, seed: u64) -> String {
         let Self { reads, stack, program, control, .. } = self;
         let [first, second] = [0, 1].map(|number| start(seed, number));
@@ -62,7 +62,7 @@ impl Change {
     }
 }
 
-/// What each change makes of both goodputs.
+/// Both goodputs for each change.
 pub fn table(results: &Results) -> Table {
     let row = |point: &Point| {
         let shown = |value| point.shown(value, 1);

@@ -1,6 +1,8 @@
-//! What the paper describes and did not run: a domain of several bottlenecks, and a sender that writes its own activity.
+//! What the paper describes but did not run: a domain with several bottlenecks, and a sender that writes its own
+//! activity.
 //!
-//! Both are graphs: an edge for each client, which only meters, and links of the paper's rate, delay and buffer, which only drop.
+//! Both are graphs. Each client has an edge, which only meters. The links have the paper's rate, delay and buffer, and
+//! only drop.
 
 use super::{Size, start, tcp};
 use crate::outcome::Finding;
@@ -16,18 +18,18 @@ const HEAVY: [&str; 3] = ["client 2", "client 3", "client 4"];
 const HOPS: usize = HEAVY.len();
 /// Flows of each heavy client.
 const FLOWS: u32 = 16;
-/// What is varied.
+/// The varied parameter.
 const ABC: &str = "ABC";
 const CLIENT_0: &str = "client 0";
 
-/// Who measures activity in the domain.
+/// Where activity is measured in the domain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Measured {
-    /// Nobody: there is no ABC.
+    /// Nowhere: there is no ABC.
     Nowhere,
-    /// The edges; the links read what they wrote.
+    /// At the edges; the links read what these wrote.
     AtEdges,
-    /// Each link, anew.
+    /// At each link, independently.
     AtEachHop,
 }
 
@@ -63,7 +65,7 @@ impl Client {
     }
 }
 
-/// All cells of both.
+/// All cells of both experiments.
 pub fn cells(size: Size, cells: &mut Vec<Cell>) {
     for seed in 1..=size.seeds {
         for measured in Measured::ALL {
@@ -77,7 +79,7 @@ pub fn cells(size: Size, cells: &mut Vec<Cell>) {
     }
 }
 
-/// The client with one flow passes all hops; on each it meets one with sixteen.
+/// The client with one flow passes all hops. On each it meets a client with sixteen flows.
 fn domain(size: Size, measured: Measured, seed: u64) -> String {
     let mut text = head(size, seed, "hop 2");
     edge(&mut text, "light", 1, measured == Measured::AtEdges);
@@ -97,7 +99,7 @@ fn domain(size: Size, measured: Measured, seed: u64) -> String {
     text
 }
 
-/// One bottleneck; client 0 has sixteen flows and writes an activity of its own.
+/// One bottleneck. Client 0 has sixteen flows and writes its own activity.
 fn own_activity(size: Size, client: Client, seed: u64) -> String {
     let mut text = head(size, seed, "hop 1");
     edge(&mut text, "heavy", 1, client != Client::Trusted);
@@ -135,7 +137,7 @@ fn bottleneck(text: &mut String, hop: usize, program: &str) {
     );
 }
 
-/// Flows to the host behind a router; they start after so many ms.
+/// Flows to the host behind a router. They start after `start` ms.
 fn flows(text: &mut String, name: &str, from: &str, to: usize, start: u64, traffic: &str) {
     _ = write!(
         text,
@@ -143,7 +145,7 @@ fn flows(text: &mut String, name: &str, from: &str, to: usize, start: u64, traff
     );
 }
 
-/// What comes out of both, which the paper does not tell.
+/// Results of both experiments. The paper has none.
 pub fn findings(results: &Results) -> Vec<Finding> {
     let goodput = |figure, parameter: &str, is: &str, who: &str| {
         let point = |point: &&Point| point.parameter(parameter) == is;

@@ -10,22 +10,22 @@ use crate::outcome::Finding;
 use crate::results::value_at;
 use queuescope_sketch::Estimator;
 
-/// Of the workload that stands for the paper's trace: all statements.
+/// All statements, for the workload that replaces the paper's trace.
 pub fn all(grid: &Grid<'_>) -> Vec<Finding> {
     let figures =
         [figure_6(grid), as_many_as_flows(grid), figure_7(grid), figure_8(grid), figure_9(grid), figure_15(grid)];
     [traffic(grid), figures.concat(), which_windows(grid), at_four(grid)].concat()
 }
 
-/// Of any capture: what does not depend on its sizes.
+/// For any capture: statements that do not depend on its sizes.
 pub fn of_any(grid: &Grid<'_>) -> Vec<Finding> {
     [figure_6(grid), figure_7(grid), figure_9(grid), at_four(grid)].concat()
 }
 
-/// Columns from which on the paper's precision is level: 32 counters in two rows.
+/// The number of columns from which on the paper's precision is level: 32 counters in two rows.
 const LEVEL: u32 = 16;
 
-/// How far a property of the traffic may be from the paper's to be near it, as a share.
+/// The largest difference, as a share, at which a property of the traffic is near the paper's.
 const NEAR: f64 = 0.1;
 
 fn traffic(grid: &Grid<'_>) -> Vec<Finding> {
@@ -77,7 +77,7 @@ fn figure_6(grid: &Grid<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Precision with as many counters as flows in the queue, 64 in the paper's.
+/// Precision with as many counters as flows in the queue, 64 in the paper.
 fn as_many_as_flows(grid: &Grid<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (_, most) = ends(&grid.columns());
@@ -157,7 +157,7 @@ fn figure_7(grid: &Grid<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Where rounding inwards loses its recall.
+/// How rounding inwards affects recall.
 fn short_waits(grid: &Grid<'_>) -> String {
     let point = grid.results.of(READINGS).find(|point| point.number(super::H) == 4.0);
     let mean = |value| value_at(point, value);
@@ -170,7 +170,7 @@ fn short_waits(grid: &Grid<'_>) -> String {
     )
 }
 
-/// Errors of size, and what of them is rounding.
+/// Size errors, and how much of them is rounding.
 fn figure_8(grid: &Grid<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for estimator in Estimator::ALL {
@@ -197,7 +197,7 @@ fn figure_8(grid: &Grid<'_>) -> Vec<Finding> {
     findings
 }
 
-/// What the readings of the paper have of what it reports; recall is without collisions, which move it little.
+/// How the readings of the paper compare with its results. Recall is without collisions, which change it little.
 fn which_windows(grid: &Grid<'_>) -> Vec<Finding> {
     let at = |h: f64| grid.results.of(READINGS).find(|point| point.number(super::H) == h);
     let mean = |h: f64, name: &str, what: &str| value_at(at(h), &format!("{name}: {what}"));
@@ -219,13 +219,13 @@ fn which_windows(grid: &Grid<'_>) -> Vec<Finding> {
     readings::NAMES.iter().map(row).collect()
 }
 
-/// An error in kB as a percentage of what a window holds while packets wait.
+/// An error in kB as a percentage of a window's content while packets wait.
 fn share_of_window(grid: &Grid<'_>, h: f64, error: f64) -> f64 {
     let deepest = value_at(grid.results.of(WORKLOAD).next(), DEEPEST);
     100.0 * error / (1e3 * deepest / h)
 }
 
-/// An error as a part of what a window holds, which does not depend on the longest wait.
+/// An error as a percentage of a window's content, which does not depend on the longest wait.
 fn of_window(grid: &Grid<'_>, h: u32, ours: f64, paper: f64) -> String {
     let (ours, paper) = (share_of_window(grid, f64::from(h), ours), paper * f64::from(h) / 80.0);
     format!("of what a window holds {ours:.1} %, in the paper {paper:.1} %")
@@ -256,10 +256,10 @@ fn figure_9(grid: &Grid<'_>) -> Vec<Finding> {
                 Some((precision, recall)) => {
                     (format!("{precision:.1} / {recall:.1}"), verdict(precision, recall).to_owned())
                 }
-                None => ("-".to_owned(), "there is no such pair".to_owned()),
+                None => ("-".to_owned(), "no alpha has both".to_owned()),
             };
             if !without.is_empty() {
-                // Precision is of what is reported.
+                // Precision is a share of the reports.
                 why.push_str(&format!("; not of alpha {} %: nothing is reported there", without.join(", ")));
             }
             findings.push(Finding::of_words(
@@ -283,7 +283,7 @@ fn verdict(precision: f64, recall: f64) -> &'static str {
     }
 }
 
-/// Which estimator has what the abstract promises, with four snapshots in less than 65 KB.
+/// Which estimator keeps the abstract's promise, with four snapshots in less than 65 KB.
 fn at_four(grid: &Grid<'_>) -> Vec<Finding> {
     let (_, most) = ends(&grid.columns());
     let of = |estimator| {
@@ -303,7 +303,7 @@ fn at_four(grid: &Grid<'_>) -> Vec<Finding> {
     Estimator::ALL.map(of).to_vec()
 }
 
-/// The first and the last.
+/// The first and the last number.
 fn ends(numbers: &[u32]) -> (u32, u32) {
     (numbers.first().copied().unwrap_or(0), numbers.last().copied().unwrap_or(0))
 }

@@ -7,19 +7,19 @@ use super::{
 use crate::error::{Error, Result};
 use crate::results::Values;
 use crate::study::Cell;
-use crate::truths::Left;
+use crate::truths::RecordedDepartures;
 use queuescope_meter::{Score, Truths};
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, Ideal, Snapshots, Weights};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// What is measured of a cell.
+/// Measures a cell.
 ///
 /// # Errors
-/// If its traffic cannot be had, or there is no such sketch.
+/// Fails if its traffic is not available, or the sketch's parameters are impossible.
 pub fn measure(traffic: &Traffic, cell: &Cell) -> Result<Values> {
-    let left = traffic.left(&cell.scenario)?;
-    let truths = &left.truths;
+    let departures = traffic.departures(&cell.scenario)?;
+    let truths = &departures.truths;
     let sketch = |h, columns| params(truths, h, columns, cell.seed);
     match cell.figure {
         GRID => {
@@ -44,7 +44,7 @@ pub fn measure(traffic: &Traffic, cell: &Cell) -> Result<Values> {
         }
         READINGS => readings::measure(truths, truths.tau(), &sketch(number(cell, H)?, 1)),
         PACES => readings::measure(truths, truths.tau(), &sketch(4, 1)),
-        _ => Ok(workload(&left)),
+        _ => Ok(workload(&departures)),
     }
 }
 
@@ -58,16 +58,16 @@ fn number<T: FromStr<Err: Display>>(cell: &Cell, name: &str) -> Result<T> {
 }
 
 fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T> {
-    text.parse().map_err(|why| Error::lacks(format!("'{text}' is no number: {why}")))
+    text.parse().map_err(|why| Error::lacks(format!("'{text}' is not a number: {why}")))
 }
 
-/// h snapshots that cover the longest wait together.
+/// `snapshots` snapshots that together cover the longest wait.
 fn params(truths: &Truths, snapshots: usize, columns: usize, seed: u64) -> ConQuestParams {
     let window = truths.window(snapshots);
     ConQuestParams { snapshots, rows: ROWS, columns, window, expiry: Expiry::Tag, weights: Weights::Fine, seed }
 }
 
-/// Precision, recall and, if it is wanted, the error of size, of each estimator.
+/// Precision, recall and, if `with_errors`, the size error, of each estimator.
 fn accuracy(truths: &Truths, sketch: &mut impl Snapshots, alpha: f64, threshold: f64, with_errors: bool) -> Values {
     let mut scores = Estimator::ALL.map(|estimator| Score::new(estimator, alpha).reporting_from(threshold));
     let mut errors = Estimator::ALL.map(|_| Vec::new());
@@ -97,7 +97,7 @@ pub const RECALL: &str = "recall (%)";
 pub const MEAN_ERROR: &str = "mean error (kB)";
 pub const MEDIAN_ERROR: &str = "median error (kB)";
 
-/// The value that half of them are not above.
+/// The value that at least half of them do not exceed.
 pub fn median(values: &mut [u64]) -> Option<u64> {
     let middle = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable(middle).1)
@@ -115,25 +115,25 @@ pub const CONGESTED: &str = "packets that wait tau (%)";
 pub const POSITIVES: &str = "of those, of contributing flows (%)";
 pub const PACKETS: &str = "packets";
 
-/// What the traffic is like.
-fn workload(left: &Left) -> Values {
-    let truths = &left.truths;
+/// Properties of the traffic.
+fn workload(departures: &RecordedDepartures) -> Values {
+    let truths = &departures.truths;
     let (tau, longest, packets) = (truths.tau(), truths.longest(), truths.all().len());
     let crowd = truths.crowd(tau, ALPHA_PAPER);
-    let asked = crowd.flows.len() as f64;
+    let waiting = crowd.flows.len() as f64;
     let positives = truths.waited(tau).filter(|truth| truth.part.is_at_least(ALPHA_PAPER)).count();
     let deepest = truths.all().iter().map(|truth| truth.part.total).max().unwrap_or(0);
-    let rate = left.rate.bits_per_second() as f64;
+    let rate = departures.rate.bits_per_second() as f64;
     let count = |value: Option<u32>| value.map_or(f64::NAN, f64::from);
-    // What is of no packet is no number, and so no value.
+    // A value over no packets is not a number, and is left out.
     [
         (PACKETS, packets as f64),
-        (FLOWS, left.flows as f64),
-        (UTILISATION, 100.0 * left.bytes as f64 * 8.0 / (rate * left.time.as_secs_f64())),
+        (FLOWS, departures.flows as f64),
+        (UTILISATION, 100.0 * departures.bytes as f64 * 8.0 / (rate * departures.time.as_secs_f64())),
         (LONGEST, longest.as_secs_f64() * 1e3),
         (DEEPEST, deepest as f64 / 1e6),
-        (CONGESTED, 100.0 * asked / packets as f64),
-        (POSITIVES, 100.0 * positives as f64 / asked),
+        (CONGESTED, 100.0 * waiting / packets as f64),
+        (POSITIVES, 100.0 * positives as f64 / waiting),
         (MEAN_FLOWS, crowd.mean().unwrap_or(f64::NAN)),
         (P95_FLOWS, count(crowd.quantile(0.95))),
         (P999_FLOWS, count(crowd.quantile(0.999))),

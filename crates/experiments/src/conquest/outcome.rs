@@ -1,4 +1,4 @@
-//! What it amounts to: figures, tables, and the paper's statements beside ours.
+//! The outcome: figures, tables, and the paper's statements beside ours.
 
 use super::measure::{
     CONGESTED, CONTRIBUTING, DEEPEST, FLOWS, LONGEST, MEAN_ERROR, MEAN_FLOWS, MEDIAN_ERROR, P95_FLOWS, P999_FLOWS,
@@ -13,7 +13,7 @@ use crate::plot::{Axis, Line, Plot, line};
 use crate::results::{Point, Results, value_at};
 use queuescope_sketch::Estimator;
 
-/// Everything.
+/// The complete outcome.
 pub fn outcome(is_the_papers: bool, results: &Results) -> Outcome {
     let outcome = Grid { results };
     let plots = [outcome.figure_6(), outcome.figure_7(), outcome.figure_8(), outcome.figure_15b(), outcome.figure_9()];
@@ -32,42 +32,42 @@ pub fn outcome(is_the_papers: bool, results: &Results) -> Outcome {
     }
 }
 
-/// What was measured, by h and C.
+/// The measurements, by h and C.
 pub struct Grid<'a> {
     pub results: &'a Results,
 }
 
-/// The number of counters of a sketch, as figure 6 has them.
+/// The number of counters of a sketch, as in figure 6.
 const COUNTERS: &str = "counters in a sketch (2 C)";
 
 impl<'a> Grid<'a> {
-    /// The points with so many snapshots.
+    /// The points with `h` snapshots.
     pub fn with_snapshots(&self, h: u32) -> impl Iterator<Item = &'a Point> + use<'a> {
         self.results.of(GRID).filter(move |point| point.number(H) == f64::from(h))
     }
 
-    /// The point of so many snapshots and columns, or without collisions.
+    /// The point with `h` snapshots and this many columns, or without collisions.
     pub fn point(&self, h: u32, columns: Option<u32>) -> Option<&'a Point> {
         let columns = columns.map_or_else(|| IDEAL.to_owned(), |columns| columns.to_string());
         self.with_snapshots(h).find(|point| point.parameter(C) == columns)
     }
 
-    /// A mean; not a number if it was not measured.
+    /// A mean; NaN if it was not measured.
     pub fn mean(&self, h: u32, columns: Option<u32>, estimator: Estimator, what: &str) -> f64 {
         value_at(self.point(h, columns), &format!("{estimator} {what}"))
     }
 
-    /// The numbers of snapshots, rising.
+    /// The numbers of snapshots, ascending.
     pub fn snapshots(&self) -> Vec<u32> {
         numbers(self.results, H)
     }
 
-    /// The numbers of columns, rising.
+    /// The numbers of columns, ascending.
     pub fn columns(&self) -> Vec<u32> {
         numbers(self.results, C)
     }
 
-    /// Precision against the size of a sketch, a line for each number of snapshots.
+    /// Precision against the size of a sketch, with a line for each number of snapshots.
     fn figure_6(&self) -> Vec<Plot> {
         let names = ["figure-6-inner", "figure-6-outer", "figure-6-overlap"];
         let lines = |estimator| {
@@ -83,7 +83,7 @@ impl<'a> Grid<'a> {
         names.into_iter().zip(Estimator::ALL).map(plot).collect()
     }
 
-    /// Recall against the number of snapshots, a line for each size of a sketch.
+    /// Recall against the number of snapshots, with a line for each size of a sketch.
     fn figure_7(&self) -> Vec<Plot> {
         let names = ["figure-7-inner", "figure-7-outer", "figure-7-overlap"];
         let shown = self.columns().into_iter().filter(|columns| [4, 8, 16, 64].contains(columns));
@@ -107,7 +107,7 @@ impl<'a> Grid<'a> {
         names.into_iter().zip(Estimator::ALL).map(plot).collect()
     }
 
-    /// Error of size against the size of a sketch, with 16 snapshots; and what of it is rounding.
+    /// Size error against the size of a sketch, with 16 snapshots; and how much of it is rounding.
     fn figure_8(&self) -> Vec<Plot> {
         let lines = Estimator::ALL.into_iter().flat_map(|estimator| {
             let value = format!("{estimator} {MEAN_ERROR}");
@@ -144,7 +144,7 @@ impl<'a> Grid<'a> {
         names.into_iter().zip(Estimator::ALL).map(plot).collect()
     }
 
-    /// Precision against recall, a line for each alpha, as the threshold varies.
+    /// Precision against recall for varying thresholds, with a line for each alpha.
     fn figure_9(&self) -> Vec<Plot> {
         let names = ["figure-9-inner", "figure-9-outer", "figure-9-overlap"];
         let mut alphas: Vec<_> = self.results.of(FIGURE_9).map(|point| point.parameter(ALPHA)).collect();
@@ -172,7 +172,7 @@ impl<'a> Grid<'a> {
         Line { name, points: points.collect() }
     }
 
-    /// A value without collisions, at the ends of the range of columns.
+    /// A value without collisions, at both ends of the range of columns.
     fn rounding(&self, name: String, h: u32, value: &str) -> Line {
         let columns = self.columns();
         let ends = columns.first().into_iter().chain(columns.last()).map(|columns| f64::from(*columns));
@@ -180,7 +180,7 @@ impl<'a> Grid<'a> {
         Line { name, points: mean.map_or_else(Vec::new, |mean| ends.map(|at| (at, mean)).collect()) }
     }
 
-    /// What passes the queue, beside what the paper says of its trace.
+    /// The traffic in the queue, beside what the paper says of its trace.
     fn traffic(&self, is_the_papers: bool) -> Table {
         let rows = [
             (UTILISATION, "7.5", 2),
@@ -215,7 +215,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Which estimator is how right with four snapshots.
+    /// How accurate each estimator is with four snapshots.
     fn at_four(&self) -> Table {
         let mut rows = Vec::new();
         for estimator in Estimator::ALL {
@@ -249,7 +249,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// How the readings' recall depends on how fast flows send, if that was varied.
+    /// How the recall of the readings depends on the speed of flows, if that was varied.
     fn paces(&self) -> Vec<Table> {
         let usual = self.results.of(READINGS).find(|point| point.number(H) == 4.0);
         let points: Vec<_> = self.results.of(PACES).collect();
@@ -272,8 +272,8 @@ impl<'a> Grid<'a> {
         }]
     }
 
-    /// The lowest precision and recall over all alphas at h = 4 and C = 8, reporting from alpha on; or, if `best`, from the
-    /// threshold at which the lower of both is highest.
+    /// The lowest precision and recall over all alphas at h = 4 and C = 8, with alpha as threshold; or, if `best`, with
+    /// the threshold at which the lower of the two is highest.
     pub fn over_alphas(&self, estimator: Estimator, best: bool) -> OverAlphas {
         let mut over = OverAlphas::default();
         let mut alphas: Vec<_> = self.results.of(FIGURE_9).map(|point| point.parameter(ALPHA)).collect();
@@ -297,12 +297,12 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// What holds over all alphas.
+/// A result over all alphas.
 #[derive(Debug, Default, PartialEq)]
 pub struct OverAlphas {
-    /// The lowest precision and recall, of alphas that have both.
+    /// The lowest precision and recall, over the alphas that have both.
     pub least: Option<(f64, f64)>,
-    /// The alphas that do not, in percent.
+    /// The alphas that lack one of them, in percent.
     pub without: Vec<String>,
 }
 
@@ -310,7 +310,7 @@ fn columns_of(point: &Point) -> Option<f64> {
     point.parameter(C).parse().ok()
 }
 
-/// The values of a parameter of the grid that are numbers, rising.
+/// The numeric values of a parameter of the grid, ascending.
 fn numbers(results: &Results, name: &str) -> Vec<u32> {
     let mut numbers: Vec<u32> = results.of(GRID).filter_map(|point| point.parameter(name).parse().ok()).collect();
     numbers.sort_unstable();
@@ -324,7 +324,8 @@ mod tests {
     use crate::results::Values;
     use crate::study::Cell;
 
-    /// At a high alpha a sketch may report nothing, and then has no precision: the mean is over the others, and says which are left out.
+    /// At a high alpha a sketch may report nothing, and then has no precision. The mean is over the others, and the
+    /// result lists the alphas without one.
     #[test]
     fn an_alpha_without_precision_is_named() {
         let mut results = Results::new(0.95);

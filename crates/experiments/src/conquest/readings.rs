@@ -1,7 +1,8 @@
-//! Other ways to read the paper: which windows a question about `[a, d)` is about, without collisions.
+//! Other ways to read the paper: which windows a query for `[a, d)` covers, without collisions.
 //!
-//! Section 3.3 rounds inwards. Section 5.1 speaks of what left before a as wrongly included, and of a recall below 1 for
-//! that reason; and of looking at one snapshot in the worst case. Whether some reading has the paper's figures, this tells.
+//! Section 3.3 rounds inwards. Section 5.1 says that packets which left before a are wrongly included, that recall is
+//! below 1 for that reason, and that in the worst case one snapshot is looked at. This module checks whether some
+//! reading yields the paper's figures.
 
 use super::ALPHA_PAPER;
 use super::measure::{MEAN_ERROR, MEDIAN_ERROR, PRECISION, RECALL, median};
@@ -12,17 +13,17 @@ use queuescope_sketch::{ConQuestParams, Estimator, Ideal, Snapshots};
 use queuescope_wire::Nanos;
 use std::ops::RangeInclusive;
 
-/// Times in windows, as the readings have them: `[from, to)` of a packet, in nanoseconds, and the length of a window.
-struct Asked {
+/// A query in time: the interval `[from, to)` of a packet and the length of a window, in nanoseconds.
+struct Query {
     from: u64,
     to: u64,
     window: u64,
 }
 
-/// The ages of the windows that are added up; the current one has age 0.
-type Reading = fn(&Asked) -> RangeInclusive<u64>;
+/// The ages of the windows that are summed; the current window has age 0.
+type Reading = fn(&Query) -> RangeInclusive<u64>;
 
-/// By name; and whether the sum is a share of what those windows hold of all flows, and not of the queue.
+/// Name and reading; and whether the sum is a share of the content of those windows, in place of the queue's.
 const ALL: [(&str, Reading, bool); 9] = [
     ("inner (section 3.3)", inner, false),
     ("inner, at least one window", at_least_one, false),
@@ -46,19 +47,19 @@ pub const NAMES: [&str; 9] = {
     names
 };
 
-fn inner(it: &Asked) -> RangeInclusive<u64> {
+fn inner(it: &Query) -> RangeInclusive<u64> {
     1..=it.current() - it.from.div_ceil(it.window).min(it.current())
 }
 
-fn at_least_one(it: &Asked) -> RangeInclusive<u64> {
+fn at_least_one(it: &Query) -> RangeInclusive<u64> {
     1..=(*inner(it).end()).max(1)
 }
 
-fn past(it: &Asked) -> RangeInclusive<u64> {
+fn past(it: &Query) -> RangeInclusive<u64> {
     1..=it.current() - it.from / it.window
 }
 
-fn nearest(it: &Asked) -> RangeInclusive<u64> {
+fn nearest(it: &Query) -> RangeInclusive<u64> {
     let half = it.window / 2;
     let (first, end) = ((it.from + half) / it.window, (it.to + half) / it.window);
     it.current() + 1 - end..=it.current().saturating_sub(first)
@@ -68,37 +69,37 @@ fn nearest(it: &Asked) -> RangeInclusive<u64> {
 pub const SHORT_RECALL: &str = "inner recall, waits below 2 windows (%)";
 /// See [`SHORT_RECALL`].
 pub const LONG_RECALL: &str = "inner recall, waits of 2 windows and more (%)";
-/// How many wait so short.
+/// How many packets wait less than two windows.
 pub const SHORT: &str = "waits below 2 windows (%)";
 
-impl Asked {
-    /// The number of the window in which the packet leaves.
+impl Query {
+    /// The number of the window in which the packet departs.
     fn current(&self) -> u64 {
         self.to / self.window
     }
 }
 
-/// How right each reading is.
+/// Measures how accurate each reading is.
 ///
 /// # Errors
-/// If there are no such windows.
+/// Fails if the windows' parameters are impossible.
 pub fn measure(truths: &Truths, tau: Nanos, params: &ConQuestParams) -> Result<Values> {
-    // Beside each flow, all of them as one.
+    // One count for each flow, and one for all flows together.
     let (mut ideal, mut all) = (Ideal::new(params)?, Ideal::new(params)?);
     let fresh = || Score::new(Estimator::Inner, ALPHA_PAPER);
     let (mut scores, mut errors) = (ALL.map(|_| fresh()), ALL.map(|_| Vec::new()));
     let (mut short, mut long) = (fresh(), fresh());
     for truth in truths.all() {
         if truth.wait() >= tau {
-            // Begins the packet's window.
+            // This starts the packet's window.
             let inner = ideal.estimate(truth.digest, truth.from, truth.to, Estimator::Inner);
             all.estimate(0, truth.from, truth.to, Estimator::Inner);
             let (counts, totals) = (ideal.counts(truth.digest), all.counts(0));
             for (((_, reading, of_windows), score), errors) in ALL.iter().zip(&mut scores).zip(&mut errors) {
-                let ages = reading(&Asked { from: truth.from.0, to: truth.to.0, window: params.window.0 });
+                let ages = reading(&Query { from: truth.from.0, to: truth.to.0, window: params.window.0 });
                 let mut said = add_up(&counts, &ages);
                 if *of_windows {
-                    // The share is the same of the queue.
+                    // The same share, applied to the queue.
                     let total = u128::from(add_up(&totals, &ages)).max(1);
                     said = (u128::from(said) * u128::from(truth.part.total) / total) as u64;
                 }
@@ -131,7 +132,7 @@ pub fn measure(truths: &Truths, tau: Nanos, params: &ConQuestParams) -> Result<V
     Ok(values)
 }
 
-/// What windows of these ages hold, of counts from the current one back.
+/// The sum of the windows of these ages, from counts that start with the current window.
 fn add_up(counts: &[u32], ages: &RangeInclusive<u64>) -> u64 {
     counts.iter().zip(0..).filter(|(_, age)| ages.contains(age)).map(|(count, _)| u64::from(*count)).sum()
 }
@@ -140,14 +141,14 @@ fn add_up(counts: &[u32], ages: &RangeInclusive<u64>) -> u64 {
 mod tests {
     use super::*;
 
-    /// The paper's example of section 3.3: windows of 3, a packet that came at 2 and leaves at 8.
+    /// The paper's example of section 3.3: windows of 3, and a packet that arrives at 2 and departs at 8.
     #[test]
     fn readings_of_the_papers_example() {
         let ages = |from, to| -> [Vec<u64>; 6] {
-            [0, 1, 2, 3, 4, 5].map(|n| ALL[n].1(&Asked { from, to, window: 3 }).collect())
+            [0, 1, 2, 3, 4, 5].map(|n| ALL[n].1(&Query { from, to, window: 3 }).collect())
         };
         assert_eq!(ages(2, 8), [vec![1], vec![1], vec![1, 2], vec![0, 1, 2], vec![0, 1], vec![1, 2]]);
-        // Within one window, and over a border: rounding inwards leaves nothing.
+        // Within one window, and across a border: rounding inwards leaves nothing.
         assert_eq!(ages(6, 8), [vec![], vec![1], vec![], vec![0], vec![0], vec![1]]);
         assert_eq!(ages(5, 7), [vec![], vec![1], vec![1], vec![0, 1], vec![], vec![1]]);
     }

@@ -9,18 +9,18 @@ use queuescope_meter::Truths;
 use queuescope_sketch::{Estimator, Snapshots};
 use queuescope_wire::Nanos;
 
-/// Packets that are shown of all that are asked about.
+/// How many of the queried packets are shown.
 const SHOWN: usize = 250;
 const TRUTH: &str = "true size (kB)";
 
-/// Of some packets, evenly taken, their flows' true sizes and what the estimators say.
+/// True flow sizes and estimates for evenly chosen packets.
 pub fn measure(truths: &Truths, tau: Nanos, sketch: &mut impl Snapshots) -> Values {
-    let asked = truths.waited(tau).count();
+    let waiting = truths.waited(tau).count();
     let (mut values, mut number) = (Values::new(), 0);
     truths.ask(sketch, tau, Estimator::ALL, |truth, said| {
-        // The packet with which another of so many parts begins.
-        let part = number * SHOWN / asked;
-        if number == 0 || part > (number - 1) * SHOWN / asked {
+        // Takes the first packet of each of `SHOWN` equal parts.
+        let part = number * SHOWN / waiting;
+        if number == 0 || part > (number - 1) * SHOWN / waiting {
             values.insert(named(part, TRUTH), truth.part.own as f64 / 1e3);
             let said = Estimator::ALL.iter().zip(said);
             values.extend(said.map(|(estimator, said)| (named(part, &estimate(*estimator)), said as f64 / 1e3)));
@@ -38,7 +38,7 @@ fn estimate(estimator: Estimator) -> String {
     format!("{estimator} (kB)")
 }
 
-/// The packets of a cell: true size, and what the estimators say.
+/// The packets of a cell: true size and estimates.
 fn packets(point: &Point) -> Vec<[f64; 4]> {
     let Some((_, values)) = point.runs.first() else { return Vec::new() };
     let [first, second, third] = Estimator::ALL.map(estimate);
@@ -49,7 +49,7 @@ fn packets(point: &Point) -> Vec<[f64; 4]> {
     (0..SHOWN).map_while(packet).collect()
 }
 
-/// The data: a row for each packet.
+/// The data, with a row for each packet.
 pub fn sheet(results: &Results) -> Sheet {
     let [first, second, third] = Estimator::ALL.map(estimate);
     let columns = [H.to_owned(), C.to_owned(), "packet".to_owned(), TRUTH.to_owned(), first, second, third];

@@ -1,15 +1,16 @@
-//! What passes the queue: a workload like the paper's trace, or a capture.
+//! The traffic in the queue: a workload like the paper's trace, or a capture.
 //!
-//! The paper replays UNI1 (Benson et al., IMC 2010) fifty times faster, so that nothing heeds the queue, and tells of it:
-//! 7.5 % of 10 Gb/s on average, bursts that queue up to 8 MB, 63.6 flows in the queue when it is congested, of which 3.7 are
-//! a hundredth of it or more. The workload has two parts, both of data-mining sizes (VL2), which are as UNI1's: four flows
-//! of five are below 10 kB. One comes in bursts that are on and off, with flows of up to 8 MB at 6 Gb/s each, which make the
-//! queue; the other always, with the small flows that stand in it. How often they come, how large and how fast they are at
-//! most and how long bursts are was chosen by trying, until about what the paper states of its trace came out.
+//! The paper replays UNI1 (Benson et al., IMC 2010) fifty times faster, so its senders do not react to the queue. It
+//! reports a mean of 7.5 % of 10 Gb/s, bursts that queue up to 8 MB, and 63.6 flows in the queue when it is congested,
+//! of which 3.7 have at least a hundredth of it. The workload has two parts. Both have data-mining sizes (VL2), which
+//! are like UNI1's: four flows of five are below 10 kB. One part comes in on-off bursts, with flows of up to 8 MB at 6
+//! Gb/s each, which form the queue. The other part is always present: small flows that are in the queue meanwhile. The
+//! frequencies, the largest sizes, the highest rates and the lengths of bursts were found by trial, until the workload
+//! was close to what the paper states of its trace.
 
 use crate::Capture as Named;
 use crate::error::{Error, Result};
-use crate::truths::{Left, of_capture, of_scenario};
+use crate::truths::{RecordedDepartures, of_capture, of_scenario};
 use queuescope_ingest::is_standard_input;
 use queuescope_run as run;
 use queuescope_run::sweep::{hex, sum_of};
@@ -22,18 +23,18 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Before what a cell asks of a sketch, which the traffic does not depend on.
+/// Separates the traffic's text from the sketch's parameters, on which the traffic does not depend.
 pub const SKETCH: &str = "\n# Held against it: ";
 
-/// Departures that are kept: of the seed that most cells are of, and of the next.
+/// How many seeds' departures are kept: those of the seed that most cells use, and of the next.
 const KEPT: usize = 2;
 
-/// What passes the queue.
+/// The traffic in the queue.
 #[derive(Debug)]
 pub struct Traffic {
     capture: Option<Capture>,
     /// Departures, by the text of their traffic.
-    left: Mutex<VecDeque<(String, Arc<Left>)>>,
+    departures: Mutex<VecDeque<(String, Arc<RecordedDepartures>)>>,
 }
 
 #[derive(Debug)]
@@ -46,26 +47,26 @@ struct Capture {
 }
 
 impl Traffic {
-    /// The capture that is named, or else the workload.
+    /// The given capture, or else the workload.
     ///
     /// # Errors
-    /// If the capture cannot be read.
+    /// Fails if the capture cannot be read.
     pub fn new(capture: Option<&Named>) -> Result<Self> {
         let capture = capture.map(|named| Capture::new(&named.file, named.rate, named.speedup)).transpose()?;
-        Ok(Self { capture, left: Mutex::default() })
+        Ok(Self { capture, departures: Mutex::default() })
     }
 
-    /// Whether it is the workload that stands for the paper's trace.
+    /// Whether it is the workload that replaces the paper's trace.
     pub fn is_the_papers(&self) -> bool {
         self.capture.is_none()
     }
 
-    /// What tables call it.
+    /// Its name in tables.
     pub fn name(&self) -> &str {
         self.capture.as_ref().map_or("on-off", |capture| &capture.name)
     }
 
-    /// Whose packets they are, in a sentence; empty of the workload.
+    /// Where the packets come from, in a sentence; empty for the workload.
     pub fn outcome(&self) -> String {
         self.capture.as_ref().map_or_else(String::new, |Capture { name, rate, speedup, .. }| {
             let faster =
@@ -74,47 +75,47 @@ impl Traffic {
         })
     }
 
-    /// All that it depends on: a scenario, or of a capture comments.
+    /// Everything that it depends on: a scenario, or comments for a capture.
     pub fn text(&self, seed: u64, milliseconds: u64) -> String {
         self.text_at(seed, milliseconds, PACE)
     }
 
-    /// The same where flows of bursts send at so many Gb/s.
+    /// The same with flows of bursts that send at `pace` Gb/s.
     pub fn text_at(&self, seed: u64, milliseconds: u64, pace: u32) -> String {
         self.capture.as_ref().map_or_else(|| scenario(seed, milliseconds, pace), Capture::text)
     }
 
-    /// Other paces, of the workload.
+    /// Other paces for the workload, in Gb/s.
     pub fn paces(&self) -> &'static [u32] {
         if self.is_the_papers() { &[2, 25] } else { &[] }
     }
 
-    /// What left the queue, of the traffic with which a cell's text begins.
+    /// What left the queue, for the traffic with which a cell's text begins.
     ///
     /// # Errors
-    /// If it cannot be replayed or simulated.
-    pub fn left(&self, cell: &str) -> Result<Arc<Left>> {
+    /// Fails if the traffic cannot be replayed or simulated.
+    pub fn departures(&self, cell: &str) -> Result<Arc<RecordedDepartures>> {
         let text = cell.split(SKETCH).next().unwrap_or(cell);
-        // Whoever comes meanwhile waits: it is the same that they need.
-        let mut kept = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, left)) = kept.iter().find(|(own, _)| own == text) {
-            return Ok(Arc::clone(left));
+        // Other threads wait here: they need the same departures.
+        let mut kept = self.departures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, departures)) = kept.iter().find(|(own, _)| own == text) {
+            return Ok(Arc::clone(departures));
         }
-        let left = Arc::new(match &self.capture {
+        let departures = Arc::new(match &self.capture {
             None => of_scenario(&Scenario::parse("the workload", text, &[])?)?,
             Some(capture) => of_capture(&capture.file, capture.rate, capture.speedup)?,
         });
-        if left.truths.longest().0 < 8 {
-            return Err(self.nothing_waits(&left));
+        if departures.truths.longest().0 < 8 {
+            return Err(self.nothing_waits(&departures));
         }
         kept.truncate(KEPT - 1);
-        kept.push_front((text.to_owned(), Arc::clone(&left)));
-        Ok(left)
+        kept.push_front((text.to_owned(), Arc::clone(&departures)));
+        Ok(departures)
     }
 
-    fn nothing_waits(&self, left: &Left) -> Error {
-        let megabits = 8.0 * left.bytes as f64 / left.time.as_secs_f64().max(1e-9) / 1e6;
-        Error::NothingWaits { packets: left.truths.all().len(), name: self.name().to_owned(), megabits }
+    fn nothing_waits(&self, departures: &RecordedDepartures) -> Error {
+        let megabits = 8.0 * departures.bytes as f64 / departures.time.as_secs_f64().max(1e-9) / 1e6;
+        Error::NothingWaits { packets: departures.truths.all().len(), name: self.name().to_owned(), megabits }
     }
 }
 
@@ -160,16 +161,16 @@ fn scenario(seed: u64, milliseconds: u64, pace: u32) -> String {
     text
 }
 
-/// How fast flows of bursts send, in Gb/s.
+/// The rate of flows of bursts, in Gb/s.
 const PACE: u32 = 6;
-/// Shares of the link, without headers: 7.5 % with them.
+/// Shares of the link, without headers; 7.5 % with headers.
 const BURST_LOAD: f64 = 0.039;
 const MICE_LOAD: f64 = 0.0345;
-/// The largest flows, in bytes: the paper's longest queue; and a sixth of a hundredth of a usual one.
+/// The largest flows, in bytes: the paper's longest queue, and a sixth of a hundredth of a usual one.
 const LARGEST_BURST: f64 = 8e6;
 const LARGEST_MOUSE: f64 = 4.2e3;
 
-/// Data-mining sizes that are no larger, as a scenario has them.
+/// Data-mining sizes up to `largest`, in a scenario's notation.
 fn sizes(largest: f64) -> String {
     let points = Sizes::named_points("data-mining").and_then(|points| points.at_most(largest).ok());
     let points: Vec<_> = points.iter().flat_map(Empirical::points).collect();

@@ -1,55 +1,58 @@
-//! The testbed of section 5.2 as scenarios: who manages the queue, who sends, over which link.
+//! The testbed of section 5.2 as scenarios: queue management, senders and link.
 
 use queuescope_sim::workload::Sizes;
 use std::fmt::Write;
 
-/// The queue from which on the baseline marks, in packets; and how much fits. Source: section 5.2.
+/// The length of the queue from which on the baseline marks, and the queue's limit, in packets. Source: section 5.2.
 const MARKS_FROM: u64 = 4096;
 const HOLDS: u64 = 16_384;
 /// ConQuest's `tau`, in microseconds, and `w_T`, in packets. Source: section 5.2.
 const TAU_US: u64 = 2000;
 const WEIGHT: u64 = 512;
 
-/// The sizes of the workload's flows, in bytes. Median and mean are the paper's. It has them from a measured distribution, which
-/// ends somewhere; the lognormal with this median and mean does not, and one flow in 10^5 would be larger than most bursts. Here
-/// it ends at [`LARGEST`], and sigma makes up for what that takes from the mean.
+/// Median and mean size of the workload's flows, in bytes; both are the paper's. The paper takes them from a measured
+/// distribution, which ends somewhere. The lognormal with this median and mean does not end, and one flow in 10^5 would
+/// be larger than most bursts. Here it ends at [`LARGEST`], and sigma compensates for the mean that this removes.
 const MEDIAN: f64 = 1440.0;
 const MEAN: f64 = 38_800.0;
 pub const LARGEST: f64 = 1e7;
 const POINTS: i32 = 100;
 const SMALLEST: f64 = 20.0;
 
-/// What marks packets.
+/// A scheme that marks packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// All packets that leave so many behind them in the queue: the paper's baseline, with its threshold or another.
+    /// Marks every packet that leaves at least `from` packets behind in the queue: the paper's baseline, with its
+    /// threshold or another.
     Tail { from: u64 },
-    /// The same at random, the more probably the longer it is on average.
+    /// The same at random, with a probability that grows with the average length of the queue.
     Red,
-    /// ConQuest with this `w_T` and curve, by default 2 ms for `tau`.
+    /// ConQuest with this `w_T`, `tau` and curve; the default `tau` is 2 ms.
     ConQuest { weight: u64, tau_us: u64, curve: Curve },
-    /// Flows with much of a queue that stands: ours.
-    Standing(Standing),
+    /// Our scheme: marks flows with much of a standing queue.
+    Standing(StandingQueueMark),
 }
 
-/// Flows with half of what a packet finds, where it waits long and leaves a long queue behind it.
+/// Marks flows with half of what a packet finds, if it waits long and leaves a long queue behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct StandingQueueMark {
     /// `tau`, in microseconds.
     pub tau_us: u64,
-    /// What it leaves behind, in microseconds of the link's time.
+    /// The queue that it leaves behind, in microseconds of the link's time.
     pub behind_us: u64,
-    /// The flow's share of the queue from which on it is marked, in percent, and from which on it always is.
+    /// The flow's shares of the queue, in percent, from which on it is marked and from which on it is always marked.
     pub share: [u64; 2],
-    /// The snapshots that can be read and the one that is written, and the length of their windows in nanoseconds.
+    /// The number of snapshots that can be read, plus the one that is written; and the length of a window in
+    /// nanoseconds.
     pub kept: u64,
     pub window_ns: u64,
     pub estimator: &'static str,
 }
 
-impl Standing {
-    /// What `p4 fit conquest-stands --snapshots 8` places: plain sums of whole windows. Six are read, one is written, and the
-    /// one that is cleaned is none here, where tags take the place of cleaning. A window is a slice of the time's bits.
+impl StandingQueueMark {
+    /// What `p4 fit conquest-stands --snapshots 8` places: plain sums of whole windows. Six snapshots are read and one
+    /// is written. The cleaned one does not exist here, because tags replace cleaning. A window is a slice of the
+    /// time's bits.
     pub const PLACED: Self = Self {
         tau_us: TAU_US / 2,
         behind_us: TAU_US / 2,
@@ -59,36 +62,36 @@ impl Standing {
         estimator: "inner",
     };
 
-    /// Whoever leaves a queue of 2 ms behind, however long it waited.
-    pub const BEHIND_ONLY: Self = Self::of(0, 2000);
+    /// Marks what leaves a queue of 2 ms behind, however long it waited.
+    pub const BEHIND_ONLY: Self = Self::thresholds(0, 2000);
 
-    /// Another `tau`, and what is behind.
-    const fn of(tau_us: u64, behind_us: u64) -> Self {
+    /// Another `tau`, and another length of the queue behind.
+    const fn thresholds(tau_us: u64, behind_us: u64) -> Self {
         Self { tau_us, behind_us, ..Self::PLACED }
     }
 
-    /// Other windows, rounded inwards too.
+    /// Other windows, also rounded inwards.
     const fn windows(kept: u64, window_ns: u64) -> Self {
         Self { kept, window_ns, ..Self::PLACED }
     }
 
-    /// Another estimator, with the snapshots that the paper has.
+    /// Another estimator, with the paper's snapshots.
     const fn by(estimator: &'static str) -> Self {
         Self { kept: 4, window_ns: 2_000_000, estimator, ..Self::PLACED }
     }
 
-    /// What it depends on, one after the other.
+    /// Variants that change one parameter at a time.
     pub const CHOICES: [(&'static str, Self); 12] = [
         ("overlap, 4 snapshots of 2 ms", Self::by("overlap")),
         ("4 snapshots of 2.1 ms", Self::windows(3, 1 << 21)),
         ("4 snapshots of 1.05 ms", Self::windows(3, 1 << 20)),
         ("10 snapshots of 0.52 ms", Self::windows(9, 1 << 19)),
         ("12 snapshots of 0.26 ms", Self::windows(11, 1 << 18)),
-        ("tau = 0", Self::of(0, 1000)),
-        ("2 ms behind", Self::of(1000, 2000)),
+        ("tau = 0", Self::thresholds(0, 1000)),
+        ("2 ms behind", Self::thresholds(1000, 2000)),
         ("tau = 0, 2 ms behind", Self::BEHIND_ONLY),
-        ("both 2 ms", Self::of(2000, 2000)),
-        ("both 0.7 ms", Self::of(700, 700)),
+        ("both 2 ms", Self::thresholds(2000, 2000)),
+        ("both 0.7 ms", Self::thresholds(700, 700)),
         ("three quarters of the queue", Self { share: [75, 75], ..Self::PLACED }),
         ("a probability from a quarter to three quarters", Self { share: [25, 75], ..Self::PLACED }),
     ];
@@ -105,15 +108,15 @@ pub enum Curve {
 impl Scheme {
     /// The paper's ConQuest.
     pub const PAPER: Self = Self::ConQuest { weight: WEIGHT, tau_us: TAU_US, curve: Curve::Threshold };
-    /// The ones that all comparisons have.
+    /// The schemes of all comparisons.
     pub const MAIN: [Self; 4] = [Self::TAIL, Self::Red, Self::PAPER, Self::STANDING];
     /// The paper's baseline.
     pub const TAIL: Self = Self::Tail { from: MARKS_FROM };
-    /// The baseline, near to ConQuest's threshold.
+    /// The baseline with a threshold near ConQuest's.
     pub const EARLY_TAIL: Self = Self::Tail { from: 1024 };
-    /// Ours, with half of the paper's `tau`.
-    pub const STANDING: Self = Self::Standing(Standing::PLACED);
-    /// The paper's with half of both thresholds: what a `tau` of 1 ms does by itself.
+    /// Our scheme, with half of the paper's `tau`.
+    pub const STANDING: Self = Self::Standing(StandingQueueMark::PLACED);
+    /// The paper's scheme with half of both thresholds: the effect of a `tau` of 1 ms alone.
     pub const LOWER: Self = Self::ConQuest { weight: WEIGHT / 2, tau_us: TAU_US / 2, curve: Curve::Threshold };
     /// Other thresholds, and other curves.
     pub const OTHERS: [Self; 5] = [
@@ -124,7 +127,7 @@ impl Scheme {
         Self::ConQuest { weight: WEIGHT, tau_us: TAU_US, curve: Curve::Squared },
     ];
 
-    /// As tables and plots have it.
+    /// Its name in tables and plots.
     pub fn name(self) -> String {
         match self {
             Self::TAIL => "tail".to_owned(),
@@ -143,7 +146,7 @@ impl Scheme {
         }
     }
 
-    /// The lines below `[link]`. Packets are fewer on a slower link, times are the same.
+    /// The lines below `[link]`. On a slower link there are fewer packets and the same times.
     fn text(self, bench: &Bench) -> String {
         let packets = |count: u64| count as f64 / bench.slower as f64;
         let red = |thresholds: [f64; 2], more: &str| {
@@ -176,7 +179,7 @@ impl Scheme {
 
 const CONQUEST: &str = "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\n";
 
-impl Standing {
+impl StandingQueueMark {
     fn name(self) -> String {
         let named = Self::CHOICES.into_iter().find(|(_, choice)| *choice == self);
         named.map_or_else(|| "standing".to_owned(), |(name, _)| format!("standing, {name}"))
@@ -196,25 +199,26 @@ impl Standing {
     }
 }
 
-/// What the paper leaves open, and how long it is run.
+/// What the paper leaves open, and the duration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bench {
     pub seconds: u64,
-    /// How many times slower all is than at 10 Gb/s, and smaller.
+    /// By how many times everything is slower than at 10 Gb/s, and smaller.
     pub slower: u64,
     /// The round-trip time without queues.
     pub rtt_us: u64,
-    /// The most that a flow has in flight: the buffers of its hosts, in bytes.
+    /// The most that a flow has in flight, in bytes: the buffers of its hosts.
     pub buffers: Option<u64>,
-    /// Whether the baselines mark what leaves, by the queue behind it, or what comes.
+    /// Whether the baselines mark departing packets, by the queue behind them, or arriving ones.
     pub at_egress: bool,
-    /// Whether ConQuest is what `p4 fit conquest` places: sums of whole windows, of which two are read and one is written.
+    /// Whether ConQuest is what `p4 fit conquest` places: sums of whole windows, of which two are read and one is
+    /// written.
     pub placed: bool,
-    /// Whether the sizes of flows have an end.
+    /// Whether the distribution of flow sizes has an end.
     pub truncated: bool,
-    /// Whether the workload's packets can be marked; those of bursts can.
+    /// Whether the workload's packets can be marked; those of bursts always can.
     pub marks_workload: bool,
-    /// Milliseconds between samples of the queue.
+    /// Milliseconds between samples of the queue, if it is sampled.
     pub sampled: Option<u64>,
 }
 
@@ -232,7 +236,7 @@ impl Bench {
     };
     pub const SMALL: Self = Self { seconds: 3, slower: 20, ..Self::FULL };
 
-    /// A run: flows of one congestion control, and each second one of so many bytes.
+    /// A run: flows of one congestion control, and each second one burst of `burst` bytes.
     pub fn scenario(&self, tcp: &str, scheme: Scheme, burst: u64, seed: u64) -> String {
         let Self { seconds, slower, rtt_us, .. } = *self;
         // Hosts are 10 us away on each side.
@@ -268,7 +272,7 @@ impl Bench {
         text
     }
 
-    /// The distribution of sizes, as points with straight lines between them if it has an end.
+    /// The distribution of sizes: points with straight lines between them if it has an end.
     fn sizes(&self) -> String {
         let smaller = |bytes: f64| (bytes / self.slower as f64).round().max(1.0);
         if !self.truncated {
@@ -280,17 +284,18 @@ impl Bench {
     }
 }
 
-/// CUBIC whose slow start goes on until a mark or a loss.
+/// CUBIC whose slow start lasts until a mark or a loss.
 pub const NO_HYSTART: &str = "cubic without HyStart";
 
 /// The groups of flows.
 pub const BURST: &str = "burst";
 pub const WEB: &str = "web";
 
-/// Sigma of the natural logarithm of bytes: with the end at [`LARGEST`], straight lines between the points have the mean.
+/// Sigma of the natural logarithm of bytes. With the end at [`LARGEST`], straight lines between the points have the
+/// mean.
 const SIGMA: f64 = 2.684;
 
-/// Points of the distribution, the last at its end, with sizes as `smaller` makes them.
+/// Points of the distribution, up to its end, with sizes scaled by `smaller`.
 fn points(smaller: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let Ok(sizes) = Sizes::lognormal(MEDIAN.ln(), SIGMA) else { return Vec::new() };
     let (step, whole) = ((LARGEST / SMALLEST).ln() / f64::from(POINTS), sizes.cumulative(LARGEST));
@@ -299,7 +304,7 @@ fn points(smaller: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         let bytes = SMALLEST * (step * f64::from(n)).exp();
         let (size, share) = (smaller(bytes), (sizes.cumulative(bytes) / whole).min(1.0));
         match points.last_mut() {
-            // Of those that become equal the last says how many are no larger.
+            // Of points that became equal, the last one has the share of flows that are no larger.
             Some(last) if last.0 >= size => last.1 = share,
             _ => points.push((size, share)),
         }
@@ -318,7 +323,7 @@ mod tests {
     use queuescope_scenario::Scenario;
     use queuescope_sim::workload::{Empirical, Interpolation};
 
-    /// In the long run the workload is what the paper says: 38.8 kB on average, so 155 us between flows at 2 Gb/s.
+    /// In the long run the workload matches the paper: 38.8 kB on average, so 155 us between flows at 2 Gb/s.
     #[test]
     fn the_sizes_have_the_papers_mean_and_median() {
         for slower in [1.0, 20.0] {
@@ -331,10 +336,10 @@ mod tests {
         }
     }
 
-    /// Whatever is varied, the scenario can be read.
+    /// Every scheme and variant makes a valid scenario.
     #[test]
     fn each_scheme_is_a_scenario() {
-        let choices = Standing::CHOICES.map(|(_, choice)| Scheme::Standing(choice));
+        let choices = StandingQueueMark::CHOICES.map(|(_, choice)| Scheme::Standing(choice));
         let all = Scheme::MAIN.into_iter().chain(Scheme::OTHERS).chain(choices);
         for scheme in all.chain([Scheme::LOWER, Scheme::EARLY_TAIL]) {
             for bench in [Bench::FULL, Bench { truncated: false, buffers: None, sampled: Some(1), ..Bench::SMALL }] {
@@ -346,17 +351,17 @@ mod tests {
         }
     }
 
-    /// What is said to be on a switch is what is placed on one: plain sums, with as many windows to read as there are snapshots
-    /// but for the two that are written and cleaned, each a slice of the time's bits.
+    /// The scheme that is described as placed on a switch is the placed one: plain sums, with as many windows to read
+    /// as there are snapshots except the written and the cleaned one, each window a slice of the time's bits.
     #[test]
-    fn the_standing_mark_is_what_is_placed() {
-        let Standing { kept, window_ns, estimator, share, .. } = Standing::PLACED;
+    fn the_standing_mark_is_the_placed_one() {
+        let StandingQueueMark { kept, window_ns, estimator, share, .. } = StandingQueueMark::PLACED;
         assert_eq!((kept, estimator, share), (8 - 1, "inner", [50, 50]));
         assert!(window_ns.is_power_of_two());
         let text = Bench::FULL.scenario("newreno", Scheme::STANDING, 50_000_000, 1);
         let scenario = Scenario::parse("test", &text, &[]).unwrap().explain();
-        for said in ["snapshots = 7 ", "window = \"524288ns\"", "estimator = \"inner\"", "unit = \"share-of-queue\""] {
-            assert!(scenario.contains(said), "{said}: {scenario}");
+        for key in ["snapshots = 7 ", "window = \"524288ns\"", "estimator = \"inner\"", "unit = \"share-of-queue\""] {
+            assert!(scenario.contains(key), "{key}: {scenario}");
         }
         let dimensions = Snapshots { snapshots: 8, ..Snapshots::default() };
         let fit = Fit::new(&conquest_standing(dimensions), &Target::tofino());

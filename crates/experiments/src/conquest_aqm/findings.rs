@@ -1,4 +1,4 @@
-//! What it amounts to.
+//! The outcome.
 
 use super::bench::{NO_HYSTART, Scheme};
 use super::measure::{
@@ -12,17 +12,17 @@ use queuescope_p4::algorithms::{Snapshots, conquest, conquest_standing};
 use queuescope_p4::{Fit, Grade, Program, Target};
 use std::fmt::Write;
 
-/// By how much less the median was with ConQuest, in percent.
+/// The change of the median with ConQuest, as the paper states it.
 const PAPER: [(&str, &str); 5] =
     [("newreno", "-6.9 %"), ("cubic", "-7.3 %"), ("vegas", "-1.6 %"), ("dctcp", "-0.56 %"), ("bbr", "no change")];
 
-/// What the paper says, and what comes out.
+/// The paper's statements beside ours.
 pub fn findings(results: &Results) -> Vec<Finding> {
     [load(results), medians(results), tails(results), better(results), vec![on_a_switch(results)], queues(results)]
         .concat()
 }
 
-/// The run with the largest bursts, or with bursts of so many megabytes.
+/// The run with the largest bursts.
 fn largest<'a>(results: &'a Results, tcp: &'a str, scheme: Scheme) -> Option<&'a Point> {
     of(results, tcp, scheme).max_by(|one, other| one.number(BURST).total_cmp(&other.number(BURST)))
 }
@@ -31,12 +31,12 @@ fn smallest<'a>(results: &'a Results, tcp: &'a str, scheme: Scheme) -> Option<&'
     of(results, tcp, scheme).min_by(|one, other| one.number(BURST).total_cmp(&other.number(BURST)))
 }
 
-/// Of bursts, in MB.
+/// The size of bursts, in MB.
 fn size(point: Option<&Point>) -> f64 {
     point.map_or(f64::NAN, |point| point.number(BURST))
 }
 
-/// By how much more one is than the other, in percent, run by run of the same seed.
+/// By how many percent one value is larger than the other, run by run with the same seed.
 fn change(one: Option<&Point>, other: Option<&Point>, value: &str) -> f64 {
     let (Some(one), Some(other)) = (one, other) else { return f64::NAN };
     let pairs = one.runs.iter().filter_map(|(seed, values)| {
@@ -48,7 +48,7 @@ fn change(one: Option<&Point>, other: Option<&Point>, value: &str) -> f64 {
 }
 
 fn percent(change: f64) -> String {
-    // What is nothing with these digits has no sign.
+    // A value that rounds to zero has no sign.
     let rounded = (change * 100.0).round() / 100.0;
     if rounded == 0.0 { "0.00 %".to_owned() } else { format!("{rounded:+.2} %") }
 }
@@ -61,7 +61,7 @@ fn load(results: &Results) -> Vec<Finding> {
     vec![Finding::of_mean(FIGURE_10, "load of the workload (%)", 20.0, point, LOAD, why)]
 }
 
-/// The median with ConQuest against the baseline.
+/// The median with ConQuest compared with the baseline.
 fn medians(results: &Results) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (tcp, paper) in PAPER {
@@ -99,7 +99,7 @@ fn medians(results: &Results) -> Vec<Finding> {
     findings
 }
 
-/// What was changed to see why a congestion control gains less than another, or more.
+/// A change that shows why a congestion control gains less or more than another.
 fn cause(results: &Results, tcp: &str) -> String {
     match tcp {
         "cubic" => {
@@ -145,7 +145,7 @@ fn tails(results: &Results) -> Vec<Finding> {
     findings
 }
 
-/// What the same is with the estimator that the paper has, if that was run.
+/// The same with the paper's estimator, if that was run.
 fn with_papers_estimator(results: &Results, value: &str) -> String {
     let tail = of(results, "newreno", Scheme::TAIL).find(|point| point.number(BURST) == super::BURST_MB as f64);
     let inner = condition(results, super::PLACED, Scheme::PAPER);
@@ -161,8 +161,8 @@ fn condition<'a>(results: &'a Results, changed: &str, scheme: Scheme) -> Option<
     points.find(|point| point.parameter(CHANGED) == changed && point.parameter(SCHEME) == scheme.name())
 }
 
-/// What marks cost the large flows themselves, and what they spare the others: against the same where the workload's packets cannot
-/// be marked; with sizes that end, and with sizes that do not.
+/// What marks cost the large flows themselves, and what they save the others: compared with runs in which the
+/// workload's packets cannot be marked, with sizes that end and with sizes that do not.
 fn penalties(results: &Results) -> Vec<Finding> {
     let mut findings = Vec::new();
     let ends = |scheme| of(results, "newreno", scheme).find(|point| point.number(BURST) == super::BURST_MB as f64);
@@ -188,7 +188,7 @@ fn penalties(results: &Results) -> Vec<Finding> {
     findings
 }
 
-/// What the better function brings.
+/// The effect of the better marking function.
 fn better(results: &Results) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (tcp, _) in PAPER {
@@ -219,7 +219,7 @@ fn better(results: &Results) -> Vec<Finding> {
     findings
 }
 
-/// What the better mark costs a switch, and what it brings there against the paper's own program.
+/// What the better marking function costs a switch, and its effect there compared with the paper's own program.
 fn on_a_switch(results: &Results) -> Finding {
     let placed = |snapshots| Snapshots { snapshots, ..Snapshots::default() };
     let mut why = format!("the paper's with 4 snapshots: {}", stages(&conquest(placed(4))));

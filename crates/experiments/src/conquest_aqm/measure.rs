@@ -1,11 +1,11 @@
-//! What is measured of a run: completion times by kind of flow, and the queue.
+//! What a run measures: completion times by kind of flow, and the queue.
 //!
-//! All of it follows from the scenario. Flows that start in the last second of the run are left out, whoever marks them: else the
-//! slowest of them, which are not over at the end, would be missing. Of the others one that is not over counts as long as it
-//! was there, and is counted as unfinished.
+//! All of it follows from the scenario. Flows that start in the last second of the run are left out, whatever the
+//! scheme: otherwise the slowest of them, which have not ended by then, would be missing. Each other flow that has not
+//! ended counts with its duration so far, and as unfinished.
 //!
-//! Bursts are looked at for as long as the link needs to send one at its full rate: the same time for all schemes, in which none
-//! of them can have sent it.
+//! Bursts are observed for as long as the link needs to send one at its full rate. This time is the same for all
+//! schemes, and none of them can have sent the burst in it.
 
 use super::bench::{BURST, WEB};
 use crate::error::{Error, Result};
@@ -23,49 +23,49 @@ pub const P90: &str = "90 % (us)";
 pub const P99: &str = "99 % (us)";
 pub const P999: &str = "99.9 % (us)";
 pub const MEAN: &str = "mean (us)";
-/// Of those that started while the link could not have sent a burst yet.
+/// The same for flows that started before the link could have sent a burst.
 pub const MEDIAN_IN_BURSTS: &str = "median in bursts (us)";
 pub const P99_IN_BURSTS: &str = "99 % in bursts (us)";
 /// The share of such flows.
 pub const IN_BURSTS: &str = "flows in bursts (%)";
-/// Flows of the workload that are not over at the end, of those that are measured.
+/// Measured flows of the workload that have not ended at the end of the run.
 pub const UNFINISHED: &str = "unfinished";
-/// Of those of more than a megabyte.
+/// Completion times of flows of more than a megabyte.
 pub const LARGE_MEAN: &str = "large, mean (us)";
 pub const LARGE_P99: &str = "large, 99 % (us)";
-/// The same median if each flow took longer by a time of its own, of 1 ms on average.
+/// The median if each flow took longer by a random time with a mean of 1 ms.
 pub const NOISY: &str = "median with 1 ms of noise (us)";
-/// Of the bursts, in milliseconds.
+/// Completion times of bursts, in milliseconds.
 pub const BURST_MEAN: &str = "burst, mean (ms)";
 pub const BURST_LONGEST: &str = "burst, longest (ms)";
-/// Sojourn times and lengths of the queue.
+/// Sojourn times.
 pub const DELAY: &str = "mean delay (us)";
 pub const DELAY_P99: &str = "99 % delay (us)";
-/// Packets that were marked, as a share of those of the workload, and of the bursts.
+/// Marked packets, as a share of the workload's and of the bursts' packets.
 pub const MARKED: &str = "marked of workload (%)";
 pub const MARKED_BURST: &str = "marked of bursts (%)";
 /// Bytes of the workload's flows that started, as a share of the link's rate.
 pub const LOAD: &str = "load (%)";
-/// While the link could not have sent a burst yet, as samples have it.
+/// The sampled queue before the link could have sent a burst.
 pub const QUEUE_MEAN: &str = "queue in bursts, mean (packets)";
 pub const QUEUE_P90: &str = "queue in bursts, 90 % (packets)";
 pub const QUEUE_LONGEST: &str = "queue in bursts, longest (packets)";
 
-/// How long before the end flows start that are left out.
+/// Flows that start within this time before the end are left out.
 const LEFT_OUT: Nanos = Nanos(1_000_000_000);
 
-/// A burst of the time series, and how long before and after its start that goes.
+/// The burst of the time series, and how far the series extends before and after its start.
 const SHOWN: usize = 1;
 const BEFORE: Nanos = Nanos(10_000_000);
 const AFTER: Nanos = Nanos(140_000_000);
-/// Beyond which bytes a flow is large, on a link of this rate; on a slower one, in proportion.
+/// A flow with more bytes is large, on a link of this rate; on a slower link, proportionally.
 const LARGE: f64 = 1e6;
 const LARGE_AT: f64 = 10e9;
 
 /// Runs a cell.
 ///
 /// # Errors
-/// If it cannot be run, or is none of the bench.
+/// Fails if it cannot be run, or does not belong to the bench.
 pub fn measure(cell: &Cell, setting: &Setting<'_>) -> Result<Values> {
     let scenario = cell.parsed()?;
     let Capacity::Rate(rate) = scenario.link.capacity else { return Err(Error::lacks("the link has no rate")) };
@@ -85,22 +85,22 @@ pub fn measure(cell: &Cell, setting: &Setting<'_>) -> Result<Values> {
     let mut values = Values::new();
     let mut outcome = |name: &str, value: Option<f64>| _ = value.map(|value| values.insert(name.to_owned(), value));
 
-    let all = Completion::of(of(web).map(took));
+    let all = Completion::new(of(web).map(took));
     for (name, percent) in [(MEDIAN, 50.0), (P90, 90.0), (P99, 99.0), (P999, 99.9)] {
         outcome(name, all.percentile(percent));
     }
     outcome(MEAN, all.mean());
     outcome(NOISY, noisy(&all));
     let begun_in = |flow: &&FlowRecord| bursts.iter().any(|during| during.contains(&flow.started));
-    let in_bursts = Completion::of(of(web).filter(begun_in).map(took));
+    let in_bursts = Completion::new(of(web).filter(begun_in).map(took));
     outcome(MEDIAN_IN_BURSTS, in_bursts.percentile(50.0));
     outcome(P99_IN_BURSTS, in_bursts.percentile(99.0));
     outcome(IN_BURSTS, share(in_bursts.0.len() as f64, all.0.len() as f64));
     let least = LARGE * rate.bits_per_second() as f64 / LARGE_AT;
-    let large = Completion::of(of(web).filter(|flow| flow.bytes.is_some_and(|it| it as f64 > least)).map(took));
+    let large = Completion::new(of(web).filter(|flow| flow.bytes.is_some_and(|it| it as f64 > least)).map(took));
     outcome(LARGE_MEAN, large.mean());
     outcome(LARGE_P99, large.percentile(99.0));
-    let of_bursts = Completion::of(of(burst).map(took));
+    let of_bursts = Completion::new(of(burst).map(took));
     outcome(BURST_MEAN, of_bursts.mean().map(|mean| mean / 1e3));
     outcome(BURST_LONGEST, of_bursts.percentile(100.0).map(|longest| longest / 1e3));
     let unfinished = |group: usize| of(group).filter(|flow| flow.finished.is_none()).count() as f64;
@@ -128,41 +128,41 @@ pub fn measure(cell: &Cell, setting: &Setting<'_>) -> Result<Values> {
     Ok(values)
 }
 
-/// From a burst's start for as long as the link takes for it.
+/// From a burst's start for as long as the link takes to send it.
 fn window(burst: &FlowRecord, rate: Rate) -> Range<Nanos> {
     let time = rate.time_for(ByteCount(burst.bytes.unwrap_or(0)));
     burst.started..burst.started.saturating_add(time)
 }
 
-/// In percent; none of nothing.
+/// A share in percent; `None` of an empty whole.
 fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| 100.0 * part / whole)
 }
 
-/// Completion times in order, in nanoseconds.
+/// Completion times in ascending order, in nanoseconds.
 struct Completion(Vec<u64>);
 
 impl Completion {
-    fn of(times: impl Iterator<Item = u64>) -> Self {
+    fn new(times: impl Iterator<Item = u64>) -> Self {
         let mut times: Vec<_> = times.collect();
         times.sort_unstable();
         Self(times)
     }
 
-    /// The nearest-rank percentile, in microseconds; none of nothing.
+    /// The nearest-rank percentile, in microseconds; `None` without times.
     fn percentile(&self, percent: f64) -> Option<f64> {
         nearest_rank(&self.0, percent / 100.0).map(|time| time as f64 / 1e3)
     }
 
-    /// In microseconds; none of nothing.
+    /// The mean in microseconds; `None` without times.
     fn mean(&self) -> Option<f64> {
         let count = self.0.len() as f64;
         (count > 0.0).then(|| self.0.iter().sum::<u64>() as f64 / count / 1e3)
     }
 }
 
-/// The median of the sum of a completion time and an independent time that is exponential with a mean of 1 ms, in microseconds:
-/// where as many sums are above as below, by bisection over the exact share that is below.
+/// The median in microseconds of a completion time plus an independent exponential time with a mean of 1 ms. Bisects
+/// the exact share of sums below a value, until as many sums are above as below.
 fn noisy(times: &Completion) -> Option<f64> {
     const MEAN_US: f64 = 1000.0;
     let below = |at: f64| {
@@ -177,7 +177,7 @@ fn noisy(times: &Completion) -> Option<f64> {
     Some(high)
 }
 
-/// The queue over time, if it was sampled: what it was in bursts, and all of it around one of them.
+/// The queue over time, if it was sampled: in bursts, and all samples around one burst.
 fn queue(simulation: &Simulation, bursts: &[Range<Nanos>]) -> Values {
     let mut values = Values::new();
     let samples = || simulation.samples().iter().filter_map(|it| Some((it.at, it.links.first()?.backlog.packets)));
@@ -197,12 +197,12 @@ fn queue(simulation: &Simulation, bursts: &[Range<Nanos>]) -> Values {
     values
 }
 
-/// The name of the queue's length so many milliseconds after the series begins, and back.
+/// The name of the queue's length `milliseconds` ms after the series begins.
 fn at_name(milliseconds: u64) -> String {
     format!("at {milliseconds:03} ms (packets)")
 }
 
-/// The milliseconds after the burst's start that a value is of, if it is one of the series.
+/// The milliseconds after the burst's start that a value belongs to, if it is part of the series.
 pub fn series_at(name: &str) -> Option<f64> {
     let at: f64 = name.strip_prefix("at ")?.strip_suffix(" ms (packets)")?.parse().ok()?;
     Some(at - BEFORE.0 as f64 / 1e6)
@@ -215,16 +215,16 @@ mod tests {
 
     #[test]
     fn percentiles_and_means_are_in_microseconds() {
-        let times = Completion::of((1..=1000).rev().map(|n| n * 1000));
+        let times = Completion::new((1..=1000).rev().map(|n| n * 1000));
         let percentiles = [50.0, 99.0, 99.9, 100.0].map(|percent| times.percentile(percent));
         assert_eq!(percentiles, [500.0, 990.0, 999.0, 1000.0].map(Some));
         assert_eq!(times.mean(), Some(500.5));
-        let none = Completion::of(std::iter::empty());
+        let none = Completion::new(std::iter::empty());
         assert_eq!((none.percentile(50.0), none.mean(), noisy(&none)), (None, None, None));
         assert_eq!((share(1.0, 4.0), share(0.0, 0.0)), (Some(25.0), None));
     }
 
-    /// All flows alike: the median of an exponential time, ln 2 of its mean, on top of theirs.
+    /// All flows are alike: the median of an exponential time, ln 2 of its mean, is added to theirs.
     #[test]
     fn noise_is_added() {
         let times = Completion(vec![2_000_000; 100]);
@@ -233,7 +233,7 @@ mod tests {
 
     const SIMULATED: Setting<'_> = Setting { real: None, note: &|_| () };
 
-    /// The same flows are compared, whoever marks them and however long bursts take.
+    /// The compared flows are the same, whatever the scheme and the duration of bursts.
     #[test]
     fn all_schemes_are_measured_on_the_same_flows() {
         let bench = Bench { slower: 100, sampled: Some(1), ..Bench::SMALL };
@@ -244,18 +244,18 @@ mod tests {
         let bursts = measured.each_ref().map(|values| values[BURST_MEAN]);
         assert!(bursts[0] != bursts[2], "{bursts:?}");
         for values in &measured {
-            // Of those that start in three seconds, the last is left out.
+            // Of those that start within three seconds, the last is left out.
             assert_eq!((values["bursts"], values["unfinished bursts"]), (2.0, 0.0));
             for name in ["flows", IN_BURSTS, LOAD] {
                 assert_eq!(values[name], measured[0][name], "{name}");
             }
             assert!(values[IN_BURSTS] > 0.0 && values[QUEUE_LONGEST] >= values[QUEUE_P90]);
-            // It cannot be sent faster than the link is.
+            // It cannot be sent faster than the link sends.
             assert!(values[BURST_MEAN] > 40.0);
         }
     }
 
-    /// A flow that is not over counts as long as it was there.
+    /// A flow that has not ended counts with its duration so far.
     #[test]
     fn unfinished_flows_are_counted() {
         let bench = Bench { slower: 100, ..Bench::SMALL };
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_series_tell_the_time() {
+    fn names_of_the_series_contain_the_time() {
         assert_eq!(series_at(&at_name(0)), Some(-10.0));
         assert_eq!(series_at(&at_name(150)), Some(140.0));
         assert_eq!(series_at(MEDIAN), None);

@@ -1,16 +1,16 @@
-//! Ways to manage a queue, with settings.
+//! Ways to manage a queue, with their settings.
 
 use queuescope_p4::algorithms::{self, Snapshots};
 use queuescope_p4::{Fit, Grade, Program, Target};
 
-/// A way to manage a queue, set in one way.
+/// A way to manage a queue, with one setting.
 #[derive(Debug, Clone)]
 pub struct Contender {
-    /// As in tables.
+    /// Its name in tables.
     pub name: &'static str,
-    /// What is set, if anything.
+    /// The setting, if it has any.
     pub setting: String,
-    /// The lines of `[link]` that say so.
+    /// The lines of `[link]` that configure it.
     pub text: String,
     /// Whether flows are ECN-capable.
     pub ecn: bool,
@@ -19,11 +19,11 @@ pub struct Contender {
 /// What a switch needs to run a way to manage a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnASwitch {
-    /// Nobody has described it as a program, or no program can be it.
+    /// It is not described as a program, or cannot be one.
     NotDescribed,
     /// It does not fit a Tofino.
     DoesNotFit,
-    /// Stages and blocks of memory of a Tofino, and whether the least of switches can run it as it is.
+    /// It fits: the stages and blocks of memory of a Tofino, and whether the plain switch can run it unchanged.
     Fits { stages: usize, memory: u64, least: bool },
 }
 
@@ -31,7 +31,8 @@ pub enum OnASwitch {
 pub const OURS: &str = "Egress PI";
 pub const OURS_DROPS: &str = "Egress PI, drops";
 
-/// A way to manage a queue: its name, the key of its settings (empty: there is one), those, and its lines, in which `{}` is one of them.
+/// A way to manage a queue: its name, the key of its settings (empty for a single setting), the settings, and its
+/// lines, in which `{}` stands for a setting.
 struct Kind {
     name: &'static str,
     ecn: bool,
@@ -41,7 +42,8 @@ struct Kind {
     program: Option<fn() -> Program>,
 }
 
-/// Eight windows of 31 us, of which a packet's wait of the target has three that are whole. As programs have it they are rounded inwards.
+/// Eight windows of 31 us: the wait of a packet at the target contains three whole ones. They are rounded inwards, as
+/// in programs.
 const SNAPSHOTS: Snapshots = Snapshots { snapshots: 8, rows: 2, columns: 2048 };
 
 const KINDS: [Kind; 19] = [
@@ -196,18 +198,18 @@ const KINDS: [Kind; 19] = [
     },
 ];
 
-/// Those of a small version, each with its first setting.
+/// The ways in the small version, each with its first setting.
 const SMALL: [&str; 4] = [OURS, OURS_DROPS, "step", "PI2"];
 
 impl Contender {
-    /// All, with all settings; a few if it is to be small.
+    /// All ways with all settings; a few if `small`.
     pub fn all(small: bool) -> Vec<Self> {
         let wanted = |kind: &&Kind| !small || SMALL.contains(&kind.name);
         let settings = if small { 1 } else { usize::MAX };
         KINDS.iter().filter(wanted).flat_map(|kind| kind.contenders().take(settings)).collect()
     }
 
-    /// Egress PI, leaving alone what waited little, in three ways.
+    /// Egress PI in three ways that leave packets with a short wait alone.
     pub fn leaving_alone() -> [Self; 3] {
         let ways = [("31us", "31us"), ("94us", "94us"), ("94us", "31us")];
         ways.map(|(calm, short)| Self {
@@ -231,7 +233,7 @@ impl Kind {
     }
 }
 
-/// What a switch needs to run a way of this name.
+/// What a switch needs to run the way with this name.
 pub fn on_a_switch(name: &str) -> OnASwitch {
     let Some(program) = KINDS.iter().find(|kind| kind.name == name).and_then(|kind| kind.program) else {
         return OnASwitch::NotDescribed;

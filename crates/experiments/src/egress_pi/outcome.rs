@@ -1,16 +1,16 @@
-//! What the comparison amounts to.
+//! The outcome of the comparison.
 
 use super::contenders::{OURS, OURS_DROPS, OnASwitch, on_a_switch};
-use super::{AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LEFT_ALONE, LOSS, P99, Place, RATE, RTT, SETTING};
+use super::{AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LEFT_ALONE, LOSS, OperatingPoint, P99, RATE, RTT, SETTING};
 use crate::outcome::{Finding, Outcome, Table};
 use crate::plot::{Axis, Plot, line};
 use crate::results::{Point, Results};
 use std::collections::BTreeMap;
 
-/// How far a mean delay may be above what is needed, and goodput below the best, as factors.
+/// The largest mean delay relative to the need, and the least goodput relative to the best, as factors.
 const LONGEST: f64 = 1.25;
 const LEAST: f64 = 0.97;
-/// Of delays that are taken for the same.
+/// Delays within this factor count as equal.
 const SAME: f64 = 1.05;
 
 /// All tables, plots and findings.
@@ -18,14 +18,14 @@ pub fn outcome(results: &Results) -> Outcome {
     let runs: Vec<_> = results.of(GRID).map(Run::new).collect();
     let mut places: BTreeMap<Key, Vec<&Run>> = BTreeMap::new();
     runs.iter().for_each(|run| places.entry(run.place).or_default().push(run));
-    let places: Vec<_> = places.into_iter().filter_map(|(key, runs)| Beside::new(key, &runs)).collect();
+    let places: Vec<_> = places.into_iter().filter_map(|(key, runs)| Comparison::new(key, &runs)).collect();
     let findings = vec![delay(&places), goodput(&places), drops(&places)];
     let mut tables = vec![by_contender(&runs, &places), by_place(&places)];
     tables.extend(left_alone(results));
     Outcome { plots: plots(results), findings, tables, ..Outcome::default() }
 }
 
-/// What comes of leaving less or more alone, if that was run.
+/// The effect of leaving fewer or more packets alone, if that was run.
 fn left_alone(results: &Results) -> Option<Table> {
     let row = |point: &Point| {
         let run = Run::new(point);
@@ -55,14 +55,14 @@ struct Run {
     fairness: f64,
 }
 
-/// What was run in a place.
+/// What was run at an operating point.
 #[derive(Debug)]
-struct Beside<'a> {
+struct Comparison<'a> {
     place: Key,
     need: f64,
     ours: &'a Run,
     drops: &'a Run,
-    /// Who has the most goodput of those others that hold the queue as short.
+    /// The one with the most goodput among the others that keep the queue as short.
     best: Option<&'a Run>,
 }
 
@@ -91,8 +91,8 @@ fn whole_name(name: &str, setting: &str) -> String {
     if setting.is_empty() { name.to_owned() } else { format!("{name} ({setting})") }
 }
 
-fn place((gigabits, rtt_us, flows): Key) -> Place {
-    Place { gigabits, rtt_us, flows }
+fn place((gigabits, rtt_us, flows): Key) -> OperatingPoint {
+    OperatingPoint { gigabits, rtt_us, flows }
 }
 
 fn need(key: Key) -> f64 {
@@ -103,7 +103,7 @@ fn shown((gigabits, rtt, flows): Key) -> String {
     format!("{gigabits} Gb/s, {rtt} us, {flows} flow{}", if flows == 1 { "" } else { "s" })
 }
 
-impl<'a> Beside<'a> {
+impl<'a> Comparison<'a> {
     fn new(place: Key, runs: &[&'a Run]) -> Option<Self> {
         let named = |name: &str| runs.iter().copied().find(|run| run.name == name);
         let (ours, drops) = (named(OURS)?, named(OURS_DROPS)?);
@@ -114,19 +114,22 @@ impl<'a> Beside<'a> {
         Some(Self { place, need: need(place), ours, drops, best })
     }
 
-    /// Our goodput over the best, if any other holds the queue as short.
+    /// Our goodput relative to the best, if another one keeps the queue as short.
     fn share(&self) -> Option<f64> {
         self.best.map(|best| self.ours.goodput / best.goodput)
     }
 }
 
-/// The place where something is highest.
-fn most<'a, 'b>(places: &'a [Beside<'b>], value: impl Fn(&Beside<'b>) -> f64) -> Option<(&'a Beside<'b>, f64)> {
+/// The operating point at which a value is highest.
+fn most<'a, 'b>(
+    places: &'a [Comparison<'b>],
+    value: impl Fn(&Comparison<'b>) -> f64,
+) -> Option<(&'a Comparison<'b>, f64)> {
     places.iter().map(|place| (place, value(place))).max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-fn delay(places: &[Beside]) -> Finding {
-    let ratio = |place: &Beside| place.ours.delay / place.need;
+fn delay(places: &[Comparison]) -> Finding {
+    let ratio = |place: &Comparison| place.ours.delay / place.need;
     let held = places.iter().filter(|place| ratio(place) <= LONGEST).count();
     let why = most(places, ratio)
         .map_or(String::new(), |(place, ratio)| format!("the longest is {ratio:.2} of it: {}", shown(place.place)));
@@ -140,7 +143,7 @@ fn delay(places: &[Beside]) -> Finding {
     }
 }
 
-fn goodput(places: &[Beside]) -> Finding {
+fn goodput(places: &[Comparison]) -> Finding {
     let beside: Vec<_> = places.iter().filter_map(|place| Some((place, place.share()?))).collect();
     let near = beside.iter().filter(|(_, share)| *share >= LEAST).count();
     let mut why =
@@ -162,8 +165,8 @@ fn goodput(places: &[Beside]) -> Finding {
     }
 }
 
-fn drops(places: &[Beside]) -> Finding {
-    let lost = |place: &Beside| 1.0 - place.drops.goodput / place.ours.goodput;
+fn drops(places: &[Comparison]) -> Finding {
+    let lost = |place: &Comparison| 1.0 - place.drops.goodput / place.ours.goodput;
     let mean = places.iter().map(lost).sum::<f64>() / places.len() as f64;
     let why = most(places, lost)
         .map_or(String::new(), |(place, lost)| format!("the most is {:.1} %: {}", 100.0 * lost, shown(place.place)));
@@ -178,7 +181,7 @@ fn drops(places: &[Beside]) -> Finding {
 }
 
 /// A row for each way and setting.
-fn by_contender(runs: &[Run], places: &[Beside]) -> Table {
+fn by_contender(runs: &[Run], places: &[Comparison]) -> Table {
     let mut names: Vec<(&str, &str)> = Vec::new();
     for run in runs {
         let name = (run.name.as_str(), run.setting.as_str());
@@ -238,10 +241,10 @@ fn by_contender(runs: &[Run], places: &[Beside]) -> Table {
     }
 }
 
-/// A row for each place.
-fn by_place(places: &[Beside]) -> Table {
-    let row = |beside: &Beside| {
-        let Beside { place: key, need, ours, drops, best } = beside;
+/// A row for each operating point.
+fn by_place(places: &[Comparison]) -> Table {
+    let row = |beside: &Comparison| {
+        let Comparison { place: key, need, ours, drops, best } = beside;
         let (gigabits, rtt, flows) = key;
         vec![
             gigabits.to_string(),
@@ -290,7 +293,7 @@ fn by_place(places: &[Beside]) -> Table {
     }
 }
 
-/// Over the number of flows, at 350 us.
+/// Plots over the number of flows, at 350 us.
 fn plots(results: &Results) -> Vec<Plot> {
     const NAMES: [(&str, &str, &str); 3] = [
         ("1", "delay-1gbps", "goodput-1gbps"),
@@ -309,7 +312,7 @@ fn plots(results: &Results) -> Vec<Plot> {
         {
             let lines = LINES.iter().filter_map(|way| {
                 let own = || results.of(GRID).filter(here).filter(|point| point.parameter(AQM) == *way);
-                // Of several settings the one in the middle.
+                // If there are several settings, the one in the middle.
                 let mut settings: Vec<_> = own().map(|point| point.parameter(SETTING)).collect();
                 settings.dedup();
                 let first = settings.first()?;

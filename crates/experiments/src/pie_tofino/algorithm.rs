@@ -1,4 +1,4 @@
-//! The algorithms, and the scenarios that they are run in.
+//! The algorithms, and their scenarios.
 
 use queuescope_queue::PieGains;
 
@@ -12,12 +12,12 @@ pub enum Algorithm {
     TablePublished,
     Rfc,
     Ns3,
-    /// Our own; only where it is as slow as real hosts.
+    /// Our own; only where it is slow enough for real hosts.
     EgressPi,
 }
 
 impl Algorithm {
-    /// The paper's.
+    /// The paper's algorithms.
     pub const ALL: [Self; 8] = [
         Self::Cp,
         Self::Dp,
@@ -43,7 +43,7 @@ impl Algorithm {
         }
     }
 
-    /// The lines of `[link]` that say what manages the queue, and whether it may drop.
+    /// The lines of `[link]` that configure it, and whether it may drop.
     pub fn text(self, act: bool) -> String {
         let program = |name: &str, more: &str| format!("[link.pipeline.{name}]\nact = {act}\n{more}");
         match self {
@@ -59,7 +59,7 @@ impl Algorithm {
         }
     }
 
-    /// The same with all times so many times longer, a power of two: a delay weighs as much less then.
+    /// The same with all times `times` times longer, a power of two: a delay weighs less by that factor.
     pub fn slower(self, times: u32) -> String {
         let PieGains { alpha, beta } = PieGains::tofino();
         let [alpha, beta] = [alpha, beta].map(|gain| gain / f64::from(times));
@@ -82,7 +82,7 @@ impl Algorithm {
     }
 }
 
-/// How the authors' programs are taken.
+/// Which form of the authors' programs is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// As the paper states the algorithms.
@@ -116,15 +116,15 @@ impl Form {
         }
     }
 
-    /// The paper's five.
+    /// The paper's five algorithms.
     pub fn algorithms(self) -> [Algorithm; 5] {
         let [cp, dp, table] = self.programs();
         [cp, dp, table, Algorithm::Rfc, Algorithm::Ns3]
     }
 }
 
-/// Egress PI with all times so many times longer, a power of two. It knows how far a delay is from the target up to 1 ms: a target of that
-/// would leave it nothing above.
+/// Egress PI with all times `times` times longer, a power of two. It distinguishes delays up to 1 ms from the target: a
+/// target of that size would leave no range above it.
 fn egress_pi(times: u32) -> String {
     let [target, calm, short] = [125, 94, 31].map(|time| time * times);
     let less = times.ilog2();
@@ -136,7 +136,7 @@ fn egress_pi(times: u32) -> String {
     )
 }
 
-/// PIE as ns-3 has it, with the paper's gains; all times are so many times longer.
+/// PIE as in ns-3, with the paper's gains and all times `times` times longer.
 fn reference(scaling: &str, act: bool, times: u32) -> String {
     let PieGains { alpha, beta } = PieGains::tofino();
     let [alpha, beta] = [alpha, beta].map(|gain| gain / f64::from(times));
@@ -150,28 +150,28 @@ fn reference(scaling: &str, act: bool, times: u32) -> String {
     )
 }
 
-/// Datagrams that heed nothing: more than the link carries, then less.
+/// Datagrams that do not react to congestion: first more than the link carries, then less.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overload {
-    /// Rates in Mb/s: of the link, and of what comes.
+    /// Rates in Mb/s: of the link, of the overload, and afterwards.
     pub link: u64,
     pub load: u64,
     pub rest: u64,
     /// When the overload ends, in ms.
     pub until: u64,
-    /// In ms.
+    /// The duration of the run, in ms.
     pub duration: u64,
-    /// How packets are apart.
+    /// How packets are spaced.
     pub spacing: &'static str,
 }
 
 impl Overload {
     pub const PAPER: Self =
         Self { link: 10_000, load: 100_000, rest: 5_000, until: 5_000, duration: 14_000, spacing: "jittered" };
-    /// Far fewer packets. The delay under overload is much the same, and does not change where packets are evenly apart.
+    /// Far fewer packets. The delay under overload is nearly the same, and is constant where packets are evenly spaced.
     pub const SMALL: Self = Self { link: 200, load: 400, rest: 10, until: 4_000, duration: 12_500, spacing: "even" };
 
-    /// `queue` is lines of `[link]` that say what manages the queue.
+    /// `queue` has the lines of `[link]` that configure the queue management.
     pub fn scenario(self, queue: &str, seed: u64) -> String {
         let Self { link, load, rest, until, duration, spacing } = self;
         let udp = |rate: u64| format!("udp = {{ rate = \"{rate}mbps\", spacing = \"{spacing}\" }}\necn = true");
@@ -186,25 +186,25 @@ impl Overload {
     }
 }
 
-/// Flows of CUBIC that begin within 10 ms.
+/// Flows of CUBIC that start within 10 ms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Responsive {
-    /// Of the link, in Mb/s.
+    /// The rate of the link, in Mb/s.
     pub link: u64,
     pub flows: u32,
-    /// In ms.
+    /// The duration of the run, in ms.
     pub duration: u64,
-    /// What does not count, in ms.
+    /// The warm-up, in ms.
     pub warmup: u64,
     /// The round-trip time without queueing, in us.
     pub round_trip: u64,
-    /// Whose TCP it is.
+    /// The profile of the TCP.
     pub profile: &'static str,
     /// The congestion control.
     pub tcp: &'static str,
-    /// What manages the queue: lines of `[link]`.
+    /// The lines of `[link]` that configure the queue management.
     pub queue: String,
-    /// How many times longer all times are.
+    /// The factor by which all times are longer.
     pub times: u32,
 }
 
@@ -214,7 +214,7 @@ impl Responsive {
         Self { link: 10_000, flows, duration, warmup: 0, round_trip: 350, profile, tcp, queue, times: 1 }
     }
 
-    /// The same on a `link` that real hosts can fill, in Mb/s, with all times but the run's so many `times` longer.
+    /// The same on a `link` that real hosts can fill, in Mb/s, with all times except the duration `times` times longer.
     pub fn slower(algorithm: Algorithm, flows: u32, duration: u64, link: u64, times: u32) -> Self {
         Self { link, queue: algorithm.slower(times), times, ..Self::new(algorithm, flows, duration) }
     }
@@ -226,7 +226,7 @@ impl Responsive {
         // Hosts are 50 us away from their switches.
         let [delay, access, limit] = [round_trip / 2 - 100, 50, 500].map(|time| time * times);
         let spread = 10 * times;
-        // Runs that are kept are known by their text.
+        // Stored runs are identified by their text.
         let host = if times == 1 { "25gbps".to_owned() } else { format!("{}mbps", 25_000 / times) };
         format!(
             "seed = {seed}\nduration = \"{duration}ms\"\nwarmup = \"{warmup}ms\"\n{profile}\n[access]\nrate = \"{host}\"\ndelay = \"{access}us\"\n\n\

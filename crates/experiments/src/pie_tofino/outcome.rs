@@ -1,4 +1,4 @@
-//! What came out, beside what the paper says.
+//! The results beside the paper's.
 
 use super::algorithm::{Algorithm, Form};
 use super::{
@@ -40,7 +40,7 @@ fn of<'a>(results: &'a Results, figure: &'static str, algorithm: Algorithm) -> i
     results.of(figure).filter(move |point| point.parameter(WHO) == algorithm.name())
 }
 
-/// The mean as tables have it.
+/// The mean in a table's notation.
 fn shown(point: Option<&Point>, value: &str, digits: usize) -> String {
     point.map_or("-".to_owned(), |point| point.shown(value, digits))
 }
@@ -83,7 +83,7 @@ fn time_course(results: &Results, algorithm: Algorithm) -> Line {
     Line { name: algorithm.name().to_owned(), points: values.collect() }
 }
 
-/// At the most flows.
+/// The distribution with the largest number of flows.
 fn distribution(results: &Results, algorithm: Algorithm) -> Line {
     let last = of(results, FIGURE_6, algorithm).last();
     let point = |percent: u32| {
@@ -93,7 +93,7 @@ fn distribution(results: &Results, algorithm: Algorithm) -> Line {
     Line { name: algorithm.name().to_owned(), points: all_percents().filter_map(point).collect() }
 }
 
-/// The algorithms at some points with a value, from the least to the most.
+/// The algorithms at some points that have the value, in ascending order.
 fn order<const N: usize>(mut points: [(&'static str, Option<&Point>); N], value: &str, digits: usize) -> String {
     points.sort_by(|one, other| value_at(one.1, value).total_cmp(&value_at(other.1, value)));
     points.map(|(name, point)| format!("{name} {}", shown(point, value, digits))).join(" < ")
@@ -106,7 +106,7 @@ fn rises_and_falls(results: &Results) -> Vec<Finding> {
         ("fall times (s)", FALL, "PIE_CP < RFC scaling; these far below PIE_TABLE < PIE_DP"),
     ] {
         for form in Form::BOTH {
-            // Of one that never got there there is nothing to say.
+            // `None` for an algorithm that never reached it.
             let time = |algorithm| of(results, FIGURE_5, algorithm).next()?.mean(value).map(|mean| mean.mean);
             let [cp, dp, table] = form.programs().map(time);
             let [rfc, ns3] = [Algorithm::Rfc, Algorithm::Ns3].map(time);
@@ -149,7 +149,7 @@ fn rises_and_falls(results: &Results) -> Vec<Finding> {
     findings
 }
 
-/// Whether all of the first are before all of the others; nothing if one of them is not known.
+/// Whether all of the first come before all of the others; `None` if one of them is unknown.
 fn before(first: &[Option<f64>], others: &[Option<f64>]) -> Option<bool> {
     let known = |times: &[Option<f64>]| times.iter().copied().collect::<Option<Vec<_>>>();
     let (first, others) = (known(first)?, known(others)?);
@@ -168,7 +168,7 @@ fn rise_of_references(results: &Results) -> Finding {
     }
 }
 
-/// What is said of figure 5 with one thing changed, if that was run.
+/// The value for figure 5 with one change, if that was run.
 fn changed(results: &Results, algorithm: Algorithm, changed: &str, value: &str) -> Option<f64> {
     let point = of(results, CAUSES_5, algorithm).find(|point| point.parameter(CHANGED) == changed)?;
     Some(point.mean(value)?.mean)
@@ -189,12 +189,12 @@ fn no_early_drop(results: &Results) -> Finding {
     }
 }
 
-/// The goodput of a point, in percent of what fits the link: 1448 of 1500 bytes.
+/// The goodput of a point, in percent of the link's capacity for payload: 1448 of 1500 bytes.
 fn share(point: Option<&Point>) -> f64 {
     100.0 * value_at(point, GOODPUT) / (point.map_or(f64::NAN, |point| point.number(LINK)) * 1448.0 / 1500.0)
 }
 
-/// With the most flows.
+/// Findings with the largest number of flows.
 fn many_flows(results: &Results, form: Form) -> Vec<Finding> {
     let last = |algorithm| of(results, FIGURE_6, algorithm).last();
     let paper = [
@@ -236,7 +236,7 @@ fn many_flows(results: &Results, form: Form) -> Vec<Finding> {
     findings
 }
 
-/// Whether the order of figure 6 is that of real hosts, too, where all is slower.
+/// Whether the order of figure 6 also holds on real hosts, where everything is slower.
 fn slower(results: &Results, form: Form) -> [Finding; 2] {
     let algorithms = form.algorithms();
     let [cp, dp, table] = form.programs();
@@ -268,7 +268,7 @@ fn slower(results: &Results, form: Form) -> [Finding; 2] {
     ]
 }
 
-/// Against the three, at the most flows.
+/// The references compared with the three, with the largest number of flows.
 fn references(results: &Results) -> Finding {
     let last = |algorithm| of(results, FIGURE_6, algorithm).last();
     let outcome = |algorithm: Algorithm| {

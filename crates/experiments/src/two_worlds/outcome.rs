@@ -1,4 +1,4 @@
-//! What both worlds amount to beside each other.
+//! The outcome of the comparison.
 
 use super::{
     AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LATE, LIMITED, LOSS, MARKS, P99, RATE, REAL, RTT, SIMULATED, TCP, named,
@@ -8,24 +8,24 @@ use crate::plot::{Axis, Line, Plot};
 use crate::results::{Point, Results};
 use queuescope_report::model::SweepMean;
 
-/// How far apart goodput and mean delay may be for the same, in percent, and delay in milliseconds.
+/// The largest difference of equal goodputs and mean delays, in percent, and of equal delays in milliseconds.
 const GOODPUT_WITHIN: f64 = 5.0;
 const DELAY_WITHIN: f64 = 20.0;
 const DELAY_WITHIN_MS: f64 = 1.0;
-/// Of how many cells that is to hold, in percent.
+/// The share of cells that should be equal, in percent.
 const WANTED: f64 = 90.0;
 
 /// A cell in both worlds, means of its runs.
-struct Beside<'a> {
+struct CellPair<'a> {
     point: &'a Point,
 }
 
-impl Beside<'_> {
+impl CellPair<'_> {
     fn values(&self, name: &str) -> [f64; 2] {
         [SIMULATED, REAL].map(|world| self.point.value(&named(world, name)))
     }
 
-    /// By how many percent there is more of it in the real world.
+    /// The percentage by which the real world's value is higher.
     fn more(&self, name: &str) -> f64 {
         let [simulated, real] = self.values(name);
         100.0 * (real / simulated - 1.0)
@@ -48,20 +48,20 @@ impl Beside<'_> {
 
 /// All tables, plots and findings.
 pub fn outcome(results: &Results) -> Outcome {
-    let cells: Vec<_> = results.of(GRID).map(|point| Beside { point }).collect();
+    let cells: Vec<_> = results.of(GRID).map(|point| CellPair { point }).collect();
     let findings = vec![
-        finding(&cells, "cells with the same goodput, within 5 %", GOODPUT, Beside::same_goodput),
-        finding(&cells, "cells with the same mean delay, within 20 % or 1 ms", DELAY, Beside::same_delay),
+        finding(&cells, "cells with the same goodput, within 5 %", GOODPUT, CellPair::same_goodput),
+        finding(&cells, "cells with the same mean delay, within 20 % or 1 ms", DELAY, CellPair::same_delay),
         exactness(&cells),
     ];
     let plots = vec![
-        plot(&cells, "goodput", GOODPUT, "Cells whose goodput in both worlds differs by at most so much"),
-        plot(&cells, "delay", DELAY, "Cells whose mean delay in both worlds differs by at most so much"),
+        plot(&cells, "goodput", GOODPUT, "Cells whose goodput in both worlds differs by at most this much"),
+        plot(&cells, "delay", DELAY, "Cells whose mean delay in both worlds differs by at most this much"),
     ];
     Outcome { plots, findings, tables: vec![table(&cells)], ..Outcome::default() }
 }
 
-fn finding<'a>(cells: &[Beside<'a>], what: &str, value: &str, same: fn(&Beside<'a>) -> bool) -> Finding {
+fn finding<'a>(cells: &[CellPair<'a>], what: &str, value: &str, same: fn(&CellPair<'a>) -> bool) -> Finding {
     let alike = cells.iter().filter(|cell| same(cell)).count();
     let share = 100.0 * alike as f64 / cells.len().max(1) as f64;
     let others = cells.iter().filter(|cell| !same(cell));
@@ -71,17 +71,17 @@ fn finding<'a>(cells: &[Beside<'a>], what: &str, value: &str, same: fn(&Beside<'
     Finding::of_words(GRID, what.to_owned(), &format!("{WANTED:.0} %"), ours, why)
 }
 
-/// Cells that say something of this machine.
-fn exactness(cells: &[Beside<'_>]) -> Finding {
-    let limited = |cell: &&Beside<'_>| cell.point.value(&named(REAL, LIMITED)) > 0.0;
-    let names: Vec<_> = cells.iter().filter(limited).map(Beside::name).collect();
+/// The cells in which the machine was a bottleneck.
+fn exactness(cells: &[CellPair<'_>]) -> Finding {
+    let limited = |cell: &&CellPair<'_>| cell.point.value(&named(REAL, LIMITED)) > 0.0;
+    let names: Vec<_> = cells.iter().filter(limited).map(CellPair::name).collect();
     let what = "cells in which this machine was the bottleneck at times, and not the link";
     let why = if names.is_empty() { "none".to_owned() } else { names.join("; ") };
     Finding::of_words(GRID, what.to_owned(), "0", format!("{} of {}", names.len(), cells.len()), why)
 }
 
-fn table(cells: &[Beside<'_>]) -> Table {
-    let row = |cell: &Beside<'_>| {
+fn table(cells: &[CellPair<'_>]) -> Table {
+    let row = |cell: &CellPair<'_>| {
         let both = |name, digits: usize| {
             [SIMULATED, REAL].map(|world| cell.point.shown_within(&named(world, name), digits)).into_iter()
         };
@@ -110,15 +110,15 @@ fn mark(is_same: bool) -> &'static str {
     if is_same { "" } else { " !" }
 }
 
-/// How many cells differ by at most so much, for each way to manage the queue and for all.
-fn plot(cells: &[Beside<'_>], name: &'static str, value: &str, title: &str) -> Plot {
+/// The share of cells with at most a given difference, for each way to manage the queue and for all.
+fn plot(cells: &[CellPair<'_>], name: &'static str, value: &str, title: &str) -> Plot {
     let line = |name: &str, mut apart: Vec<f64>| {
         apart.sort_unstable_by(f64::total_cmp);
         let all = apart.len() as f64;
         let share = |number: usize| SweepMean { mean: 100.0 * number as f64 / all, half_width: None, cells: 1 };
         Line { name: name.to_owned(), points: (1..).zip(apart).map(|(number, apart)| (apart, share(number))).collect() }
     };
-    let apart = |cell: &Beside<'_>| cell.more(value).abs();
+    let apart = |cell: &CellPair<'_>| cell.more(value).abs();
     let mut names: Vec<_> = cells.iter().map(|cell| cell.point.parameter(AQM)).collect();
     names.dedup();
     let mut lines = vec![line("all", cells.iter().map(apart).collect())];

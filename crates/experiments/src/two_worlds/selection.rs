@@ -1,8 +1,8 @@
-//! Which cells are run.
+//! The selection of cells.
 
 /// A congestion control.
 pub struct Tcp {
-    /// As in scenarios.
+    /// Its name in scenarios.
     pub name: &'static str,
     /// Whether flows are ECN-capable.
     pub ecn: bool,
@@ -10,9 +10,9 @@ pub struct Tcp {
 
 /// A way to manage the queue.
 pub struct Aqm {
-    /// As in tables.
+    /// Its name in tables.
     pub name: &'static str,
-    /// What it adds to `[link]`, at a rate in Mb/s, where packets may be marked or not.
+    /// The lines of `[link]` for a rate in Mb/s and whether packets may be marked.
     pub lines: fn(u64, bool) -> String,
 }
 
@@ -53,7 +53,7 @@ pub const RTTS: [u64; 3] = [10, 40, 80];
 /// How many values each parameter has.
 const SIZES: [usize; 5] = [TCPS.len(), FLOWS.len(), AQMS.len(), RATES.len(), RTTS.len()];
 
-/// That of the paper, which is for 4170 packets a second, 50 Mb/s.
+/// ABC as in its paper, which is for 4170 packets per second, 50 Mb/s.
 fn abc(rate: u64) -> String {
     let scaled = |packets: f64| packets * rate as f64 / 50.0;
     let buffer = scaled(24.0).round();
@@ -66,19 +66,20 @@ fn abc(rate: u64) -> String {
     )
 }
 
-/// A cell: which value of each parameter.
+/// A cell: the index of its value for each parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place(pub [usize; 5]);
+pub struct GridPoint(pub [usize; 5]);
 
-/// So many cells, in an order in which any first of them are a fair selection: each is one of those whose values have met the least.
-pub fn places(most: usize) -> Vec<Place> {
+/// Selects up to `most` cells. Any first part of them is a fair selection: each cell is one whose pairs of values
+/// occurred least so far.
+pub fn places(most: usize) -> Vec<GridPoint> {
     let mut met: [[[[u32; 6]; 5]; 6]; 5] = Default::default();
     let mut left = all();
     let mut chosen = Vec::new();
     while chosen.len() < most && !left.is_empty() {
         let gain =
-            |place: &Place| -> f64 { pairs(place).map(|[a, x, b, y]| 0.25f64.powi(met[a][x][b][y] as i32)).sum() };
-        // The first of those that are as good.
+            |place: &GridPoint| -> f64 { pairs(place).map(|[a, x, b, y]| 0.25f64.powi(met[a][x][b][y] as i32)).sum() };
+        // The first of those that are equally good.
         let best = (0..left.len()).rev().max_by(|one, other| gain(&left[*one]).total_cmp(&gain(&left[*other])));
         let place = left.remove(best.unwrap_or(0));
         pairs(&place).for_each(|[a, x, b, y]| met[a][x][b][y] += 1);
@@ -87,10 +88,10 @@ pub fn places(most: usize) -> Vec<Place> {
     chosen
 }
 
-fn all() -> Vec<Place> {
-    let mut all = vec![Place([0; 5])];
+fn all() -> Vec<GridPoint> {
+    let mut all = vec![GridPoint([0; 5])];
     for (parameter, size) in SIZES.into_iter().enumerate() {
-        let with = |place: Place, value| {
+        let with = |place: GridPoint, value| {
             let mut place = place;
             place.0[parameter] = value;
             place
@@ -100,8 +101,8 @@ fn all() -> Vec<Place> {
     all
 }
 
-/// The pairs of values that meet in a cell: two parameters, each with its value.
-fn pairs(place: &Place) -> impl Iterator<Item = [usize; 4]> + use<> {
+/// The pairs of values in a cell: two parameters, each with its value.
+fn pairs(place: &GridPoint) -> impl Iterator<Item = [usize; 4]> + use<> {
     let values = place.0;
     (0..values.len()).flat_map(move |a| (a + 1..values.len()).map(move |b| [a, values[a], b, values[b]]))
 }
@@ -112,7 +113,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn any_value_meets_any_other_about_as_often() {
+    fn each_pair_of_values_occurs_about_equally_often() {
         let places = places(60);
         let mut met: BTreeMap<[usize; 4], usize> = BTreeMap::new();
         places.iter().flat_map(pairs).for_each(|pair| *met.entry(pair).or_default() += 1);
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selection_begins_as_a_smaller_one_does() {
+    fn a_selection_begins_like_a_smaller_one() {
         assert_eq!(places(60)[..10], places(10));
         let mut every = places(usize::MAX);
         assert_eq!(every.len(), 540);

@@ -4,15 +4,15 @@ use super::PORTS;
 use crate::{Act, Aspect, Field, Gress, Micro, Op, Program, Special};
 use queuescope_queue::ActivityAqmParams;
 
-/// Aggregates that an edge meters.
+/// How many aggregates an edge meters.
 const AGGREGATES: u64 = 4096;
 
 /// The edge: meters the rate of each aggregate, and writes its activity, log2(rate / reference), into the packet.
 ///
 /// Models the metering of [`Abc`](queuescope_queue::Abc), a [`RateMeter`](queuescope_queue::RateMeter) for each
-/// aggregate. That one counts in real numbers, three to an aggregate (bits, the time that counts, the last packet's);
-/// here it is a special unit's one average. Aggregates that share an entry of the array are metered together here;
-/// there each has its own.
+/// aggregate. Those keep three real numbers per aggregate (bits, the time that counts, the time of the last packet);
+/// here a special unit keeps one average. Aggregates that share an entry of the array are metered together here; there
+/// each has its own entry.
 pub fn abc_edge() -> Program {
     let mut program = Program::new("abc-edge", "meters activity, and writes it into packets");
     let p = &mut program;
@@ -24,19 +24,19 @@ pub fn abc_edge() -> Program {
     let average = [Micro::Special(Special::Average)];
     let rate = p.update(rate.at(index), "rate by time-exponential average", &average, &[size]);
     p.of(Aspect::Reaction);
-    // Of the rate, its highest bit and eleven behind it: a 2048th of an octave.
+    // The highest bit of the rate and the eleven below it: a 2048th of an octave.
     let log = Op::Function { name: "log2(rate / reference)", special: None, bits: 16 };
     let activity = p.compute("activity", log, &[rate], 16);
     p.act("activity into the packet", Act::Rewrite, &[activity]);
     program
 }
 
-/// The core: drops at the door if the queue is longer than max(Q_min, Q_base - gamma (A - A_avg)), where the average is
-/// that of the packets that were accepted.
+/// The core: drops before the queue if the queue is longer than max(Q_min, Q_base - gamma (A - A_avg)), where A_avg
+/// averages the accepted packets.
 ///
 /// Models the decision of [`Abc`](queuescope_queue::Abc), an [`ActivityAqm`](queuescope_queue::ActivityAqm) for each
-/// port. That one's average is of a sum, a count and a time in real numbers; here it is a special unit's. Its length of
-/// the queue may be one that it counts itself; here it is what the switch tells.
+/// port. Its average consists of a sum, a count and a time in real numbers; here it is a special unit's. It may count
+/// the length of the queue itself; here the switch provides the length.
 pub fn abc_core() -> Program {
     let mut program = Program::new("abc-core", "drops at the door, by activity and the length of the queue");
     let p = &mut program;

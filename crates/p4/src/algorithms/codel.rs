@@ -1,17 +1,17 @@
-//! CoDel (RFC 8289), as table I and figure 2 of Kunze et al. have it.
+//! CoDel (RFC 8289), as in table I and figure 2 of Kunze et al.
 
 use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Gress, Micro, Op, Program, Special};
 
-/// CoDel: behind the queue, drops ever more often while the delay stays above target.
+/// CoDel: behind the queue, drops more and more often while the delay stays above target.
 ///
-/// That the delay was above target for an interval is found by the time at which it last was not: one write or one read
-/// of a register. The time of the next drop and the count of drops are a pair of words; the count begins at 1 with each
-/// spell of dropping (RFC 8289 lets it go on from a recent one).
+/// The program remembers when the delay was last below target, with one write or one read of a register. If that is an
+/// interval ago, the delay was above target for an interval. The time of the next drop and the count of drops are a
+/// pair of words. The count starts at 1 with each period of dropping (RFC 8289 continues a recent one).
 ///
-/// Models [`Codel`](queuescope_queue::Codel). That one keeps the time at which it may drop first, drops until one
-/// packet may leave, looks whether there is more than a packet behind it, and can mark; here each packet that leaves is
-/// judged by itself. The root has ten bits of the count here.
+/// Models [`Codel`](queuescope_queue::Codel). That type keeps the time of the first possible drop, drops until a packet
+/// may depart, checks whether more than a packet is behind it, and can mark; here each departing packet is judged by
+/// itself. The root uses ten bits of the count here.
 pub fn codel() -> Program {
     let mut program = Program::new("codel", "drops behind the queue, spaced by interval / sqrt(count)");
     let p = &mut program;

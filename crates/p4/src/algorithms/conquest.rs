@@ -3,12 +3,13 @@
 use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program};
 
-/// Their dimensions.
+/// The dimensions of the snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshots {
-    /// `h`: snapshots, of which one is written, one is cleaned, and the others are read. Three at least. Source: 4.
+    /// `h`: how many snapshots there are. One is written, one is cleaned, and the others are read. At least 3. Source:
+    /// 4.
     pub snapshots: u32,
-    /// `R`: rows of each. Source: 2.
+    /// `R`: rows of each snapshot. Source: 2.
     pub rows: u32,
     /// `C`: columns of a row. Source: 2048.
     pub columns: u64,
@@ -22,14 +23,14 @@ impl Default for Snapshots {
 
 /// ConQuest behind the queue, with the mark for flows above a threshold (section 4.2).
 ///
-/// Which snapshot is written, read or cleaned changes with time: each is reached once by each packet in any case, and
-/// the sum may need any of them. The one that is cleaned is reached at another entry than that of the flow, the next
-/// one by a count of packets (section 3.4), so the entries are found in a stage of their own ("the memory addresses to
-/// use", section 4.1).
+/// Time decides which snapshot is written, read or cleaned. Each packet reaches each snapshot once in any case, and the
+/// sum may need any of them. The snapshot being cleaned is reached at another entry than the flow's: the next one by a
+/// count of packets (section 3.4). So the entries are computed in a stage of their own ("the memory addresses to use",
+/// section 4.1).
 ///
-/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) as the paper has it: windows are rounded inwards
-/// (`Estimator::Inner`; the overlap of a window with a delay would take a product), and cleaned entry by entry
-/// (`Expiry::Clean`). Other curves than the threshold would be a table of the weight.
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) as in the paper: windows are rounded inwards
+/// (`Estimator::Inner`; the overlap of a window with a delay would need a product), and cleaned entry by entry
+/// (`Expiry::Clean`). A curve other than the threshold would be a table of the weight.
 pub fn conquest(dimensions: Snapshots) -> Program {
     let about = "marks flows that have too much of the queue";
     measured(Program::new("conquest", about), dimensions, |p, flow, long| {
@@ -38,15 +39,16 @@ pub fn conquest(dimensions: Snapshots) -> Program {
     })
 }
 
-/// The same with the mark for flows that have half of a queue which stands: they have as many packets as half of what
-/// the packet found, it waited longer than `tau`, and it leaves as long a queue behind it. Counts are of packets; the
-/// lengths of the queue come with the packet, and half of one is a shift. So it takes no register more, and no stage.
+/// ConQuest with the mark for flows that have half of a standing queue. A packet is marked if its flow has at least
+/// half as many packets as the packet found, it waited longer than `tau`, and it leaves a long queue behind. Counts are
+/// in packets. The lengths of the queue come with the packet, and half of one is a shift, so this takes no more
+/// registers and no more stages.
 ///
-/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with `ShareOfQueue` from 1/2 on, and `behind`. That one
-/// divides: own / found is 1/2 or more just if own is as much as half of found, rounded up; and a share of nothing is
-/// 0, so something must have been found. It knows lengths of queues in packets and bytes. A Tofino counts cells of 80
-/// bytes: there the snapshots would count those too, which is a shift of the packet's length, before the snapshots and
-/// beside the hashes.
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with `ShareOfQueue` from 1/2 on, and `behind`. That type
+/// divides: own / found is at least 1/2 exactly if own is at least half of found, rounded up. A share of nothing is 0,
+/// so something must have been found. It knows lengths of queues in packets and bytes. A Tofino counts cells of 80
+/// bytes. The snapshots there would count cells too, by a shift of the packet's length before the snapshots and beside
+/// the hashes.
 pub fn conquest_standing(dimensions: Snapshots) -> Program {
     let about = "marks flows that have half of a queue which stands";
     measured(Program::new("conquest-stands", about), dimensions, |p, flow, long| {
@@ -61,7 +63,7 @@ pub fn conquest_standing(dimensions: Snapshots) -> Program {
     })
 }
 
-/// A program that measures the flow's part of the queue, and acts on it if the packet waited longer than `tau`.
+/// A program that measures the flow's part of the queue, and acts if the packet waited longer than `tau`.
 fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut Program, Field, Field)) -> Program {
     let p = &mut program;
     let Snapshots { snapshots, rows, columns } = dimensions;
@@ -90,7 +92,7 @@ fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut P
             .collect();
         counts.push(of_rows);
     }
-    // The least of the rows; of one row there is nothing to compare.
+    // The minimum over the rows; a single row needs no comparison.
     let least: Vec<_> = counts
         .into_iter()
         .enumerate()
@@ -102,10 +104,11 @@ fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut P
     program
 }
 
-/// The same, acting on packets to come (section 4.2): who is heavy is sent back, and kept out at the door.
+/// ConQuest that acts on later packets (section 4.2): a heavy flow is sent back to the ingress, and its packets are
+/// dropped before the queue.
 ///
-/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) that acts at ingress. That one holds a flow for a time, and
-/// knows which flow an entry is of; here an entry is a bit, which all flows of one hash share, and nothing takes back.
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) that acts at ingress. That type holds a flow for a time, and
+/// knows the flow of each entry; here an entry is a bit, shared by all flows with the same hash, and nothing resets it.
 pub fn conquest_at_ingress(dimensions: Snapshots) -> Program {
     let about = "keeps flows out that have too much of the queue";
     let mut program = measured(Program::new("conquest-ingress", about), dimensions, |p, flow, long| {
@@ -125,8 +128,8 @@ pub fn conquest_at_ingress(dimensions: Snapshots) -> Program {
     program
 }
 
-/// The sum of all snapshots that are read. Which those are, the times of entering and leaving say, by their bits that
-/// are windows: so that the first sums may need any of them.
+/// The sum of all snapshots that are read. The window bits of the enqueue and dequeue times say which those are, so the
+/// first sums may need any of them.
 fn sum_of_read(p: &mut Program, counts: &[Field], times: [Field; 2]) -> Field {
     let read = counts.len() - 2;
     let needs = [counts, &times].concat();
@@ -137,7 +140,7 @@ fn sum_of_read(p: &mut Program, counts: &[Field], times: [Field; 2]) -> Field {
     tree(p, pairs, "sum")
 }
 
-/// All as one, two at a time.
+/// Combines all fields into one, two at a time.
 fn tree(p: &mut Program, mut fields: Vec<Field>, name: &str) -> Field {
     while fields.len() > 1 {
         fields = fields.chunks(2).map(|two| if two.len() == 2 { p.simple(name, two, 32) } else { two[0] }).collect();
@@ -149,9 +152,9 @@ fn tree(p: &mut Program, mut fields: Vec<Field>, name: &str) -> Field {
 mod tests {
     use queuescope_queue::Curve;
 
-    /// What [`super::conquest_standing`] compares is what `ConQuestAqm` does, which divides.
+    /// What [`super::conquest_standing`] compares is equivalent to the division in `ConQuestAqm`.
     #[test]
-    fn half_rounded_up_and_something_found_is_a_share_of_a_half() {
+    fn half_rounded_up_of_something_is_a_share_of_a_half() {
         for (own, found) in (0u32..300).flat_map(|own| (0u32..600).map(move |found| (own, found))) {
             let share = if found == 0 { 0.0 } else { f64::from(own) / f64::from(found) };
             let is_chosen = Curve::Threshold.probability(share, 0.5) == 1.0;

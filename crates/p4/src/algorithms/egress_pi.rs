@@ -1,16 +1,17 @@
-//! Egress PI, which is made for what a switch has.
+//! Egress PI, which is designed for what a switch has.
 
 use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Gress, Micro, Op, Program};
 use queuescope_queue::EgressPiParams;
 use queuescope_wire::Nanos;
 
-/// Egress PI: a squared PI controller behind the queue. Shifts come before the differences, which is the same and a
-/// step less.
+/// Egress PI: a squared PI controller behind the queue. Shifts come before the differences, which is equivalent and
+/// saves a step.
 ///
-/// Models [`EgressPi`](queuescope_queue::EgressPi), step for step, with its defaults. In it a sojourn time begins anew
-/// after 4398 s, here after 4.3 s. What is chosen by a comparison and what is not by another is told apart by the
-/// mark's own match, on single bits; so is which number is compared, on two bits of ECN and the first of the larger.
+/// Models [`EgressPi`](queuescope_queue::EgressPi), step for step, with its defaults. Sojourn times wrap there after
+/// 4398 s, here after 4.3 s. The mark's own match, on single bits, separates packets that one comparison chooses and
+/// another does not. Which number is compared also depends on a match: two bits of ECN and the first bit of the larger
+/// number.
 pub fn egress_pi() -> Program {
     let mut program =
         Program::new("egress-pi", "marks or drops behind the queue, by the square of what follows the delay");
@@ -59,12 +60,12 @@ pub fn egress_pi() -> Program {
     program
 }
 
-/// A time as the program has it: in units of 1024 ns.
+/// A time in the program's units of 1024 ns.
 fn units(time: Nanos) -> u64 {
     time.0 >> 10
 }
 
-/// Bits of a number.
+/// How many bits a number needs.
 fn bits(number: u32) -> u32 {
     u32::BITS - number.leading_zeros()
 }

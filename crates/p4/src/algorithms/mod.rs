@@ -1,6 +1,6 @@
 //! Algorithms as programs: what each needs of a switch. Constants are those of the parameters in `queuescope-queue`.
-//! Each says which type of that crate it models, and in what the two differ: what is said here of stages and memory is
-//! of the program, what simulations say is of the type.
+//! Each program names the type of that crate that it models, and how the two differ. Statements here about stages and
+//! memory are about the program; results of simulations are about the type.
 
 mod abc;
 mod codel;
@@ -24,7 +24,7 @@ pub use step::step;
 
 use crate::{Field, Op, Program};
 
-/// All of them, ConQuest with these dimensions.
+/// All algorithms, with ConQuest in these dimensions.
 pub fn all(snapshots: Snapshots) -> Vec<Program> {
     vec![
         red(),
@@ -44,17 +44,17 @@ pub fn all(snapshots: Snapshots) -> Vec<Program> {
     ]
 }
 
-/// Ports with queues of their own that a program is made for.
+/// Ports with their own queues that a program is made for.
 pub(crate) const PORTS: u64 = 64;
 
-/// The time that a packet was in the queue, in nanoseconds.
+/// The sojourn time of a packet, in nanoseconds.
 pub(crate) fn sojourn_time(program: &mut Program) -> Field {
     let entered = program.leaving("time of entering the queue", 48);
     let left = program.leaving("time of leaving the queue", 48);
     program.simple("sojourn = left - entered", &[entered, left], 32)
 }
 
-/// A decision by a probability: whether a random number of as many bits is below it.
+/// A decision by a probability: whether a random number with as many bits is below it.
 pub(crate) fn by_chance(program: &mut Program, probability: Field) -> Field {
     let random = program.compute("random number", Op::Random, &[], 32);
     program.compare("random < probability", &[random, probability])

@@ -4,10 +4,10 @@ use super::pie::{differences, products, sampled};
 use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Gress, Micro, Op, Program};
 
-/// PI2: PIE without scaling; a packet is dropped if two random numbers are below the probability, which squares it.
+/// PI2: PIE without scaling. A packet is dropped if two random numbers are below the probability, which squares it.
 ///
-/// Models [`Pi2`](queuescope_queue::Pi2), with the gains of table II. That one draws one number for the square, marks
-/// what is ECN-capable (scalable flows with 2 p'), spares short queues, and caps p'; here all that is chosen is
+/// Models [`Pi2`](queuescope_queue::Pi2), with the gains of table II. That type draws one number for the square, marks
+/// ECN-capable packets (scalable flows with 2 p'), spares short queues, and caps p'; here every chosen packet is
 /// dropped.
 pub fn pi2() -> Program {
     let mut program = Program::new("pi2", "drops at the door, by the square of what follows the delay");

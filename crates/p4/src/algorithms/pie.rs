@@ -4,10 +4,11 @@ use super::{PORTS, by_chance, sojourn_time};
 use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program, Register};
 use queuescope_queue::PieGains;
 
-/// PIE: drops at the door by a probability, which follows the delay, its change and its own size.
+/// PIE: drops before the queue by a probability, which follows the delay, its change and its own size.
 ///
 /// Models [`Pie`](queuescope_queue::Pie), with the gains of table II. Left out, as in the paper: burst allowance,
-/// derandomisation, what section 4.1 of the RFC spares, marks. The decay is by a 64th here, where the RFC has 2 %.
+/// derandomisation, the exceptions of the RFC's section 4.1, marks. The probability decays by a 64th here, where the
+/// RFC has 2 %.
 pub fn pie() -> Program {
     let mut program = Program::new("pie", "drops at the door, by a probability that follows the delay");
     let p = &mut program;
@@ -18,7 +19,7 @@ pub fn pie() -> Program {
     let change = differences(p, delay);
     let update = products(p, change);
     let before = p.read(probability, "drop_prob", &[]);
-    // RFC 8033 section 4.2 has seven ranges of the probability; each halves the update some more.
+    // RFC 8033 section 4.2 has seven ranges of the probability; each further one halves the update more.
     let range = p.compute("range of drop_prob", Op::Compare(7), &[before], 3);
     let scaled = p.simple("update, scaled by range", &[update, range], 32);
     let after = p.simple("drop_prob + scaled update", &[before, scaled], 32);
@@ -27,7 +28,7 @@ pub fn pie() -> Program {
     program
 }
 
-/// Traffic is dropped before the queue by a probability: its register.
+/// Drops traffic before the queue by a probability; returns its register.
 pub(super) fn drops_at_the_door(p: &mut Program) -> Register {
     p.at(Gress::Ingress).of(Aspect::Reaction);
     let probability = p.register("drop_prob", 32, PORTS);
@@ -37,7 +38,7 @@ pub(super) fn drops_at_the_door(p: &mut Program) -> Register {
     probability
 }
 
-/// Traffic stores its delay; packets of the generator, which the steps that follow are of, read it.
+/// Traffic stores its delay. Generated packets, which take the steps that follow, read it.
 pub(super) fn sampled(p: &mut Program, sojourn: Field, bits: u32) -> Field {
     let delay = p.register("delay", bits, PORTS);
     p.write(delay, "delay of the last packet", &[sojourn]);
@@ -47,7 +48,7 @@ pub(super) fn sampled(p: &mut Program, sojourn: Field, bits: u32) -> Field {
     delay
 }
 
-/// The distance to the target, and the change since the last update, for which a register keeps what that had.
+/// The distance to the target, and the change since the last update; a register keeps the previous delay.
 pub(super) fn differences(p: &mut Program, delay: Field) -> [Field; 2] {
     let old = p.register("delay before", 32, PORTS);
     let distance = p.simple("delay - target", &[delay], 32);
@@ -56,7 +57,7 @@ pub(super) fn differences(p: &mut Program, delay: Field) -> [Field; 2] {
     [distance, change]
 }
 
-/// Both times their gains, added.
+/// Both differences times their gains, added.
 pub(super) fn products(p: &mut Program, [distance, change]: [Field; 2]) -> Field {
     let (alpha, beta) = PieGains::tofino().per_microsecond();
     let alpha = p.compute("alpha (delay - target)", Op::MultiplyBy(alpha), &[distance], 32);

@@ -5,9 +5,9 @@ use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Field, Gress, Match, Micro, Op, Packets, Program, Register};
 use queuescope_queue::{PieDpParams, PieTable, PieTableParams};
 
-/// PIE_CP: the processor computes the probability.
+/// PIE_CP: the control plane computes the probability.
 ///
-/// Models [`PieCp`](queuescope_queue::PieCp): what that one does for a packet. Its rounds are the processor's.
+/// Models [`PieCp`](queuescope_queue::PieCp): the part that handles packets. Its rounds run in the control plane.
 pub fn pie_cp() -> Program {
     let mut program = Program::new("pie-cp", "PIE whose probability the control plane computes");
     let p = &mut program;
@@ -20,9 +20,9 @@ pub fn pie_cp() -> Program {
     program
 }
 
-/// PIE_DP: wholly in the data plane, with shifts for products, and without scaling and decay.
+/// PIE_DP: entirely in the data plane, with shifts for products, and without scaling and decay.
 ///
-/// Models [`PieDp`](queuescope_queue::PieDp), step for step; but that generated packets draw no random number.
+/// Models [`PieDp`](queuescope_queue::PieDp), step for step, except that generated packets draw no random number.
 pub fn pie_dp() -> Program {
     let mut program = Program::new("pie-dp", "PIE in the data plane, with shifts for products");
     let p = &mut program;
@@ -31,14 +31,14 @@ pub fn pie_dp() -> Program {
     let PieDpParams { alpha_shift, beta_shift, .. } = PieDpParams::default();
     let alpha = p.simple(&format!("|delay - target| << {alpha_shift}"), &[distance[0]], 32);
     let beta = p.simple(&format!("|delay - delay before| << {beta_shift}"), &[change[0]], 32);
-    // Which is larger decides which is taken from which, if the signs differ.
+    // If the signs differ, the smaller is subtracted from the larger.
     let larger = p.compare("which part is larger", &[alpha, beta]);
     let update = p.simple("sum or difference of both", &[alpha, beta, larger, distance[1], change[1]], 32);
     decided(p, probability, update);
     program
 }
 
-/// PIE_TABLE: the same with tables for the products.
+/// PIE_TABLE: PIE_DP with tables for the products.
 ///
 /// Models [`PieTable`](queuescope_queue::PieTable), with its tables.
 pub fn pie_table() -> Program {
@@ -64,7 +64,7 @@ pub fn pie_table() -> Program {
     program
 }
 
-/// Behind the queue, traffic stores its delay, and packets of the generator read it: in units of 1024 ns, 16 bits.
+/// Behind the queue, traffic stores its delay, and generated packets read it: in units of 1024 ns, 16 bits.
 fn measured(p: &mut Program) -> (Register, Field) {
     p.at(Gress::Egress).of(Aspect::Metric);
     let sojourn = sojourn_time(p);
@@ -73,7 +73,7 @@ fn measured(p: &mut Program) -> (Register, Field) {
     (p.register("drop_prob", 32, PORTS), delay)
 }
 
-/// Both differences as magnitude and sign, for which a comparison comes before the subtraction.
+/// Both differences as magnitude and sign, so a comparison comes before the subtraction.
 fn magnitudes(p: &mut Program, delay: Field) -> ([Field; 2], [Field; 2]) {
     let old = p.register("delay before", 16, PORTS);
     let above = p.compare("delay >= target", &[delay]);
@@ -84,8 +84,8 @@ fn magnitudes(p: &mut Program, delay: Field) -> ([Field; 2], [Field; 2]) {
     ([distance, above], [change, grows])
 }
 
-/// The generator's packets add the update to the probability, or subtract it; traffic is dropped by it, with the random
-/// number that was drawn for the packet before.
+/// Generated packets add the update to the probability, or subtract it. Traffic is dropped by the probability, with the
+/// random number that was drawn for the previous packet.
 fn decided(p: &mut Program, probability: Register, update: Field) {
     p.update(probability, "drop_prob +- update", &[Micro::Update], &[update]);
     p.by(Packets::Traffic);

@@ -3,10 +3,10 @@
 use super::{PORTS, by_chance};
 use crate::{Act, Aspect, Gress, Micro, Op, Program, Special};
 
-/// RED: an average of the queue's length in the place of which a packet enters, and a probability that grows with it.
+/// RED: packets read an average of the queue's length before the queue, and a drop probability that grows with it.
 ///
-/// Models [`Red`](queuescope_queue::Red). The count of packets since the last drop, which spaces drops evenly, is left
-/// out, as in the paper; and so is what that one does with an average after idle time, and its adaptive kinds.
+/// Models [`Red`](queuescope_queue::Red). As in the paper, the count of packets since the last drop, which spaces drops
+/// evenly, is left out. Also left out are that type's handling of the average after idle time, and its adaptive kinds.
 pub fn red() -> Program {
     let mut program = Program::new("red", "drops at the door, by the average length of the queue");
     let p = &mut program;

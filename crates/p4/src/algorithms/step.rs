@@ -1,12 +1,12 @@
-//! Marking above a threshold, as DCTCP wants it (Alizadeh et al., SIGCOMM 2010), by the time in the queue.
+//! Marking above a threshold of the sojourn time, as DCTCP needs it (Alizadeh et al., SIGCOMM 2010).
 
 use super::sojourn_time;
 use crate::{Act, Aspect, Gress, Program};
 
-/// A step: behind the queue, marks each ECN-capable packet that waited longer than a constant. It keeps nothing.
+/// A step: behind the queue, marks each ECN-capable packet that waited longer than a constant. It keeps no state.
 ///
 /// Models the `ce_threshold` of [`Codel`](queuescope_queue::Codel) where that never drops. The sojourn time has 32 bits
-/// here: after 4.3 s it begins anew.
+/// here and wraps after 4.3 s.
 pub fn step() -> Program {
     let mut program = Program::new("step", "marks behind the queue what waited longer than a constant");
     let p = &mut program;

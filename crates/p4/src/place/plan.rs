@@ -1,39 +1,39 @@
-//! A placement in the making.
+//! A placement under construction.
 
 use super::Used;
 use crate::graph::{Chains, Node};
 use crate::target::Target;
 
-/// Which stages the parts of a program are in, as far as they are placed.
+/// The stages of the parts that are placed so far.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     nodes: &'a [Node],
-    /// What each takes.
+    /// The resources that each node takes.
     pub needs: &'a [Used],
-    /// What a stage has, and how many there are.
+    /// The resources of a stage, and the number of stages.
     has: Used,
     most: usize,
-    /// What is taken of each.
+    /// The resources taken of each stage.
     used: Vec<Used>,
-    /// What was put, in order.
-    put: Vec<Part>,
+    /// The placed parts, in order.
+    put: Vec<PlacedPart>,
     /// The first and the last stage of each node that is placed.
     ends: Vec<Option<(usize, usize)>>,
-    /// How often a part was held to a stage.
+    /// How often a part was tried in a stage.
     pub looks: u64,
 }
 
-/// A node, a stage, and what the one takes of the other.
-type Part = (usize, usize, Used);
+/// A node, a stage, and the resources that the node takes there.
+type PlacedPart = (usize, usize, Used);
 
-/// How a search for a placement in the stages that there are ended.
+/// How a search for a placement in the available stages ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Search {
-    /// There it is.
+    /// A placement was found.
     Found,
-    /// There is none.
+    /// There is no placement.
     None,
-    /// It was given up before all was tried.
+    /// The search stopped before everything was tried.
     GivenUp,
 }
 
@@ -51,13 +51,13 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Stages that are needed.
+    /// How many stages are needed.
     pub fn stages(&self) -> usize {
         self.ends.iter().flatten().map(|(_, last)| last + 1).max().unwrap_or(0)
     }
 
-    /// What is in which stage.
-    pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
+    /// All parts with their stages.
+    pub fn parts(&self) -> impl Iterator<Item = PlacedPart> + '_ {
         self.put.iter().copied()
     }
 
@@ -66,7 +66,7 @@ impl<'a> Plan<'a> {
         self.ends[node].map(|(begin, _)| begin)
     }
 
-    /// Places all, stage by stage: of those that are ready the first in order, as long as there is room.
+    /// Places all nodes, stage by stage: as long as there is room, the first in order of those that are ready.
     pub fn in_order(&mut self, order: &[usize]) {
         self.clear();
         let mut left = order.to_vec();
@@ -80,7 +80,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The same with one or two nodes before all others, until there are stages enough. It ends at so many looks.
+    /// Like [`Self::in_order`] with one or two nodes moved to the front, until the stages suffice. Stops after
+    /// `most_looks` tries.
     pub fn other_orders(&mut self, order: &[usize], most_looks: u64) -> Search {
         let pairs = (0..order.len()).flat_map(|one| (one..order.len()).map(move |other| [one, other]));
         for [one, other] in pairs {
@@ -88,7 +89,7 @@ impl<'a> Plan<'a> {
                 break;
             }
             let mut changed = order.to_vec();
-            // The one that is later first, so that it stays where it is.
+            // Removes the later one first, so that the other keeps its position.
             let later = changed.remove(other);
             changed.insert(0, later);
             let first = changed.remove(one + usize::from(one != other));
@@ -101,11 +102,11 @@ impl<'a> Plan<'a> {
         Search::GivenUp
     }
 
-    /// Places all in the stages that there are by trying each node in each stage. It ends at so many looks. Without
-    /// tables that can go on in other stages, these are all ways that there are.
+    /// Places all nodes in the available stages by trying each node in each stage. Stops after `most_looks` tries.
+    /// Without tables that can continue in other stages, this covers all placements.
     pub fn all_ways(&mut self, order: &[usize], chains: &[Chains], most_looks: u64) -> Search {
         self.clear();
-        // Of each node that is placed: the stage in which it begins.
+        // The stage in which each placed node begins.
         let mut begins: Vec<usize> = Vec::new();
         let mut from = 0;
         while let Some(&node) = order.get(begins.len()) {
@@ -132,7 +133,7 @@ impl<'a> Plan<'a> {
         Search::Found
     }
 
-    /// Puts a node into a stage, if it has room there and ends before another.
+    /// Puts a node into a stage, if it has room there and ends before stage `end`.
     fn put_before(&mut self, node: usize, at: usize, end: usize) -> bool {
         self.looks += 1;
         let has_room = self.put(node, at);
@@ -143,13 +144,13 @@ impl<'a> Plan<'a> {
         has_room && is_in_time
     }
 
-    /// The first stage behind all that a node needs; none as long as something is not placed.
+    /// The first stage after everything that a node needs; `None` while something is not placed.
     fn earliest(&self, node: usize) -> Option<usize> {
         let behind = |need: &usize| self.ends[*need].map(|(_, last)| last + 1);
         self.nodes[node].needs.iter().try_fold(0, |earliest, need| Some(earliest.max(behind(need)?)))
     }
 
-    /// Puts a node into a stage, if there is room, and what is left of a table into those that follow.
+    /// Puts a node into a stage, if there is room. The rest of a table goes into the stages that follow.
     fn put(&mut self, node: usize, at: usize) -> bool {
         let mut needs = self.needs[node];
         for stage in at.. {
@@ -157,7 +158,7 @@ impl<'a> Plan<'a> {
                 self.used.resize_with(stage + 1, Used::default);
             }
             let here = self.used[stage];
-            // A register is in one stage; a table may be in several, from where it has the first block.
+            // A register is in one stage. A table may be in several, from the stage of its first block on.
             let part = if needs.registers > 0 {
                 needs
             } else {
@@ -182,7 +183,7 @@ impl<'a> Plan<'a> {
         false
     }
 
-    /// Takes out the node that was put last.
+    /// Removes the node that was placed last.
     fn take_out(&mut self, node: usize) {
         self.ends[node] = None;
         while let Some((_, stage, part)) = self.put.pop_if(|(other, ..)| *other == node) {

@@ -1,33 +1,33 @@
-//! Placements held to what a placement is, by a plain reading of the program; and to all that there can be.
+//! Compares placements with the rules, by a plain reading of the program, and with all possible placements.
 
 use super::plan::Plan;
 use super::{MOST_LOOKS, planned, used};
 use crate::algorithms::{Snapshots, all, conquest};
 use crate::fold::bundles;
 use crate::graph::{chains, nodes};
-use crate::program::{Does, Gress, Known, Micro, Op, Packets};
+use crate::program::{Gress, KnownFrom, Micro, Op, Packets, StepAction};
 use crate::{Aspect, Fit, Grade, PerStage, Placement, Program, RegisterUnit, Target};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 const KINDS: [Packets; 3] = [Packets::Traffic, Packets::Generated, Packets::FedBack];
 
-/// A program as a plain reader has it.
+/// A program in a plain form.
 struct Plain<'a> {
     program: &'a Program,
-    /// Whether a step needs another's result, of the same packet in the same half.
+    /// Whether a step directly needs another's result, of the same packet in the same half.
     needs: Vec<Vec<bool>>,
-    /// The same at any hand.
+    /// Whether it needs it directly or indirectly.
     needs_at_last: Vec<Vec<bool>>,
 }
 
 impl<'a> Plain<'a> {
-    fn of(program: &'a Program) -> Self {
+    fn new(program: &'a Program) -> Self {
         let count = program.steps.len();
         let mut needs = vec![vec![false; count]; count];
         for (later, step) in program.steps.iter().enumerate() {
             for field in &step.reads {
-                if let Known::By(earlier) = program.fields[field.0].known {
+                if let KnownFrom::By(earlier) = program.fields[field.0].known {
                     let other = &program.steps[earlier];
                     needs[later][earlier] = (other.gress, other.packets) == (step.gress, step.packets);
                 }
@@ -47,13 +47,13 @@ impl<'a> Plain<'a> {
 
     fn accesses(&self, register: usize) -> Vec<usize> {
         let reaches = |step: &usize| match &self.program.steps[*step].does {
-            Does::Access { entry, .. } => entry.register.0 == register,
+            StepAction::Access { entry, .. } => entry.register.0 == register,
             _ => false,
         };
         (0..self.program.steps.len()).filter(reaches).collect()
     }
 
-    /// What a packet of a kind has to have done by a register: its accesses, and what is on a way from one to another.
+    /// What a register must do for one kind of packet: its accesses, and the steps between them.
     fn done_by(&self, register: usize, kind: Packets) -> BTreeSet<usize> {
         let own: Vec<_> =
             self.accesses(register).into_iter().filter(|step| self.program.steps[*step].packets == kind).collect();
@@ -64,23 +64,23 @@ impl<'a> Plain<'a> {
         (0..self.program.steps.len()).filter(|step| own.contains(step) || is_between(*step)).collect()
     }
 
-    /// Whether that can be one access: one entry, in one half, with nothing between but what the unit does.
+    /// Whether that can be one access: to one entry, in one half, with nothing between but what the unit does.
     fn is_one_access(&self, register: usize, kind: Packets, unit: &RegisterUnit) -> bool {
         let steps: Vec<_> = self.done_by(register, kind).into_iter().map(|step| &self.program.steps[step]).collect();
         let (mut entries, mut halves, mut conditions, mut updates) = (Vec::new(), BTreeSet::new(), 0, 0);
         let is_done = steps.iter().all(|step| match &step.does {
-            Does::Access { entry, micros } => {
+            StepAction::Access { entry, micros } => {
                 entries.push(*entry);
                 halves.insert(step.gress);
                 conditions += micros.iter().filter(|micro| **micro == Micro::Condition).count();
                 updates += micros.iter().filter(|micro| **micro == Micro::Update).count();
                 entry.register.0 == register
             }
-            Does::Compute(Op::Simple) => {
+            StepAction::Compute(Op::Simple) => {
                 updates += 1;
                 true
             }
-            Does::Compute(Op::Compare(1)) => {
+            StepAction::Compute(Op::Compare(1)) => {
                 conditions += 1;
                 true
             }
@@ -90,17 +90,17 @@ impl<'a> Plain<'a> {
         is_done && is_one_entry && conditions <= unit.conditions && updates <= unit.updates
     }
 
-    /// What each register does, of all packets.
+    /// What each register does, for all packets.
     fn groups(&self) -> Vec<BTreeSet<usize>> {
         let of = |register| KINDS.into_iter().flat_map(|kind| self.done_by(register, kind)).collect();
         (0..self.program.registers.len()).map(of).filter(|group: &BTreeSet<_>| !group.is_empty()).collect()
     }
 }
 
-/// Holds a placement to all that it has to be. Whether each register is in one stage is asked if `one_access`.
+/// Checks a placement against the rules. If `one_access`, each register must be in one stage.
 fn check(program: &Program, target: &Target, placement: &Placement, one_access: bool) {
-    let plain = Plain::of(program);
-    // Of each step the first stage and the last.
+    let plain = Plain::new(program);
+    // The first and the last stage of each step.
     let mut places: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, stage) in placement.stages.iter().enumerate() {
         for placed in &stage.placed {
@@ -149,7 +149,7 @@ impl Plain<'_> {
 }
 
 #[test]
-fn all_algorithms_are_placed_as_they_have_to_be() {
+fn all_algorithms_are_placed_by_the_rules() {
     let dimensions = [Snapshots::default(), Snapshots { snapshots: 7, rows: 3, columns: 50_000 }];
     for (target, snapshots) in Target::all().iter().flat_map(|target| dimensions.map(|it| (target, it))) {
         for program in all(snapshots) {
@@ -160,9 +160,9 @@ fn all_algorithms_are_placed_as_they_have_to_be() {
     }
 }
 
-/// Stages that are told are the fewest that there can be.
+/// The number of stages in the reason is the smallest possible.
 #[test]
-fn no_algorithm_fits_a_stage_less_than_is_told() {
+fn no_algorithm_fits_in_one_stage_less_than_reported() {
     for target in Target::all() {
         for program in all(Snapshots::default()) {
             let stages = Fit::new(&program, &target).placement.unwrap().stages.len();
@@ -172,7 +172,7 @@ fn no_algorithm_fits_a_stage_less_than_is_told() {
     }
 }
 
-/// However large a program is, so many looks are enough: those of a first placement, and those of the search.
+/// However large a program is, the tries are bounded: those of a first placement plus those of the search.
 #[test]
 fn the_work_of_placing_is_bounded() {
     let largest = conquest(Snapshots { snapshots: 64, rows: 16, columns: 2048 });
@@ -187,7 +187,7 @@ fn the_work_of_placing_is_bounded() {
         };
         let (once, whole) = looks(1000);
         assert!(once <= (nodes.len() * whole) as u64);
-        // Those of the switch are too few by far; one too few; enough.
+        // The switch's stages, which are far too few; one too few; enough.
         for stages in [target.stages, whole - 1, whole] {
             let (looks, _) = looks(stages);
             assert!(looks <= MOST_LOOKS + 3 * once, "{} of {stages}: {looks} looks", target.name);
@@ -195,45 +195,46 @@ fn the_work_of_placing_is_bounded() {
     }
 }
 
-/// A step of a random program: what it is, in which half and of which packets, and which before it are needed, as bits.
+/// A step of a random program: its kind, its half, its packets, and which earlier steps it needs, as bits.
 #[derive(Debug, Clone, Copy)]
-struct Drawn {
+struct RandomStep {
     /// Additions, comparisons, hashes, and accesses to an entry of a register.
-    what: What,
+    what: StepKind,
     behind: bool,
     generated: bool,
     needs: u8,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum StepKind {
     Simple,
     Compare,
     Hash,
     Access { register: usize, entry: usize, writes: bool },
 }
 
-fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
-    // One entry more often than the other, so that many accesses can be one.
+fn drawn() -> impl Strategy<Value = Vec<RandomStep>> {
+    // One entry is more frequent than the other, so that many accesses can be one.
     let access = (0..2usize, prop_oneof![4 => Just(0usize), 1 => Just(1)], any::<bool>());
     let what = prop_oneof![
-        3 => Just(What::Simple),
-        1 => Just(What::Compare),
-        1 => Just(What::Hash),
-        5 => access.prop_map(|(register, entry, writes)| What::Access { register, entry, writes }),
+        3 => Just(StepKind::Simple),
+        1 => Just(StepKind::Compare),
+        1 => Just(StepKind::Hash),
+        5 => access.prop_map(|(register, entry, writes)| StepKind::Access { register, entry, writes }),
     ];
     let kinds = (prop::bool::weighted(0.7), prop::bool::weighted(0.4));
-    let step = (what, kinds, any::<u8>(), any::<u8>()).prop_map(|(what, (behind, generated), needs, others)| Drawn {
-        what,
-        behind,
-        generated,
-        // Few, so that what is between accesses is not everything.
-        needs: needs & others,
-    });
+    let step =
+        (what, kinds, any::<u8>(), any::<u8>()).prop_map(|(what, (behind, generated), needs, others)| RandomStep {
+            what,
+            behind,
+            generated,
+            // Few, so that not everything is between accesses.
+            needs: needs & others,
+        });
     prop::collection::vec(step, 1..7)
 }
 
-fn program(steps: &[Drawn]) -> Program {
+fn program(steps: &[RandomStep]) -> Program {
     let mut program = Program::new("drawn", "");
     let registers = [program.register("one", 32, 16), program.register("other", 32, 16)];
     let indexes = [program.header("index", 4), program.header("another", 4)];
@@ -247,10 +248,10 @@ fn program(steps: &[Drawn]) -> Program {
         let reads: Vec<_> = reads.into_iter().map(|need| given[need]).collect();
         let name = number.to_string();
         given.push(match step.what {
-            What::Simple => program.simple(&name, &reads, 32),
-            What::Compare => program.compare(&name, &reads),
-            What::Hash => program.compute(&name, Op::Hash, &reads, 32),
-            What::Access { register, entry, writes } => {
+            StepKind::Simple => program.simple(&name, &reads, 32),
+            StepKind::Compare => program.compare(&name, &reads),
+            StepKind::Hash => program.compute(&name, Op::Hash, &reads, 32),
+            StepKind::Access { register, entry, writes } => {
                 let entry = registers[register].at(indexes[entry]);
                 if writes { program.write(entry, &name, &reads) } else { program.read(entry, &name, &reads) }
             }
@@ -259,14 +260,14 @@ fn program(steps: &[Drawn]) -> Program {
     program
 }
 
-/// The fewest stages in which a program has place, by trying all; none if there are none. All its registers are reached
-/// once.
+/// The fewest stages in which a program fits, found by trying all placements; `None` if it fits none. It reaches each
+/// of its registers once.
 fn fewest(program: &Program, target: &Target) -> Option<usize> {
-    let plain = Plain::of(program);
+    let plain = Plain::new(program);
     let mut units = plain.groups();
     let in_groups: Vec<_> = units.iter().flatten().copied().collect();
     if in_groups.iter().collect::<BTreeSet<_>>().len() < in_groups.len() {
-        // A step that two registers would have to do.
+        // Two registers would have to do this step.
         return None;
     }
     let single = (0..program.steps.len()).filter(|step| !in_groups.contains(step));
@@ -309,17 +310,18 @@ fn has_place(plain: &Plain, target: &Target, units: &[BTreeSet<usize>], stages: 
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
-    /// Of both halves, of two kinds of packets, with registers reached any number of times: one access where it can be
-    /// one, else the verdict on memory; parts in order; and a placement if there is one.
+    /// Programs in both halves, with two kinds of packets and registers reached any number of times: each register has
+    /// one access where possible, otherwise the verdict on memory; parts are in order; and a placement is found if
+    /// there is one.
     #[test]
-    fn placements_are_what_they_have_to_be_and_are_found_if_there_is_one(
+    fn placements_follow_the_rules_and_are_found_if_there_is_one(
         steps in drawn(), registers in 1u64..3, tables in 1u64..4, updates in 1usize..4
     ) {
         let program = program(&steps);
         let per_stage = PerStage { registers, tables, ..Target::generous().per_stage };
         let register = RegisterUnit { conditions: 1, updates, ..Target::generous().register };
         let target = Target { per_stage, register, stages: 100, ..Target::generous() };
-        let plain = Plain::of(&program);
+        let plain = Plain::new(&program);
         let pairs = (0..2).flat_map(|register| KINDS.map(|kind| (register, kind)));
         let one_access = pairs.into_iter().all(|(register, kind)| plain.is_one_access(register, kind, &target.register));
         let fit = Fit::new(&program, &target);

@@ -15,8 +15,8 @@ pub fn write(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
     let widths = widths(sweep);
     // Few links lose packets: otherwise, omit the column.
     let is_lossy = sweep.rows.iter().any(|row| row.figures.loss_rate.is_some_and(|rate| rate.mean > 0.0));
-    let is_told = |column: &&Column| !column.completion && (is_lossy || column.heading != LOST);
-    let of_queue: Vec<_> = COLUMNS.iter().filter(is_told).collect();
+    let is_shown = |column: &&Column| !column.completion && (is_lossy || column.heading != LOST);
+    let of_queue: Vec<_> = COLUMNS.iter().filter(is_shown).collect();
     let of_flows: Vec<_> = COLUMNS.iter().filter(|column| column.completion).collect();
     table(sweep, &of_queue, &widths, out)?;
     if sweep.rows.iter().any(|row| row.figures.completion_mean_ns.is_some()) {

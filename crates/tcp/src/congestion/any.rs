@@ -1,29 +1,29 @@
 //! Any of the congestion controls, chosen by name, without dynamic dispatch.
 //!
-//! The list of them is in [`congestion`](super). From it come [`Algorithm`], [`AlgorithmParams`](super::AlgorithmParams) and
+//! The list is in [`congestion`](super). It generates [`Algorithm`], [`AlgorithmParams`](super::AlgorithmParams) and
 //! [`Controller`](super::Controller).
 
 use super::Algorithm;
 use std::fmt;
 use std::str::FromStr;
 
-/// Whose version of an algorithm.
+/// The implementation that an algorithm follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// As its RFC or paper has it.
+    /// The RFC or paper.
     #[default]
     Standard,
-    /// As ns-3.37 does it.
+    /// ns-3 3.37.
     Ns3,
-    /// As Linux does it.
+    /// Linux.
     Linux,
 }
 
 impl Profile {
-    /// All there are.
+    /// All profiles.
     pub const ALL: &[Self] = &[Self::Standard, Self::Ns3, Self::Linux];
 
-    /// How a scenario writes it.
+    /// Its name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Self::Standard => "standard",
@@ -62,7 +62,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// A name that nothing has.
+/// The error for an unknown name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     what: &'static str,
@@ -84,7 +84,7 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// From the list of algorithms, the enums over them.
+/// Generates the enums over the algorithms from their list.
 macro_rules! algorithms {
     ($($name:literal $module:ident::{$control:ident, $params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
         $(pub use $module::{$control, $params $(, $more)*};)*
@@ -96,24 +96,24 @@ macro_rules! algorithms {
         }
 
         impl Algorithm {
-            /// All there are.
+            /// All algorithms.
             pub const ALL: &[Self] = &[$(Self::$control),*];
 
-            /// How a scenario writes it.
+            /// Its name in scenarios.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$control => $name,)*
                 }
             }
 
-            /// What it is, in a sentence.
+            /// A description in one sentence.
             pub fn about(self) -> &'static str {
                 match self {
                     $(Self::$control => $about,)*
                 }
             }
 
-            /// The parameters that it has in a profile.
+            /// Its parameters in a profile.
             pub fn params(self, profile: Profile) -> AlgorithmParams {
                 match (self, profile) {
                     $(
@@ -132,7 +132,7 @@ macro_rules! algorithms {
         }
 
         impl AlgorithmParams {
-            /// Of which algorithm they are.
+            /// The algorithm that they belong to.
             pub fn algorithm(&self) -> Algorithm {
                 match self {
                     $(Self::$control(_) => Algorithm::$control,)*
@@ -142,16 +142,18 @@ macro_rules! algorithms {
 
         /// Any congestion control.
         #[derive(Debug)]
-        // The largest is what most simulations run, and a pointer to follow for each ACK would cost them more.
+        // The largest variant is the one that most simulations run. A box would cost them a pointer to follow for each
+        // ACK.
         #[allow(clippy::large_enum_variant)]
         pub enum Controller {
             $(#[doc = $about] $control($control),)*
-            /// One from outside this crate.
+            /// An algorithm from outside this crate.
             Custom(CustomControl),
         }
 
         impl Controller {
-            /// A window of `initial_window` bytes, for segments of `mss` bytes. What is random in it, `seed` decides.
+            /// Starts with a window of `initial_window` bytes and segments of `mss` bytes. `seed` determines everything
+            /// random.
             pub fn new(params: &AlgorithmParams, mss: u32, initial_window: u64, seed: u64) -> Self {
                 match params {
                     $(AlgorithmParams::$control(params) => {
@@ -261,7 +263,7 @@ macro_rules! algorithms {
             }
         }
 
-        /// One from outside is none of ns-3's.
+        /// ns-3 has no algorithms from outside this crate.
         impl Ns3 for Controller {
             fn forget_timeouts(&mut self) {
                 match self {

@@ -1,16 +1,17 @@
 //! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00; Linux's `tcp_bbr`).
 //!
-//! It keeps a model of the path: the largest rate of delivery of ten round trips, and the smallest round-trip time of ten
-//! seconds. It paces at the first, and has at most twice their product in flight. To learn of changes it paces faster for
-//! one phase in eight, then slower to drain what that queued; and every ten seconds it empties the path for a moment.
+//! It models the path by two values: the largest delivery rate of ten round trips, and the smallest round-trip time of
+//! ten seconds. It paces at the first, and keeps at most twice their product in flight. To detect changes it paces
+//! faster in one phase of eight, then slower to drain the queue that this caused; and every ten seconds it empties the
+//! path for a moment.
 //!
-//! What the draft leaves out and Linux has is in [`BbrParams`], and so is what ns-3 does otherwise. Choices and deviations:
-//! - The draft's and Linux's "application-limited while the round-trip time is probed" is kept here ([`Bbr`] takes samples of
-//!   packets that left then for limited), since the sender measures rates, not the algorithm.
-//! - Whether sending resumes from idle is seen by that nothing was in flight before, outside of recovery.
-//! - Linux does not take the round-trip time of an ACK that was delayed where the smallest one has expired; which ACKs were is
-//!   not known here.
-//! - Marks are ignored, as version 1 does.
+//! [`BbrParams`] has what the draft leaves out and Linux has, and where ns-3 differs. Choices and deviations:
+//! - In the draft and in Linux, the connection is application-limited while the round-trip time is probed. The sender
+//!   measures rates here, not the algorithm. So [`Bbr`] treats samples of packets sent during a probe as limited.
+//! - Sending resumes from idle if nothing was in flight before and the sender is not in recovery.
+//! - When the smallest round-trip time has expired, Linux does not replace it by that of a delayed ACK. This crate does
+//!   not know which ACKs were delayed.
+//! - Marks are ignored, as in version 1.
 
 mod aggregation;
 mod chance;
@@ -26,9 +27,9 @@ pub use policer::PolicerParams;
 use super::common::{LARGEST_WINDOW, ReductionStats, Timeouts};
 use super::{Ack, Congestion, CongestionControl, Ns3, RateSample};
 use aggregation::Aggregation;
-use chance::Chance;
+use chance::PhaseDraws;
 use filter::MaxFilter;
-use policer::{Finding, Observation, Policer};
+use policer::{Observation, Policer, PolicerChange};
 use queuescope_wire::{Nanos, Rate};
 
 /// BBR.
@@ -38,21 +39,21 @@ pub struct Bbr {
     mss: u64,
     initial_window: u64,
     mode: BbrMode,
-    random: Chance,
+    random: PhaseDraws,
     window: u64,
     threshold: u64,
-    /// Pacing in bytes per second.
+    /// The pacing rate, in bytes per second.
     pacing: f64,
     pacing_gain: f64,
-    /// Whether a round-trip time went into the pacing rate yet.
+    /// Whether the pacing rate was computed from a round-trip time yet.
     paced_by_rtt: bool,
-    /// Rates in bytes per second.
+    /// The largest delivery rate, in bytes per second.
     bandwidth: MaxFilter,
     path: Option<Nanos>,
     path_at: Nanos,
     delivered: u64,
     lost: u64,
-    /// A round trip ends when a packet is acknowledged that left after so much was delivered.
+    /// The round trip ends when a packet is acknowledged that was sent after this many bytes were delivered.
     round_end: u64,
     rounds: u64,
     round_start: bool,
@@ -60,13 +61,13 @@ pub struct Bbr {
     cycle_index: usize,
     cycle_began: Nanos,
     probe: Option<ProbeRtt>,
-    /// Whether there was one.
+    /// Whether the round-trip time was ever probed.
     probed: bool,
-    /// Samples of packets that left while between so much and so much was delivered are limited by the probe.
+    /// Samples of packets that were sent while the delivered bytes were in this range are limited by the probe.
     limited: Option<(u64, u64)>,
     idle_restart: bool,
     repair: Repair,
-    /// The window before recovery or the probe of the round-trip time.
+    /// The window before recovery or before the probe of the round-trip time, in bytes.
     saved_window: u64,
     aggregation: Option<Aggregation>,
     policer: Option<Policer>,
@@ -74,31 +75,31 @@ pub struct Bbr {
     stats: BbrStats,
 }
 
-/// What BBR is doing.
+/// What BBR does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BbrMode {
-    /// It doubles its rate in each round trip.
+    /// Doubles its rate in each round trip.
     Startup,
-    /// It drains the queue that startup left.
+    /// Drains the queue that startup left.
     Drain,
-    /// It cycles through its gains.
+    /// Cycles through its gains.
     ProbeBandwidth,
-    /// It empties the path to see its round-trip time.
+    /// Empties the path to measure its round-trip time.
     ProbeRtt,
 }
 
-/// What BBR counted.
+/// Counters of BBR.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BbrStats {
-    /// Losses, marks and timeouts that it was told of.
+    /// Losses, marks and timeouts.
     pub events: ReductionStats,
     /// Round trips.
     pub rounds: u64,
-    /// Times that it emptied the path.
+    /// Probes of the round-trip time.
     pub probes: u64,
 }
 
-/// Whether the bandwidth has stopped growing.
+/// The search for the end of the bandwidth's growth.
 #[derive(Debug, Clone, Copy, Default)]
 struct FullPipe {
     is_full: bool,
@@ -106,10 +107,10 @@ struct FullPipe {
     rounds: u32,
 }
 
-/// The round-trip time is being probed.
+/// A probe of the round-trip time.
 #[derive(Debug, Clone, Copy, Default)]
 struct ProbeRtt {
-    /// When it may end; once little enough is in flight.
+    /// When it may end; set once little enough is in flight.
     end: Option<Nanos>,
     round_passed: bool,
 }
@@ -117,7 +118,7 @@ struct ProbeRtt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Repair {
     No,
-    /// In recovery; for the first round trip packets are conserved.
+    /// In recovery. Packets are conserved in the first round trip.
     Recovery {
         conserves: bool,
     },
@@ -125,7 +126,8 @@ enum Repair {
 }
 
 impl Bbr {
-    /// A window of `initial_window` bytes, for segments of `mss` bytes. `seed` decides in which phases cycles begin.
+    /// Starts with a window of `initial_window` bytes and segments of `mss` bytes. `seed` determines the phases in
+    /// which cycles begin.
     pub fn new(params: BbrParams, mss: u32, initial_window: u64, seed: u64) -> Self {
         let mss = u64::from(mss.max(1));
         let initial_window = initial_window.clamp(mss, LARGEST_WINDOW);
@@ -134,7 +136,7 @@ impl Bbr {
             mss,
             initial_window,
             mode: BbrMode::Startup,
-            random: Chance::new(params.draws, seed),
+            random: PhaseDraws::new(params.draws, seed),
             window: initial_window,
             threshold: u64::MAX,
             pacing: 0.0,
@@ -166,22 +168,22 @@ impl Bbr {
         bbr
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &BbrStats {
         &self.stats
     }
 
-    /// What it is doing.
+    /// The current mode.
     pub fn mode(&self) -> BbrMode {
         self.mode
     }
 
-    /// The gain of pacing.
+    /// The pacing gain.
     pub fn pacing_gain(&self) -> f64 {
         self.pacing_gain
     }
 
-    /// The largest rate of delivery, or that of a policer; none before the first was measured.
+    /// The largest delivery rate, or that of a policer; `None` before the first sample.
     pub fn bandwidth(&self) -> Option<Rate> {
         to_rate(self.used_bandwidth())
     }
@@ -196,7 +198,7 @@ impl Bbr {
         policed.unwrap_or(self.bandwidth.largest())
     }
 
-    /// A rate as it is kept.
+    /// A rate, rounded as the parameters say.
     fn rounded(&self, rate: f64) -> f64 {
         if self.params.whole_bits { (rate * 8.0).floor() / 8.0 } else { rate }
     }
@@ -254,7 +256,7 @@ impl Bbr {
             round_start: self.round_start,
             probing: self.mode == BbrMode::ProbeBandwidth,
         };
-        if policer.observe(&seen, now) == Finding::Over {
+        if policer.observe(&seen, now) == PolicerChange::Over {
             self.enter_probe_bandwidth(now);
         }
     }
@@ -328,10 +330,10 @@ impl Bbr {
             }
         }
         if expired && !self.idle_restart && self.mode != BbrMode::ProbeRtt {
-            // In this order, as everywhere: what was saved before stays if it is larger.
+            // The order matters, as in the other implementations: a larger window that was saved before stays.
             self.mode = BbrMode::ProbeRtt;
             self.save_window();
-            // ns-3 does not forget that a round trip passed in the probe before, until this one counts.
+            // Until this probe counts, ns-3 remembers that a round trip passed in the previous one.
             let round_passed = self.params.restarts_once_probed && self.probed;
             self.probe = Some(ProbeRtt { end: None, round_passed });
             self.stats.probes += 1;
@@ -383,7 +385,7 @@ impl Bbr {
     }
 
     fn save_window(&mut self) {
-        // After a timeout the window is small for that, but ns-3 saves it as it is.
+        // The window is small after a timeout, but ns-3 saves it nevertheless.
         let repaired = match self.repair {
             Repair::No => true,
             Repair::Timeout => self.params.after_recovery == AfterRecovery::Threshold,
@@ -436,14 +438,15 @@ impl CongestionControl for Bbr {
         }
         self.repair = Repair::Recovery { conserves: true };
         let left = congestion.in_flight.saturating_sub(congestion.lost);
-        // Where a round trip begins with it packets are conserved from here on; in ns-3 the window may have to do without that.
+        // Packets are conserved from here on if recovery begins a round trip. In ns-3 the window may lack these
+        // deliveries.
         let delivered = if self.params.recovery_begins_round { 0 } else { congestion.delivered };
         self.window = left.saturating_add(delivered.max(self.mss)).min(LARGEST_WINDOW);
         if self.params.recovery_begins_round {
             self.begin_round();
         }
         if self.params.after_recovery == AfterRecovery::Threshold {
-            // ns-3 saves it twice, the second time with that.
+            // ns-3 saves the window twice, the second time with the deliveries.
             self.saved_window = self.saved_window.max(self.window);
         }
     }
@@ -524,7 +527,7 @@ impl Ns3 for Bbr {
     }
 }
 
-/// Bytes per second as a rate.
+/// Converts bytes per second to a rate.
 fn to_rate(bytes_per_second: f64) -> Option<Rate> {
     Rate::from_bits_per_second((bytes_per_second * 8.0) as u64)
 }

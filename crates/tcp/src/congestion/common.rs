@@ -1,10 +1,10 @@
-//! What congestion controls have in common: a window that grows as Reno's does, round trips, and which round-trip time is
-//! read.
+//! What congestion controls share: a window that grows as Reno's does, round trips, and the choice of a round-trip
+//! time.
 
 use super::{Ack, Congestion, Phase};
 use queuescope_wire::Nanos;
 
-/// No window grows past this, in bytes: a terabyte, which no path holds and any arithmetic here can square in floating point.
+/// The largest window, in bytes: a terabyte. No path holds more, and its square is exact enough in floating point.
 pub(super) const LARGEST_WINDOW: u64 = 1 << 40;
 
 /// A congestion window with what Reno needs to grow it (RFC 5681 section 3.1, RFC 3465 section 2).
@@ -12,17 +12,17 @@ pub(super) const LARGEST_WINDOW: u64 = 1 << 40;
 pub(super) struct Window {
     /// The size of a segment in bytes; at least 1.
     pub mss: u64,
-    /// The least that it may be, in bytes: `mss`; nothing for ns-3's DCTCP.
+    /// The smallest window, in bytes: `mss`; zero for ns-3's DCTCP.
     pub least: u64,
-    /// From `least` to [`LARGEST_WINDOW`].
+    /// The window in bytes, from `least` to [`LARGEST_WINDOW`].
     pub bytes: u64,
-    /// `u64::MAX` before the first congestion.
+    /// The slow-start threshold in bytes; `u64::MAX` before the first congestion event.
     pub threshold: u64,
-    /// Bytes acknowledged in congestion avoidance since the window last grew; or segments, where those are counted.
+    /// Bytes acknowledged in congestion avoidance since the window last grew; or segments, where segments are counted.
     credit: u64,
-    /// Whether a reduction leaves that.
+    /// Whether a reduction keeps `credit`.
     pub keeps_credit: bool,
-    /// Bytes acknowledged that do not make a segment yet; see [`Self::whole_segments`].
+    /// Acknowledged bytes that do not make a segment yet; see [`Self::whole_segments`].
     remainder: u64,
 }
 
@@ -54,7 +54,8 @@ impl Window {
         self.set(self.bytes.saturating_add(segments.saturating_mul(self.mss)));
     }
 
-    /// Slow start by bytes, at most `limit` segments for an ACK, and not past the threshold: what is left over of `acked`.
+    /// Slow start by bytes: at most `limit` segments per ACK, and not past the threshold. Returns the unused part of
+    /// `acked`.
     #[inline]
     pub fn slow_start(&mut self, acked: u64, limit: Option<u32>) -> u64 {
         let most = limit.map_or(acked, |limit| acked.min(u64::from(limit) * self.mss));
@@ -63,7 +64,7 @@ impl Window {
         most.saturating_sub(self.bytes.saturating_sub(before))
     }
 
-    /// Congestion avoidance by bytes: a segment for each window's worth of them.
+    /// Congestion avoidance by bytes: one segment for each window of acknowledged bytes.
     #[inline]
     pub fn avoid_congestion(&mut self, acked: u64) {
         self.credit = self.credit.saturating_add(acked.min(LARGEST_WINDOW));
@@ -74,8 +75,8 @@ impl Window {
         }
     }
 
-    /// Congestion avoidance by whole segments: one for as many as are in the window. What a larger window left in the count is
-    /// worth one of them.
+    /// Congestion avoidance by whole segments: one segment for each window of acknowledged segments. A count left by a
+    /// larger window is worth one segment.
     #[inline]
     pub fn avoid_by_segments(&mut self, acked: u64) {
         let size = self.segments();
@@ -90,10 +91,11 @@ impl Window {
         }
     }
 
-    /// Whole segments that `acked` completes with what was left over of earlier ACKs.
+    /// The whole segments that `acked` bytes complete together with the remainder of earlier ACKs.
     #[inline]
     pub fn whole_segments(&mut self, acked: u64) -> u64 {
-        // Almost always a whole segment or two are acknowledged, and a division costs more than all the rest.
+        // Almost always one or two whole segments are acknowledged, and a division costs more than everything else
+        // here.
         if self.remainder == 0 && acked == self.mss {
             return 1;
         }
@@ -102,28 +104,28 @@ impl Window {
         bytes / self.mss
     }
 
-    /// A reduction to a new threshold, which is no less than `floor` segments.
+    /// Reduces the window and the threshold to `threshold` bytes, but not below `floor` segments.
     pub fn reduce(&mut self, threshold: u64, floor: u64) {
         self.threshold = threshold.max(floor * self.mss).min(LARGEST_WINDOW);
         self.set(self.threshold);
         self.forget_credit();
     }
 
-    /// Nothing was in flight for so many timeouts: the window is halved for each, and the threshold remembers three quarters of
-    /// it (RFC 2861 section 3.1).
+    /// After `timeouts` retransmission timeouts with nothing in flight, halves the window once for each. The threshold
+    /// remembers three quarters of the window (RFC 2861 section 3.1).
     pub fn decay(&mut self, timeouts: u32, floor: u64) {
         self.threshold = self.threshold.max(self.bytes * 3 / 4);
         let left = self.bytes.checked_shr(timeouts).unwrap_or(0);
         self.set(left.max(floor.min(self.bytes)));
     }
 
-    /// The window and the threshold are as at the beginning.
+    /// Resets window and threshold to their initial values.
     pub fn restart(&mut self, initial: u64) {
         self.set(initial);
         self.threshold = u64::MAX;
     }
 
-    /// The window after a timeout (RFC 5681 section 3.1, equation 4 and what follows it).
+    /// Sets the window after a timeout (RFC 5681 section 3.1, equation 4 and below).
     pub fn collapse(&mut self) {
         self.set(self.mss);
         self.forget_credit();
@@ -136,19 +138,19 @@ impl Window {
     }
 }
 
-/// Of what a part is left on congestion.
+/// The base of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduced {
-    /// Of what was in flight (RFC 5681 equation 4).
+    /// The bytes in flight (RFC 5681 equation 4).
     InFlight,
-    /// Of what was in flight without what was found to be lost (ns-3).
+    /// The bytes in flight without those found lost (ns-3).
     Pipe,
-    /// Of the window (Linux).
+    /// The window (Linux).
     Window,
 }
 
 impl Reduced {
-    /// In bytes.
+    /// The base in bytes.
     pub(super) fn of(self, window: &Window, congestion: &Congestion) -> u64 {
         match self {
             Self::InFlight => congestion.in_flight,
@@ -157,18 +159,18 @@ impl Reduced {
         }
     }
 
-    /// After a timeout, when all counts as lost and nothing is to be taken off for that.
+    /// The base after a timeout in bytes: everything counts as lost, and no losses are subtracted.
     pub(super) fn of_timeout(self, window: &Window, congestion: &Congestion) -> u64 {
         self.of(window, &Congestion { lost: 0, ..*congestion })
     }
 }
 
-/// Counts reductions by their cause.
+/// Counts of reductions by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReductionStats {
-    /// Reductions because data was lost.
+    /// Reductions for lost data.
     pub losses: u64,
-    /// Reductions because an ECN mark was echoed.
+    /// Reductions for echoed ECN marks.
     pub marks: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -184,7 +186,7 @@ impl ReductionStats {
     }
 }
 
-/// Whether the timer expires again for the same data: the threshold stays then (RFC 5681 section 3.1).
+/// Detects timers that expire again for the same data: the threshold stays then (RFC 5681 section 3.1).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timeouts {
     repeated: bool,
@@ -196,32 +198,33 @@ impl Timeouts {
         self.repeated &= ack.acked == 0;
     }
 
-    /// The timer has expired: whether it is the first time for what is in flight.
+    /// The timer has expired. Returns whether that is the first time for the data in flight.
     pub fn is_first(&mut self) -> bool {
         !std::mem::replace(&mut self.repeated, true)
     }
 }
 
-/// A round trip: until what was sent when it began is acknowledged.
+/// A round trip. It lasts until the data sent before it is acknowledged.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Round {
     end: u64,
 }
 
-/// When a round trip is over.
+/// When a round trip ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundEnd {
-    /// As soon as all that was sent before it is acknowledged.
+    /// As soon as everything sent before it is acknowledged.
     Reached,
-    /// With the first acknowledgement of something that was sent in it, as RFC 8257 and Linux's algorithms say.
+    /// With the first acknowledgement of something sent in it, as in RFC 8257 and Linux's algorithms.
     Passed,
-    /// As soon as what left last before it is acknowledged: after a retransmission that is not all (ns-3 3.37, whose
-    /// `m_nextTxSequence` goes back with one), so that in recovery each partial ACK may end a round trip.
+    /// As soon as the segment sent last before it is acknowledged. After a retransmission that is not everything, so in
+    /// recovery each partial ACK may end a round trip (ns-3 3.37, whose `m_nextTxSequence` goes back with a
+    /// retransmission).
     LastReached,
 }
 
 impl Round {
-    /// Whether this ACK ends the round trip; the next one begins then.
+    /// Whether this ACK ends the round trip. If so, the next one begins.
     #[inline]
     pub fn is_over(&mut self, ack: &Ack, end: RoundEnd) -> bool {
         let over = match end {
@@ -234,24 +237,24 @@ impl Round {
         over
     }
 
-    /// A round trip begins.
+    /// Begins a round trip.
     pub fn begin(&mut self, next: u64) {
         self.end = next;
     }
 
-    /// A round trip begins with this ACK.
+    /// Begins a round trip with this ACK.
     #[inline]
     pub fn begin_with(&mut self, ack: &Ack, end: RoundEnd) {
         self.end = if end == RoundEnd::LastReached { ack.left_last } else { ack.next };
     }
 }
 
-/// Which round-trip time an algorithm reads.
+/// Which round-trip time an algorithm uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RttSource {
-    /// What an ACK measured, if it did.
+    /// The measurement of an ACK, if any.
     Measured,
-    /// The smoothed one, with each ACK: ns-3 hands its estimator's state to its congestion controls, not the sample.
+    /// The smoothed one, at each ACK: ns-3 passes its estimator's state to its congestion controls, not the sample.
     Smoothed,
 }
 

@@ -1,68 +1,70 @@
 //! CUBIC (RFC 9438).
 //!
-//! After a reduction from a window `W_max` the window follows `W(t) = C (t - K)^3 + W_max` (section 4.2): it comes back to
-//! `W_max` after `K` seconds, whatever the round-trip time, stays there for a while, and then looks for more. Where Reno
-//! would have a larger window, it has that (the Reno-friendly region, section 4.3).
+//! After a reduction from a window `W_max` the window follows `W(t) = C (t - K)^3 + W_max` (section 4.2). It returns to
+//! `W_max` after `K` seconds, whatever the round-trip time, stays there for a while, and then probes for more. Where
+//! Reno would have a larger window, CUBIC uses Reno's (the Reno-friendly region, section 4.3).
 //!
-//! Two forms ([`Growth`]): by fractions of a segment, as the RFC writes it; and by counting, as Linux and after it ns-3 do:
-//! in whole segments, one more for each `window / (target - window)` that are acknowledged.
+//! There are two forms ([`Growth`]). One grows by fractions of a segment, as in the RFC. The other counts, as in Linux
+//! and in ns-3 after it: it adds a whole segment for each `window / (target - window)` acknowledged segments.
 //!
 //! Deviations:
-//! - Section 4.3 sets the window to `W_est` where `W(t)` is below it. The window runs ahead of `W(t)` by a round trip, so
-//!   that it could shrink by this; here it does not.
-//! - Linux computes `K` by a table and two steps of Newton in integers, 0.2 % off at most, and time in ticks. Here `K` is exact
-//!   and time continuous.
-//! - Linux and the RFC undo a reduction that was in vain (section 4.9). The sender here does not find such.
-//! - Linux keeps the threshold where the timer expires during recovery. Here it is reduced again (RFC 6675 section 5.1).
-//! - ns-3.37 has no Reno-friendly region: so [`CubicParams::ns3`].
+//! - Section 4.3 sets the window to `W_est` where `W(t)` is below it. The window is ahead of `W(t)` by a round trip, so
+//!   this could shrink it; here it does not.
+//! - Linux computes `K` by a table and two steps of Newton in integers, with an error up to 0.2 %, and time in ticks.
+//!   Here `K` is exact and time continuous.
+//! - Linux and the RFC undo spurious reductions (section 4.9). The sender here does not detect them.
+//! - Linux keeps the threshold if the timer expires during recovery. Here it is reduced again (RFC 6675 section 5.1).
+//! - ns-3.37 has no Reno-friendly region; nor has [`CubicParams::ns3`].
 
 use super::common::{LARGEST_WINDOW, ReductionStats, RttSource, Timeouts, Window, may_grow};
 use super::hystart::{Exit, HyStart, HyStartParams, HyStartPlusPlus, HyStartPlusPlusParams};
 use super::{Ack, Congestion, CongestionControl, Ns3};
 use queuescope_wire::Nanos;
 
-/// How CUBIC grows and shrinks. The default is as RFC 9438 has it, with HyStart.
+/// How CUBIC grows and shrinks. The default follows RFC 9438, with HyStart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CubicParams {
-    /// `C`, segments per second cubed. 0.4.
+    /// `C`, in segments per second cubed: 0.4.
     pub c: f64,
-    /// `beta_cubic`: what is left of the window after a reduction. 0.7; above 0 and below 1.
+    /// `beta_cubic`: the fraction of the window that a reduction leaves, above 0 and below 1: 0.7.
     pub beta: f64,
-    /// Whether a flow whose window shrinks twice in a row makes room for others (section 4.7).
+    /// Whether a flow whose window shrinks twice in a row gives up some of it (section 4.7).
     pub fast_convergence: bool,
-    /// Whether the window is at least what Reno's would be (section 4.3).
+    /// Whether the window is never below Reno's (section 4.3).
     pub reno_friendly: bool,
-    /// In fractions or by counting.
+    /// How the window grows: by fractions or by counting.
     pub growth: Growth,
     /// How slow start ends before a loss.
     pub slow_start: SlowStart,
-    /// The most that an ACK adds in slow start, in segments. 8 (RFC 9406 section 4.2, without pacing).
+    /// The most that an ACK adds in slow start, in segments: 8 (RFC 9406 section 4.2, without pacing).
     pub slow_start_limit: Option<u32>,
-    /// For so long after congestion avoidance began no round-trip time is taken for the smallest. Linux 1 s, ns-3 10 ms.
+    /// How long after the start of congestion avoidance the smallest round-trip time is not updated. Linux 1 s, ns-3 10
+    /// ms.
     pub settling: Nanos,
-    /// Which round-trip time is read.
+    /// Which round-trip time is used.
     pub rtt: RttSource,
-    /// Whether the window grows only when it was what kept the sender from sending (section 5.8).
+    /// Whether the window grows only when it was what limited the sender (section 5.8).
     pub only_if_limited: bool,
-    /// Whether time without anything in flight does not count (section 5.8).
+    /// Whether time with nothing in flight is skipped (section 5.8).
     pub skips_idle: bool,
 }
 
-/// In fractions or by counting.
+/// How the window grows: by fractions or by counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// By `(target - window) / window` of each segment acknowledged, where `target` is between the window and one and a half
-    /// of it.
+    /// By `(target - window) / window` for each acknowledged segment. `target` is between the window and one and a half
+    /// times the window.
     Continuous,
-    /// In whole segments.
+    /// By whole segments.
     Counted {
-        /// Before the first congestion the window grows by a segment for at most so many that are acknowledged. 20.
+        /// Before the first congestion event the window grows by a segment for at most this many acknowledged segments:
+        /// 20.
         most: u64,
-        /// The target stays for so long if the window does. Linux 1/32 s, ns-3 always computes it anew.
+        /// How long the target stays valid while the window does not change. Linux 1/32 s; ns-3 always recomputes it.
         refresh: Nanos,
-        /// Whether an ACK adds one segment at most (ns-3).
+        /// Whether an ACK adds at most one segment (ns-3).
         one_an_ack: bool,
-        /// Whether slow start stops at the threshold, and what is left over counts in congestion avoidance (Linux).
+        /// Whether slow start stops at the threshold, and the rest counts in congestion avoidance (Linux).
         stops_at_threshold: bool,
     },
 }
@@ -70,7 +72,7 @@ pub enum Growth {
 /// How slow start ends before a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlowStart {
-    /// It does not (RFC 5681).
+    /// It does not end before a loss (RFC 5681).
     UntilLoss,
     /// By HyStart.
     HyStart(HyStartParams),
@@ -97,7 +99,7 @@ impl Default for CubicParams {
 }
 
 impl CubicParams {
-    /// As ns-3.37's `TcpCubic`.
+    /// Those of ns-3 3.37's `TcpCubic`.
     pub fn ns3() -> Self {
         let growth = Growth::Counted { most: 20, refresh: Nanos::ZERO, one_an_ack: true, stops_at_threshold: false };
         Self {
@@ -113,7 +115,7 @@ impl CubicParams {
         }
     }
 
-    /// As Linux's `tcp_cubic` of a sender that does not pace. Its constants are fractions of 1024.
+    /// Those of Linux's `tcp_cubic` for a sender without pacing. Its constants are fractions of 1024.
     pub fn linux() -> Self {
         let growth =
             Growth::Counted { most: 20, refresh: Nanos(31_250_000), one_an_ack: false, stops_at_threshold: true };
@@ -135,49 +137,49 @@ pub struct Cubic {
     params: CubicParams,
     window: Window,
     slow_start: SlowStartState,
-    /// For how many segments acknowledged, in eighths of the window, Reno with this beta would add one (counted).
+    /// Reno with this beta would add a segment for this many acknowledged segments, in eighths of the window (counted).
     reno_scale: f64,
-    /// `W_max` in segments; zero if the last reduction was a timeout, or there was none.
+    /// `W_max` in segments; zero after a timeout, or before the first reduction.
     largest: f64,
-    /// The window before the last reduction in segments: `cwnd_prior`.
+    /// The window before the last reduction, in segments: `cwnd_prior`.
     prior: f64,
     curve: Option<Curve>,
     /// The smallest round-trip time.
     path: Option<Nanos>,
-    /// Growth that does not make a byte yet (continuous) in bytes.
+    /// Growth that does not make a byte yet, in bytes (continuous).
     fraction: f64,
-    /// Segments acknowledged since one was added, and how many it takes (counted).
+    /// Segments acknowledged since one was added, and how many are needed for the next (counted).
     count: u64,
     needed: u64,
-    /// When `needed` was computed and for which window.
+    /// When `needed` was computed, and for which window.
     computed: Option<(Nanos, u64)>,
     last_sent: Nanos,
     timeouts: Timeouts,
     stats: CubicStats,
 }
 
-/// What CUBIC counted.
+/// Counters of CUBIC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CubicStats {
-    /// Reductions by their cause.
+    /// Reductions by cause.
     pub reductions: ReductionStats,
-    /// Slow starts that a train of ACKs ended.
+    /// Slow starts ended by a train of ACKs.
     pub train_exits: u64,
-    /// Slow starts that a rise of the delay ended.
+    /// Slow starts ended by a rise of the delay.
     pub delay_exits: u64,
 }
 
-/// The way of the window since congestion avoidance began, in seconds and segments.
+/// The curve of the window since congestion avoidance began, in seconds and segments.
 #[derive(Debug, Clone, Copy)]
 struct Curve {
     began: Nanos,
     /// `K`.
     k: f64,
-    /// `W_max`, or the window with which it began if that was larger.
+    /// `W_max`, or the window at the start if that was larger.
     origin: f64,
-    /// `W_est`: what Reno's window would be.
+    /// `W_est`: Reno's window.
     reno: f64,
-    /// Segments acknowledged that did not add to `reno` yet (counted).
+    /// Acknowledged segments that have not added to `reno` yet (counted).
     reno_count: u64,
 }
 
@@ -189,7 +191,7 @@ enum SlowStartState {
 }
 
 impl Cubic {
-    /// A window of `initial_window` bytes, for segments of `mss` bytes. Nothing in it is random.
+    /// Starts with a window of `initial_window` bytes and segments of `mss` bytes. The algorithm uses no randomness.
     pub fn new(params: CubicParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
         let slow_start = match params.slow_start {
             SlowStart::UntilLoss => SlowStartState::Plain,
@@ -215,7 +217,7 @@ impl Cubic {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &CubicStats {
         &self.stats
     }
@@ -224,7 +226,7 @@ impl Cubic {
         self.params.growth == Growth::Continuous
     }
 
-    /// The window in segments, with fractions where growth has them.
+    /// The window in segments, with fractions in the continuous form.
     fn size(&self) -> f64 {
         if self.is_continuous() {
             (self.window.bytes as f64 + self.fraction) / self.window.mss as f64
@@ -233,7 +235,7 @@ impl Cubic {
         }
     }
 
-    /// Takes a round-trip time for the smallest, and judges by it a window that is not above the threshold.
+    /// Updates the smallest round-trip time, and judges a window that is not above the threshold by it.
     fn take_time(&mut self, ack: &Ack, rtt: Option<Nanos>, now: Nanos) {
         if self.curve.is_some_and(|curve| now.saturating_sub(curve.began) < self.params.settling) {
             return;
@@ -246,7 +248,7 @@ impl Cubic {
             && let Some(exit) =
                 hystart.on_any_ack(rtt, self.path.unwrap_or(Nanos::MAX), ack.window / self.window.mss, now)
         {
-            // What a reduction is to end with is the threshold.
+            // The threshold is the window with which a reduction is to end.
             self.window.set(ack.window);
             self.leave_slow_start(exit);
         }
@@ -260,7 +262,7 @@ impl Cubic {
         }
     }
 
-    /// Whether slow start is to end, and by how much less than usual it grows.
+    /// Judges whether slow start ends. Returns by how much less than usual it grows.
     fn judge_slow_start(&mut self, ack: &Ack, rtt: Option<Nanos>, now: Nanos) -> u64 {
         let first = self.window.threshold == u64::MAX;
         let exit = match &mut self.slow_start {
@@ -282,7 +284,8 @@ impl Cubic {
         1
     }
 
-    /// Grows in slow start by what an ACK acknowledged: the bytes of it that count in congestion avoidance.
+    /// Grows in slow start by the bytes that an ACK acknowledged. Returns those of them that count in congestion
+    /// avoidance.
     fn grow_in_slow_start(&mut self, acked: u64, divisor: u64) -> u64 {
         if let Growth::Counted { stops_at_threshold: false, .. } = self.params.growth {
             let segments = self.window.whole_segments(acked);
@@ -293,7 +296,7 @@ impl Cubic {
         if self.window.in_slow_start() { 0 } else { left }
     }
 
-    /// The curve, which begins now if there is none.
+    /// The current curve; starts one if there is none.
     fn curve(&mut self, now: Nanos) -> &mut Curve {
         let size = self.size();
         self.curve.get_or_insert_with(|| {
@@ -315,7 +318,8 @@ impl Cubic {
         let target = curve.at(c, since + smoothed.as_secs_f64()).clamp(size, 1.5 * size);
         let mut grown = (size + (target - size) / size * segments).min(1.5 * size);
         if friendly {
-            // Until it is back at the old window Reno makes up for its larger reduction by growing slower (section 4.3).
+            // Until Reno's window is back at the old one, it grows slower to make up for its larger reduction (section
+            // 4.3).
             let alpha = if curve.reno < prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
             curve.reno += alpha * segments / size;
             if curve.at(c, since) < curve.reno {
@@ -347,7 +351,7 @@ impl Cubic {
             }
             return;
         }
-        // What a larger count has saved up is worth one segment only.
+        // The rest of a larger count is worth only one segment.
         if self.count >= self.needed {
             self.count = 0;
             self.window.add_segments(1);
@@ -360,7 +364,7 @@ impl Cubic {
         }
     }
 
-    /// For how many segments acknowledged the window of `size` grows by one: at least 2.
+    /// The number of acknowledged segments for which a window of `size` segments grows by one: at least 2.
     fn needed_for(&mut self, size: u64, path: Nanos, most: u64, now: Nanos) -> u64 {
         let (c, friendly, unreduced) = (self.params.c, self.params.reno_friendly, self.largest == 0.0);
         let scale = self.reno_scale;
@@ -372,7 +376,7 @@ impl Cubic {
             needed = needed.min(most);
         }
         if friendly {
-            // Of every so many acknowledged, Reno with this beta would make a segment.
+            // Reno with this beta would add a segment for each `each` acknowledged ones.
             let each = ((size as f64 * scale / 8.0) as u64).max(1);
             let grown = curve.reno_count.saturating_sub(1) / each;
             curve.reno_count -= grown * each;
@@ -384,7 +388,7 @@ impl Cubic {
         needed.max(2)
     }
 
-    /// Sets `W_max` for a reduction; the threshold in bytes.
+    /// Sets `W_max` for a reduction. Returns the threshold in bytes.
     fn end_curve(&mut self, in_flight: u64) -> u64 {
         let (size, beta) = (self.size(), self.params.beta);
         self.prior = size;
@@ -508,7 +512,7 @@ impl Curve {
         self.origin + c * from_k * from_k * from_k
     }
 
-    /// `W(t)` where its distance from the origin is cut to whole segments.
+    /// `W(t)` with its distance from the origin cut to whole segments.
     #[inline]
     fn at_whole(&self, c: f64, since: f64) -> f64 {
         let from_k = since - self.k;

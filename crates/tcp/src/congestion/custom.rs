@@ -1,11 +1,11 @@
-//! A congestion control from outside this crate, beside those of [`Controller`].
+//! Congestion controls from outside this crate, in addition to those of [`Controller`].
 
 use super::{CongestionControl, Controller};
 use std::fmt;
 use std::sync::Arc;
 
-/// Makes a congestion control of your own for each connection that is to have it, as
-/// [`AlgorithmParams`](super::AlgorithmParams) make those of this crate.
+/// Makes your own congestion control for each connection that uses it, as [`AlgorithmParams`](super::AlgorithmParams)
+/// does for those of this crate.
 #[derive(Clone)]
 pub struct ControlFactory {
     name: &'static str,
@@ -14,19 +14,19 @@ pub struct ControlFactory {
 
 type Make = dyn Fn(Opening) -> CustomControl + Send + Sync;
 
-/// What a congestion control begins with.
+/// The initial values of a congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
     /// The size of a segment, in bytes.
     pub mss: u32,
     /// The initial window, in bytes.
     pub initial_window: u64,
-    /// Seeds whatever in it is random. Connections of the same simulation have different ones.
+    /// The seed of everything random in it. Each connection of a simulation has its own.
     pub seed: u64,
 }
 
 impl ControlFactory {
-    /// `make` returns the congestion control of a new connection. Reports call it `name`.
+    /// `make` returns the congestion control of a new connection. `name` is its name in reports.
     pub fn new<C: CongestionControl + Send + 'static>(
         name: &'static str,
         make: impl Fn(Opening) -> C + Send + Sync + 'static,
@@ -51,14 +51,14 @@ impl fmt::Debug for ControlFactory {
     }
 }
 
-/// A congestion control that this crate does not know, and its name.
+/// A congestion control from outside this crate, and its name.
 pub struct CustomControl {
     name: &'static str,
     pub(super) control: Box<dyn CongestionControl + Send>,
 }
 
 impl CustomControl {
-    /// Reports call it `name`.
+    /// `name` is its name in reports.
     pub fn new(name: &'static str, control: impl CongestionControl + Send + 'static) -> Self {
         Self { name, control: Box::new(control) }
     }

@@ -1,40 +1,40 @@
-//! DCTCP (RFC 8257): it reduces the window by how much of the data was marked.
+//! DCTCP (RFC 8257): it reduces the window in proportion to the marked fraction of the data.
 //!
-//! In each window of data it takes the part of the acknowledged bytes that were marked, `M`, and averages it:
-//! `alpha = (1 - g) alpha + g M`. The first mark in a window of data is a congestion event to the sender, as with classic
-//! ECN ([`CongestionControl::on_congestion`]); then `window (1 - alpha / 2)` is left. A loss halves it (section 3.5).
+//! For each window of data it computes the marked fraction of the acknowledged bytes, `M`, and averages it: `alpha = (1
+//! - g) alpha + g M`. The first mark in a window of data is a congestion event for the sender, as with classic ECN
+//! ([`CongestionControl::on_congestion`]); it leaves `window (1 - alpha / 2)`. A loss halves the window (section 3.5).
 //!
 //! Deviations:
-//! - Section 3.3 has the new `alpha` ready before the reduction when both come with one ACK. Here the order is the sender's:
-//!   ns-3 reduces first. It moves `alpha` by a sixteenth at most.
+//! - In section 3.3 the new `alpha` is ready before the reduction if the same ACK triggers both. Here the sender sets
+//!   the order: as in ns-3, the reduction comes first. This changes `alpha` by at most a sixteenth.
 //! - Growth is NewReno's, and stops while a reduction for a mark is under way, as in Linux and ns-3.
-//! - Linux keeps `alpha` in units of 1/1024, and what is below 16 of them becomes nothing at once. [`DctcpParams::linux`] does
-//!   that too, in floating point otherwise.
-//! - ns-3 reduces by `alpha` after a loss too, and to less than two segments: even to less than one, so that nothing can be
-//!   sent until the retransmission timer expires and leaves one.
+//! - Linux keeps `alpha` in units of 1/1024, and sets values below 16 of them to zero. [`DctcpParams::linux`] does the
+//!   same, but in floating point.
+//! - ns-3 also reduces by `alpha` after a loss, and allows less than two segments: even less than one, so that nothing
+//!   can be sent until the retransmission timer expires and leaves one.
 
 use super::common::{ReductionStats, Round, RoundEnd, Timeouts, Window};
 use super::{Ack, Congestion, CongestionControl, Counting, EcnUse, Ns3};
 use queuescope_wire::Nanos;
 
-/// How DCTCP averages and reduces. The default is as RFC 8257 has it.
+/// How DCTCP averages and reduces. The default follows RFC 8257.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DctcpParams {
-    /// The weight of a window in the average: `g`, 1/16.
+    /// The weight of one window in the average, `g`: 1/16.
     pub gain: f64,
     /// The average before the first window: 1.
     pub initial_alpha: f64,
-    /// An average below this that gets no marks becomes nothing. 0; Linux 16/1024.
+    /// An average below this becomes zero in a window without marks: 0; Linux 16/1024.
     pub least_alpha: f64,
-    /// When a window of data is over.
+    /// When a window of data ends.
     pub round: RoundEnd,
-    /// Whether a loss halves the window, and does not count as a mark (section 3.5).
+    /// Whether a loss halves the window and does not count as a mark (section 3.5).
     pub loss_halves: bool,
-    /// The smallest window after a reduction, in segments. 2; ns-3 0: it may be less than a segment.
+    /// The smallest window after a reduction, in segments: 2; ns-3 0, less than a segment.
     pub floor: u64,
     /// What growth counts.
     pub counting: Counting,
-    /// Whether the window grows only when it was what kept the sender from sending.
+    /// Whether the window grows only when it was what limited the sender.
     pub only_if_limited: bool,
 }
 
@@ -54,7 +54,7 @@ impl Default for DctcpParams {
 }
 
 impl DctcpParams {
-    /// As ns-3.37's `TcpDctcp`.
+    /// Those of ns-3 3.37's `TcpDctcp`.
     pub fn ns3() -> Self {
         Self {
             round: RoundEnd::LastReached,
@@ -66,13 +66,13 @@ impl DctcpParams {
         }
     }
 
-    /// As Linux's `tcp_dctcp`.
+    /// Those of Linux's `tcp_dctcp`.
     pub fn linux() -> Self {
         let counting = Counting::Segments { carries: true };
         Self { least_alpha: 16.0 / 1024.0, round: RoundEnd::Reached, counting, ..Self::default() }
     }
 
-    /// The average after a window of which the part `marked` was marked.
+    /// The average after a window of data whose fraction `marked` was marked.
     #[inline]
     pub fn average(&self, alpha: f64, marked: f64) -> f64 {
         let kept = if alpha < self.least_alpha { 0.0 } else { (1.0 - self.gain) * alpha };
@@ -86,7 +86,7 @@ pub struct Dctcp {
     params: DctcpParams,
     window: Window,
     round: Round,
-    /// Whether a window of data was begun.
+    /// Whether the first window of data has begun.
     begun: bool,
     alpha: f64,
     acked: u64,
@@ -95,19 +95,19 @@ pub struct Dctcp {
     stats: DctcpStats,
 }
 
-/// What DCTCP counted.
+/// Counters of DCTCP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DctcpStats {
-    /// Reductions by their cause.
+    /// Reductions by cause.
     pub reductions: ReductionStats,
-    /// Windows of data that were averaged.
+    /// Windows of data that went into the average.
     pub windows: u64,
     /// Bytes acknowledged as marked.
     pub marked_bytes: u64,
 }
 
 impl Dctcp {
-    /// A window of `initial_window` bytes, for segments of `mss` bytes. Nothing in it is random.
+    /// Starts with a window of `initial_window` bytes and segments of `mss` bytes. The algorithm uses no randomness.
     pub fn new(params: DctcpParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
         let mut window = params.counting.window(mss, initial_window);
         if params.floor == 0 {
@@ -126,28 +126,28 @@ impl Dctcp {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &DctcpStats {
         &self.stats
     }
 
-    /// The average part of the data that was marked, 0.0 to 1.0.
+    /// The average marked fraction of the data, 0.0 to 1.0.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
 
     #[inline]
     fn observe(&mut self, ack: &Ack) {
-        let Some(told) = ack.told else { return };
-        let marked = ack.marked.min(told);
-        self.acked = self.acked.saturating_add(told);
+        let Some(counted) = ack.counted else { return };
+        let marked = ack.marked.min(counted);
+        self.acked = self.acked.saturating_add(counted);
         self.marked = self.marked.saturating_add(marked);
         self.stats.marked_bytes = self.stats.marked_bytes.saturating_add(marked);
         let begins = !std::mem::replace(&mut self.begun, true);
         if begins {
             self.round.begin_with(ack, self.params.round);
         }
-        // ns-3 looks at once whether all that left is acknowledged, as it is after a timeout of the first window.
+        // ns-3 checks at once whether everything sent is acknowledged, which it is after a timeout of the first window.
         if (!begins || self.params.round == RoundEnd::LastReached) && self.round.is_over(ack, self.params.round) {
             let marked = if self.acked > 0 { self.marked as f64 / self.acked as f64 } else { 0.0 };
             self.alpha = self.params.average(self.alpha, marked);

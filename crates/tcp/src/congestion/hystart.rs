@@ -1,53 +1,54 @@
-//! Leaving slow start before it overflows the queue: HyStart (Ha and Rhee, *Taming the Elephants: New TCP Slow Start*, 2011;
-//! as Linux and ns-3 have it) and HyStart++ (RFC 9406).
+//! Leaving slow start before it overflows the queue: HyStart (Ha and Rhee, *Taming the Elephants: New TCP Slow Start*,
+//! 2011; as in Linux and ns-3) and HyStart++ (RFC 9406).
 //!
-//! HyStart looks for two signs in each round trip: its ACKs have come close together for as long as the path is empty
-//! (the *train* has the length of the path), or the smallest of the first few round-trip times is larger than the smallest
-//! ever (the *delay* rises). HyStart++ looks for the second sign against the round trip before, and grows slowly for a few
-//! round trips to see whether it was right.
+//! HyStart looks for two signs in each round trip. Either its ACKs have arrived close together for as long as the empty
+//! path takes (the *train* has the length of the path), or the smallest of the first few round-trip times exceeds the
+//! smallest ever (the *delay* rises). HyStart++ looks for the second sign relative to the round trip before, and then
+//! grows slowly for a few round trips to check it.
 //!
-//! What the two programs make of the paper, and what is a parameter here for it:
-//! - the delay may rise by an eighth of the smallest, 4 to 16 ms (the paper, Linux), or by all of it, 4 ms to 1 s (ns-3);
-//! - the train has the length of half the smallest round-trip time, the one-way delay (the paper, and Linux unless the sender
-//!   paces), or of all of it (ns-3);
-//! - of a round trip all times count for the minimum, and from the ninth on it is judged (Linux), or the first eight count
-//!   (ns-3);
-//! - the ACK that ends a round trip is the first of the next (Linux since 5.6) or the last of it (ns-3);
-//! - ACKs are judged in slow start, or whenever the window in force is no larger than the threshold, so in recovery too: if
-//!   it has not found an end of slow start before, the threshold comes down to what the reduction has left (ns-3).
+//! Linux and ns-3 differ in these parameters:
+//! - The delay may rise by an eighth of the smallest, 4 to 16 ms (the paper, Linux), or by all of it, 4 ms to 1 s
+//!   (ns-3).
+//! - The train is as long as half the smallest round-trip time, the one-way delay (the paper, and Linux unless the
+//!   sender paces), or as all of it (ns-3).
+//! - All times of a round trip count for its minimum, which is judged from the ninth on (Linux), or only the first
+//!   eight count (ns-3).
+//! - The ACK that ends a round trip is the first of the next (Linux since 5.6) or the last of it (ns-3).
+//! - ACKs are judged in slow start, or whenever the window in force is not above the threshold, so also in recovery:
+//!   then, if HyStart had found no end of slow start before, the threshold drops to what the reduction has left (ns-3).
 //!
-//! Linux leaves room for up to a millisecond of GSO bursts in the train of a paced sender; there are none here.
+//! Linux allows for up to a millisecond of GSO bursts in the train of a paced sender; there are none here.
 
 use super::Ack;
 use super::common::{Round, RoundEnd};
 use queuescope_wire::Nanos;
 
-/// When HyStart leaves slow start. The default is Linux's.
+/// When HyStart leaves slow start. The default follows Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HyStartParams {
-    /// Whether the length of a train of ACKs is a sign.
+    /// Whether a long train of ACKs is a sign.
     pub train: bool,
-    /// Whether a rise of the delay is.
+    /// Whether a rise of the delay is a sign.
     pub delay: bool,
-    /// Below this window, in segments, nothing is judged. 16.
+    /// Smaller windows are not judged, in segments: 16.
     pub low_window: u64,
-    /// ACKs of a train are no further apart than this. 2 ms.
+    /// The largest distance between ACKs of a train: 2 ms.
     pub train_spacing: Nanos,
-    /// The smallest round-trip time is divided by this to get the length of a train. 2.
+    /// The train is as long as the smallest round-trip time divided by this: 2.
     pub train_divisor: u64,
-    /// So many times are taken before the delay is judged. 8.
+    /// How many round-trip times are measured before the delay is judged: 8.
     pub samples: u32,
-    /// Whether those after them count for the minimum too.
+    /// Whether later ones also count for the minimum.
     pub later_samples: bool,
-    /// The smallest round-trip time is divided by this to get the rise. 8.
+    /// The delay may rise by the smallest round-trip time divided by this: 8.
     pub delay_divisor: u64,
-    /// The least rise. 4 ms.
+    /// The smallest allowed rise: 4 ms.
     pub least_rise: Nanos,
-    /// The largest rise. 16 ms.
+    /// The largest allowed rise: 16 ms.
     pub largest_rise: Nanos,
-    /// Whether the ACK that ends a round trip is judged as the last of it, not as the first of the next.
+    /// Whether the ACK that ends a round trip is judged as its last, not as the first of the next.
     pub judges_before_round: bool,
-    /// Whether ACKs are judged at any time when the window in force is no larger than the threshold, not in slow start only.
+    /// Whether ACKs are judged whenever the window in force is not above the threshold, not only in slow start.
     pub judges_reductions: bool,
 }
 
@@ -60,7 +61,7 @@ impl Default for HyStartParams {
 }
 
 impl HyStartParams {
-    /// As Linux's `tcp_cubic` of a sender that does not pace.
+    /// Those of Linux's `tcp_cubic` for a sender without pacing.
     pub fn linux() -> Self {
         Self {
             train: true,
@@ -78,7 +79,7 @@ impl HyStartParams {
         }
     }
 
-    /// As ns-3.37's `TcpCubic`.
+    /// Those of ns-3 3.37's `TcpCubic`.
     pub fn ns3() -> Self {
         Self {
             train_divisor: 1,
@@ -91,15 +92,15 @@ impl HyStartParams {
         }
     }
 
-    /// By how much the delay may rise above the smallest before slow start is left.
+    /// How far the delay may rise above the smallest before slow start ends.
     #[inline]
     pub fn rise(&self, smallest: Nanos) -> Nanos {
-        // Not `clamp`, which panics where a caller's bounds are crossed.
+        // Not `clamp`, which panics if the caller's bounds are crossed.
         (Nanos(smallest.0 / self.delay_divisor.max(1))).min(self.largest_rise).max(self.least_rise)
     }
 }
 
-/// Why slow start was left.
+/// Why slow start ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     Train,
@@ -124,14 +125,15 @@ impl HyStart {
         Self { params, round, began: Nanos::ZERO, last_ack: Nanos::ZERO, smallest, samples: 0, found: false }
     }
 
-    /// Slow start begins anew, after a timeout.
+    /// Slow start begins again, after a timeout.
     pub fn restart(&mut self, next: u64, now: Nanos) {
         self.found = false;
         self.round.begin(next);
         self.begin_round(now);
     }
 
-    /// An ACK came in slow start: whether that is to end now. `path` is the smallest round-trip time known.
+    /// Handles an ACK in slow start. Returns why slow start ends, if it ends now. `path` is the smallest known
+    /// round-trip time.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack, rtt: Option<Nanos>, path: Nanos, segments: u64, now: Nanos) -> Option<Exit> {
         if self.found {
@@ -147,8 +149,8 @@ impl HyStart {
         exit
     }
 
-    /// An ACK came, in slow start or not, when the window in force was no larger than the threshold: whether it becomes the
-    /// threshold. None where that is judged in slow start only.
+    /// Handles an ACK, in slow start or not, when the window in force was not above the threshold. Returns a reason if
+    /// the window becomes the threshold; always `None` where only slow start is judged.
     #[inline]
     pub fn on_any_ack(&mut self, rtt: Option<Nanos>, path: Nanos, segments: u64, now: Nanos) -> Option<Exit> {
         if self.found || !self.params.judges_reductions {
@@ -199,17 +201,17 @@ impl HyStart {
 /// When HyStart++ leaves slow start (RFC 9406 section 4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HyStartPlusPlusParams {
-    /// The least rise of the smallest round-trip time over that of the round trip before: `MIN_RTT_THRESH`, 4 ms.
+    /// The smallest rise of the smallest round-trip time over that of the round trip before: `MIN_RTT_THRESH`, 4 ms.
     pub least_rise: Nanos,
-    /// The largest: `MAX_RTT_THRESH`, 16 ms.
+    /// The largest rise: `MAX_RTT_THRESH`, 16 ms.
     pub largest_rise: Nanos,
-    /// The round-trip time is divided by this to get the rise: `MIN_RTT_DIVISOR`, 8.
+    /// The rise is the round-trip time divided by this: `MIN_RTT_DIVISOR`, 8.
     pub delay_divisor: u64,
-    /// So many times are taken in a round trip before it is judged: `N_RTT_SAMPLE`, 8.
+    /// How many round-trip times are measured in a round trip before it is judged: `N_RTT_SAMPLE`, 8.
     pub samples: u32,
-    /// Conservative slow start grows by this many times less: `CSS_GROWTH_DIVISOR`, 4.
+    /// Conservative slow start grows slower by this factor: `CSS_GROWTH_DIVISOR`, 4.
     pub growth_divisor: u64,
-    /// Conservative slow start lasts so many round trips, with the one in which it begins: `CSS_ROUNDS`, 5.
+    /// How many round trips conservative slow start lasts, including the one in which it begins: `CSS_ROUNDS`, 5.
     pub rounds: u32,
 }
 
@@ -234,13 +236,13 @@ pub(super) struct HyStartPlusPlus {
     before: Nanos,
     smallest: Nanos,
     samples: u32,
-    /// In conservative slow start.
+    /// The state of conservative slow start, while in it.
     conservative: Option<Conservative>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Conservative {
-    /// The smallest round-trip time as it began.
+    /// The smallest round-trip time when it began.
     baseline: Nanos,
     rounds_left: u32,
 }
@@ -251,13 +253,13 @@ impl HyStartPlusPlus {
         Self { params, round, before: Nanos::MAX, smallest: Nanos::MAX, samples: 0, conservative: None }
     }
 
-    /// How much less than in slow start the window grows.
+    /// By which factor the window grows slower than in slow start.
     #[inline]
     pub fn divisor(&self) -> u64 {
         if self.conservative.is_some() { self.params.growth_divisor.max(1) } else { 1 }
     }
 
-    /// An ACK came in slow start: whether that is to end now.
+    /// Handles an ACK in slow start. Returns whether slow start ends now.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack, rtt: Option<Nanos>) -> bool {
         if self.round.is_over(ack, RoundEnd::Passed) {
@@ -282,7 +284,7 @@ impl HyStartPlusPlus {
             return;
         }
         match self.conservative {
-            // The rise did not last: it was no queue of ours.
+            // The rise did not last, so it was not a queue of this flow.
             Some(conservative) if self.smallest < conservative.baseline => self.conservative = None,
             Some(_) => {}
             None if self.before == Nanos::MAX => {}

@@ -1,59 +1,59 @@
 //! Illinois (Liu, Başar and Srikant, *TCP-Illinois: A Loss- and Delay-Based Congestion Control Algorithm for High-Speed
 //! Networks*, 2006).
 //!
-//! Reno whose increase alpha and decrease beta follow the average queueing delay `da` of a round trip, out of the largest
-//! ever, `dm`. Below 1 % of `dm` alpha is largest, from there it falls as `k1 / (k2 + da)` to its smallest at `dm`; beta is
-//! smallest up to 10 % of `dm`, largest from 80 % on, and in between a line.
+//! It is Reno with an increase alpha and a decrease beta that follow the average queueing delay `da` of a round trip,
+//! relative to the largest ever, `dm`. Alpha is largest below 1 % of `dm`; from there it falls as `k1 / (k2 + da)` to
+//! its smallest value at `dm`. Beta is smallest up to 10 % of `dm`, largest from 80 % on, and linear in between.
 //!
-//! The window from which on this holds is 15 segments, as in Linux. Differences of the two programs are parameters:
-//! - ns-3 compares the window in bytes with that number, so that in effect there is no such window;
-//! - it keeps delays in whole milliseconds;
-//! - it adds alpha to a counter of whole numbers at each ACK, which cuts it to whole numbers: with an alpha below 1, and one
-//!   segment an ACK, the window does not grow at all;
-//! - it counts round trips of low delay also where no high one came before;
-//! - it reduces what is in flight, Linux the window.
+//! This holds for windows of 15 segments and more, as in Linux. Parameters describe the differences of ns-3:
+//! - It compares the window in bytes with that number, so in effect this holds for all windows.
+//! - It keeps delays in whole milliseconds.
+//! - It adds alpha to an integer counter at each ACK, which truncates it: with an alpha below 1 and one segment per
+//!   ACK, the window does not grow at all.
+//! - It counts round trips of low delay even if no high one came before.
+//! - It reduces what is in flight, Linux the window.
 //!
-//! Linux keeps alpha in units of 1/128 and beta in units of 1/64, and forgets what is left over when it adds a segment; here
-//! they are exact, and it counts.
+//! Linux keeps alpha in units of 1/128 and beta in units of 1/64, and drops the remainder when it adds a segment. Here
+//! they are exact, and the remainder counts.
 
 use super::common::{Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3};
 use queuescope_wire::Nanos;
 
-/// How Illinois grows and shrinks. The default is as Linux has it.
+/// How Illinois grows and shrinks. The default follows Linux.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IllinoisParams {
-    /// The smallest increase in a round trip, in segments: 0.3.
+    /// The smallest increase per round trip, in segments: 0.3.
     pub least_alpha: f64,
-    /// The largest: 10.
+    /// The largest increase, in segments: 10.
     pub largest_alpha: f64,
-    /// That of small windows, and after a timeout: 1.
+    /// The increase for small windows and after a timeout, in segments: 1.
     pub base_alpha: f64,
-    /// The smallest part of the window that a loss takes: 1/8.
+    /// The smallest fraction of the window that a loss takes: 1/8.
     pub least_beta: f64,
-    /// The largest: 1/2.
+    /// The largest fraction: 1/2.
     pub largest_beta: f64,
-    /// That of small windows, and after a timeout: 1/2.
+    /// The fraction for small windows and after a timeout: 1/2.
     pub base_beta: f64,
     /// From this window on, in segments, alpha and beta follow the delay: 15.
     pub window_threshold: u64,
-    /// After a high delay, so many round trips must have a low one for alpha to be the largest: theta, 5.
+    /// How many round trips of low delay must follow a high one before alpha is largest: theta, 5.
     pub theta: u32,
-    /// Of what beta is taken.
+    /// The base of which beta is taken.
     pub reduced: Reduced,
     /// What growth in slow start counts.
     pub counting: Counting,
-    /// Delays are whole numbers of this.
+    /// Delays are whole multiples of this.
     pub delay_unit: Nanos,
-    /// Whether the counter to which alpha is added at each ACK is of whole numbers (ns-3).
+    /// Whether the counter to which each ACK adds alpha is an integer (ns-3).
     pub whole_steps: bool,
-    /// Whether round trips of low delay are counted also where no high one came before (ns-3).
+    /// Whether round trips of low delay count even if no high one came before (ns-3).
     pub always_counts_low: bool,
-    /// When a round trip is over.
+    /// When a round trip ends.
     pub round: RoundEnd,
-    /// Which round-trip time is read.
+    /// Which round-trip time is used.
     pub rtt: RttSource,
-    /// Whether the window grows only when it was what kept the sender from sending.
+    /// Whether the window grows only when it was what limited the sender.
     pub only_if_limited: bool,
 }
 
@@ -81,7 +81,7 @@ impl Default for IllinoisParams {
 }
 
 impl IllinoisParams {
-    /// As ns-3.37's `TcpIllinois`.
+    /// Those of ns-3 3.37's `TcpIllinois`.
     pub fn ns3() -> Self {
         Self {
             window_threshold: 0,
@@ -97,12 +97,12 @@ impl IllinoisParams {
         }
     }
 
-    /// As Linux's `tcp_illinois`.
+    /// Those of Linux's `tcp_illinois`.
     pub fn linux() -> Self {
         Self::default()
     }
 
-    /// Alpha at an average queueing delay, out of the largest one, where it is not low: the paper's equation 1.
+    /// Alpha for an average queueing delay and the largest one, if the delay is not low: the paper's equation 1.
     pub fn alpha(&self, delay: f64, largest: f64) -> f64 {
         let low = largest / 100.0;
         let (delay, largest) = ((delay - low).max(0.0), largest - low);
@@ -111,7 +111,7 @@ impl IllinoisParams {
         if alpha.is_nan() { self.largest_alpha } else { alpha }
     }
 
-    /// Beta at an average queueing delay, out of the largest one: the paper's equation 2.
+    /// Beta for an average queueing delay and the largest one: the paper's equation 2.
     pub fn beta(&self, delay: f64, largest: f64) -> f64 {
         let (low, high) = (0.1 * largest, 0.8 * largest);
         if delay <= low {
@@ -137,17 +137,17 @@ pub struct Illinois {
     largest: Nanos,
     sum: u128,
     samples: u64,
-    /// A high delay came, and since then too few low ones.
+    /// The delay was high, and too few low round trips have followed.
     was_high: bool,
     low_rounds: u32,
-    /// Alpha summed over what was acknowledged since a segment was added.
+    /// Sum of alpha over what was acknowledged since a segment was added.
     steps: f64,
     timeouts: Timeouts,
     stats: ReductionStats,
 }
 
 impl Illinois {
-    /// A window of `initial_window` bytes, for segments of `mss` bytes. Nothing in it is random.
+    /// Starts with a window of `initial_window` bytes and segments of `mss` bytes. The algorithm uses no randomness.
     pub fn new(params: IllinoisParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
         Self {
             params,
@@ -167,17 +167,17 @@ impl Illinois {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &ReductionStats {
         &self.stats
     }
 
-    /// The increase in a round trip, in segments.
+    /// The increase per round trip, in segments.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
 
-    /// The part of the window that a loss takes.
+    /// The fraction of the window that a loss takes.
     pub fn beta(&self) -> f64 {
         self.beta
     }
@@ -226,7 +226,7 @@ impl Illinois {
     }
 
     fn avoid_congestion(&mut self, acked: u64) {
-        // No more can have been in flight, and the loop below stays short.
+        // At most this much can have been in flight; the bound also keeps the loop below short.
         let acked = acked.min(2 * self.window.bytes);
         if self.params.whole_steps {
             let segments = self.window.whole_segments(acked);

@@ -1,43 +1,45 @@
 //! NewReno: additive increase, multiplicative decrease (RFC 5681, RFC 6582), with appropriate byte counting (RFC 3465).
 //!
-//! The sender repairs losses (RFC 6675); so of RFC 6582 only "one reduction a window" is left, which the sender sees to.
+//! The sender repairs losses (RFC 6675). What remains of RFC 6582 is "one reduction per window", and the sender ensures
+//! it.
 //!
 //! Deviations:
-//! - The window does not grow while a reduction for a mark is under way ([`Phase::Reduced`](super::Phase)); RFC 3168 forbids
-//!   it for the ACK that has the echo only. Linux and ns-3 do as is done here. It is a segment at most.
-//! - ns-3's `TcpNewReno` counts ACKs, not bytes: with delayed ACKs it grows half as fast. It grows also where the
-//!   application, not the window, kept the sender from sending.
+//! - The window does not grow while a reduction for a mark is under way ([`Phase::Reduced`](super::Phase)), as in Linux
+//!   and ns-3. RFC 3168 forbids growth only for the ACK with the echo. The difference is at most a segment.
+//! - ns-3's `TcpNewReno` counts ACKs, not bytes: with delayed ACKs it grows half as fast. It also grows if the
+//!   application, not the window, limited the sender.
 
 use super::common::{Reduced, ReductionStats, Timeouts, Window, may_grow};
 use super::{Ack, Congestion, CongestionControl, Ns3, Phase};
 use queuescope_wire::Nanos;
 
-/// How NewReno grows and shrinks. The default is as the RFCs have it.
+/// How NewReno grows and shrinks. The default follows the RFCs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewRenoParams {
     /// What growth counts.
     pub counting: Counting,
-    /// Of what half is left on congestion; no less than two segments. Of the window it is whole segments.
+    /// What congestion halves; the result is at least two segments. With the window, the result is whole segments.
     pub reduced: Reduced,
-    /// Whether the window grows only when it was what kept the sender from sending (RFC 9293 has no word on it; RFC 2861
-    /// section 3.1 and Linux's `is_cwnd_limited`).
+    /// Whether the window grows only when it was what limited the sender (RFC 2861 section 3.1 and Linux's
+    /// `is_cwnd_limited`; RFC 9293 does not mention it).
     pub only_if_limited: bool,
 }
 
 /// What growth counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
-    /// ACKs: in slow start a segment for each, in congestion avoidance `mss * mss / window` bytes (RFC 5681 equation 3).
+    /// ACKs: one segment each in slow start, `mss * mss / window` bytes in congestion avoidance (RFC 5681 equation 3).
     Acks,
-    /// Bytes: in slow start those acknowledged, in congestion avoidance a segment for a window's worth (RFC 3465).
+    /// Bytes: the acknowledged ones in slow start, one segment per window of them in congestion avoidance (RFC 3465).
     Bytes {
-        /// The most that an ACK adds in slow start, in segments: `L` of RFC 3465. After a timeout it is 1 (its section 2.3).
+        /// The most that an ACK adds in slow start, in segments: `L` of RFC 3465. It is 1 after a timeout (its section
+        /// 2.3).
         limit: Option<u32>,
     },
-    /// Whole segments: in slow start those acknowledged, in congestion avoidance one for as many as are in the window.
+    /// Whole segments: the acknowledged ones in slow start, one segment per window of them in congestion avoidance.
     Segments {
-        /// Whether what slow start leaves over at the threshold counts in congestion avoidance, and a reduction begins the
-        /// count anew (Linux; ns-3's `TcpLinuxReno` does neither).
+        /// Whether what slow start has left at the threshold counts in congestion avoidance, and a reduction restarts
+        /// the count (Linux; ns-3's `TcpLinuxReno` does neither).
         carries: bool,
     },
 }
@@ -49,12 +51,12 @@ impl Default for NewRenoParams {
 }
 
 impl NewRenoParams {
-    /// As ns-3.37's `TcpNewReno`.
+    /// Those of ns-3 3.37's `TcpNewReno`.
     pub fn ns3() -> Self {
         Self { counting: Counting::Acks, reduced: Reduced::Pipe, only_if_limited: false }
     }
 
-    /// As Linux's `reno`.
+    /// Those of Linux's `reno`.
     pub fn linux() -> Self {
         let counting = Counting::Segments { carries: true };
         Self { counting, reduced: Reduced::Window, only_if_limited: true }
@@ -71,13 +73,13 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// A window of `initial_window` bytes, for segments of `mss` bytes. Nothing in it is random.
+    /// Starts with a window of `initial_window` bytes and segments of `mss` bytes. The algorithm uses no randomness.
     pub fn new(params: NewRenoParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
         let window = params.counting.window(mss, initial_window);
         Self { params, window, timeouts: Timeouts::default(), stats: ReductionStats::default() }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &ReductionStats {
         &self.stats
     }
@@ -146,7 +148,7 @@ impl Ns3 for NewReno {
 }
 
 impl Counting {
-    /// After a timeout an ACK adds a segment at most (RFC 3465 section 2.3), where there is a limit at all.
+    /// After a timeout an ACK adds at most a segment, if there is a limit at all (RFC 3465 section 2.3).
     #[inline]
     fn in_phase(self, phase: Phase) -> Self {
         match self {
@@ -155,22 +157,22 @@ impl Counting {
         }
     }
 
-    /// Whether the window may grow with this ACK. ns-3's `TcpLinuxReno` looks at its count, too, with the ACK that ends the
-    /// repair after a timeout and acknowledges nothing beyond it: what a larger window left there may be worth a segment.
+    /// Whether the window may grow with this ACK. ns-3's `TcpLinuxReno` also checks its count at the ACK that ends the
+    /// repair after a timeout and acknowledges nothing beyond it: the count of a larger window may be worth a segment.
     #[inline]
     pub(super) fn may_grow(self, ack: &Ack) -> bool {
         let ends_repair = ack.acked == 0 && ack.delivered > 0 && ack.phase == Phase::Open;
         may_grow(ack) || (ends_repair && self == Self::Segments { carries: false })
     }
 
-    /// A window that grows by it.
+    /// A window that grows in this way.
     pub(super) fn window(self, mss: u32, initial: u64) -> Window {
         let mut window = Window::new(mss, initial);
         window.keeps_credit = self == Self::Segments { carries: false };
         window
     }
 
-    /// Reno's growth by what an ACK acknowledged.
+    /// Grows the window by Reno's rules for `acked` acknowledged bytes.
     #[inline]
     pub(super) fn grow(self, window: &mut Window, acked: u64) {
         match self {
@@ -180,7 +182,8 @@ impl Counting {
                     window.add_segments(1);
                     segments -= 1;
                 }
-                // An ACK that crosses the threshold counts in congestion avoidance too if it is for more than a segment.
+                // An ACK that crosses the threshold also counts in congestion avoidance if it covers more than a
+                // segment.
                 if !window.in_slow_start() && segments > 0 {
                     let added = (window.mss * window.mss / window.bytes).max(1);
                     window.set(window.bytes + added);
@@ -209,7 +212,7 @@ impl Counting {
         }
     }
 
-    /// Slow start only: what crosses the threshold is left.
+    /// Slow start only: what crosses the threshold is dropped.
     #[inline]
     pub(super) fn slow_start(self, window: &mut Window, acked: u64) {
         match self {

@@ -1,23 +1,25 @@
 //! Vegas (Brakmo and Peterson, *TCP Vegas: End to End Congestion Avoidance on a Global Internet*, 1995).
 //!
-//! Once a round trip it estimates how many of its own packets wait in queues: of a window `w`, with the smallest round-trip
-//! time ever `base` and that of this round trip `rtt`, `w (1 - base / rtt)`. It keeps that between alpha and beta.
+//! Once per round trip it estimates how many of its own packets wait in queues. With a window `w`, the smallest
+//! round-trip time ever `base` and that of this round trip `rtt`, they are `w (1 - base / rtt)`. It keeps that number
+//! between alpha and beta.
 //!
 //! Deviations, which Linux and ns-3 share:
 //! - Slow start doubles in each round trip, not in every other, and ends when more than gamma packets wait.
 //! - Losses are found and repaired as for every other algorithm; the paper has finer timers.
-//! - With no more than two round-trip times in a round trip, of which each may be of a delayed ACK, it does as NewReno.
+//! - With at most two round-trip times in a round trip, either of which may belong to a delayed ACK, it acts as
+//!   NewReno.
 //!
-//! Where they differ is a parameter. Linux divides by `base` in place of `rtt` ([`Waiting::OverBase`]), which finds more
-//! packets the longer the queue. ns-3 hardly reduces its window on a loss ([`OnLoss::OneSegment`]). Both begin a new round
-//! trip also where duplicate ACKs told of reordering only, Linux after a mark too; here losses do so, and reordering where the
-//! sender tells of it ([`Phase::Disorder`], as in ns-3's profile).
+//! Parameters describe the differences of Linux and ns-3. Linux divides by `base` in place of `rtt`
+//! ([`Waiting::OverBase`]), which finds more packets the longer the queue is. ns-3 hardly reduces its window on a loss
+//! ([`OnLoss::OneSegment`]). Both also begin a round trip if duplicate ACKs reported only reordering, Linux after a
+//! mark too. Here losses do so, and reordering if the sender reports it ([`Phase::Disorder`], as in ns-3's profile).
 
 use super::common::{ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3, Phase};
 use queuescope_wire::Nanos;
 
-/// How Vegas grows and shrinks. The default is as the paper has it.
+/// How Vegas grows and shrinks. The default follows the paper.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VegasParams {
     /// The window grows while fewer packets wait than this: alpha, 2.
@@ -26,32 +28,32 @@ pub struct VegasParams {
     pub beta: f64,
     /// Slow start ends when more wait than this: gamma, 1.
     pub gamma: f64,
-    /// How packets that wait are counted.
+    /// How waiting packets are counted.
     pub waiting: Waiting,
-    /// What is left after a loss.
+    /// What a loss leaves of the window.
     pub on_loss: OnLoss,
-    /// What growth in slow start, and where it does as NewReno, counts.
+    /// What growth counts in slow start, and where it acts as NewReno.
     pub counting: Counting,
-    /// When a round trip is over.
+    /// When a round trip ends.
     pub round: RoundEnd,
-    /// Which round-trip time is read.
+    /// Which round-trip time is used.
     pub rtt: RttSource,
     /// Whether the smallest round-trip time is forgotten when sending resumes with nothing in flight (Linux).
     pub forgets_when_idle: bool,
 }
 
-/// How packets that wait are counted, in a window of `w` segments.
+/// How waiting packets are counted, in a window of `w` segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
     /// `w (1 - base / rtt)`.
     Exact,
-    /// `w` less the whole part of `w base / rtt` (ns-3).
+    /// `w` minus the whole part of `w base / rtt` (ns-3).
     Whole,
     /// The whole part of `w (rtt - base) / base` (Linux).
     OverBase,
 }
 
-/// What is left of the window after a loss.
+/// What a loss leaves of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnLoss {
     /// Half of it.
@@ -77,7 +79,7 @@ impl Default for VegasParams {
 }
 
 impl VegasParams {
-    /// As ns-3.37's `TcpVegas`.
+    /// Those of ns-3 3.37's `TcpVegas`.
     pub fn ns3() -> Self {
         Self {
             waiting: Waiting::Whole,
@@ -89,7 +91,7 @@ impl VegasParams {
         }
     }
 
-    /// As Linux's `tcp_vegas`.
+    /// Those of Linux's `tcp_vegas`.
     pub fn linux() -> Self {
         Self {
             waiting: Waiting::OverBase,
@@ -99,7 +101,8 @@ impl VegasParams {
         }
     }
 
-    /// How many of its packets wait, in a window of so many segments; and how large the window would be without them.
+    /// How many of its packets wait, in a window of `segments` segments; and how many segments the window would have
+    /// without them.
     pub fn waiting(&self, segments: u64, base: Nanos, rtt: Nanos) -> (f64, u64) {
         let (window, base, rtt) = (segments as f64, base.0.max(1) as f64, rtt.0.max(1) as f64);
         let without = window * (base / rtt);
@@ -118,34 +121,34 @@ pub struct Vegas {
     params: VegasParams,
     window: Window,
     round: Round,
-    /// The smallest round-trip time ever, and of this round trip.
+    /// The smallest round-trip time ever, and that of this round trip.
     base: Nanos,
     smallest: Nanos,
     samples: u32,
-    /// No loss is being repaired.
+    /// Whether no loss is being repaired.
     active: bool,
     begins_round: bool,
-    /// The last ACKs told of data out of order: the first that advances without that begins a round trip.
+    /// The last ACKs reported data out of order: the next one that advances without such a report begins a round trip.
     disordered: bool,
     timeouts: Timeouts,
     stats: VegasStats,
 }
 
-/// What Vegas counted.
+/// Counters of Vegas.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VegasStats {
-    /// Reductions by their cause.
+    /// Reductions by cause.
     pub reductions: ReductionStats,
     /// Round trips after which the window grew by a segment.
     pub increases: u64,
     /// Round trips after which it shrank by a segment.
     pub decreases: u64,
-    /// Slow starts that ended since packets waited.
+    /// Slow starts that ended because packets waited.
     pub slow_start_exits: u64,
 }
 
 impl Vegas {
-    /// A window of `initial_window` bytes, for segments of `mss` bytes. Nothing in it is random.
+    /// Starts with a window of `initial_window` bytes and segments of `mss` bytes. The algorithm uses no randomness.
     pub fn new(params: VegasParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
         Self {
             params,
@@ -162,19 +165,19 @@ impl Vegas {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &VegasStats {
         &self.stats
     }
 
-    /// A round trip is over, with more than two times measured.
+    /// A round trip with more than two measured times is over.
     fn adjust(&mut self, ack: &Ack) {
         let segments = self.window.segments();
         let (waiting, without) = self.params.waiting(segments, self.base, self.smallest);
         if self.window.in_slow_start() {
             if waiting > self.params.gamma {
                 self.stats.slow_start_exits += 1;
-                // One more, since `without` is cut to whole segments.
+                // One more, because `without` is truncated to whole segments.
                 self.resize(segments.min(without + 1));
                 self.lower_threshold();
             } else {
@@ -195,7 +198,7 @@ impl Vegas {
         self.window.set(segments.max(2) * self.window.mss);
     }
 
-    /// So that this is congestion avoidance from now on.
+    /// Makes this congestion avoidance from now on.
     fn lower_threshold(&mut self) {
         let below = match self.params.on_loss {
             OnLoss::OneSegment => self.one_less(),
@@ -222,7 +225,7 @@ impl CongestionControl for Vegas {
     fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
         self.timeouts.on_ack(ack);
         if let Some(rtt) = self.params.rtt.of(ack)
-            && ack.told.is_some()
+            && ack.counted.is_some()
         {
             self.base = self.base.min(rtt);
             self.smallest = self.smallest.min(rtt);

@@ -1,4 +1,4 @@
-//! What an ACK does to a sender.
+//! How a sender handles an ACK.
 
 use super::reduction::Step;
 use super::tally::Tally;
@@ -8,24 +8,24 @@ use crate::params::{RateMethod, ReductionBase, RttMethod};
 use crate::segment::{Flags, Segment};
 use queuescope_wire::{Ecn, Nanos, Rate};
 
-/// Duplicate ACKs that mean a loss (RFC 5681 section 3.2).
+/// Duplicate ACKs that signal a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
 
 impl<C: CongestionControl> Sender<C> {
-    /// A segment has come from the receiver.
+    /// Handles a segment from the receiver.
     pub fn receive(&mut self, segment: &Segment, _ecn: Ecn, now: Nanos) {
         match self.state {
             State::SynSent if segment.flags.contains(Flags::SYN | Flags::ACK) && segment.ack == 1 => {
                 self.establish(segment, now);
             }
-            State::Established if segment.flags.contains(Flags::SYN) => self.hear_syn_again(),
+            State::Established if segment.flags.contains(Flags::SYN) => self.on_repeated_syn(),
             State::Established if segment.flags.contains(Flags::ACK) => self.on_ack(segment, now),
             State::Established | State::SynSent | State::Closed => {}
         }
     }
 
-    /// The receiver has not heard that its SYN came.
-    fn hear_syn_again(&mut self) {
+    /// The receiver repeated its SYN, so it has not seen the answer.
+    fn on_repeated_syn(&mut self) {
         if self.params.repeated_syn_restarts {
             if let Some(ns3) = self.ns3 {
                 let initial = u64::from(self.params.initial_window) * u64::from(self.params.mss);
@@ -48,7 +48,7 @@ impl<C: CongestionControl> Sender<C> {
         self.peer_limit = segment.ack.saturating_add(segment.window);
         self.echo_timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
         self.timers.rto = None;
-        // Of several SYNs, the timestamp tells which was answered.
+        // If several SYNs were sent, only the timestamp says which one was answered.
         let exact = (self.timers.syns == 1).then(|| now.saturating_sub(self.timers.syn_sent_at));
         let rtt = match self.params.rtt_method {
             RttMethod::Timestamps => self.echoed_rtt(segment, now).or(exact),
@@ -82,18 +82,18 @@ impl<C: CongestionControl> Sender<C> {
 
         self.pace.before = self.control.pacing_rate();
         let least = self.rtt.least().unwrap_or(Nanos::ZERO);
-        let standing = self.delivery.standing();
+        let persistent = self.delivery.persistent();
         let limited = self.delivery.is_limited();
-        let mut tally = Tally { sure_until: now.saturating_sub(least), standing, ..Tally::default() };
+        let mut tally = Tally { sure_until: now.saturating_sub(least), persistent, ..Tally::default() };
         let lost_before = self.flight.lost();
-        // ns-3 takes note of the blocks first, which its rate samples show.
+        // ns-3 reads the selective acknowledgements first. Its rate samples depend on that order.
         let blocks_first = self.params.rate_method == RateMethod::Ns3;
         if !blocks_first {
             self.flight.acknowledge(segment.ack, &mut tally);
         }
-        let mut duplicate_told = false;
+        let mut duplicate_reported = false;
         if self.params.sack && !segment.sacks.is_empty() {
-            duplicate_told = tells_of_duplicate(segment);
+            duplicate_reported = reports_duplicate(segment);
             for block in segment.sacks.iter() {
                 if block.end > segment.ack && block.end <= self.flight.next() {
                     self.flight.sack(block.start, block.end, &mut tally);
@@ -117,7 +117,7 @@ impl<C: CongestionControl> Sender<C> {
             _ => 0,
         };
         let sample = self.measure(segment, &tally, now);
-        // ns-3 counts none in recovery; it is over with an echo.
+        // ns-3 counts no duplicate ACKs in recovery. An echo ends recovery.
         let over = self.params.mark_in_recovery && echo && advanced;
         let counts = match self.phase {
             Phase::Loss => over,
@@ -135,24 +135,25 @@ impl<C: CongestionControl> Sender<C> {
         self.delivery.deliver(tally.delivered, now);
 
         let plain_duplicate = !advanced && segment.sacks.is_empty();
-        if self.rack.judge_probe(segment.ack, duplicate_told, plain_duplicate) && self.phase == Phase::Open {
+        if self.rack.judge_probe(segment.ack, duplicate_reported, plain_duplicate) && self.phase == Phase::Open {
             self.begin_reduction(u64::from(self.params.mss), tally.delivered, now);
             self.control.on_recovered(now);
         }
-        let lost = self.find_losses(&tally, advanced, duplicate_told, now);
-        // ns-3 looks at the echo first, so that a mark which counts in recovery keeps it from ending in the usual way.
+        let lost = self.find_losses(&tally, advanced, duplicate_reported, now);
+        // ns-3 handles the echo first, so a mark that counts in recovery prevents its usual end.
         let reductions = self.stats.reductions;
         let mark_first = self.params.mark_in_recovery && matches!(self.phase, Phase::Recovery | Phase::Loss);
         if mark_first {
             self.note_echo(echo, advanced, segment.ack, now);
         }
-        // What grows the window: not what was in flight at a timeout, if that ends with this ACK.
+        // Bytes that grow the window: if this ACK ends the repair after a timeout, not those that were in flight at the
+        // timeout.
         let ends_loss =
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
         let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
         let (acked, counted) = self.whole_segments(tally.acked, acked, advanced);
         let held = (self.phase == Phase::Recovery).then(|| self.window());
-        // ns-3 asks what an ACK tells of before it ends a phase of repair, and then not again.
+        // ns-3 classifies an ACK before it ends a repair phase, and not again afterwards.
         let repairs = self.params.disorder && matches!(self.phase, Phase::Recovery | Phase::Loss);
         self.leave_phase(advanced, now);
         let out_of_order = duplicate && !repairs;
@@ -202,12 +203,13 @@ impl<C: CongestionControl> Sender<C> {
         if self.due.forced {
             self.delivery.limit_next(limited);
         }
-        // ns-3 tells its congestion controls of plain duplicates too, and those that rule recovery also with nothing in flight.
-        let tells_all = self.params.disorder && (outstanding_before > 0 || self.control.rules_recovery());
-        if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
+        // ns-3 passes plain duplicate ACKs to its congestion controls too; to those that rule recovery even with
+        // nothing in flight.
+        let passes_all = self.params.disorder && (outstanding_before > 0 || self.control.rules_recovery());
+        if tally.delivered > 0 || tally.acked > 0 || echo || passes_all {
             let phase = if disorder { Phase::Disorder } else { self.phase };
-            let told = match self.params.disorder {
-                // What tells of nothing that is out is no duplicate.
+            let counted = match self.params.disorder {
+                // With nothing outstanding, the ACK is not a duplicate.
                 true if !advanced && outstanding_before == 0 => None,
                 true => self.counted(acked, advanced, phase, duplicates),
                 false => Some(acked),
@@ -224,8 +226,8 @@ impl<C: CongestionControl> Sender<C> {
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
                 phase,
                 window: held.filter(|_| self.phase == Phase::Open).unwrap_or_else(|| self.window()),
-                marked: if self.marks.heard { told.unwrap_or(0) } else { 0 },
-                told,
+                marked: if self.marks.heard { counted.unwrap_or(0) } else { 0 },
+                counted,
                 window_limited: self.window_limited(),
                 rate,
             };
@@ -242,9 +244,9 @@ impl<C: CongestionControl> Sender<C> {
         self.watch_peer_window(now);
     }
 
-    /// Of `bytes` that an ACK acknowledges and the part `acked` of them that counts for windows, where whole segments are
-    /// counted: what counts, and whether there is a segment in it with what was left over. What is left over is carried on,
-    /// but where the ACK ends a repair (ns-3 3.37, `TcpSocketBase::ProcessAck`).
+    /// Counts whole segments, where the parameters say so. An ACK acknowledges `bytes` bytes, of which `acked` count
+    /// for windows. Returns the bytes that count, and whether they and the earlier remainder make at least one segment.
+    /// The new remainder is carried over, except where the ACK ends a repair (ns-3 3.37, `TcpSocketBase::ProcessAck`).
     fn whole_segments(&mut self, bytes: u64, acked: u64, advanced: bool) -> (u64, bool) {
         if !self.params.sends_what_is_written || !advanced {
             return (acked, true);
@@ -259,7 +261,8 @@ impl<C: CongestionControl> Sender<C> {
         (segments * mss, segments > 0)
     }
 
-    /// What ns-3 tells its congestion control that an ACK is for, after `duplicates` that told of data out of order; or nothing.
+    /// The bytes for which ns-3 passes an ACK to its congestion control, after `duplicates` ACKs that reported data out
+    /// of order; `None` if it passes nothing.
     fn counted(&self, acked: u64, advanced: bool, phase: Phase, duplicates: u32) -> Option<u64> {
         let mss = u64::from(self.params.mss);
         match phase {
@@ -270,8 +273,9 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The peer's window, unless the segment is older than what is known (RFC 9293 section 3.10.7.4; a window that shrinks
-    /// counts with an ACK that advances, or when it closes). Returns whether it is as it was.
+    /// Updates the peer's window, unless the segment is older than one seen before (RFC 9293 section 3.10.7.4). A
+    /// window that shrinks counts only with an ACK that advances, or when it closes. Returns whether the window is
+    /// unchanged.
     #[inline]
     fn update_peer_window(&mut self, segment: &Segment) -> bool {
         let same = segment.window == self.peer_window;
@@ -282,7 +286,7 @@ impl<C: CongestionControl> Sender<C> {
         same
     }
 
-    /// A round-trip time for the estimator; returns the one for the congestion control.
+    /// Gives a round-trip time to the estimator; returns the one for the congestion control.
     #[inline]
     fn measure(&mut self, segment: &Segment, tally: &Tally, now: Nanos) -> Option<Nanos> {
         match self.params.rtt_method {
@@ -298,7 +302,8 @@ impl<C: CongestionControl> Sender<C> {
             }
             RttMethod::SendTimes => {
                 let Some(first) = tally.first_sent_at else {
-                    // Only what was sent again: the timestamp tells which copy (RFC 7323 section 4).
+                    // Only retransmitted data was acknowledged: the timestamp says which copy arrived (RFC 7323 section
+                    // 4).
                     if tally.acked > 0
                         && let Some(rtt) = self.echoed_rtt(segment, now)
                     {
@@ -314,23 +319,23 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The time since the echoed timestamp, in whole ticks; a microsecond if that is none, as ns-3 has it.
+    /// The time since the echoed timestamp, in whole ticks; one microsecond if that is zero, as in ns-3.
     fn echoed_rtt(&mut self, segment: &Segment, now: Nanos) -> Option<Nanos> {
         Some(self.clock.as_mut()?.since(segment.timestamps?.echo, now).max(Nanos(1_000)))
     }
 
-    /// Takes for lost what the scoreboard or time says is; returns bytes.
+    /// Marks segments as lost by the scoreboard or by time. Returns their bytes.
     #[inline]
-    fn find_losses(&mut self, tally: &Tally, advanced: bool, duplicate_told: bool, now: Nanos) -> u64 {
+    fn find_losses(&mut self, tally: &Tally, advanced: bool, duplicate_reported: bool, now: Nanos) -> u64 {
         if self.detects_by_time() {
-            let moment = self.moment(duplicate_told, now);
+            let moment = self.moment(duplicate_reported, now);
             self.rack.note(tally, &self.flight, &moment);
             return self.rack.find_losses(&mut self.flight, &moment);
         }
         if self.params.sack {
             return self.flight.judge();
         }
-        // A partial ACK: the next hole (RFC 6582 section 3.2 step 3).
+        // A partial ACK reveals the next hole (RFC 6582 section 3.2 step 3).
         let partial = advanced && self.phase == Phase::Recovery && self.flight.una() < self.recovery_point;
         if partial { self.flight.lose_first() } else { 0 }
     }
@@ -346,10 +351,10 @@ impl<C: CongestionControl> Sender<C> {
         if advanced && over {
             if self.phase != Phase::Reduced {
                 self.rack.recovered();
-                // Not where a mark makes recovery a reduction: the next recovery goes on as if it were the same.
+                // Not where a mark turns recovery into a reduction: the next recovery then continues this one.
                 self.timers.restarted = false;
             }
-            // ns-3 goes on with the count where a reduction ends: an ACK that ends it may be the first to tell of a loss.
+            // ns-3 keeps the count when a reduction ends: the ACK that ends it may be the first to reveal a loss.
             if self.phase != Phase::Reduced || !self.params.disorder {
                 self.duplicates = 0;
             }
@@ -360,7 +365,7 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// An echoed mark reduces the window once in a window of data (RFC 3168 section 6.1.2).
+    /// An echoed mark reduces the window once per window of data (RFC 3168 section 6.1.2).
     fn note_echo(&mut self, echo: bool, advanced: bool, ack: u64, now: Nanos) {
         if !echo || !advanced {
             return;
@@ -376,12 +381,12 @@ impl<C: CongestionControl> Sender<C> {
             self.phase = Phase::Reduced;
             self.begin_reduction(0, 0, now);
         }
-        // If echoes go on behind the segment that said so, it was lost: it is said again.
+        // Echoes after the segment with CWR mean that it was lost: send CWR again.
         self.marks.cwr |= may || (self.phase == Phase::Reduced && ack > self.marks.cwr_seq);
     }
 
-    /// Begins recovery if losses call for it, with an ACK that `delivered` so much; returns bytes that were found lost on the
-    /// way.
+    /// Enters recovery if the losses require it. The ACK delivered `delivered` bytes. Returns the bytes that were found
+    /// lost in doing so.
     pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, delivered: u64, now: Nanos) -> u64 {
         let may = match self.phase {
             Phase::Open | Phase::Disorder => true,
@@ -408,12 +413,12 @@ impl<C: CongestionControl> Sender<C> {
         self.begin_reduction(found, delivered, now);
         self.reduce(&Tally::default(), false, found);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
-        // The first lost segment leaves whatever window and pace say, where partial ACKs do that too.
+        // The first lost segment is sent past window and pacing in profiles in which partial ACKs do that too.
         self.due.forced = self.params.partial_ack_repeats;
         more
     }
 
-    /// What is to be reduced is what a reduction under way has left, if the profile says so.
+    /// Makes the window that a running reduction has left the one to be reduced next, if the profile says so.
     pub(super) fn hold_what_is_left(&mut self) {
         if self.params.reduces_what_is_left
             && self.reduces()
@@ -457,7 +462,7 @@ impl<C: CongestionControl> Sender<C> {
         window < self.control.slow_start_threshold() && window < 2 * self.usage.most_in_flight
     }
 
-    /// The rate that the window amounts to, if the profile paces.
+    /// Sets the pacing rate from the window, if the profile paces.
     #[inline]
     fn update_pace(&mut self) {
         let Some(pacing) = self.params.pacing else { return };
@@ -470,8 +475,8 @@ impl<C: CongestionControl> Sender<C> {
     }
 }
 
-/// Whether the first block tells of data that came twice (RFC 2883 section 4).
-fn tells_of_duplicate(segment: &Segment) -> bool {
+/// Whether the first block reports data that arrived twice (RFC 2883 section 4).
+fn reports_duplicate(segment: &Segment) -> bool {
     let mut blocks = segment.sacks.iter();
     let Some(first) = blocks.next() else { return false };
     first.end <= segment.ack

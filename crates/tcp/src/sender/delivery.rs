@@ -1,57 +1,59 @@
-//! How fast data is delivered (draft-cheng-iccrg-delivery-rate-estimation section 3; [`RateMethod`] says what ns-3 does).
+//! The delivery rate (draft-cheng-iccrg-delivery-rate-estimation section 3; for ns-3's rules see [`RateMethod`]).
 
-use super::sent::Sent;
-use super::tally::{Standing, Tally};
+use super::sent::SentSegment;
+use super::tally::{PersistentSample, Tally};
 use crate::congestion::RateSample;
 use crate::params::RateMethod;
 use queuescope_wire::Nanos;
 
-/// What is delivered on a connection, and when.
+/// How many bytes a connection has delivered, and when.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Delivery {
     delivered: u64,
     delivered_at: Nanos,
     transmissions: u64,
     first_sent_at: Nanos,
-    /// If not zero: until so much is delivered, samples may be of what the application offered, not of the path.
+    /// If not zero: until this many bytes are delivered, samples may reflect what the application offered, not the
+    /// path.
     limited_until: u64,
-    /// Whether that was so when the segment was due that leaves next, if that was earlier.
+    /// Whether samples were limited when the next segment became due, if that was before it was sent.
     limited_then: Option<bool>,
-    /// Where rates are measured as ns-3 does.
-    standing: Option<Box<StandingRate>>,
+    /// The state of ns-3's method, where it is used.
+    persistent: Option<Box<PersistentRate>>,
 }
 
-/// What stays from ACK to ACK where rates are measured as ns-3 does.
+/// What ns-3's method keeps from ACK to ACK.
 #[derive(Debug, Clone, Copy, Default)]
-struct StandingRate {
-    sample: Standing,
-    /// How long what it counts took to be acknowledged.
+struct PersistentRate {
+    sample: PersistentSample,
+    /// How long it took to acknowledge what the sample counts.
     acknowledging: Nanos,
-    /// The last rate: so many bytes in so much time.
+    /// The last rate: bytes, and the time that they took.
     rate: Option<(u64, Nanos)>,
 }
 
 impl Delivery {
     /// Nothing is delivered yet.
     pub(crate) fn new(method: RateMethod) -> Self {
-        Self { standing: (method == RateMethod::Ns3).then(Box::default), ..Self::default() }
+        Self { persistent: (method == RateMethod::Ns3).then(Box::default), ..Self::default() }
     }
 
-    /// The sample that an ACK may replace, if samples stay.
+    /// The sample that an ACK may replace, where samples persist.
     #[inline]
-    pub(crate) fn standing(&self) -> Option<Standing> {
-        self.standing.as_ref().map(|standing| Standing { fresh: None, ..standing.sample })
+    pub(crate) fn persistent(&self) -> Option<PersistentSample> {
+        self.persistent.as_ref().map(|persistent| PersistentSample { fresh: None, ..persistent.sample })
     }
 
-    /// Whether nothing is in flight as a segment leaves; ns-3 asks what is in the network, the draft what is outstanding.
+    /// Whether a segment is sent with nothing in flight. ns-3 looks at what is in the network, the draft at what is
+    /// outstanding.
     #[inline]
     pub(crate) fn begins(&self, outstanding: bool, in_network: u64) -> bool {
-        if self.standing.is_some() { in_network == 0 } else { !outstanding }
+        if self.persistent.is_some() { in_network == 0 } else { !outstanding }
     }
 
-    /// A segment leaves: it takes along what is known now.
+    /// Records the current state in a segment that is sent.
     #[inline]
-    pub(crate) fn stamp(&mut self, sent: &mut Sent, idle: bool, now: Nanos) {
+    pub(crate) fn stamp(&mut self, sent: &mut SentSegment, idle: bool, now: Nanos) {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -65,19 +67,19 @@ impl Delivery {
         sent.application_limited = self.limited_then.take().unwrap_or(self.is_limited());
     }
 
-    /// Whether segments that leave now give samples of what the application offers.
+    /// Whether segments sent now give samples of what the application offers.
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
         self.limited_until > 0
     }
 
-    /// The segment that leaves next was due when this was so.
+    /// Sets whether samples were limited when the next segment became due.
     #[inline]
     pub(crate) fn limit_next(&mut self, limited: bool) {
         self.limited_then = Some(limited);
     }
 
-    /// So many bytes have arrived, as an ACK says.
+    /// An ACK delivered `bytes` bytes.
     #[inline]
     pub(crate) fn deliver(&mut self, bytes: u64, now: Nanos) {
         if bytes > 0 {
@@ -92,15 +94,16 @@ impl Delivery {
         self.limited_until = (self.delivered + in_network).max(1);
     }
 
-    /// What an ACK says, whose bytes were delivered. No sample if it delivered nothing (ns-3 tells of the last once more), or was faster than `least`, the
-    /// least round-trip time: then it was for a segment that was sent again, and it is not known which copy arrived.
+    /// The sample of an ACK. `None` if it delivered nothing (ns-3 repeats the last sample), or if its interval is
+    /// shorter than `least`, the least round-trip time: then it belongs to a retransmitted segment, and which copy
+    /// arrived is unknown.
     #[inline]
     pub(crate) fn sample(&mut self, tally: &Tally, lost: u64, least: Option<Nanos>, now: Nanos) -> Option<RateSample> {
         if self.delivered > self.limited_until {
             self.limited_until = 0;
         }
-        if self.standing.is_some() {
-            return self.standing_sample(tally, lost, least, now);
+        if self.persistent.is_some() {
+            return self.persistent_sample(tally, lost, least, now);
         }
         if tally.delivered == 0 {
             return None;
@@ -123,38 +126,38 @@ impl Delivery {
         })
     }
 
-    /// What an ACK says by ns-3's rules.
-    fn standing_sample(&mut self, tally: &Tally, lost: u64, least: Option<Nanos>, now: Nanos) -> Option<RateSample> {
-        let standing = self.standing.as_mut()?;
-        if let Some(sample) = tally.standing {
-            standing.sample = sample;
+    /// The sample of an ACK by ns-3's rules.
+    fn persistent_sample(&mut self, tally: &Tally, lost: u64, least: Option<Nanos>, now: Nanos) -> Option<RateSample> {
+        let persistent = self.persistent.as_mut()?;
+        if let Some(sample) = tally.persistent {
+            persistent.sample = sample;
             if let Some((since, sent_at)) = sample.fresh {
-                standing.acknowledging = now.saturating_sub(since);
+                persistent.acknowledging = now.saturating_sub(since);
                 self.first_sent_at = sent_at;
             }
         }
-        let amount = self.delivered.saturating_sub(standing.sample.prior);
-        if standing.sample.prior_at > Nanos::ZERO {
-            let interval = standing.sample.sending.max(standing.acknowledging);
+        let amount = self.delivered.saturating_sub(persistent.sample.prior);
+        if persistent.sample.prior_at > Nanos::ZERO {
+            let interval = persistent.sample.sending.max(persistent.acknowledging);
             if interval > Nanos::ZERO && least.is_none_or(|least| interval >= least) {
-                let (before, time) = standing.rate.unwrap_or_default();
-                // What the application limits counts if it is no less than the rate before.
+                let (before, time) = persistent.rate.unwrap_or_default();
+                // An application-limited sample counts only if it is not below the previous rate.
                 let faster = u128::from(amount) * u128::from(time.0) >= u128::from(before) * u128::from(interval.0);
-                if faster || !standing.sample.application_limited {
-                    standing.rate = Some((amount, interval));
+                if faster || !persistent.sample.application_limited {
+                    persistent.rate = Some((amount, interval));
                 }
             } else {
-                standing.sample.prior_at = Nanos::ZERO;
+                persistent.sample.prior_at = Nanos::ZERO;
             }
         }
-        // Without a rate of its own it has the one before.
-        let (amount, interval) = standing.rate?;
+        // Without a rate of its own, the sample repeats the previous one.
+        let (amount, interval) = persistent.rate?;
         Some(RateSample {
             delivered: self.delivered,
-            prior_delivered: standing.sample.prior,
+            prior_delivered: persistent.sample.prior,
             amount,
             interval,
-            application_limited: standing.sample.application_limited,
+            application_limited: persistent.sample.application_limited,
             lost,
         })
     }

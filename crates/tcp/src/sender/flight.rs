@@ -1,25 +1,26 @@
-//! What was sent and is not acknowledged yet: the scoreboard of RFC 6675, in work proportional to what changes.
+//! Data that was sent and is not acknowledged yet: the scoreboard of RFC 6675, in work proportional to the changes.
 //!
-//! Segments stand in a ring in the order of their numbers. A cumulative ACK takes them from its front. A selective one finds
-//! its first segment by bisection and jumps over runs that are known already. Lost segments wait in a queue to be sent
-//! again. Nothing walks the ring for each ACK.
+//! Segments form a ring in the order of their sequence numbers. A cumulative ACK removes segments from its front. A
+//! selective one finds its first segment by bisection and skips runs that are known already. Lost segments wait in a
+//! queue to be retransmitted. No ACK walks the whole ring.
 //!
-//! Losses count segments, as ns-3 and Linux do: three selectively acknowledged ones above, contiguous or not, make a loss.
-//! RFC 6675's IsLost asks for three discontiguous runs or more than two segments' bytes, which is the same for full segments.
+//! Losses count segments, as in ns-3 and Linux: a segment is lost when three segments above it are selectively
+//! acknowledged, contiguous or not. RFC 6675's IsLost requires three discontiguous runs or more than two segments'
+//! bytes, which is the same for full segments.
 
-use super::sent::Sent;
+use super::sent::SentSegment;
 use super::tally::Tally;
 use std::collections::VecDeque;
 
-/// How many segments above it have arrived when a segment counts as lost (DupThresh).
+/// A segment counts as lost when this many segments above it have arrived (DupThresh).
 pub(crate) const DUPLICATES: usize = 3;
 
 /// All segments in flight.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    ring: VecDeque<Sent>,
+    ring: VecDeque<SentSegment>,
     mss: u64,
-    /// The first number that is not acknowledged, and the next to be sent.
+    /// The first sequence number that is not acknowledged, and the next to be sent for the first time.
     una: u64,
     next: u64,
     /// Whether the FIN is in flight.
@@ -28,27 +29,27 @@ pub(crate) struct Flight {
     sacked_segments: usize,
     lost: u64,
     repeated: u64,
-    /// Bytes that were sent again, arrived, and count as in flight all the same; whether there are such.
+    /// Bytes that were retransmitted and arrived, but still count as in flight; and whether this is in use.
     ghosts: u64,
     keeps_ghosts: bool,
-    /// Whether a short segment that is sent again is joined with the one behind it.
+    /// Whether a short segment is joined with the next one when it is retransmitted.
     joins_short: bool,
-    /// Bytes of duplicates that stand for arrivals where there are no selective acknowledgements.
+    /// Bytes of duplicate ACKs that stand for arrivals without selective acknowledgements.
     guessed: u64,
-    /// Where the highest segments begin that have arrived, the highest first.
+    /// Where the highest segments that have arrived begin, the highest first.
     highest: [u64; DUPLICATES],
-    /// Below this, all that has not arrived was taken for lost once.
+    /// Everything below this that has not arrived was marked lost once.
     judged: u64,
-    /// Below this, all has arrived or was sent again.
+    /// Everything below this has arrived or was retransmitted.
     unconfirmed: u64,
-    /// What was sent before a timeout is timed no more: where the rest begins.
+    /// Data below this was sent before a timeout and gives no round-trip times.
     timed_from: u64,
-    /// Those that were taken for lost, in the order in which they are to be sent again; some are not lost any more.
+    /// Segments marked lost, in the order in which they are to be retransmitted. Some of them are no longer lost.
     again: VecDeque<u64>,
 }
 
 impl Flight {
-    /// Nothing in flight; the first number is `start`; full segments have `mss` bytes.
+    /// An empty scoreboard. The first sequence number is `start`; full segments have `mss` bytes.
     pub(crate) fn new(start: u64, mss: u32) -> Self {
         Self {
             mss: u64::from(mss.max(1)),
@@ -72,14 +73,15 @@ impl Flight {
         }
     }
 
-    /// What was sent again counts as in flight until it is acknowledged cumulatively, though it is known to have arrived.
+    /// Whether retransmitted data counts as in flight until it is acknowledged cumulatively, though it is known to have
+    /// arrived.
     pub(crate) fn keep_ghosts(mut self, keeps: bool) -> Self {
         self.keeps_ghosts = keeps;
         self
     }
 
-    /// A short segment that is sent again is joined with the one behind it, up to a full segment, if both are lost or neither;
-    /// and ACKs count by whole segments (ns-3 3.37, `TcpTxBuffer::GetTransmittedSegment`).
+    /// Whether a short segment that is retransmitted is joined with the next one, up to a full segment, if both are
+    /// lost or neither is; and whether ACKs count whole segments (ns-3 3.37, `TcpTxBuffer::GetTransmittedSegment`).
     pub(crate) fn join_short(mut self, joins: bool) -> Self {
         self.joins_short = joins;
         self
@@ -101,7 +103,7 @@ impl Flight {
         self.next - self.una - u64::from(self.fin)
     }
 
-    /// Bytes that are in the network still, as far as is known (pipe).
+    /// Bytes still in the network, as far as the sender knows (pipe).
     #[inline]
     pub(crate) fn in_network(&self) -> u64 {
         (self.outstanding() + self.repeated + self.ghosts).saturating_sub(self.sacked + self.lost + self.guessed)
@@ -118,7 +120,7 @@ impl Flight {
         self.lost
     }
 
-    /// Bytes that were sent again, arrived or not.
+    /// Bytes that were retransmitted, arrived or not.
     #[inline]
     pub(crate) fn sent_again(&self) -> u64 {
         self.repeated + self.ghosts
@@ -140,32 +142,32 @@ impl Flight {
     }
 
     #[inline]
-    pub(crate) fn first(&self) -> Option<&Sent> {
+    pub(crate) fn first(&self) -> Option<&SentSegment> {
         self.ring.front()
     }
 
     #[inline]
-    pub(crate) fn last(&self) -> Option<&Sent> {
+    pub(crate) fn last(&self) -> Option<&SentSegment> {
         self.ring.back()
     }
 
     /// The segment that begins at `seq`.
     #[inline]
-    pub(crate) fn find(&self, seq: u64) -> Option<&Sent> {
+    pub(crate) fn find(&self, seq: u64) -> Option<&SentSegment> {
         self.ring.get(self.place(seq)).filter(|sent| sent.seq == seq)
     }
 
-    /// A new segment leaves.
+    /// Adds a new segment that was sent.
     #[inline]
-    pub(crate) fn push(&mut self, sent: Sent) {
+    pub(crate) fn push(&mut self, sent: SentSegment) {
         debug_assert_eq!(sent.seq, self.next);
         self.next = sent.end();
         self.fin |= sent.fin;
         self.ring.push_back(sent);
     }
 
-    /// The segment at `seq` leaves again, joined with what is behind it if it is short and that is possible, up to `most` bytes.
-    pub(crate) fn repeat(&mut self, seq: u64, most: u64, stamp: impl FnOnce(&mut Sent)) -> Option<Sent> {
+    /// Retransmits the segment at `seq`. If it is short, joins it with the next where possible, up to `most` bytes.
+    pub(crate) fn repeat(&mut self, seq: u64, most: u64, stamp: impl FnOnce(&mut SentSegment)) -> Option<SentSegment> {
         let place = self.place(seq);
         let length = self.repeat_length(seq, most);
         if self.ring.get(place).is_some_and(|sent| sent.seq == seq && !sent.sacked && sent.bytes() < length) {
@@ -181,13 +183,13 @@ impl Flight {
         Some(*sent)
     }
 
-    /// All below `ack` has arrived.
+    /// All data below `ack` has arrived.
     pub(crate) fn acknowledge(&mut self, ack: u64, tally: &mut Tally) {
         if ack <= self.una {
             return;
         }
         tally.acked += ack - self.una;
-        let hole = self.ring.front().map_or(0, Sent::bytes);
+        let hole = self.ring.front().map_or(0, SentSegment::bytes);
         let whole_segments = (ack - self.una) / self.mss;
         let mut is_first = true;
         while let Some(sent) = self.ring.front()
@@ -209,7 +211,7 @@ impl Flight {
                     self.ghosts -= bytes;
                 }
             } else {
-                // ns-3 looks at what ends a whole number of segments below the number of the ACK.
+                // ns-3 looks at the segment that ends a whole number of segments below the acknowledged number.
                 let behind = ack - sent.end();
                 let counts =
                     !self.joins_short || (behind.is_multiple_of(self.mss) && behind / self.mss < whole_segments);
@@ -227,7 +229,7 @@ impl Flight {
         if let Some(sent) = self.ring.front_mut()
             && sent.seq < ack
         {
-            // A part of a segment: only a peer that cuts segments does so.
+            // Part of a segment: only a peer that splits segments acknowledges that.
             let part = ack - sent.seq;
             let whole = *sent;
             sent.seq = ack;
@@ -245,7 +247,7 @@ impl Flight {
                 if whole.repeated {
                     self.repeated -= part;
                 }
-                // ns-3 counts a segment once all that is left of it is acknowledged.
+                // ns-3 counts a segment once its whole rest is acknowledged.
                 if !self.joins_short {
                     tally.deliver(&whole, part);
                 }
@@ -254,7 +256,7 @@ impl Flight {
         self.una = ack;
         self.judged = self.judged.max(ack);
         if self.guessed > 0 {
-            // One segment filled the hole; the others that the ACK covers had been guessed, as far as guesses go.
+            // One segment filled the hole. Guesses stand for the others that the ACK covers, as far as they go.
             let eaten = tally.acked.saturating_sub(hole).min(self.guessed);
             tally.delivered = tally.delivered.saturating_sub(eaten);
             self.guessed = (self.guessed - eaten).min(self.outstanding().saturating_sub(1));
@@ -264,7 +266,7 @@ impl Flight {
         }
     }
 
-    /// What lies in the block has arrived, where whole segments do.
+    /// The whole segments within the block have arrived.
     pub(crate) fn sack(&mut self, start: u64, end: u64, tally: &mut Tally) {
         let mut place = self.place(start.max(self.una));
         let mut arrived_from = None;
@@ -279,7 +281,7 @@ impl Flight {
             self.arrive(place, tally);
             place += 1;
         }
-        // Blocks often begin where they did before, also in the middle of what has arrived: next time it is one step.
+        // Blocks often begin where they did before, also amid arrived data: the next time that takes one step.
         if let Some(from) = arrived_from
             && let Some(sent) = self.ring.get_mut(from)
         {
@@ -327,7 +329,7 @@ impl Flight {
         }
     }
 
-    /// Takes for lost all that has [`DUPLICATES`] arrivals above it (IsLost), and returns their bytes.
+    /// Marks as lost all segments with [`DUPLICATES`] arrivals above them (IsLost). Returns their bytes.
     pub(crate) fn judge(&mut self) -> u64 {
         let below = self.highest[DUPLICATES - 1];
         if below <= self.judged {
@@ -351,14 +353,15 @@ impl Flight {
         found
     }
 
-    /// Takes the first for lost, and out of the network if it had been repeated.
+    /// Marks the first segment as lost, and takes it out of the network if it was retransmitted.
     pub(crate) fn lose_first(&mut self) -> u64 {
         let Some(first) = self.ring.front() else { return 0 };
         let seq = first.seq;
         self.lose_again(seq)
     }
 
-    /// Takes the segment at `seq` for lost, whether or not it was sent again; returns its bytes if that is news.
+    /// Marks the segment at `seq` as lost, whether or not it was retransmitted. Returns its bytes if it was not lost
+    /// before.
     pub(crate) fn lose_again(&mut self, seq: u64) -> u64 {
         let place = self.place(seq);
         let Some(sent) = self.ring.get_mut(place).filter(|sent| sent.seq == seq && !sent.sacked) else { return 0 };
@@ -378,7 +381,7 @@ impl Flight {
         bytes
     }
 
-    /// Takes one for lost for the first time; if it was sent again meanwhile, that copy is in flight still.
+    /// Marks a segment as lost for the first time. If it was retransmitted meanwhile, that copy stays in flight.
     fn lose(&mut self, place: usize) -> u64 {
         let sent = &mut self.ring[place];
         sent.lost = true;
@@ -389,9 +392,9 @@ impl Flight {
         sent.bytes()
     }
 
-    /// The retransmission timer expired: the first is lost, and of the others that have not arrived (RFC 6675 section 5.1
-    /// keeps what is known to have) those that are `late`. Returns bytes that were not taken for lost before.
-    pub(crate) fn lose_late(&mut self, forget_arrivals: bool, late: impl Fn(&Sent) -> bool) -> u64 {
+    /// The retransmission timer expired: the first segment is lost, and so are those `late` ones that have not arrived
+    /// (RFC 6675 section 5.1 keeps what is known to have arrived). Returns the bytes that were not marked lost before.
+    pub(crate) fn lose_late(&mut self, forget_arrivals: bool, late: impl Fn(&SentSegment) -> bool) -> u64 {
         let mut found = 0;
         self.timed_from = self.next;
         self.again.clear();
@@ -431,7 +434,8 @@ impl Flight {
         found
     }
 
-    /// A duplicate ACK without selective acknowledgements: some segment has arrived (RFC 6582, as window inflation does).
+    /// A duplicate ACK without selective acknowledgements: some segment has arrived (as window inflation assumes in RFC
+    /// 6582).
     pub(crate) fn guess_arrival(&mut self, mss: u64, tally: &mut Tally) {
         let room = self.in_network().min(self.outstanding().saturating_sub(1));
         let arrived = mss.min(room);
@@ -455,8 +459,8 @@ impl Flight {
         None
     }
 
-    /// The first segment that has neither arrived nor ever been sent again (NextSeg rule 3); below the highest arrival only,
-    /// if `confirmed` (criterion 1.b).
+    /// The first segment that has neither arrived nor ever been retransmitted (NextSeg rule 3); if `confirmed`, only
+    /// below the highest arrival (criterion 1.b).
     pub(crate) fn next_unconfirmed(&mut self, confirmed: bool) -> Option<u64> {
         let end = if confirmed { self.highest[0] } else { self.next };
         let mut place = self.place(self.unconfirmed);
@@ -472,7 +476,8 @@ impl Flight {
         None
     }
 
-    /// The place of the first segment that does not begin below `seq`. Almost all segments are full, so a division finds it.
+    /// The index of the first segment that does not begin below `seq`. Almost all segments are full, so a division
+    /// finds it.
     #[inline]
     fn place(&self, seq: u64) -> usize {
         let Some(first) = self.ring.front().filter(|first| first.seq < seq) else { return 0 };

@@ -1,11 +1,13 @@
 //! The sending end: opens, sends what the windows allow, repairs losses, closes.
 //!
-//! - this file: what a sender is; `transmit`: what leaves next; `written`: the same where the application can be behind;
-//! - `acknowledge`: what an ACK does; `timers`: what time does;
-//! - `flight`: the scoreboard; `rack`: losses by time, and probes; `reduction`: the window in recovery; `delivery`: the delivery rate.
+//! - this file: the sender; `transmit`: what is sent next; `written`: the same where the application can be behind;
+//! - `acknowledge`: ACKs; `timers`: timeouts;
+//! - `flight`: the scoreboard; `rack`: losses by time, and probes; `reduction`: the window in recovery; `delivery`: the
+//!   delivery rate.
 //!
-//! Sources: RFC 9293 (handshake, windows, probes), RFC 6298 (timer), RFC 6675, 6582 and 8985 (losses), RFC 6937 (recovery's
-//! window), RFC 3042 (limited transmit), RFC 3168 and 8257 (marks). Where two implementations differ, [`TcpParams`] names it.
+//! Sources: RFC 9293 (handshake, windows, probes), RFC 6298 (timer), RFC 6675, 6582 and 8985 (losses), RFC 6937 (the
+//! window in recovery), RFC 3042 (limited transmit), RFC 3168 and 8257 (marks). [`TcpParams`] names the differences
+//! between implementations.
 
 mod acknowledge;
 mod delivery;
@@ -27,34 +29,34 @@ use flight::Flight;
 use queuescope_wire::{Nanos, Rate};
 use rack::Rack;
 use reduction::Reduction;
-use transmit::Choice;
+use transmit::SegmentChoice;
 
 /// The sending end of a connection.
 #[derive(Debug)]
 pub struct Sender<C: CongestionControl> {
     params: TcpParams,
     control: C,
-    /// The congestion control as ns-3's, if it is to be that.
+    /// How to view the congestion control as ns-3's, if the sender follows ns-3.
     ns3: Option<fn(&mut C) -> &mut dyn Ns3>,
     state: State,
     ecn: bool,
     flight: Flight,
-    /// The number behind the last byte that the application has supplied.
+    /// The sequence number after the last byte that the application has supplied.
     supplied: u64,
     /// Whether the application may supply more before it closes.
     held_open: bool,
-    /// The number behind the last byte that it has written, where that counts; see `written`.
+    /// The sequence number after the last byte written, where writes count; see `written`.
     written: u64,
-    /// Bytes acknowledged that do not make a whole segment yet, where whole segments count.
+    /// Acknowledged bytes that do not make a whole segment yet, where whole segments count.
     remainder: u64,
     fin_sent: bool,
-    /// The peer's window, and the number behind what it takes.
+    /// The peer's window in bytes, and the sequence number after the last one that the peer accepts.
     peer_window: u64,
     peer_limit: u64,
     phase: Phase,
-    /// When this is acknowledged, the phase is over: what was next when it began.
+    /// The phase ends when this number is acknowledged: the next sequence number at its start.
     recovery_point: u64,
-    /// The number behind what left last, or the acknowledged one if that is higher.
+    /// The sequence number after the segment that was sent last, or the acknowledged one if that is higher.
     left_last: u64,
     duplicates: u32,
     reduction: Reduction,
@@ -66,33 +68,33 @@ pub struct Sender<C: CongestionControl> {
     timers: Timers,
     pace: Pace,
     marks: Marks,
-    usage: Usage,
+    usage: WindowUsage,
     echo_timestamp: u32,
     stats: SenderStats,
 }
 
-/// What a sender counted.
+/// Counters of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Segments with data or FIN that left, repeated ones included.
+    /// Segments with data or FIN that were sent, including retransmissions.
     pub segments: u64,
-    /// Bytes of data in them.
+    /// Bytes of data in these segments.
     pub bytes: u64,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub repeated: u64,
-    /// SYNs that were sent again.
+    /// SYNs that were retransmitted.
     pub repeated_syns: u64,
-    /// Times that the retransmission timer expired.
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Times that recovery began (RFC 6675).
+    /// Recoveries entered (RFC 6675).
     pub recoveries: u64,
-    /// Times that the window was reduced for marks.
+    /// Reductions of the window for marks.
     pub reductions: u64,
-    /// ACKs that came, and those that echoed a mark.
+    /// ACKs received.
     pub acks: u64,
-    /// See `acks`.
+    /// ACKs that echoed a mark.
     pub echoes: u64,
-    /// Bytes found to be lost.
+    /// Bytes found lost.
     pub lost: u64,
     /// Probes of a closed window.
     pub window_probes: u64,
@@ -107,19 +109,19 @@ enum State {
     Established,
 }
 
-/// What leaves next whatever the windows say.
+/// What is sent next, regardless of the windows.
 #[derive(Debug, Clone, Copy, Default)]
 struct Due {
     syn: bool,
     ack: bool,
-    /// Nothing: the window has opened, but nobody looks at it before the next ACK or timer.
+    /// The window has opened, but nothing is sent before the next ACK or timer.
     nothing: bool,
     window_probe: bool,
-    /// One segment, past the congestion window.
+    /// One segment is sent past the congestion window.
     forced: bool,
-    /// Which one, where that is settled before the application writes more.
-    settled: Option<Choice>,
-    /// A probe of the tail, past the congestion window too.
+    /// Which segment that is, if it was chosen before the application writes more.
+    settled: Option<SegmentChoice>,
+    /// A tail loss probe is sent, also past the congestion window.
     tail_probe: bool,
     /// One rescue retransmission is left in this recovery (NextSeg rule 4).
     rescue: bool,
@@ -140,10 +142,10 @@ struct Timers {
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
     release_at: Nanos,
-    /// When that was set.
+    /// When `release_at` was set.
     set_at: Nanos,
-    /// The rate before the ACK that lets a segment go past window and pace: as ns-3 sends it before it is done with the ACK,
-    /// that is the rate at which the next follows it.
+    /// The pacing rate before the ACK that sends a segment past window and pacing. ns-3 sends that segment while it
+    /// processes the ACK, so this rate decides when the next segment follows.
     before: Option<Rate>,
     waits: bool,
     rate: Option<Rate>,
@@ -151,33 +153,34 @@ struct Pace {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Marks {
-    /// The next new segment says that the window was reduced.
+    /// Whether the next new segment carries CWR.
     cwr: bool,
-    /// The number that said so last: an echo from before it says nothing new.
+    /// The last sequence number that carried CWR: an echo from before it brings no news.
     cwr_seq: u64,
-    /// The last ACK had an echo that counts, and nothing has left since that says that the window was reduced.
+    /// The last ACK had an echo that counts, and no CWR has been sent since.
     heard: bool,
 }
 
-/// Whether the window is used (Linux's `tcp_cwnd_validate`).
+/// Whether the window is fully used (Linux's `tcp_cwnd_validate`).
 #[derive(Debug, Clone, Copy, Default)]
-struct Usage {
+struct WindowUsage {
     limited: bool,
     most_in_flight: u64,
     until: u64,
 }
 
 impl<C: Ns3> Sender<C> {
-    /// Where its parameters are those of ns-3, the congestion control does what ns-3 does beside [`CongestionControl`].
+    /// Makes the sender do to its congestion control what ns-3 does beyond [`CongestionControl`], where the parameters
+    /// are those of ns-3.
     pub fn following_ns3(self) -> Self {
         Self { ns3: Some(|control| control), ..self }
     }
 }
 
 impl<C: CongestionControl> Sender<C> {
-    /// It is closed. It will send `bytes` and then close, or without end.
+    /// A closed sender. It will send `bytes` bytes and then close the connection; `None`: it sends without end.
     pub fn new(params: &TcpParams, control: C, bytes: Option<u64>) -> Self {
-        // The rules of writes are those of ns-3 with selective acknowledgements, its default.
+        // The rules for writes are ns-3's with selective acknowledgements, which is its default.
         let params = &TcpParams { sends_what_is_written: params.sends_what_is_written && params.sack, ..*params };
         Self {
             params: *params,
@@ -208,13 +211,13 @@ impl<C: CongestionControl> Sender<C> {
             timers: Timers::default(),
             pace: Pace::default(),
             marks: Marks::default(),
-            usage: Usage::default(),
+            usage: WindowUsage::default(),
             echo_timestamp: 0,
             stats: SenderStats::default(),
         }
     }
 
-    /// Opens the connection. Call [`Sender::transmit`] afterwards until it returns nothing; so too after each of
+    /// Opens the connection. Afterwards call [`Sender::transmit`] until it returns `None`; do the same after
     /// [`Sender::receive`], [`Sender::on_timer`] and [`Sender::supply`].
     pub fn connect(&mut self, now: Nanos) {
         if self.state == State::Closed {
@@ -225,7 +228,7 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The application has so many bytes more to send. No effect once the end was sent: see [`Sender::keep_open`].
+    /// Adds `bytes` bytes to send. Has no effect once the end was sent: see [`Sender::keep_open`].
     pub fn supply(&mut self, bytes: u64) {
         if !self.fin_sent {
             self.supplied = self.supplied.saturating_add(bytes);
@@ -236,20 +239,20 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The connection stays open when all is sent, since more will be supplied, until [`Sender::close`].
+    /// Keeps the connection open when everything is sent, because more will be supplied, until [`Sender::close`].
     pub fn keep_open(&mut self) {
         self.held_open = true;
     }
 
-    /// Nothing more will be supplied: after what was, the connection closes.
+    /// Closes the connection after the data that was supplied.
     pub fn close(&mut self) {
         if self.supplied < u64::MAX {
             self.held_open = false;
         }
     }
 
-    /// The application stops: what it has handed over and was not sent yet is not sent any more, and the connection closes
-    /// behind what was.
+    /// The application stops. Supplied data that was not sent yet is dropped, and the connection closes after the data
+    /// that was sent.
     pub fn stop(&mut self) {
         if !self.fin_sent {
             self.supplied = self.supplied.min(self.flight.next().max(1));
@@ -258,49 +261,49 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Whether all bytes and the end are acknowledged.
+    /// Whether all bytes and the FIN are acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.fin_sent && self.flight.is_empty()
     }
 
-    /// Its congestion control.
+    /// The congestion control.
     pub fn control(&self) -> &C {
         &self.control
     }
 
-    /// Bytes in the network, as far as is known: pipe in RFC 6675.
+    /// Bytes in the network, as far as the sender knows: pipe in RFC 6675.
     pub fn in_flight(&self) -> u64 {
         self.flight.in_network()
     }
 
-    /// The window that holds now: in recovery not the congestion control's.
+    /// The window in force, in bytes. In recovery it is not the congestion control's.
     #[inline]
     pub fn window(&self) -> u64 {
         if self.reduces() { self.reduction.window() } else { self.control.window() }
     }
 
-    /// What it is doing about losses and marks.
+    /// What the sender does about losses and marks.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// The smoothed round-trip time, once one was measured.
+    /// The smoothed round-trip time; `None` before the first measurement.
     pub fn smoothed_rtt(&self) -> Option<Nanos> {
         self.rtt.smoothed()
     }
 
-    /// How long it waits for an ACK, backed off or not (RFC 6298).
+    /// The retransmission timeout, with any backoff (RFC 6298).
     pub fn retransmission_timeout(&self) -> Nanos {
         self.rtt.rto()
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
 
-    /// Whether the window is the sender's and not the congestion control's.
+    /// Whether the window is set by the sender's rate reduction, not by the congestion control.
     #[inline]
     fn reduces(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Reduced)

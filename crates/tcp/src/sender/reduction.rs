@@ -1,11 +1,12 @@
-//! Proportional rate reduction (RFC 6937): how much may leave with each ACK until the window is down at the threshold.
+//! Proportional rate reduction (RFC 6937): how much each ACK allows to be sent until the window has reached the
+//! threshold.
 
 use crate::params::ReductionBound;
 
 /// The state of one reduction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reduction {
-    /// RecoverFS, prr_delivered and prr_out in the RFC; in bytes.
+    /// RecoverFS, prr_delivered and prr_out of the RFC, in bytes.
     from: u64,
     delivered: u64,
     out: u64,
@@ -13,38 +14,38 @@ pub(crate) struct Reduction {
     wraps: bool,
 }
 
-/// What an ACK means to a reduction; in bytes.
+/// What an ACK means for a reduction, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) delivered: u64,
     pub(crate) in_network: u64,
     pub(crate) threshold: u64,
     pub(crate) mss: u64,
-    /// Data that was sent again was delivered.
+    /// Whether retransmitted data was delivered.
     pub(crate) repaired: bool,
-    /// The ACK advances and tells of no new loss.
+    /// Whether the ACK advances and reveals no new loss.
     pub(crate) advancing: bool,
 }
 
 impl Reduction {
-    /// It begins, from so many bytes. The product of two numbers of bytes `wraps` at 32 bits, or does not.
+    /// Starts a reduction from `from` bytes. `wraps`: the product of two byte counts wraps at 32 bits.
     pub(crate) fn begin(&mut self, from: u64, wraps: bool) {
         *self = Self { from: from.max(1), wraps, ..Self::default() };
     }
 
-    /// Bytes were sent.
+    /// `bytes` bytes were sent.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
 
-    /// What may be in flight until the next ACK.
+    /// How many bytes may be in flight until the next ACK.
     #[inline]
     pub(crate) fn window(&self) -> u64 {
         self.window
     }
 
-    /// What is to have left by now: what was delivered, in proportion.
+    /// How many bytes should have been sent by now: those delivered, times threshold / `from`.
     #[inline]
     fn due(&self, threshold: u64) -> u64 {
         if self.wraps {
@@ -59,7 +60,7 @@ impl Reduction {
         }
     }
 
-    /// An ACK has come (RFC 6937 section 3.1, which computes `sndcnt`).
+    /// An ACK arrived (RFC 6937 section 3.1, which computes `sndcnt`).
     pub(crate) fn step(&mut self, step: &Step, bound: ReductionBound) {
         self.delivered += step.delivered;
         let unspent = self.delivered.saturating_sub(self.out);
@@ -67,7 +68,8 @@ impl Reduction {
             self.due(step.threshold).saturating_sub(self.out)
         } else {
             let slow_start = if self.wraps && self.out > self.delivered {
-                // The difference is a number without a sign there: below zero it is the larger, and is so again with a segment.
+                // ns-3's difference is unsigned: a negative one wraps to a huge number, until a segment more makes it
+                // small again.
                 (self.delivered + step.mss).saturating_sub(self.out)
             } else {
                 unspent.max(step.delivered) + step.mss
@@ -91,13 +93,13 @@ impl Reduction {
 mod tests {
     use super::*;
 
-    /// Acknowledgements of one segment each, until so many are delivered; a segment is a byte. Returns how many leave with
-    /// each, when what may leave does.
+    /// Acknowledges one segment at a time until `deliveries` are used up; a segment is one byte. Returns how many
+    /// segments each ACK sends if everything allowed is sent.
     fn sends(bound: ReductionBound, from: u64, threshold: u64, mut in_network: u64, deliveries: &[u64]) -> Vec<u64> {
         let mut reduction = Reduction::default();
         reduction.begin(from, false);
         let send = |(number, &delivered): (usize, &u64)| {
-            // The first ACK's deliveries are off `in_network` already.
+            // `in_network` already excludes the deliveries of the first ACK.
             in_network -= if number == 0 { 0 } else { delivered };
             reduction
                 .step(&Step { delivered, in_network, threshold, mss: 1, repaired: false, advancing: false }, bound);
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn half_leaves_of_what_is_delivered_when_half_is_the_target() {
+    fn half_of_what_is_delivered_is_sent_when_half_is_the_target() {
         // RecoverFS 20, threshold 10, one lost: ceil(delivered / 2) - out = 1, 0, 1, 0, ...
         let sent = sends(ReductionBound::SlowStart, 20, 10, 18, &[1; 16]);
         assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
@@ -121,8 +123,8 @@ mod tests {
 
     #[test]
     fn below_the_threshold_the_bounds_differ() {
-        // 15 of 20 were lost: 4 in the network, threshold 10. The conservative bound keeps them at 4, slow start adds one
-        // for each ACK, the newer bounds only for ACKs that repair or advance.
+        // 15 of 20 were lost: 4 are in the network, and the threshold is 10. The conservative bound keeps them at 4,
+        // slow start adds one for each ACK, the newer bounds only for ACKs that repair or advance.
         assert_eq!(sends(ReductionBound::Conservative, 20, 10, 4, &[1; 4]), [1, 1, 1, 1]);
         assert_eq!(sends(ReductionBound::SlowStart, 20, 10, 4, &[1; 4]), [2, 2, 2, 2]);
         assert_eq!(sends(ReductionBound::SlowStartIfRepaired, 20, 10, 4, &[1; 4]), [1, 1, 1, 1]);
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_product_wraps_if_asked_to() {
+    fn the_product_wraps_if_the_parameters_say_so() {
         // 10 000 * 500 000 - 2^32 = 705 032 704.
         let reduction = Reduction { from: 1_000_000, delivered: 10_000, wraps: true, ..Reduction::default() };
         assert_eq!(reduction.due(500_000), 706);
@@ -149,20 +151,20 @@ mod tests {
     }
 
     #[test]
-    fn what_left_beyond_what_was_delivered_is_owed_if_numbers_wrap() {
+    fn if_numbers_wrap_bytes_sent_beyond_those_delivered_reduce_the_window() {
         let step = Step { delivered: 2, in_network: 4, threshold: 10, mss: 1, repaired: true, advancing: true };
         for (wraps, window) in [(false, 7), (true, 4)] {
             let mut reduction = Reduction { from: 20, delivered: 3, out: 6, wraps, ..Reduction::default() };
             reduction.step(&step, ReductionBound::SlowStartIfRepaired);
             assert_eq!(reduction.window(), window);
-            // With what was delivered since, they are the same again.
+            // With the deliveries since, the two agree again.
             reduction.step(&Step { delivered: 1, ..step }, ReductionBound::SlowStartIfRepaired);
             assert_eq!(reduction.window(), 6);
         }
     }
 
     #[test]
-    fn the_first_retransmission_leaves_whatever_was_delivered() {
+    fn the_first_retransmission_is_sent_whatever_was_delivered() {
         let mut reduction = Reduction::default();
         reduction.begin(20_000, false);
         let step =

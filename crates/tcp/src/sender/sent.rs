@@ -4,35 +4,36 @@ use queuescope_wire::Nanos;
 
 /// A segment that was sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct SentSegment {
     pub(crate) seq: u64,
     pub(crate) length: u32,
     pub(crate) fin: bool,
-    /// Arrived, as a selective acknowledgement said.
+    /// A selective acknowledgement reported its arrival.
     pub(crate) sacked: bool,
-    /// Taken for lost.
+    /// It is marked lost.
     pub(crate) lost: bool,
-    /// Sent again since it was last taken for lost, or before it was: that copy is in flight (S1 <= HighRxt in SetPipe).
+    /// Retransmitted since it was last marked lost, or before: that copy is in flight (S1 <= HighRxt in SetPipe).
     pub(crate) repeated: bool,
-    /// Sent more than once ever.
+    /// Sent more than once at any time.
     pub(crate) ever_repeated: bool,
-    /// The application had nothing more when it was sent.
+    /// The application had nothing more to send at that time.
     pub(crate) application_limited: bool,
-    /// If it begins a run of segments that have arrived: at least how many they are.
+    /// At the start of a run of arrived segments: a lower bound of the run's length in segments.
     pub(super) run_after: u32,
-    /// If it ends one: how many they are.
+    /// At the end of a run: its length in segments.
     pub(super) run_before: u32,
-    /// Which transmission on the connection its last was.
+    /// The serial number of its last transmission, counted over the connection.
     pub(crate) serial: u64,
-    /// When it was sent last.
+    /// When it was last sent.
     pub(crate) sent_at: Nanos,
-    /// How much had been delivered then, when the last of that was, and when what it is measured from was sent.
+    /// At that time: how many bytes had been delivered, when the last of them was, and when the segment was sent from
+    /// which the rate is measured.
     pub(crate) delivered: u64,
     pub(crate) delivered_at: Nanos,
     pub(crate) first_sent_at: Nanos,
 }
 
-impl Sent {
+impl SentSegment {
     pub(crate) fn new(seq: u64, length: u32, fin: bool) -> Self {
         Self {
             seq,
@@ -53,13 +54,13 @@ impl Sent {
         }
     }
 
-    /// Bytes of data: a FIN takes a number, but no room in a window.
+    /// Bytes of data: a FIN takes a sequence number, but no room in a window.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.length)
     }
 
-    /// The number behind it.
+    /// The sequence number after it.
     #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.seq + self.bytes() + u64::from(self.fin)

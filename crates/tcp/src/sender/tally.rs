@@ -1,40 +1,41 @@
-//! What one ACK has delivered.
+//! What one ACK delivers.
 
-use super::sent::Sent;
+use super::sent::SentSegment;
 use queuescope_wire::Nanos;
 
-/// What one ACK has delivered.
+/// What one ACK delivers.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// A segment that was sent again after this is acknowledged for an earlier copy.
+    /// Retransmitted segments sent later than this are acknowledged for an earlier copy.
     pub(crate) sure_until: Nanos,
     /// Bytes acknowledged cumulatively for the first time.
     pub(crate) acked: u64,
     /// Bytes that were not known to have arrived before.
     pub(crate) delivered: u64,
-    /// Of those, selectively.
+    /// Those of them that were acknowledged selectively.
     pub(crate) selectively: u64,
-    /// Whether data that was sent again is among what was acknowledged cumulatively and not known to have arrived.
+    /// Whether retransmitted data is among the bytes that were acknowledged cumulatively and not known to have arrived.
     pub(crate) repaired: bool,
-    /// Whether the first segment that was acknowledged cumulatively was sent once; of those that left after the last timeout.
+    /// Whether the first segment that was acknowledged cumulatively was sent once. Only segments sent after the last
+    /// timeout count.
     pub(crate) first_is_clean: bool,
-    /// When the first and the last of the segments were sent that were sent once.
+    /// When the first and the last of the segments that were sent once were sent.
     pub(crate) first_sent_at: Option<Nanos>,
     pub(crate) last_sent_at: Option<Nanos>,
     /// The segment that was sent last.
-    pub(crate) newest: Option<Newest>,
-    /// The sample that stays, where rates are measured as ns-3 does.
-    pub(crate) standing: Option<Standing>,
-    /// Which transmission and when that was, of those whose copy that arrived is known (RFC 8985 section 6.2 step 2).
+    pub(crate) newest: Option<NewestSegment>,
+    /// The rate sample that persists, in ns-3's method.
+    pub(crate) persistent: Option<PersistentSample>,
+    /// The last transmission and its time, among segments whose arrived copy is known (RFC 8985 section 6.2 step 2).
     pub(crate) newest_sure: Option<(u64, Nanos)>,
-    /// The number behind the lowest segment that was sent once, and behind the highest of all.
+    /// The sequence number after the lowest segment that was sent once, and after the highest of all.
     pub(crate) lowest_sure: Option<u64>,
     pub(crate) highest: u64,
 }
 
 impl Tally {
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, sent: &Sent, bytes: u64) {
+    pub(crate) fn deliver(&mut self, sent: &SentSegment, bytes: u64) {
         self.delivered += bytes;
         let end = sent.end();
         self.highest = self.highest.max(end);
@@ -46,11 +47,11 @@ impl Tally {
             self.first_sent_at.get_or_insert(sent.sent_at);
             self.last_sent_at = self.last_sent_at.max(Some(sent.sent_at));
         }
-        if let Some(standing) = &mut self.standing {
-            standing.deliver(sent);
+        if let Some(persistent) = &mut self.persistent {
+            persistent.deliver(sent);
         }
         if self.newest.is_none_or(|newest| sent.serial > newest.serial) {
-            self.newest = Some(Newest {
+            self.newest = Some(NewestSegment {
                 serial: sent.serial,
                 sent_at: sent.sent_at,
                 delivered: sent.delivered,
@@ -62,9 +63,9 @@ impl Tally {
     }
 }
 
-/// What a segment took along when it left; see [`Sent`].
+/// What a segment recorded when it was sent; see [`SentSegment`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Newest {
+pub(crate) struct NewestSegment {
     pub(crate) serial: u64,
     pub(crate) sent_at: Nanos,
     pub(crate) delivered: u64,
@@ -73,24 +74,25 @@ pub(crate) struct Newest {
     pub(crate) application_limited: bool,
 }
 
-/// A rate sample that stays from ACK to ACK, as in ns-3 3.37 (`TcpRateLinux::TcpRateSample`).
+/// A rate sample that persists from ACK to ACK, as in ns-3 3.37 (`TcpRateLinux::TcpRateSample`).
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Standing {
-    /// How much was delivered when the segment left that it is of, and when the last of that was; zero: it is not valid.
+pub(crate) struct PersistentSample {
+    /// How many bytes were delivered when the sample's segment was sent, and when the last of them was. Zero: the
+    /// sample is not valid.
     pub(crate) prior: u64,
     pub(crate) prior_at: Nanos,
-    /// How long what it counts took to be sent.
+    /// How long it took to send what the sample counts.
     pub(crate) sending: Nanos,
-    /// If it is new with this ACK: when what it counts began to be acknowledged, and when the segment left.
+    /// If the sample is new with this ACK: when its acknowledging time starts, and when the segment was sent.
     pub(crate) fresh: Option<(Nanos, Nanos)>,
     pub(crate) application_limited: bool,
 }
 
-impl Standing {
+impl PersistentSample {
     #[inline]
-    fn deliver(&mut self, sent: &Sent) {
+    fn deliver(&mut self, sent: &SentSegment) {
         if self.prior == 0 || sent.delivered > self.prior {
-            // From where the sample before counts: this is how it is there.
+            // Its acknowledging time starts where the previous sample's deliveries end.
             self.fresh = Some((self.prior_at, sent.sent_at));
             (self.prior, self.prior_at) = (sent.delivered, sent.delivered_at);
             self.sending = sent.sent_at.saturating_sub(sent.first_sent_at);

@@ -1,16 +1,16 @@
-//! What time does to a sender: the retransmission timer, probes of a closed window, pacing, idleness.
+//! A sender's timers: the retransmission timer, probes of a closed window, pacing, idleness.
 
-use super::rack::Moment;
+use super::rack::ReorderingInputs;
 use super::{Sender, State};
 use crate::congestion::{Congestion, CongestionControl, Phase};
 use crate::params::LossDetection;
 use queuescope_wire::Nanos;
 
-/// What a tail loss probe waits beyond two round-trip times.
+/// How long a tail loss probe waits beyond two round-trip times.
 const LEAST_PROBE_WAIT: Nanos = Nanos(2_000_000);
 
 impl<C: CongestionControl> Sender<C> {
-    /// When [`Sender::on_timer`] is to be called next: the retransmission timer, a probe, or when a paced segment may leave.
+    /// When to call [`Sender::on_timer`] next: for the retransmission timer, a probe, or the next paced segment.
     #[inline]
     pub fn next_timer(&self) -> Option<Nanos> {
         let pace = self.pace.waits.then_some(self.pace.release_at);
@@ -18,13 +18,13 @@ impl<C: CongestionControl> Sender<C> {
         all.into_iter().flatten().min()
     }
 
-    /// Of what [`Sender::next_timer`] is the first of: when a paced segment may leave, and the retransmission timer.
+    /// Two of the times behind [`Sender::next_timer`]: when a paced segment may be sent, and the retransmission timer.
     #[inline]
     pub fn timers(&self) -> [Option<Nanos>; 2] {
         [self.pace.waits.then_some(self.pace.release_at), self.timers.rto]
     }
 
-    /// Time has come; earlier calls do nothing.
+    /// Handles the timers that have expired at `now`. Calls before [`Sender::next_timer`] have no effect.
     pub fn on_timer(&mut self, now: Nanos) {
         self.due.nothing &= self.next_timer().is_none_or(|at| at > now);
         let may_leave = self.pace.waits && self.pace.release_at <= now;
@@ -38,12 +38,13 @@ impl<C: CongestionControl> Sender<C> {
         if self.rack.timer.is_some_and(|at| at <= now) {
             self.on_reordering_timer(now);
         }
-        // A probe may come in place of the timeout, which is put off then.
+        // A probe may replace the timeout, which is then postponed.
         if self.rack.probe_at.is_some_and(|at| at <= now) {
             self.on_probe_timer(now);
         }
         if let Some(at) = self.timers.rto.filter(|at| *at <= now) {
-            // What was set first comes first: the paced segment leaves, and the next call is the timeout's.
+            // The timer that was set first fires first: the paced segment is sent, and the next call handles the
+            // timeout.
             if may_leave && self.params.paces_to_nearest && self.pace.set_at <= at.saturating_sub(self.rtt.rto()) {
                 return;
             }
@@ -104,7 +105,8 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The tail is silent: new data, or else the last segment again, makes the receiver speak (RFC 8985 section 7.3).
+    /// The tail is silent: new data, or else the last segment again, makes the receiver send an ACK (RFC 8985 section
+    /// 7.3).
     fn on_probe_timer(&mut self, now: Nanos) {
         self.rack.probe_at = None;
         if self.flight.is_empty() {
@@ -115,7 +117,7 @@ impl<C: CongestionControl> Sender<C> {
         self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
     }
 
-    /// When the tail is probed, unless something is heard before (RFC 8985 section 7.2).
+    /// Schedules a tail loss probe, in case nothing arrives before (RFC 8985 section 7.2).
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Nanos) {
         if !self.detects_by_time() {
@@ -130,23 +132,23 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         let mut timeout = self.rtt.smoothed().map_or(Nanos(1_000_000_000), |rtt| Nanos(2 * rtt.0));
-        // Alone, a segment may wait for a delayed ACK; among others, for those to be sent, which a round-trip time that was
-        // measured by a handshake does not hold. Linux adds two ticks of its clock (TCP_TIMEOUT_MIN).
+        // A single segment may wait for a delayed ACK. Several need time to be sent, which a round-trip time measured
+        // by the handshake does not include. Linux adds two ticks of its clock (TCP_TIMEOUT_MIN).
         let alone = self.flight.outstanding() <= u64::from(self.params.mss);
         timeout = timeout.saturating_add(if alone { self.params.max_ack_delay } else { LEAST_PROBE_WAIT });
         let at = now.saturating_add(timeout);
         self.rack.probe_at = Some(self.timers.rto.map_or(at, |rto| at.min(rto)));
     }
 
-    /// Whether losses are found by RACK.
+    /// Whether RACK finds the losses.
     #[inline]
     pub(super) fn detects_by_time(&self) -> bool {
         self.params.sack && self.params.detection == LossDetection::RackTlp
     }
 
     #[inline]
-    pub(super) fn moment(&self, duplicate: bool, now: Nanos) -> Moment {
-        Moment {
+    pub(super) fn moment(&self, duplicate: bool, now: Nanos) -> ReorderingInputs {
+        ReorderingInputs {
             now,
             least_rtt: self.rtt.least().unwrap_or(Nanos::ZERO),
             smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
@@ -155,7 +157,7 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Something left: the timer runs (RFC 6298 rule 5.1).
+    /// Something was sent: the timer runs (RFC 6298 rule 5.1).
     #[inline]
     pub(super) fn arm(&mut self, now: Nanos) {
         if self.timers.rto.is_none() {
@@ -163,11 +165,11 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// An ACK advanced: the timer starts anew, or stops (rules 5.2 and 5.3).
+    /// An ACK advanced: restarts the timer, or stops it (rules 5.2 and 5.3).
     #[inline]
     pub(super) fn rearm(&mut self, now: Nanos) {
         let partial = self.phase == Phase::Recovery;
-        // With timestamps, what was sent again can be measured too, so that the backoff ends with any ACK that advances.
+        // With timestamps, retransmissions can be measured too, so any advancing ACK ends the backoff.
         if self.clock.is_some() {
             self.rtt.reset_backoff();
         }
@@ -179,14 +181,14 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Whether the timer runs with nothing in flight, for a window that may be too small for the data that there is. If it is
-    /// the peer's that is closed, that is probed.
+    /// Whether the timer runs with nothing in flight, because the window may be too small for the waiting data. A
+    /// closed window of the peer is probed instead.
     #[inline]
     fn may_stall(&self) -> bool {
         self.params.stalls_below_segment && self.tail().min(self.peer_limit) > self.flight.next()
     }
 
-    /// If the peer's window is closed, and no ACK will come that opens it, it is probed (RFC 9293 section 3.8.6.1).
+    /// Probes the peer's window if it is closed and no ACK will come that opens it (RFC 9293 section 3.8.6.1).
     #[inline]
     pub(super) fn watch_peer_window(&mut self, now: Nanos) {
         let next = self.flight.next();
@@ -199,7 +201,8 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Something leaves after nothing was in flight: if that was long, the window is not to be trusted (RFC 5681 section 4.1).
+    /// Called when something is sent after nothing was in flight: after a long time, the old window is no longer valid
+    /// (RFC 5681 section 4.1).
     pub(super) fn restart_after_idle(&mut self, now: Nanos) {
         let rto = self.rtt.rto().0.max(1);
         let idle = now.saturating_sub(self.timers.last_sent_at).0;

@@ -1,6 +1,6 @@
-//! What leaves next: NextSeg (RFC 6675 section 4), new data as the windows allow, probes, pacing.
+//! What is sent next: NextSeg (RFC 6675 section 4), new data as the windows allow, probes, pacing.
 
-use super::sent::Sent;
+use super::sent::SentSegment;
 use super::{Sender, State};
 use crate::congestion::{CongestionControl, EcnUse, Phase};
 use crate::params::Rescue;
@@ -8,7 +8,7 @@ use crate::segment::{Flags, Sacks, Segment, Timestamps};
 use queuescope_wire::{Ecn, Nanos};
 
 impl<C: CongestionControl> Sender<C> {
-    /// What is to be sent now; call it until it returns nothing.
+    /// The next segment to send now. Call it until it returns `None`.
     #[inline]
     pub fn transmit(&mut self, now: Nanos) -> Option<(Segment, Ecn)> {
         match self.state {
@@ -39,7 +39,7 @@ impl<C: CongestionControl> Sender<C> {
             self.due.ack = false;
             self.flight.next()
         } else {
-            // A number that was acknowledged, so that an answer is sure (RFC 9293 section 3.8.6.1; as Linux does).
+            // The number is already acknowledged, so the peer must answer (RFC 9293 section 3.8.6.1; as Linux does).
             self.due.window_probe = false;
             self.stats.window_probes += 1;
             self.flight.una() - 1
@@ -56,23 +56,23 @@ impl<C: CongestionControl> Sender<C> {
         };
         let forced = self.due.forced;
         self.left_last = match choice {
-            Choice::New { length, .. } => self.flight.next() + if forced { 0 } else { u64::from(length) },
-            Choice::Again { seq, .. } if forced => seq,
-            Choice::Again { seq, most } => seq + self.flight.repeat_length(seq, most),
+            SegmentChoice::New { length, .. } => self.flight.next() + if forced { 0 } else { u64::from(length) },
+            SegmentChoice::Again { seq, .. } if forced => seq,
+            SegmentChoice::Again { seq, most } => seq + self.flight.repeat_length(seq, most),
         };
         if self.due.tail_probe {
             self.due.tail_probe = false;
-            let again = matches!(choice, Choice::Again { .. });
+            let again = matches!(choice, SegmentChoice::Again { .. });
             let new = match choice {
-                Choice::New { length, fin } => u64::from(length) + u64::from(fin),
-                Choice::Again { .. } => 0,
+                SegmentChoice::New { length, fin } => u64::from(length) + u64::from(fin),
+                SegmentChoice::Again { .. } => 0,
             };
             let end = self.flight.next() + new;
             self.rack.probed(end, again);
         }
         let sent = match choice {
-            Choice::New { length, fin } => Some(self.send_new(length, fin, now)),
-            Choice::Again { seq, most } => self.send_again(seq, most, now),
+            SegmentChoice::New { length, fin } => Some(self.send_new(length, fin, now)),
+            SegmentChoice::Again { seq, most } => self.send_again(seq, most, now),
         };
         self.due.forced = false;
         self.due.settled = None;
@@ -80,12 +80,12 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// The segment to send next (NextSeg in RFC 6675), if the windows have room for it.
-    fn choose(&mut self) -> Option<Choice> {
+    fn choose(&mut self) -> Option<SegmentChoice> {
         let window = self.window();
         let in_network = self.occupied();
         if let Some(seq) = self.flight.next_lost() {
             let bytes = self.flight.find(seq).map_or(0, |sent| u64::from(sent.length));
-            return self.fits(in_network, bytes, window).then_some(Choice::again(seq));
+            return self.fits(in_network, bytes, window).then_some(SegmentChoice::again(seq));
         }
         let seq = self.flight.next();
         let unsent = self.supplied.saturating_sub(seq);
@@ -101,22 +101,22 @@ impl<C: CongestionControl> Sender<C> {
             return if self.due.tail_probe { self.probe_again() } else { None };
         }
         let fin = fin_is_due && length == unsent;
-        // The end takes a number, but no room in the network.
+        // A FIN takes a sequence number, but no room in the network.
         if self.due.tail_probe || length == 0 || self.fits(in_network, length, window) {
-            return Some(Choice::New { length: length as u32, fin });
+            return Some(SegmentChoice::New { length: length as u32, fin });
         }
         self.usage.limited = true;
         None
     }
 
-    /// Where the segment starts that is forced out, and how many bytes are in it. That is settled with this.
+    /// Where the forced segment starts, and its bytes. This settles the choice.
     pub(super) fn forced_segment(&mut self) -> (u64, u64) {
         if self.params.sends_what_is_written {
             let choice = self.choose_forced();
             self.due.settled = Some(choice);
             return match choice {
-                Choice::New { length, .. } => (self.flight.next(), length.into()),
-                Choice::Again { seq, most } => (seq, self.flight.repeat_length(seq, most)),
+                SegmentChoice::New { length, .. } => (self.flight.next(), length.into()),
+                SegmentChoice::Again { seq, most } => (seq, self.flight.repeat_length(seq, most)),
             };
         }
         let start = self.flight.next_lost().unwrap_or_else(|| {
@@ -129,7 +129,7 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// How much of what was not sent yet may go in one segment, as the peer's window and the buffer say.
+    /// How much unsent data may go in one segment, by the peer's window and the send buffer.
     #[inline]
     fn new_length(&self, unsent: u64) -> u64 {
         let seq = self.flight.next();
@@ -142,36 +142,36 @@ impl<C: CongestionControl> Sender<C> {
         } else if outstanding == 0 {
             room
         } else {
-            // Silly window: it waits for room for a whole segment (RFC 9293 section 3.8.6.2.1).
+            // Silly window: waits for room for a whole segment (RFC 9293 section 3.8.6.2.1).
             0
         }
     }
 
-    /// The last segment once more.
-    pub(super) fn probe_again(&mut self) -> Option<Choice> {
-        let last = self.flight.last().filter(|last| !last.sacked).map(|last| Choice::again(last.seq));
+    /// Retransmits the last segment as a probe.
+    pub(super) fn probe_again(&mut self) -> Option<SegmentChoice> {
+        let last = self.flight.last().filter(|last| !last.sacked).map(|last| SegmentChoice::again(last.seq));
         self.due.tail_probe &= last.is_some();
         last
     }
 
-    fn choose_unconfirmed(&mut self, in_network: u64, window: u64) -> Option<Choice> {
+    fn choose_unconfirmed(&mut self, in_network: u64, window: u64) -> Option<SegmentChoice> {
         if self.flight.is_empty() {
             return None;
         }
         if self.due.forced {
-            return self.flight.first().filter(|first| !first.sacked).map(|first| Choice::again(first.seq));
+            return self.flight.first().filter(|first| !first.sacked).map(|first| SegmentChoice::again(first.seq));
         }
         if self.phase == Phase::Recovery && self.params.sack && self.params.rescue != Rescue::Nothing {
             if !self.fits(in_network, u64::from(self.params.mss), window) {
                 return None;
             }
             if let Some(seq) = self.flight.next_unconfirmed(self.params.rescue == Rescue::UnconfirmedAndLast) {
-                return Some(Choice::again(seq));
+                return Some(SegmentChoice::again(seq));
             }
             if self.due.rescue && self.params.rescue == Rescue::UnconfirmedAndLast {
                 let last = self.flight.last().filter(|last| !last.sacked)?.seq;
                 self.due.rescue = false;
-                return Some(Choice::again(last));
+                return Some(SegmentChoice::again(last));
             }
         }
         if in_network < window {
@@ -180,13 +180,14 @@ impl<C: CongestionControl> Sender<C> {
         None
     }
 
-    /// Whether so many bytes more may be in flight; nothing in flight lets one segment out whatever the window, but in ns-3.
+    /// Whether `bytes` more bytes may be in flight. With nothing in flight, one segment may be sent whatever the
+    /// window, except in ns-3.
     #[inline]
     fn fits(&self, in_network: u64, bytes: u64, window: u64) -> bool {
         in_network + bytes <= window || self.due.forced || (in_network == 0 && !self.params.stalls_below_segment)
     }
 
-    /// Bytes that the window has to hold. Without limited transmit, what arrived out of order still counts.
+    /// Bytes that the window has to hold. Without limited transmit, data that arrived out of order still counts.
     #[inline]
     pub(super) fn occupied(&self) -> u64 {
         let in_network = self.flight.in_network();
@@ -202,7 +203,7 @@ impl<C: CongestionControl> Sender<C> {
             self.restart_after_idle(now);
         }
         let seq = self.flight.next();
-        let mut sent = Sent::new(seq, length, fin);
+        let mut sent = SentSegment::new(seq, length, fin);
         let begins = self.delivery.begins(!idle, self.flight.in_network());
         self.delivery.stamp(&mut sent, begins, now);
         self.flight.push(sent);
@@ -234,13 +235,14 @@ impl<C: CongestionControl> Sender<C> {
         Some((self.leave(&sent, flags, now), codepoint))
     }
 
-    fn leave(&mut self, sent: &Sent, flags: Flags, now: Nanos) -> Segment {
+    fn leave(&mut self, sent: &SentSegment, flags: Flags, now: Nanos) -> Segment {
         let bytes = sent.bytes();
         self.arm(now);
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.reduction.sent(bytes);
         }
-        // What goes past window and pace is part of taking the ACK: no start for ns-3, where there is such.
+        // In ns-3, a segment past window and pacing is part of processing the ACK: it does not count as a restart from
+        // idleness.
         if !self.due.forced {
             self.control.on_sent(bytes, self.flight.in_network(), now);
         }
@@ -269,7 +271,7 @@ impl<C: CongestionControl> Sender<C> {
         if capable { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    /// Remembers how much of the window was used most in a round trip.
+    /// Remembers the most of the window that was used within a round trip.
     #[inline]
     fn note_usage(&mut self) {
         let in_network = self.flight.in_network();
@@ -293,12 +295,13 @@ impl<C: CongestionControl> Sender<C> {
     fn after_pace(&mut self, bytes: u64, now: Nanos) {
         let before = self.pace.before.take();
         if now < self.pace.release_at || (now == self.pace.release_at && self.pace.waits) {
-            // Sent past the pace, which goes on, also if its turn is at this instant and has not come yet.
+            // Sent past the pacing, which continues; also if its turn is at this instant but has not come yet.
             return;
         }
         let Some(rate) = before.or(self.control.pacing_rate()).or(self.pace.rate) else { return };
         let initial = u64::from(self.params.initial_window) * u64::from(self.params.mss);
-        // Its last segment is paced: what comes next keeps away from it, as in ns-3, also if that is the first again.
+        // The last segment of the initial window is paced: the next one keeps its distance, as in ns-3, even if that is
+        // the first one again.
         if !self.params.pace_initial_window && self.flight.next() <= initial {
             return;
         }
@@ -306,22 +309,22 @@ impl<C: CongestionControl> Sender<C> {
         let half = if self.params.paces_to_nearest { rate / 2 } else { 0 };
         self.pace.set_at = now;
         self.pace.release_at = Nanos(now.0 + (bytes * 8_000_000_000).saturating_add(half) / rate);
-        // Then its turn at that instant is of now, also if it turns out later that something waits for it.
+        // Its turn at that instant then counts as set now, even if a segment starts to wait for it only later.
         self.pace.waits = self.params.paces_to_nearest;
     }
 }
 
-/// What may leave.
+/// What may be sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Choice {
+pub(super) enum SegmentChoice {
     /// The next segment of new data.
     New { length: u32, fin: bool },
-    /// What begins at `seq` again, at most so many bytes if it can be joined with what is behind it.
+    /// Retransmits the segment at `seq`, joined with the next one up to `most` bytes where possible.
     Again { seq: u64, most: u64 },
 }
 
-impl Choice {
-    /// The segment at `seq` as it is.
+impl SegmentChoice {
+    /// Retransmits the segment at `seq` as it is.
     fn again(seq: u64) -> Self {
         Self::Again { seq, most: 0 }
     }

@@ -1,32 +1,32 @@
-//! What the application has written, where only that can leave ([`sends_what_is_written`](crate::TcpParams)).
+//! What the application has written, where only written data can be sent ([`sends_what_is_written`](crate::TcpParams)).
 //!
-//! ns-3 3.37: `BulkSendApplication::SendData` writes until the buffer has no room for a whole write
-//! (`TcpTxBuffer::Add`); it is asked to when an ACK has made room (`TcpSocketBase::NewAck`), and when less is left to send
-//! than the windows allow (`SendPendingData`). The latter also cuts segments: with Nagle's algorithm off, as it is by
-//! default, what there is leaves, if it fits or if a full segment does.
+//! In ns-3 3.37, `BulkSendApplication::SendData` writes until the buffer has no room for a whole write
+//! (`TcpTxBuffer::Add`). It is called when an ACK has made room (`TcpSocketBase::NewAck`), and when less is left to
+//! send than the windows allow (`SendPendingData`). The latter also splits data into segments: with Nagle's algorithm
+//! off, which is the default, the available data is sent if it fits or if a full segment does.
 
 use super::Sender;
-use super::transmit::Choice;
+use super::transmit::SegmentChoice;
 use crate::congestion::{CongestionControl, Phase};
 use crate::params::Rescue;
 use queuescope_wire::Nanos;
 
 impl<C: CongestionControl> Sender<C> {
-    /// The number behind what can be sent by now, windows aside.
+    /// The sequence number after the data that could be sent by now, regardless of the windows.
     #[inline]
     pub(super) fn tail(&self) -> u64 {
         if self.params.sends_what_is_written { self.written } else { self.supplied }
     }
 
-    /// The application writes until the buffer has no room for a whole write. `in_flight` is what the first write finds in
-    /// flight and `later` what the others find; `next` is where the sender would go on. Returns whether something was
-    /// written.
+    /// The application writes until the buffer has no room for a whole write. `in_flight` is what the first write finds
+    /// in flight, and `later` what the others find; `next` is where the sender would continue. Returns whether
+    /// something was written.
     pub(super) fn refill(&mut self, [in_flight, later]: [u64; 2], next: u64) -> bool {
         let size = self.params.application_writes.max(1);
         let left = self.supplied.saturating_sub(self.written);
         let room = self.params.send_buffer.saturating_add(self.flight.una()).saturating_sub(self.written);
         let whole = (room / size).min(left / size) * size;
-        // The last write is what is left.
+        // The last write takes the rest.
         let rest = left - whole;
         let amount = if rest < size && rest <= room - whole { left } else { whole };
         if amount == 0 {
@@ -40,7 +40,7 @@ impl<C: CongestionControl> Sender<C> {
         true
     }
 
-    /// A write up to `tail` leaves less than a segment to be sent: the application is what limits the flow, unless the window
+    /// A write up to `tail` leaves less than a segment to send. The application limits the flow then, unless the window
     /// is full or a loss is not repaired (`TcpRateLinux::CalculateAppLimited`).
     fn limit_if_short(&mut self, tail: u64, in_flight: u64, next: u64) {
         let short = tail < next.saturating_add(u64::from(self.params.mss));
@@ -49,8 +49,8 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The segment to send next, of what is written, if window and pace let one out.
-    pub(super) fn choose_written(&mut self, now: Nanos) -> Option<Choice> {
+    /// The next segment of written data, if window and pacing allow one.
+    pub(super) fn choose_written(&mut self, now: Nanos) -> Option<SegmentChoice> {
         let allowed = self.allowance();
         let mss = u64::from(self.params.mss);
         if self.due.forced {
@@ -78,34 +78,34 @@ impl<C: CongestionControl> Sender<C> {
             let in_network = self.flight.in_network();
             self.refill([in_network, in_network], self.left_last);
         }
-        // Silly window: it waits for room for a full segment, unless all there is fits.
+        // Silly window: waits for room for a full segment, unless all available data fits.
         if (allowed < mss && waiting > allowed) || most == 0 {
             self.usage.limited = true;
             return None;
         }
         let most = allowed.min(most);
-        Some(if again { Choice::Again { seq, most } } else { self.new_choice(most.min(self.written - seq)) })
+        Some(if again { SegmentChoice::Again { seq, most } } else { self.new_choice(most.min(self.written - seq)) })
     }
 
-    /// What leaves past window and pace: what is lost, or new data, or the first segment.
-    pub(super) fn choose_forced(&mut self) -> Choice {
+    /// What is sent past window and pacing: lost data, else new data, else the first segment.
+    pub(super) fn choose_forced(&mut self) -> SegmentChoice {
         let mss = u64::from(self.params.mss);
         if let Some(seq) = self.flight.next_lost() {
-            return Choice::Again { seq, most: mss };
+            return SegmentChoice::Again { seq, most: mss };
         }
         let length = self.new_room().min(mss).min(self.written.saturating_sub(self.flight.next()));
-        if length > 0 { self.new_choice(length) } else { Choice::Again { seq: self.flight.una(), most: mss } }
+        if length > 0 { self.new_choice(length) } else { SegmentChoice::Again { seq: self.flight.una(), most: mss } }
     }
 
-    fn new_choice(&self, length: u64) -> Choice {
+    fn new_choice(&self, length: u64) -> SegmentChoice {
         let fin = !self.held_open && self.flight.next() + length == self.supplied;
-        Choice::New { length: length as u32, fin }
+        SegmentChoice::New { length: length as u32, fin }
     }
 
-    /// The end alone, if all else has left.
-    fn choose_end(&self) -> Option<Choice> {
+    /// The FIN alone, if everything else was sent.
+    fn choose_end(&self) -> Option<SegmentChoice> {
         let due = !self.held_open && !self.fin_sent && self.flight.next() == self.supplied;
-        due.then_some(Choice::New { length: 0, fin: true })
+        due.then_some(SegmentChoice::New { length: 0, fin: true })
     }
 
     fn next_unconfirmed(&mut self) -> Option<u64> {
@@ -114,7 +114,7 @@ impl<C: CongestionControl> Sender<C> {
         if repeats { self.flight.next_unconfirmed(confirmed) } else { None }
     }
 
-    /// Bytes that may leave: what both windows have room for (`TcpSocketBase::AvailableWindow`).
+    /// Bytes that both windows allow to be sent (`TcpSocketBase::AvailableWindow`).
     fn allowance(&self) -> u64 {
         let peer = self.peer_limit.saturating_sub(self.flight.una());
         let occupied = self.occupied();

@@ -1,4 +1,4 @@
-//! BBR on a link without loss: it finds the rate and the round-trip time, and cycles as the draft says.
+//! BBR on a link without loss: it finds the rate and the round-trip time, and cycles as in the draft.
 
 use crate::congestion::link::{Flow, Path};
 use crate::congestion::{MILLISECOND, MSS, SECOND};
@@ -6,7 +6,7 @@ use queuescope_tcp::congestion::{Bbr, BbrMode, BbrParams};
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase, RateSample};
 use queuescope_wire::Nanos;
 
-/// 8 Mb/s, 40 ms and a segment's millisecond: 41 segments.
+/// 8 Mb/s, 40 ms, and one millisecond per segment: 41 segments in flight.
 const PATH: Path = Path { segment_time: MILLISECOND, delay: 40 * MILLISECOND, buffer: u64::MAX, mark_above: None };
 const RTT: u64 = 41 * MILLISECOND;
 const RATE: f64 = 8e6;
@@ -53,15 +53,15 @@ fn startup_then_drain_then_probing() {
             peak = peak.max(flow.in_flight());
         });
         assert_eq!(modes, [BbrMode::Startup, BbrMode::Drain, BbrMode::ProbeBandwidth]);
-        // Startup has up to 2.89 times the product in flight, and what may be sent at once.
+        // In startup up to 2.89 times the product is in flight, plus one send quantum.
         assert!(peak <= (2.89 * 41.0 + 20.0) as u64 * MSS, "{peak}");
         assert!(peak > 60 * MSS, "{peak}");
         assert!(drained <= 50 * MSS, "{drained}");
     }
 }
 
-/// In startup the rate doubles in a round trip, so that three more without growth come soon after the pipe is full: at 41
-/// segments from 10, that is two doublings and three round trips, and one for each sample to come back.
+/// In startup the rate doubles in each round trip, so three round trips without growth follow soon after the pipe is
+/// full. From 10 segments to 41 that takes two doublings and three round trips, plus one until the samples return.
 #[test]
 fn the_pipe_is_full_after_a_few_round_trips() {
     let mut flow = flow(BbrParams::linux(), PATH, 3);
@@ -93,7 +93,7 @@ fn gains_cycle_in_order_for_a_round_trip_each() {
         for three in gains[first..].chunks_exact(3) {
             assert_eq!(three, [1.25, 0.75, 1.0]);
         }
-        // Faster for at least the smallest round-trip time, slower for at most that, then six of them.
+        // Faster for at least the smallest round-trip time, slower for at most that, then six times that.
         for three in phases[first..].windows(4).filter(|phases| phases[0].0 == 1.25) {
             let spans = [three[1].1 - three[0].1, three[2].1 - three[1].1, three[3].1 - three[2].1];
             assert!(spans[0] >= RTT && spans[0] <= 3 * RTT, "{spans:?}");
@@ -103,34 +103,34 @@ fn gains_cycle_in_order_for_a_round_trip_each() {
     }
 }
 
-/// With a sender that always has something to send, no more than twice the product and what is sent at once is in flight.
+/// A sender that always has data has at most twice the product and one send quantum in flight.
 #[test]
-fn twice_the_product_caps_what_is_in_flight() {
+fn at_most_twice_the_product_is_in_flight() {
     for params in profiles() {
         let mut flow = flow(params, PATH, 4);
         flow.run(3 * SECOND, |_| {});
         let mut most = 0;
         flow.run(9 * SECOND, |flow| most = most.max(flow.control.window()));
-        // Three quanta of two segments, two more in the first phase, two that ACKs may bring at once, and rounding.
+        // Three quanta of two segments, two more in the first phase, two that ACKs may release at once, and rounding.
         assert!((2 * 41 * MSS..=(2 * 41 + 6 + 2 + 3 + 2) * MSS).contains(&most), "{most}");
     }
 }
 
-/// When the rate of the link falls to a half, so does the estimate, once the window of ten round trips has forgotten.
+/// When the link's rate drops to half, the estimate follows once the window of ten round trips has passed.
 #[test]
 fn a_link_that_slows_down_is_noticed() {
     let mut fast = flow(BbrParams::linux(), PATH, 5);
     fast.run(2 * SECOND, |_| {});
     let slow = Path { segment_time: 2 * MILLISECOND, ..PATH };
     fast.set_path(slow);
-    // What it has in flight, 90 segments at most, takes 180 ms now: the two round trips in which the samples are of both
-    // rates, and ten more, are 2.2 s.
+    // Its at most 90 segments in flight take 180 ms now. Two round trips with samples of both rates and ten more are
+    // 2.2 s.
     fast.run(4 * SECOND + 500 * MILLISECOND, |_| {});
     let rate = fast.control.bandwidth().unwrap().bits_per_second() as f64;
     assert!((rate / (RATE / 2.0) - 1.0).abs() < 0.02, "{rate}");
 }
 
-/// Linux: each ten seconds after the smallest round-trip time was last seen to fall, for 200 ms and a round trip, with four
+/// Linux probes ten seconds after the smallest round-trip time last fell, for 200 ms and a round trip, with four
 /// segments in flight.
 #[test]
 fn the_round_trip_time_is_probed_every_ten_seconds() {
@@ -158,16 +158,17 @@ fn the_round_trip_time_is_probed_every_ten_seconds() {
         assert!((200 * MILLISECOND..=200 * MILLISECOND + 4 * RTT).contains(&span), "{span}");
     }
     for pair in probes.windows(2) {
-        // Ten seconds from the end of the one to the beginning of the next.
+        // Ten seconds from the end of one probe to the start of the next.
         let apart = pair[1].0 - pair[0].1;
         assert!((10 * SECOND..=10 * SECOND + 100 * MILLISECOND).contains(&apart), "{apart}");
     }
     assert!(flow.delivered as f64 * 8.0 / 50.0 > 0.95 * RATE);
 }
 
-/// On a path that never queues: the draft takes each equal time for a new one, and never probes; Linux does after ten seconds.
+/// On a path that never queues, the draft renews the smallest time with each equal one and never probes; Linux probes
+/// after ten seconds.
 #[test]
-fn an_equal_time_renews_the_smallest_but_in_linux() {
+fn an_equal_time_renews_the_smallest_except_in_linux() {
     for (params, probes) in [(BbrParams::default(), 0), (BbrParams::ns3(), 0), (BbrParams::linux(), 1)] {
         let mut control = Bbr::new(params, MSS as u32, 10 * MSS, 0);
         control.on_established(Some(Nanos(RTT)), Nanos::ZERO);
@@ -188,7 +189,7 @@ fn an_equal_time_renews_the_smallest_but_in_linux() {
     }
 }
 
-/// A segment was delivered, with little in flight.
+/// An ACK that delivered a segment, with little in flight.
 fn quiet_ack() -> Ack {
     Ack {
         acked: MSS,
@@ -203,15 +204,16 @@ fn quiet_ack() -> Ack {
         phase: Phase::Open,
         window: 10 * MSS,
         marked: 0,
-        told: Some(MSS),
+        counted: Some(MSS),
         window_limited: false,
         rate: None,
     }
 }
 
-/// A buffer of a quarter of the product: losses come with each phase of gain 5/4 and are repaired without giving up the rate.
+/// With a buffer of a quarter of the product, each phase of gain 5/4 causes losses. They are repaired without giving up
+/// the rate.
 #[test]
-fn losses_do_not_take_the_rate() {
+fn losses_do_not_reduce_the_rate() {
     for params in profiles() {
         let mut flow = flow(params, Path { buffer: 10, ..PATH }, 8);
         let mut conserved = 0;
@@ -226,7 +228,7 @@ fn losses_do_not_take_the_rate() {
 }
 
 #[test]
-fn recovery_conserves_packets_for_a_round_trip_and_gives_the_window_back() {
+fn recovery_conserves_packets_for_a_round_trip_and_restores_the_window() {
     let mut flow = flow(BbrParams::linux(), PATH, 9);
     flow.run(3 * SECOND, |_| {});
     let before = flow.control.window();
@@ -239,7 +241,7 @@ fn recovery_conserves_packets_for_a_round_trip_and_gives_the_window_back() {
         in_flight_before: in_flight - MSS,
         in_flight: in_flight - 2 * MSS,
         phase: Phase::Recovery,
-        // It has no rate, but says that this was lost.
+        // The sample has no rate, but reports this loss.
         rate: Some(RateSample {
             delivered: flow.delivered,
             prior_delivered: 0,
@@ -260,7 +262,7 @@ fn recovery_conserves_packets_for_a_round_trip_and_gives_the_window_back() {
 }
 
 #[test]
-fn in_ns3_nothing_starts_from_idleness_before_the_first_probe() {
+fn in_ns3_nothing_restarts_from_idleness_before_the_first_probe() {
     for (params, slows) in [(BbrParams::linux(), true), (BbrParams::ns3(), false)] {
         let mut flow = flow(params, PATH, 9);
         let mut seen = false;
@@ -278,9 +280,9 @@ fn in_ns3_nothing_starts_from_idleness_before_the_first_probe() {
 }
 
 #[test]
-fn in_ns3_rates_are_whole_bits_a_second() {
-    // Two segments in 1.0003 ms are 15 995 201.44 bits a second; 2.89 times that is 46 226 132.16, and of the whole ones
-    // 46 226 130.89.
+fn in_ns3_rates_are_whole_bits_per_second() {
+    // Two segments in 1.0003 ms are 15 995 201.44 bit/s. 2.89 times that is 46 226 132.16, and 2.89 times the whole
+    // number is 46 226 130.89.
     for (whole_bits, expected) in [(false, 46_226_132), (true, 46_226_130)] {
         let mut control = Bbr::new(BbrParams { whole_bits, ..BbrParams::ns3() }, MSS as u32, 10 * MSS, 1);
         control.on_established(Some(Nanos(40 * MILLISECOND)), Nanos::ZERO);
@@ -298,9 +300,9 @@ fn in_ns3_rates_are_whole_bits_a_second() {
     }
 }
 
-/// ns-3: the threshold, which is what filled the pipe as startup ended.
+/// In ns-3 it is the threshold: the window that filled the pipe when startup ended.
 #[test]
-fn after_recovery_ns3_has_the_threshold_for_a_window() {
+fn after_recovery_ns3_sets_the_window_to_the_threshold() {
     let mut flow = flow(BbrParams::ns3(), PATH, 10);
     flow.run(3 * SECOND, |_| {});
     let threshold = flow.control.slow_start_threshold();
@@ -311,9 +313,9 @@ fn after_recovery_ns3_has_the_threshold_for_a_window() {
     assert_eq!(flow.control.window(), threshold);
 }
 
-/// In ns-3 what the ACK that begins recovery has delivered may leave, at least a segment.
+/// In ns-3 the bytes delivered by the ACK that starts recovery may be sent, at least one segment.
 #[test]
-fn recovery_begins_with_what_is_in_flight_and_what_was_delivered() {
+fn recovery_starts_with_what_is_in_flight_and_what_was_delivered() {
     let (ns3, linux) = (BbrParams::ns3(), BbrParams::linux());
     for (params, delivered, more) in [(ns3, 0, MSS), (ns3, MSS, MSS), (ns3, 3 * MSS, 3 * MSS), (linux, 3 * MSS, MSS)] {
         let mut flow = flow(params, PATH, 10);
@@ -368,7 +370,7 @@ fn pacing_is_the_bandwidth_times_its_gain() {
 #[test]
 fn the_first_rate_is_the_window_over_the_handshakes_round_trip_time() {
     let mut control = Bbr::new(BbrParams::ns3(), MSS as u32, 10 * MSS, 0);
-    // 40.7 ms are 40 whole ones.
+    // 40.7 ms are 40 whole milliseconds.
     control.on_established(Some(Nanos(40_700_000)), Nanos::ZERO);
     let expected = 2.89 * 10_000.0 * 8.0 / 0.040;
     assert!((control.pacing_rate().unwrap().bits_per_second() as f64 - expected).abs() < 1.0);

@@ -1,4 +1,4 @@
-//! CUBIC against RFC 9438's equations.
+//! CUBIC compared with RFC 9438's equations.
 
 use crate::congestion::rounds::Rounds;
 use crate::congestion::{MILLISECOND, MSS, SECOND, segments};
@@ -10,13 +10,13 @@ fn with(params: CubicParams, segments: u64) -> Cubic {
     Cubic::new(CubicParams { slow_start: SlowStart::UntilLoss, ..params }, MSS as u32, segments * MSS, 0)
 }
 
-/// The cubic of section 4.2, in segments, `since` seconds after a reduction from `largest` to `left`.
+/// The cubic of section 4.2 in segments, `since` seconds after a reduction from `largest` to `left`.
 fn curve(largest: f64, left: f64, since: f64) -> f64 {
     let k = ((largest - left) / 0.4).cbrt();
     0.4 * (since - k).powi(3) + largest
 }
 
-/// From a window of so many segments a loss, then round trips of `rtt` for so many seconds: time since the first ACK after it,
+/// A loss, followed by round trips of `rtt` for `seconds` seconds. Returns the time since the first ACK after the loss,
 /// and the window.
 fn after_loss(control: &mut Cubic, rounds: &mut Rounds, rtt: Nanos, seconds: u64) -> Vec<(f64, f64)> {
     rounds.lose(control);
@@ -41,7 +41,7 @@ fn the_window_follows_the_curve_within_a_segment() {
         let left = 0.7 * largest as f64;
         for (since, window) in windows {
             let expected = curve(largest as f64, left, since);
-            // It grows by no more than half in a round trip, and lags behind where the curve is steep.
+            // It grows by at most half in a round trip, and lags behind where the curve is steep.
             let steep =
                 0.4 * 3.0 * (since - ((largest as f64 - left) / 0.4).cbrt()).powi(2) * milliseconds as f64 / 1e3;
             assert!((window - expected).abs() < 1.0 + 0.5 * steep, "{largest} {since}: {window} {expected}");
@@ -52,7 +52,7 @@ fn the_window_follows_the_curve_within_a_segment() {
     }
 }
 
-/// Where they count whole segments they stay behind by up to one for the target, and one for the counter.
+/// Windows that count whole segments lag by up to one segment for the target and one for the counter.
 #[test]
 fn counted_windows_follow_the_curve_within_two_segments() {
     let linux = CubicParams { reno_friendly: false, ..CubicParams::linux() };
@@ -68,10 +68,10 @@ fn counted_windows_follow_the_curve_within_two_segments() {
     }
 }
 
-/// Section 4.3 by hand: from 20 segments 14 are left; Reno's window grows by 3 * 0.3 / 1.7 segments for a window's worth until
-/// it is 20 again, then by one. The curve is at 16.9 after 0.3 s. Only whole segments are sent.
+/// Section 4.3 by hand: of 20 segments 14 are left. Reno's window grows by 3 * 0.3 / 1.7 segments per window of data
+/// until it is 20 again, then by one. The curve is at 16.9 after 0.3 s. Only whole segments are sent.
 #[test]
-fn a_short_round_trip_time_gives_renos_window() {
+fn with_a_short_round_trip_time_the_window_is_renos() {
     let (mut control, mut rounds) = (with(CubicParams::default(), 20), Rounds::new());
     rounds.lose(&mut control);
     assert_eq!(control.window(), 14 * MSS);
@@ -96,10 +96,10 @@ fn linux_is_reno_friendly_and_ns3_is_not() {
         }
         segments(control.window())
     };
-    // 8 / 15 of a segment in each: 21 more. The curve is below 20 until 2.5 s.
+    // 8 / 15 of a segment in each round trip: 21 more. The curve is below 20 until 2.5 s.
     let linux = grown(CubicParams::linux(), 40);
     assert!((linux - 35.3).abs() < 2.0, "{linux}");
-    // What is needed for the next segment is computed anew every 31 ms only: with short round trips it stays behind.
+    // The count for the next segment is recomputed only every 31 ms: with short round trips it lags behind.
     let linux = grown(CubicParams::linux(), 5);
     assert!((30.0..34.0).contains(&linux), "{linux}");
     // The curve is at 16.1 after 0.2 s.
@@ -107,9 +107,10 @@ fn linux_is_reno_friendly_and_ns3_is_not() {
     assert!((14.0..=16.0).contains(&ns3), "{ns3}");
 }
 
-/// The second loss comes at 80, below the 100 of the first: the plateau is at 80 * 1.7 / 2 = 68 segments, not at 80.
+/// The second loss comes at 80 segments, below the 100 of the first: the plateau is at 80 * 1.7 / 2 = 68 segments, not
+/// at 80.
 #[test]
-fn a_flow_that_shrinks_twice_makes_room() {
+fn a_flow_that_shrinks_twice_gives_up_some_of_its_window() {
     for (fast, largest) in [(true, 68.0), (false, 80.0)] {
         let params = CubicParams { fast_convergence: fast, reno_friendly: false, ..CubicParams::default() };
         let (mut control, mut rounds) = (with(params, 100), Rounds::new());
@@ -126,7 +127,7 @@ fn a_flow_that_shrinks_twice_makes_room() {
 }
 
 #[test]
-fn seven_tenths_are_left_and_no_less_than_two_segments() {
+fn a_reduction_leaves_seven_tenths_and_at_least_two_segments() {
     for params in [CubicParams::default(), CubicParams::ns3(), CubicParams::linux()] {
         for (window, left) in [(100, 70), (10, 7), (2, 2)] {
             let (mut control, mut rounds) = (with(params, window), Rounds::new());
@@ -147,7 +148,7 @@ fn slow_start_doubles() {
     }
 }
 
-/// After a timeout `K` is nothing, and the origin is the window with which congestion avoidance begins (section 4.8).
+/// After a timeout `K` is zero, and the origin is the window with which congestion avoidance begins (section 4.8).
 #[test]
 fn after_a_timeout_the_curve_begins_at_the_threshold() {
     let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
@@ -168,7 +169,7 @@ fn after_a_timeout_the_curve_begins_at_the_threshold() {
     }
 }
 
-/// Before any loss Linux and ns-3 grow by a segment for twenty at least.
+/// Before any loss Linux and ns-3 grow by at least one segment per twenty.
 #[test]
 fn before_a_loss_counted_windows_grow_by_a_twentieth() {
     for params in [CubicParams::ns3(), CubicParams { reno_friendly: false, ..CubicParams::linux() }] {
@@ -189,18 +190,18 @@ fn before_a_loss_counted_windows_grow_by_a_twentieth() {
 }
 
 #[test]
-fn a_window_grows_by_half_in_a_round_trip_at_most() {
+fn a_window_grows_by_at_most_half_in_a_round_trip() {
     for params in [CubicParams::default(), CubicParams::ns3(), CubicParams::linux()] {
         let (mut control, mut rounds) = (with(params, 20), Rounds::new());
         rounds.lose(&mut control);
         rounds.run(&mut control, Nanos(10 * MILLISECOND), 1);
-        // A minute of nothing that still counts as time: the curve is far above.
+        // A minute without events that still counts as time: the curve is far above.
         rounds.now = Nanos(rounds.now.0 + 60 * SECOND);
         let mut before = control.window();
         for _ in 0..8 {
             rounds.run(&mut control, Nanos(10 * MILLISECOND), 1);
             let factor = control.window() as f64 / before as f64;
-            // Each ACK adds half a segment: by compounding within the round trip it is a little less or more than half.
+            // Each ACK adds half a segment: compounding within the round trip makes it a little less or more than half.
             assert!((1.3..=1.65).contains(&factor), "{params:?}: {factor}");
             before = control.window();
         }
@@ -208,7 +209,7 @@ fn a_window_grows_by_half_in_a_round_trip_at_most() {
 }
 
 #[test]
-fn idle_time_does_not_count_but_in_ns3() {
+fn idle_time_does_not_count_except_in_ns3() {
     let run = |params, idle: bool| {
         let (mut control, mut rounds) = (with(params, 100), Rounds::new());
         rounds.lose(&mut control);

@@ -1,4 +1,4 @@
-//! DCTCP against RFC 8257 section 3.3 by hand.
+//! DCTCP compared with RFC 8257 section 3.3 by hand.
 
 use crate::congestion::MSS;
 use crate::congestion::rounds::Rounds;
@@ -12,7 +12,7 @@ fn with(params: DctcpParams, segments: u64) -> Dctcp {
     Dctcp::new(params, MSS as u32, segments * MSS, 0)
 }
 
-/// One window of data, of which the first `marked` ACKs tell of marks; how many ACKs it had.
+/// One window of data whose first `marked` ACKs report marks. Returns how many ACKs it had.
 fn window(control: &mut Dctcp, rounds: &mut Rounds, marked: u64) -> u64 {
     let windows = control.stats().windows;
     let mut acks = 0;
@@ -23,8 +23,8 @@ fn window(control: &mut Dctcp, rounds: &mut Rounds, marked: u64) -> u64 {
     acks
 }
 
-/// `alpha = 15/16 alpha + 1/16 M`, exactly. The window does not grow: it has twenty segments, and one whose ACK ends it; before
-/// the first came the ACK that began it.
+/// `alpha = 15/16 alpha + 1/16 M`, exactly. The window does not grow: it has twenty segments and the one whose ACK ends
+/// it. Before the first window came the ACK that began it.
 #[test]
 fn alpha_follows_the_recursion() {
     let (mut control, mut rounds) = (with(DctcpParams::default(), 20), Rounds::new());
@@ -42,7 +42,7 @@ fn alpha_follows_the_recursion() {
 }
 
 #[test]
-fn with_everything_marked_alpha_goes_to_one_and_with_nothing_to_none() {
+fn with_everything_marked_alpha_goes_to_one_and_with_nothing_marked_to_zero() {
     let (mut control, mut rounds) = (with(DctcpParams::default(), 20), Rounds::new());
     rounds.phase = Phase::Reduced;
     for round in 1..=100 {
@@ -64,12 +64,12 @@ fn linux_forgets_an_alpha_below_a_sixty_fourth() {
         alpha = params.average(alpha, 0.0);
         windows += 1;
     }
-    // (15/16)^65 = 0.0151 is the first below 1/64; the next window makes it nothing.
+    // (15/16)^65 = 0.0151 is the first below 1/64; the next window sets it to zero.
     assert_eq!(windows, 66);
 }
 
 #[test]
-fn a_mark_takes_half_of_alpha_and_a_loss_half() {
+fn a_mark_takes_half_of_alpha_and_a_loss_takes_half() {
     for (params, lost, expected) in [
         (DctcpParams::default(), 0, 87_500),
         (DctcpParams::default(), MSS, 50_000),
@@ -83,7 +83,7 @@ fn a_mark_takes_half_of_alpha_and_a_loss_half() {
 }
 
 #[test]
-fn two_segments_are_left_and_less_than_one_in_ns3() {
+fn at_least_two_segments_are_left_but_less_than_one_in_ns3() {
     for (params, left) in
         [(DctcpParams::default(), 2 * MSS), (DctcpParams::linux(), 2 * MSS), (DctcpParams::ns3(), MSS / 4)]
     {
@@ -96,7 +96,7 @@ fn two_segments_are_left_and_less_than_one_in_ns3() {
 }
 
 #[test]
-fn a_first_ack_of_all_that_left_ends_a_window_in_ns3() {
+fn in_ns3_a_first_ack_of_everything_sent_ends_a_window() {
     for (params, windows) in [(DctcpParams::linux(), 0), (DctcpParams::ns3(), 1)] {
         let mut control = with(params, 20);
         control.on_ack(&partial_ack(1, 1), Nanos::ZERO);
@@ -104,7 +104,8 @@ fn a_first_ack_of_all_that_left_ends_a_window_in_ns3() {
     }
 }
 
-/// An ACK of a segment in recovery, up to `unacknowledged`; `left_last` is behind what left last, 100 segments are out.
+/// An ACK of one segment in recovery, up to `unacknowledged`. `left_last` is the number after the segment sent last;
+/// 100 segments are outstanding.
 fn partial_ack(unacknowledged: u64, left_last: u64) -> Ack {
     Ack {
         acked: MSS,
@@ -119,23 +120,23 @@ fn partial_ack(unacknowledged: u64, left_last: u64) -> Ack {
         phase: Phase::Recovery,
         window: 10 * MSS,
         marked: 0,
-        told: Some(MSS),
+        counted: Some(MSS),
         window_limited: true,
         rate: None,
     }
 }
 
 #[test]
-fn after_a_repetition_each_partial_ack_ends_a_window_of_data_in_ns3() {
+fn in_ns3_after_a_retransmission_each_partial_ack_ends_a_window_of_data() {
     for (params, windows) in [(DctcpParams::linux(), 0), (DctcpParams::ns3(), 5)] {
         let mut control = with(params, 20);
-        // Behind each, the hole is sent again that begins there.
+        // After each ACK, the hole that begins there is retransmitted.
         for hole in 1..=5 {
             control.on_ack(&partial_ack(10 * hole, 10 * hole), Nanos::ZERO);
         }
         assert_eq!(control.stats().windows, windows);
         assert!((control.alpha() - 0.9375f64.powi(windows as i32)).abs() < 1e-15);
-        // What left last is new data: all of it has to be acknowledged.
+        // New data was sent last: all of it has to be acknowledged.
         control.on_ack(&partial_ack(60, 100), Nanos::ZERO);
         control.on_ack(&partial_ack(99, 100), Nanos::ZERO);
         assert_eq!(control.stats().windows, if windows == 0 { 0 } else { windows + 1 });
@@ -145,7 +146,7 @@ fn after_a_repetition_each_partial_ack_ends_a_window_of_data_in_ns3() {
 }
 
 #[test]
-fn what_a_larger_window_left_in_the_count_is_spent_when_a_repair_ends_in_ns3() {
+fn in_ns3_the_count_of_a_larger_window_is_used_when_a_repair_ends() {
     for (params, grown) in [(DctcpParams::linux(), 0), (DctcpParams::ns3(), MSS)] {
         let (mut control, mut rounds) = (with(DctcpParams { initial_alpha: 1.0, ..params }, 20), Rounds::new());
         control.on_congestion(&rounds.mark(&control), Nanos::ZERO);
@@ -156,7 +157,7 @@ fn what_a_larger_window_left_in_the_count_is_spent_when_a_repair_ends_in_ns3() {
         assert_eq!(control.window(), 10 * MSS);
         control.on_congestion(&rounds.mark(&control), Nanos::ZERO);
         assert_eq!(control.window(), 5 * MSS);
-        // This one acknowledges nothing beyond what was in flight at the timeout. The count is spent then.
+        // This ACK acknowledges nothing beyond what was in flight at the timeout. The count is used now.
         let end = Ack { acked: 0, phase: Phase::Open, ..partial_ack(40, 40) };
         control.on_ack(&end, Nanos::ZERO);
         assert_eq!(control.window(), 5 * MSS + grown);

@@ -1,6 +1,6 @@
-//! Windows over time of every algorithm in every profile, on one path with a buffer, as a table that must not drift.
+//! Windows over time of every algorithm in every profile, on one path with a buffer, as a table that must not change.
 //!
-//! A change that is meant changes the table: run with `--nocapture` and put what is printed in its place.
+//! An intended change updates the table: run with `--nocapture` and replace it with the printed one.
 
 use crate::congestion::link::{Flow, Path};
 use crate::congestion::{MILLISECOND, MSS, SECOND};
@@ -8,7 +8,8 @@ use queuescope_tcp::{Algorithm, CongestionControl, Controller, EcnUse, Profile};
 use queuescope_wire::Nanos;
 use std::fmt::Write;
 
-/// 12 Mb/s of segments of 1000 bytes, 60 ms, and a buffer of as much again. Marks, for those who count them, above a sixth of it.
+/// 12 Mb/s with segments of 1000 bytes, 60 ms, and a buffer of one bandwidth-delay product. Algorithms that count marks
+/// get them above a sixth of it.
 const PATH: Path = Path { segment_time: 666_667, delay: 60 * MILLISECOND, buffer: 91, mark_above: None };
 
 fn table() -> String {
@@ -32,7 +33,7 @@ fn table() -> String {
 }
 
 #[test]
-fn windows_over_time_are_as_they_were() {
+fn windows_over_time_have_not_changed() {
     let (expected, now) = (include_str!("windows.txt"), table());
     let body: String = expected.lines().filter(|line| !line.starts_with('#')).flat_map(|line| [line, "\n"]).collect();
     if body != now {

@@ -1,4 +1,4 @@
-//! HyStart and HyStart++: when they end slow start, and when not.
+//! HyStart and HyStart++: when they end slow start, and when they do not.
 
 use crate::congestion::rounds::Rounds;
 use crate::congestion::{MILLISECOND, MSS};
@@ -26,7 +26,7 @@ fn left(control: &Cubic) -> bool {
     control.slow_start_threshold() != u64::MAX
 }
 
-/// Round trips whose times are these milliseconds, with ACKs far apart: after how many slow start was left.
+/// Round trips with these times in milliseconds and ACKs far apart. Returns after how many of them slow start ended.
 fn rounds_until_exit(slow_start: SlowStart, times: &[u64]) -> Option<usize> {
     let (mut control, mut rounds) = (with(slow_start, 16), Rounds::new());
     times.iter().position(|time| {
@@ -37,22 +37,23 @@ fn rounds_until_exit(slow_start: SlowStart, times: &[u64]) -> Option<usize> {
 }
 
 #[test]
-fn a_rise_of_the_delay_ends_slow_start_and_nothing_else_does() {
+fn only_a_rise_of_the_delay_ends_slow_start() {
     // Linux: an eighth of 80 ms is 10 ms.
     assert_eq!(rounds_until_exit(linux(), &[80, 80, 80, 80, 80, 80]), None);
     assert_eq!(rounds_until_exit(linux(), &[80, 85, 90, 90, 90, 90]), None);
     assert_eq!(rounds_until_exit(linux(), &[80, 85, 91, 91, 91, 91]), Some(2));
-    // No less than 4 ms: and no more than 16.
+    // At least 4 ms and at most 16.
     assert_eq!(rounds_until_exit(linux(), &[8, 11, 12, 12]), None);
     assert_eq!(rounds_until_exit(linux(), &[8, 11, 13, 13]), Some(2));
     assert_eq!(rounds_until_exit(linux(), &[400, 416, 416]), None);
     assert_eq!(rounds_until_exit(linux(), &[400, 417, 417]), Some(1));
-    // ns-3: all of it.
+    // ns-3: all of the 80 ms.
     assert_eq!(rounds_until_exit(ns3(), &[80, 120, 150, 160, 160]), None);
     assert_eq!(rounds_until_exit(ns3(), &[80, 120, 150, 162, 162]), Some(3));
 }
 
-/// Of a round trip the first eight ACKs are taken, the ninth is judged by their smallest; the window is what it is then.
+/// The first eight ACKs of a round trip are measured, and the ninth is judged by their smallest time. The window is the
+/// one at that time.
 #[test]
 fn the_ninth_ack_of_a_round_trip_ends_slow_start() {
     let (mut control, mut rounds) = (with(linux(), 20), Rounds::new());
@@ -60,7 +61,7 @@ fn the_ninth_ack_of_a_round_trip_ends_slow_start() {
     let time = spread(&control);
     rounds.run_spread(&mut control, Nanos(80 * MILLISECOND), 1, time);
     assert_eq!(control.window(), 40 * MSS);
-    // The first ACK of the second window is the last of the round trip that the first ACK of all began.
+    // The first ACK of the second window is the last of the round trip that the very first ACK began.
     let mut acks = 0;
     while !left(&control) {
         rounds.now = Nanos(rounds.now.0 + 3 * MILLISECOND);
@@ -73,15 +74,15 @@ fn the_ninth_ack_of_a_round_trip_ends_slow_start() {
 }
 
 #[test]
-fn below_sixteen_segments_nothing_is_judged() {
+fn windows_below_sixteen_segments_are_not_judged() {
     let (mut control, mut rounds) = (with(linux(), 4), Rounds::new());
     rounds.run(&mut control, Nanos(80 * MILLISECOND), 1);
     rounds.run_spread(&mut control, Nanos(200 * MILLISECOND), 1, Nanos(70 * MILLISECOND));
     assert_eq!((left(&control), control.window()), (false, 16 * MSS));
 }
 
-/// 64 segments whose ACKs come over `spread` milliseconds on an 80 ms path: a train when they are closer than 2 ms for longer
-/// than 40 ms, in ns-3 80 ms.
+/// 64 segments whose ACKs come over `spread` milliseconds on an 80 ms path. They are a train if they are closer than 2
+/// ms for longer than 40 ms; in ns-3, 80 ms.
 #[test]
 fn a_train_as_long_as_the_path_ends_slow_start() {
     let ends = |slow_start, milliseconds: u64| {
@@ -95,12 +96,12 @@ fn a_train_as_long_as_the_path_ends_slow_start() {
     assert!(ends(linux(), 44));
     assert!(!ends(ns3(), 79));
     assert!(ends(ns3(), 100));
-    // More than 2 ms apart: no train.
+    // More than 2 ms apart: not a train.
     assert!(!ends(linux(), 64 * 3));
 }
 
-/// Slow start at 40 segments and 20 ms ends with a loss. In recovery the round-trip time stands at 50 ms, and the reduction
-/// holds the window at 22 of the 28 segments that are to be left.
+/// A loss ends slow start at 40 segments and 20 ms. In recovery the round-trip time is 50 ms, and the reduction holds
+/// the window at 22 of the 28 segments that will be left.
 fn after_ninth_ack_in_recovery(slow_start: SlowStart, held: u64) -> (u64, u64) {
     let (mut control, mut rounds) = (with(slow_start, 40), Rounds::new());
     rounds.ack(&mut control, MSS, Nanos(20 * MILLISECOND));
@@ -119,7 +120,7 @@ fn after_ninth_ack_in_recovery(slow_start: SlowStart, held: u64) -> (u64, u64) {
             smoothed_rtt: rtt,
             phase: Phase::Recovery,
             window: held,
-            told: None,
+            counted: None,
             marked: 0,
             window_limited: true,
             rate: None,
@@ -131,9 +132,9 @@ fn after_ninth_ack_in_recovery(slow_start: SlowStart, held: u64) -> (u64, u64) {
 
 /// ns-3 has one window for congestion control and reduction, and judges every ACK by it.
 #[test]
-fn ns3_ends_slow_start_even_in_recovery_at_what_the_reduction_has_left() {
+fn ns3_ends_slow_start_even_in_recovery_at_the_window_that_the_reduction_has_left() {
     assert_eq!(after_ninth_ack_in_recovery(ns3(), 22 * MSS), (22 * MSS, 22 * MSS));
-    // Of 41 segments 28.7 are left, but for rounding. A window above that, or below sixteen, is not judged.
+    // Of 41 segments 28.7 are left, before rounding. A window above that, or below sixteen, is not judged.
     let left = (41.0 * MSS as f64 * 0.7) as u64;
     assert_eq!(after_ninth_ack_in_recovery(ns3(), 29 * MSS), (left, left));
     assert_eq!(after_ninth_ack_in_recovery(ns3(), 15 * MSS), (left, left));
@@ -150,8 +151,8 @@ fn each_sign_can_be_left_out() {
     assert!(!left(&control));
 }
 
-/// RFC 9406: the delay rises by more than an eighth in the third round trip; then the window grows by a quarter of what is
-/// acknowledged for five, and slow start is over.
+/// RFC 9406: the delay rises by more than an eighth in the third round trip. The window then grows by a quarter of the
+/// acknowledged bytes for five round trips, and slow start ends.
 #[test]
 fn hystart_plus_plus_grows_slowly_for_five_round_trips_first() {
     let (mut control, mut rounds) = (with(plus_plus(), 16), Rounds::new());
@@ -172,7 +173,7 @@ fn hystart_plus_plus_grows_slowly_for_five_round_trips_first() {
 }
 
 #[test]
-fn hystart_plus_plus_goes_on_if_the_rise_does_not_last() {
+fn hystart_plus_plus_continues_if_the_rise_does_not_last() {
     let (mut control, mut rounds) = (with(plus_plus(), 16), Rounds::new());
     for time in [80, 80, 95, 95] {
         rounds.run(&mut control, Nanos(time * MILLISECOND), 1);
@@ -186,7 +187,7 @@ fn hystart_plus_plus_goes_on_if_the_rise_does_not_last() {
 }
 
 #[test]
-fn hystart_plus_plus_is_for_the_first_slow_start() {
+fn hystart_plus_plus_is_only_for_the_first_slow_start() {
     let (mut control, mut rounds) = (with(plus_plus(), 64), Rounds::new());
     control.on_timeout(&rounds.loss(&control), rounds.now);
     let threshold = control.slow_start_threshold();

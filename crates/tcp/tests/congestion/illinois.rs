@@ -25,7 +25,7 @@ fn alpha_is_largest_at_one_percent_and_smallest_at_the_largest_delay() {
 }
 
 #[test]
-fn beta_is_a_line_from_a_tenth_to_eight_tenths() {
+fn beta_is_linear_from_a_tenth_to_eight_tenths() {
     let params = IllinoisParams::default();
     for (delay, beta) in [(0.0, 0.125), (10.0, 0.125), (45.0, 0.3125), (79.999_999, 0.5), (80.0, 0.5), (100.0, 0.5)] {
         assert!((params.beta(delay, 100.0) - beta).abs() < 1e-6, "{delay}");
@@ -33,7 +33,7 @@ fn beta_is_a_line_from_a_tenth_to_eight_tenths() {
     assert_eq!(params.beta(0.0, 0.0), 0.125);
 }
 
-/// In congestion avoidance with so many segments.
+/// In congestion avoidance with `segments` segments.
 fn avoiding(params: IllinoisParams, segments: u64, rounds: &mut Rounds) -> Illinois {
     let mut control = with(params, segments * 2);
     rounds.run(&mut control, Nanos(BASE), 1);
@@ -71,7 +71,8 @@ fn a_small_window_is_reno() {
     }
 }
 
-/// A delay of the largest brings alpha to its smallest at once; then five round trips without any bring it back.
+/// A delay near the largest one brings alpha to its smallest value at once; five round trips without delay bring it
+/// back.
 #[test]
 fn after_a_high_delay_alpha_waits_for_five_low_ones() {
     let mut rounds = Rounds::new();
@@ -87,12 +88,13 @@ fn after_a_high_delay_alpha_waits_for_five_low_ones() {
         alphas.push(control.alpha());
     }
     let back = alphas.iter().position(|alpha| *alpha == 10.0).unwrap();
-    // The first round trip ends with an ACK of the last one still counted as high.
+    // The first round trip ends with an ACK of the last one, which still counts as high.
     assert!((4..=6).contains(&back), "{alphas:?}");
     assert!(alphas[back..].iter().all(|alpha| *alpha == 10.0), "{alphas:?}");
 }
 
-/// With an alpha below 1 and single segments ns-3's counter never moves; with pairs of them, and alpha above 0.5, it does.
+/// With an alpha below 1 and single segments ns-3's counter never moves; with pairs of segments and alpha above 0.5, it
+/// does.
 #[test]
 fn ns3_does_not_grow_with_a_small_alpha() {
     let mut rounds = Rounds::new();

@@ -1,5 +1,5 @@
-//! One flow through one link, packet by packet: a rate, a delay, a buffer. A packet that finds the buffer full is lost, which
-//! the sender learns when its ACK would have come; another is sent in its place. Nothing is random.
+//! One flow through one link, packet by packet: a rate, a delay, a buffer. A packet that finds the buffer full is lost.
+//! The sender learns of it when the ACK would have come, and sends another packet. Nothing is random.
 
 use crate::congestion::MSS;
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase, RateSample};
@@ -9,24 +9,24 @@ use std::collections::VecDeque;
 /// A path.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
-    /// Nanoseconds that a segment takes to be sent.
+    /// Nanoseconds that it takes to send a segment.
     pub segment_time: u64,
-    /// The round-trip time without queueing and without sending.
+    /// The round-trip time in nanoseconds, without queueing and sending.
     pub delay: u64,
-    /// Segments that may wait.
+    /// How many segments may wait.
     pub buffer: u64,
-    /// A segment that finds more than so many waiting is marked.
+    /// A segment is marked if it finds more than this many waiting.
     pub mark_above: Option<u64>,
 }
 
 impl Path {
-    /// Segments that are in flight when the link is busy and its queue empty.
+    /// Segments in flight when the link is busy and its queue is empty.
     pub fn product(&self) -> u64 {
         (self.delay + self.segment_time) / self.segment_time
     }
 }
 
-/// The flow's side of it.
+/// The flow's side of the path.
 pub struct Flow<C> {
     pub control: C,
     path: Path,
@@ -40,7 +40,7 @@ pub struct Flow<C> {
     delivered_at: u64,
     first_sent_at: u64,
     release: u64,
-    /// What it does about a loss or a mark until so much is resolved.
+    /// What it does about a loss or a mark, and how many segments must be resolved until then.
     reaction: Option<(Phase, u64)>,
     smoothed: u64,
 }
@@ -76,7 +76,7 @@ impl<C: CongestionControl> Flow<C> {
         }
     }
 
-    /// Runs until a time; `look` sees it after each ACK.
+    /// Runs until a time; calls `look` after each ACK.
     pub fn run(&mut self, until: u64, mut look: impl FnMut(&Self)) {
         loop {
             let may_send = self.in_flight() + MSS <= self.control.window();
@@ -101,7 +101,7 @@ impl<C: CongestionControl> Flow<C> {
         }
     }
 
-    /// The path changes for what is sent from now on.
+    /// Changes the path for everything sent from now on.
     pub fn set_path(&mut self, path: Path) {
         self.path = path;
     }
@@ -110,7 +110,7 @@ impl<C: CongestionControl> Flow<C> {
         self.flying.len() as u64 * MSS
     }
 
-    /// Segments that wait, or are being sent.
+    /// Segments that wait or are being sent.
     pub fn backlog(&self) -> u64 {
         self.free.saturating_sub(self.now).div_ceil(self.path.segment_time)
     }
@@ -144,7 +144,7 @@ impl<C: CongestionControl> Flow<C> {
         }
     }
 
-    /// The oldest packet is acknowledged, or found to be lost.
+    /// The oldest packet is acknowledged, or found lost.
     fn resolve(&mut self) {
         let Some(packet) = self.flying.pop_front() else { return };
         let now = Nanos(self.now);
@@ -183,7 +183,7 @@ impl<C: CongestionControl> Flow<C> {
             phase: self.reaction.map_or(Phase::Open, |(phase, _)| phase),
             window: self.control.window(),
             marked: if packet.marked { delivered } else { 0 },
-            told: Some(delivered),
+            counted: Some(delivered),
             window_limited: true,
             rate: Some(RateSample {
                 delivered: self.delivered,

@@ -1,5 +1,5 @@
-//! Congestion controls held against closed forms, on two plain models of a path: round trips of ACKs as a test spaces them,
-//! and one flow through one link, packet by packet.
+//! Congestion controls compared with closed forms, on two plain models of a path: round trips of ACKs that a test
+//! spaces, and one flow through one link, packet by packet.
 
 mod bbr;
 mod cubic;
@@ -15,12 +15,12 @@ mod properties;
 mod rounds;
 mod vegas;
 
-/// Bytes of data in a segment, everywhere here.
+/// Bytes of data in a segment, in all these tests.
 const MSS: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
 
-/// What `bytes` are in segments.
+/// Converts bytes to segments.
 fn segments(bytes: u64) -> f64 {
     bytes as f64 / MSS as f64
 }

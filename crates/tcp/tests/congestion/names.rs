@@ -1,4 +1,4 @@
-//! What they are called.
+//! The names of algorithms and profiles.
 
 use crate::congestion::MSS;
 use queuescope_tcp::congestion::Ns3;
@@ -25,7 +25,7 @@ fn each_has_a_name_that_reads_back() {
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_known() {
+fn the_error_for_an_unknown_name_lists_the_known_ones() {
     let error = "reno".parse::<Algorithm>().unwrap_err().to_string();
     assert_eq!(error, "'reno' is not a congestion control; there are newreno, cubic, bbr, vegas, illinois, dctcp");
     let error = "bsd".parse::<Profile>().unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! NewReno against RFC 5681 by hand.
+//! NewReno compared with RFC 5681 by hand.
 
 use crate::congestion::MSS;
 use crate::congestion::rounds::Rounds;
@@ -12,7 +12,7 @@ fn with(params: NewRenoParams, segments: u64) -> NewReno {
     NewReno::new(params, MSS as u32, segments * MSS, 0)
 }
 
-/// In congestion avoidance from a window of so many segments: twice that is lost from.
+/// In congestion avoidance with `segments` segments, after a loss at twice that.
 fn avoiding(params: NewRenoParams, segments: u64, rounds: &mut Rounds) -> NewReno {
     let mut control = with(params, 2 * segments);
     let reduced = Congestion { lost: if params.reduced == Reduced::Pipe { 0 } else { MSS }, ..rounds.loss(&control) };
@@ -33,9 +33,9 @@ fn slow_start_doubles_in_a_round_trip() {
     }
 }
 
-/// Ten segments are five ACKs of two.
+/// Ten segments are five ACKs for two segments each.
 #[test]
-fn with_delayed_acks_slow_start_grows_by_what_may_be_counted() {
+fn with_delayed_acks_slow_start_grows_by_what_each_kind_of_counting_allows() {
     let limit = |limit| NewRenoParams { counting: Counting::Bytes { limit }, ..NewRenoParams::default() };
     for (params, expected) in [
         (limit(Some(1)), 15),
@@ -64,8 +64,8 @@ fn congestion_avoidance_adds_a_segment_in_a_round_trip() {
     }
 }
 
-/// `w += mss * mss / w` for each ACK, in whole bytes, by hand from 20 segments: 50 bytes for the first (20 050), then 49 (to
-/// 20 099), ... In sum it is `w^2 / 2` that grows by `mss^2` an ACK.
+/// `w += mss * mss / w` for each ACK, in whole bytes, by hand from 20 segments: 50 bytes for the first (20 050), then
+/// 49 (to 20 099), ... In total `w^2 / 2` grows by `mss^2` per ACK.
 #[test]
 fn ns3_adds_a_little_with_each_ack() {
     for (each, acks) in [(1, 20), (2, 10)] {
@@ -84,13 +84,13 @@ fn ns3_adds_a_little_with_each_ack() {
 }
 
 #[test]
-fn slow_start_stops_at_the_threshold_and_what_is_left_over_counts_on() {
+fn slow_start_stops_at_the_threshold_and_the_rest_counts_afterwards() {
     let mut rounds = Rounds::new();
     let mut control = with(NewRenoParams::linux(), 20);
     control.on_timeout(&rounds.loss(&control), rounds.now);
     assert_eq!((control.window(), control.slow_start_threshold()), (MSS, 10 * MSS));
     rounds.phase = Phase::Loss;
-    // 9 of these reach the threshold; 3 are a part of the 10 for the next.
+    // 9 of these reach the threshold; 3 count towards the 10 for the next one.
     rounds.ack(&mut control, 12 * MSS, RTT);
     assert_eq!(control.window(), 10 * MSS);
     rounds.ack(&mut control, 6 * MSS, RTT);
@@ -100,7 +100,7 @@ fn slow_start_stops_at_the_threshold_and_what_is_left_over_counts_on() {
 }
 
 #[test]
-fn a_loss_halves_what_counts_and_no_less_than_two_segments_are_left() {
+fn a_loss_halves_the_base_and_leaves_at_least_two_segments() {
     let of = |params: NewRenoParams, window, in_flight, lost| {
         let mut control = with(params, window);
         let congestion = Congestion { in_flight: in_flight * MSS, lost: lost * MSS, delivered: 0, next: 0 };
@@ -135,7 +135,7 @@ fn a_timer_that_expires_again_keeps_the_threshold() {
 }
 
 #[test]
-fn after_a_timeout_an_ack_adds_one_segment_where_there_is_a_limit() {
+fn after_a_timeout_an_ack_adds_at_most_one_segment_if_there_is_a_limit() {
     for (limit, expected) in [(Some(4), 2), (None, 4)] {
         let params = NewRenoParams { counting: Counting::Bytes { limit }, ..NewRenoParams::default() };
         let (mut control, mut rounds) = (with(params, 40), Rounds::new());
@@ -147,7 +147,7 @@ fn after_a_timeout_an_ack_adds_one_segment_where_there_is_a_limit() {
 }
 
 #[test]
-fn the_window_stays_in_recovery_and_where_the_application_limits() {
+fn the_window_does_not_grow_in_recovery_or_if_the_application_limits() {
     let (mut control, mut rounds) = (with(NewRenoParams::default(), 10), Rounds::new());
     for phase in [Phase::Recovery, Phase::Reduced] {
         rounds.phase = phase;
@@ -169,7 +169,7 @@ fn an_idle_window_decays_to_the_initial_one() {
     assert_eq!((control.window(), control.slow_start_threshold()), (25 * MSS, u64::MAX));
     control.on_idle(40, 10 * MSS, Nanos::ZERO);
     assert_eq!(control.window(), 10 * MSS);
-    // A threshold is raised to three quarters of what the window was.
+    // The threshold is raised to three quarters of the old window.
     let mut control = with(NewRenoParams::linux(), 40);
     control.on_congestion(&Rounds::new().loss(&control), Nanos::ZERO);
     for _ in 0..20 {

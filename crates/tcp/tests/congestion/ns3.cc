@@ -1,9 +1,9 @@
-// Gives ns-3.37's congestion controls the events of ns3.txt, and writes that table anew. By hand, where libns3-dev is:
+// Passes the events of ns3.txt to ns-3.37's congestion controls, and rewrites that table. Run by hand, with libns3-dev installed:
 //
 //   g++ -std=c++17 ns3.cc -o ns3 -lns3-internet -lns3-network -lns3-core && ./ns3 < ns3.txt > new.txt
 //
-// It does what TcpSocketBase does around them: the window is the threshold from a loss on, it is a segment after a timeout,
-// and BBR is told through CongControl. In flight are eighths of the window, or of 200 segments if that is less.
+// It does what TcpSocketBase does around them: the window is the threshold after a loss and a segment after a timeout,
+// and BBR is called through CongControl. In flight is counted in eighths of the window, or of 200 segments if that is less.
 
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -101,7 +101,7 @@ struct Peer
         }
         else
         {
-            // The others hear of it with the next ACK, as the sender tells them of the one that ends recovery.
+            // The others learn of it with the next ACK, because the sender passes them the one that ends recovery.
             opens = !bbr;
             if (recovering)
             {
@@ -186,7 +186,7 @@ main()
         }
         events.push_back(event);
     }
-    // A run in which BBR's cycle begins in its first phase each time.
+    // In this run, BBR's cycle always begins in its first phase.
     for (uint32_t run = 1;; run++)
     {
         RngSeedManager::SetRun(run);

@@ -1,12 +1,13 @@
-//! The ns-3 profiles against ns-3.37 itself: its congestion controls were given the same ACKs, losses and timeouts by `ns3.cc`,
-//! and `ns3.txt` has the window after each. They agree to the byte; BBR's rate is a floating-point number, and to a millionth.
+//! The ns-3 profiles compared with ns-3.37 itself. `ns3.cc` gave its congestion controls the same ACKs, losses and
+//! timeouts, and `ns3.txt` has the window after each. They agree to the byte; BBR's rate, a floating-point number,
+//! agrees to a millionth.
 
 use crate::congestion::MSS;
 use queuescope_tcp::congestion::{Bbr, BbrParams};
 use queuescope_tcp::{Ack, Algorithm, Congestion, CongestionControl, Controller, Phase, Profile, RateSample};
 use queuescope_wire::Nanos;
 
-/// One of them, given the events.
+/// One algorithm, which receives the events.
 struct Peer {
     control: Controller,
     phase: Phase,
@@ -19,7 +20,7 @@ impl Peer {
     fn new(algorithm: Algorithm) -> Self {
         let mut control = Controller::new(&algorithm.params(Profile::Ns3), MSS as u32, 10 * MSS, 0);
         if algorithm == Algorithm::Bbr {
-            // The table is of a run in which chance always chose the first phase.
+            // In the table's run, the random choice was always the first phase.
             let params = BbrParams { cycle_starts: 1, ..BbrParams::ns3() };
             control = Controller::Bbr(Bbr::new(params, MSS as u32, 10 * MSS, 0));
         }
@@ -57,14 +58,14 @@ impl Peer {
                     phase: self.phase,
                     window,
                     marked: marked * acked,
-                    told: Some(acked),
+                    counted: Some(acked),
                     window_limited: true,
                     rate: Some(rate),
                 };
                 self.control.on_ack(&ack, now);
             }
             ("loss", &[_, part]) => {
-                // ns-3 has taken off what was lost.
+                // ns-3 has subtracted the lost bytes.
                 let congestion = Congestion {
                     in_flight: eighths(part) + MSS,
                     lost: MSS,
@@ -93,7 +94,7 @@ const ORDER: [Algorithm; 6] =
     [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Vegas, Algorithm::Illinois, Algorithm::Dctcp, Algorithm::Bbr];
 
 #[test]
-fn the_ns3_profiles_do_as_ns3_does() {
+fn the_ns3_profiles_behave_as_ns3_does() {
     for (place, algorithm) in ORDER.into_iter().enumerate() {
         let mut peer = Peer::new(algorithm);
         let mut events = 0;

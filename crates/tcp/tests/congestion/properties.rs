@@ -1,4 +1,4 @@
-//! What holds for every congestion control, whatever comes.
+//! Properties of every congestion control under any events.
 
 use crate::congestion::link::{Flow, Path};
 use crate::congestion::{MILLISECOND, MSS, SECOND};
@@ -8,7 +8,7 @@ use queuescope_tcp::{
 };
 use queuescope_wire::Nanos;
 
-/// No window is larger.
+/// The largest window in bytes.
 const LARGEST: u64 = 1 << 40;
 
 fn each() -> impl Iterator<Item = AlgorithmParams> {
@@ -68,7 +68,7 @@ fn ack() -> impl Strategy<Value = Ack> {
             phase,
             window,
             marked,
-            told: (marked % 4 > 0).then_some(acked),
+            counted: (marked % 4 > 0).then_some(acked),
             window_limited,
             rate,
         }
@@ -109,8 +109,9 @@ fn feed(control: &mut Controller, event: &Event, now: Nanos) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever comes, sensible or not, the window is a segment at least (but in one profile) and a terabyte at most; after a congestion event two
-    /// segments, but where the profile says otherwise; a rate is never nothing; and twice the same gives twice the same.
+    /// For any events, sensible or not: the window is at least a segment (except in one profile) and at most a
+    /// terabyte. After a congestion event it is at least two segments, unless the profile says otherwise. A rate is
+    /// never zero. The same events give the same results.
     #[test]
     fn windows_are_sound_and_runs_repeat(
         events in prop::collection::vec((event(), time()), 1..60), mss in 1..65_000u32, initial in amount(), seed: u64,
@@ -153,7 +154,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// On any path each of them uses the link, once it has had time to find out: Vegas may take a round trip for each segment.
+    /// On any path each algorithm fills the link once it has had time to adapt: Vegas may take a round trip for each
+    /// segment.
     #[test]
     fn a_lone_flow_fills_its_link(
         segment_time in 1_000_000..8_000_000u64, delay in 5..80u64, buffer in 1.0..3.0f64,
@@ -168,7 +170,7 @@ proptest! {
             let before = flow.delivered;
             flow.run(14 * SECOND, |_| {});
             let delivered = (flow.delivered - before) / MSS;
-            // One more than whole segment times: the one whose sending began before.
+            // One more than whole segment times: the one whose transmission began before.
             prop_assert!(delivered <= 6 * SECOND / segment_time + 1, "{params:?} {path:?}: {delivered}");
             let used = (delivered * segment_time) as f64 / (6 * SECOND) as f64;
             prop_assert!(used > 0.8, "{params:?} {path:?}: {used}");

@@ -1,14 +1,14 @@
-//! Round trips of ACKs, spaced as a test wants them.
+//! Round trips of ACKs, spaced as a test needs them.
 
 use crate::congestion::MSS;
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase};
 use queuescope_wire::Nanos;
 
-/// The sender's side of a path whose ACKs a test makes.
+/// The sender's side of a path whose ACKs the test makes.
 pub struct Rounds {
     pub now: Nanos,
     pub phase: Phase,
-    /// Whether the window is what keeps it from sending more.
+    /// Whether the window limits the sender.
     pub limited: bool,
     acknowledged: u64,
     sent: u64,
@@ -19,13 +19,13 @@ impl Rounds {
         Self { now: Nanos::ZERO, phase: Phase::Open, limited: true, acknowledged: 0, sent: 0 }
     }
 
-    /// Sends what the window allows, and a round-trip time later an ACK comes for each so many segments of it, spread over
-    /// the next round-trip time.
+    /// Sends what the window allows. A round-trip time later an ACK arrives for each `each` segments, spread over the
+    /// next round-trip time.
     pub fn run(&mut self, control: &mut impl CongestionControl, rtt: Nanos, each: u64) {
         self.run_spread(control, rtt, each, rtt);
     }
 
-    /// The same, with the ACKs spread over another time. That passes; the round-trip time is what the ACKs measure.
+    /// Like `run`, with the ACKs spread over `spread`, which passes as time. The ACKs measure `rtt`.
     pub fn run_spread(&mut self, control: &mut impl CongestionControl, rtt: Nanos, each: u64, spread: Nanos) {
         let segments = control.window() / MSS;
         let began = self.now;
@@ -39,12 +39,12 @@ impl Rounds {
         }
     }
 
-    /// One ACK for so many bytes, after which as many are sent.
+    /// One ACK for `bytes` bytes, after which as many are sent.
     pub fn ack(&mut self, control: &mut impl CongestionControl, bytes: u64, rtt: Nanos) {
         self.marked_ack(control, bytes, rtt, false);
     }
 
-    /// One ACK that tells of marks or not.
+    /// One ACK that reports marks or not.
     pub fn marked_ack(&mut self, control: &mut impl CongestionControl, bytes: u64, rtt: Nanos, marked: bool) {
         self.sent = self.sent.max(self.acknowledged + bytes);
         let in_flight_before = self.sent - self.acknowledged;
@@ -63,7 +63,7 @@ impl Rounds {
             phase: self.phase,
             window: control.window(),
             marked: if marked { bytes } else { 0 },
-            told: Some(bytes),
+            counted: Some(bytes),
             window_limited: self.limited,
             rate: None,
         };
@@ -71,13 +71,13 @@ impl Rounds {
         self.sent = self.sent.max(ack.next);
     }
 
-    /// A segment is lost out of a full window, and repaired.
+    /// Loses a segment of a full window and repairs it.
     pub fn lose(&mut self, control: &mut impl CongestionControl) {
         control.on_congestion(&self.loss(control), self.now);
         control.on_recovered(self.now);
     }
 
-    /// A segment lost out of a full window.
+    /// The loss of a segment of a full window.
     pub fn loss(&self, control: &impl CongestionControl) -> Congestion {
         Congestion { in_flight: control.window(), lost: MSS, delivered: 0, next: self.acknowledged + control.window() }
     }

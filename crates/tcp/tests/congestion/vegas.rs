@@ -1,5 +1,5 @@
-//! Vegas in a plain fluid model: of a window `w` on a path that holds `b` segments, `w - b` wait, and the round-trip time is
-//! `w / b` times the smallest.
+//! Vegas in a plain fluid model: with a window `w` on a path that holds `b` segments, `w - b` wait, and the round-trip
+//! time is `w / b` times the smallest.
 
 use crate::congestion::rounds::Rounds;
 use crate::congestion::{MILLISECOND, MSS};
@@ -34,7 +34,7 @@ fn between_alpha_and_beta_segments_wait() {
                 let waiting = (control.window() / MSS) as i64 - path as i64;
                 if round >= 900 {
                     steady += 1;
-                    // One less, and one more, where whole segments and whole round trips are counted.
+                    // One less and one more, because whole segments and whole round trips are counted.
                     assert!((1..=5).contains(&waiting), "{params:?} {path}: {waiting}");
                 }
             }
@@ -44,8 +44,9 @@ fn between_alpha_and_beta_segments_wait() {
     }
 }
 
-/// Slow start from 4: 8, 16, 32, 64 segments on a path of 40. That 24 of 64 wait is known a round trip later, when there are
-/// 128 and more: the window becomes what of that does not wait, and from there it shrinks by a segment at a time.
+/// Slow start from 4: 8, 16, 32, 64 segments on a path of 40. That 24 of 64 wait is known a round trip later, when
+/// there are at least 128. The window becomes the part of them that does not wait, and then shrinks by one segment at a
+/// time.
 #[test]
 fn slow_start_ends_when_more_than_gamma_wait() {
     let (mut control, mut rounds) = (with(VegasParams::linux(), 4), Rounds::new());
@@ -63,9 +64,9 @@ fn slow_start_ends_when_more_than_gamma_wait() {
     assert!(control.slow_start_threshold() <= control.window() + 4 * MSS);
 }
 
-/// In a window of 40 with 50 ms empty and 55 ms now: 40 (1 - 50/55) = 3.64; ns-3 40 - 36 = 4; Linux 40 * 5/50 = 4.
+/// A window of 40 with 50 ms empty and 55 ms now: 40 (1 - 50/55) = 3.64; ns-3 40 - 36 = 4; Linux 40 * 5/50 = 4.
 #[test]
-fn waiting_segments_are_counted_as_each_does() {
+fn waiting_segments_are_counted_in_three_ways() {
     let count = |waiting| {
         let params = VegasParams { waiting, ..VegasParams::default() };
         params.waiting(40, Nanos(50 * MILLISECOND), Nanos(55 * MILLISECOND))
@@ -85,12 +86,12 @@ fn a_loss_halves_the_window_but_takes_one_segment_in_ns3() {
 }
 
 #[test]
-fn with_two_times_in_a_round_trip_it_is_new_reno() {
+fn with_two_times_in_a_round_trip_it_acts_as_new_reno() {
     let params = VegasParams { round: RoundEnd::Reached, ..VegasParams::linux() };
     let (mut control, mut rounds) = (with(params, 4), Rounds::new());
     rounds.lose(&mut control);
     assert_eq!(control.window(), 2 * MSS);
-    // However long the round-trip time: 2, then 3 segments in one ACK each, once the first began a round trip.
+    // Whatever the round-trip time: 2, then 3 segments in one ACK each, after the first ACK began a round trip.
     for (time, expected) in [(BASE, 2), (BASE, 3), (9 * BASE, 4)] {
         let bytes = control.window();
         rounds.ack(&mut control, bytes, Nanos(time));
@@ -100,7 +101,7 @@ fn with_two_times_in_a_round_trip_it_is_new_reno() {
 }
 
 #[test]
-fn after_a_timeout_it_is_new_reno_until_all_is_repaired() {
+fn after_a_timeout_it_acts_as_new_reno_until_everything_is_repaired() {
     let (mut control, mut rounds) = (with(VegasParams::linux(), 40), Rounds::new());
     control.on_timeout(&rounds.loss(&control), rounds.now);
     assert_eq!((control.window(), control.slow_start_threshold()), (MSS, 20 * MSS));
@@ -111,8 +112,8 @@ fn after_a_timeout_it_is_new_reno_until_all_is_repaired() {
     }
 }
 
-/// Of 39 segments none wait: one more after a round trip of 39, which begins with the first ACK, or with the one that ends
-/// disorder. ACKs in disorder are not counted here.
+/// None of 39 segments wait: one more after a round trip of 39, which begins with the first ACK, or with the one that
+/// ends disorder. ACKs in disorder do not count here.
 #[test]
 fn a_round_trip_begins_where_disorder_ends() {
     for (disorder, expected) in [(false, 40), (true, 10 + 40)] {

@@ -1,6 +1,6 @@
-//! Whatever the link does, everything arrives.
+//! Whatever the link does, all data arrives.
 
-use crate::pair::link::{Fate, Pair, Way};
+use crate::pair::link::{Direction, Fate, Pair};
 use crate::pair::reno::Reno;
 use proptest::prelude::*;
 use queuescope_tcp::{EcnUse, Flags, LossDetection, Receiver, Sacks, Segment, Sender, TcpParams, Timestamps};
@@ -21,7 +21,7 @@ fn profiles() -> Vec<TcpParams> {
     ]
 }
 
-/// A generator of its own, so that a link's chances are the same wherever they are drawn.
+/// A generator of its own, so that the link's random events do not depend on where they are drawn.
 struct Chances(u64);
 
 impl Chances {
@@ -36,7 +36,7 @@ impl Chances {
 }
 
 #[test]
-fn a_clean_link_repeats_nothing() {
+fn a_clean_link_causes_no_retransmissions() {
     for params in profiles() {
         let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(1_000_000), |_, _, _, _| Fate::default());
         pair.connect();
@@ -64,8 +64,8 @@ proptest! {
     ) {
         let params = TcpParams { ecn, ..profiles()[profile] };
         let mut chances = Chances(seed);
-        let plan = move |way: Way, _: u64, _: &_, _| Fate {
-            lost: chances.one_in(if way == Way::Forth { loss } else { ack_loss }),
+        let plan = move |direction: Direction, _: u64, _: &_, _| Fate {
+            lost: chances.one_in(if direction == Direction::Forth { loss } else { ack_loss }),
             later: if chances.one_in(reorder) { chances.draw() % 30_000_000 } else { 0 },
             again_after: chances.one_in(duplicate).then(|| chances.draw() % 20_000_000),
             marked: chances.one_in(mark),
@@ -81,7 +81,7 @@ proptest! {
     }
 }
 
-/// Any segment at all: numbers near those in use.
+/// Any segment: its numbers are near those in use.
 fn any_segment() -> impl Strategy<Value = Segment> {
     let number = || prop_oneof![0_u64..60_000, Just(0), Just(1), Just(1 << 40)];
     let flags = prop::sample::subsequence(
@@ -113,7 +113,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
 
 proptest! {
     #[test]
-    fn no_segment_brings_an_end_down(
+    fn no_segment_makes_an_end_panic(
         profile in 0..6_usize,
         segments in prop::collection::vec((any_segment(), 0_u64..400_000_000), 0..60),
         honest: bool,

@@ -1,5 +1,5 @@
-//! A sender and a receiver over a link in virtual time: whatever the link does, all arrives once and in order; and known
-//! sequences, by hand.
+//! A sender and a receiver over a link in virtual time. Whatever the link does, all data arrives once and in order; and
+//! known sequences, by hand.
 
 mod acks;
 mod everything;

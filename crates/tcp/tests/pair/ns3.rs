@@ -1,11 +1,12 @@
-//! The profile `ns3` against ns-3 3.37 itself.
+//! The profile `ns3` compared with ns-3 3.37 itself.
 //!
-//! The table holds what Debian's ns-3 3.37 did: `BulkSendApplication` over a link of 10 ms with a queue that drops nothing,
-//! segments of 1 448 bytes, a window of ten to begin with, buffers of 6 MiB, all else by default; segments and ACKs dropped
-//! or marked on arrival by their number, by an `ErrorModel` on the receiving device. It keeps how many data segments left, their numbers in order (as
-//! a hash), the mean of the times at which they left, and the last of them.
+//! The table records Debian's ns-3 3.37: `BulkSendApplication` over a link of 10 ms with a queue that drops nothing,
+//! segments of 1 448 bytes, an initial window of ten, buffers of 6 MiB, and otherwise defaults. An `ErrorModel` on the
+//! receiving device drops or marks segments and ACKs on arrival by their number. For each run it has the number of data
+//! segments sent, their sequence numbers in order (as a hash), the mean of their sending times, and the last of these
+//! times.
 
-use crate::pair::link::{Fate, Pair, Way};
+use crate::pair::link::{Direction, Fate, Pair};
 use queuescope_tcp::{Algorithm, Controller, Profile, TcpParams};
 use queuescope_wire::Nanos;
 
@@ -14,11 +15,11 @@ struct Run {
     /// In megabits per second.
     rate: u64,
     segments: u64,
-    /// Which arrive not, counted from the SYN.
+    /// Segments that do not arrive, counted from the SYN.
     lost: &'static [u64],
-    /// Which ACKs, counted from that of the SYN.
+    /// ACKs that do not arrive, counted from that of the SYN.
     lost_acks: &'static [u64],
-    /// Which arrive marked; ECN is on if any do.
+    /// Segments that arrive marked; ECN is on if there are any.
     marked: &'static [u64],
     sent: u64,
     order: u64,
@@ -28,22 +29,23 @@ struct Run {
 }
 
 #[test]
-fn each_segment_leaves_as_in_ns3() {
+fn each_segment_is_sent_as_in_ns3() {
     for (number, run) in RUNS.iter().enumerate() {
         let params = TcpParams { ecn: !run.marked.is_empty(), ..TcpParams::ns3() };
         let mss = u64::from(params.mss);
         let algorithm: Algorithm = run.control.parse().unwrap();
         let control = Controller::new(&algorithm.params(Profile::Ns3), params.mss, 10 * mss, 1);
-        let plan = |way, number, _: &_, _| {
-            let lost = if way == Way::Forth { run.lost } else { run.lost_acks };
-            let marked = way == Way::Forth && run.marked.contains(&number);
+        let plan = |direction, number, _: &_, _| {
+            let lost = if direction == Direction::Forth { run.lost } else { run.lost_acks };
+            let marked = direction == Direction::Forth && run.marked.contains(&number);
             Fate { lost: lost.contains(&number), marked, ..Fate::default() }
         };
         let mut pair = Pair::new(&params, control, Some(run.segments * mss), plan);
         pair.byte_time = 8_000 / run.rate;
         pair.connect();
         assert!(pair.finish(Nanos(60_000_000_000)));
-        let forth = pair.passed.iter().filter(|passed| passed.way == Way::Forth && passed.segment.length > 0);
+        let forth =
+            pair.passed.iter().filter(|passed| passed.direction == Direction::Forth && passed.segment.length > 0);
         let (mut sent, mut times, mut end, mut order) = (0, 0, 0, 0xcbf2_9ce4_8422_2325_u64);
         for passed in forth {
             sent += 1;
@@ -54,7 +56,7 @@ fn each_segment_leaves_as_in_ns3() {
             }
         }
         assert_eq!((sent, order), (run.sent, run.order), "run {number}");
-        // Headers of SYNs and the order within a nanosecond differ by some microseconds.
+        // Headers of SYNs and the order within a nanosecond cause a difference of some microseconds.
         let mean = times / sent / 1_000;
         assert!(mean.abs_diff(run.times) <= 300 && end.abs_diff(run.end) <= 300, "run {number}: {mean}, {end}");
     }

@@ -1,4 +1,4 @@
-//! The plainest of congestion controls, for tests: slow start, additive increase, half at congestion (RFC 5681).
+//! The simplest congestion control, for tests: slow start, additive increase, half at congestion (RFC 5681).
 
 use queuescope_tcp::congestion::Ns3;
 use queuescope_tcp::{Ack, Congestion, CongestionControl, EcnUse, Phase};
@@ -13,7 +13,7 @@ pub struct Reno {
     pub ecn: EcnUse,
     pub rate: Option<Rate>,
     pub rules_recovery: bool,
-    /// What it was told, in order.
+    /// The events that it received, in order.
     pub acks: Vec<Ack>,
     pub congestions: Vec<(Nanos, Congestion)>,
     pub timeouts: Vec<Nanos>,

@@ -1,6 +1,7 @@
-//! When things are sent again: SYNs, data, probes. The link takes 10 ms each way, so the handshake measures 20 ms.
+//! When SYNs, data and probes are retransmitted. The link takes 10 ms in each direction, so the handshake measures 20
+//! ms.
 
-use crate::pair::link::{Fate, Pair, Way};
+use crate::pair::link::{Direction, Fate, Pair};
 use crate::pair::reno::Reno;
 use queuescope_tcp::{Flags, LossDetection, Phase, TcpParams};
 use queuescope_wire::Nanos;
@@ -11,33 +12,34 @@ fn lost_if(lost: bool) -> Fate {
     Fate { lost, ..Fate::default() }
 }
 
-/// Times in milliseconds at which SYNs left.
+/// The times in milliseconds at which SYNs were sent.
 fn syns(pair: &Pair) -> Vec<u64> {
-    let syns = pair.passed.iter().filter(|p| p.way == Way::Forth && p.segment.flags.contains(Flags::SYN));
+    let syns = pair.passed.iter().filter(|p| p.direction == Direction::Forth && p.segment.flags.contains(Flags::SYN));
     syns.map(|passed| passed.at.0 / MS).collect()
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_with_backoff() {
+fn a_lost_syn_is_retransmitted_with_backoff() {
     for (params, expected) in
         [(TcpParams::linux(), [0, 1_000, 3_000, 7_000]), (TcpParams::ns3(), [0, 3_000, 9_000, 21_000])]
     {
         let control = Reno::new(params.mss, 10);
-        let mut pair =
-            Pair::new(&params, control, Some(1_000), |way, number, _, _| lost_if(way == Way::Forth && number < 3));
+        let mut pair = Pair::new(&params, control, Some(1_000), |direction, number, _, _| {
+            lost_if(direction == Direction::Forth && number < 3)
+        });
         pair.connect();
         assert!(pair.finish(Nanos(60_000 * MS)));
         assert_eq!(syns(&pair), expected);
         assert_eq!(pair.sender.stats().repeated_syns, 3);
-        // Karn: it is not known which SYN was answered, so that the first measurement is of data.
+        // Karn: which SYN was answered is unknown, so the first measurement is of data.
         assert_eq!(pair.sender.smoothed_rtt(), Some(Nanos(20 * MS)));
     }
 }
 
 #[test]
-fn a_lost_answer_to_the_syn_is_repeated_by_either_side() {
+fn either_side_repairs_a_lost_answer_to_the_syn() {
     let params = TcpParams::linux();
-    let plan = |way, number, _: &_, _| lost_if(way == Way::Back && number == 0);
+    let plan = |direction, number, _: &_, _| lost_if(direction == Direction::Back && number == 0);
     let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(1_000), plan);
     pair.connect();
     assert!(pair.finish(Nanos(10_000 * MS)));
@@ -46,43 +48,48 @@ fn a_lost_answer_to_the_syn_is_repeated_by_either_side() {
 }
 
 #[test]
-fn an_answer_to_the_syn_that_comes_again_is_answered_or_restarts_the_window() {
+fn a_repeated_answer_to_the_syn_is_answered_or_restarts_the_window() {
     for params in [TcpParams::linux(), TcpParams::ns3()] {
         // Nothing but the SYN arrives until the receiver has repeated its own.
         let first_rto = params.initial_rto;
-        let plan = move |way, number, _: &_, now: Nanos| lost_if(way == Way::Forth && number > 0 && now <= first_rto);
+        let plan = move |direction, number, _: &_, now: Nanos| {
+            lost_if(direction == Direction::Forth && number > 0 && now <= first_rto)
+        };
         let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(10_000), plan);
         pair.connect();
         assert!(pair.finish(Nanos(60_000 * MS)));
-        let answers = |way| {
-            let empty = pair.passed.iter().filter(move |passed| passed.way == way && passed.segment.length == 0);
-            empty.filter(move |passed| passed.segment.flags.contains(Flags::SYN) == (way == Way::Back)).count()
+        let answers = |direction| {
+            let empty =
+                pair.passed.iter().filter(move |passed| passed.direction == direction && passed.segment.length == 0);
+            empty
+                .filter(move |passed| passed.segment.flags.contains(Flags::SYN) == (direction == Direction::Back))
+                .count()
         };
-        assert_eq!(answers(Way::Back), 2);
+        assert_eq!(answers(Direction::Back), 2);
         let restarts = &pair.sender.control().restarts;
         if params.repeated_syn_restarts {
-            assert_eq!((answers(Way::Forth), restarts.as_slice()), (1, &[10 * u64::from(params.mss)][..]));
-            // And lets nothing out: the timer, a nanosecond later, makes the window a segment first.
+            assert_eq!((answers(Direction::Forth), restarts.as_slice()), (1, &[10 * u64::from(params.mss)][..]));
+            // And sends nothing: the timer, a nanosecond later, first makes the window one segment.
             assert!(
                 pair.data().iter().all(|data| data.0 != 3_020.0)
                     && pair.data().iter().any(|data| data.0 == 3_020.000_001)
             );
         } else {
-            assert_eq!((answers(Way::Forth), restarts.as_slice()), (2, &[][..]));
+            assert_eq!((answers(Direction::Forth), restarts.as_slice()), (2, &[][..]));
         }
     }
 }
 
 #[test]
-fn data_is_sent_again_after_a_timeout_that_doubles() {
+fn data_is_retransmitted_after_a_timeout_that_doubles() {
     // RFC 6298 by hand: SRTT 20 ms, RTTVAR 10 ms. ns-3: max(60 ms, 1 s). Linux: 20 ms + max(40 ms, 200 ms).
     let linux = TcpParams { detection: LossDetection::Rfc6675, ..TcpParams::linux() };
     for (params, expected) in [
         (linux, [20.0, 240.0, 680.0, 1_560.0, 3_320.0]),
         (TcpParams::ns3(), [20.0, 1_020.0, 3_020.0, 7_020.0, 15_020.0]),
     ] {
-        let plan = |way, _, segment: &queuescope_tcp::Segment, now: Nanos| {
-            lost_if(way == Way::Forth && segment.length > 0 && now < Nanos(3_000 * MS))
+        let plan = |direction, _, segment: &queuescope_tcp::Segment, now: Nanos| {
+            lost_if(direction == Direction::Forth && segment.length > 0 && now < Nanos(3_000 * MS))
         };
         let params = TcpParams { first_data_after: Nanos::ZERO, ..params };
         let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(1_000), plan);
@@ -99,11 +106,11 @@ fn data_is_sent_again_after_a_timeout_that_doubles() {
 }
 
 #[test]
-fn after_a_timeout_all_is_lost_and_comes_back_by_slow_start() {
+fn after_a_timeout_everything_is_lost_and_repaired_by_slow_start() {
     let params = TcpParams { first_data_after: Nanos::ZERO, ..TcpParams::ns3() };
     let mss = u64::from(params.mss);
-    // The first flight of ten vanishes.
-    let plan = |way, number, _: &_, _| lost_if(way == Way::Forth && (2..12).contains(&number));
+    // The first ten segments are lost.
+    let plan = |direction, number, _: &_, _| lost_if(direction == Direction::Forth && (2..12).contains(&number));
     let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(20 * mss), plan);
     pair.connect();
     pair.run_until(Nanos(1_020 * MS));
@@ -121,13 +128,14 @@ fn after_a_timeout_all_is_lost_and_comes_back_by_slow_start() {
 fn a_silent_tail_is_probed_with_the_last_segment() {
     let params = TcpParams::linux();
     let mss = u64::from(params.mss);
-    // Five leave at 20 ms; the last two are lost. ACKs of three at 40 ms: two in flight, PTO = 2 SRTT.
-    let plan = |way, number, _: &_, _| lost_if(way == Way::Forth && (5..7).contains(&number));
+    // Five are sent at 20 ms; the last two are lost. ACKs of three at 40 ms: two in flight, PTO = 2 SRTT.
+    let plan = |direction, number, _: &_, _| lost_if(direction == Direction::Forth && (5..7).contains(&number));
     let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(5 * mss), plan);
     pair.connect();
     assert!(pair.finish(Nanos(1_000 * MS)));
     let data: Vec<_> = pair.data().iter().map(|data| (data.0, (data.1 - 1) / mss)).collect();
-    // The probe's SACK at 100 ms shows the fourth to be lost: it was sent before, by more than the window of reordering.
+    // The probe's SACK at 100 ms reveals that the fourth is lost: it was sent earlier by more than the reordering
+    // window.
     assert_eq!(data[5..], [(82.0, 4), (102.0, 3)]);
     let stats = pair.sender.stats();
     assert_eq!((stats.tail_probes, stats.timeouts, stats.recoveries), (1, 0, 1));
@@ -137,30 +145,31 @@ fn a_silent_tail_is_probed_with_the_last_segment() {
 fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
     let params = TcpParams::linux();
     let mss = u64::from(params.mss);
-    let plan = |way, number, _: &_, _| lost_if(way == Way::Forth && number == 6);
+    let plan = |direction, number, _: &_, _| lost_if(direction == Direction::Forth && number == 6);
     let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(5 * mss), plan);
     pair.sender.keep_open();
     pair.connect();
     pair.run_until(Nanos(1_000 * MS));
-    // One segment in flight: PTO = 2 SRTT + 200 ms from 40 ms on, but the timeout at 260 ms is sooner, which it replaces.
+    // One segment in flight: PTO = 2 SRTT + 200 ms from 40 ms on, but the timeout at 260 ms is earlier, and the probe
+    // replaces it.
     let last = *pair.data().last().unwrap();
     assert_eq!(last, (260.0, 1 + 4 * mss));
     assert_eq!((pair.sender.stats().timeouts, pair.sender.control().congestions.len()), (0, 0));
     pair.sender.supply(mss);
     pair.flush();
     pair.run_until(Nanos(2_000 * MS));
-    // What is acknowledged beyond the probe tells that the original never came.
+    // Acknowledged data beyond the probe proves that the original never arrived.
     assert_eq!(pair.sender.control().congestions.len(), 1);
     assert_eq!(pair.receiver.delivered(), 6 * mss);
 }
 
 #[test]
-fn a_probe_that_was_not_needed_is_none() {
+fn an_unnecessary_probe_is_not_a_congestion_event() {
     let params = TcpParams::linux();
     let mss = u64::from(params.mss);
-    // The ACK of the only segment is late by a second: the receiver then tells of the duplicate.
-    let plan = |way, number, _: &_, _| Fate {
-        later: if way == Way::Back && number == 1 { 300 * MS } else { 0 },
+    // The ACK of the only segment is late by a second: the receiver then reports the duplicate.
+    let plan = |direction, number, _: &_, _| Fate {
+        later: if direction == Direction::Back && number == 1 { 300 * MS } else { 0 },
         ..Fate::default()
     };
     let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(mss), plan);
@@ -179,8 +188,8 @@ fn a_probe_that_was_not_needed_is_none() {
 fn a_closed_window_is_probed_with_backoff_until_it_opens() {
     for (params, rto) in [(TcpParams::linux(), 220), (TcpParams::ns3(), 1_000)] {
         let mss = u64::from(params.mss);
-        let plan = |way, number, _: &_, now| Fate {
-            window: (way == Way::Back && number > 0 && now < Nanos(4_000 * MS)).then_some(0),
+        let plan = |direction, number, _: &_, now| Fate {
+            window: (direction == Direction::Back && number > 0 && now < Nanos(4_000 * MS)).then_some(0),
             ..Fate::default()
         };
         let params = TcpParams { quick_acks: 0, ..params };
@@ -191,10 +200,12 @@ fn a_closed_window_is_probed_with_backoff_until_it_opens() {
         let probes: Vec<_> = pair
             .passed
             .iter()
-            .filter(|passed| passed.way == Way::Forth && passed.segment.length == 0 && passed.at > Nanos(20 * MS))
+            .filter(|passed| {
+                passed.direction == Direction::Forth && passed.segment.length == 0 && passed.at > Nanos(20 * MS)
+            })
             .map(|passed| passed.at.0 / MS)
             .collect();
-        // The window closes at 40 ms; SRTT is 20 ms still, the variation less.
+        // The window closes at 40 ms; SRTT is still 20 ms, the variation smaller.
         let expected: Vec<_> = (1..=probes.len() as u32).map(|times| 40 + rto * (2_u64.pow(times) - 1)).collect();
         assert_eq!(probes, expected);
         assert!(probes.len() > 1);
@@ -204,7 +215,7 @@ fn a_closed_window_is_probed_with_backoff_until_it_opens() {
 }
 
 #[test]
-fn paced_segments_leave_one_by_one() {
+fn paced_segments_are_sent_one_by_one() {
     let params = TcpParams::linux();
     let mss = u64::from(params.mss);
     let mut control = Reno::fixed(params.mss, 40);
@@ -219,7 +230,7 @@ fn paced_segments_leave_one_by_one() {
 }
 
 #[test]
-fn in_ns3_the_first_data_waits_a_step_and_paces_are_to_the_nearest_nanosecond() {
+fn in_ns3_the_first_data_waits_a_step_and_pacing_intervals_are_rounded_to_the_nearest_nanosecond() {
     for params in [TcpParams::ns3(), TcpParams { quick_acks: 1, ..TcpParams::linux() }] {
         let is_ns3 = params.paces_to_nearest;
         let mss = u64::from(params.mss);
@@ -230,7 +241,7 @@ fn in_ns3_the_first_data_waits_a_step_and_paces_are_to_the_nearest_nanosecond() 
         assert!(pair.finish(Nanos(5_000 * MS)));
         let forth = pair.passed.iter().filter(|passed| passed.segment.length > 0);
         let times: Vec<_> = forth.map(|passed| passed.at.0).collect();
-        // 1 448 bytes take 1 930 666.67 ns. ns-3 paces the initial window not, but what follows its last segment.
+        // 1 448 bytes take 1 930 666.67 ns. ns-3 does not pace the initial window, but what follows its last segment.
         let (first, gap) = if is_ns3 { (20 * MS + 1, 1_930_667) } else { (20 * MS, 1_930_666) };
         let unpaced = if is_ns3 { 9 } else { 0 };
         let expected: Vec<_> = (0..12_u64).map(|number| first + gap * number.saturating_sub(unpaced)).collect();
@@ -239,7 +250,7 @@ fn in_ns3_the_first_data_waits_a_step_and_paces_are_to_the_nearest_nanosecond() 
 }
 
 #[test]
-fn a_pace_that_ends_with_the_timer_comes_first_in_ns3_if_it_was_set_first() {
+fn in_ns3_a_pacing_timer_that_expires_with_the_retransmission_timer_comes_first_if_it_was_set_first() {
     let params = TcpParams {
         first_data_after: Nanos::ZERO,
         pace_initial_window: true,
@@ -247,9 +258,10 @@ fn a_pace_that_ends_with_the_timer_comes_first_in_ns3_if_it_was_set_first() {
         ..TcpParams::ns3()
     };
     let mut control = Reno::fixed(params.mss, 10);
-    // A segment in 1 029 688 889 ns, which is the round trip and a second: the timer runs from the ACK on, with nothing in flight.
+    // A segment takes 1 029 688 889 ns, which is the round trip plus a second: the timer runs from the ACK on, with
+    // nothing in flight.
     control.rate = queuescope_wire::Rate::from_bits_per_second(11_250);
-    let plan = |way, _, _: &_, _| Fate { later: u64::from(way == Way::Back), ..Fate::default() };
+    let plan = |direction, _, _: &_, _| Fate { later: u64::from(direction == Direction::Back), ..Fate::default() };
     let mut pair = Pair::new(&params, control, None, plan);
     pair.delay = 14_844_444;
     pair.connect();
@@ -261,7 +273,7 @@ fn a_pace_that_ends_with_the_timer_comes_first_in_ns3_if_it_was_set_first() {
 }
 
 #[test]
-fn a_window_amounts_to_a_rate_if_the_profile_paces() {
+fn the_window_determines_a_pacing_rate_if_the_profile_paces() {
     let pacing = Some(queuescope_tcp::Pacing::default());
     let params = TcpParams { pacing, quick_acks: 0, ..TcpParams::linux() };
     let mss = u64::from(params.mss);
@@ -269,7 +281,7 @@ fn a_window_amounts_to_a_rate_if_the_profile_paces() {
     pair.connect();
     assert!(pair.finish(Nanos(5_000 * MS)));
     let times: Vec<_> = pair.data().iter().map(|data| data.0).collect();
-    // 200 % of ten segments in 20 ms: one each millisecond.
+    // 200 % of ten segments in 20 ms: one per millisecond.
     let expected: Vec<_> = (20..30).map(f64::from).collect();
     assert_eq!(times, expected);
     // ns-3 does not pace the initial window.

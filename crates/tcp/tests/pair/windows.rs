@@ -1,6 +1,6 @@
-//! What windows allow, what counts as limited by them, and how fast data was delivered.
+//! What windows allow, what counts as limited by them, and how fast data is delivered.
 
-use crate::pair::link::{Fate, Pair, Way};
+use crate::pair::link::{Direction, Fate, Pair};
 use crate::pair::reno::Reno;
 use queuescope_tcp::TcpParams;
 use queuescope_wire::Nanos;
@@ -8,7 +8,7 @@ use queuescope_wire::Nanos;
 const MS: u64 = 1_000_000;
 
 #[test]
-fn a_window_that_a_switch_lowers_is_obeyed() {
+fn a_window_lowered_by_a_switch_is_obeyed() {
     for (params, segments) in [(TcpParams::linux(), 4), (TcpParams::ns3(), 4), (TcpParams::linux(), 1)] {
         let mss = u64::from(params.mss);
         let window = segments * mss;
@@ -25,7 +25,7 @@ fn a_window_that_a_switch_lowers_is_obeyed() {
 }
 
 #[test]
-fn a_window_smaller_than_a_segment_lets_small_ones_through() {
+fn a_window_smaller_than_a_segment_allows_small_ones() {
     let params = TcpParams::linux();
     let plan = move |_, _, _: &_, _| Fate { window: Some(700), ..Fate::default() };
     let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(7_000), plan);
@@ -36,7 +36,7 @@ fn a_window_smaller_than_a_segment_lets_small_ones_through() {
 }
 
 #[test]
-fn the_buffer_bounds_what_is_not_acknowledged() {
+fn the_buffer_bounds_unacknowledged_data() {
     let params = TcpParams { send_buffer: 20_000, ..TcpParams::linux() };
     let mss = u64::from(params.mss);
     let mut pair = Pair::new(&params, Reno::fixed(params.mss, 100), Some(100 * mss), |_, _, _, _| Fate::default());
@@ -49,7 +49,7 @@ fn the_buffer_bounds_what_is_not_acknowledged() {
 }
 
 #[test]
-fn an_idle_connection_starts_again_as_the_profile_says() {
+fn an_idle_connection_restarts_as_the_profile_says() {
     for (params, restarts) in [(TcpParams::linux(), true), (TcpParams::ns3(), false)] {
         let mss = u64::from(params.mss);
         let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(200 * mss), |_, _, _, _| Fate::default());
@@ -70,13 +70,13 @@ fn an_idle_connection_starts_again_as_the_profile_says() {
 }
 
 #[test]
-fn only_who_fills_the_window_is_limited_by_it() {
+fn only_a_sender_that_fills_the_window_is_limited_by_it() {
     let params = TcpParams { quick_acks: 0, ..TcpParams::linux() };
     let mss = u64::from(params.mss);
     let mut pair = Pair::new(&params, Reno::new(params.mss, 40), Some(0), |_, _, _, _| Fate::default());
     pair.sender.keep_open();
     pair.connect();
-    // Two segments each 5 ms: eight in flight.
+    // Two segments every 5 ms: eight in flight.
     for step in 4..40 {
         pair.run_until(Nanos(step * 5 * MS));
         pair.sender.supply(2 * mss);
@@ -85,7 +85,7 @@ fn only_who_fills_the_window_is_limited_by_it() {
     pair.run_until(Nanos(1_000 * MS));
     let acks = &pair.sender.control().acks;
     assert!(acks.len() > 30 && acks.iter().all(|ack| !ack.window_limited));
-    // Their rates are of the application.
+    // Their rates are those of the application.
     let rates: Vec<_> = acks.iter().filter_map(|ack| ack.rate).collect();
     assert!(rates.len() > 20 && rates.iter().skip(2).all(|rate| rate.application_limited));
 
@@ -101,7 +101,7 @@ fn the_delivery_rate_is_that_of_the_link() {
     let params = TcpParams { quick_acks: 0, ..TcpParams::linux() };
     let mss = u64::from(params.mss);
     let mut pair = Pair::new(&params, Reno::fixed(params.mss, 40), Some(1_000 * mss), |_, _, _, _| Fate::default());
-    // 10 Mb/s: 1 502 bytes in 1.2 ms, so that 40 segments fill it more than twice.
+    // 10 Mb/s: 1 502 bytes take 1.2 ms, so 40 segments fill the link more than twice.
     pair.byte_time = 800;
     pair.connect();
     assert!(pair.finish(Nanos(5_000 * MS)));
@@ -112,17 +112,20 @@ fn the_delivery_rate_is_that_of_the_link() {
         assert!((measured / expected - 1.0).abs() < 0.001, "{measured} for {expected}: {rate:?}");
         assert!(!rate.application_limited && rate.lost == 0);
     }
-    // What ends the flow is not a measure of the link.
+    // The end of the flow does not measure the link.
     assert!(rates.last().is_some_and(|rate| rate.delivered == 1_000 * mss));
 }
 
 #[test]
-fn what_an_ack_tells_adds_up() {
+fn the_counts_of_acks_add_up() {
     // Every thirteenth segment is lost.
     for params in [TcpParams::linux(), TcpParams::ns3(), TcpParams { sack: false, ..TcpParams::ns3() }] {
         let params = TcpParams { loss_end_counts_beyond: false, ..params };
         let mss = u64::from(params.mss);
-        let plan = |way, number: u64, _: &_, _| Fate { lost: way == Way::Forth && number % 13 == 5, ..Fate::default() };
+        let plan = |direction, number: u64, _: &_, _| Fate {
+            lost: direction == Direction::Forth && number % 13 == 5,
+            ..Fate::default()
+        };
         let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(300 * mss), plan);
         pair.connect();
         assert!(pair.finish(Nanos(60_000 * MS)));
@@ -132,7 +135,7 @@ fn what_an_ack_tells_adds_up() {
         if params.sack {
             assert_eq!(delivered, 300 * mss);
         } else {
-            // Guesses: about right.
+            // Guesses: only approximately right.
             assert!(delivered.abs_diff(300 * mss) < 30 * mss, "{delivered}");
         }
         for ack in acks {

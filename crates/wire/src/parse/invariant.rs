@@ -113,7 +113,7 @@ impl Frame {
     /// The fingerprint of this frame's outermost IP packet. `data` is what was captured of the frame.
     ///
     /// # Errors
-    /// If the packet has no reliable fingerprint.
+    /// Returns an error if the packet has no reliable fingerprint.
     pub fn fingerprint(&self, data: &[u8], params: &InvariantParams) -> Result<Fingerprint, NoFingerprint> {
         if self.key.family == Family::Link {
             return Err(NoFingerprint::NotIp);
@@ -188,8 +188,8 @@ impl Reading<'_> {
                 digest.bytes_if(checksums, data, 6, 8);
                 let payload = data.get(8..).unwrap_or_default();
                 digest.bytes(payload);
-                let telling = checksums && be16(data, 6).is_some_and(|sum| sum != 0);
-                (by_payload(payload).max(if telling { Strength::Sequence } else { Strength::Headers }), None)
+                let covers_checksum = checksums && be16(data, 6).is_some_and(|sum| sum != 0);
+                (by_payload(payload).max(if covers_checksum { Strength::Sequence } else { Strength::Headers }), None)
             }
             SCTP => {
                 digest.bytes_if(no_nat, data, 0, 4);

@@ -78,7 +78,7 @@ pub enum Tunnel {
 /// What the parser found in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// The flow of the frame, with all fields that are first_fragment.
+    /// The flow of the frame, with all known fields.
     pub key: FlowKey,
     /// The ECN field of the outermost IP header.
     pub ecn: Ecn,

@@ -1,56 +1,56 @@
-//! How much more is acknowledged at once than the bandwidth explains: ACKs that were held up and came together (Linux's
-//! `tcp_bbr` since 5.1; draft-cardwell-iccrg-bbr-congestion-control-01 section 4.5.5).
+//! ACK aggregation: how much more is acknowledged at once than the bandwidth explains, because ACKs were held up and
+//! arrived together (Linux's `tcp_bbr` since 5.1; draft-cardwell-iccrg-bbr-congestion-control-01 section 4.5.5).
 //!
-//! ns-3 counts the time in whole seconds, so that nothing is explained by the bandwidth, and begins anew after 4096 bytes:
-//! the window has room for some two segments more.
+//! ns-3 counts time in whole seconds, so the bandwidth explains nothing, and it restarts the count after 4096 bytes:
+//! the window gains room for about two segments.
 
 use queuescope_wire::Nanos;
 
-/// How late ACKs are allowed for.
+/// How much aggregation of ACKs is allowed for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AggregationParams {
-    /// So many times what came more than explained is added to the window: 1.
+    /// The unexplained bytes are multiplied by this and added to the window: 1.
     pub gain: f64,
-    /// It is the largest of one to two times so many round trips: 5.
+    /// They are the largest of one to two periods of this many round trips: 5.
     pub rounds: u32,
-    /// No more is added than the bandwidth gives in so long: 100 ms.
+    /// At most what the bandwidth delivers in this time is added: 100 ms.
     pub most: Nanos,
-    /// Counting begins anew when so much was counted, in segments ([`Limit::Segments`]) or bytes.
+    /// The count restarts at this amount, in segments ([`Limit::Segments`]) or bytes.
     pub limit: Limit,
-    /// Time is counted in whole numbers of this.
+    /// Time is counted in whole multiples of this.
     pub time_unit: Nanos,
 }
 
-/// After how much counting begins anew.
+/// The amount at which the count restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Linux: 2^20.
+    /// In segments. Linux: 2^20.
     Segments(u64),
-    /// ns-3: 4096.
+    /// In bytes. ns-3: 4096.
     Bytes(u64),
 }
 
 impl AggregationParams {
-    /// As Linux.
+    /// Those of Linux.
     pub fn linux() -> Self {
         let limit = Limit::Segments(1 << 20);
         Self { gain: 1.0, rounds: 5, most: Nanos(100_000_000), limit, time_unit: Nanos(1) }
     }
 
-    /// As ns-3.37.
+    /// Those of ns-3 3.37.
     pub fn ns3() -> Self {
         Self { limit: Limit::Bytes(4096), time_unit: Nanos(1_000_000_000), ..Self::linux() }
     }
 }
 
-/// What came more than explained.
+/// Measures unexplained deliveries.
 #[derive(Debug, Clone)]
 pub(super) struct Aggregation {
     params: AggregationParams,
     limit: u64,
     began: Nanos,
     acked: u64,
-    /// The most of this stretch of round trips, and of the one before.
+    /// The largest of the current period of round trips, and of the one before.
     extra: [u64; 2],
     rounds: u32,
 }
@@ -64,12 +64,12 @@ impl Aggregation {
         Self { params, limit, began: Nanos::ZERO, acked: 0, extra: [0; 2], rounds: 0 }
     }
 
-    /// Nothing was in flight: what comes from now on is counted anew.
+    /// Nothing was in flight: the count restarts.
     pub fn restart(&mut self, now: Nanos) {
         (self.began, self.acked) = (now, 0);
     }
 
-    /// So much was acknowledged, at a bandwidth in bytes per second.
+    /// An ACK acknowledged `acked` bytes. `bandwidth` is in bytes per second.
     #[inline]
     pub fn on_ack(&mut self, acked: u64, bandwidth: f64, window: u64, round_start: bool, now: Nanos) {
         if round_start {
@@ -93,7 +93,7 @@ impl Aggregation {
         self.extra[0] = self.extra[0].max(extra);
     }
 
-    /// Room in the window for it, in bytes.
+    /// The room that the window gets for aggregation, in bytes.
     #[inline]
     pub fn room(&self, bandwidth: f64) -> u64 {
         let extra = self.params.gain * self.extra[0].max(self.extra[1]) as f64;
@@ -105,17 +105,17 @@ impl Aggregation {
 mod tests {
     use super::*;
 
-    /// 1000 bytes a millisecond is 1 MB/s; ACKs for ten each come every 10 ms: what is more than explained is what came with
-    /// the last ACK.
+    /// 1000 bytes per millisecond is 1 MB/s. ACKs for ten segments arrive every 10 ms: the unexplained bytes are those
+    /// of the last ACK.
     #[test]
-    fn acks_that_come_together_make_room_for_what_they_held_up() {
+    fn acks_that_arrive_together_enlarge_the_window() {
         let mut aggregation = Aggregation::new(AggregationParams::linux(), 1_000);
         for ack in 1..100 {
             aggregation.on_ack(10_000, 1e6, 1 << 30, ack % 4 == 0, Nanos(ack * 10_000_000));
         }
         assert_eq!(aggregation.room(1e6), 10_000);
         assert_eq!(aggregation.room(1e4), 1_000, "no more than 100 ms");
-        // Single ACKs for as many round trips as are remembered: at most the segment of the ACK itself is left.
+        // Single ACKs for as many round trips as are remembered leave at most the segment of the ACK itself.
         for ack in 0..1_000 {
             aggregation.on_ack(1_000, 1e6, 1 << 30, ack % 10 == 0, Nanos(1_000_000_000 + ack * 1_000_000));
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn ns3_makes_room_for_what_fits_in_4096_bytes() {
+    fn ns3_allows_for_what_fits_in_4096_bytes() {
         let mut aggregation = Aggregation::new(AggregationParams::ns3(), 1_448);
         for ack in 1..100 {
             aggregation.on_ack(1_448, 1e6, 1 << 30, false, Nanos(ack * 1_448_000));

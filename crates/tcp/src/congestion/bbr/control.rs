@@ -1,4 +1,4 @@
-//! What follows from the model: how fast to send, and how much may be in flight.
+//! What the model determines: the pacing rate, and how much may be in flight.
 
 use super::{AfterRecovery, Bbr, BbrMode, Quantum, Repair};
 use crate::congestion::Ack;
@@ -19,7 +19,7 @@ impl Bbr {
         }
     }
 
-    /// Bytes in flight at a bandwidth and a gain, with room for what is sent at once, and for `more`.
+    /// Bytes in flight at a bandwidth and a gain, with room for the send quantum and for `more` bytes.
     pub(super) fn in_flight(&self, bandwidth: f64, gain: f64, more: u64) -> u64 {
         let Some(path) = self.path else {
             return self.initial_window;
@@ -75,7 +75,8 @@ impl Bbr {
         self.window = self.window.clamp(self.mss, LARGEST_WINDOW);
     }
 
-    /// In recovery what is lost is taken off, and for a round trip no more is sent than is delivered: whether it is so.
+    /// In recovery, takes lost bytes off the window, and conserves packets for a round trip. Returns whether packets
+    /// are conserved.
     fn conserve(&mut self, ack: &Ack) -> bool {
         let Repair::Recovery { conserves } = self.repair else {
             return false;
@@ -97,7 +98,7 @@ impl Bbr {
         let target = self.in_flight(bandwidth, gain, room);
         let sum = self.window.saturating_add(acked);
         if self.full.is_full {
-            // What ns-3 has in 32 bits wraps: see `AfterRecovery::Threshold`.
+            // What ns-3 keeps in 32 bits wraps: see `AfterRecovery::Threshold`.
             let wraps = self.params.after_recovery == AfterRecovery::Threshold && self.window == u64::from(u32::MAX);
             self.window = if wraps { acked } else { sum.min(target) };
         } else if self.window < target || self.delivered < self.initial_window {

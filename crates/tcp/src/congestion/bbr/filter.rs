@@ -1,15 +1,16 @@
-//! The largest value of the last so many round trips, in constant memory (Kathleen Nichols' windowed filter).
+//! The largest value of the last `window` round trips, in constant memory (Kathleen Nichols' windowed filter).
 //!
-//! It keeps the best, and two younger ones to follow it: the second from the later three quarters of the window, the third
-//! from its later half; in ns-3 that is half a window after the second. So it is the true maximum unless that was overtaken more than twice within a window.
+//! It keeps the best value and two younger ones that may follow it. The second is from the later three quarters of the
+//! window, the third from its later half; in ns-3, the third is from half a window after the second. So the result is
+//! the true maximum unless that was overtaken more than twice within a window.
 
 /// The largest value of a window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MaxFilter {
     window: u64,
-    /// The third is taken when half a window has passed since the second, and not since the best.
+    /// Whether the third is taken half a window after the second, in place of after the best.
     late_third: bool,
-    /// The largest before anything was seen.
+    /// The result before any value.
     initial: f64,
     /// Best, second and third, by value; the first is the oldest.
     best: [Sample; 3],
@@ -22,12 +23,12 @@ struct Sample {
 }
 
 impl MaxFilter {
-    /// Nothing was seen: the largest is zero.
+    /// A filter without values. Its result is zero.
     pub fn new(window: u64, late_third: bool) -> Self {
         Self { window, late_third, initial: 0.0, best: [Sample::default(); 3] }
     }
 
-    /// Nothing was seen: until something is, the largest is `value`.
+    /// Forgets all values. Until the next one, the result is `value`.
     pub fn begin(&mut self, value: f64) {
         self.initial = value;
         self.best = [Sample { at: 0, value }; 3];
@@ -39,7 +40,7 @@ impl MaxFilter {
         self.best[0].value
     }
 
-    /// A value at a time that is not before those of earlier values.
+    /// Adds a value. `at` must not be less than that of earlier values.
     #[inline]
     pub fn update(&mut self, at: u64, value: f64) {
         let new = Sample { at, value };
@@ -81,8 +82,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It is never above the true maximum of a window and the round trip before it, and never below the latest value.
-        /// While values do not fall it is exact.
+        /// The result is never above the true maximum of a window and the round trip before it, and never below the
+        /// latest value. While values do not fall, it is exact.
         #[test]
         fn the_largest_is_of_the_window(
             steps in prop::collection::vec((0..3u64, 0..100u32), 1..80), late: bool,

@@ -1,71 +1,72 @@
-//! What BBR is made of.
+//! The parameters of BBR.
 
 use super::super::common::RttSource;
 use super::aggregation::AggregationParams;
 use super::policer::PolicerParams;
 use queuescope_wire::{Draws, Nanos};
 
-/// How BBR models the path. The default is as the draft has it.
+/// The parameters of BBR. The default follows the draft.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BbrParams {
-    /// Gain of pacing and window in startup, whose inverse drains the queue after it: 2 / ln 2 = 2.885; ns-3 2.89.
+    /// The gain of pacing and window in startup; its inverse drains the queue afterwards: 2 / ln 2 = 2.885; ns-3 2.89.
     pub high_gain: f64,
-    /// Gain of the window when probing for bandwidth: 2.
+    /// The gain of the window while probing for bandwidth: 2.
     pub window_gain: f64,
-    /// Gains of pacing, each for a smallest round-trip time: 5/4, 3/4, and six times 1.
+    /// The pacing gains of a cycle, each held for one smallest round-trip time: 5/4, 3/4, and six times 1.
     pub cycle: [f64; 8],
-    /// The cycle begins at random in one of the first so many phases, counted back from the sixth of gain 1: 7; ns-3 6.
+    /// The cycle begins in a random one of this many phases, counted back from the sixth phase of gain 1: 7; ns-3 6.
     pub cycle_starts: u64,
-    /// Who draws it.
+    /// The source of these random numbers.
     pub draws: Draws,
-    /// The bandwidth is the largest of so many round trips: 10.
+    /// How many round trips the maximum of the bandwidth covers: 10.
     pub bandwidth_rounds: u64,
-    /// Whether the filter of the largest takes its third value late (ns-3).
+    /// Whether the maximum filter takes its third value late (ns-3).
     pub late_third: bool,
-    /// Whether the bandwidth before the first sample is the initial window in a round-trip time, so that a sample which the
-    /// application limits counts only if it is no less (ns-3, `TcpBbr::InitPacingRate`); otherwise nothing.
+    /// Whether the bandwidth before the first sample is the initial window per round-trip time. An application-limited
+    /// sample then counts only if it is not below that (ns-3, `TcpBbr::InitPacingRate`). Otherwise it is zero.
     pub bandwidth_from_window: bool,
-    /// The pipe is full when the bandwidth did not grow by this factor: 1.25.
+    /// The pipe is full when the bandwidth does not grow by this factor, 1.25, for `full_rounds` round trips.
     pub full_growth: f64,
-    /// For so many round trips: 3.
+    /// See `full_growth`: 3.
     pub full_rounds: u32,
-    /// Whether a timeout in startup begins that count anew (Linux).
+    /// Whether a timeout in startup restarts that count (Linux).
     pub timeout_resets_growth: bool,
-    /// The smallest round-trip time is that of so long: 10 s.
+    /// The period of the smallest round-trip time: 10 s.
     pub rtt_window: Nanos,
-    /// Whether an equal round-trip time renews it: then a path whose queue empties now and then is never probed (the draft,
-    /// ns-3). Linux wants a smaller one.
+    /// Whether an equal round-trip time renews the smallest one (the draft, ns-3). Then a path whose queue empties now
+    /// and then is never probed. Linux requires a smaller one.
     pub equal_renews: bool,
-    /// So long the window is smallest to probe the round-trip time: 200 ms.
+    /// How long the window stays smallest to probe the round-trip time: 200 ms.
     pub probe_rtt: Nanos,
-    /// Whether what is delivered of a window that was kept small by this counts as limited by the application.
+    /// Whether deliveries of a window that a probe kept small count as application-limited.
     pub probe_limits_samples: bool,
-    /// Whether what is sent with nothing in flight is a start from idleness once the round-trip time was probed, then always
-    /// (ns-3, where nothing is limited by the application before), which ends a later probe that has not begun to count;
-    /// otherwise whenever nothing is repaired.
+    /// When a send with nothing in flight counts as a restart from idleness. If true, always after the first probe of
+    /// the round-trip time (ns-3, where nothing is application-limited before), which ends a later probe that has not
+    /// begun to count. Otherwise, whenever no loss is being repaired.
     pub restarts_once_probed: bool,
-    /// The smallest window outside of recovery, in segments: 4.
+    /// The smallest window outside recovery, in segments: 4.
     pub least_window: u64,
-    /// Pacing is slower than the bandwidth by this part: 0; Linux 0.01.
+    /// The fraction by which pacing is slower than the bandwidth: 0; Linux 0.01.
     pub pacing_margin: f64,
-    /// Whether rates are kept in whole bits a second (ns-3).
+    /// Whether rates are whole bits per second (ns-3).
     pub whole_bits: bool,
-    /// How much is sent at once: the window has room for three.
+    /// How much is sent at once. The window has room for three quanta.
     pub quantum: Quantum,
     /// Whether the window is a whole, even number of segments (Linux).
     pub even_segments: bool,
-    /// Whether the window has room for ACKs that come late and together. Linux since 5.1 and ns-3.
+    /// How much aggregation of ACKs the window has room for, if any. Linux since 5.1 and ns-3 have it.
     pub aggregation: Option<AggregationParams>,
-    /// Whether a policer is looked for (Linux).
+    /// How a policer is detected, if at all (Linux).
     pub policer: Option<PolicerParams>,
-    /// Whether a round trip begins with recovery, so that packets are conserved for a whole one (the draft, Linux). Otherwise the
-    /// window of recovery begins with what the ACK that began it has delivered, too, as it may end with that (ns-3).
+    /// Whether a round trip begins with recovery, so that packets are conserved for a whole one (the draft, Linux).
+    /// Otherwise the window of recovery starts with the bytes delivered by the ACK that started it, because it may end
+    /// with that ACK (ns-3).
     pub recovery_begins_round: bool,
     /// The window after recovery.
     pub after_recovery: AfterRecovery,
-    /// The first pacing rate takes the round-trip time in whole numbers of this, at least one.
+    /// The first pacing rate uses the round-trip time in whole multiples of this, at least one.
     pub first_rtt_unit: Nanos,
-    /// Which round-trip time is read.
+    /// Which round-trip time is used.
     pub rtt: RttSource,
 }
 
@@ -81,10 +82,10 @@ pub enum Quantum {
 /// The window after recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterRecovery {
-    /// That before it.
+    /// The window before recovery.
     Restored,
-    /// The slow-start threshold (ns-3): what filled the pipe as startup ended; before that 2^32 - 1, which then wraps to what
-    /// the next ACK acknowledges. After a timeout the window stays as it is.
+    /// The slow-start threshold (ns-3): the window that filled the pipe when startup ended; before that 2^32 - 1, which
+    /// wraps to the bytes that the next ACK acknowledges. After a timeout the window stays as it is.
     Threshold,
 }
 
@@ -123,7 +124,7 @@ impl Default for BbrParams {
 }
 
 impl BbrParams {
-    /// As ns-3.37's `TcpBbr`.
+    /// Those of ns-3 3.37's `TcpBbr`.
     pub fn ns3() -> Self {
         Self {
             high_gain: 2.89,
@@ -143,7 +144,7 @@ impl BbrParams {
         }
     }
 
-    /// As Linux's `tcp_bbr`.
+    /// Those of Linux's `tcp_bbr`.
     pub fn linux() -> Self {
         Self {
             timeout_resets_growth: true,

@@ -1,20 +1,21 @@
-//! Whether a token-bucket policer rules the path (Linux's `tcp_bbr`; draft-cardwell-iccrg-bbr-congestion-control-00 leaves it
-//! out): where two stretches with much loss have the same bandwidth, that is the policer's, and no more is sent for a while.
+//! Detects a token-bucket policer on the path (Linux's `tcp_bbr`; draft-cardwell-iccrg-bbr-congestion-control-00 leaves
+//! it out). If two intervals with much loss have the same bandwidth, that is taken for the policer's, and BBR sends no
+//! faster for a while.
 
 use queuescope_wire::Nanos;
 
-/// When a policer is found.
+/// When a policer is assumed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PolicerParams {
-    /// A stretch is at least so many round trips: 4. One of more than four times as many is given up.
+    /// The minimum length of an interval, in round trips: 4. An interval more than four times as long is abandoned.
     pub rounds: u32,
-    /// Of what was delivered in a stretch, at least this part again was lost: 50/256.
+    /// The lost bytes of an interval must be at least this fraction of its delivered bytes: 50/256.
     pub loss: f64,
-    /// The bandwidths of two stretches differ by no more than this part: 1/8.
+    /// The bandwidths of two intervals must differ by at most this fraction: 1/8.
     pub ratio: f64,
-    /// Or by no more than this, in bytes per second: 500.
+    /// Or by at most this, in bytes per second: 500.
     pub difference: f64,
-    /// The policer is believed in for so many round trips: 48.
+    /// How many round trips a policer is assumed for: 48.
     pub used_rounds: u32,
 }
 
@@ -24,11 +25,11 @@ impl Default for PolicerParams {
     }
 }
 
-/// What was found.
+/// The result of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum PolicerChange {
     Nothing,
-    /// It is believed in no longer.
+    /// The policer is no longer assumed.
     Over,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Policer {
     params: PolicerParams,
     in_stretch: bool,
     used: bool,
-    /// Of the last stretch, in bytes per second; zero if there was none.
+    /// The bandwidth of the last interval, in bytes per second; zero without one.
     bandwidth: f64,
     rounds: u32,
     began: Nanos,
@@ -46,17 +47,17 @@ pub(super) struct Policer {
     lost: u64,
 }
 
-/// What an ACK says to it.
+/// What the search learns from an ACK.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observation {
-    /// All bytes delivered, and all that were lost, so far.
+    /// All bytes delivered, and all bytes lost, so far.
     pub delivered: u64,
     pub lost: u64,
-    /// Whether some were lost with this ACK.
+    /// Whether this ACK revealed losses.
     pub loses: bool,
     pub application_limited: bool,
     pub round_start: bool,
-    /// Whether the gain cycle runs.
+    /// Whether the gain cycle is running.
     pub probing: bool,
 }
 
@@ -66,32 +67,32 @@ impl Policer {
         Self { params, in_stretch: false, used: false, bandwidth, rounds: 0, began, delivered: 0, lost: 0 }
     }
 
-    /// The policer's bandwidth in bytes per second, while it is believed in.
+    /// The policer's bandwidth in bytes per second, while a policer is assumed.
     #[inline]
     pub fn bandwidth(&self) -> Option<f64> {
         self.used.then_some(self.bandwidth)
     }
 
     #[inline]
-    pub fn observe(&mut self, seen: &Observation, now: Nanos) -> Finding {
+    pub fn observe(&mut self, seen: &Observation, now: Nanos) -> PolicerChange {
         if self.used {
             self.rounds += u32::from(seen.probing && seen.round_start);
             if self.rounds < self.params.used_rounds {
-                return Finding::Nothing;
+                return PolicerChange::Nothing;
             }
             self.give_up(seen, now);
-            return Finding::Over;
+            return PolicerChange::Over;
         }
         if !self.in_stretch {
             if seen.loses {
                 self.begin(seen, now);
                 self.in_stretch = true;
             }
-            return Finding::Nothing;
+            return PolicerChange::Nothing;
         }
         if seen.application_limited {
             self.give_up(seen, now);
-            return Finding::Nothing;
+            return PolicerChange::Nothing;
         }
         self.rounds += u32::from(seen.round_start);
         if self.rounds > 4 * self.params.rounds {
@@ -99,10 +100,10 @@ impl Policer {
         } else if self.rounds >= self.params.rounds && seen.loses {
             self.judge(seen, now);
         }
-        Finding::Nothing
+        PolicerChange::Nothing
     }
 
-    /// A stretch of enough round trips ends with a loss.
+    /// An interval of enough round trips ends with a loss.
     fn judge(&mut self, seen: &Observation, now: Nanos) {
         let delivered = seen.delivered.saturating_sub(self.delivered) as f64;
         let lost = seen.lost.saturating_sub(self.lost) as f64;
@@ -135,7 +136,7 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// Round trips of 10 ms with 10 kB delivered each, of which a part is lost.
+    /// Round trips of 10 ms with 10 kB delivered in each, of which a part is lost.
     fn run(rounds: u64, lost_in_each: u64) -> (Policer, u64) {
         let mut policer = Policer::new(PolicerParams::default());
         let mut used = 0;
@@ -156,21 +157,22 @@ mod tests {
 
     #[test]
     fn the_same_bandwidth_twice_with_a_fifth_lost_is_a_policer() {
-        // The first stretch begins with the first loss, and ends four round trips later; the second four after that.
+        // The first interval begins with the first loss and ends four round trips later; the second ends four round
+        // trips after that.
         assert_eq!(run(8, 2_000).0.bandwidth(), None);
         assert_eq!(run(9, 2_000).0.bandwidth(), Some(1e6));
     }
 
     #[test]
-    fn it_is_believed_in_for_48_round_trips() {
-        // From the 9th on, 48 later it is given up; the 58th begins a stretch, the 66th ends the second.
+    fn a_policer_is_assumed_for_48_round_trips() {
+        // It starts with the 9th and is given up 48 later; the 58th begins an interval, the 66th ends the second.
         let (policer, used) = run(65, 2_000);
         assert_eq!((policer.bandwidth(), used), (None, 48));
         assert_eq!(run(66, 2_000).1, 49);
     }
 
     #[test]
-    fn little_loss_is_no_policer() {
+    fn little_loss_is_not_a_policer() {
         assert_eq!(run(100, 1_900).1, 0);
         assert_eq!(run(100, 0).1, 0);
     }

@@ -1,12 +1,12 @@
-//! Short segments on the scoreboard, as ns-3 3.37 has them: they are joined when they are sent again, and what is asked of
-//! the segment behind the first is asked of what lies a full segment behind its beginning.
+//! Short segments on the scoreboard, as in ns-3 3.37: a retransmission joins them, and a question about the segment
+//! after the first looks one full segment past its beginning.
 
 use super::Flight;
-use crate::sender::sent::Sent;
+use crate::sender::sent::SentSegment;
 
 impl Flight {
-    /// Whether the one behind the first is lost; with short segments, of those a full segment and more behind its beginning the
-    /// first that is lost or has arrived (ns-3 3.37, `TcpTxBuffer::IsLost`).
+    /// Whether the second segment is lost. With short segments: whether the first segment that is lost or has arrived,
+    /// of those at least one full segment past the beginning of the first, is lost (ns-3 3.37, `TcpTxBuffer::IsLost`).
     pub(crate) fn second_is_lost(&self) -> bool {
         if !self.joins_short {
             return self.ring.get(1).is_some_and(|second| second.lost);
@@ -15,8 +15,8 @@ impl Flight {
         self.ring.iter().skip(from).find(|sent| sent.lost || sent.sacked).is_some_and(|sent| sent.lost)
     }
 
-    /// Whether the first segment is in flight again; with short segments, the one that ends a full segment behind the beginning
-    /// of the first (ns-3 3.37, `TcpTxBuffer::IsRetransmittedDataAcked`).
+    /// Whether the first segment was retransmitted and is in flight. With short segments: the one that ends a full
+    /// segment past the beginning of the first (ns-3 3.37, `TcpTxBuffer::IsRetransmittedDataAcked`).
     pub(crate) fn first_is_repeated(&self) -> bool {
         if !self.joins_short {
             return self.ring.front().is_none_or(|first| first.repeated);
@@ -26,7 +26,7 @@ impl Flight {
         self.ring.is_empty() || last.is_some_and(|sent| sent.end() == end && sent.repeated && !sent.sacked)
     }
 
-    /// How many bytes leave if what is at `seq` is sent again, joined or not with what is behind it, up to `most`.
+    /// How many bytes a retransmission of the data at `seq` carries, joined with the next segment or not, up to `most`.
     pub(crate) fn repeat_length(&self, seq: u64, most: u64) -> u64 {
         let place = self.place(seq);
         let Some(sent) = self.ring.get(place).filter(|sent| sent.seq == seq) else { return 0 };
@@ -36,11 +36,11 @@ impl Flight {
         }
     }
 
-    /// Joins the segment at `place` with a part of the one behind it, or with all of it, so that it has `length` bytes.
+    /// Joins the segment at index `place` with all or part of the next one, so that it has `length` bytes.
     pub(super) fn join(&mut self, place: usize, length: u64) {
         let (Some(&sent), Some(&behind)) = (self.ring.get(place), self.ring.get(place + 1)) else { return };
         let moved = length - sent.bytes();
-        // One that was sent again and one that was not: neither counts as that now.
+        // If only one of the two was retransmitted, the result does not count as retransmitted.
         let again = sent.repeated && behind.repeated;
         self.repeated -= match (sent.repeated, behind.repeated) {
             (true, false) => sent.bytes(),
@@ -56,9 +56,9 @@ impl Flight {
             self.ring.remove(place + 1);
             return;
         }
-        // What is left of the other was sent when the first was, as far as rates go.
+        // For delivery rates, the rest of the second segment was sent when the first was.
         let rest = &mut self.ring[place + 1];
-        *rest = Sent {
+        *rest = SentSegment {
             seq: behind.seq + moved,
             length: behind.length - moved as u32,
             repeated: again,

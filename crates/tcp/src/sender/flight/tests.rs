@@ -1,9 +1,9 @@
-//! The scoreboard against a plain one that walks all segments for each question.
+//! Compares the scoreboard with a plain one that walks all segments for each question.
 
 use super::*;
 use proptest::prelude::*;
 
-/// RFC 6675 word by word, on a vector.
+/// RFC 6675 literally, on a vector.
 #[derive(Debug, Default)]
 struct Plain {
     segments: Vec<PlainSegment>,
@@ -16,7 +16,7 @@ struct PlainSegment {
     seq: u64,
     bytes: u64,
     sacked: bool,
-    /// Marked once and for all, by a timeout.
+    /// Marked for good by a timeout.
     condemned: bool,
     repeated: bool,
 }
@@ -44,7 +44,8 @@ impl Plain {
     fn acknowledge(&mut self, ack: u64) -> u64 {
         let fresh = |segment: &&PlainSegment| segment.seq < ack && !segment.sacked;
         let delivered = self.segments.iter().filter(fresh).map(|segment| segment.bytes).sum();
-        // What was above a segment stays counted: a cumulative ACK never covers a hole's arrivals and not the hole.
+        // Arrivals above a segment stay counted: a cumulative ACK never covers the arrivals above a hole without the
+        // hole.
         self.segments.retain(|segment| segment.seq >= ack);
         self.una = self.una.max(ack);
         delivered
@@ -64,7 +65,7 @@ impl Plain {
     }
 }
 
-/// What happens; numbers are of segments from the first unacknowledged, or from 0.
+/// Events; numbers count segments from the first unacknowledged one, or from 0.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Send(u32),
@@ -87,14 +88,14 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
-    fn the_ring_knows_what_a_walk_over_all_would_find(events in prop::collection::vec(event(), 1..200)) {
+    fn the_ring_agrees_with_a_walk_over_all_segments(events in prop::collection::vec(event(), 1..200)) {
         let mut flight = Flight::new(1, 1_000);
         let mut plain = Plain { una: 1, next: 1, ..Plain::default() };
         for event in events {
             let mut tally = Tally::default();
             match event {
                 Event::Send(bytes) => {
-                    flight.push(Sent::new(plain.next, bytes, false));
+                    flight.push(SentSegment::new(plain.next, bytes, false));
                     let segment =
                         PlainSegment { seq: plain.next, bytes: u64::from(bytes), sacked: false, condemned: false, repeated: false };
                     plain.segments.push(segment);
@@ -109,7 +110,7 @@ proptest! {
                     }
                 }
                 Event::Acknowledge(segments) => {
-                    // A receiver's ACK goes on past what it has already.
+                    // A receiver's ACK continues past data that it already has.
                     let mut place = segments.min(plain.segments.len());
                     while plain.segments.get(place).is_some_and(|segment| segment.sacked) {
                         place += 1;
@@ -139,8 +140,8 @@ proptest! {
                     flight.lose_late(false, |_| true);
                 }
             }
-            // The plain one forgets a judgement when arrivals above are acknowledged; the ring does not need to, since
-            // those are acknowledged with what is below them.
+            // The plain scoreboard forgets a loss when arrivals above it are acknowledged. The ring does not need to:
+            // those are acknowledged together with what is below them.
             prop_assert_eq!(flight.in_network(), plain.in_network());
             prop_assert_eq!(flight.una(), plain.una);
         }
@@ -151,7 +152,7 @@ proptest! {
 fn three_arrivals_above_make_a_loss() {
     let mut flight = Flight::new(1, 1_000);
     for number in 0..10 {
-        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+        flight.push(SentSegment::new(1 + 1_000 * number, 1_000, false));
     }
     let mut tally = Tally::default();
     // 2 and 5 are missing: 3, 4, 6 arrive.
@@ -165,7 +166,7 @@ fn three_arrivals_above_make_a_loss() {
     assert_eq!((flight.next_lost(), flight.in_network()), (None, 5_000));
     flight.sack(7_001, 9_001, &mut tally);
     assert_eq!((flight.judge(), flight.next_lost()), (1_000, Some(5_001)));
-    // 2 again, 5 lost, 9: the repeated one and the last are in the network.
+    // 2 was retransmitted, 5 is lost, 9 is in flight: 2 and 9 are in the network.
     assert_eq!(flight.in_network(), 2_000);
 }
 
@@ -173,7 +174,7 @@ fn three_arrivals_above_make_a_loss() {
 fn guesses_stand_for_arrivals_until_the_hole_is_filled() {
     let mut flight = Flight::new(1, 1_000);
     for number in 0..10 {
-        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+        flight.push(SentSegment::new(1 + 1_000 * number, 1_000, false));
     }
     let mut tally = Tally::default();
     for _ in 0..3 {
@@ -191,10 +192,10 @@ fn guesses_stand_for_arrivals_until_the_hole_is_filled() {
 
 #[test]
 fn many_holes_cost_little() {
-    // Every other of 20 000 is missing, and each ACK tells of one more: quadratic work would take minutes.
+    // Every other of 20 000 segments is missing, and each ACK reports one more: quadratic work would take minutes.
     let mut flight = Flight::new(0, 1);
     for number in 0..20_000 {
-        flight.push(Sent::new(number, 1, false));
+        flight.push(SentSegment::new(number, 1, false));
     }
     let mut lost = 0;
     for number in (1..20_000).step_by(2) {
@@ -211,7 +212,7 @@ fn many_holes_cost_little() {
 }
 
 #[test]
-fn what_left_before_a_timeout_gives_no_round_trip_time_and_keeps_none_from_what_left_after_it() {
+fn segments_sent_before_a_timeout_give_no_round_trip_time_and_later_ones_do() {
     let first_is_clean = |flight: &mut Flight, ack: u64| {
         let mut tally = Tally::default();
         flight.acknowledge(ack, &mut tally);
@@ -219,7 +220,7 @@ fn what_left_before_a_timeout_gives_no_round_trip_time_and_keeps_none_from_what_
     };
     let mut flight = Flight::new(1, 1_000);
     for number in 0..4 {
-        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+        flight.push(SentSegment::new(1 + 1_000 * number, 1_000, false));
     }
     assert!(first_is_clean(&mut flight, 1_001));
     flight.lose_late(false, |_| true);
@@ -227,15 +228,15 @@ fn what_left_before_a_timeout_gives_no_round_trip_time_and_keeps_none_from_what_
         assert!(flight.repeat(seq, 0, |_| ()).is_some());
     }
     for number in 4..8 {
-        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+        flight.push(SentSegment::new(1 + 1_000 * number, 1_000, false));
     }
     assert!(!first_is_clean(&mut flight, 2_001), "sent again");
-    // The first behind the timeout is the fifth, whatever became of the third and the fourth.
+    // The first segment after the timeout is the fifth, regardless of the third and the fourth.
     assert!(first_is_clean(&mut flight, 5_001));
     assert!(flight.repeat(5_001, 0, |_| ()).is_some());
     assert!(!first_is_clean(&mut flight, 6_001), "sent again");
     assert!(first_is_clean(&mut flight, 7_001));
-    // Of what left before a timeout, none counts, not even what was sent once.
+    // Segments sent before a timeout do not count, not even those sent once.
     flight.lose_late(false, |_| true);
     assert!(!first_is_clean(&mut flight, 8_001));
 }
