@@ -125,7 +125,7 @@ fn simulate(
         both(outputs.finish().map_err(Error::from), log.map(SimulatedLog::finish).transpose().map_err(Error::from))?;
     let mut written = Written { recorded, ..written };
     written.unwritten.extend(lost);
-    let about = About::of(scenario, meter, groups).named(&report.input.name);
+    let about = About::new(scenario, meter, groups).named(&report.input.name);
     report.sim = Some(summary::of(&simulation, about));
     Ok((report, written.ended_by(stop)))
 }

@@ -134,7 +134,7 @@ fn what_is_there_is_not_run_again_and_what_is_damaged_is() {
         let note = format!("note: {} was damaged (", files[damaged].display());
         assert!(told.contains(&note), "{told}");
     }
-    assert!(told.contains("(its digest is another)") && told.contains("(it is of another cell)"), "{told}");
+    assert!(told.contains("(its digest does not match)") && told.contains("(it belongs to another cell)"), "{told}");
     assert_eq!(told.lines().count(), 5, "{told}");
     let after: Vec<_> = results(&folder).iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(before == after);
@@ -212,7 +212,7 @@ fn shards_together_are_the_whole() {
         fs::copy(&path, folders[1].join(path.file_name().unwrap())).unwrap();
     }
     let doubles = run("merge", &paths);
-    assert_eq!(errors(&doubles), "note: 7 of 20 cells are there more than once, with the same result\n");
+    assert_eq!(errors(&doubles), "note: 7 of 20 cells are in more than one folder, with the same result\n");
     assert_eq!(printed(doubles, 0), printed(sim(words, &[]), 0));
 
     // A damaged one is as missing; if there is another of it, the sweep is whole, and the damage is told all the same.
@@ -237,7 +237,7 @@ fn doubles_that_differ_are_told() {
     fs::write(&files[0], text.replacen(&stem(&files[1]), &stem(&files[0]), 1)).unwrap();
     let merged = run("merge", &[&one, &other]);
     let told = errors(&merged);
-    assert!(told.contains("note: 11 of 12 cells are there more than once"), "{told}");
+    assert!(told.contains("note: 11 of 12 cells are in more than one folder"), "{told}");
     assert!(told.contains("error: 1 of 12 cells have different results in different folders"), "{told}");
     assert_eq!(printed(merged, 1), printed(sim("", &[]), 0));
 }
@@ -248,7 +248,7 @@ fn results_of_different_sweeps_are_not_joined() {
     let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
     kept("", &one);
     for (words, why) in [
-        ("--sweep link.limit=10packets,50packets", "what is swept differs"),
+        ("--sweep link.limit=10packets,50packets", "their parameters differ"),
         ("--set link.delay=3ms", "their scenarios differ"),
         ("--seeds 2", "their seeds differ"),
     ] {
@@ -289,7 +289,7 @@ fn another_parameter_or_version_makes_another_key() {
         fs::write(&path, text).unwrap();
     }
     let (_, told) = kept("", directory.path());
-    assert!(told.contains("(it is of format 0)"), "{told}");
+    assert!(told.contains("(its format is 0)"), "{told}");
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn folders_that_cannot_be_are_told() {
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("sweep.json"), "{\"mine\": true}").unwrap();
     for command in [sim("--results", &[&foreign]), run("merge", &[&foreign])] {
-        assert!(errors(&command).contains("is no plan of a sweep"), "{}", errors(&command));
+        assert!(errors(&command).contains("is not a plan of a sweep"), "{}", errors(&command));
         assert_eq!(command.status.code(), Some(2));
     }
     assert_eq!(fs::read_to_string(foreign.join("sweep.json")).unwrap(), "{\"mine\": true}");

@@ -1,80 +1,81 @@
-//! How long the machine, and not the link or who sends, decided how much was sent.
+//! How long the machine limited the traffic, and neither the link nor the senders did.
 //!
-//! A link whose packets come as fast as it sends is full. Where it is not, either nobody wants to send more, or the machine has no time to
-//! move more. The second is believed of a stretch of time in which no link was full, and either the thread that moves packets did nothing else,
-//! or no processor was idle while it moved many: then it, or who sends and receives, had to wait for a processor.
+//! A link that packets reach as fast as it sends is full. If a link is not full, either the senders do not want to send more, or the machine
+//! lacks the time to move more. This module assumes the second for an interval in which no link was full, and either the thread that moves
+//! packets did nothing else, or no processor was idle while that thread moved many packets. In both cases that thread, or a sender or receiver,
+//! had to wait for a processor.
 
 use queuescope_sim::{LinkId, Simulation};
 use queuescope_wire::{ByteCount, Nanos};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What is judged as a whole: idle time is known to 10 ms.
-const PIECE: Nanos = Nanos(250_000_000);
-/// A link that sends this share of what it can is full.
+/// The length of an interval that is judged as a whole. Idle time is known to 10 ms.
+const INTERVAL: Nanos = Nanos(250_000_000);
+/// A link is full if it sends this share of its capacity.
 const FULL: f64 = 0.95;
 /// A thread that moves packets for this share of the time does nothing else.
 const ALL: f64 = 0.9;
-/// A thread that moves packets for this share of the time moves many.
+/// A thread that moves packets for this share of the time moves many packets.
 const MANY: f64 = 0.25;
-/// Of all processors, a share of time that is none: what idle time is known to.
+/// The processors are used up if at most this share of their time is idle. Idle time is not known more exactly.
 const NONE: f64 = 0.05;
 
-/// The time in which the machine held packets back, since the beginning.
+/// The time in which the machine held packets back, since the run began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct HeldBack {
-    /// The time in which links sent something: whole pieces of a quarter of a second.
+    /// The time in which links sent something, in whole intervals of a quarter of a second.
     pub of: Nanos,
     /// Of that, the time in which no link was full and the machine had no time left.
     pub time: Nanos,
-    /// The link that was fullest in the last of it.
+    /// The fullest link in the last such interval.
     pub link: Option<LinkId>,
-    /// What the fullest link could send in that time.
+    /// How many bytes the fullest link could have sent in that time.
     pub able: ByteCount,
-    /// What it sent in it, with what it adds to each packet.
+    /// How many bytes it sent in that time, with the link's overhead of each packet.
     pub sent: ByteCount,
-    /// How long packets were moved in it, by one thread.
+    /// How long the thread moved packets in that time.
     pub moving: Nanos,
-    /// How long processors were idle in it, in sum; none if the kernel does not say so.
+    /// The idle time of all processors in that time; `None` if the kernel does not report it.
     pub idle: Option<Nanos>,
 }
 
-/// Looks at the machine while packets are moved.
+/// Observes the load of the machine while packets move.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct LoadMonitor {
     processors: u64,
-    /// What the kernel says of idle time.
+    /// `/proc/uptime`, from which idle time is read.
     uptime: Option<File>,
-    begun: Mark,
-    /// How long packets were moved since the piece began.
+    start: LoadSnapshot,
+    /// How long packets were moved since the interval began.
     moving: Nanos,
     held_back: HeldBack,
 }
 
-/// The state at the beginning of a piece.
+/// The state at the beginning of an interval.
 #[derive(Debug, Default)]
-struct Mark {
+struct LoadSnapshot {
     at: Nanos,
     idle: Option<Nanos>,
-    /// Of each measured link, what it has sent.
+    /// The bytes that each measured link has sent.
     sent: Vec<ByteCount>,
 }
 
-/// A piece of time.
+/// The measurements of one interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Piece {
+struct LoadInterval {
     length: Nanos,
-    /// What the fullest link sent and could have sent.
+    /// The bytes that the fullest link sent, and those that it could have sent.
     sent: ByteCount,
     able: ByteCount,
     moving: Nanos,
-    /// Of all processors.
+    /// Summed over all processors.
     idle: Option<Nanos>,
     processors: u64,
 }
 
-impl Piece {
-    /// Whether the machine decided how much was sent.
+impl LoadInterval {
+    /// Whether the machine limited how much was sent.
     fn is_held_back(&self) -> bool {
         let share = |part: Nanos, of: Nanos| part.0 as f64 / of.0.max(1) as f64;
         let is_full = self.sent.0 as f64 >= FULL * self.able.0 as f64;
@@ -86,47 +87,47 @@ impl Piece {
 }
 
 impl HeldBack {
-    fn add(&mut self, link: LinkId, piece: &Piece) {
-        self.of = self.of.saturating_add(piece.length);
-        if !piece.is_held_back() {
+    fn add(&mut self, link: LinkId, interval: &LoadInterval) {
+        self.of = self.of.saturating_add(interval.length);
+        if !interval.is_held_back() {
             return;
         }
-        // What is not known of one piece is not known of all.
+        // The sum is unknown if one interval is.
         let idle = if self.time == Nanos::ZERO { Some(Nanos::ZERO) } else { self.idle };
-        self.idle = idle.zip(piece.idle).map(|(all, one)| all.saturating_add(one));
-        self.time = self.time.saturating_add(piece.length);
-        self.moving = self.moving.saturating_add(piece.moving);
+        self.idle = idle.zip(interval.idle).map(|(all, one)| all.saturating_add(one));
+        self.time = self.time.saturating_add(interval.length);
+        self.moving = self.moving.saturating_add(interval.moving);
         self.link = Some(link);
-        self.able += piece.able;
-        self.sent += piece.sent;
+        self.able += interval.able;
+        self.sent += interval.sent;
     }
 }
 
-impl Watch {
-    /// From the beginning on.
+impl LoadMonitor {
+    /// Starts with no measurements.
     pub fn new() -> Self {
-        #[allow(clippy::disallowed_methods, reason = "the kernel says in a file how long processors were idle")]
+        #[allow(clippy::disallowed_methods, reason = "the kernel reports idle time in a file of /proc")]
         let uptime = File::open("/proc/uptime").ok();
-        // Of more than these it is not known that they are used up.
+        // This process may use only these processors, so idle time of others says nothing.
         let processors = std::thread::available_parallelism().map_or(1, |all| all.get() as u64);
-        Self { processors, uptime, begun: Mark::default(), moving: Nanos::ZERO, held_back: HeldBack::default() }
+        Self { processors, uptime, start: LoadSnapshot::default(), moving: Nanos::ZERO, held_back: HeldBack::default() }
     }
 
-    /// What was seen so far.
+    /// The time in which packets were held back so far.
     pub fn held_back(&self) -> HeldBack {
         self.held_back
     }
 
-    /// Packets were moved for so long, until `at`.
+    /// Records that packets were moved for `time`.
     #[inline]
     pub fn moved(&mut self, time: Nanos) {
         self.moving = self.moving.saturating_add(time);
     }
 
-    /// To be called often.
+    /// Ends the interval if it is over at `at`. Call it often.
     #[inline]
-    pub fn turn(&mut self, at: Nanos, simulation: &Simulation) {
-        if at >= self.begun.at.saturating_add(PIECE) {
+    pub fn check(&mut self, at: Nanos, simulation: &Simulation) {
+        if at >= self.start.at.saturating_add(INTERVAL) {
             self.judge(at, simulation);
         }
     }
@@ -138,24 +139,24 @@ impl Watch {
             let overhead = simulation.topology().link(*link).overhead;
             simulation.link(*link).sent.on_link(overhead)
         });
-        let now = Mark { at, idle: self.idle(), sent: sent.collect() };
-        let before = std::mem::replace(&mut self.begun, now);
+        let now = LoadSnapshot { at, idle: self.idle(), sent: sent.collect() };
+        let before = std::mem::replace(&mut self.start, now);
         let moving = std::mem::take(&mut self.moving);
-        // At the end of a warm-up links count anew, and a piece is lost.
-        let counted = links.iter().zip(&self.begun.sent).zip(&before.sent).filter_map(|((link, now), then)| {
+        // Links restart their counts at the end of a warm-up; that interval is not judged.
+        let counted = links.iter().zip(&self.start.sent).zip(&before.sent).filter_map(|((link, now), then)| {
             let able = simulation.topology().link(*link).rate.capacity(before.at..at);
             Some((*link, ByteCount(now.0.checked_sub(then.0)?), able))
         });
         let share = |(_, sent, able): &(LinkId, ByteCount, ByteCount)| sent.0 as f64 / able.0.max(1) as f64;
         let Some((link, sent, able)) = counted.max_by(|one, other| share(one).total_cmp(&share(other))) else { return };
         if sent.0 > 0 {
-            let idle = self.begun.idle.zip(before.idle).map(|(now, then)| now.saturating_sub(then));
+            let idle = self.start.idle.zip(before.idle).map(|(now, then)| now.saturating_sub(then));
             let length = at.saturating_sub(before.at);
-            self.held_back.add(link, &Piece { length, sent, able, moving, idle, processors: self.processors });
+            self.held_back.add(link, &LoadInterval { length, sent, able, moving, idle, processors: self.processors });
         }
     }
 
-    /// How long processors have been idle, in sum.
+    /// The idle time of all processors since boot, in sum.
     fn idle(&self) -> Option<Nanos> {
         let mut text = [0; 64];
         let length = self.uptime.as_ref()?.read_at(&mut text, 0).ok()?;
@@ -163,7 +164,7 @@ impl Watch {
     }
 }
 
-/// The second number of `/proc/uptime`, in seconds with two decimals.
+/// Reads the second number of `/proc/uptime`, in seconds with two decimals.
 fn idle_of(text: &[u8]) -> Option<Nanos> {
     let text = std::str::from_utf8(text).ok()?;
     let (seconds, hundredths) = text.split_ascii_whitespace().nth(1)?.split_once('.')?;
@@ -175,45 +176,49 @@ fn idle_of(text: &[u8]) -> Option<Nanos> {
 mod tests {
     use super::*;
 
-    fn piece(sent: u64, moving_ms: u64, idle_ms: Option<u64>) -> Piece {
+    fn interval(sent: u64, moving_ms: u64, idle_ms: Option<u64>) -> LoadInterval {
         let ms = |ms: u64| Nanos(ms * 1_000_000);
         let (sent, able) = (ByteCount(sent), ByteCount(1_000));
-        Piece { length: ms(100), sent, able, moving: ms(moving_ms), idle: idle_ms.map(ms), processors: 2 }
+        LoadInterval { length: ms(100), sent, able, moving: ms(moving_ms), idle: idle_ms.map(ms), processors: 2 }
     }
 
     #[test]
-    fn a_link_that_is_not_full_is_held_back_where_the_machine_has_no_time_left() {
-        for (piece, is_held_back) in [
-            // The thread does nothing else, whatever others do.
-            (piece(200, 95, Some(100)), true),
-            (piece(200, 95, None), true),
+    fn a_link_that_is_not_full_is_held_back_if_the_machine_has_no_time_left() {
+        for (interval, is_held_back) in [
+            // The thread does nothing else, whatever other threads do.
+            (interval(200, 95, Some(100)), true),
+            (interval(200, 95, None), true),
             // No processor is idle, and many packets are moved.
-            (piece(200, 40, Some(5)), true),
-            // Who sends wants no more: there is time left.
-            (piece(200, 40, Some(60)), false),
-            (piece(200, 40, None), false),
-            // Others use the processors, and few packets are to be moved.
-            (piece(200, 5, Some(0)), false),
+            (interval(200, 40, Some(5)), true),
+            // There is idle time: the sender does not want to send more.
+            (interval(200, 40, Some(60)), false),
+            (interval(200, 40, None), false),
+            // Other programs use the processors, and few packets need to be moved.
+            (interval(200, 5, Some(0)), false),
             // The link is full.
-            (piece(990, 100, Some(0)), false),
+            (interval(990, 100, Some(0)), false),
         ] {
-            assert_eq!(piece.is_held_back(), is_held_back, "{piece:?}");
+            assert_eq!(interval.is_held_back(), is_held_back, "{interval:?}");
         }
     }
 
     #[test]
-    fn pieces_add_up() {
+    fn intervals_add_up() {
         let (link, mut all) = (LinkId(3), HeldBack::default());
-        for piece in [piece(990, 100, Some(0)), piece(200, 95, Some(4)), piece(300, 97, Some(2)), piece(1, 0, Some(9))]
-        {
-            all.add(link, &piece);
+        for interval in [
+            interval(990, 100, Some(0)),
+            interval(200, 95, Some(4)),
+            interval(300, 97, Some(2)),
+            interval(1, 0, Some(9)),
+        ] {
+            all.add(link, &interval);
         }
         let [of, time, moving, idle] = [400, 200, 192, 6].map(|ms: u64| Nanos(ms * 1_000_000));
         let (able, sent) = (ByteCount(2_000), ByteCount(500));
         assert_eq!(all, HeldBack { of, time, link: Some(link), able, sent, moving, idle: Some(idle) });
-        all.add(link, &piece(200, 95, None));
-        all.add(link, &piece(200, 95, Some(7)));
-        assert_eq!(all.idle, None, "what is not known of one is not known of all");
+        all.add(link, &interval(200, 95, None));
+        all.add(link, &interval(200, 95, Some(7)));
+        assert_eq!(all.idle, None, "the sum is unknown if one interval is");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::queued;
 use crate::sim::metered;
 use crate::views::Views;
 use anyhow::{Context, Result};
-use queuescope_link::command::Prints;
+use queuescope_link::command::OutputTarget;
 use queuescope_link::{CommandLink, Program};
 use queuescope_monitor::Watched;
 use queuescope_recording::Outputs;
@@ -33,12 +33,12 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let meters = metered(&metering_options, args.meter.as_deref(), link.scenario(), simulation, links, outputs)?;
     let keeper = std::env::current_exe().context("cannot find the program itself")?;
     let printed = args.view.then(tempfile::tempfile).transpose().context("cannot keep what the command prints")?;
-    let prints = match &printed {
-        Some(file) => Prints::Into(file.try_clone().context("cannot keep what the command prints")?),
-        None if output.json => Prints::Aside,
-        None => Prints::Here,
+    let target = match &printed {
+        Some(file) => OutputTarget::File(file.try_clone().context("cannot keep what the command prints")?),
+        None if output.json => OutputTarget::Stderr,
+        None => OutputTarget::Inherit,
     };
-    let (mut program, ends) = Program::begin(&keeper, &args.command, prints)?;
+    let (mut program, ends) = Program::start(&keeper, &args.command, target)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let shown = shown(args, &format!("{meter}: {name}"), &stop)?;
     let has_ended = |now, is_over| Ok(program.has_ended(now, stop.is_requested(), is_over)?);
