@@ -220,7 +220,10 @@ fn shards_merge_to_the_whole_sweep() {
     fs::write(first, "{}").unwrap();
     let mended = run("merge", &paths);
     let notes = errors(&mended);
-    assert!(notes.contains("error: 1 results are damaged:\n") && notes.contains(&first.display().to_string()), "{notes}");
+    assert!(
+        notes.contains("error: 1 results are damaged:\n") && notes.contains(&first.display().to_string()),
+        "{notes}"
+    );
     assert_eq!(printed(mended, 1), printed(sim(words, &[]), 0));
 }
 
