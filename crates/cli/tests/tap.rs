@@ -1,4 +1,4 @@
-//! A real capture through a made router, seen by its taps: what is matched, and how right the delays are.
+//! A real capture through a simulated router, observed by taps: which packets are matched, and how exact their delays are.
 
 use crate::tap_pair as pair;
 
@@ -26,18 +26,18 @@ fn making(resolution: u64, most: usize) -> Making {
     }
 }
 
-/// What a matcher told, against what is true.
+/// Compares the output of a matcher with the truth.
 #[derive(Default)]
 struct Judge {
     /// By when they left, behind the router.
     egress: BTreeMap<Nanos, usize>,
     truth: Vec<Truth>,
     behind: Clock,
-    /// When a packet was seen to come in.
+    /// The times of the packets in their ingress captures.
     came: Vec<Nanos>,
     right: u64,
     wrong: u64,
-    /// By how much delays are wrong: the least and the most, nanoseconds.
+    /// The errors of delays: the least and the greatest, nanoseconds, by link.
     off: BTreeMap<usize, (i64, i64)>,
     met_empty: u64,
     unseen: u64,
@@ -54,7 +54,7 @@ impl TapOutput for Judge {
                 self.right += u64::from(right);
                 self.wrong += u64::from(!right);
                 let (came, left) = (truth.enqueued, truth.dequeued.unwrap());
-                // Which clock runs right, nobody can tell: delays are by the one behind the router.
+                // No clock is known to be right, so delays are in time of the clock behind the router.
                 let waited = self.behind.convert(left) - self.behind.convert(came);
                 let off = (departure.dequeued - enqueued).0 as i64 - waited.0 as i64;
                 self.met_empty += u64::from(left == came);
@@ -100,7 +100,7 @@ fn check(making: Making, checksums: bool) {
     assert!(judge.met_empty >= 100 && dropped > 1_000);
     assert!(share >= 0.999, "{share}");
     assert!(judge.wrong * 1_000 <= possible);
-    // Up to one constant, and for each link's clock its own.
+    // The error may include a constant, which differs between the links' clocks.
     for (least, most) in judge.off.values() {
         let allowed = making.resolution.max(1_000) as i64;
         assert!(most - least <= 2 * allowed + allowed / 10, "delays are off by {least} to {most} ns");
@@ -127,11 +127,11 @@ fn check(making: Making, checksums: bool) {
 }
 
 #[test]
-fn a_made_pair_is_matched_and_its_delays_are_right() {
+fn a_simulated_pair_is_matched_and_its_delays_are_exact() {
     check(making(1, usize::MAX), false);
 }
 
 #[test]
-fn so_is_one_stamped_in_microseconds() {
+fn a_pair_with_timestamps_in_microseconds_is_matched_too() {
     check(making(1_000, 60_000), true);
 }
