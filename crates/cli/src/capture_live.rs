@@ -45,7 +45,7 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
         let to = kept.recorded.path.display().to_string();
         let notes = live_capture.notes(counted, Some(&kept));
         let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
-        print(false, |_| Ok(()), |out| live_capture.tell(&to, missing, &notes, out))?;
+        print(false, |_| Ok(()), |out| live_capture.write_summary(&to, missing, &notes, out))?;
         return Ok(Outcome::of(ended?.or_else(|| kept.recorded.damage())));
     }
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
@@ -62,10 +62,10 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     notes.extend(unwritten.into_iter().flat_map(Unwritten::notes));
     if is_standard_output {
         let mut text = Vec::new();
-        live_capture.tell("standard output", missing, &notes, &mut text)?;
+        live_capture.write_summary("standard output", missing, &notes, &mut text)?;
         String::from_utf8_lossy(&text).lines().for_each(note);
     } else {
-        print(false, |_| Ok(()), |out| live_capture.tell(&path.display().to_string(), missing, &notes, out))?;
+        print(false, |_| Ok(()), |out| live_capture.write_summary(&path.display().to_string(), missing, &notes, out))?;
     }
     match written {
         // The reader closed the pipe, which is not an error.
@@ -189,7 +189,8 @@ impl LiveCapture<'_> {
             .collect()
     }
 
-    fn tell(&self, to: &str, missing: u64, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the number of packets and the notes.
+    fn write_summary(&self, to: &str, missing: u64, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
         let kept = self.counts.kept.saturating_sub(missing);
         writeln!(out, "{} packets of {} captured to {to}", count(kept), self.args.interface)?;
         notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))

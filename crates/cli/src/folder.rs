@@ -44,7 +44,7 @@ fn run_info(args: &FolderArgs) -> Result<Outcome> {
     let verified = verify(&args.folder)?;
     let records = verified.files.iter().map(|file| file.records).sum();
     let damage = damage(&verified, &args.folder);
-    // Of a damaged folder, the damage is printed, and no aggregates.
+    // For a damaged folder, print the damage, and no aggregates.
     let known = if damage.is_none() { Some(aggregates(&args.folder, verified.end)?) } else { None };
     let known = known.map(|known| Ok::<_, anyhow::Error>((known, definitions(&args.folder)?))).transpose()?;
     print(

@@ -11,7 +11,7 @@ use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use queuescope_analysis::{MeteringOptions, Meters, Show};
 use queuescope_ingest::Stop;
-use queuescope_link::command::keep as stand_between;
+use queuescope_link::command::keep as supervise;
 use queuescope_link::{Error, complete_report};
 use queuescope_monitor::{Session, Shown, Unwritten, give_up};
 use queuescope_recording::{Outputs, Written};
@@ -38,7 +38,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
 /// Fails if the process is not in namespaces of its own.
 pub fn keep(args: &Keep) -> Result<Outcome> {
     let program = args.command.first().map(|program| program.display().to_string()).unwrap_or_default();
-    let status = stand_between(&args.tie, &args.command).with_context(|| format!("cannot run {program}"))?;
+    let status = supervise(&args.tie, &args.command).with_context(|| format!("cannot run {program}"))?;
     Ok(Outcome::Ended(status.unwrap_or_else(|why| {
         let _ = writeln!(io::stderr(), "error: cannot run {program}: {why}");
         if why.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }

@@ -29,7 +29,7 @@ fn making(resolution: u64, most: usize) -> Making {
 /// Compares the output of a matcher with the truth.
 #[derive(Default)]
 struct Judge {
-    /// By when they left, behind the router.
+    /// The packets by their times in the egress capture.
     egress: BTreeMap<Nanos, usize>,
     truth: Vec<Truth>,
     behind: Clock,

@@ -2,7 +2,7 @@
 
 use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
-use crate::held_back::{HeldBack, Watch};
+use crate::held_back::{HeldBack, LoadMonitor};
 use crate::rewrite::{set_ecn, set_window};
 use crate::testbed::End;
 use crate::timing::{RealTimePriority, Sleep, Timing};
@@ -155,7 +155,7 @@ impl<'a, W: Routes> RealTime<'a, W> {
             parser: Parser::new(Tunnel::Outer),
             timing: Timing::default(),
             sleep,
-            watch: LoadMonitor::new(),
+            load: LoadMonitor::new(),
             came: 0,
             origin: now(),
             counts: TransitCounts::default(),

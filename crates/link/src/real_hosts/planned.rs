@@ -36,7 +36,7 @@ impl PlannedLoad {
     ///
     /// # Errors
     /// Fails if the traffic is not valid, or the kernel cannot have one of its congestion controls.
-    pub fn of(scenario: &Scenario, files: &Files, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<Self, Error> {
+    pub fn new(scenario: &Scenario, files: &Files, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<Self, Error> {
         let (mut flows, mut congestion, mut datagrams, mut records) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let until = scenario.duration;
         let mut port = 0;
