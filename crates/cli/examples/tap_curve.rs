@@ -12,7 +12,7 @@
 mod pair;
 
 use anyhow::{Result, bail};
-use pair::{Making, Pair, TAPPED, Truth};
+use pair::{Pair, PairParams, TAPPED, Truth};
 use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams};
 use queuescope_meter::{ExactMeter, History, Past, Recent};
 use queuescope_queue::Limit;
@@ -31,7 +31,7 @@ fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [capture, rate, limit] = args.as_slice() else { bail!("usage: tap_curve CAPTURE RATE LIMIT") };
     let (rate, limit): (Rate, Limit) = (rate.parse()?, limit.parse()?);
-    let making = Making {
+    let pair_params = PairParams {
         rate,
         limit,
         behind: Clock::new(Nanos(1_000_000_000), 400_000_000, 20.0),
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
         elsewhere: 10,
         most: usize::MAX,
     };
-    let pair = Pair::make(Path::new(capture), making)?;
+    let pair = Pair::make(Path::new(capture), pair_params)?;
     let invariant = InvariantParams { reach: pair.reach(), ..InvariantParams::default() };
     let mut log = Log { egress: pair.egress.iter().map(|record| (record.time, record.id)).collect(), seen: Vec::new() };
     let max_delay = Nanos(4 * longest(&pair.truth).0.max(1_000_000));

@@ -101,7 +101,7 @@ fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
         |mut out| json::write_aqm_comparison(&comparison, &mut out),
         |mut out| text::write_aqm_comparison(&comparison, &mut out),
     )?;
-    Ok(Outcome::of(comparison.setup.input.damage))
+    Ok(Outcome::from_damage(comparison.setup.input.damage))
 }
 
 /// Parses the discipline or switch program that `option` names.

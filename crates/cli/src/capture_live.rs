@@ -46,7 +46,7 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
         let notes = live_capture.notes(counted, Some(&kept));
         let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
         print(false, |_| Ok(()), |out| live_capture.write_summary(&to, missing, &notes, out))?;
-        return Ok(Outcome::of(ended?.or_else(|| kept.recorded.damage())));
+        return Ok(Outcome::from_damage(ended?.or_else(|| kept.recorded.damage())));
     }
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
     let is_standard_output = is_standard_input(path);
@@ -71,7 +71,7 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
         // The reader closed the pipe, which is not an error.
         Err(error) if is_broken_pipe(&error) => Ok(Outcome::Complete),
         Err(error) => Err(error.context(cannot_write(path))),
-        Ok(unwritten) => Ok(Outcome::of(unwritten.as_ref().map(Unwritten::damage))),
+        Ok(unwritten) => Ok(Outcome::from_damage(unwritten.as_ref().map(Unwritten::damage))),
     }
 }
 

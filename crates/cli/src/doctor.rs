@@ -18,7 +18,7 @@ pub fn run(args: &Doctor, seer: Option<&Seer>) -> Result<Outcome> {
     let grant = Grant::of(&found, seer);
     print(args.json, |out| json(&found, grant, out), |out| write_text(&found, grant, out))?;
     let missing = found.iter().filter(|ability| ability.missing.is_some()).count();
-    Ok(Outcome::of((missing > 0).then(|| format!("{missing} of {} abilities are missing", found.len()))))
+    Ok(Outcome::from_damage((missing > 0).then(|| format!("{missing} of {} abilities are missing", found.len()))))
 }
 
 fn is_chosen(what: &str, ability: &Ability) -> bool {

@@ -63,7 +63,7 @@ fn run_info(args: &FolderArgs) -> Result<Outcome> {
             known.iter().try_for_each(|(known, definitions)| write_aggregates(known, definitions, out))
         },
     )?;
-    Ok(Outcome::of(damage))
+    Ok(Outcome::from_damage(damage))
 }
 
 /// Writes the values of aggregates.
@@ -208,7 +208,7 @@ fn run_verify(args: &FolderArgs) -> Result<Outcome> {
         verified => verified?,
     };
     print(false, |_| Ok(()), |out| files(&verified, &args.folder, out))?;
-    Ok(Outcome::of(damage(&verified, &args.folder)))
+    Ok(Outcome::from_damage(damage(&verified, &args.folder)))
 }
 
 /// The path of a file within its folder.

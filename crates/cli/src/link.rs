@@ -89,9 +89,9 @@ fn check_args(args: &Link) -> Result<()> {
 }
 
 /// A session on a link that ends when this function returns true.
-struct Attended<F>(F);
+struct CommandSession<F>(F);
 
-impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for Attended<F> {
+impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for CommandSession<F> {
     type Error = anyhow::Error;
 
     fn has_ended(&mut self, now: Nanos, is_over: bool) -> Result<bool> {
@@ -118,7 +118,7 @@ fn report(
     let Ran { simulation, about, real_time, skipped: left_out } = ran;
     skipped.extend(left_out);
     let (mut report, outputs) = meters.report(metering_options, &simulation, skipped);
-    complete_report(&mut report, Sim { real_time, ..summary::of(&simulation, about) });
+    complete_report(&mut report, Sim { real_time, ..summary::summarise(&simulation, about) });
     Ok((report, outputs.finish()?))
 }
 

@@ -56,7 +56,7 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     report.skipped.extend(lines.lines_lost());
     let lines_lost = lines.end(&report);
     let damage: Vec<_> = written.damage().into_iter().chain(lines_lost).collect();
-    Ok(Outcome::of((!damage.is_empty()).then(|| damage.join("; "))))
+    Ok(Outcome::from_damage((!damage.is_empty()).then(|| damage.join("; "))))
 }
 
 /// Words an error in an option, and points at the faulty part of an expression.

@@ -67,7 +67,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     if let Held::Memory(log) = &loaded.held {
         indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
-    answer(args, &loaded, &selection, company, &expression, parquet).map(Outcome::of)
+    answer(args, &loaded, &selection, company, &expression, parquet).map(Outcome::from_damage)
 }
 
 /// What to select, from the arguments.
@@ -139,7 +139,7 @@ fn answer(
 ) -> Result<Option<String>> {
     let mut needed = if args.explain { Vec::new() } else { selection.attributes() };
     needed.extend(company.iter().flat_map(Company::attributes));
-    let (from, to) = args.times.of(loaded);
+    let (from, to) = args.times.range(loaded);
     let question = Question { expression, from, to, needed: &needed, company: None };
     let mut damage = loaded.damage.clone();
     let mut before = Vec::new();

@@ -38,7 +38,7 @@ pub fn run(args: &Record) -> Result<Outcome> {
         .chain(stop.note());
     let notes: Vec<_> = notes.collect();
     print(false, |_| Ok(()), |out| write_summary(args, &kept.recorded, &notes, out))?;
-    Ok(Outcome::of(damage?.or_else(|| kept.recorded.damage())))
+    Ok(Outcome::from_damage(damage?.or_else(|| kept.recorded.damage())))
 }
 
 fn write_summary(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {

@@ -92,7 +92,7 @@ fn metering_options(args: &Sim) -> Result<MeteringOptions> {
 }
 
 /// The observers of a run: the recording to a folder, if any, and the meters.
-type Observing = (Option<SimulatedLog>, Meters<Outputs>);
+type RunObservers = (Option<SimulatedLog>, Meters<Outputs>);
 
 /// Runs the simulation to its end or to a signal, and makes the report. `skipped` are notes from before.
 fn simulate(
@@ -100,25 +100,25 @@ fn simulate(
     metering_options: &MeteringOptions,
     scenario: &Scenario,
     built: Built,
-    mut observing: Observing,
+    mut observers: RunObservers,
     skipped: Vec<Skipped>,
     stop: Option<&Stop>,
 ) -> Result<(Report, Written)> {
     let Built { mut simulation, groups, .. } = built;
     let lost = match &args.telemetry {
         None => {
-            step_through(scenario.duration, stop, &mut simulation, &mut observing, check)?;
+            step_through(scenario.duration, stop, &mut simulation, &mut observers, check)?;
             None
         }
         Some(path) => {
             let mut table = TelemetryTable::create(path, simulation.topology())?;
             let mut both =
-                Telemetry::new(simulation.topology(), &mut observing, |journey: &Journey<'_>| table.add(journey));
+                Telemetry::new(simulation.topology(), &mut observers, |journey: &Journey<'_>| table.add(journey));
             step_through(scenario.duration, stop, &mut simulation, &mut both, |both| check(both.inner))?;
             table.finish()
         }
     };
-    let (log, meters) = observing;
+    let (log, meters) = observers;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let (mut report, outputs) = meters.report(metering_options, &simulation, skipped);
     let (written, recorded) =
@@ -126,7 +126,7 @@ fn simulate(
     let mut written = Written { recorded, ..written };
     written.unwritten.extend(lost);
     let about = About::new(scenario, meter, groups).named(&report.input.name);
-    report.sim = Some(summary::of(&simulation, about));
+    report.sim = Some(summary::summarise(&simulation, about));
     Ok((report, written.ended_by(stop)))
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn metered(
 }
 
 /// Returns an error of the recording or of the meters since the last call.
-fn check((log, meters): &mut Observing) -> Result<()> {
+fn check((log, meters): &mut RunObservers) -> Result<()> {
     log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
     Ok(meters.check()?)
 }

@@ -34,7 +34,7 @@ pub fn run(args: &Why) -> Result<Outcome> {
     };
     let answer = answer.map_err(in_options)?;
     print(args.json, |mut out| json::write_why(&answer, &mut out), |mut out| text::write_why(&answer, &mut out))?;
-    Ok(Outcome::of(answer.input.damage))
+    Ok(Outcome::from_damage(answer.input.damage))
 }
 
 fn question(args: &Why) -> Result<Question> {

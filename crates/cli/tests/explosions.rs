@@ -83,7 +83,7 @@ fn background(length: u16) -> Vec<Sent> {
 }
 
 fn only_burst(path: &Path, words: &str) -> Value {
-    let report = Report::of(words, &[path]);
+    let report = Report::analyze(words, &[path]);
     assert_eq!(report.bursts.len(), 1, "{:?}", report.bursts);
     report.bursts[0].clone()
 }
@@ -215,7 +215,7 @@ fn a_table_over_all_bursts_states_its_error() {
         packets.extend(background(400).into_iter().map(later));
     }
     let path = capture(&directory, packets);
-    let report = Report::of("--rate 5mbps --tau 1ms --limit none", &[&path]);
+    let report = Report::analyze("--rate 5mbps --tau 1ms --limit none", &[&path]);
     let bytes: u64 = report.bursts.iter().map(|burst| number(burst, "/bytes")).sum();
     assert_eq!(report.bursts.len(), 3);
     // In each burst, one flow of 400 bytes may be missing.

@@ -75,7 +75,7 @@ fn rows() -> impl Iterator<Item = Row> {
 }
 
 fn compare(row: &Row, path: &Path) {
-    let report = Report::of("--rate 1tbps --limit none --by 5tuple", &[path]);
+    let report = Report::analyze("--rate 1tbps --limit none --by 5tuple", &[path]);
     let more = DIFFERENCES.iter().find(|difference| difference.file == row.file).unwrap_or(&NONE);
     let skipped = |reason: &str| report.summary["skipped"].get(reason).and_then(Value::as_u64).unwrap_or(0);
     println!("{}: {} flows, {}; {}", row.file, report.summary["flows"], report.summary["skipped"], more.why);

@@ -7,7 +7,7 @@ mod commands;
 
 use crate::common;
 use crate::common::file;
-use commands::{COMMANDS, Place, missing};
+use commands::{COMMANDS, CommandFiles, missing};
 use queuescope_live::capabilities::{CapabilitySet, names};
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::Value;
@@ -33,10 +33,10 @@ fn every_option_that_takes_a_path_is_tested() {
 #[test]
 fn no_command_opens_what_its_user_may_not_open() {
     let test = "no_command_opens_what_its_user_may_not_open";
-    let Some(granted) = Granted::new(test) else { return };
+    let Some(granted) = GrantedProgram::new(test) else { return };
     let files = granted.only_roots();
     let before: Vec<_> = files.iter().map(|file| state(file)).collect();
-    let place = Place::new(granted.folder.path(), &granted.program);
+    let place = CommandFiles::new(granted.folder.path(), &granted.program);
     // By default only the largest grant is tested, effective from the start. The others take minutes more.
     let every = std::env::var("QUEUESCOPE_GRANTS").is_ok_and(|which| which == "all");
     let mut grants = granted.grants();
@@ -70,7 +70,7 @@ fn no_command_opens_what_its_user_may_not_open() {
 
 #[test]
 fn the_grants_that_doctor_prints_work() {
-    let Some(granted) = Granted::new("the_grants_that_doctor_prints_work") else { return };
+    let Some(granted) = GrantedProgram::new("the_grants_that_doctor_prints_work") else { return };
     for what in ["packets", "owners", "live", "namespaces"] {
         granted.grant(CapabilitySet::empty(), false);
         let before = granted.doctor(what);
@@ -93,7 +93,7 @@ fn the_grants_that_doctor_prints_work() {
 
 #[test]
 fn a_set_user_id_program_refuses_to_run() {
-    let Some(granted) = Granted::new("a_set_user_id_program_refuses_to_run") else { return };
+    let Some(granted) = GrantedProgram::new("a_set_user_id_program_refuses_to_run") else { return };
     fs::set_permissions(&granted.program, Permissions::from_mode(0o4755)).expect("it is ours");
     let output = granted.run(&["p4", "fit"]);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -101,12 +101,12 @@ fn a_set_user_id_program_refuses_to_run() {
 }
 
 /// A copy of the program that other users may run.
-struct Granted {
+struct GrantedProgram {
     folder: tempfile::TempDir,
     program: PathBuf,
 }
 
-impl Granted {
+impl GrantedProgram {
     /// `None`, with a message, if files cannot carry capabilities here or these have no effect.
     fn new(test: &str) -> Option<Self> {
         let skipped = |why: &str| println!("skipped: {test}: {why}");

@@ -71,8 +71,8 @@ fn input_equals_an_analysis_of_a_capture_that_was_filtered_before() {
         for words in
             ["--rate 5mbps", "--rate 10mbps --split-gso --limit 30packets --by conn", "--rate 1gbps --speedup 100"]
         {
-            let mut one = Report::of(&format!("{words} --input"), &[expression.as_ref(), &demo]);
-            let other = Report::of(words, &[&before]);
+            let mut one = Report::analyze(&format!("{words} --input"), &[expression.as_ref(), &demo]);
+            let other = Report::analyze(words, &[&before]);
             assert_eq!(one.first["setup"].as_object_mut().unwrap().remove("input"), Some(json!(expression)));
             assert_eq!(figures(one.first), figures(other.first), "{expression} {words}");
             assert_eq!(one.bursts, other.bursts, "{expression} {words}");
@@ -81,7 +81,8 @@ fn input_equals_an_analysis_of_a_capture_that_was_filtered_before() {
         }
     }
     // An expression that holds for every packet changes nothing.
-    let (one, other) = (Report::of("--rate 5mbps --input true", &[&demo]), Report::of("--rate 5mbps", &[&demo]));
+    let (one, other) =
+        (Report::analyze("--rate 5mbps --input true", &[&demo]), Report::analyze("--rate 5mbps", &[&demo]));
     assert_eq!((one.summary, one.bursts), (other.summary, other.bursts));
 }
 
@@ -91,7 +92,7 @@ fn the_annotated_capture_has_the_packets_that_were_left_out() {
     let (all, meant) = (packets(&path), numbers(&path, is_udp));
     assert!(!meant.is_empty() && meant.len() < all.len());
     let out = directory.path().join("out.pcapng");
-    let report = Report::of("--rate 100kbps --limit 10packets --input udp --pcapng", &[&out, &path]);
+    let report = Report::analyze("--rate 100kbps --limit 10packets --input udp --pcapng", &[&out, &path]);
     assert_eq!(report.total("/packets"), meant.len() as u64);
     let content = |packets: Vec<common::Captured>| -> Vec<_> {
         packets.into_iter().map(|(_, link, time, length, data)| (link, time, length, data)).collect()
@@ -149,7 +150,7 @@ fn rows_of_a_table_are_chosen_and_keep_their_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table.csv");
     std::fs::write(&path, TABLE).unwrap();
-    let chosen = |expression: &str| Report::of("--departures --tau 1ns --input", &[expression.as_ref(), &path]);
+    let chosen = |expression: &str| Report::analyze("--departures --tau 1ns --input", &[expression.as_ref(), &path]);
     for (expression, rows) in [
         ("class == 0", 3),
         ("dst_port == 80", 3),
@@ -167,7 +168,7 @@ fn rows_of_a_table_are_chosen_and_keep_their_numbers() {
     let before = directory.path().join("before.csv");
     let kept: Vec<_> = TABLE.lines().filter(|line| !line.ends_with(",1")).collect();
     std::fs::write(&before, kept.join("\n")).unwrap();
-    let (one, other) = (chosen("class = 0"), Report::of("--departures --tau 1ns", &[&before]));
+    let (one, other) = (chosen("class = 0"), Report::analyze("--departures --tau 1ns", &[&before]));
     assert_eq!((figures(one.summary), one.bursts), (figures(other.summary), other.bursts));
     let answer = why("--departures --packet 4 --input class=0", &[&path]);
     assert_eq!((number(&answer, "/victim/packet"), number(&answer, "/direct/packets")), (4, 2));
@@ -199,7 +200,7 @@ fn a_meter_analyses_the_chosen_packets_and_the_link_carries_all() {
         packets += report.total("/packets");
         dropped += drops(&report);
         // A table of all departures gives the same result.
-        let other = Report::of("--departures --tau 1ms --input", &[expression.as_ref(), &table]);
+        let other = Report::analyze("--departures --tau 1ms --input", &[expression.as_ref(), &table]);
         for pointer in
             ["/totals/departed_packets", "/totals/departed_bytes", "/totals/peak_delay_ns", "/totals/peak_depth_bytes"]
         {
@@ -250,7 +251,7 @@ fn rows(words: &str, paths: &[&Path]) -> (Vec<Value>, Value) {
 fn a_table_that_analyze_wrote_can_be_queried() {
     let (demo, directory) = (file(DEMO), tempfile::tempdir().unwrap());
     let table = directory.path().join("departures.parquet");
-    let report = Report::of("--rate 20mbps --parquet", &[&table, &demo]);
+    let report = Report::analyze("--rate 20mbps --parquet", &[&table, &demo]);
     let (sums, answer) = rows("--departures --select count,sum(length),max(delay),min(enqueued)", &[&table]);
     assert_eq!(answer["skipped"], json!({}), "every name is a flow's");
     assert_eq!(sums[0]["count"], report.summary["totals"]["departed_packets"]);

@@ -41,7 +41,7 @@ fn the_schema_in_the_repository_is_current() {
 fn the_schema_refuses_invalid_lines() {
     let schema: Value = serde_json::from_str(&schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let mut line = Report::of("--rate 10mbps crates/cli/tests/data/whole.pcap", &[]).summary;
+    let mut line = Report::analyze("--rate 10mbps crates/cli/tests/data/whole.pcap", &[]).summary;
     assert!(validator.is_valid(&line));
     line["packets"] = "six".into();
     assert!(!validator.is_valid(&line));
@@ -71,7 +71,7 @@ fn every_line_matches_the_schema() {
 #[test]
 fn the_lines_agree_with_the_text() {
     let words = "data/demo.pcap.xz --rate 20mbps";
-    let report = Report::of(words, &[]);
+    let report = Report::analyze(words, &[]);
     let text = printed(run(&format!("analyze {words}"), &[]), 0);
     let thousands = |number: u64| {
         let digits = number.to_string();
@@ -97,7 +97,7 @@ fn the_lines_agree_with_the_text() {
 
 #[test]
 fn the_first_and_last_line_agree_with_the_rest() {
-    let all = Report::of("data/demo.pcap.xz --rate 20mbps", &[]);
+    let all = Report::analyze("data/demo.pcap.xz --rate 20mbps", &[]);
     for key in ["packets", "bytes", "flows", "bursts", "skipped", "damage"] {
         assert!(all.summary.get(key).is_some(), "{key}");
     }
@@ -112,8 +112,8 @@ fn the_first_and_last_line_agree_with_the_rest() {
 
 #[test]
 fn the_number_of_bursts_can_be_limited() {
-    let all = Report::of("data/demo.pcap.xz --rate 20mbps", &[]);
-    let report = Report::of("data/demo.pcap.xz --rate 20mbps --most-bursts 5", &[]);
+    let all = Report::analyze("data/demo.pcap.xz --rate 20mbps", &[]);
+    let report = Report::analyze("data/demo.pcap.xz --rate 20mbps --most-bursts 5", &[]);
     assert_eq!(report.bursts.len(), 5);
     assert_eq!(report.total("/bursts"), all.bursts.len() as u64, "those left out are counted");
     // Those with the longest delays are kept.
@@ -125,7 +125,7 @@ fn the_number_of_bursts_can_be_limited() {
 
 #[test]
 fn a_granularity_that_is_given_twice_is_reported_once() {
-    let report = Report::of("data/demo.pcap.xz --rate 20mbps --by dst,5tuple,dst", &[]);
+    let report = Report::analyze("data/demo.pcap.xz --rate 20mbps --by dst,5tuple,dst", &[]);
     let names: Vec<_> = list(&report.summary, "/culprits").iter().map(|level| level["granularity"].clone()).collect();
     assert_eq!(names, ["dst", "5tuple"]);
 }
@@ -134,11 +134,11 @@ fn a_granularity_that_is_given_twice_is_reported_once() {
 /// that was hit, and some have drops before their first packet left.
 #[test]
 fn bursts_of_one_packet_are_found_and_drops_count_from_the_start_of_a_burst() {
-    let report = Report::of("data/demo.pcap.xz --rate 20mbps --tau 5ms --limit none --most-bursts 9999", &[]);
+    let report = Report::analyze("data/demo.pcap.xz --rate 20mbps --tau 5ms --limit none --most-bursts 9999", &[]);
     assert_eq!(report.bursts.len(), 52);
-    let report = Report::of("data/demo.pcap.xz --rate 20mbps --tau 1ms --limit none --most-bursts 9999", &[]);
+    let report = Report::analyze("data/demo.pcap.xz --rate 20mbps --tau 1ms --limit none --most-bursts 9999", &[]);
     assert_eq!(report.bursts.len(), 203);
-    let report = Report::of("data/demo.pcap.xz --rate 10mbps --limit 20000bytes --tau 5ms", &[]);
+    let report = Report::analyze("data/demo.pcap.xz --rate 10mbps --limit 20000bytes --tau 5ms", &[]);
     let drops: Vec<_> = [0, 2, 9, 14, 17].iter().map(|&index| report.bursts[index]["drops"].as_u64()).collect();
     assert_eq!(drops, [6, 14, 18, 88, 500].map(Some));
 }

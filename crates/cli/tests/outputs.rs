@@ -11,7 +11,7 @@ use std::process::Command;
 fn annotates(path: &Path, words: &str) -> Option<Vec<String>> {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out.pcapng");
-    let report = Report::of(&format!("{words} --pcapng"), &[&out, path]);
+    let report = Report::analyze(&format!("{words} --pcapng"), &[&out, path]);
     let (before, after) = (packets(path), packets(&out));
     assert_eq!(before.len(), after.len(), "{}", path.display());
     assert_eq!(report.total("/packets"), after.len() as u64);
@@ -65,7 +65,7 @@ fn captures_come_back_with_comments() {
 fn drops_are_in_the_annotated_capture() {
     let path = file("data/formats/sll113.pcap");
     let words = "--rate 1mbps --limit 10packets --speedup 5";
-    let drops = Report::of(words, &[&path]).total("/totals/drops/overlimit");
+    let drops = Report::analyze(words, &[&path]).total("/totals/drops/overlimit");
     assert!(drops > 10, "{drops}");
     if let Some(comments) = annotates(&path, words) {
         let dropped = comments.iter().filter(|comment| comment.contains("dropped")).count();
@@ -76,7 +76,8 @@ fn drops_are_in_the_annotated_capture() {
 #[test]
 fn super_packets_that_are_split_are_written_in_one_piece() {
     let path = file("data/demo.pcap.xz");
-    let (whole, split) = (Report::of("--rate 20mbps", &[&path]), Report::of("--rate 20mbps --split-gso", &[&path]));
+    let (whole, split) =
+        (Report::analyze("--rate 20mbps", &[&path]), Report::analyze("--rate 20mbps --split-gso", &[&path]));
     assert!(whole.total("/totals/super_packets") > 500);
     assert!(split.total("/totals/departed_packets") > split.total("/packets"));
     assert!(split.total("/totals/departed_bytes") >= whole.total("/totals/departed_bytes"));
@@ -90,8 +91,8 @@ fn a_table_gives_the_same_analysis() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("out.parquet");
     let words = "--rate 20mbps --tau 10ms --by 5tuple data/demo.pcap.xz";
-    let first = Report::of(&format!("{words} --parquet"), &[&table]);
-    let second = Report::of("--departures --tau 10ms", &[&table]);
+    let first = Report::analyze(&format!("{words} --parquet"), &[&table]);
+    let second = Report::analyze("--departures --tau 10ms", &[&table]);
     assert_eq!(second.first["input"]["format"].as_str().unwrap().to_lowercase(), "parquet");
     for pointer in ["/packets", "/bytes", "/flows", "/bursts", "/totals/peak_delay_ns", "/totals/departed_bytes"] {
         assert_eq!(first.total(pointer), second.total(pointer), "{pointer}");
@@ -126,8 +127,8 @@ fn a_table_with_drops_and_without_bursts_gives_the_same_totals() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("out.parquet");
     let words = "--rate 1mbps --limit 10packets --speedup 5 --tau 1ms --by 5tuple data/formats/sll113.pcap";
-    let first = Report::of(&format!("{words} --parquet"), &[&table]);
-    let second = Report::of("--departures --tau 1ms", &[&table]);
+    let first = Report::analyze(&format!("{words} --parquet"), &[&table]);
+    let second = Report::analyze("--departures --tau 1ms", &[&table]);
     assert_eq!(first.total("/totals/departed_packets"), second.total("/packets"));
     assert_eq!(first.total("/totals/departed_bytes"), second.total("/bytes"));
 }
@@ -136,7 +137,7 @@ fn a_table_with_drops_and_without_bursts_gives_the_same_totals() {
 fn the_page_is_complete_and_has_the_data() {
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("report.html");
-    let report = Report::of("data/demo.pcap.xz --rate 20mbps --html", &[&page]);
+    let report = Report::analyze("data/demo.pcap.xz --rate 20mbps --html", &[&page]);
     let page = std::fs::read_to_string(&page).unwrap();
     assert!(page.get(..15).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype html>")));
     assert!(page.trim_end().ends_with("</html>"));
@@ -216,7 +217,7 @@ fn names_of_flows_are_not_trusted() {
     let directory = tempfile::tempdir().unwrap();
     let (path, page) = (directory.path().join("in.csv"), directory.path().join("out.html"));
     std::fs::write(&path, table).unwrap();
-    let report = Report::of("--departures --tau 1us --html", &[&page, &path]);
+    let report = Report::analyze("--departures --tau 1us --html", &[&page, &path]);
     let names: Vec<_> =
         list(&report.bursts[0], "/culprits/0/flows").iter().map(|flow| flow["flow"].as_str().unwrap()).collect();
     for name in &hostile {
@@ -364,7 +365,7 @@ fn a_query_writes_a_table_that_can_be_read() {
     let table = directory.path().join("packets.parquet");
     let output = printed(run("query data/demo.pcap.xz udp --select src_ip,length,ts --parquet", &[&table]), 0);
     assert!(output.starts_with("4,875 of 18,949 packets"), "{output}");
-    let report = Report::of("--departures --columns flow=src_ip,size=length,enqueued=ts,dequeued=ts", &[&table]);
+    let report = Report::analyze("--departures --columns flow=src_ip,size=length,enqueued=ts,dequeued=ts", &[&table]);
     assert_eq!(report.total("/packets"), 4875);
     // An unreadable input leaves an existing table as it was.
     let before = std::fs::read(&table).unwrap();

@@ -39,13 +39,13 @@ fn of(row: &BTreeMap<String, String>, name: &str) -> u64 {
 }
 
 /// A folder that a command recorded, with a table of the same run.
-struct Logged {
+struct LoggedRun {
     directory: TempDir,
     report: Vec<Value>,
 }
 
-impl Logged {
-    fn of(words: &str, paths: &[&Path]) -> Self {
+impl LoggedRun {
+    fn new(words: &str, paths: &[&Path]) -> Self {
         let directory = tempfile::tempdir().expect("there is room");
         let [log, table] = ["log", "table.parquet"].map(|name| directory.path().join(name));
         let outputs = ["--log".as_ref(), log.as_path(), "--parquet".as_ref(), table.as_path()];
@@ -91,7 +91,7 @@ const BOTH: &str = "enqueued,dequeued,delay,class,src_ip,dst_ip,src_port,dst_por
 /// Compares a log of a capture with the table of departures, the capture itself, and the report.
 fn check(path: &Path, words: &str) {
     let what = format!("{} {words}", path.display());
-    let logged = Logged::of(&format!("analyze --json {words}"), &[path]);
+    let logged = LoggedRun::new(&format!("analyze --json {words}"), &[path]);
     let left = logged.query(&["dropped == no", "--select", &format!("{BOTH},occupied")]);
     let table = logged.table(&["--select", &format!("{BOTH},length")]);
     assert_eq!(left.len(), table.len(), "{what}");
@@ -131,7 +131,7 @@ fn a_log_of_a_capture_has_its_headers_and_its_departures() {
 fn segments_of_super_packets_have_the_headers_of_the_frame() {
     let demo = file("data/demo.pcap.xz");
     check(&demo, "--rate 20mbps --limit 20ms --split-gso");
-    let logged = Logged::of("analyze --json --split-gso --rate 100mbps", &[&demo]);
+    let logged = LoggedRun::new("analyze --json --split-gso --rate 100mbps", &[&demo]);
     let parts = logged.query(&["--group", "tcp_seq,length", "--select", "count,sum(occupied)"]);
     let split = parts.iter().filter(|row| of(row, "length") > 1514 && of(row, "count") > 1).count();
     assert!(split > 100, "{split}");
@@ -141,7 +141,7 @@ fn segments_of_super_packets_have_the_headers_of_the_frame() {
 #[test]
 fn backlogs_match_the_departures() {
     let logged =
-        Logged::of("analyze --json --rate 300kbps --limit none", &[&file("data/formats/many-interfaces.pcapng")]);
+        LoggedRun::new("analyze --json --rate 300kbps --limit none", &[&file("data/formats/many-interfaces.pcapng")]);
     let select = "enqueued,dequeued,occupied,backlog_in,packets_in,backlog_out,packets_out";
     let rows = logged.query(&["--select", select]);
     let mut deepest = 0;
@@ -162,7 +162,7 @@ fn backlogs_match_the_departures() {
 #[test]
 fn packets_that_input_leaves_out_are_not_recorded() {
     let demo = file("data/demo.pcap.xz");
-    let logged = Logged::of("analyze --json --rate 20mbps --input udp", &[&demo]);
+    let logged = LoggedRun::new("analyze --json --rate 20mbps --input udp", &[&demo]);
     let [all, udp] = ["", "udp"].map(|expression| logged.query(&[expression, "--select", "count"]));
     assert_eq!(all, udp);
     assert_eq!(of(&all[0], "count"), logged.skipped("recorded"));
@@ -171,7 +171,7 @@ fn packets_that_input_leaves_out_are_not_recorded() {
 
 #[test]
 fn each_flow_has_its_own_number() {
-    let logged = Logged::of("analyze --json --rate 20mbps", &[&file("data/demo.pcap.xz")]);
+    let logged = LoggedRun::new("analyze --json --rate 20mbps", &[&file("data/demo.pcap.xz")]);
     let flows = logged.query(&["--group", "flow,src_ip,dst_ip,src_port,dst_port,protocol,src_mac,dst_mac"]);
     let numbers: BTreeSet<_> = flows.iter().map(|row| of(row, "flow")).collect();
     assert_eq!(numbers.len() as u64, numbers.last().expect("there are flows") + 1);
@@ -181,7 +181,7 @@ fn each_flow_has_its_own_number() {
 
 #[test]
 fn a_log_of_a_simulation_has_its_departures() {
-    let logged = Logged::of(&format!("sim --json {SMALL}"), &[]);
+    let logged = LoggedRun::new(&format!("sim --json {SMALL}"), &[]);
     let select = format!("{BOTH},occupied,length,ts,has_tcp,has_udp,queue");
     let mut left = logged.query(&["dropped == no", "--select", &select]);
     for row in &mut left {
@@ -205,7 +205,7 @@ fn a_log_of_a_simulation_has_its_departures() {
 #[test]
 fn each_link_has_its_queue_number() {
     let words = "sim scenarios/parking-lot.toml --json --set duration=1s --set warmup=200ms";
-    let logged = Logged::of(words, &[]);
+    let logged = LoggedRun::new(words, &[]);
     let found = logged.query(&["--group", "queue,dropped"]);
     let about = logged.report.iter().find(|line| line["kind"] == "sim").expect("there is a line about links");
     assert_eq!(logged.skipped("queues"), list(about, "/links").len() as u64);
@@ -229,7 +229,7 @@ fn each_link_has_its_queue_number() {
 
 #[test]
 fn marks_differ_from_codepoints_on_arrival() {
-    let logged = Logged::of("sim scenarios/l4s.toml --json --set duration=1s --set warmup=0s", &[]);
+    let logged = LoggedRun::new("sim scenarios/l4s.toml --json --set duration=1s --set warmup=0s", &[]);
     let about = logged.report.iter().find(|line| line["kind"] == "sim").expect("there is a line about links");
     let marks: u64 =
         list(about, "/links")[0]["marks"].as_object().expect("marks").values().filter_map(Value::as_u64).sum();
@@ -241,7 +241,7 @@ fn marks_differ_from_codepoints_on_arrival() {
 
 #[test]
 fn in_queue_finds_packets_whose_stay_overlaps() {
-    let logged = Logged::of("analyze --json --rate 20mbps --limit 30ms", &[&file("data/demo.pcap.xz")]);
+    let logged = LoggedRun::new("analyze --json --rate 20mbps --limit 30ms", &[&file("data/demo.pcap.xz")]);
     let expression = "src_ip == 10.72.0.230 and delay > 20ms";
     let select = ["--select", "packet,enqueued,dequeued,dropped"];
     let all = logged.query(&select);

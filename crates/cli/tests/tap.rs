@@ -3,7 +3,7 @@
 use crate::tap_pair as pair;
 
 use crate::common::shared;
-use pair::{Making, Pair, TAPPED, Truth};
+use pair::{Pair, PairParams, TAPPED, Truth};
 use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams, TapStats};
 use queuescope_queue::Limit;
 use queuescope_wire::parse::InvariantParams;
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 const CAPTURE: &str = "pcap/mix-a-ndpi.pcap.xz";
 const START: Nanos = Nanos(1_000_000_000);
 
-fn making(resolution: u64, most: usize) -> Making {
-    Making {
+fn pair_params(resolution: u64, most: usize) -> PairParams {
+    PairParams {
         rate: Rate::from_bits_per_second(20_000_000).unwrap(),
         limit: Limit::Time(Nanos(50_000_000)),
         behind: Clock::new(START, 400_000_000, 20.0),
@@ -28,7 +28,7 @@ fn making(resolution: u64, most: usize) -> Making {
 
 /// Compares the output of a matcher with the truth.
 #[derive(Default)]
-struct Judge {
+struct MatchComparison {
     /// The packets by their times in the egress capture.
     egress: BTreeMap<Nanos, usize>,
     truth: Vec<Truth>,
@@ -44,7 +44,7 @@ struct Judge {
     lost: u64,
 }
 
-impl TapOutput for Judge {
+impl TapOutput for MatchComparison {
     fn departed(&mut self, departure: &TapDeparture) {
         let id = self.egress[&departure.seen.time];
         let truth = self.truth[id];
@@ -72,11 +72,12 @@ impl TapOutput for Judge {
     }
 }
 
-fn judge(making: Making, checksums: bool) -> Option<(Pair, Judge, TapStats)> {
-    let pair = Pair::make(&shared("tap", CAPTURE)?, making).unwrap();
+fn judge(pair_params: PairParams, checksums: bool) -> Option<(Pair, MatchComparison, TapStats)> {
+    let pair = Pair::make(&shared("tap", CAPTURE)?, pair_params).unwrap();
     let invariant = InvariantParams { reach: pair.reach(), checksums, ..InvariantParams::default() };
     assert!((60..=76).contains(&invariant.reach), "the shorter of both captures decides: {}", invariant.reach);
-    let mut judge = Judge { truth: pair.truth.clone(), behind: making.behind, ..Judge::default() };
+    let mut judge =
+        MatchComparison { truth: pair.truth.clone(), behind: pair_params.behind, ..MatchComparison::default() };
     judge.egress = pair.egress.iter().map(|record| (record.time, record.id)).collect();
     judge.came = vec![Nanos::ZERO; pair.truth.len()];
     pair.ingress.iter().flatten().for_each(|record| judge.came[record.id] = record.time);
@@ -87,8 +88,8 @@ fn judge(making: Making, checksums: bool) -> Option<(Pair, Judge, TapStats)> {
     Some((pair, judge, stats))
 }
 
-fn check(making: Making, checksums: bool) {
-    let Some((pair, judge, stats)) = judge(making, checksums) else { return };
+fn check(pair_params: PairParams, checksums: bool) {
+    let Some((pair, judge, stats)) = judge(pair_params, checksums) else { return };
     let tapped = |truth: &&Truth| truth.link < TAPPED && truth.is_ip;
     let possible = pair.truth.iter().filter(tapped).filter(|truth| truth.dequeued.is_some()).count() as u64;
     let dropped = pair.truth.iter().filter(tapped).filter(|truth| !truth.elsewhere && truth.dequeued.is_none());
@@ -102,7 +103,7 @@ fn check(making: Making, checksums: bool) {
     assert!(judge.wrong * 1_000 <= possible);
     // The error may include a constant, which differs between the links' clocks.
     for (least, most) in judge.off.values() {
-        let allowed = making.resolution.max(1_000) as i64;
+        let allowed = pair_params.resolution.max(1_000) as i64;
         assert!(most - least <= 2 * allowed + allowed / 10, "delays are off by {least} to {most} ns");
     }
     // Everything is counted once.
@@ -128,10 +129,10 @@ fn check(making: Making, checksums: bool) {
 
 #[test]
 fn a_simulated_pair_is_matched_and_its_delays_are_exact() {
-    check(making(1, usize::MAX), false);
+    check(pair_params(1, usize::MAX), false);
 }
 
 #[test]
 fn a_pair_with_timestamps_in_microseconds_is_matched_too() {
-    check(making(1_000, 60_000), true);
+    check(pair_params(1_000, 60_000), true);
 }

@@ -7,7 +7,7 @@ use crate::tap_pair as pair;
 
 use crate::common;
 use crate::common::{Report, file, list, number, printed, run, shared};
-use pair::{Making, Pair};
+use pair::{Pair, PairParams};
 use queuescope_meter::tap::Clock;
 use queuescope_pcap::PcapWriter;
 use queuescope_queue::Limit;
@@ -29,15 +29,15 @@ fn start() -> Nanos {
 
 /// The demo through a FIFO at 20 Mb/s, captured on the links into it and on the one behind (the third link has no packets here). The clock behind
 /// is 0.4 s ahead and gains 20 ppm, and the second link's clock is 0.3 s behind.
-struct Made {
+struct SimulatedPair {
     directory: TempDir,
     ingress: Vec<PathBuf>,
     egress: PathBuf,
 }
 
-impl Made {
+impl SimulatedPair {
     fn new(limit: Limit, most: usize) -> Self {
-        let making = Making {
+        let params = PairParams {
             rate: Rate::from_bits_per_second(20_000_000).unwrap(),
             limit,
             behind: Clock::new(start(), 400_000_000, 20.0),
@@ -47,7 +47,7 @@ impl Made {
             elsewhere: u64::MAX,
             most,
         };
-        let pair = Pair::make(&file(DEMO), making).unwrap();
+        let pair = Pair::make(&file(DEMO), params).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let (ingress, egress) = pair.write(directory.path()).unwrap();
         Self { directory, ingress, egress }
@@ -94,9 +94,9 @@ fn by_egress_clock(delay: u64) -> u64 {
 
 #[test]
 fn a_simulated_pair_gives_the_report_of_its_queue() {
-    let made = Made::new(Limit::None, usize::MAX);
+    let made = SimulatedPair::new(Limit::None, usize::MAX);
     let (tap, report) = made.tap("--rate 20mbps --tau 10ms", 0..2);
-    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
+    let truth = Report::analyze("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
     assert_eq!(count(&tap, "matched"), report.total("/totals/departed_packets"));
     assert_eq!((count(&tap, "lost"), count(&tap, "missed"), count(&tap, "untapped")), (0, 0, 0));
     for (link, (ahead, clock)) in [400_000_000, 700_000_000].into_iter().zip(list(&tap, "/ingress")).enumerate() {
@@ -128,7 +128,7 @@ fn a_simulated_pair_gives_the_report_of_its_queue() {
 
 #[test]
 fn the_serialisation_time_is_subtracted_when_timestamps_are_at_the_end_of_packets() {
-    let made = Made::new(Limit::None, 5_000);
+    let made = SimulatedPair::new(Limit::None, 5_000);
     let rate = Rate::from_bits_per_second(20_000_000).unwrap();
     let (_, first) = made.tap("--rate 20mbps", 0..2);
     let packets = common::packets(&made.egress);
@@ -146,9 +146,9 @@ fn the_serialisation_time_is_subtracted_when_timestamps_are_at_the_end_of_packet
 
 #[test]
 fn untapped_packets_are_in_the_queue_and_are_not_victims() {
-    let made = Made::new(Limit::None, usize::MAX);
+    let made = SimulatedPair::new(Limit::None, usize::MAX);
     let (tap, report) = made.tap("--rate 20mbps --tau 10ms", 1..2);
-    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
+    let truth = Report::analyze("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
     let unseen = count(&tap, "untapped") + count(&tap, "missed") + count(&tap, "egress_outside");
     assert!(unseen > 500, "{tap:#}");
     assert_eq!(report.total("/totals/departed_packets"), truth.total("/totals/departed_packets"));
@@ -178,9 +178,9 @@ fn untapped_packets_are_in_the_queue_and_are_not_victims() {
 
 #[test]
 fn packets_that_the_router_drops_are_counted_as_lost() {
-    let made = Made::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
+    let made = SimulatedPair::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
     let (tap, report) = made.tap("--rate 20mbps --max-delay 50ms", 0..2);
-    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit 20ms", &[]);
+    let truth = Report::analyze("data/demo.pcap.xz --rate 20mbps --limit 20ms", &[]);
     let (lost, dropped) = (report.total("/totals/drops/lost"), truth.total("/totals/drops/overlimit"));
     assert!(dropped > 100 && lost.abs_diff(dropped) * 50 <= dropped, "{lost} of {dropped}");
     assert_eq!(count(&tap, "lost"), lost);
@@ -192,7 +192,7 @@ fn packets_that_the_router_drops_are_counted_as_lost() {
 
 #[test]
 fn every_view_is_written() {
-    let made = Made::new(Limit::Time(Nanos(20_000_000)), 5_000);
+    let made = SimulatedPair::new(Limit::Time(Nanos(20_000_000)), 5_000);
     let (html, parquet) = (made.directory.path().join("report.html"), made.directory.path().join("out.parquet"));
     let mut paths = made.paths(0..2);
     paths.extend(["--html".as_ref(), html.as_path(), "--parquet".as_ref(), parquet.as_path()]);
@@ -202,7 +202,7 @@ fn every_view_is_written() {
     }
     assert!(std::fs::read_to_string(html).unwrap().contains("table_entries"));
     // The table has departures, which analyze reads.
-    let again = Report::of("--departures --tau 5ms", &[&parquet]);
+    let again = Report::analyze("--departures --tau 5ms", &[&parquet]);
     let (_, report) = made.tap("--tau 5ms", 0..2);
     assert_eq!(again.total("/packets"), report.total("/totals/departed_packets"));
     assert_eq!(again.total("/totals/peak_delay_ns"), report.total("/totals/peak_delay_ns"));
@@ -210,7 +210,7 @@ fn every_view_is_written() {
 
 #[test]
 fn a_log_has_the_headers_of_ingress_packets() {
-    let made = Made::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
+    let made = SimulatedPair::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
     let [log, parquet] = ["log", "out.parquet"].map(|name| made.directory.path().join(name));
     // The first link has no packets, so the others are matched under other numbers.
     let mut paths = vec![made.ingress[2].as_path()];
@@ -252,7 +252,7 @@ fn a_log_has_the_headers_of_ingress_packets() {
 
 #[test]
 fn every_line_matches_the_schema() {
-    let made = Made::new(Limit::Time(Nanos(20_000_000)), 5_000);
+    let made = SimulatedPair::new(Limit::Time(Nanos(20_000_000)), 5_000);
     let schema: Value =
         serde_json::from_str(&std::fs::read_to_string(file("docs/report.schema.json")).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -282,7 +282,7 @@ fn a_real_nat_pair_is_matched() {
 
 #[test]
 fn a_damaged_capture_is_read_to_its_damage() {
-    let made = Made::new(Limit::None, 5_000);
+    let made = SimulatedPair::new(Limit::None, 5_000);
     let (whole, packets) = (std::fs::read(&made.egress).unwrap(), common::packets(&made.egress).len() as u64);
     std::fs::write(&made.egress, &whole[..whole.len() - 7]).unwrap();
     let output = run("tap --json", &made.paths(0..2));
@@ -295,7 +295,7 @@ fn a_damaged_capture_is_read_to_its_damage() {
 
 #[test]
 fn errors_say_why_captures_cannot_be_matched() {
-    let made = Made::new(Limit::None, 3_000);
+    let made = SimulatedPair::new(Limit::None, 3_000);
     let (first, egress) = (made.ingress[0].as_path(), made.egress.as_path());
     let empty = made.directory.path().join("empty.pcap");
     std::fs::write(&empty, []).unwrap();
@@ -338,7 +338,7 @@ fn errors_say_why_captures_cannot_be_matched() {
 
 #[test]
 fn an_ingress_link_without_matches_is_left_out() {
-    let made = Made::new(Limit::None, 3_000);
+    let made = SimulatedPair::new(Limit::None, 3_000);
     let other = file("crates/cli/tests/data/whole.pcap");
     let mut paths = made.paths(0..2);
     paths.insert(1, &other);
@@ -351,12 +351,12 @@ fn an_ingress_link_without_matches_is_left_out() {
 
 #[test]
 fn input_filters_all_captures_in_every_pass() {
-    let made = Made::new(Limit::None, usize::MAX);
+    let made = SimulatedPair::new(Limit::None, usize::MAX);
     let words = "--json --stamps first --rate 20mbps --tau 10ms";
     let (chosen_tap, chosen) = tapped(&printed(run(&format!("tap --input tcp {words}"), &made.paths(0..2)), 0));
     // Filter the captures beforehand, for comparison.
     let (mut all, mut kept) = (0, 0);
-    let other = Made { directory: tempfile::tempdir().unwrap(), ingress: Vec::new(), egress: PathBuf::new() };
+    let other = SimulatedPair { directory: tempfile::tempdir().unwrap(), ingress: Vec::new(), egress: PathBuf::new() };
     let mut paths = Vec::new();
     for path in made.ingress[..2].iter().chain([&made.egress]) {
         let out = other.directory.path().join(path.file_name().unwrap());
@@ -374,8 +374,10 @@ fn input_filters_all_captures_in_every_pass() {
         paths.push(out);
     }
     let egress = paths.pop().unwrap();
-    let (before_tap, before) =
-        tapped(&printed(run(&format!("tap {words}"), &Made { ingress: paths, egress, ..other }.paths(0..2)), 0));
+    let (before_tap, before) = tapped(&printed(
+        run(&format!("tap {words}"), &SimulatedPair { ingress: paths, egress, ..other }.paths(0..2)),
+        0,
+    ));
     assert!(kept > 1_000 && kept < all);
     assert_eq!(chosen.total("/skipped/left_out_by_input"), all - kept, "packets of each capture are counted once");
     assert_eq!(chosen_tap["counts"], before_tap["counts"]);

@@ -16,9 +16,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A network namespace whose loopback interface is up.
-struct Here(Namespace);
+struct LoopbackNamespace(Namespace);
 
-impl Here {
+impl LoopbackNamespace {
     /// Prints why the test is skipped if there can be none.
     fn new(test: &str) -> Option<Self> {
         let made = Namespace::new().map_err(|error| error.to_string()).and_then(|namespace| {
@@ -84,7 +84,7 @@ fn lines(text: &str) -> Vec<Value> {
 
 #[test]
 fn both_ends_report_the_flows_and_the_capture_has_them() {
-    let Some(here) = Here::new("both_ends_report_the_flows_and_the_capture_has_them") else { return };
+    let Some(here) = LoopbackNamespace::new("both_ends_report_the_flows_and_the_capture_has_them") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let file = folder.path().join("trace.pcapng");
     let log = folder.path().join("log");
@@ -135,7 +135,7 @@ fn both_ends_report_the_flows_and_the_capture_has_them() {
 #[test]
 fn congestion_controls_that_the_kernel_lacks_are_loaded_and_named() {
     let test = "congestion_controls_that_the_kernel_lacks_are_loaded_and_named";
-    let Some(here) = Here::new(test) else { return };
+    let Some(here) = LoopbackNamespace::new(test) else { return };
     let lacks = queuescope_live::abilities().into_iter().find(|it| it.name == "struct_ops").and_then(|it| it.missing);
     let (server, at) = here.server();
     let words =
@@ -171,7 +171,7 @@ fn others_read(file: &Path, packets: u64) {
 
 #[test]
 fn a_count_of_packets_ends_a_capture_and_so_does_a_time() {
-    let Some(here) = Here::new("a_count_of_packets_ends_a_capture_and_so_does_a_time") else { return };
+    let Some(here) = LoopbackNamespace::new("a_count_of_packets_ends_a_capture_and_so_does_a_time") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let file = folder.path().join("trace.pcapng");
     let mut counted = here.start("capture lo --count 10 --direction in -o", &[&file]);
@@ -187,7 +187,7 @@ fn a_count_of_packets_ends_a_capture_and_so_does_a_time() {
 
 #[test]
 fn errors_say_why_a_command_cannot_run() {
-    let Some(here) = Here::new("errors_say_why_a_command_cannot_run") else { return };
+    let Some(here) = LoopbackNamespace::new("errors_say_why_a_command_cannot_run") else { return };
     let fails_with = |words: &str, expected: &str| {
         let output = here.run(words);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -225,7 +225,7 @@ fn errors_say_why_a_command_cannot_run() {
 
 #[test]
 fn a_reader_of_a_capture_may_stop() {
-    let Some(here) = Here::new("a_reader_of_a_capture_may_stop") else { return };
+    let Some(here) = LoopbackNamespace::new("a_reader_of_a_capture_may_stop") else { return };
     let (server, at) = here.server();
     let Running(mut capture) = here.start("capture lo -o -", &[]);
     let mut out = capture.stdout.take().expect("it is piped");

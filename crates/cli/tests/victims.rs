@@ -54,8 +54,8 @@ fn delays_are_of_victims_and_culprits_are_of_the_whole_queue() {
     let directory = tempfile::tempdir().unwrap();
     let (path, waits) = capture(directory.path());
     let light = "udp and dst_port == 10".as_ref();
-    let all = Report::of(QUEUE, &[&path]);
-    let report = Report::of(&format!("{QUEUE} --victims"), &[light, &path]);
+    let all = Report::analyze(QUEUE, &[&path]);
+    let report = Report::analyze(&format!("{QUEUE} --victims"), &[light, &path]);
     assert_eq!(report.first["setup"]["victims"], "udp and dst_port == 10");
     assert_eq!(report.summary["totals"]["victims"], json!({ "packets": 5, "bytes": 500, "dropped": 0 }));
     assert_eq!(report.summary["skipped"]["not_victims"], 100);
@@ -91,8 +91,8 @@ fn delays_are_of_victims_and_culprits_are_of_the_whole_queue() {
 fn only_some_flows_are_listed_and_the_others_are_counted() {
     let directory = tempfile::tempdir().unwrap();
     let (path, _) = capture(directory.path());
-    let all = Report::of(QUEUE, &[&path]);
-    let report = Report::of(&format!("{QUEUE} --show dst_port==10"), &[&path]);
+    let all = Report::analyze(QUEUE, &[&path]);
+    let report = Report::analyze(&format!("{QUEUE} --show dst_port==10"), &[&path]);
     assert_eq!(report.first["setup"]["show"], "dst_port==10");
     let (one, other) = (&report.bursts[0]["culprits"], &all.bursts[0]["culprits"]);
     assert_eq!(flows(&one[0]), [LIGHT]);
@@ -235,7 +235,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("left.csv");
         std::fs::write(&path, table).unwrap();
-        let report = Report::of(&format!("--departures --alpha 0.0001 --tau {tau}ns --victims dst_port=={victim}"), &[&path]);
+        let report = Report::analyze(&format!("--departures --alpha 0.0001 --tau {tau}ns --victims dst_port=={victim}"), &[&path]);
         let figures = |burst: &Value| {
             (number(burst, "/packets_hit"), number(burst, "/peak_delay_ns"), listed(&burst["culprits"][0]))
         };

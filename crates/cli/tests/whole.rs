@@ -61,7 +61,7 @@ fn outputs_do_not_change_the_report() {
 #[test]
 fn sums_are_right() {
     for (words, path) in runs("sums_are_right") {
-        let report = Report::of(&words, &[&path]);
+        let report = Report::analyze(&words, &[&path]);
         check_sums(&report, &format!("{words} {}", path.display()), words.contains("--split-gso"));
     }
 }
@@ -161,7 +161,7 @@ fn an_incast_shows_at_its_destination() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("incast.pcap");
     incast(&path);
-    let report = Report::of("--rate 1gbps --by 5tuple,dst", &[&path]);
+    let report = Report::analyze("--rate 1gbps --by 5tuple,dst", &[&path]);
     assert_eq!(report.bursts.len(), 1, "{:?}", report.bursts);
     let burst = &report.bursts[0];
     assert_eq!(number(burst, "/culprits/0/flows_total"), 51);
@@ -187,7 +187,7 @@ fn a_queue_matches_a_calculation_by_hand() {
         writer.packet(Nanos(1_000_000_000 + number * 100), 1042, &frame(number as u16, 1, 1_000)).unwrap();
     }
     writer.finish().unwrap();
-    let report = Report::of("--rate 1gbps --tau 100us --limit none", &[&path]);
+    let report = Report::analyze("--rate 1gbps --tau 100us --limit none", &[&path]);
     assert_eq!(report.total("/totals/peak_delay_ns"), 49 * (8336 - 100));
     let burst = &report.bursts[0];
     // Packet n waits n * 8236 ns: the first to wait 100 us is the 13th.
@@ -196,14 +196,14 @@ fn a_queue_matches_a_calculation_by_hand() {
     assert_eq!(number(burst, "/peak_at_ns"), 49 * 100);
     // The backlog that each packet met, from the table: packet n arrives while the first is sent, and n - 1 wait.
     let table = directory.path().join("train.parquet");
-    Report::of("--rate 1gbps --limit none --parquet", &[&table, &path]);
+    Report::analyze("--rate 1gbps --limit none --parquet", &[&table, &path]);
     let met = |column: &str| {
-        Report::of(&format!("--departures --columns size={column}"), &[&table]).total("/totals/departed_bytes")
+        Report::analyze(&format!("--departures --columns size={column}"), &[&table]).total("/totals/departed_bytes")
     };
     assert_eq!(met("backlog_packets"), 48 * 49 / 2);
     assert_eq!(met("backlog_bytes"), 48 * 49 / 2 * 1042);
     // With a limit of 10 packets, one is on the link and ten wait. All others are dropped while the first is sent.
-    let report = Report::of("--rate 1gbps --tau 1us --limit 10packets", &[&path]);
+    let report = Report::analyze("--rate 1gbps --tau 1us --limit 10packets", &[&path]);
     let drops = report.total("/totals/drops/overlimit");
     assert_eq!(report.total("/totals/departed_packets") + drops, 50);
     assert!((38..=39).contains(&drops), "{drops}");

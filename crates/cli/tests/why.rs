@@ -100,7 +100,7 @@ fn a_frame_keeps_its_number_when_frames_are_split() {
 #[test]
 fn a_dropped_packet_has_culprits() {
     let demo = file("data/demo.pcap.xz");
-    let report = Report::of("--rate 10mbps --limit 20000bytes --tau 5ms", &[&demo]);
+    let report = Report::analyze("--rate 10mbps --limit 20000bytes --tau 5ms", &[&demo]);
     assert_eq!(report.total("/totals/drops/overlimit"), 3_815);
     // Find the first packet that is dropped.
     let dropped = (7_000..8_000).find_map(|packet| {
@@ -118,7 +118,7 @@ fn a_dropped_packet_has_culprits() {
 #[test]
 fn the_report_on_the_worst_packet_agrees_with_why() {
     let demo = file("data/demo.pcap.xz");
-    let report = Report::of("--rate 20mbps --tau 5ms", &[&demo]);
+    let report = Report::analyze("--rate 20mbps --tau 5ms", &[&demo]);
     let worst = report.bursts.iter().max_by_key(|burst| number(burst, "/peak_delay_ns")).unwrap();
     let (from, to) = (number(worst, "/peak_at_ns"), number(worst, "/peak_at_ns") + 1);
     let moment = json(&format!("why --json --rate 20mbps --at {from}ns"), &demo);
@@ -171,7 +171,7 @@ fn an_incast_is_one_group() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("incast.pcap");
     incast(&path);
-    let report = Report::of("--rate 1gbps", &[&path]);
+    let report = Report::analyze("--rate 1gbps", &[&path]);
     assert_eq!(report.bursts.len(), 1);
     let group = report.bursts[0].pointer("/groups/0").expect("what the senders have in common");
     assert_eq!(group["reading"], "41 sources to 10.0.0.7:50010 (TCP)");
@@ -185,8 +185,8 @@ fn an_incast_is_one_group() {
 #[test]
 fn ramped_lists_only_flows_that_ramped() {
     let demo = file("data/demo.pcap.xz");
-    let all = Report::of("--rate 20mbps", &[&demo]);
-    let some = Report::of("--rate 20mbps --ramped 4x", &[&demo]);
+    let all = Report::analyze("--rate 20mbps", &[&demo]);
+    let some = Report::analyze("--rate 20mbps --ramped 4x", &[&demo]);
     let rows = |report: &Report| -> Vec<Value> {
         report.bursts.iter().flat_map(|burst| list(burst, "/culprits/0/flows").to_vec()).collect()
     };

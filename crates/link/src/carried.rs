@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::held_back::HeldBack;
-use crate::real_time::{RealTime, Routes};
-use crate::testbed::End;
+use crate::real_time::{RealTimeNetwork, Routes};
+use crate::testbed::NetworkEnd;
 use crate::timing::Sleep;
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_queue::PipelineParams;
@@ -32,17 +32,17 @@ pub(crate) fn start_network<'a, W: Routes>(
     scenario: &Scenario,
     simulation: Simulation,
     routes: W,
-    ends: &'a [End; 2],
+    ends: &'a [NetworkEnd; 2],
     sleep: Sleep,
-) -> RealTime<'a, W> {
-    let real = RealTime::new(simulation, routes, ends, sleep);
+) -> RealTimeNetwork<'a, W> {
+    let real = RealTimeNetwork::new(simulation, routes, ends, sleep);
     let reads_tcp = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
     let mut programs = scenario.network().links.into_iter().filter_map(|link| link.pipeline);
     if programs.any(|program| reads_tcp(&program)) { real.with_tcp_headers() } else { real }
 }
 
 /// Notes on packets that the link did not carry, or did not carry as it should.
-pub(crate) fn notes<W: Routes>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
+pub(crate) fn notes<W: Routes>(real: &RealTimeNetwork<'_, W>) -> impl Iterator<Item = Skipped> {
     let counts = real.counts();
     let none = noted("no_way", counts.no_way, "packets for an address that no host of the link has");
     let lost = noted("not_taken", counts.not_taken, "packets that this machine had no memory for as they arrived");
@@ -51,8 +51,11 @@ pub(crate) fn notes<W: Routes>(real: &RealTime<'_, W>) -> impl Iterator<Item = S
 }
 
 /// How exact a link was in time. Counts packets that were lost before the link too, because nobody read them in time.
-pub(crate) fn timing_report<W: Routes>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Result<model::RealTime, Error> {
-    let unread = ends.iter().map(End::unread).sum::<io::Result<u64>>();
+pub(crate) fn timing_report<W: Routes>(
+    real: &RealTimeNetwork<'_, W>,
+    ends: &[NetworkEnd; 2],
+) -> Result<model::RealTime, Error> {
+    let unread = ends.iter().map(NetworkEnd::unread).sum::<io::Result<u64>>();
     let unread = unread.map_err(Error::system("cannot read how many packets the interfaces of the link dropped"))?;
     let (timing, sleep) = (real.timing(), real.sleep());
     let [p50, p99, worst] = [50.0, 99.0, 100.0].map(|percentile| timing.percentile(percentile).0);

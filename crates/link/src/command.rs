@@ -91,7 +91,7 @@ impl IsolatedCommand {
         }
     }
 
-    /// Ends the program and all processes that it started.
+    /// LinkEnds the program and all processes that it started.
     ///
     /// # Errors
     /// Returns the error of the system call.

@@ -5,7 +5,7 @@ use crate::command::{IsolatedCommand, OutputTarget, Signal};
 use crate::error::Error;
 use crate::plan::LinkOptions;
 use crate::real_time::{Route, Routes, Watcher};
-use crate::testbed::{End, Testbed};
+use crate::testbed::{NetworkEnd, Testbed};
 use crate::timing::{Sleep, sleep_exactly};
 use queuescope_ingest::Stop;
 use queuescope_run::summary::About;
@@ -63,7 +63,7 @@ impl CommandLink {
     ///
     /// # Errors
     /// Fails if an interface is gone, or more packets are under way than there is room for.
-    pub fn carry(self, ends: &Ends, stop: &Stop, watcher: &mut impl Watcher) -> Result<Ran, Error> {
+    pub fn carry(self, ends: &LinkEnds, stop: &Stop, watcher: &mut impl Watcher) -> Result<Ran, Error> {
         let Self { scenario, simulation, meters, routes } = self;
         let (_, meter) = metered_link(None, &simulation, &meters)?;
         let mut real = start_network(&scenario, simulation, routes, &ends.ends, ends.sleep);
@@ -77,9 +77,9 @@ impl CommandLink {
 
 /// The two ends of a command's link. They belong to the thread that made them.
 #[derive(Debug)]
-pub struct Ends {
+pub struct LinkEnds {
     /// The command's end, then the other.
-    ends: [End; 2],
+    ends: [NetworkEnd; 2],
     /// How exact the sleeps of the thread are.
     sleep: Sleep,
 }
@@ -95,18 +95,18 @@ pub struct Program {
 
 impl Program {
     /// Makes the ends of a link, and starts the command `words` at one of them. From now on, sleeps of this thread are as exact as
-    /// [`Ends`] records. `keeper` is as for [`IsolatedCommand::run`].
+    /// [`LinkEnds`] records. `keeper` is as for [`IsolatedCommand::run`].
     ///
     /// # Errors
     /// Fails if this user lacks the rights to make the ends, or the keeper cannot be run.
-    pub fn start(keeper: &Path, words: &[OsString], output: OutputTarget) -> Result<(Self, Ends), Error> {
+    pub fn start(keeper: &Path, words: &[OsString], output: OutputTarget) -> Result<(Self, LinkEnds), Error> {
         let sleep = sleep_exactly().map_err(Error::system("cannot wake up when it is time"))?;
         let Testbed { inside, outside, .. } = Testbed::new()?;
         let no_namespace = || io::Error::other("the command's end is in no namespace");
         let run_behind =
             || IsolatedCommand::run(inside.namespace.as_ref().ok_or_else(no_namespace)?, keeper, words, output);
         let command = run_behind().map_err(Error::system("cannot run a command behind a link"))?;
-        Ok((Self { command, next: None, status: None }, Ends { ends: [inside, outside], sleep }))
+        Ok((Self { command, next: None, status: None }, LinkEnds { ends: [inside, outside], sleep }))
     }
 
     /// Whether the command has ended. If a signal requests an end at `now`, or the viewer does (`is_over`), the command gets one signal after

@@ -124,7 +124,7 @@ impl LoadMonitor {
         self.moving = self.moving.saturating_add(time);
     }
 
-    /// Ends the interval if it is over at `at`. Call it often.
+    /// LinkEnds the interval if it is over at `at`. Call it often.
     #[inline]
     pub fn check(&mut self, at: Nanos, simulation: &Simulation) {
         if at >= self.start.at.saturating_add(INTERVAL) {

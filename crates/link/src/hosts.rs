@@ -1,6 +1,6 @@
 //! Real hosts that send a scenario's traffic over the kernel's TCP.
 
-use crate::testbed::End;
+use crate::testbed::NetworkEnd;
 use queuescope_live::traffic::{
     DatagramSender, Ended, SendParams, ServeParams, Start, TrafficError, count_datagrams, find_controls, listen, send,
     send_datagrams, serve, take_with,
@@ -58,7 +58,7 @@ impl Hosts {
     ///
     /// # Errors
     /// Fails if a socket cannot listen, or the kernel lacks a congestion control and rejects the program for it.
-    pub fn start(senders: &End, receivers: &End, load: Load) -> Result<Self, TrafficError> {
+    pub fn start(senders: &NetworkEnd, receivers: &NetworkEnd, load: Load) -> Result<Self, TrafficError> {
         let (Some(near), Some(far)) = (&senders.namespace, &receivers.namespace) else {
             return Err(system("find the hosts' namespaces")(io::Error::other("they are here")));
         };

@@ -6,7 +6,7 @@
 //! [`Timing`] measures how much later that is. Delays do not add up: the next departure is counted from when the
 //! last was due, not from when it was made.
 //!
-//! - [`RealTime`] moves packets, and reports what happens at the links to a [`Watcher`]. [`HeldBack`] is how long the machine was too slow.
+//! - [`RealTimeNetwork`] moves packets, and reports what happens at the links to a [`Watcher`]. [`HeldBack`] is how long the machine was too slow.
 //! - [`Route`] is where packets enter the network and which end receives them; [`Testbed`] has the network namespaces and interfaces of one run.
 //! - [`command`] runs a program behind a link, and leaves no process behind when either ends. [`CommandLink`] is the link of a command, which
 //!   [`LinkOptions`] describe, and [`Program`] the command.
@@ -31,12 +31,12 @@ mod timing;
 pub mod traffic;
 
 pub use carried::complete_report;
-pub use command_link::{CommandLink, Ends, Program};
+pub use command_link::{CommandLink, LinkEnds, Program};
 pub use error::Error;
 pub use frames::Frame;
 pub use held_back::HeldBack;
 pub use plan::LinkOptions;
 pub use real_hosts::RealHosts;
-pub use real_time::{LinkError, RealTime, Route, Routes, Running, TransitCounts, Watcher};
-pub use testbed::{End, Testbed};
+pub use real_time::{LinkError, RealTimeNetwork, Route, Routes, Running, TransitCounts, Watcher};
+pub use testbed::{NetworkEnd, Testbed};
 pub use timing::{Sleep, Timing, sleep_exactly};

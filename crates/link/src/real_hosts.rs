@@ -6,7 +6,7 @@ use crate::carried::{notes, start_network, timing_report};
 use crate::error::Error;
 use crate::hosts::{Hosts, Outcome};
 use crate::real_time::{Route, Routes, Running, Watcher};
-use crate::testbed::End;
+use crate::testbed::NetworkEnd;
 use crate::timing::sleep_exactly;
 use planned::{PlannedLoad, ip};
 use queuescope_ingest::Stop;
@@ -139,7 +139,7 @@ fn all_routes(
 const HOSTS: usize = 1 << 14;
 
 /// Makes the namespaces of the senders and of the receivers.
-fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2], Error> {
+fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[NetworkEnd; 2], Error> {
     let flows = scenario.flows.iter().map(|flows| flows.stack.ecn);
     let ecn = flows.chain(scenario.workloads.iter().map(|load| load.stack.ecn));
     let (mut senders, mut receivers) = (BTreeSet::new(), BTreeMap::new());
@@ -153,7 +153,7 @@ fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2]
     if most > HOSTS {
         return Err(Error::TooManyHosts { hosts: most, most: HOSTS });
     }
-    let near = End::with_hosts(senders.iter().copied(), receivers.iter().map(|(to, ecn)| (*to, *ecn)))?;
-    let far = End::with_hosts(receivers.keys().copied(), senders.iter().map(|from| (*from, false)))?;
+    let near = NetworkEnd::with_hosts(senders.iter().copied(), receivers.iter().map(|(to, ecn)| (*to, *ecn)))?;
+    let far = NetworkEnd::with_hosts(receivers.keys().copied(), senders.iter().map(|from| (*from, false)))?;
     Ok([near, far])
 }

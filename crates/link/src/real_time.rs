@@ -4,7 +4,7 @@ use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
 use crate::held_back::{HeldBack, LoadMonitor};
 use crate::rewrite::{set_ecn, set_window};
-use crate::testbed::End;
+use crate::testbed::NetworkEnd;
 use crate::timing::{RealTimePriority, Sleep, Timing};
 use queuescope_live::{Incoming, now, timespec};
 use queuescope_queue::{Dropped, Headers, MarkReason};
@@ -112,10 +112,10 @@ pub enum Running {
 
 /// A network that runs in real time.
 #[derive(Debug)]
-pub struct RealTime<'a, W> {
+pub struct RealTimeNetwork<'a, W> {
     simulation: Simulation,
     routes: W,
-    ends: &'a [End; 2],
+    ends: &'a [NetworkEnd; 2],
     frames: Frames,
     flows: FlowTable<FlowKey>,
     /// The state of connections, if a switch program reads TCP headers.
@@ -142,9 +142,9 @@ pub struct TransitCounts {
     pub uncut: u64,
 }
 
-impl<'a, W: Routes> RealTime<'a, W> {
+impl<'a, W: Routes> RealTimeNetwork<'a, W> {
     /// A network whose packets come from and go to `ends`, by `routes`. `sleep` is how exact sleeps are. Its time starts now.
-    pub fn new(simulation: Simulation, routes: W, ends: &'a [End; 2], sleep: Sleep) -> Self {
+    pub fn new(simulation: Simulation, routes: W, ends: &'a [NetworkEnd; 2], sleep: Sleep) -> Self {
         Self {
             simulation,
             routes,
@@ -352,7 +352,7 @@ impl<'a, W: Routes> RealTime<'a, W> {
 
 /// Writes delivered packets to the end that receives them, and passes events to the watcher.
 struct Delivery<'a, O> {
-    ends: &'a [End; 2],
+    ends: &'a [NetworkEnd; 2],
     frames: &'a mut Frames,
     timing: &'a mut Timing,
     counts: &'a mut TransitCounts,
@@ -408,7 +408,7 @@ impl<O: Watcher> Observer for Delivery<'_, O> {
     }
 }
 
-fn gone(end: &End, why: io::Error) -> LinkError {
+fn gone(end: &NetworkEnd, why: io::Error) -> LinkError {
     LinkError::Interface { name: end.tun.name().to_owned(), why }
 }
 

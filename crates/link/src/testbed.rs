@@ -31,7 +31,7 @@ const COMMAND_SYSCTLS: [(&str, &str); 2] = [("net/ipv6/conf/all/forwarding", "1"
 
 /// An end of a network in user space.
 #[derive(Debug)]
-pub struct End {
+pub struct NetworkEnd {
     /// The namespace of the interface; `None`: that of the thread that made it.
     pub namespace: Option<Namespace>,
     /// The other side of the interface.
@@ -44,9 +44,9 @@ pub struct End {
 #[derive(Debug)]
 pub struct Testbed {
     /// The command's end, in a namespace of its own.
-    pub inside: End,
+    pub inside: NetworkEnd,
     /// The other end, in the namespace in which the link was started.
-    pub outside: End,
+    pub outside: NetworkEnd,
 }
 
 impl Testbed {
@@ -55,9 +55,9 @@ impl Testbed {
     /// # Errors
     /// Fails if this user lacks the rights, or no block of addresses is free.
     pub fn new() -> Result<Self, ProbeError> {
-        let outside = End::open_here("qs%d")?;
+        let outside = NetworkEnd::open_here("qs%d")?;
         let (first, bits) = outside.take_block()?;
-        let inside = End::in_new_namespace("link0", &COMMAND_SYSCTLS)?;
+        let inside = NetworkEnd::in_new_namespace("link0", &COMMAND_SYSCTLS)?;
         let own = IpAddr::V4(Ipv4Addr::from(u32::from(first) + 2));
         inside.add_address(own, bits)?;
         inside.add_address(ipv6_of(own), bits + 32)?;
@@ -66,7 +66,7 @@ impl Testbed {
     }
 }
 
-impl End {
+impl NetworkEnd {
     /// Makes an end in the namespace of this thread. It is up and has no address.
     ///
     /// # Errors

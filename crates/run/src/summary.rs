@@ -51,7 +51,7 @@ impl About {
 const MAX_FLOWS: usize = 1_000;
 
 /// Summarises `simulation`.
-pub fn of(simulation: &Simulation, about: About) -> Sim {
+pub fn summarise(simulation: &Simulation, about: About) -> Sim {
     let flows = simulation.flows();
     let first = flows.iter().take(MAX_FLOWS);
     let times = MeasuredPeriod { warmup: simulation.warmup(), end: simulation.now() };

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::links::{check_room, metered_link};
-use crate::summary::{About, of};
+use crate::summary::{About, summarise};
 use queuescope_report::model::{RealTime, Sim, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Files, Simulation, build};
@@ -32,7 +32,7 @@ pub struct Ran {
 impl Ran {
     /// Summarises the run for a report.
     pub fn summary(self) -> Sim {
-        Sim { real_time: self.real_time, ..of(&self.simulation, self.about) }
+        Sim { real_time: self.real_time, ..summarise(&self.simulation, self.about) }
     }
 }
 

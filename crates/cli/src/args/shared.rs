@@ -233,7 +233,7 @@ impl Times {
     }
 
     /// The range in the timestamps of `loaded`, in nanoseconds: from the first, up to but without the second.
-    pub fn of(&self, loaded: &Loaded) -> (u64, u64) {
+    pub fn range(&self, loaded: &Loaded) -> (u64, u64) {
         (loaded.at(self.from, 0), loaded.at(self.to, u64::MAX))
     }
 }

@@ -1,6 +1,6 @@
 //! `queuescope link -- COMMAND`: a command behind a link.
 
-use super::{Attended, metering_options, of_link, report, shown, stop};
+use super::{CommandSession, metering_options, of_link, report, shown, stop};
 use crate::args::Link;
 use crate::outcome::{Outcome, ignore_closed_pipe};
 use crate::paths::check_outputs;
@@ -42,7 +42,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let shown = shown(args, &format!("{meter}: {name}"), &stop)?;
     let has_ended = |now, is_over| Ok(program.has_ended(now, stop.is_requested(), is_over)?);
-    let mut watched = Watched::new(meters, shown, Attended(has_ended));
+    let mut watched = Watched::new(meters, shown, CommandSession(has_ended));
     let ran = link.carry(&ends, &stop, &mut watched)?;
     let meters = watched.finish()?;
     if let Some(mut printed) = printed {

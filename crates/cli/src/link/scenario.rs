@@ -1,6 +1,6 @@
 //! `queuescope link SCENARIO`: real hosts over the network of a scenario, in real time.
 
-use super::{Attended, metering_options, report, shown, stop};
+use super::{CommandSession, metering_options, report, shown, stop};
 use crate::args::Link;
 use crate::expressions::of_scenario;
 use crate::outcome::Outcome;
@@ -40,7 +40,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
         metered(&metering_options, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let shown = shown(args, &format!("{meter}: {}", metering_options.name), &stop)?;
-    let mut watched = Watched::new(meters, shown, Attended(|_, is_over| Ok(stop.is_requested() || is_over)));
+    let mut watched = Watched::new(meters, shown, CommandSession(|_, is_over| Ok(stop.is_requested() || is_over)));
     let ran = RealHosts::carry(&scenario, &files, built, &stop, &mut watched)?;
     let ran = Ran { about: About { meter, ..ran.about }.named(&metering_options.name), ..ran };
     let (report, written) = report(watched.finish()?, &metering_options, ran, skipped)?;

@@ -79,7 +79,7 @@ pub struct Report {
 
 impl Report {
     /// The report of `analyze --json` with `words` and paths.
-    pub fn of(words: &str, paths: &[&Path]) -> Self {
+    pub fn analyze(words: &str, paths: &[&Path]) -> Self {
         Self::parse(&printed(run(&format!("analyze --json {words}"), paths), 0))
     }
 

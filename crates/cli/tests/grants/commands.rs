@@ -82,12 +82,12 @@ pub const COMMANDS: [&str; 66] = [
 ];
 
 /// The folder of the valid files that commands take besides the path under test.
-pub struct Place {
+pub struct CommandFiles {
     folder: PathBuf,
     program: PathBuf,
 }
 
-impl Place {
+impl CommandFiles {
     pub fn new(folder: &Path, program: &Path) -> Self {
         let place = Self { folder: folder.join("place"), program: program.to_owned() };
         fs::create_dir(&place.folder).expect("there is room");

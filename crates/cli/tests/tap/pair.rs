@@ -30,7 +30,7 @@ const TRANSIT: Nanos = Nanos(12_345);
 
 /// How a pair of captures is made.
 #[derive(Clone, Copy)]
-pub struct Making {
+pub struct PairParams {
     pub rate: Rate,
     pub limit: Limit,
     /// Converts true time, which is the first link's, to the clock behind the router.
@@ -82,22 +82,22 @@ pub struct Pair {
 
 impl Pair {
     /// Replays the capture at `path`.
-    pub fn make(path: &Path, making: Making) -> Result<Self> {
+    pub fn make(path: &Path, pair_params: PairParams) -> Result<Self> {
         let mut reader = CaptureReader::open(path)?;
         let mut parser = Parser::new(Tunnel::Outer);
-        let params = TailDropParams { limit: making.limit };
-        let outlet = Outlet { overhead: 0, rate: making.rate, queue: QueueId(0), seed: 0 };
+        let params = TailDropParams { limit: pair_params.limit };
+        let outlet = Outlet { overhead: 0, rate: pair_params.rate, queue: QueueId(0), seed: 0 };
         let mut replay = Replay::new(TailDrop::new(params, outlet), &outlet);
         let mut pair =
             Self { ingress: Default::default(), egress: Vec::new(), truth: Vec::new(), link: LinkType::Ethernet };
         let (mut now, mut frames, mut left) = (Nanos::ZERO, Vec::new(), Departures::default());
-        while let Some(record) = reader.next_record()?.filter(|_| pair.truth.len() < making.most) {
+        while let Some(record) = reader.next_record()?.filter(|_| pair.truth.len() < pair_params.most) {
             now = now.max(record.time.unwrap_or(now));
             pair.link = LinkType::from_dlt(record.link);
             let frame = parser.parse(pair.link, record.original_len, record.data);
             let (id, link) = (pair.truth.len(), (mixed(frame.key.src as u64) % LINKS as u64) as usize);
             let is_ip = frame.key.family != Family::Link;
-            let elsewhere = mixed(frame.key.dst as u64 ^ 77).is_multiple_of(making.elsewhere);
+            let elsewhere = mixed(frame.key.dst as u64 ^ 77).is_multiple_of(pair_params.elsewhere);
             let truth = Truth {
                 link,
                 size: frame.size,
@@ -108,8 +108,8 @@ impl Pair {
                 dequeued: None,
             };
             pair.truth.push(truth);
-            let data = record.data.get(..making.snaplens.0).unwrap_or(record.data).to_vec();
-            let time = round(if link == 1 { making.second.convert(now) } else { now }, making.resolution);
+            let data = record.data.get(..pair_params.snaplens.0).unwrap_or(record.data).to_vec();
+            let time = round(if link == 1 { pair_params.second.convert(now) } else { now }, pair_params.resolution);
             frames.push((frame, record.data.to_vec()));
             pair.ingress[link].push(Record { time, original_len: record.original_len, data, id });
             if is_ip && !elsewhere {
@@ -122,8 +122,8 @@ impl Pair {
             pair.truth[id].dequeued = Some(dequeued);
             let (frame, data) = &mut frames[id];
             forward(frame, data);
-            data.truncate(making.snaplens.1);
-            let time = round(making.behind.convert(dequeued + TRANSIT), making.resolution);
+            data.truncate(pair_params.snaplens.1);
+            let time = round(pair_params.behind.convert(dequeued + TRANSIT), pair_params.resolution);
             let original_len = frame.size;
             pair.egress.push(Record { time, original_len, data: std::mem::take(data), id });
         }

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Flows of several kinds, and their congestion controls.
 #[derive(Debug)]
 pub struct TrafficPlan {
-    kinds: Vec<Kind>,
+    kinds: Vec<FlowKind>,
     /// The congestion controls; if empty, the kernel's default.
     pub congestion: Vec<String>,
     seed: u64,
@@ -22,7 +22,7 @@ pub struct TrafficPlan {
 
 /// A kind of flows: the sizes that the options give, or one of the bursts.
 #[derive(Debug)]
-struct Kind {
+struct FlowKind {
     name: String,
     params: WorkloadParams,
     /// Indices of the plan's congestion controls that its flows take in turn.
@@ -52,7 +52,7 @@ impl TrafficPlan {
         if let Some(arrivals) = arrivals {
             let mut params = WorkloadParams::new(arrivals, Some(sizes), PAIR);
             params.flows = wanted.count.map(Into::into);
-            kinds.push(Kind { name: wanted.sizes.clone(), params, congestion: (0..congestion.len()).collect() });
+            kinds.push(FlowKind { name: wanted.sizes.clone(), params, congestion: (0..congestion.len()).collect() });
         }
         for burst in &wanted.bursts {
             let arrivals = Arrivals::Periodic { every: burst.every, jitter: Nanos::ZERO };
@@ -66,7 +66,7 @@ impl TrafficPlan {
                 })]
             });
             let turn = own.unwrap_or_else(|| (0..wanted.congestion.len()).collect());
-            kinds.push(Kind { name: burst.name.clone(), params, congestion: turn });
+            kinds.push(FlowKind { name: burst.name.clone(), params, congestion: turn });
         }
         if wanted.congestion.is_empty() && !congestion.is_empty() && kinds.iter().any(|kind| kind.congestion.is_empty())
         {

@@ -5,7 +5,7 @@ use super::store::CellResult;
 use crate::error::Error;
 use crate::links::metered_link;
 use crate::scenario_file::ScenarioFile;
-use crate::summary::{of, totals};
+use crate::summary::{summarise, totals};
 use crate::world::{Ran, Simulated, World};
 use queuescope_report::json;
 use queuescope_report::model::{SweepCell, SweepFigures};
@@ -32,7 +32,7 @@ pub fn run(file: &ScenarioFile, cell: &Cell, files: &Files) -> Result<CellResult
 /// Runs a scenario.
 fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult, Error> {
     let Ran { simulation, about, .. } = Simulated.run(scenario, files)?;
-    Ok(CellResult { totals: totals(&simulation), sim: of(&simulation, about) })
+    Ok(CellResult { totals: totals(&simulation), sim: summarise(&simulation, about) })
 }
 
 /// The part of a cell's result that the sweep's summary needs.
