@@ -262,9 +262,9 @@ fn capture_goes_on_and_counts_what_is_not_written() {
 }
 
 fn link(words: &str) -> Option<Output> {
-    let yard = alone(&["namespaces", "tun"]).map_err(|why| println!("skipped: link_goes_on: {why}")).ok()?;
+    let outer = alone(&["namespaces", "tun"]).map_err(|why| println!("skipped: link_goes_on: {why}")).ok()?;
     let words: Vec<_> = words.split_whitespace().map(str::to_owned).collect();
-    Some(yard.run(move || {
+    Some(outer.run(move || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
         command.current_dir(ROOT).arg("link").args(words);
         let send = "for n in $(seq 1000); do printf %01000d 0 2>/dev/null >/dev/udp/100.64.0.1/9; done; exit 0";
@@ -287,7 +287,7 @@ fn link_goes_on_and_counts_what_is_not_written() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let lines = String::from_utf8_lossy(&output.stdout);
     let mut lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
-    // The first is of the way there, which has what is noted of the run.
+    // The first summary is of the direction from the command, and has the notes of the run.
     let summary = lines.find(|line| line["kind"] == "summary").expect("there is one");
     let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
     let of_capture = (packets(&capture).len() as u64, skipped("pcapng_unwritten"));
@@ -299,8 +299,8 @@ fn link_goes_on_and_counts_what_is_not_written() {
     assert_eq!(recorded(&log), of_log.0);
 }
 
-/// What a command about files says where it cannot write all: the summary of its first queue.
-fn on_files(words: &str) -> Value {
+/// Runs a command that cannot write all of its outputs. Returns the summary of its first queue.
+fn run_on_full_disk(words: &str) -> Value {
     let output = run(words, &[]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -316,7 +316,7 @@ fn analyze_goes_on_and_counts_what_is_not_written() {
     let (Some(one), Some(other)) = (Disk::new(test, 128), Disk::new(test, 128)) else { return };
     let (log, capture) = (one.path("log"), other.path("out.pcapng"));
     let words = "analyze data/demo.pcap.xz --rate 20mbps --json";
-    let summary = on_files(&format!("{words} --log {} --pcapng {}", log.display(), capture.display()));
+    let summary = run_on_full_disk(&format!("{words} --log {} --pcapng {}", log.display(), capture.display()));
     let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
     let whole = printed(run(words, &[]), 0);
     let whole: Value = serde_json::from_str(whole.lines().last().expect("there are lines")).expect("it is JSON");
@@ -331,12 +331,12 @@ fn analyze_goes_on_and_counts_what_is_not_written() {
 }
 
 #[test]
-fn tables_that_cannot_be_written_cost_no_report() {
+fn reports_are_complete_if_tables_cannot_be_written() {
     for words in [
         "analyze data/demo.pcap.xz --rate 20mbps --json --parquet /dev/full",
         "sim scenarios/abc.toml --json --parquet /dev/full --telemetry /dev/full",
     ] {
-        let summary = on_files(words);
+        let summary = run_on_full_disk(words);
         let lost = &summary["skipped"]["parquet_unwritten"];
         assert!(lost.as_u64() > Some(0), "{words}: {summary}");
         if words.starts_with("sim") {

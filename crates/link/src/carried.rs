@@ -46,7 +46,7 @@ pub(crate) fn notes<W: Routes>(real: &RealTimeNetwork<'_, W>) -> impl Iterator<I
     let counts = real.counts();
     let none = noted("no_way", counts.no_way, "packets for an address that no host of the link has");
     let lost = noted("not_taken", counts.not_taken, "packets that this machine had no memory for as they arrived");
-    let uncut = noted("uncut", counts.uncut, "super-packets that could not be cut, and went through as one packet");
+    let uncut = noted("uncut", counts.uncut, "super-packets that could not be segmented, and passed as one packet");
     none.into_iter().chain(lost).chain(uncut).chain(parser_notes(real.parser()))
 }
 

@@ -117,7 +117,7 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<io::Result<u8>> {
     let number = tie.to_str().and_then(|tie| tie.parse::<i32>().ok());
     let number = number.filter(|number| *number > 2 && rustix::process::getpid() == Pid::INIT);
     let (Some(number), Some((program, arguments))) = (number, words.split_first()) else {
-        return Err(io::Error::other("this is done by `queuescope link` alone"));
+        return Err(io::Error::other("only `queuescope link` starts this command"));
     };
     // SAFETY: the starting process opened this descriptor for this process alone, and passed its number as an argument.
     #[allow(unsafe_code, reason = "a descriptor that is inherited is known by its number alone")]

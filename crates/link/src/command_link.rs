@@ -100,9 +100,9 @@ impl Program {
     /// # Errors
     /// Fails if this user lacks the rights to make the ends, or the keeper cannot be run.
     pub fn start(keeper: &Path, words: &[OsString], output: OutputTarget) -> Result<(Self, LinkEnds), Error> {
-        let sleep = sleep_exactly().map_err(Error::system("cannot wake up when it is time"))?;
+        let sleep = sleep_exactly().map_err(Error::system("cannot set the timer slack of the thread"))?;
         let Testbed { inside, outside, .. } = Testbed::new()?;
-        let no_namespace = || io::Error::other("the command's end is in no namespace");
+        let no_namespace = || io::Error::other("the command's end has no namespace");
         let run_behind =
             || IsolatedCommand::run(inside.namespace.as_ref().ok_or_else(no_namespace)?, keeper, words, output);
         let command = run_behind().map_err(Error::system("cannot run a command behind a link"))?;

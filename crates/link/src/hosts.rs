@@ -60,7 +60,7 @@ impl Hosts {
     /// Fails if a socket cannot listen, or the kernel lacks a congestion control and rejects the program for it.
     pub fn start(senders: &NetworkEnd, receivers: &NetworkEnd, load: Load) -> Result<Self, TrafficError> {
         let (Some(near), Some(far)) = (&senders.namespace, &receivers.namespace) else {
-            return Err(system("find the hosts' namespaces")(io::Error::other("they are here")));
+            return Err(system("find the hosts' namespaces")(io::Error::other("the ends have none of their own")));
         };
         let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
         let Load { congestion, flows, mut datagrams, warmup } = load;
@@ -131,12 +131,12 @@ impl<T: Send + 'static> HostThread<T> {
         namespace: &Namespace,
         work: impl FnOnce(OwnedFd) -> Result<T, TrafficError> + Send + 'static,
     ) -> Result<Self, TrafficError> {
-        let begun = || {
+        let start = || {
             let (stop, tie) = pipe_with(PipeFlags::CLOEXEC)?;
             let spawn = move || thread::Builder::new().name("hosts".to_owned()).spawn(move || work(stop));
             Ok(Self { handle: namespace.run(spawn)?, tie })
         };
-        begun().map_err(system("begin a thread"))
+        start().map_err(system("start a thread"))
     }
 
     fn end(self) -> Result<T, TrafficError> {

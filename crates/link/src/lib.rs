@@ -1,4 +1,4 @@
-//! A link in user space: real packets through the network of a simulation whose time is the real one.
+//! A link in user space: real packets pass the network of a simulation that runs in real time.
 //!
 //! The network is that of [`queuescope_sim`], with its links, disciplines and switch programs unchanged. The packets
 //! are those of real hosts: they are read from the other end of the hosts' interfaces ([`queuescope_live::Tun`]), and delivered to

@@ -89,7 +89,7 @@ impl LinkOptions {
         settings.push(format!("link.delay={}ns", self.delay.0));
         settings.extend(self.loss.map(|share| format!("link.loss={share:?}")));
         settings.push(format!("link.limit={}", self.limit));
-        settings.push(format!("link.both-routes={}", !self.one_way));
+        settings.push(format!("link.both-ways={}", !self.one_way));
         let given = self.set.iter().cloned();
         let network = if self.one_way { NETWORK.to_owned() } else { [NETWORK, BACK].concat() };
         let settings = settings.into_iter().map(Override::new).chain([Override::aqm("--aqm", &self.aqm)]);

@@ -67,7 +67,7 @@ impl RealHosts {
         let PlannedLoad { load, records } = PlannedLoad::new(scenario, files, &hosts)?;
         let routes = all_routes(scenario, &mut simulation, &hosts)?;
         let [senders, receivers] = ends(scenario, &hosts)?;
-        let sleep = sleep_exactly().map_err(Error::system("cannot wake up when it is time"))?;
+        let sleep = sleep_exactly().map_err(Error::system("cannot set the timer slack of the thread"))?;
         let sending = Hosts::start(&senders, &receivers, load)?;
         let ends = [senders, receivers];
         let mut real = start_network(scenario, simulation, routes, &ends, sleep);

@@ -73,9 +73,9 @@ impl NetworkEnd {
     /// Fails if this user lacks the rights.
     fn open_here(name: &str) -> Result<Self, ProbeError> {
         let tun = Tun::open(name)?;
-        let interfaces = Interfaces::open().map_err(refused("ask for interfaces"))?;
+        let interfaces = Interfaces::open().map_err(refused("list interfaces"))?;
         let index = interfaces.index(tun.name()).map_err(refused("find an interface"))?;
-        interfaces.up(index, Some(QUEUE)).map_err(refused("make an interface work"))?;
+        interfaces.up(index, Some(QUEUE)).map_err(refused("bring an interface up"))?;
         Ok(Self { namespace: None, tun, interfaces, index })
     }
 
@@ -88,9 +88,9 @@ impl NetworkEnd {
         let name = name.to_owned();
         let made = namespace.run(move || {
             settings.iter().try_for_each(|(name, value)| set_sysctl(name, value))?;
-            let interfaces = Interfaces::open().map_err(refused("ask for interfaces"))?;
+            let interfaces = Interfaces::open().map_err(refused("list interfaces"))?;
             let index = interfaces.index("lo").map_err(refused("find the loopback interface"))?;
-            interfaces.up(index, None).map_err(refused("make the loopback interface work"))?;
+            interfaces.up(index, None).map_err(refused("bring the loopback interface up"))?;
             Self::open_here(&name)
         })?;
         Ok(Self { namespace: Some(namespace), ..made })
@@ -111,7 +111,7 @@ impl NetworkEnd {
         }
         for (other, ecn) in others {
             let added = end.interfaces.add_route(end.index, IpAddr::V4(other), 32, ecn);
-            added.map_err(refused("make a route"))?;
+            added.map_err(refused("add a route"))?;
         }
         Ok(end)
     }
@@ -121,7 +121,7 @@ impl NetworkEnd {
     /// # Errors
     /// Fails if the kernel refuses.
     fn add_address(&self, address: IpAddr, bits: u8) -> Result<(), ProbeError> {
-        self.interfaces.add_address(self.index, address, bits).map_err(refused("give an interface an address"))
+        self.interfaces.add_address(self.index, address, bits).map_err(refused("add an address to an interface"))
     }
 
     /// Makes this interface the default route.
@@ -130,7 +130,7 @@ impl NetworkEnd {
     /// Fails if the kernel refuses.
     fn add_default_routes(&self) -> Result<(), ProbeError> {
         for all in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-            self.interfaces.add_route(self.index, all, 0, false).map_err(refused("make a route"))?;
+            self.interfaces.add_route(self.index, all, 0, false).map_err(refused("add a route"))?;
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl NetworkEnd {
     /// Takes a block of addresses that nothing else uses. This end gets the first address after the lowest, and a route to the block. Returns the
     /// lowest address and the prefix length. Within another link, the block is a part of that link's block.
     fn take_block(&self) -> Result<(Ipv4Addr, u8), ProbeError> {
-        let known = self.interfaces.addresses().map_err(refused("ask for addresses"))?;
+        let known = self.interfaces.addresses().map_err(refused("list addresses"))?;
         let ours = |known: &Address| match known.address {
             IpAddr::V4(address) => {
                 (known.bits < 32 && within(address, SHARED, SHARED_BITS)).then_some((address, known.bits))
@@ -162,7 +162,7 @@ impl NetworkEnd {
         let mut why = io::Error::other("no block of addresses is free");
         for place in 0..count {
             if bits > MOST_BITS {
-                why = io::Error::other("too many links are in each other");
+                why = io::Error::other("links are nested too deeply");
                 break;
             }
             let first = Ipv4Addr::from(u32::from(from) + (place << (32 - bits)));
@@ -178,7 +178,7 @@ impl NetworkEnd {
                     self.add_address(own, 32)?;
                     self.add_address(ipv6_of(own), 128)?;
                     let routed = self.interfaces.add_route(self.index, ipv6_of(lowest), 32 + bits, false);
-                    routed.map_err(refused("make a route"))?;
+                    routed.map_err(refused("add a route"))?;
                     return Ok((first, bits));
                 }
                 Err(error) => why = error,
@@ -214,7 +214,7 @@ fn refused(what: &'static str) -> impl Fn(io::Error) -> ProbeError {
 /// Writes a `sysctl` setting of the thread's namespace, if the kernel has it.
 fn set_sysctl(name: &str, value: &str) -> Result<(), ProbeError> {
     match raised(|| std::fs::write(format!("/proc/sys/{name}"), value)) {
-        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(refused("set how a network namespace behaves")(why)),
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(refused("set a sysctl of a network namespace")(why)),
         _ => Ok(()),
     }
 }
