@@ -44,9 +44,10 @@ pub(crate) fn start_network<'a, W: Routes>(
 /// Notes on packets that the link did not carry, or did not carry as it should.
 pub(crate) fn notes<W: Routes>(real: &RealTimeNetwork<'_, W>) -> impl Iterator<Item = Skipped> {
     let counts = real.counts();
-    let none = noted("no_way", counts.no_way, "packets for an address that no host of the link has");
-    let lost = noted("not_taken", counts.not_taken, "packets that this machine had no memory for as they arrived");
-    let uncut = noted("uncut", counts.uncut, "super-packets that could not be segmented, and passed as one packet");
+    let none = noted("no_way", counts.no_route, "packets for an address that no host of the link has");
+    let lost = noted("not_taken", counts.not_accepted, "packets that this machine had no memory for as they arrived");
+    let uncut =
+        noted("uncut", counts.unsegmented, "super-packets that could not be segmented, and passed as one packet");
     none.into_iter().chain(lost).chain(uncut).chain(parser_notes(real.parser()))
 }
 
@@ -59,8 +60,8 @@ pub(crate) fn timing_report<W: Routes>(
     let unread = unread.map_err(Error::system("cannot read how many packets the interfaces of the link dropped"))?;
     let (timing, sleep) = (real.timing(), real.sleep());
     let [p50, p99, worst] = [50.0, 99.0, 100.0].map(|percentile| timing.percentile(percentile).0);
-    let seen = real.held_back();
-    let is_held_back = seen.time.0 > seen.of.0 / HELD_BACK_PARTS;
+    let load = real.held_back();
+    let is_held_back = load.held_back.0 > load.observed.0 / HELD_BACK_PARTS;
     let is_late = timing.late() * 1_000 > timing.packets() * LATE_PER_MILLE;
     Ok(model::RealTime {
         packets: timing.packets(),
@@ -71,23 +72,23 @@ pub(crate) fn timing_report<W: Routes>(
         sleep_p50_ns: sleep.p50.0,
         sleep_p99_ns: sleep.p99.0,
         unread_packets: unread,
-        held_back: held_back_report(&seen, real.simulation()),
+        held_back: held_back_report(&load, real.simulation()),
         is_limited_by_machine: unread > 0 || is_late || is_held_back,
     })
 }
 
 /// How much the machine held back; `None` if it did not.
-fn held_back_report(seen: &HeldBack, simulation: &Simulation) -> Option<model::HeldBack> {
-    let seconds = seen.time.as_secs_f64();
+fn held_back_report(load: &HeldBack, simulation: &Simulation) -> Option<model::HeldBack> {
+    let seconds = load.held_back.as_secs_f64();
     let per_second = |bytes: ByteCount| bytes.0 as f64 * 8.0 / seconds;
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     Some(model::HeldBack {
-        time_ns: seen.time.0,
-        of_ns: seen.of.0,
-        link: simulation.topology().link(seen.link?).name.clone(),
-        asked_bps: per_second(seen.able),
-        carried_bps: per_second(seen.sent),
-        moving_share: seen.moving.as_secs_f64() / seconds,
-        idle_share: seen.idle.map(|idle| idle.as_secs_f64() / seconds / processors as f64),
+        time_ns: load.held_back.0,
+        of_ns: load.observed.0,
+        link: simulation.topology().link(load.link?).name.clone(),
+        asked_bps: per_second(load.capacity),
+        carried_bps: per_second(load.sent),
+        moving_share: load.moving.as_secs_f64() / seconds,
+        idle_share: load.idle.map(|idle| idle.as_secs_f64() / seconds / processors as f64),
     })
 }

@@ -13,25 +13,25 @@ use std::os::unix::fs::FileExt;
 /// The length of an interval that is judged as a whole. Idle time is known to 10 ms.
 const INTERVAL: Nanos = Nanos(250_000_000);
 /// A link is full if it sends this share of its capacity.
-const FULL: f64 = 0.95;
+const FULL_SHARE: f64 = 0.95;
 /// A thread that moves packets for this share of the time does nothing else.
-const ALL: f64 = 0.9;
+const BUSY_SHARE: f64 = 0.9;
 /// A thread that moves packets for this share of the time moves many packets.
-const MANY: f64 = 0.25;
+const MANY_SHARE: f64 = 0.25;
 /// The processors are used up if at most this share of their time is idle. Idle time is not known more exactly.
-const NONE: f64 = 0.05;
+const IDLE_SHARE: f64 = 0.05;
 
 /// The time in which the machine held packets back, since the run began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct HeldBack {
     /// The time in which links sent something, in whole intervals of a quarter of a second.
-    pub of: Nanos,
+    pub observed: Nanos,
     /// Of that, the time in which no link was full and the machine had no time left.
-    pub time: Nanos,
+    pub held_back: Nanos,
     /// The fullest link in the last such interval.
     pub link: Option<LinkId>,
     /// How many bytes the fullest link could have sent in that time.
-    pub able: ByteCount,
+    pub capacity: ByteCount,
     /// How many bytes it sent in that time, with the link's overhead of each packet.
     pub sent: ByteCount,
     /// How long the thread moved packets in that time.
@@ -67,7 +67,7 @@ struct LoadInterval {
     length: Nanos,
     /// The bytes that the fullest link sent, and those that it could have sent.
     sent: ByteCount,
-    able: ByteCount,
+    capacity: ByteCount,
     moving: Nanos,
     /// Summed over all processors.
     idle: Option<Nanos>,
@@ -78,27 +78,27 @@ impl LoadInterval {
     /// Whether the machine limited how much was sent.
     fn is_held_back(&self) -> bool {
         let share = |part: Nanos, of: Nanos| part.0 as f64 / of.0.max(1) as f64;
-        let is_full = self.sent.0 as f64 >= FULL * self.able.0 as f64;
+        let is_full = self.sent.0 as f64 >= FULL_SHARE * self.capacity.0 as f64;
         let moving = share(self.moving, self.length);
         let all = Nanos(self.length.0.saturating_mul(self.processors));
-        let is_used_up = self.idle.is_some_and(|idle| share(idle, all) <= NONE);
-        !is_full && (moving >= ALL || (moving >= MANY && is_used_up))
+        let is_used_up = self.idle.is_some_and(|idle| share(idle, all) <= IDLE_SHARE);
+        !is_full && (moving >= BUSY_SHARE || (moving >= MANY_SHARE && is_used_up))
     }
 }
 
 impl HeldBack {
     fn add(&mut self, link: LinkId, interval: &LoadInterval) {
-        self.of = self.of.saturating_add(interval.length);
+        self.observed = self.observed.saturating_add(interval.length);
         if !interval.is_held_back() {
             return;
         }
         // The sum is unknown if one interval is.
-        let idle = if self.time == Nanos::ZERO { Some(Nanos::ZERO) } else { self.idle };
+        let idle = if self.held_back == Nanos::ZERO { Some(Nanos::ZERO) } else { self.idle };
         self.idle = idle.zip(interval.idle).map(|(all, one)| all.saturating_add(one));
-        self.time = self.time.saturating_add(interval.length);
+        self.held_back = self.held_back.saturating_add(interval.length);
         self.moving = self.moving.saturating_add(interval.moving);
         self.link = Some(link);
-        self.able += interval.able;
+        self.capacity += interval.capacity;
         self.sent += interval.sent;
     }
 }
@@ -144,15 +144,18 @@ impl LoadMonitor {
         let moving = std::mem::take(&mut self.moving);
         // Links restart their counts at the end of a warm-up; that interval is not judged.
         let counted = links.iter().zip(&self.start.sent).zip(&before.sent).filter_map(|((link, now), then)| {
-            let able = simulation.topology().link(*link).rate.capacity(before.at..at);
-            Some((*link, ByteCount(now.0.checked_sub(then.0)?), able))
+            let capacity = simulation.topology().link(*link).rate.capacity(before.at..at);
+            Some((*link, ByteCount(now.0.checked_sub(then.0)?), capacity))
         });
-        let share = |(_, sent, able): &(LinkId, ByteCount, ByteCount)| sent.0 as f64 / able.0.max(1) as f64;
-        let Some((link, sent, able)) = counted.max_by(|one, other| share(one).total_cmp(&share(other))) else { return };
+        let share = |(_, sent, capacity): &(LinkId, ByteCount, ByteCount)| sent.0 as f64 / capacity.0.max(1) as f64;
+        let Some((link, sent, capacity)) = counted.max_by(|one, other| share(one).total_cmp(&share(other))) else {
+            return;
+        };
         if sent.0 > 0 {
             let idle = self.start.idle.zip(before.idle).map(|(now, then)| now.saturating_sub(then));
             let length = at.saturating_sub(before.at);
-            self.held_back.add(link, &LoadInterval { length, sent, able, moving, idle, processors: self.processors });
+            self.held_back
+                .add(link, &LoadInterval { length, sent, capacity, moving, idle, processors: self.processors });
         }
     }
 
@@ -178,8 +181,8 @@ mod tests {
 
     fn interval(sent: u64, moving_ms: u64, idle_ms: Option<u64>) -> LoadInterval {
         let ms = |ms: u64| Nanos(ms * 1_000_000);
-        let (sent, able) = (ByteCount(sent), ByteCount(1_000));
-        LoadInterval { length: ms(100), sent, able, moving: ms(moving_ms), idle: idle_ms.map(ms), processors: 2 }
+        let (sent, capacity) = (ByteCount(sent), ByteCount(1_000));
+        LoadInterval { length: ms(100), sent, capacity, moving: ms(moving_ms), idle: idle_ms.map(ms), processors: 2 }
     }
 
     #[test]
@@ -213,9 +216,9 @@ mod tests {
         ] {
             all.add(link, &interval);
         }
-        let [of, time, moving, idle] = [400, 200, 192, 6].map(|ms: u64| Nanos(ms * 1_000_000));
-        let (able, sent) = (ByteCount(2_000), ByteCount(500));
-        assert_eq!(all, HeldBack { of, time, link: Some(link), able, sent, moving, idle: Some(idle) });
+        let [observed, held_back, moving, idle] = [400, 200, 192, 6].map(|ms: u64| Nanos(ms * 1_000_000));
+        let (capacity, sent) = (ByteCount(2_000), ByteCount(500));
+        assert_eq!(all, HeldBack { observed, held_back, link: Some(link), capacity, sent, moving, idle: Some(idle) });
         all.add(link, &interval(200, 95, None));
         all.add(link, &interval(200, 95, Some(7)));
         assert_eq!(all.idle, None, "the sum is unknown if one interval is");

@@ -125,21 +125,21 @@ pub struct RealTimeNetwork<'a, W> {
     sleep: Sleep,
     load: LoadMonitor,
     /// Packets that arrived from both ends.
-    came: u64,
+    arrived: u64,
     /// When the run started, by the kernel's clock.
     origin: Nanos,
     counts: TransitCounts,
 }
 
-/// Packets that the network could not carry as they came.
+/// Packets that the network could not carry as they arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransitCounts {
     /// Packets for an address that no host has.
-    pub no_way: u64,
+    pub no_route: u64,
     /// Packets that an end did not accept, because the machine had no memory for them.
-    pub not_taken: u64,
+    pub not_accepted: u64,
     /// Super-packets that could not be segmented, and passed as one packet.
-    pub uncut: u64,
+    pub unsegmented: u64,
 }
 
 impl<'a, W: Routes> RealTimeNetwork<'a, W> {
@@ -156,7 +156,7 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
             timing: Timing::default(),
             sleep,
             load: LoadMonitor::new(),
-            came: 0,
+            arrived: 0,
             origin: now(),
             counts: TransitCounts::default(),
         }
@@ -180,7 +180,7 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
         waker: BorrowedFd<'_>,
         watcher: &mut impl Watcher,
     ) -> Result<(), LinkError> {
-        let mut look = Nanos::ZERO;
+        let mut next_look = Nanos::ZERO;
         let mut priority = RealTimePriority::new(self.now());
         let mut incoming = Incoming::default();
         watcher.begins(self.origin);
@@ -189,7 +189,7 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
         loop {
             let read = self.read(&mut incoming, watcher)?;
             let at = self.now();
-            let all = self.came + self.timing.packets();
+            let all = self.arrived + self.timing.packets();
             if all > moved {
                 self.load.moved(at.saturating_sub(last).saturating_sub(waited));
             }
@@ -197,8 +197,8 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
             self.load.check(at, &self.simulation);
             priority.check(at);
             self.advance(at, watcher)?;
-            if at >= look {
-                look = at.saturating_add(every);
+            if at >= next_look {
+                next_look = at.saturating_add(every);
                 if watcher.look(at) == Running::Over {
                     return Ok(());
                 }
@@ -213,8 +213,8 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
                 let early = self.sleep.p50.min(EARLIEST);
                 let due = self.simulation.next_time().unwrap_or(Nanos::MAX).saturating_sub(early);
                 let before = self.now();
-                if self.wait(due.min(look).min(end), waker)? {
-                    look = Nanos::ZERO;
+                if self.wait(due.min(next_look).min(end), waker)? {
+                    next_look = Nanos::ZERO;
                 }
                 waited = self.now().saturating_sub(before);
             }
@@ -250,7 +250,7 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
                 return Ok(false);
             }
             let at = self.now();
-            self.counts.uncut += u64::from(incoming.is_uncut());
+            self.counts.unsegmented += u64::from(incoming.is_uncut());
             while let Some(bytes) = incoming.take() {
                 self.receive(from, bytes, at, watcher)?;
             }
@@ -258,13 +258,13 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
         Ok(true)
     }
 
-    /// Handles a packet that came from an end.
+    /// Handles a packet that arrived from an end.
     fn receive(&mut self, from: usize, bytes: &[u8], at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
-        self.came += 1;
+        self.arrived += 1;
         let length = bytes.len() as u32;
         let seen = self.parser.parse(LinkType::RawIp, length, bytes);
         let Some(&Route { entrance, to, l4s }) = self.routes.route(from, &seen.key) else {
-            self.counts.no_way += 1;
+            self.counts.no_route += 1;
             return Ok(());
         };
         // The two sides of a connection may change the DSCP independently, so it does not identify the connection.
@@ -329,7 +329,7 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
         self.load.held_back()
     }
 
-    /// Packets that the network could not carry as they came.
+    /// Packets that the network could not carry as they arrived.
     pub fn counts(&self) -> TransitCounts {
         self.counts
     }
@@ -401,7 +401,7 @@ impl<O: Watcher> Observer for Delivery<'_, O> {
         self.timing.record(now().saturating_sub(self.origin).saturating_sub(due));
         match end.tun.write(frame.bytes()) {
             Ok(true) => {}
-            Ok(false) => self.counts.not_taken += 1,
+            Ok(false) => self.counts.not_accepted += 1,
             Err(why) => self.failure = Some(gone(end, why)),
         }
         self.frames.remove(tag);

@@ -94,8 +94,8 @@ pub fn sleep_exactly() -> io::Result<Sleep> {
 #[derive(Debug)]
 pub(crate) struct RealTimePriority {
     /// When the present period of 100 ms ends, and how long the thread had run when it started.
-    until: Nanos,
-    ran: Nanos,
+    period_end: Nanos,
+    ran_before: Nanos,
     /// When to check again.
     next_check: Nanos,
     is_real_time: bool,
@@ -103,11 +103,14 @@ pub(crate) struct RealTimePriority {
     nice: i32,
 }
 
-/// The period, and how often to check. A thread gives up the priority if it has run for more than `MUCH` of a period, and regains it after a period in which it has run for less than `LITTLE`.
+/// The period over which the thread's running time is judged.
 const PERIOD: Nanos = Nanos(100_000_000);
+/// How often to check.
 const CHECK_INTERVAL: Nanos = Nanos(1_000_000);
-const MUCH: Nanos = Nanos(85_000_000);
-const LITTLE: Nanos = Nanos(60_000_000);
+/// A thread that has run for this much of a period loses the priority.
+const LOSE_ABOVE: Nanos = Nanos(85_000_000);
+/// A thread that has run for less than this in a whole period regains the priority.
+const REGAIN_BELOW: Nanos = Nanos(60_000_000);
 /// The length of a time slice without real-time priority.
 const SLICE: Nanos = Nanos(100_000);
 
@@ -115,7 +118,8 @@ impl RealTimePriority {
     /// Starts at time `at`, which is now.
     pub fn new(at: Nanos) -> Self {
         let nice = getpriority_process(None).unwrap_or(0);
-        let mut priority = Self { until: at, ran: thread_time(), next_check: at, is_real_time: false, nice };
+        let mut priority =
+            Self { period_end: at, ran_before: thread_time(), next_check: at, is_real_time: false, nice };
         priority.check(at);
         priority
     }
@@ -132,11 +136,11 @@ impl RealTimePriority {
     fn update(&mut self, at: Nanos) {
         self.next_check = at.saturating_add(CHECK_INTERVAL);
         let now = thread_time();
-        let ran = now.saturating_sub(self.ran);
-        let is_over = at >= self.until;
+        let ran = now.saturating_sub(self.ran_before);
+        let is_over = at >= self.period_end;
         let is_real_time = wants_priority(self.is_real_time, ran, is_over);
         if is_over {
-            (self.until, self.ran) = (at.saturating_add(PERIOD), now);
+            (self.period_end, self.ran_before) = (at.saturating_add(PERIOD), now);
         }
         if is_real_time != self.is_real_time {
             self.is_real_time = is_real_time;
@@ -152,7 +156,7 @@ impl RealTimePriority {
 /// Whether a thread should have real-time priority. `ran` is how long it has run in this period, `is_over` whether the period is over, and
 /// `had_priority` whether it has the priority now.
 fn wants_priority(had_priority: bool, ran: Nanos, is_over: bool) -> bool {
-    ran < MUCH && (had_priority || is_over && ran < LITTLE)
+    ran < LOSE_ABOVE && (had_priority || is_over && ran < REGAIN_BELOW)
 }
 
 impl Drop for RealTimePriority {
