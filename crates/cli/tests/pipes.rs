@@ -23,8 +23,8 @@ fn capture(packets: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut ends = vec![24];
     let mut whole = Vec::new();
     for _ in 0..packets {
-        let record = reader.next_record().expect("it is whole").expect("it has that many");
         let record = reader.next_record().expect("it is whole").expect("it has that many packets");
+        writer.packet(record.time.expect("it has a time"), record.original_len, record.data).expect("there is room");
         ends.push(ends[ends.len() - 1] + 16 + record.data.len());
     }
     whole.extend(writer.finish().expect("there is room"));

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::held_back::HeldBack;
-use crate::real_time::{RealTimeNetwork, Routes};
+use crate::real_time::{RealTime, Ways};
 use crate::testbed::NetworkEnd;
 use crate::timing::Sleep;
 use queuescope_ingest::notes::{noted, parser_notes};
@@ -28,21 +28,21 @@ pub fn complete_report(report: &mut Report, sim: model::Sim) {
 }
 
 /// Sets up a scenario's network to run in real time. It parses TCP headers only if a switch program of the network reads them.
-pub(crate) fn start_network<'a, W: Routes>(
+pub(crate) fn start_network<'a, W: Ways>(
     scenario: &Scenario,
     simulation: Simulation,
     routes: W,
     ends: &'a [NetworkEnd; 2],
     sleep: Sleep,
-) -> RealTimeNetwork<'a, W> {
-    let real = RealTimeNetwork::new(simulation, routes, ends, sleep);
+) -> RealTime<'a, W> {
+    let real = RealTime::begin(simulation, routes, ends, sleep);
     let reads_tcp = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
     let mut programs = scenario.network().links.into_iter().filter_map(|link| link.pipeline);
     if programs.any(|program| reads_tcp(&program)) { real.with_tcp_headers() } else { real }
 }
 
 /// Notes on packets that the link did not carry, or did not carry as it should.
-pub(crate) fn notes<W: Routes>(real: &RealTimeNetwork<'_, W>) -> impl Iterator<Item = Skipped> {
+pub(crate) fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
     let counts = real.counts();
     let none = noted("no_way", counts.no_route, "packets for an address that no host of the link has");
     let lost = noted("not_taken", counts.not_accepted, "packets that this machine had no memory for as they arrived");
@@ -52,10 +52,7 @@ pub(crate) fn notes<W: Routes>(real: &RealTimeNetwork<'_, W>) -> impl Iterator<I
 }
 
 /// How exact a link was in time. Counts packets that were lost before the link too, because nobody read them in time.
-pub(crate) fn timing_report<W: Routes>(
-    real: &RealTimeNetwork<'_, W>,
-    ends: &[NetworkEnd; 2],
-) -> Result<model::RealTime, Error> {
+pub(crate) fn timing_report<W: Ways>(real: &RealTime<'_, W>, ends: &[NetworkEnd; 2]) -> Result<model::RealTime, Error> {
     let unread = ends.iter().map(NetworkEnd::unread).sum::<io::Result<u64>>();
     let unread = unread.map_err(Error::system("cannot read how many packets the interfaces of the link dropped"))?;
     let (timing, sleep) = (real.timing(), real.sleep());

@@ -4,7 +4,7 @@ use crate::carried::{notes, start_network, timing_report};
 use crate::command::{IsolatedCommand, OutputTarget, Signal};
 use crate::error::Error;
 use crate::plan::LinkOptions;
-use crate::real_time::{Route, Routes, Watcher};
+use crate::real_time::{Watcher, Way, Ways};
 use crate::testbed::{NetworkEnd, Testbed};
 use crate::timing::{Sleep, sleep_exactly};
 use queuescope_ingest::Stop;
@@ -41,11 +41,11 @@ impl CommandLink {
         let (scenario, files) = options.scenario()?;
         let Built { mut simulation, meters, hosts, .. } = build_without_traffic(&scenario, &files)?;
         let (inside, outside) = hosts[0][0];
-        let mut route = |hosts, to| -> Result<Route, Error> {
+        let mut way = |hosts, to| -> Result<Way, Error> {
             let params = EntranceParams { hosts, group: 0, class: Class(0), activity: None };
-            Ok(Route { entrance: simulation.entrance(params)?, to, l4s: false })
+            Ok(Way { entrance: simulation.entrance(params)?, to, l4s: false })
         };
-        let routes = PointToPoint([route((inside, outside), 1)?, route((outside, inside), 0)?]);
+        let routes = PointToPoint([way((inside, outside), 1)?, way((outside, inside), 0)?]);
         Ok(Self { scenario, simulation, meters, routes })
     }
 
@@ -145,10 +145,10 @@ impl Program {
 }
 
 /// A network of two ends: every packet goes to the other end.
-struct PointToPoint([Route; 2]);
+struct PointToPoint([Way; 2]);
 
-impl Routes for PointToPoint {
-    fn route(&self, from: usize, _key: &FlowKey) -> Option<&Route> {
+impl Ways for PointToPoint {
+    fn way(&self, from: usize, _key: &FlowKey) -> Option<&Way> {
         self.0.get(from)
     }
 }

@@ -5,7 +5,7 @@ mod planned;
 use crate::carried::{notes, start_network, timing_report};
 use crate::error::Error;
 use crate::hosts::{Hosts, Outcome};
-use crate::real_time::{Route, Routes, Running, Watcher};
+use crate::real_time::{Running, Watcher, Way, Ways};
 use crate::testbed::NetworkEnd;
 use crate::timing::sleep_exactly;
 use planned::{PlannedLoad, ip};
@@ -97,11 +97,11 @@ fn failures(sent: &Outcome) -> impl Iterator<Item = Skipped> + use<> {
     counts.into_iter().filter_map(|((name, meaning), count)| noted(name, count, meaning))
 }
 
-/// Routes between hosts, by source and destination address.
-struct AddressRoutes(BTreeMap<(u128, u128), Route>);
+/// Ways between hosts, by source and destination address.
+struct AddressRoutes(BTreeMap<(u128, u128), Way>);
 
-impl Routes for AddressRoutes {
-    fn route(&self, _from: usize, key: &FlowKey) -> Option<&Route> {
+impl Ways for AddressRoutes {
+    fn way(&self, _from: usize, key: &FlowKey) -> Option<&Way> {
         self.0.get(&(key.src, key.dst))
     }
 }
@@ -123,12 +123,12 @@ fn all_routes(
         for (index, (from, _)) in hosts.iter().enumerate() {
             let others = if is_workload { &hosts[..] } else { &hosts[index..=index] };
             for to in others.iter().map(|(_, to)| *to) {
-                let mut route = |hosts, activity, to| -> Result<Route, Error> {
+                let mut way = |hosts, activity, to| -> Result<Way, Error> {
                     let params = EntranceParams { hosts, group, class: Class(class), activity };
-                    Ok(Route { entrance: simulation.entrance(params)?, to, l4s })
+                    Ok(Way { entrance: simulation.entrance(params)?, to, l4s })
                 };
-                routes.insert((number(*from), number(to)), route((*from, to), activity, 1)?);
-                routes.insert((number(to), number(*from)), route((to, *from), None, 0)?);
+                routes.insert((number(*from), number(to)), way((*from, to), activity, 1)?);
+                routes.insert((number(to), number(*from)), way((to, *from), None, 0)?);
             }
         }
     }

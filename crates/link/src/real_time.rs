@@ -56,7 +56,7 @@ pub trait Watcher {
 
 /// Where a packet enters the network, and which end receives it.
 #[derive(Debug, Clone, Copy)]
-pub struct Route {
+pub struct Way {
     /// Where it enters the network.
     pub entrance: Entrance,
     /// The index of the end that receives it when it leaves the network.
@@ -67,9 +67,9 @@ pub struct Route {
 }
 
 /// Maps packets to routes.
-pub trait Routes {
+pub trait Ways {
     /// The route of a packet of flow `key` that was read from end `from`; `None` if no host has its destination address.
-    fn route(&self, from: usize, key: &FlowKey) -> Option<&Route>;
+    fn way(&self, from: usize, key: &FlowKey) -> Option<&Way>;
 }
 
 /// Why a link failed.
@@ -112,7 +112,7 @@ pub enum Running {
 
 /// A network that runs in real time.
 #[derive(Debug)]
-pub struct RealTimeNetwork<'a, W> {
+pub struct RealTime<'a, W> {
     simulation: Simulation,
     routes: W,
     ends: &'a [NetworkEnd; 2],
@@ -142,9 +142,9 @@ pub struct TransitCounts {
     pub unsegmented: u64,
 }
 
-impl<'a, W: Routes> RealTimeNetwork<'a, W> {
+impl<'a, W: Ways> RealTime<'a, W> {
     /// A network whose packets come from and go to `ends`, by `routes`. `sleep` is how exact sleeps are. Its time starts now.
-    pub fn new(simulation: Simulation, routes: W, ends: &'a [NetworkEnd; 2], sleep: Sleep) -> Self {
+    pub fn begin(simulation: Simulation, routes: W, ends: &'a [NetworkEnd; 2], sleep: Sleep) -> Self {
         Self {
             simulation,
             routes,
@@ -263,7 +263,7 @@ impl<'a, W: Routes> RealTimeNetwork<'a, W> {
         self.arrived += 1;
         let length = bytes.len() as u32;
         let seen = self.parser.parse(LinkType::RawIp, length, bytes);
-        let Some(&Route { entrance, to, l4s }) = self.routes.route(from, &seen.key) else {
+        let Some(&Way { entrance, to, l4s }) = self.routes.way(from, &seen.key) else {
             self.counts.no_route += 1;
             return Ok(());
         };
