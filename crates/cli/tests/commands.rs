@@ -58,7 +58,8 @@ fn damage_on_standard_input_is_reported_after_the_report() {
     }
 }
 
-/// Zeros in a capture are not packets, for any command. The packets behind them are read, and the command ends with an error about the damage.
+/// Zeros in a capture are not packets, for any command. The packets behind them are read, and the command ends with an error about
+/// the damage.
 #[test]
 fn zeros_in_a_capture_are_reported_and_packets_behind_them_are_read() {
     let whole = common::file("crates/cli/tests/data/whole.pcap");

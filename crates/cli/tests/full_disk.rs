@@ -1,4 +1,5 @@
-//! Measuring goes on while the disk is full: everything is measured, and what could not be written is counted. As root, on small file systems.
+//! Measuring goes on while the disk is full: everything is measured, and what could not be written is counted. As root, on small
+//! file systems.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]

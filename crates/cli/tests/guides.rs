@@ -1,8 +1,9 @@
 //! Runs each `console` block of the tutorial and the how-to guides, and compares its output.
 //!
-//! A line `$ COMMAND` is passed to a shell. The lines after it are its output, where a line `...` stands for any number of lines. The commands of a
-//! page share a folder, which has the repository's `data`, `scenarios` and `recipes`. A `toml` block is written to a file if the text before it
-//! names the file in backquotes and ends in a colon. Blocks of the kind `sh` need root or take long, and are not run.
+//! A line `$ COMMAND` is passed to a shell. The lines after it are its output, where a line `...` stands for any number of lines.
+//! The commands of a page share a folder, which has the repository's `data`, `scenarios` and `recipes`. A `toml` block is written to
+//! a file if the text before it names the file in backquotes and ends in a colon. Blocks of the kind `sh` need root or take long,
+//! and are not run.
 
 #![allow(clippy::disallowed_methods, reason = "it reads pages of the documentation, and starts a shell")]
 

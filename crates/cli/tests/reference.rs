@@ -1,8 +1,8 @@
 //! Pages of the book that are generated from the code. The tests compare them, and write them again with
 //! `UPDATE_GOLDEN=1 cargo test --workspace --features queuescope/full --test it -- reference::`.
 //!
-//! The pages are in the repository, and are not generated with the book. So they can be read without a build, a review shows each changed flag,
-//! and the comparison costs nothing, as the test needs the program anyway.
+//! The pages are in the repository, and are not generated with the book. So they can be read without a build, a review shows each
+//! changed flag, and the comparison costs nothing, as the test needs the program anyway.
 
 #![allow(clippy::disallowed_methods, reason = "it reads and writes pages of the documentation")]
 

@@ -27,8 +27,8 @@ fn start() -> Nanos {
     Nanos(common::packets(&file(DEMO))[0].2.unwrap())
 }
 
-/// The demo through a FIFO at 20 Mb/s, captured on the links into it and on the one behind (the third link has no packets here). The clock behind
-/// is 0.4 s ahead and gains 20 ppm, and the second link's clock is 0.3 s behind.
+/// The demo through a FIFO at 20 Mb/s, captured on the links into it and on the one behind (the third link has no packets here). The
+/// clock behind is 0.4 s ahead and gains 20 ppm, and the second link's clock is 0.3 s behind.
 struct SimulatedPair {
     directory: TempDir,
     ingress: Vec<PathBuf>,

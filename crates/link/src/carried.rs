@@ -19,7 +19,8 @@ const HELD_BACK_PARTS: u64 = 10;
 /// If more than this many packets in a thousand are more than a millisecond late, the machine is too slow.
 const LATE_PER_MILLE: u64 = 10;
 
-/// Adds a link's timing to a report on it. The flows of packets that were lost before the link are unknown, so the totals count them as missed.
+/// Adds a link's timing to a report on it. The flows of packets that were lost before the link are unknown, so the totals count them
+/// as missed.
 pub fn complete_report(report: &mut Report, sim: model::Sim) {
     let unread = sim.real_time.as_ref().map_or(0, |real| real.unread_packets);
     let others = report.others.iter_mut().map(|other| &mut other.report.totals);

@@ -2,8 +2,8 @@
 //!
 //! A link that packets reach as fast as it sends is full. If a link is not full, either the senders do not want to send more, or the machine
 //! lacks the time to move more. This module assumes the second for an interval in which no link was full, and either the thread that moves
-//! packets did nothing else, or no processor was idle while that thread moved many packets. In both cases that thread, or a sender or receiver,
-//! had to wait for a processor.
+//! packets did nothing else, or no processor was idle while that thread moved many packets. In both cases that thread, or a sender
+//! or receiver, had to wait for a processor.
 
 use queuescope_sim::{LinkId, Simulation};
 use queuescope_wire::{ByteCount, Nanos};

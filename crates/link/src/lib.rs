@@ -7,7 +7,8 @@
 //! last was due, not from when it was made.
 //!
 //! - [`RealTime`] moves packets, and reports what happens at the links to a [`Watcher`]. [`HeldBack`] is how long the machine was too slow.
-//! - [`Way`] is where packets enter the network and which end receives them; [`Testbed`] has the network namespaces and interfaces of one run.
+//! - [`Way`] is where packets enter the network and which end receives them; [`Testbed`] has the network namespaces and interfaces
+//!   of one run.
 //! - [`command`] runs a program behind a link, and leaves no process behind when either ends. [`CommandLink`] is the link of a command, which
 //!   [`LinkOptions`] describe, and [`Program`] the command.
 //! - [`traffic`] plans flows over the TCP of this machine, and sums them up.

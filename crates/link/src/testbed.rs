@@ -143,8 +143,8 @@ impl NetworkEnd {
         self.interfaces.dropped(self.index)
     }
 
-    /// Takes a block of addresses that nothing else uses. This end gets the first address after the lowest, and a route to the block. Returns the
-    /// lowest address and the prefix length. Within another link, the block is a part of that link's block.
+    /// Takes a block of addresses that nothing else uses. This end gets the first address after the lowest, and a route to the
+    /// block. Returns the lowest address and the prefix length. Within another link, the block is a part of that link's block.
     fn take_block(&self) -> Result<(Ipv4Addr, u8), ProbeError> {
         let known = self.interfaces.addresses().map_err(refused("list addresses"))?;
         let ours = |known: &Address| match known.address {

@@ -87,10 +87,10 @@ pub fn sleep_exactly() -> io::Result<Sleep> {
 /// While this exists, the thread runs before others that are ready, if this user has the rights. Threads and programs that it
 /// starts do not inherit this. Without the rights nothing changes, and timing is as exact as other threads allow.
 ///
-/// The thread gets the scheduling policy `SCHED_RR`. The kernel reserves a twentieth of each second for threads without a real-time policy. From
-/// a real-time thread that leaves no time to them, it takes that share as one pause of 50 ms. So a thread that has run for most of 100 ms
-/// returns to `SCHED_OTHER`, with the highest weight and the shortest slices, until it has less to do: it then waits more often, but each
-/// time for less than 50 ms.
+/// The thread gets the scheduling policy `SCHED_RR`. The kernel reserves a twentieth of each second for threads without a real-time
+/// policy. From a real-time thread that leaves no time to them, it takes that share as one pause of 50 ms. So a thread that has run
+/// for most of 100 ms returns to `SCHED_OTHER`, with the highest weight and the shortest slices, until it has less to do: it then
+/// waits more often, but each time for less than 50 ms.
 #[derive(Debug)]
 pub(crate) struct RealTimePriority {
     /// When the present period of 100 ms ends, and how long the thread had run when it started.

@@ -10,8 +10,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-/// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does not exist, and
-/// this user may create it. `{via}` is a scenario that names the path under test.
+/// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
+/// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
 pub const COMMANDS: [&str; 66] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",

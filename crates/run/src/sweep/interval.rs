@@ -8,8 +8,8 @@ pub fn mean(values: &[f64]) -> Option<SweepMean> {
     mean_at(0.95, values)
 }
 
-/// The mean of `values`, with half the width of its confidence interval by Student's t. At a `confidence` of 0.95 that is t(0.975, n - 1) s / √n,
-/// where s² is the unbiased variance. `None` if there are no values. One value has no interval.
+/// The mean of `values`, with half the width of its confidence interval by Student's t. At a `confidence` of 0.95 that is t(0.975, n
+/// - 1) s / √n, where s² is the unbiased variance. `None` if there are no values. One value has no interval.
 pub fn mean_at(confidence: f64, values: &[f64]) -> Option<SweepMean> {
     let count = values.len() as f64;
     let (first, rest) = values.split_first()?;
