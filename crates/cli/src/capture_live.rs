@@ -1,7 +1,7 @@
 //! `queuescope capture`: copies the packets of an interface to a file or a folder.
 
 use crate::args::{Capture as CaptureArgs, DirectionName as Direction};
-use crate::expressions::of_recording;
+use crate::expressions::recording_error;
 use crate::outcome::{Outcome, print};
 use crate::paths::cannot_write;
 use crate::terminal::note;
@@ -37,10 +37,10 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     if let Some(folder) = &args.log {
         let put = |folder: &mut IntoFolder<'_>| {
             folder.go_on();
-            live_capture.run(CaptureSink::Folder(folder)).map(|()| None).map_err(of_capture)
+            live_capture.run(CaptureSink::Folder(folder)).map(|()| None).map_err(capture_error)
         };
         let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
-        let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(of_recording)?;
+        let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
         let counted = live_capture.capture.counts();
         let to = kept.recorded.path.display().to_string();
         let notes = live_capture.notes(counted, Some(&kept));
@@ -261,7 +261,7 @@ impl PacketSink<'_, '_> {
 }
 
 /// The error as one of the recording: its own, or that of the source.
-fn of_capture(error: anyhow::Error) -> Error {
+fn capture_error(error: anyhow::Error) -> Error {
     error.downcast().unwrap_or_else(|other| Error::Source(other.into()))
 }
 

@@ -4,7 +4,7 @@ mod command;
 mod scenario;
 
 use crate::args::{Keep, Link};
-use crate::expressions::shown as shown_in_text;
+use crate::expressions::rendered;
 use crate::outcome::Outcome;
 use crate::setup::options;
 use crate::terminal::note;
@@ -67,7 +67,7 @@ fn stop(args: &Link) -> Result<Stop> {
 }
 
 /// The view of `--view`, if it is given.
-fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
+fn begin_view(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
     let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     let show = Show::of(args.question.focus.show.as_deref())?;
     Ok(args.view.then(|| Shown::begin(name, granularity, show, stop)).transpose()?)
@@ -123,9 +123,9 @@ fn report(
 }
 
 /// Words an error in the options of a link, and points at the faulty part.
-fn of_link(error: Error) -> anyhow::Error {
+fn link_error(error: Error) -> anyhow::Error {
     match error {
-        Error::Text(error) => shown_in_text(&error),
+        Error::Text(error) => rendered(&error),
         error => error.into(),
     }
 }

@@ -2,7 +2,7 @@
 //! and computes figures of them.
 
 use crate::args::Query;
-use crate::expressions::{attributes, expression, shown};
+use crate::expressions::{attributes, expression, rendered};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
@@ -52,7 +52,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     // Check the query before anything is read.
     args.times.check()?;
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
-    let selection = Selection::of(&select_options(args), schema).map_err(|error| shown(&error))?;
+    let selection = Selection::of(&select_options(args), schema).map_err(|error| rendered(&error))?;
     let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
     let indexes = attributes("--index", args.index.as_deref(), schema)?;
     if args.table.departures {

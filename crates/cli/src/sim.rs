@@ -1,7 +1,7 @@
 //! `queuescope sim`: simulates a scenario file, and reports on it.
 
 use crate::args::Sim;
-use crate::expressions::{of_analysis, of_scenario};
+use crate::expressions::{analysis_error, scenario_error};
 use crate::outcome::{Outcome, both, print};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
@@ -39,7 +39,7 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let output = &args.output;
     check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;
     let file = ScenarioFile::read(&args.scenario, overrides(args))?;
-    let scenario = file.scenario().map_err(of_scenario)?;
+    let scenario = file.scenario().map_err(scenario_error)?;
     if args.explain {
         let effective = scenario.explain();
         let write = |out: &mut dyn Write| out.write_all(effective.as_bytes());
@@ -141,7 +141,7 @@ pub(crate) fn metered(
 ) -> Result<Meters<Outputs>> {
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
     let wanted = WantedMeters { first: link, analyses: wanted != Some(NO_METER), others: wanted.is_none() };
-    Meters::new(metering_options, simulation, wanted, links, &scenario.meters, outputs).map_err(of_analysis)
+    Meters::new(metering_options, simulation, wanted, links, &scenario.meters, outputs).map_err(analysis_error)
 }
 
 /// Returns an error of the recording or of the meters since the last call.

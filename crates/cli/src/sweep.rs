@@ -6,7 +6,7 @@
 pub(crate) mod summary;
 
 use crate::args::Sim;
-use crate::expressions::of_scenario;
+use crate::expressions::scenario_error;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::terminal::note;
@@ -57,7 +57,7 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
 /// Checks all cells before one is run.
 fn checked(args: &Sim, file: &ScenarioFile, scenario: &Scenario, threads: usize) -> Result<CheckedSweep> {
     let progress = Progress::cells(scenario.sweep.len(), "cells checked");
-    let checked = check(file, scenario, args.meter.as_deref(), threads, &mut || progress.one()).map_err(of_scenario);
+    let checked = check(file, scenario, args.meter.as_deref(), threads, &mut || progress.one()).map_err(scenario_error);
     progress.finish();
     checked
 }
