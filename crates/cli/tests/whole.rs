@@ -89,7 +89,7 @@ fn check_sums(report: &Report, what: &str, split: bool) {
         assert!(number(burst, "/peak_delay_ns") <= report.total("/totals/peak_delay_ns"), "{what}: {burst}");
         assert!(number(burst, "/peak_depth_bytes") <= report.total("/totals/peak_depth_bytes"), "{what}: {burst}");
         // A burst ends when a packet leaves that waited less than half of tau. Packets that arrived after the next one may have
-        // arrived before that moment, so bursts of a FIFO overlap by less than half of tau. With --across-classes bursts have no such bound.
+        // arrived before that moment, so bursts of a FIFO overlap by less than half of tau. With --across-classes they may overlap by more.
         assert!(across || start + tau / 2 >= last, "{what}: a burst begins at {start}, the one before ends at {last}");
         assert!(number(burst, "/bytes") <= report.total("/totals/departed_bytes"), "{what}: {burst}");
         last = start + number(burst, "/length_ns");
