@@ -1,5 +1,6 @@
-//! Records one of the networks of the cookbook: `recipe NAME FOLDER [SEED]`. What its hosts receive goes to the folder, for
-//! `queuescope query`; what its triggers tell is printed. Names are those below; `NAME-clean` is the same without the fault.
+//! Records one of the networks of the cookbook: `recipe NAME FOLDER [SEED]`. The packets that its hosts receive are recorded in
+//! the folder, for `queuescope query`, and alerts of its triggers are printed. The names are in `network`; `NAME-clean` is the same
+//! network without the fault.
 
 #![allow(clippy::disallowed_methods, reason = "recipes are read from their files")]
 

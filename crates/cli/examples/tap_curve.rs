@@ -1,18 +1,18 @@
-//! How right ConQuest is about a router that it only sees by taps: the curve of the paper's figure 13.
+//! How exact ConQuest is when it sees a router only through taps: the curve of the paper's figure 13.
 //!
 //! `cargo run --release -p queuescope-cli --example tap_curve -- CAPTURE RATE LIMIT`
 //!
-//! The capture passes a FIFO; taps with clocks of their own see two of the three links into it, and the one out of it.
-//! What they saw is matched, and its departures go through ConQuest as the paper's prototype had it: four snapshots of
-//! two rows and 64 columns, the window a quarter of the longest delay, tau an eighth. The truth is that of the queue
-//! itself. A flow contributes if it is at least alpha of the queue; its packet is reported if its estimate is at least
-//! so many times alpha of what the tap saw leave while it waited.
+//! The capture passes a FIFO. Taps with clocks of their own capture two of the three links into it, and the link out of it.
+//! The captures are matched, and the departures go through ConQuest with the parameters of the paper's prototype: four snapshots of
+//! two rows and 64 columns, a window of a quarter of the longest delay, and a tau of an eighth. The truth comes from the queue
+//! itself. A flow contributes if it has at least alpha of the queue. A packet is reported if its estimate is at least a threshold, in
+//! multiples of alpha, of what left according to the taps while the packet waited.
 
 #[path = "../tests/tap/pair.rs"]
 mod pair;
 
 use anyhow::{Result, bail};
-use pair::{Making, Pair, TAPPED, Truth};
+use pair::{Pair, PairParams, TAPPED, Truth};
 use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams};
 use queuescope_meter::{ExactMeter, History, Past, Recent};
 use queuescope_queue::Limit;
@@ -31,7 +31,7 @@ fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [capture, rate, limit] = args.as_slice() else { bail!("usage: tap_curve CAPTURE RATE LIMIT") };
     let (rate, limit): (Rate, Limit) = (rate.parse()?, limit.parse()?);
-    let making = Making {
+    let pair_params = PairParams {
         rate,
         limit,
         behind: Clock::new(Nanos(1_000_000_000), 400_000_000, 20.0),
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
         elsewhere: 10,
         most: usize::MAX,
     };
-    let pair = Pair::make(Path::new(capture), making)?;
+    let pair = Pair::make(Path::new(capture), pair_params)?;
     let invariant = InvariantParams { reach: pair.reach(), ..InvariantParams::default() };
     let mut log = Log { egress: pair.egress.iter().map(|record| (record.time, record.id)).collect(), seen: Vec::new() };
     let max_delay = Nanos(4 * longest(&pair.truth).0.max(1_000_000));
@@ -67,7 +67,7 @@ fn longest(truth: &[Truth]) -> Nanos {
     truth.iter().filter_map(|truth| Some(truth.dequeued? - truth.enqueued)).max().unwrap_or_default()
 }
 
-/// What the taps say of each packet that left, and which it was.
+/// The departures according to the taps, each with the packet's index.
 struct Log {
     egress: BTreeMap<Nanos, usize>,
     seen: Vec<(usize, TapDeparture)>,
@@ -81,10 +81,10 @@ impl TapOutput for Log {
     fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {}
 }
 
-/// A part of the queue: of a packet's own flow and of all, bytes.
+/// A part of the queue in bytes: that of a packet's own flow, and the whole.
 type Part = (u64, u64);
 
-/// The exact part of each packet's flow, of departures in order: size, flow, from, to.
+/// The exact part of each packet's flow. Departures are in order: size, flow, from, to.
 fn exact(departures: &[(u32, u64, Option<Nanos>, Nanos)]) -> Vec<Option<Part>> {
     let (mut flows, mut meter) = (FlowTable::<u64>::with_limit(usize::MAX), ExactMeter::new());
     let mut recent = Recent::new(History::Fifo);
@@ -105,7 +105,7 @@ fn exact(departures: &[(u32, u64, Option<Nanos>, Nanos)]) -> Vec<Option<Part>> {
 fn curves(truth: &[Truth], seen: &[(usize, TapDeparture)]) {
     let longest = longest(truth);
     let (tau, window) = (Nanos(longest.0 / 8), Nanos(longest.0.div_ceil(SNAPSHOTS as u64).max(1)));
-    // All that left is in the egress capture, in the order in which it left.
+    // The egress capture has all departures, in their order.
     let left: Vec<_> = seen
         .iter()
         .filter_map(|(id, _)| {
@@ -138,7 +138,7 @@ fn curves(truth: &[Truth], seen: &[(usize, TapDeparture)]) {
         let mut sketch = ConQuest::new(params).expect("the dimensions are possible");
         let estimate = |&(size, digest, from, to): &(u32, u64, Option<Nanos>, Nanos)| match from {
             Some(from) => Some(sketch.observe(digest, size, from, to, estimator)),
-            // Section 6.2: no question, but it was in the queue.
+            // Section 6.2: without an arrival there is no query, but the packet was in the queue.
             None => {
                 sketch.record(digest, size, to);
                 None
@@ -149,7 +149,7 @@ fn curves(truth: &[Truth], seen: &[(usize, TapDeparture)]) {
     }
 }
 
-/// Precision / recall of the reports about packets that were matched and waited at least tau.
+/// Precision and recall of the reports on packets that were matched and waited at least tau.
 fn curve(
     truth: &[Option<Part>],
     known: &[Option<Part>],

@@ -1,7 +1,7 @@
 //! `queuescope analyze`: the report of a capture or of a table of departures.
 
 use crate::args::Analyze;
-use crate::expressions::{of_analysis, shown};
+use crate::expressions::{analysis_error, rendered};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
 use crate::setup::{finish, options};
@@ -56,7 +56,7 @@ fn from_capture(
     let mask = if queue.managed().is_some() { KeyMask::WHOLE } else { analysis_options.mask() };
     let flows = Flows::masked(mask, &analysis_options.granularities(), FLOWS);
     let scale = Scale::of_queue(rate, args.input.queue.limit);
-    let params = analysis_options.params(Unknown::NOTHING, History::Fifo, Some(rate), scale).map_err(of_analysis)?;
+    let params = analysis_options.params(Unknown::NOTHING, History::Fifo, Some(rate), scale).map_err(analysis_error)?;
     let params = if queue.is_fifo() { params } else { params.in_any_order() };
     let mut analysis = Analysis::new(flows, params, outputs)?;
     let source = source::replay(opened, &queue, mask, &mut analysis)?;
@@ -101,18 +101,18 @@ fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
         |mut out| json::write_aqm_comparison(&comparison, &mut out),
         |mut out| text::write_aqm_comparison(&comparison, &mut out),
     )?;
-    Ok(Outcome::of(comparison.setup.input.damage))
+    Ok(Outcome::from_damage(comparison.setup.input.damage))
 }
 
 /// Parses the discipline or switch program that `option` names.
 fn aqm(option: &'static str, text: &str) -> Result<Aqm> {
-    Aqm::parse(option, text).map_err(|error| shown(&error))
+    Aqm::parse(option, text).map_err(|error| rendered(&error))
 }
 
 fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Result<(Report, Outputs)> {
     let history = History::Departures(DEPARTURES);
     let analysis_options = options(&args.keys, &args.question, &args.sketch, &args.output);
-    let params = analysis_options.params(Unknown::OF_TABLE, history, None, Scale::of(None)).map_err(of_analysis)?;
+    let params = analysis_options.params(Unknown::OF_TABLE, history, None, Scale::of(None)).map_err(analysis_error)?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
     let source = source::table(opened, &mut analysis)?;
     Ok(finish(analysis, source))

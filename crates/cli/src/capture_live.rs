@@ -1,7 +1,7 @@
 //! `queuescope capture`: copies the packets of an interface to a file or a folder.
 
 use crate::args::{Capture as CaptureArgs, DirectionName as Direction};
-use crate::expressions::of_recording;
+use crate::expressions::recording_error;
 use crate::outcome::{Outcome, print};
 use crate::paths::cannot_write;
 use crate::terminal::note;
@@ -37,16 +37,16 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     if let Some(folder) = &args.log {
         let put = |folder: &mut IntoFolder<'_>| {
             folder.go_on();
-            live_capture.run(CaptureSink::Folder(folder)).map(|()| None).map_err(of_capture)
+            live_capture.run(CaptureSink::Folder(folder)).map(|()| None).map_err(capture_error)
         };
         let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
-        let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(of_recording)?;
+        let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
         let counted = live_capture.capture.counts();
         let to = kept.recorded.path.display().to_string();
         let notes = live_capture.notes(counted, Some(&kept));
         let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
-        print(false, |_| Ok(()), |out| live_capture.tell(&to, missing, &notes, out))?;
-        return Ok(Outcome::of(ended?.or_else(|| kept.recorded.damage())));
+        print(false, |_| Ok(()), |out| live_capture.write_summary(&to, missing, &notes, out))?;
+        return Ok(Outcome::from_damage(ended?.or_else(|| kept.recorded.damage())));
     }
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
     let is_standard_output = is_standard_input(path);
@@ -62,16 +62,16 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     notes.extend(unwritten.into_iter().flat_map(Unwritten::notes));
     if is_standard_output {
         let mut text = Vec::new();
-        live_capture.tell("standard output", missing, &notes, &mut text)?;
+        live_capture.write_summary("standard output", missing, &notes, &mut text)?;
         String::from_utf8_lossy(&text).lines().for_each(note);
     } else {
-        print(false, |_| Ok(()), |out| live_capture.tell(&path.display().to_string(), missing, &notes, out))?;
+        print(false, |_| Ok(()), |out| live_capture.write_summary(&path.display().to_string(), missing, &notes, out))?;
     }
     match written {
         // The reader closed the pipe, which is not an error.
         Err(error) if is_broken_pipe(&error) => Ok(Outcome::Complete),
         Err(error) => Err(error.context(cannot_write(path))),
-        Ok(unwritten) => Ok(Outcome::of(unwritten.as_ref().map(Unwritten::damage))),
+        Ok(unwritten) => Ok(Outcome::from_damage(unwritten.as_ref().map(Unwritten::damage))),
     }
 }
 
@@ -189,7 +189,8 @@ impl LiveCapture<'_> {
             .collect()
     }
 
-    fn tell(&self, to: &str, missing: u64, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the number of packets and the notes.
+    fn write_summary(&self, to: &str, missing: u64, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
         let kept = self.counts.kept.saturating_sub(missing);
         writeln!(out, "{} packets of {} captured to {to}", count(kept), self.args.interface)?;
         notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
@@ -260,7 +261,7 @@ impl PacketSink<'_, '_> {
 }
 
 /// The error as one of the recording: its own, or that of the source.
-fn of_capture(error: anyhow::Error) -> Error {
+fn capture_error(error: anyhow::Error) -> Error {
     error.downcast().unwrap_or_else(|other| Error::Source(other.into()))
 }
 

@@ -1,7 +1,7 @@
 //! `queuescope compare`: one scenario in simulation and on real hosts.
 
 use crate::args::Compare;
-use crate::expressions::of_scenario;
+use crate::expressions::scenario_error;
 use crate::outcome::{Outcome, print};
 use crate::paths::{check_outputs, create};
 use anyhow::{Context, Result, bail};
@@ -20,7 +20,7 @@ use queuescope_sim::files_of;
 pub fn run(args: &Compare) -> Result<Outcome> {
     check_outputs([&args.scenario], [&args.html])?;
     let file = ScenarioFile::read(&args.scenario, args.overrides.each())?;
-    let scenario = file.scenario().map_err(of_scenario)?;
+    let scenario = file.scenario().map_err(scenario_error)?;
     if !scenario.sweep.is_empty() {
         bail!(
             "a sweep cannot be compared: choose one of its cells with --set, and remove the sweep with --set sweep={{}}"
@@ -32,7 +32,7 @@ pub fn run(args: &Compare) -> Result<Outcome> {
     let mut pairs = Vec::new();
     for run in 0..u64::from(args.runs) {
         let seed = Override::new(format!("seed={}", scenario.seed + run));
-        let scenario = file.variant(&[seed]).map_err(of_scenario)?;
+        let scenario = file.variant(&[seed]).map_err(scenario_error)?;
         let mut sim_in = |world: &dyn World| -> Result<Sim> {
             let mut ran = world.run(&scenario, &files)?;
             left_out.append(&mut ran.skipped);

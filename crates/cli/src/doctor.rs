@@ -19,7 +19,7 @@ pub fn run(args: &Doctor, seer: Option<&Seer>) -> Result<Outcome> {
     let grant = Grant::of(&found, seer);
     print(args.json, |out| json(&found, grant, out), |out| write_text(&found, grant, out))?;
     let missing = found.iter().filter(|ability| ability.missing.is_some()).count();
-    Ok(Outcome::of((missing > 0).then(|| format!("{missing} of {} abilities are missing", found.len()))))
+    Ok(Outcome::from_damage((missing > 0).then(|| format!("{missing} of {} abilities are missing", found.len()))))
 }
 
 fn is_chosen(what: &str, ability: &Ability) -> bool {
@@ -50,20 +50,21 @@ fn write_text(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::R
     writeln!(out, "\nThis line grants all of it to you and to the group queuescope, from your next login on:\n")?;
     writeln!(out, "  {}\n", grant.line(&file))?;
     writeln!(out, "It replaces what an earlier setcap granted. {SMALLER}")?;
-    writeln!(out, "Everybody in the group then, through {file}:")?;
+    writeln!(out, "With {file}, each member of the group:")?;
     for Gain { of, uses, by_a_fault } in grant.gains() {
         writeln!(
             out,
-            "- {}: {uses}. A fault of queuescope would give them more: who uses it {by_a_fault}.",
+            "- {}: {uses}. An attacker who exploits a fault in queuescope {by_a_fault}.",
             names(of).join(", ")
         )?;
     }
     writeln!(out, "Files are opened with the rights of the user alone. {SERVICE}")
 }
 
-const SMALLER: &str = "Grant less: queuescope doctor live, or capture, or owners, and so on.";
+const SMALLER: &str =
+    "For a smaller grant, name what is needed: queuescope doctor live, or capture, or owners, and so on.";
 const SERVICE: &str =
-    "To watch an interface all the time, a service needs no such grant (systemd/queuescope-live@.service).";
+    "To watch an interface permanently, use the service, which needs no grant (systemd/queuescope-live@.service).";
 
 /// This program's file, as a shell has it.
 fn program() -> String {

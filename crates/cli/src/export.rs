@@ -23,7 +23,7 @@ pub fn run(args: &args::Export) -> Result<Outcome> {
     let attributes: Vec<_> = schema.iter().map(|(id, _)| id).collect();
     let export = Export::create(&args.file, &attributes, &schema)?;
     let loaded = Loaded::folder(history, &args.folder)?;
-    let (from, to) = args.times.of(&loaded);
+    let (from, to) = args.times.range(&loaded);
     let question = Question { expression: &expression, from, to, needed: &attributes, company: None };
     let mut is_noted = false;
     let found = export.write(&loaded, question, &mut |note| {
@@ -37,5 +37,5 @@ pub fn run(args: &args::Export) -> Result<Outcome> {
         notes.try_for_each(|note| writeln!(out, "note: {} {}", count(note.count), note.meaning))
     };
     print(false, |_| Ok(()), write_summary)?;
-    Ok(Outcome::of(found.seen.damage))
+    Ok(Outcome::from_damage(found.seen.damage))
 }

@@ -44,7 +44,7 @@ fn run_info(args: &FolderArgs) -> Result<Outcome> {
     let verified = verify(&args.folder)?;
     let records = verified.files.iter().map(|file| file.records).sum();
     let damage = damage(&verified, &args.folder);
-    // Of a damaged folder, the damage is printed, and no aggregates.
+    // For a damaged folder, print the damage, and no aggregates.
     let known = if damage.is_none() { Some(aggregates(&args.folder, verified.end)?) } else { None };
     let known = known.map(|known| Ok::<_, anyhow::Error>((known, definitions(&args.folder)?))).transpose()?;
     print(
@@ -63,7 +63,7 @@ fn run_info(args: &FolderArgs) -> Result<Outcome> {
             known.iter().try_for_each(|(known, definitions)| write_aggregates(known, definitions, out))
         },
     )?;
-    Ok(Outcome::of(damage))
+    Ok(Outcome::from_damage(damage))
 }
 
 /// Writes the values of aggregates.
@@ -208,7 +208,7 @@ fn run_verify(args: &FolderArgs) -> Result<Outcome> {
         verified => verified?,
     };
     print(false, |_| Ok(()), |out| files(&verified, &args.folder, out))?;
-    Ok(Outcome::of(damage(&verified, &args.folder)))
+    Ok(Outcome::from_damage(damage(&verified, &args.folder)))
 }
 
 /// The path of a file within its folder.

@@ -1,8 +1,8 @@
 //! The command `queuescope`: its arguments and its subcommands.
 //!
 //! - [`source`] opens what the command line names; `queuescope-ingest` reads it, and `queuescope-analysis` analyses it.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], `experiment`, [`p4`], `live`, `link`, `compare`,
-//!   `doctor`, `traffic`, `capture_live` and [`generate`] are the subcommands.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], `experiment`,
+//!   [`p4`], `live`, `link`, `compare`, `doctor`, `traffic`, `capture_live` and [`generate`] are the subcommands.
 
 pub mod analyze;
 pub mod args;

@@ -4,14 +4,14 @@ mod command;
 mod scenario;
 
 use crate::args::{Keep, Link};
-use crate::expressions::shown as shown_in_text;
+use crate::expressions::rendered;
 use crate::outcome::Outcome;
 use crate::setup::options;
 use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use queuescope_analysis::{MeteringOptions, Meters, Show};
 use queuescope_ingest::Stop;
-use queuescope_link::command::keep as stand_between;
+use queuescope_link::command::keep as supervise;
 use queuescope_link::{Error, complete_report};
 use queuescope_monitor::{Session, Shown, Unwritten, give_up};
 use queuescope_recording::{Outputs, Written};
@@ -38,7 +38,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
 /// Fails if the process is not in namespaces of its own.
 pub fn keep(args: &Keep) -> Result<Outcome> {
     let program = args.command.first().map(|program| program.display().to_string()).unwrap_or_default();
-    let status = stand_between(&args.tie, &args.command).with_context(|| format!("cannot run {program}"))?;
+    let status = supervise(&args.tie, &args.command).with_context(|| format!("cannot run {program}"))?;
     Ok(Outcome::Ended(status.unwrap_or_else(|why| {
         let _ = writeln!(io::stderr(), "error: cannot run {program}: {why}");
         if why.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
@@ -67,7 +67,7 @@ fn stop(args: &Link) -> Result<Stop> {
 }
 
 /// The view of `--view`, if it is given.
-fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
+fn begin_view(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
     let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     let show = Show::of(args.question.focus.show.as_deref())?;
     Ok(args.view.then(|| Shown::begin(name, granularity, show, stop)).transpose()?)
@@ -89,9 +89,9 @@ fn check_args(args: &Link) -> Result<()> {
 }
 
 /// A session on a link that ends when this function returns true.
-struct Attended<F>(F);
+struct CommandSession<F>(F);
 
-impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for Attended<F> {
+impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for CommandSession<F> {
     type Error = anyhow::Error;
 
     fn has_ended(&mut self, now: Nanos, is_over: bool) -> Result<bool> {
@@ -118,14 +118,14 @@ fn report(
     let Ran { simulation, about, real_time, skipped: left_out } = ran;
     skipped.extend(left_out);
     let (mut report, outputs) = meters.report(metering_options, &simulation, skipped);
-    complete_report(&mut report, Sim { real_time, ..summary::of(&simulation, about) });
+    complete_report(&mut report, Sim { real_time, ..summary::summarise(&simulation, about) });
     Ok((report, outputs.finish()?))
 }
 
 /// Words an error in the options of a link, and points at the faulty part.
-fn of_link(error: Error) -> anyhow::Error {
+fn link_error(error: Error) -> anyhow::Error {
     match error {
-        Error::Text(error) => shown_in_text(&error),
+        Error::Text(error) => rendered(&error),
         error => error.into(),
     }
 }

@@ -1,7 +1,7 @@
 //! `queuescope live`: watches the queue of an interface.
 
 use crate::args::Live;
-use crate::expressions::{explained, of_analysis};
+use crate::expressions::{analysis_error, expression_error};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
 use crate::queued;
@@ -36,7 +36,7 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
             note("a signal to stop came before anything was measured");
             return Ok(Outcome::Complete);
         }
-        attached => attached.map_err(of_watch)?,
+        attached => attached.map_err(watch_error)?,
     };
     let log = queued::open(&args.queued)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
@@ -56,14 +56,14 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     report.skipped.extend(lines.lines_lost());
     let lines_lost = lines.end(&report);
     let damage: Vec<_> = written.damage().into_iter().chain(lines_lost).collect();
-    Ok(Outcome::of((!damage.is_empty()).then(|| damage.join("; "))))
+    Ok(Outcome::from_damage((!damage.is_empty()).then(|| damage.join("; "))))
 }
 
 /// Words an error in an option, and points at the faulty part of an expression.
-fn of_watch(error: WatchError) -> anyhow::Error {
+fn watch_error(error: WatchError) -> anyhow::Error {
     match error {
-        WatchError::Expression(error) => explained(error),
-        WatchError::Analysis(error) => of_analysis(error),
+        WatchError::Expression(error) => expression_error(error),
+        WatchError::Analysis(error) => analysis_error(error),
         error => error.into(),
     }
 }

@@ -23,7 +23,7 @@ pub fn run(args: &Merge) -> Result<Outcome> {
         gaps => gaps?,
     };
     gaps.notes(&shards)?.iter().for_each(|text| note(text));
-    Ok(Outcome::of(gaps.damage(&shards)))
+    Ok(Outcome::from_damage(gaps.damage(&shards)))
 }
 
 /// Prints the summary, and returns the cells that are missing.

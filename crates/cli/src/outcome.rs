@@ -17,7 +17,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// `Damaged` if there is damage, and `Complete` otherwise.
-    pub fn of(damage: Option<String>) -> Self {
+    pub fn from_damage(damage: Option<String>) -> Self {
         damage.map_or(Self::Complete, Self::Damaged)
     }
 }

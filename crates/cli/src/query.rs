@@ -2,7 +2,7 @@
 //! and computes figures of them.
 
 use crate::args::Query;
-use crate::expressions::{attributes, expression, shown};
+use crate::expressions::{attributes, expression, rendered};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
@@ -52,7 +52,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     // Check the query before anything is read.
     args.times.check()?;
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
-    let selection = Selection::of(&select_options(args), schema).map_err(|error| shown(&error))?;
+    let selection = Selection::of(&select_options(args), schema).map_err(|error| rendered(&error))?;
     let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
     let indexes = attributes("--index", args.index.as_deref(), schema)?;
     if args.table.departures {
@@ -67,7 +67,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     if let Held::Memory(log) = &loaded.held {
         indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
-    answer(args, &loaded, &selection, company, &expression, parquet).map(Outcome::of)
+    answer(args, &loaded, &selection, company, &expression, parquet).map(Outcome::from_damage)
 }
 
 /// What to select, from the arguments.
@@ -139,7 +139,7 @@ fn answer(
 ) -> Result<Option<String>> {
     let mut needed = if args.explain { Vec::new() } else { selection.attributes() };
     needed.extend(company.iter().flat_map(Company::attributes));
-    let (from, to) = args.times.of(loaded);
+    let (from, to) = args.times.range(loaded);
     let question = Question { expression, from, to, needed: &needed, company: None };
     let mut damage = loaded.damage.clone();
     let mut before = Vec::new();

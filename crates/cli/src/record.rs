@@ -1,7 +1,7 @@
 //! `queuescope record`: records the headers of a capture in a folder.
 
 use crate::args::Record;
-use crate::expressions::of_recording;
+use crate::expressions::recording_error;
 use crate::outcome::{Outcome, print};
 use crate::progress::Progress;
 use crate::terminal::note;
@@ -29,7 +29,7 @@ pub fn run(args: &Record) -> Result<Outcome> {
         headers.keep_all(&mut arriving, folder, &mut |read, packets| progress.update(read, packets))
     });
     progress.finish();
-    let (damage, kept) = kept.map_err(of_recording)?;
+    let (damage, kept) = kept.map_err(recording_error)?;
     let notes = headers
         .left_out()
         .chain(kept.notes())
@@ -38,7 +38,7 @@ pub fn run(args: &Record) -> Result<Outcome> {
         .chain(stop.note());
     let notes: Vec<_> = notes.collect();
     print(false, |_| Ok(()), |out| write_summary(args, &kept.recorded, &notes, out))?;
-    Ok(Outcome::of(damage?.or_else(|| kept.recorded.damage())))
+    Ok(Outcome::from_damage(damage?.or_else(|| kept.recorded.damage())))
 }
 
 fn write_summary(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {

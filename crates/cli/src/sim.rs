@@ -1,7 +1,7 @@
 //! `queuescope sim`: simulates a scenario file, and reports on it.
 
 use crate::args::Sim;
-use crate::expressions::{of_analysis, of_scenario};
+use crate::expressions::{analysis_error, scenario_error};
 use crate::outcome::{Outcome, both, print};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
@@ -39,7 +39,7 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let output = &args.output;
     check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;
     let file = ScenarioFile::read(&args.scenario, overrides(args))?;
-    let scenario = file.scenario().map_err(of_scenario)?;
+    let scenario = file.scenario().map_err(scenario_error)?;
     if args.explain {
         let effective = scenario.explain();
         let write = |out: &mut dyn Write| out.write_all(effective.as_bytes());
@@ -92,7 +92,7 @@ fn metering_options(args: &Sim) -> Result<MeteringOptions> {
 }
 
 /// The observers of a run: the recording to a folder, if any, and the meters.
-type Observing = (Option<SimulatedLog>, Meters<Outputs>);
+type RunObservers = (Option<SimulatedLog>, Meters<Outputs>);
 
 /// Runs the simulation to its end or to a signal, and makes the report. `skipped` are notes from before.
 fn simulate(
@@ -100,33 +100,33 @@ fn simulate(
     metering_options: &MeteringOptions,
     scenario: &Scenario,
     built: Built,
-    mut observing: Observing,
+    mut observers: RunObservers,
     skipped: Vec<Skipped>,
     stop: Option<&Stop>,
 ) -> Result<(Report, Written)> {
     let Built { mut simulation, groups, .. } = built;
     let lost = match &args.telemetry {
         None => {
-            step_through(scenario.duration, stop, &mut simulation, &mut observing, check)?;
+            step_through(scenario.duration, stop, &mut simulation, &mut observers, check)?;
             None
         }
         Some(path) => {
             let mut table = TelemetryTable::create(path, simulation.topology())?;
             let mut both =
-                Telemetry::new(simulation.topology(), &mut observing, |journey: &Journey<'_>| table.add(journey));
+                Telemetry::new(simulation.topology(), &mut observers, |journey: &Journey<'_>| table.add(journey));
             step_through(scenario.duration, stop, &mut simulation, &mut both, |both| check(both.inner))?;
             table.finish()
         }
     };
-    let (log, meters) = observing;
+    let (log, meters) = observers;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let (mut report, outputs) = meters.report(metering_options, &simulation, skipped);
     let (written, recorded) =
         both(outputs.finish().map_err(Error::from), log.map(SimulatedLog::finish).transpose().map_err(Error::from))?;
     let mut written = Written { recorded, ..written };
     written.unwritten.extend(lost);
-    let about = About::of(scenario, meter, groups).named(&report.input.name);
-    report.sim = Some(summary::of(&simulation, about));
+    let about = About::new(scenario, meter, groups).named(&report.input.name);
+    report.sim = Some(summary::summarise(&simulation, about));
     Ok((report, written.ended_by(stop)))
 }
 
@@ -141,11 +141,11 @@ pub(crate) fn metered(
 ) -> Result<Meters<Outputs>> {
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
     let wanted = WantedMeters { first: link, analyses: wanted != Some(NO_METER), others: wanted.is_none() };
-    Meters::new(metering_options, simulation, wanted, links, &scenario.meters, outputs).map_err(of_analysis)
+    Meters::new(metering_options, simulation, wanted, links, &scenario.meters, outputs).map_err(analysis_error)
 }
 
 /// Returns an error of the recording or of the meters since the last call.
-fn check((log, meters): &mut Observing) -> Result<()> {
+fn check((log, meters): &mut RunObservers) -> Result<()> {
     log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
     Ok(meters.check()?)
 }

@@ -1,7 +1,7 @@
 //! Opens and reads the inputs that the command line names.
 
 use crate::args::{Input, Keys, Table};
-use crate::expressions::explained;
+use crate::expressions::expression_error;
 use crate::progress::Progress;
 use anyhow::{Result, anyhow};
 use queuescope_ingest::{self as ingest, Error, Listener, OpenedCapture, OpenedTable, Source, Stop};
@@ -21,7 +21,7 @@ pub fn open(input: &Input, stop: Option<&Stop>) -> Result<ingest::Opened> {
         None => ingest::Input::table(&input.file, table_options(&input.table)),
     };
     ingest::open(&options.only(input.only.clone()), stop).map_err(|error| match error {
-        Error::Expression(error) => explained(error),
+        Error::Expression(error) => expression_error(error),
         Error::Capture(error @ OpenError::NotCapture { .. }) => {
             anyhow!("{error}; a table of departures is read with --departures in place of --rate")
         }

@@ -6,14 +6,14 @@
 pub(crate) mod summary;
 
 use crate::args::Sim;
-use crate::expressions::of_scenario;
+use crate::expressions::scenario_error;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::terminal::note;
 use anyhow::{Result, bail};
 use queuescope_report::model::NO_METER;
 use queuescope_run::ScenarioFile;
-use queuescope_run::sweep::{self, Checked, Origin, Plan, Shard, Store, check, threads};
+use queuescope_run::sweep::{self, CheckedSweep, Origin, Plan, Shard, Store, check, threads};
 use queuescope_scenario::Scenario;
 use std::io::{self, IsTerminal};
 use summary::{Summary, is_closed_pipe};
@@ -55,9 +55,9 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
 }
 
 /// Checks all cells before one is run.
-fn checked(args: &Sim, file: &ScenarioFile, scenario: &Scenario, threads: usize) -> Result<Checked> {
+fn checked(args: &Sim, file: &ScenarioFile, scenario: &Scenario, threads: usize) -> Result<CheckedSweep> {
     let progress = Progress::cells(scenario.sweep.len(), "cells checked");
-    let checked = check(file, scenario, args.meter.as_deref(), threads, &mut || progress.one()).map_err(of_scenario);
+    let checked = check(file, scenario, args.meter.as_deref(), threads, &mut || progress.one()).map_err(scenario_error);
     progress.finish();
     checked
 }
@@ -92,7 +92,7 @@ fn begin(store: &Store, plan: &Plan) -> Result<()> {
 /// Runs all cells of a shard, or takes their results from the store.
 fn cells(
     file: &ScenarioFile,
-    checked: &Checked,
+    checked: &CheckedSweep,
     store: Option<&Store>,
     shard: Shard,
     threads: usize,

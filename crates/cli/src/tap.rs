@@ -1,7 +1,7 @@
 //! `queuescope tap`: a report of the queue in a router, from captures before and behind it.
 
 use crate::args::{Stamps, Tap};
-use crate::expressions::{explained, of_analysis};
+use crate::expressions::{analysis_error, expression_error};
 use crate::outcome::Outcome;
 use crate::paths::check_outputs;
 use crate::progress::Progress;
@@ -24,7 +24,7 @@ use queuescope_wire::Nanos;
 /// output cannot be written.
 pub fn run(args: &Tap) -> Result<Outcome> {
     let captures = Captures::open(ingress(args)?, &args.egress, args.options()).map_err(|error| match error {
-        TapError::Expression(error) => explained(error),
+        TapError::Expression(error) => expression_error(error),
         error => error.into(),
     })?;
     let output = &args.output;
@@ -33,7 +33,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let history = |disorder| History::NearlyFifo { disorder, longest };
     let analysis_options = options(&args.keys, &args.question, &args.sketch, output);
     let params = analysis_options.params(Unknown::OF_OUTSIDE, history(longest), args.router.rate, scale);
-    let mut params = params.map_err(of_analysis)?;
+    let mut params = params.map_err(analysis_error)?;
     // Check the parameters of the sketch before anything is read.
     ConQuest::new(params.sketch.clone())?;
     let progress = Progress::new(captures.length());

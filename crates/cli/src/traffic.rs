@@ -88,5 +88,5 @@ fn run_sender(args: &Send) -> Result<Outcome> {
         print(false, |_| Ok(()), |out| all.summary(args.to, &sent, out))?;
     }
     let failed = all.failed();
-    Ok(Outcome::of((failed > 0).then(|| format!("{failed} of {} flows did not complete", sent.flows))))
+    Ok(Outcome::from_damage((failed > 0).then(|| format!("{failed} of {} flows did not complete", sent.flows))))
 }

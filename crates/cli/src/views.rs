@@ -53,6 +53,6 @@ impl Views {
             print(self.json, |mut out| json::write(&report, &mut out), |mut out| text::write(&report, &mut out))?;
         }
         let damage: Vec<_> = [report.input.damage, written.damage(), page].into_iter().flatten().collect();
-        Ok(Outcome::of((!damage.is_empty()).then(|| damage.join("; "))))
+        Ok(Outcome::from_damage((!damage.is_empty()).then(|| damage.join("; "))))
     }
 }

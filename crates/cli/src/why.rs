@@ -1,7 +1,7 @@
 //! `queuescope why`: which flows made a packet, a flow, or the packets at some time wait.
 
 use crate::args::Why;
-use crate::expressions::{explained, show};
+use crate::expressions::{expression_error, show};
 use crate::outcome::{Outcome, print};
 use crate::setup::focused;
 use crate::source;
@@ -34,7 +34,7 @@ pub fn run(args: &Why) -> Result<Outcome> {
     };
     let answer = answer.map_err(in_options)?;
     print(args.json, |mut out| json::write_why(&answer, &mut out), |mut out| text::write_why(&answer, &mut out))?;
-    Ok(Outcome::of(answer.input.damage))
+    Ok(Outcome::from_damage(answer.input.damage))
 }
 
 fn question(args: &Why) -> Result<Question> {
@@ -42,7 +42,7 @@ fn question(args: &Why) -> Result<Question> {
     let mut question = Question::default();
     question.packet = args.packet;
     question.flow = args.flow.clone();
-    question.victims = PacketFilter::victims(args.focus.victims.as_deref(), unknown).map_err(explained)?;
+    question.victims = PacketFilter::victims(args.focus.victims.as_deref(), unknown).map_err(expression_error)?;
     question.at = args.at;
     question.alpha = args.alpha.0;
     question.show = show(args.focus.show.as_deref())?;

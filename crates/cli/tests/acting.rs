@@ -1,4 +1,4 @@
-//! `queuescope live --for-real` stops acting when it should, and never touches what it must not: between two network namespaces, as
+//! `queuescope live --for-real` stops acting when it should, and never touches exempt flows: between two network namespaces, as
 //! root.
 
 #![cfg(target_os = "linux")]
@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::{fs, thread};
 
-/// A queue of fifty megabits, or why there is none.
+/// Two namespaces with a queue of 50 Mb/s between them. If they cannot be made, prints why, and returns `None`.
 fn ends(test: &str) -> Option<Ends> {
     let ends =
         Ends::new("tbf rate 50mbit burst 20kb limit 400kb").map_err(|why| println!("skipped: {test}: {why}")).ok()?;
@@ -27,12 +27,12 @@ fn ends(test: &str) -> Option<Ends> {
     Some(ends)
 }
 
-/// The command in the near namespace, which answers who asks for metrics.
+/// The command, running in the near namespace, which serves metrics.
 struct Live<'a> {
     ends: &'a Ends,
     child: Child,
     port: u16,
-    /// What it writes to standard output and to standard error.
+    /// The lines of standard output and of standard error.
     lines: Receiver<Value>,
     said: Receiver<String>,
 }
@@ -44,34 +44,34 @@ impl<'a> Live<'a> {
         let mut child = ends.near.run(move || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
             command.current_dir(ROOT).args(["live", "near0", "--json", "--metrics", "127.0.0.1:0"]);
-            // An empty one is none, and none above counts.
+            // An empty `session` stands for one with addresses outside the test's networks.
             let session = if session.is_empty() { "192.0.2.1 1 192.0.2.2 2" } else { &session };
             command.args(shlex::split(&options).expect("quotes have ends")).env("SSH_CONNECTION", session);
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs")
         });
-        let (tell, lines) = channel();
+        let (sender, lines) = channel();
         let out = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         thread::spawn(move || {
             for line in out.map_while(Result::ok) {
                 let line = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{line}: {why}"));
-                // Whoever waits for none has what it wanted.
-                let _ = tell.send(line);
+                // The test may have ended already.
+                let _ = sender.send(line);
             }
         });
-        let (tell, said) = channel();
+        let (sender, said) = channel();
         let errors = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        thread::spawn(move || errors.map_while(Result::ok).for_each(|line| drop(tell.send(line))));
+        thread::spawn(move || errors.map_while(Result::ok).for_each(|line| drop(sender.send(line))));
         let port = |line: String| {
             line.strip_prefix("metrics of near0: http://127.0.0.1:")?.strip_suffix("/metrics")?.parse().ok()
         };
-        let port = said.iter().find_map(port).expect("it says where");
+        let port = said.iter().find_map(port).expect("it prints the address");
         let first: Value =
             lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{:?}", said.try_iter().collect::<Vec<_>>()));
         assert_eq!(first["kind"], "analysis");
         Self { ends, child, port, lines, said }
     }
 
-    /// The value of a sample of this name, with this label.
+    /// The value of the sample `name` whose line contains `label`.
     fn metric(&self, name: &str, label: &str) -> f64 {
         let port = self.port;
         let answer = self.ends.near.run(move || {
@@ -91,7 +91,7 @@ impl<'a> Live<'a> {
         self.metric("acted_total", "\"dropped\"")
     }
 
-    /// Sends traffic until packets are dropped, more than were before.
+    /// Sends traffic until more packets are dropped.
     fn drops(&self, traffic: &Traffic) {
         let before = self.dropped();
         until("packets are dropped", || {
@@ -100,16 +100,16 @@ impl<'a> Live<'a> {
         });
     }
 
-    /// Acting has stopped for this reason, which is told: no packet is dropped any more, however many come.
+    /// Checks that acting has stopped for `reason`, with a message: no more packets are dropped, however many come.
     fn has_stopped(&self, traffic: &Traffic, reason: &str) {
-        let told = self.told();
+        let event = self.next_event();
         assert_eq!(
-            (&told["active"], &told["for_real"], &told["reason"]),
+            (&event["active"], &event["for_real"], &event["reason"]),
             (&false.into(), &false.into(), &reason.into()),
-            "{told}"
+            "{event}"
         );
-        let said = until("it is said", || self.said.try_iter().find(|line| line.contains("acting has stopped")));
-        assert!(told["meaning"].as_str().is_some_and(|meaning| said.contains(meaning)), "{said}: {told}");
+        let said = until("it is reported", || self.said.try_iter().find(|line| line.contains("acting has stopped")));
+        assert!(event["meaning"].as_str().is_some_and(|meaning| said.contains(meaning)), "{said}: {event}");
         until("it shows", || (self.metric("acting", "") == 0.0).then_some(()));
         let (dropped, passed) = (self.dropped(), self.metric("packets_total", ""));
         until("packets pass", || {
@@ -119,28 +119,28 @@ impl<'a> Live<'a> {
         assert_eq!(self.dropped(), dropped, "{reason}");
     }
 
-    /// Acting goes on, which is told.
+    /// Checks that acting has resumed, with a message.
     fn has_resumed(&self, traffic: &Traffic) {
-        let told = self.told();
+        let event = self.next_event();
         assert_eq!(
-            (&told["active"], &told["for_real"], &told["reason"]),
+            (&event["active"], &event["for_real"], &event["reason"]),
             (&true.into(), &true.into(), &"resumed".into()),
-            "{told}"
+            "{event}"
         );
         self.drops(traffic);
         assert_eq!(self.metric("acting", ""), 1.0);
     }
 
-    /// The next that it tells of acting.
-    fn told(&self) -> Value {
-        until("it is told", || self.lines.try_iter().find(|line| line["kind"] == "acting"))
+    /// The next line about acting.
+    fn next_event(&self) -> Value {
+        until("there is an event", || self.lines.try_iter().find(|line| line["kind"] == "acting"))
     }
 
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// Ends it; what it skipped.
+    /// Ends the command. Returns the counts under `skipped`.
     fn end(mut self) -> Value {
         self.signal(Signal::INT);
         let summary = self.lines.iter().last().expect("a summary");
@@ -149,7 +149,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// A test that fails leaves nothing behind that acts.
+/// Kills the command if a test fails, so that it does not keep acting.
 impl Drop for Live<'_> {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -157,10 +157,10 @@ impl Drop for Live<'_> {
     }
 }
 
-/// Flows from the near end to the far one: of one, to port 7, are nine tenths of all bytes.
+/// Flows from the near end to the far one. The first flow, to port 7, has nine tenths of all bytes.
 struct Traffic {
     flows: Vec<UdpSocket>,
-    /// What came of the first.
+    /// The socket that receives the first flow.
     far: UdpSocket,
 }
 
@@ -173,10 +173,10 @@ impl Traffic {
         Self { flows, far }
     }
 
-    /// A burst: 150 large packets of the first, and 15 smaller ones of others.
+    /// Sends a burst: 150 large packets of the first flow, and 15 smaller ones of the others.
     fn send(&self) {
         for n in 0..150 {
-            // Nobody listens at the other port; what is said of it comes later.
+            // Nothing listens at the other port, so a later send may fail with the ICMP error of an earlier one.
             let _ = self.flows[0].send_to(&[0; 1400], "10.9.0.2:7");
             if n % 10 == 0 {
                 let _ = self.flows[1 + n / 10 % 3].send_to(&[0; 900], "10.9.0.2:9");
@@ -184,18 +184,18 @@ impl Traffic {
         }
     }
 
-    /// Packets of the first that have come since this was asked before.
+    /// How many packets of the first flow have arrived since the last call.
     fn came(&self) -> u64 {
         std::iter::from_fn(|| self.far.recv(&mut [0; 1]).ok()).count() as u64
     }
 }
 
 #[test]
-fn acting_stops_when_the_policy_file_is_not_clear_and_goes_on_when_it_is() {
-    let Some(ends) = ends("acting_stops_when_the_policy_file_is_not_clear_and_goes_on_when_it_is") else { return };
+fn acting_stops_while_the_policy_file_is_not_clear() {
+    let Some(ends) = ends("acting_stops_while_the_policy_file_is_not_clear") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let policy = folder.path().join("policy");
-    // As a whole, so that nobody sees half of it.
+    // Replace the file in one step, so that nobody reads half of it.
     let write = |text: &str| {
         let beside = folder.path().join("beside");
         fs::write(&beside, text).expect("there is room");
@@ -225,7 +225,7 @@ fn acting_stops_when_the_policy_file_is_not_clear_and_goes_on_when_it_is() {
         write(clear);
         live.has_resumed(&traffic);
     }
-    // From one to another, and its time.
+    // A switch from one time limit to another.
     write("--drop --for-real --act-for 1ms");
     live.has_stopped(&traffic, "time_over");
     write(clear);
@@ -238,8 +238,8 @@ fn acting_stops_when_the_policy_file_is_not_clear_and_goes_on_when_it_is() {
 }
 
 #[test]
-fn no_file_prolongs_what_the_command_line_limits() {
-    let Some(ends) = ends("no_file_prolongs_what_the_command_line_limits") else { return };
+fn a_policy_file_cannot_extend_the_limit_of_the_command_line() {
+    let Some(ends) = ends("a_policy_file_cannot_extend_the_limit_of_the_command_line") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let policy = folder.path().join("policy");
     fs::write(&policy, "--drop --for-real").expect("there is room");
@@ -258,10 +258,10 @@ fn no_file_prolongs_what_the_command_line_limits() {
 }
 
 #[test]
-fn a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue() {
+fn an_exempt_flow_is_never_touched_while_it_fills_the_queue() {
     for never in ["", "--never 'tcp or (udp dst port 7 and dst net 10.9.0.0/24)'"] {
-        // Each time a queue of its own: what still waits in one does not come out of the other.
-        let Some(ends) = ends("a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue") else { return };
+        // Each case has its own queue, so that packets of one case do not wait in the queue of the other.
+        let Some(ends) = ends("an_exempt_flow_is_never_touched_while_it_fills_the_queue") else { return };
         let traffic = Traffic::new(&ends);
         let live = Live::start(&ends, &format!("--alpha 0.1% --hold 100ms --drop --for-real {never}"), "");
         let (mut sent, mut came) = (0, 0);
@@ -269,7 +269,7 @@ fn a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue() {
             traffic.send();
             sent += 150;
             came += traffic.came();
-            // Others send a tenth as many packets: if more are dropped, some are of the first flow.
+            // The other flows send a tenth as many packets: if more are dropped, some are of the first flow.
             let least = if never.is_empty() { sent as f64 / 10.0 } else { 0.0 };
             (live.dropped() > least.max(200.0)).then_some(())
         });
@@ -288,8 +288,8 @@ fn a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue() {
 }
 
 #[test]
-fn the_ssh_session_of_whoever_acts_is_never_touched() {
-    let Some(ends) = ends("the_ssh_session_of_whoever_acts_is_never_touched") else { return };
+fn the_ssh_session_of_the_user_is_never_touched() {
+    let Some(ends) = ends("the_ssh_session_of_the_user_is_never_touched") else { return };
     let listener = ends.far.run(|| TcpListener::bind("10.9.0.2:0").expect("there is a port"));
     let to = listener.local_addr().expect("it has one");
     let mut near = ends.near.run(move || TcpStream::connect(to).expect("it listens"));
@@ -299,7 +299,7 @@ fn the_ssh_session_of_whoever_acts_is_never_touched() {
     let reader = thread::spawn(move || std::io::copy(&mut far, &mut std::io::sink()).expect("it is read"));
     near.write_all(&vec![0; 4_000_000]).expect("it is read");
     drop(near);
-    // Every packet of any other flow is dropped, as long as the command runs.
+    // Every packet of any other flow is dropped while the command runs.
     assert_eq!(reader.join().expect("it ends"), 4_000_000);
     let traffic = Traffic::new(&ends);
     live.drops(&traffic);
@@ -308,9 +308,9 @@ fn the_ssh_session_of_whoever_acts_is_never_touched() {
 }
 
 #[test]
-fn a_command_that_does_not_run_stops_acting() {
-    let Some(ends) = ends("a_command_that_does_not_run_stops_acting") else { return };
-    // What has left once says for an hour that the queue is too deep.
+fn a_suspended_command_stops_acting() {
+    let Some(ends) = ends("a_suspended_command_stops_acting") else { return };
+    // One departure keeps the queue "too deep" for an hour.
     let live = Live::start(&ends, "--every-packet --hold 1h --drop=queue --for-real", "");
     let traffic = Traffic::new(&ends);
     live.drops(&traffic);
@@ -330,11 +330,11 @@ fn a_command_that_does_not_run_stops_acting() {
 }
 
 #[test]
-fn what_cannot_bound_acting_is_refused() {
-    let Some(ends) = ends("what_cannot_bound_acting_is_refused") else { return };
+fn limits_of_acting_that_have_no_effect_are_refused() {
+    let Some(ends) = ends("limits_of_acting_that_have_no_effect_are_refused") else { return };
     for (words, why) in [
-        ("--never tcp", "name one with --mark, --drop, --limit or --policy-file"),
-        ("--act-for 1s", "name one with --mark, --drop, --limit or --policy-file"),
+        ("--never tcp", "say what, by --mark, --drop, --limit or --policy-file"),
+        ("--act-for 1s", "say what, by --mark, --drop, --limit or --policy-file"),
         ("--drop --never delay>5ms", "`delay` is not known of a flow before the queue"),
         ("--drop --hold 2h", "use 1us to 1h"),
         ("--policy-file /nowhere/policy --hold 1s", "cannot be used with"),

@@ -1,6 +1,6 @@
-//! The command as it is typed: what it prints and how it ends, held against `cmd/*.trycmd`.
+//! Runs commands as a user types them, and compares output and exit status with `cmd/*.trycmd`.
 //!
-//! `TRYCMD=overwrite cargo test -p queuescope-cli --test commands` writes what it prints now.
+//! `TRYCMD=overwrite cargo test -p queuescope-cli --test commands` writes the present output.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
@@ -43,7 +43,7 @@ fn an_error_is_one_line() {
 }
 
 #[test]
-fn damage_on_standard_input_is_told_after_the_report() {
+fn damage_on_standard_input_is_reported_after_the_report() {
     for (file, place) in
         [("cut.pcap", "byte 814"), ("cut.pcap.gz", "byte 814 of the decompressed"), ("corrupt.pcapng", "byte 752")]
     {
@@ -58,9 +58,10 @@ fn damage_on_standard_input_is_told_after_the_report() {
     }
 }
 
-/// Zeros in a capture are no packets, in no command: what stands behind them is read, and the end says that it is damaged.
+/// Zeros in a capture are not packets, for any command. The packets behind them are read, and the command ends with an error about
+/// the damage.
 #[test]
-fn zeros_in_a_capture_are_named_and_what_is_behind_them_is_read() {
+fn zeros_in_a_capture_are_reported_and_packets_behind_them_are_read() {
     let whole = common::file("crates/cli/tests/data/whole.pcap");
     let (bytes, packets) = (std::fs::read(&whole).unwrap(), common::packets(&whole));
     let start = 24 + packets[..3].iter().map(|(.., data)| 16 + data.len()).sum::<usize>();
@@ -122,7 +123,7 @@ fn neither_the_input_nor_another_output_is_overwritten() {
 }
 
 #[test]
-fn what_is_generated_knows_every_flag() {
+fn completions_and_the_man_page_have_every_flag() {
     let help = printed(run("analyze --help", &[]), 0);
     let flags: Vec<_> = help
         .split_whitespace()

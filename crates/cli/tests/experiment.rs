@@ -1,6 +1,6 @@
-//! Experiments, small: what comes out does not drift.
+//! Small versions of the experiments: their results stay the same.
 //!
-//! `GOLDEN=overwrite cargo test -p queuescope-cli --test it experiment::` writes what comes out now.
+//! `GOLDEN=overwrite cargo test -p queuescope-cli --test it experiment::` writes the present results.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
@@ -21,11 +21,11 @@ fn abc_small() {
         let first = data.lines().next().unwrap();
         assert!(first.starts_with("ABC,") && first.contains(",seed,client 0 goodput (Mb/s)"), "{first}");
     }
-    // What is there is not run again, and says the same; what is damaged is.
+    // Stored results are reused and give the same output. Damaged ones are run again.
     assert_eq!(again(), first);
     let cells = fs::read_dir(made.join("cells")).unwrap().map(|entry| entry.unwrap().path());
     let cell = cells.into_iter().find(|path| path.extension().is_some_and(|it| it == "json")).unwrap();
-    // The scenario beside a result can be run by itself.
+    // The scenario stored with a result can be run by itself.
     printed(run("sim --explain", &[&cell.with_extension("toml")]), 0);
     fs::write(&cell, "{").unwrap();
     let output = run("experiment abc --small --out", &[folder.path()]);
@@ -66,13 +66,13 @@ fn pie_tofino_small() {
         data.starts_with("algorithm,seed,dropped by the full queue,dropped early,fall (s),probability at 00.00 s,")
     );
     assert_eq!(data.lines().count(), 9);
-    // There is but one seed.
+    // This experiment has only one seed.
     printed(run("experiment pie-tofino --small --seeds 1 --out", &[folder.path()]), 0);
     assert_eq!(fs::read_to_string(made.join("figure-5.csv")).unwrap(), data);
 }
 
 #[test]
-fn some_figures_alone() {
+fn some_figures_can_be_made_alone() {
     let folder = tempfile::tempdir().unwrap();
     printed(run("experiment pie-tofino --small --figures figure-5 --out", &[folder.path()]), 0);
     let made = folder.path().join("pie-tofino-small");
@@ -110,7 +110,7 @@ fn conquest_small() {
     assert_eq!(scatter[0], "h,C,packet,true size (kB),inner (kB),outer (kB),overlap (kB)");
     assert!(scatter.len() > 4 * 200, "{}", scatter.len());
     assert_eq!(again(), first);
-    // The traffic beside a result can be run by itself.
+    // The traffic stored with a result can be run by itself.
     let cells = fs::read_dir(made.join("cells")).unwrap().map(|entry| entry.unwrap().path());
     let cell = cells.into_iter().find(|path| path.extension().is_some_and(|it| it == "toml")).unwrap();
     printed(run("sim --explain", &[&cell]), 0);
@@ -126,10 +126,10 @@ fn conquest_on_a_capture() {
     let made = folder.path().join("conquest-demo.pcap-small");
     let findings = fs::read_to_string(made.join("findings.md")).unwrap();
     golden("conquest-capture", &findings);
-    // The same that analyze says of the queue.
+    // The figure agrees with analyze.
     assert!(findings.contains("| longest wait (ms) | 77.59 |"), "{findings}");
-    assert!(!findings.contains("63.6"), "the paper's trace is another");
-    // Another rate is another experiment; the first is still there.
+    assert!(!findings.contains("63.6"), "63.6 belongs to the paper's trace");
+    // Another rate is another experiment, and leaves the first as it was.
     let cells = || fs::read_dir(made.join("cells")).unwrap().count();
     let before = cells();
     assert_ne!(printed("10mbps"), first);
@@ -140,7 +140,7 @@ fn conquest_on_a_capture() {
 }
 
 #[test]
-fn what_cannot_be_measured_says_why() {
+fn errors_say_why_an_experiment_cannot_run() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().display();
     let demo = file("data/demo.pcap.xz");

@@ -1,4 +1,4 @@
-//! Very many flows: what they have in common is worked out from all of them, and they are called by their name.
+//! Very many flows: the groups of a burst are computed from all of them, and have the names of known patterns.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
@@ -8,7 +8,7 @@ use queuescope_wire::Nanos;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A packet as it is on an Ethernet, `length` bytes long.
+/// A packet on an Ethernet, `length` bytes long.
 struct Sent {
     at: u64,
     src: [u8; 4],
@@ -38,7 +38,7 @@ impl Sent {
     }
 }
 
-/// A capture of packets behind some that fill the queue, so that all of them are of one burst.
+/// A capture that begins with packets which fill the queue, so that all packets are in one burst.
 fn capture(directory: &tempfile::TempDir, mut packets: Vec<Sent>) -> PathBuf {
     let path = directory.path().join("made.pcap");
     packets.iter_mut().for_each(|sent| sent.at += 1_000);
@@ -55,7 +55,7 @@ fn capture(directory: &tempfile::TempDir, mut packets: Vec<Sent>) -> PathBuf {
     path
 }
 
-/// One host sends a SYN of 60 bytes to port 445 of each of 4000 others, at once.
+/// One host sends a SYN of 60 bytes to port 445 of each of 4000 other hosts, at once.
 fn scan() -> Vec<Sent> {
     let to = |n: u16| [10, 64 + (n / 1_000) as u8, (n / 250) as u8, (n % 250) as u8];
     let probe = |n: u16| Sent {
@@ -69,7 +69,7 @@ fn scan() -> Vec<Sent> {
     (0..4_000).map(probe).collect()
 }
 
-/// Flows of a packet each between two /16s.
+/// Flows of one packet each between two /16s.
 fn background(length: u16) -> Vec<Sent> {
     let flow = |n: u16| Sent {
         at: 50_000 + u64::from(n) * 200_000,
@@ -83,7 +83,7 @@ fn background(length: u16) -> Vec<Sent> {
 }
 
 fn only_burst(path: &Path, words: &str) -> Value {
-    let report = Report::of(words, &[path]);
+    let report = Report::analyze(words, &[path]);
     assert_eq!(report.bursts.len(), 1, "{:?}", report.bursts);
     report.bursts[0].clone()
 }
@@ -98,7 +98,7 @@ fn close(value: &Value, expected: f64) -> bool {
 }
 
 #[test]
-fn a_scan_beside_other_flows_is_named_and_so_are_they() {
+fn a_scan_and_the_flows_beside_it_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let packets = scan().into_iter().chain(background(400)).collect();
     let path = capture(&directory, packets);
@@ -124,7 +124,7 @@ fn a_scan_beside_other_flows_is_named_and_so_are_they() {
     }
 }
 
-/// What is so many beside [`background`], and which name and reading it has.
+/// Patterns of very many flows beside [`background`], with their name and reading.
 fn explosions() -> Vec<(Vec<Sent>, &'static str, &'static str)> {
     let sent = |n: u16, src: [u8; 4], dst: [u8; 4], ports: (u16, u16), tcp: bool, length: u16| Sent {
         at: u64::from(n) * 100_000,
@@ -147,7 +147,7 @@ fn explosions() -> Vec<(Vec<Sent>, &'static str, &'static str)> {
 }
 
 #[test]
-fn explosions_have_their_names_in_every_view() {
+fn patterns_have_their_names_in_every_view() {
     for (packets, explosion, reading) in explosions() {
         let directory = tempfile::tempdir().unwrap();
         let path = capture(&directory, packets.into_iter().chain(background(120)).collect());
@@ -159,13 +159,13 @@ fn explosions_have_their_names_in_every_view() {
         let text = printed(run(words, &[&page, &path]), 0);
         assert!(text.contains(&format!("{explosion}: {reading}")), "{text}");
         let page = std::fs::read_to_string(page).unwrap();
-        assert!(page.contains(&format!(r#""reading":"{reading}","explosion":"{explosion}""#)), "{explosion}");
+        assert!(page.contains(&format!(r#""description":"{reading}","explosion":"{explosion}""#)), "{explosion}");
     }
 }
 
-/// Of more flows than are kept the shares are estimates, and say how good they are.
+/// If there are more flows than are kept, shares are estimates with a stated error.
 #[test]
-fn a_scan_of_very_many_states_its_bound() {
+fn a_scan_of_very_many_flows_states_its_error() {
     const PROBES: u32 = 120_000;
     let directory = tempfile::tempdir().unwrap();
     let probe = |n: u32| {
@@ -173,7 +173,7 @@ fn a_scan_of_very_many_states_its_bound() {
         let (src, dst, ports) = ([10, 0, 0, 9], [10, 64 + high, middle, low], (40_000 + (n % 20_000) as u16, 445));
         Sent { at: u64::from(n) * 10_000, src, dst, ports, tcp: true, length: 60 }
     };
-    // A large transfer, of as many bytes as the scan.
+    // A large transfer that has as many bytes as the scan.
     let packet = |n: u32| {
         let (src, dst, ports) = ([10, 1, 1, 1], [10, 1, 1, 2], (443, 50_000));
         Sent { at: u64::from(n) * 200_000, src, dst, ports, tcp: true, length: 1_200 }
@@ -189,7 +189,7 @@ fn a_scan_of_very_many_states_its_bound() {
         reading.starts_with("10.0.0.9 to at least ") && reading.ends_with(" destinations, port 445 (TCP)"),
         "{scan}"
     );
-    // 60 bytes of each probe against 1200 of each twentieth, as far as they were not dropped.
+    // 60 bytes of each probe against 1200 for every twentieth, minus drops.
     let flow = &list(&burst, "/culprits/0/flows")[0];
     let truth = number(&burst, "/bytes") - number(flow, "/bytes");
     let share = |name: &str| scan[name].as_f64().unwrap();
@@ -202,9 +202,9 @@ fn a_scan_of_very_many_states_its_bound() {
     }
 }
 
-/// The table over all bursts rests on the heaviest flows of each, and says how much that may miss.
+/// The table over all bursts is made of the heaviest flows of each, and states the error of that.
 #[test]
-fn a_table_over_all_bursts_says_what_it_may_miss() {
+fn a_table_over_all_bursts_states_its_error() {
     let directory = tempfile::tempdir().unwrap();
     let mut packets = Vec::new();
     for burst in 0..3 {
@@ -215,10 +215,10 @@ fn a_table_over_all_bursts_says_what_it_may_miss() {
         packets.extend(background(400).into_iter().map(later));
     }
     let path = capture(&directory, packets);
-    let report = Report::of("--rate 5mbps --tau 1ms --limit none", &[&path]);
+    let report = Report::analyze("--rate 5mbps --tau 1ms --limit none", &[&path]);
     let bytes: u64 = report.bursts.iter().map(|burst| number(burst, "/bytes")).sum();
     assert_eq!(report.bursts.len(), 3);
-    // Of each burst one flow of 400 bytes may be missed.
+    // In each burst, one flow of 400 bytes may be missing.
     let error = report.summary.pointer("/culprits/0/share_error").unwrap();
     assert!(close(error, 1_200.0 / bytes as f64), "{error}");
     let text = printed(run("analyze --rate 5mbps --tau 1ms --limit none", &[&path]), 0);

@@ -1,4 +1,4 @@
-//! Folders made smaller, and written to files.
+//! Commands on recorded folders: `log compact`, `keep`, `export`, `verify` and `info`.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
@@ -6,7 +6,7 @@ use crate::common::{at_times, file, printed, run};
 use queuescope_log::LAST_TIME;
 use std::path::Path;
 
-/// Lines about records, without what is told behind them.
+/// The lines about records, without the line about the query.
 fn rows(text: &str) -> Vec<String> {
     text.lines().filter(|line| !line.contains("\"kind\":\"answer\"")).map(str::to_owned).collect()
 }
@@ -16,7 +16,7 @@ fn csv(log: &Path) -> Vec<String> {
 }
 
 #[test]
-fn short_recordings_are_joined_and_old_ones_go() {
+fn short_recordings_are_joined_and_old_ones_are_removed() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     for chosen in ["tcp", "udp", "tcp"] {
@@ -33,18 +33,18 @@ fn short_recordings_are_joined_and_old_ones_go() {
     let info = printed(run("log info", &[&log]), 0);
     assert!(info.contains("volumes  1, ") && info.contains("dst_ip of 1"), "{info}");
 
-    // All is of one moment, more or less.
+    // All packets are of about the same time.
     let kept = printed(run("log keep --for 1d --size 1GB", &[&log]), 0);
     assert!(kept.starts_with("deleted: volumes 0, "), "{kept}");
     assert_eq!(csv(&log), before);
     let kept = printed(run("log keep --size 1kB", &[&log]), 0);
-    // The newest volume stays, however little is to be kept.
+    // The newest volume stays, however small the limit is.
     assert!(kept.starts_with("deleted: volumes 0, ") && kept.contains("the newest volume is always kept"), "{kept}");
     assert_eq!(csv(&log), before);
 }
 
 #[test]
-fn what_is_exported_is_what_is_asked() {
+fn an_export_has_what_the_query_prints() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     printed(run("record --log", &[&log, &demo]), 0);
@@ -53,15 +53,15 @@ fn what_is_exported_is_what_is_asked() {
     let all = attributes.join(",");
     for (form, end) in [("--csv", "csv"), ("--json", "jsonl")] {
         let out = folder.path().join(format!("udp.{end}"));
-        let told = printed(run("log export --from 1s --to 3s", &[&log, &out, Path::new("udp")]), 0);
-        let asked =
+        let output = printed(run("log export --from 1s --to 3s", &[&log, &out, Path::new("udp")]), 0);
+        let queried =
             printed(run(&format!("query --from 1s --to 3s {form} --select {all}"), &[&log, Path::new("udp")]), 0);
         let written = std::fs::read_to_string(&out).expect("it was written");
-        assert_eq!(rows(&written), rows(&asked));
+        assert_eq!(rows(&written), rows(&queried));
         let records = rows(&written).len() - usize::from(end == "csv");
         assert!(
-            records > 10 && told.replace(',', "").starts_with(&format!("{records} of 18949 records of ")),
-            "{told}"
+            records > 10 && output.replace(',', "").starts_with(&format!("{records} of 18949 records of ")),
+            "{output}"
         );
     }
     let out = folder.path().join("udp.parquet");
@@ -69,7 +69,7 @@ fn what_is_exported_is_what_is_asked() {
     let same = folder.path().join("same.parquet");
     printed(run(&format!("query --select {all} --parquet"), &[&same, &log, Path::new("udp")]), 0);
     assert_eq!(std::fs::read(&out).expect("it was written"), std::fs::read(&same).expect("it was written"));
-    // What cannot be written is refused.
+    // An unusable range or file type is refused.
     for words in ["log export --from 3s --to 1s", "log export"] {
         let out = if words.contains("from") { folder.path().join("none.csv") } else { folder.path().join("none.xlsx") };
         assert_eq!(run(words, &[&log, &out]).status.code(), Some(2));
@@ -78,23 +78,23 @@ fn what_is_exported_is_what_is_asked() {
 }
 
 #[test]
-fn old_packets_go_while_others_are_recorded() {
+fn old_packets_are_removed_during_recording() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     printed(run("record --log", &[&log, &demo]), 0);
-    // Two recordings of it are too many.
+    // Two recordings of the capture exceed the limit.
     let recorded = printed(run("record --keep-size 300kB --log", &[&log, &demo]), 0);
     assert!(recorded.contains("18,949 packets removed"), "{recorded}");
     assert_eq!(printed(run("query --select count --csv", &[&log]), 0), "count\n18949\n");
     let info = printed(run("log info", &[&log]), 0);
     assert!(info.contains("removed") && info.contains("volumes  1, "), "{info}");
-    // None is older than the newest by so much.
+    // No packet is older than the newest by that much.
     let recorded = printed(run("record --keep-for 1h --log", &[&log, &demo]), 0);
     assert!(!recorded.contains("packets removed"), "{recorded}");
 }
 
 #[test]
-fn what_is_missing_is_told_and_nothing_is_put_behind_it() {
+fn missing_files_are_reported_and_stop_further_recording() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     for chosen in ["tcp", "udp"] {
@@ -110,19 +110,22 @@ fn what_is_missing_is_told_and_nothing_is_put_behind_it() {
     let info = printed(run("log info", &[&log]), 1);
     assert!(info.contains("volumes  2, "), "{info}");
     let refused = run("record --log", &[&log, &demo]);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && told.contains("dst_ip.index") && told.contains("log verify"), "{told}");
+    let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(2) && errors.contains("dst_ip.index") && errors.contains("log verify"),
+        "{errors}"
+    );
     std::fs::write(&victim, bytes).expect("there is room");
     printed(run("record --log", &[&log, &demo]), 0);
     assert_eq!(printed(run("log verify", &[&log]), 0).matches("whole").count(), 3);
 }
 
 #[test]
-fn a_torn_end_is_told_and_no_damage() {
+fn a_torn_end_is_reported_but_is_not_damage() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     printed(run("record --log", &[&log, &demo]), 0);
-    // As who is killed leaves it: a journal whose first bytes are not all there.
+    // A recorder that is killed can leave a journal whose header is incomplete.
     std::fs::write(log.join("00000000000000018949.journal"), "QSJOU").expect("there is room");
     let verified = printed(run("log verify", &[&log]), 0);
     assert!(verified.contains("torn end, 5 bytes: cut off by the next recording"), "{verified}");
@@ -135,7 +138,7 @@ fn a_torn_end_is_told_and_no_damage() {
 }
 
 #[test]
-fn aggregates_are_told_with_units_also_if_nobody_kept_them() {
+fn aggregates_are_printed_with_units_also_if_they_were_not_stored() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     let defined = "--aggregate all=count --aggregate bytes=sum(length) --aggregate longest=max(length)";
@@ -148,20 +151,23 @@ fn aggregates_are_told_with_units_also_if_nobody_kept_them() {
     };
     assert!(has(&info) && !info.contains("computed from the records"), "{info}");
     std::fs::write(log.join("aggregates.json"), "{}").expect("there is room");
-    let told = run("record --where icmp --log", &[&log, &demo]);
-    assert!(String::from_utf8_lossy(&told.stderr).contains("aggregates were computed from the records"), "{told:?}");
+    let output = run("record --where icmp --log", &[&log, &demo]);
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("aggregates were computed from the records"),
+        "{output:?}"
+    );
     std::fs::remove_file(log.join("aggregates.json")).expect("it is there");
     let info = printed(run("log info", &[&log]), 0);
     assert!(info.contains("bytes    ") && info.contains("(computed from the records, because"), "{info}");
-    // What was worked out is not known any more.
+    // Without its definitions, the folder's aggregates are unknown.
     std::fs::remove_file(log.join("definitions.toml")).expect("it is there");
     let refused = run("record --log", &[&log, &demo]);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && told.contains("definitions.toml is not there"), "{told}");
+    let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && errors.contains("definitions.toml is not there"), "{errors}");
 }
 
 #[test]
-fn a_damaged_folder_tells_what_it_knows() {
+fn a_damaged_folder_yields_what_can_be_read() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     printed(run("record --log", &[&log, &demo]), 0);
@@ -176,14 +182,14 @@ fn a_damaged_folder_tells_what_it_knows() {
     assert!(text.ends_with(&format!(" of an unknown number of packets of {}\n", log.display())), "{text}");
     let json = printed(run("query --json --select src_mac,tcp_seq,ts", &[&log]), 1);
     assert!(json.contains("\"records\":null"), "{json}");
-    // What could be read is there.
+    // The export has what could be read.
     let out = folder.path().join("out.csv");
-    let told = printed(run("log export", &[&log, &out]), 1);
-    assert!(told.contains(" of an unknown number of records of ") && out.exists(), "{told}");
+    let output = printed(run("log export", &[&log, &out]), 1);
+    assert!(output.contains(" of an unknown number of records of ") && out.exists(), "{output}");
 }
 
 #[test]
-fn an_export_that_fails_leaves_nothing() {
+fn a_failed_export_leaves_files_as_they_were() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     printed(run("record --log", &[&log, &demo]), 0);
@@ -192,7 +198,7 @@ fn an_export_that_fails_leaves_nothing() {
     for end in ["csv", "jsonl", "parquet"] {
         let path = out.join(format!("all.{end}"));
         std::fs::write(&path, "before").expect("there is room");
-        // A file cannot be larger than that, in blocks of 512 or 1024 bytes.
+        // Limit the size of files, in blocks of 512 or 1024 bytes.
         let limited = |words: &str| {
             let words = format!("trap '' XFSZ; ulimit -f 64; exec \"$0\" {words}");
             let mut command = std::process::Command::new("sh");
@@ -211,7 +217,7 @@ fn an_export_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn what_is_of_captures_is_refused_of_folders() {
+fn options_for_captures_are_refused_for_folders() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     printed(run("analyze --rate 20mbps --limit 100ms --log", &[&log, &demo]), 0);
@@ -220,7 +226,7 @@ fn what_is_of_captures_is_refused_of_folders() {
         assert!(String::from_utf8_lossy(&refused.stderr).contains(why), "{refused:?}");
         assert_eq!(printed(refused, 2), "");
     }
-    // How both are found is told: what is asked about, and who was there with it.
+    // Two plans are explained: one for the packets that match, one for those in the queue with them.
     let explained = printed(run("query --in-queue --explain", &[&log, Path::new("delay > 70ms")]), 0);
     let (found, there) = explained.split_once("then, for the packets that were in a queue with those:\n").expect("two");
     assert!(found.contains("read") && there.contains("read"), "{explained}");
@@ -230,7 +236,7 @@ fn what_is_of_captures_is_refused_of_folders() {
 }
 
 #[test]
-fn times_that_no_folder_has_are_counted() {
+fn packets_with_times_that_no_folder_can_have_are_counted() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, capture) = (folder.path().join("log"), folder.path().join("a.pcapng"));
     let all = [0, 1, 1_700_000_000_000_000_000, LAST_TIME, LAST_TIME + 1, i64::MAX as u64, u64::MAX, 7];
@@ -241,18 +247,18 @@ fn times_that_no_folder_has_are_counted() {
     let times = |path: &Path| rows(&printed(run("query --csv --select ts", &[path]), 0));
     let found = times(&log);
     assert_eq!(found, ["ts", "0", "1", "1700000000000000000", "9214646399999999999", "7"]);
-    // In memory all are found, but no column of times can have them.
+    // A query of the capture itself finds all of them, but no column of times can hold them.
     assert_eq!(times(&capture).len(), 1 + all.len());
     let table = folder.path().join("a.parquet");
     let refused = run("query --limit 100 --parquet", &[&table, &capture]);
-    let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && told.contains("from the year 2262 on"), "{told}");
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && errors.contains("from the year 2262 on"), "{errors}");
     assert!(!table.exists());
     assert_eq!(printed(run("query --select count --csv --to 60s", &[&log]), 0), "count\n3\n");
 }
 
 #[test]
-fn triggers_that_make_much_work_are_refused_with_how_much() {
+fn triggers_that_are_evaluated_too_often_are_refused() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     let record = |trigger: &str| {
@@ -261,18 +267,21 @@ fn triggers_that_make_much_work_are_refused_with_how_much() {
         assert!(!log.exists());
         String::from_utf8_lossy(&refused.stderr).into_owned()
     };
-    let told = record("t=x>1B@1ns/65536ns");
-    assert!(told.contains("a period is 1us or longer") && told.contains("1,000,000,000 times"), "{told}");
+    let errors = record("t=x>1B@1ns/65536ns");
+    assert!(errors.contains("a period is 1us or longer") && errors.contains("1,000,000,000 times"), "{errors}");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_is_named_is_read_up_to_a_size_and_what_stands_for_alerts_is_no_other_file() {
+fn definitions_have_a_size_limit_and_the_alerts_file_must_not_be_a_link() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     let refused = run("record --definitions /dev/zero --log", &[&log, &demo]);
-    let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && told.contains("/dev/zero") && told.contains("more than"), "{told}");
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(2) && errors.contains("/dev/zero") && errors.contains("more than"),
+        "{errors}"
+    );
     let record = "record --aggregate n=count --trigger t=n>1 --log";
     printed(run(record, &[&log, &demo]), 0);
     let (alerts, other) = (log.join("alerts.jsonl"), folder.path().join("other"));
@@ -283,17 +292,17 @@ fn what_is_named_is_read_up_to_a_size_and_what_stands_for_alerts_is_no_other_fil
     for words in [record, "watch --all"] {
         let paths = if words == record { vec![&*log, &*demo] } else { vec![&*log] };
         let refused = run(words, &paths);
-        let told = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && told.contains("it is a symbolic link"), "{words}: {told}");
+        let errors = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && errors.contains("it is a symbolic link"), "{words}: {errors}");
     }
     assert_eq!(std::fs::read(&other).expect("it is there"), b"somebody's, without an end of a line");
     std::fs::remove_file(&alerts).expect("it is there");
-    // Whoever failed to start has not accepted that the alerts are missing.
+    // A recorder that failed to start has not acknowledged the missing alerts.
     let verified = run("log verify", &[&log]);
-    let told = String::from_utf8_lossy(&verified.stderr);
+    let errors = String::from_utf8_lossy(&verified.stderr);
     let lacks = format!("alerts.jsonl is damaged: it is not there, and had {} bytes", whole.len());
-    assert!(verified.status.code() == Some(1) && told.contains(&lacks), "{told}");
-    // What is no line that was cut short is not cut off.
+    assert!(verified.status.code() == Some(1) && errors.contains(&lacks), "{errors}");
+    // Only a line that was cut short is removed from the end of the alerts.
     for (wrong, status) in [(vec![b'x'; 5000], 2), ([&whole[..], b"{\"kind\":"].concat(), 0)] {
         std::fs::write(&alerts, &wrong).expect("there is room");
         printed(run(record, &[&log, &demo]), status);

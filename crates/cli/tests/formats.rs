@@ -1,4 +1,4 @@
-//! Every kind of capture, counted by the command and by tshark (the table is `crates/wire/tests/data/tshark.tsv`).
+//! Counts every kind of capture with the command, and compares with tshark (the table is `crates/wire/tests/data/tshark.tsv`).
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
@@ -6,7 +6,7 @@ use crate::common::{Report, file, shared};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What tshark counts in one file; see the table's header for how.
+/// What tshark counts in one file. The table's header says how.
 struct Row {
     file: &'static str,
     packets: u64,
@@ -29,8 +29,8 @@ struct Difference {
 
 const NONE: Difference = Difference { file: "", packets: 0, bytes: 0, flows: 0, non_ip: 0, why: "" };
 
-/// Every difference that there is. Flows without IP are what `tshark -Y 'not ip and not ipv6'` shows as distinct pairs of
-/// MAC addresses (of a cooked capture, one address) and EtherType.
+/// All known differences. Flows without IP are those that `tshark -Y 'not ip and not ipv6'` shows as distinct pairs of
+/// MAC addresses (one address in a cooked capture) and EtherType.
 const DIFFERENCES: &[Difference] = &[
     Difference { file: "formats/pppoe.pcap", flows: 5, why: "discovery and session frames of PPPoE", ..NONE },
     Difference { file: "formats/sll113.pcap", flows: 2, why: "ARP of two hosts", ..NONE },
@@ -53,7 +53,7 @@ const DIFFERENCES: &[Difference] = &[
     },
 ];
 
-/// Captures over this size take long without optimisation.
+/// Larger captures take long without optimisation.
 const LARGEST: u64 = 3 << 20;
 
 fn rows() -> impl Iterator<Item = Row> {
@@ -75,7 +75,7 @@ fn rows() -> impl Iterator<Item = Row> {
 }
 
 fn compare(row: &Row, path: &Path) {
-    let report = Report::of("--rate 1tbps --limit none --by 5tuple", &[path]);
+    let report = Report::analyze("--rate 1tbps --limit none --by 5tuple", &[path]);
     let more = DIFFERENCES.iter().find(|difference| difference.file == row.file).unwrap_or(&NONE);
     let skipped = |reason: &str| report.summary["skipped"].get(reason).and_then(Value::as_u64).unwrap_or(0);
     println!("{}: {} flows, {}; {}", row.file, report.summary["flows"], report.summary["skipped"], more.why);
@@ -89,7 +89,7 @@ fn compare(row: &Row, path: &Path) {
     check("frames that are not IP", skipped("non_ip"), row.non_ip, more.non_ip);
     let later = skipped("later_fragments_matched") + skipped("later_fragments_unmatched");
     check("later fragments", later, row.later_fragments, 0);
-    assert_eq!(skipped("length_corrected") > 0, more.bytes > 0, "{}: sizes that differ are told", row.file);
+    assert_eq!(skipped("length_corrected") > 0, more.bytes > 0, "{}: a note counts corrected sizes", row.file);
     assert_eq!(report.summary["flows_by_granularity"][0]["exact"], true, "{}", row.file);
 }
 

@@ -1,4 +1,5 @@
-//! What is measured beside a disk that is full: all of it, with what could not be written counted. As root, on small file systems.
+//! Measuring goes on while the disk is full: everything is measured, and what could not be written is counted. As root, on small
+//! file systems.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
@@ -16,11 +17,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-/// A small file system, as long as it lives.
+/// A small file system. It is unmounted when this is dropped.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
-    /// Of so many KiB; `None`, and why is printed, if it cannot be mounted.
+    /// A file system of this size. If it cannot be mounted, prints why, and returns `None`.
     fn new(test: &str, kibibytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room");
         let is_mounted = mount(&["-t", "tmpfs", "-o", &format!("size={kibibytes}k"), "tmpfs"], folder.path());
@@ -34,7 +35,7 @@ impl Disk {
         self.0.path().join(name)
     }
 
-    /// Now it has room.
+    /// Enlarges the file system, so that there is room again.
     fn grow(&self) {
         assert!(mount(&["-o", "remount,size=64m"], self.0.path()));
     }
@@ -52,12 +53,12 @@ fn mount(options: &[&str], path: &Path) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// A queue of fifty megabits, or why there is none.
+/// Two namespaces with a queue of 50 Mb/s between them. If they cannot be made, prints why, and returns `None`.
 fn ends(test: &str) -> Option<Ends> {
     Ends::new("tbf rate 50mbit burst 20kb limit 400kb").map_err(|why| println!("skipped: {test}: {why}")).ok()
 }
 
-/// The command, and what it says.
+/// The running command, and the lines of its standard error.
 struct Running {
     child: Child,
     errors: Receiver<String>,
@@ -71,25 +72,25 @@ impl Running {
             command.current_dir(ROOT).args(words).stdout(to).stderr(Stdio::piped());
             command.spawn().expect("the command runs")
         });
-        let (tell, errors) = channel();
+        let (sender, errors) = channel();
         let said = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        thread::spawn(move || said.map_while(Result::ok).for_each(|line| drop(tell.send(line))));
+        thread::spawn(move || said.map_while(Result::ok).for_each(|line| drop(sender.send(line))));
         Self { child, errors }
     }
 
-    /// Sends bursts until it says that these cannot be written.
+    /// Sends bursts until the command reports that these files cannot be written.
     fn fills(&self, ends: &Ends, files: &[&Path]) {
-        let mut unsaid: Vec<_> = files.iter().map(|file| format!("cannot write {}: ", file.display())).collect();
+        let mut unreported: Vec<_> = files.iter().map(|file| format!("cannot write {}: ", file.display())).collect();
         until("the disk is full", || {
             burst(ends);
             for line in self.errors.try_iter() {
-                unsaid.retain(|what| !line.contains(what) || !line.contains("No space left"));
+                unreported.retain(|what| !line.contains(what) || !line.contains("No space left"));
             }
-            unsaid.is_empty().then_some(())
+            unreported.is_empty().then_some(())
         });
     }
 
-    /// Ends it as it should where something could not be written; what it said then.
+    /// Ends the command, which must report an incomplete result. Returns standard output and the rest of standard error.
     fn end(mut self) -> (String, String) {
         kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
         let mut out = String::new();
@@ -103,7 +104,7 @@ impl Running {
     }
 }
 
-/// A test that fails leaves nothing behind that writes to its disk.
+/// Kills the command if a test fails, so that it does not keep its disk busy.
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -111,20 +112,20 @@ impl Drop for Running {
     }
 }
 
-/// 150 packets that come at once.
+/// Sends 150 packets at once.
 fn burst(ends: &Ends) {
     ends.near.run(|| {
         let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
         for _ in 0..150 {
-            // Nobody listens there; what is said of it comes later.
+            // Nothing listens there, so a later send may fail with the ICMP error of an earlier one.
             let _ = socket.send_to(&[7; 1000], "10.9.0.2:7");
         }
     });
 }
 
 fn recorded(log: &Path) -> u64 {
-    let asked = printed(run("query --select count --csv", &[log]), 0);
-    asked.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number")
+    let count = printed(run("query --select count --csv", &[log]), 0);
+    count.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number")
 }
 
 fn summary(lines: &str) -> (usize, Value) {
@@ -144,7 +145,7 @@ fn live_goes_on_and_counts_what_is_not_written() {
     let words = format!("live near0 --json --every-packet --log {} --pcapng {}", log.display(), capture.display());
     let running = Running::start(&ends, &words, Stdio::piped());
     running.fills(&ends, &[&log, &capture]);
-    // It has no room for what follows from the records either.
+    // There is no room for aggregates and indexes of the records either.
     let (lines, said) = running.end();
     let (bursts, summary) = summary(&lines);
     let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
@@ -153,21 +154,21 @@ fn live_goes_on_and_counts_what_is_not_written() {
     let of_capture = (packets(&capture).len() as u64, skipped("pcapng_unwritten"));
     assert!(of_log.0 > 0 && of_log.1 > 0 && of_capture.0 > 0 && of_capture.1 > 0, "{summary}");
     assert_eq!(of_log.0 + of_log.1 + of_log.2, of_capture.0 + of_capture.1, "{of_log:?} {of_capture:?}");
-    // Each takes more than its bytes.
+    // Each packet takes more bytes in the file than its own.
     assert!(skipped("pcapng_unwritten_bytes") > 100 * of_capture.1, "{summary}");
     for file in [&log, &capture] {
         let what = format!("cannot write {}: No space left on device (os error 28); ", file.display());
         assert!(said.contains(&what), "{said}");
     }
-    // Which was said once, when it began.
+    // It was reported once, when it began.
     assert!(!said.contains("measuring goes on"), "{said}");
     one.grow();
     assert_eq!(recorded(&log), of_log.0);
 }
 
 #[test]
-fn a_disk_that_has_room_again_gets_what_comes_then() {
-    let test = "a_disk_that_has_room_again_gets_what_comes_then";
+fn writing_resumes_when_the_disk_has_room_again() {
+    let test = "writing_resumes_when_the_disk_has_room_again";
     let Some(ends) = ends(test) else { return };
     let Some(disk) = Disk::new(test, 128) else { return };
     let capture = disk.path("burst.pcapng");
@@ -184,13 +185,13 @@ fn a_disk_that_has_room_again_gets_what_comes_then() {
     let (_, summary) = summary(&running.end().0);
     let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
     assert!(skipped("pcapng_unwritten") > 0 && summary["damage"].is_null(), "{summary}");
-    // Nothing is torn where it was full.
+    // No packet is cut off where the disk was full.
     assert!(packets(&capture).len() > 400, "{summary}");
 }
 
 #[test]
-fn a_folder_that_is_moved_has_what_was_recorded() {
-    let Some(ends) = ends("a_folder_that_is_moved_has_what_was_recorded") else { return };
+fn a_folder_that_is_moved_keeps_what_was_recorded() {
+    let Some(ends) = ends("a_folder_that_is_moved_keeps_what_was_recorded") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let (log, moved) = (folder.path().join("log"), folder.path().join("moved"));
     let words = format!("live near0 --json --every-packet --log {}", log.display());
@@ -213,14 +214,14 @@ fn a_folder_that_is_moved_has_what_was_recorded() {
 }
 
 #[test]
-fn what_cannot_be_printed_ends_nothing() {
-    let Some(ends) = ends("what_cannot_be_printed_ends_nothing") else { return };
+fn measuring_goes_on_if_standard_output_cannot_be_written() {
+    let Some(ends) = ends("measuring_goes_on_if_standard_output_cannot_be_written") else { return };
     let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
     let folder = tempfile::tempdir().expect("there is room");
     let log = folder.path().join("log");
     let words = format!("live near0 --json --log {}", log.display());
     let running = Running::start(&ends, &words, full.into());
-    until("it is said", || {
+    until("it is reported", || {
         burst(&ends);
         running
             .errors
@@ -228,13 +229,13 @@ fn what_cannot_be_printed_ends_nothing() {
             .any(|line| line.contains("lines that could not be written to standard output"))
             .then_some(())
     });
-    // The first line is about no packet yet, and the probe may not have seen one come that left.
+    // The first line is printed before any packet, and the probe may have missed the arrival of one that left.
     until("packets are recorded", || {
         burst(&ends);
         (recorded(&log) > 0).then_some(())
     });
     let (_, said) = running.end();
-    // The report is there all the same, and so is the log.
+    // The report is complete all the same, and so is the log.
     assert!(said.contains("near0  interface") && said.contains("with delays of 1.00 ms or more"), "{said}");
     assert!(recorded(&log) > 0);
 }
@@ -262,9 +263,9 @@ fn capture_goes_on_and_counts_what_is_not_written() {
 }
 
 fn link(words: &str) -> Option<Output> {
-    let yard = alone(&["namespaces", "tun"]).map_err(|why| println!("skipped: link_goes_on: {why}")).ok()?;
+    let outer = alone(&["namespaces", "tun"]).map_err(|why| println!("skipped: link_goes_on: {why}")).ok()?;
     let words: Vec<_> = words.split_whitespace().map(str::to_owned).collect();
-    Some(yard.run(move || {
+    Some(outer.run(move || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
         command.current_dir(ROOT).arg("link").args(words);
         let send = "for n in $(seq 1000); do printf %01000d 0 2>/dev/null >/dev/udp/100.64.0.1/9; done; exit 0";
@@ -287,7 +288,7 @@ fn link_goes_on_and_counts_what_is_not_written() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let lines = String::from_utf8_lossy(&output.stdout);
     let mut lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
-    // The first is of the way there, which has what is noted of the run.
+    // The first summary is of the direction from the command, and has the notes of the run.
     let summary = lines.find(|line| line["kind"] == "summary").expect("there is one");
     let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
     let of_capture = (packets(&capture).len() as u64, skipped("pcapng_unwritten"));
@@ -299,8 +300,8 @@ fn link_goes_on_and_counts_what_is_not_written() {
     assert_eq!(recorded(&log), of_log.0);
 }
 
-/// What a command about files says where it cannot write all: the summary of its first queue.
-fn on_files(words: &str) -> Value {
+/// Runs a command that cannot write all of its outputs. Returns the summary of its first queue.
+fn run_on_full_disk(words: &str) -> Value {
     let output = run(words, &[]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -316,7 +317,7 @@ fn analyze_goes_on_and_counts_what_is_not_written() {
     let (Some(one), Some(other)) = (Disk::new(test, 128), Disk::new(test, 128)) else { return };
     let (log, capture) = (one.path("log"), other.path("out.pcapng"));
     let words = "analyze data/demo.pcap.xz --rate 20mbps --json";
-    let summary = on_files(&format!("{words} --log {} --pcapng {}", log.display(), capture.display()));
+    let summary = run_on_full_disk(&format!("{words} --log {} --pcapng {}", log.display(), capture.display()));
     let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
     let whole = printed(run(words, &[]), 0);
     let whole: Value = serde_json::from_str(whole.lines().last().expect("there are lines")).expect("it is JSON");
@@ -331,12 +332,12 @@ fn analyze_goes_on_and_counts_what_is_not_written() {
 }
 
 #[test]
-fn tables_that_cannot_be_written_cost_no_report() {
+fn reports_are_complete_if_tables_cannot_be_written() {
     for words in [
         "analyze data/demo.pcap.xz --rate 20mbps --json --parquet /dev/full",
         "sim scenarios/abc.toml --json --parquet /dev/full --telemetry /dev/full",
     ] {
-        let summary = on_files(words);
+        let summary = run_on_full_disk(words);
         let lost = &summary["skipped"]["parquet_unwritten"];
         assert!(lost.as_u64() > Some(0), "{words}: {summary}");
         if words.starts_with("sim") {

@@ -1,4 +1,4 @@
-//! What a program file with capabilities does for somebody who may only run it: as root, which becomes nobody.
+//! File capabilities of the program do not extend what its user may open: as root, which becomes nobody.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command, and make files")]
@@ -7,7 +7,7 @@ mod commands;
 
 use crate::common;
 use crate::common::file;
-use commands::{COMMANDS, Place, missing};
+use commands::{COMMANDS, CommandFiles, missing};
 use queuescope_live::capabilities::{CapabilitySet, names};
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::Value;
@@ -18,26 +18,26 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Somebody in particular on no machine.
+/// A user without rights.
 const NOBODY: u32 = 65_534;
-/// What stands in each file that only root may read.
+/// The text in each file that only root may read.
 const SECRET: &str = "hidden-from-all-but-root";
-/// What is in the name of each of them, and in no other.
+/// A part of the names of these files, and of no other.
 const ONLY_ROOT: &str = "only-root";
 
 #[test]
-fn every_option_that_takes_a_path_is_tried() {
+fn every_option_that_takes_a_path_is_tested() {
     assert_eq!(missing(), Vec::<String>::new(), "tests/grants/commands.rs lacks these");
 }
 
 #[test]
-fn no_command_opens_what_its_user_may_not() {
-    let test = "no_command_opens_what_its_user_may_not";
-    let Some(granted) = Granted::new(test) else { return };
+fn no_command_opens_what_its_user_may_not_open() {
+    let test = "no_command_opens_what_its_user_may_not_open";
+    let Some(granted) = GrantedProgram::new(test) else { return };
     let files = granted.only_roots();
     let before: Vec<_> = files.iter().map(|file| state(file)).collect();
-    let place = Place::new(granted.folder.path(), &granted.program);
-    // The largest grant, effective from the start, includes all others: they take minutes more.
+    let place = CommandFiles::new(granted.folder.path(), &granted.program);
+    // By default only the largest grant is tested, effective from the start. The others take minutes more.
     let every = std::env::var("QUEUESCOPE_GRANTS").is_ok_and(|which| which == "all");
     let mut grants = granted.grants();
     if !every {
@@ -53,15 +53,15 @@ fn no_command_opens_what_its_user_may_not() {
             let mut read = 0;
             for output in fs::read_dir(place.outputs()).expect("it is there").map(|entry| entry.expect("it is").path())
             {
-                let told = String::from_utf8_lossy(&fs::read(&output).expect("it is there")).into_owned();
-                assert!(!told.contains(SECRET), "{what}: {}: {told}", output.display());
+                let text = String::from_utf8_lossy(&fs::read(&output).expect("it is there")).into_owned();
+                assert!(!text.contains(SECRET), "{what}: {}: {text}", output.display());
                 read += 1;
             }
             assert_eq!(read, COMMANDS.len() * files.len(), "{what}");
             if let Some(traced) = traced {
                 let opened: Vec<_> = traced.lines().filter(|line| line.contains(ONLY_ROOT)).collect();
                 assert!(opened.is_empty(), "{what}: {opened:#?}");
-                // What may be opened was, so that the trace tells something.
+                // A file that may be opened is in the trace, so the trace works.
                 assert!(traced.contains(place.capture()), "{what}: nothing was traced");
             }
         }
@@ -69,21 +69,21 @@ fn no_command_opens_what_its_user_may_not() {
 }
 
 #[test]
-fn what_doctor_says_grants_it_does() {
-    let Some(granted) = Granted::new("what_doctor_says_grants_it_does") else { return };
+fn the_grants_that_doctor_prints_work() {
+    let Some(granted) = GrantedProgram::new("the_grants_that_doctor_prints_work") else { return };
     for what in ["packets", "owners", "live", "namespaces"] {
         granted.grant(CapabilitySet::empty(), false);
         let before = granted.doctor(what);
         let lacking = |lines: &[Value]| lines.iter().filter(|line| line["available"] == false).count();
         assert!(lacking(&before) > 0, "{before:?}");
         let Some(line) = before.iter().find(|line| line["kind"] == "grant") else {
-            println!("skipped: a part of what_doctor_says_grants_it_does: this kernel lacks what {what} needs");
+            println!("skipped: a part of the_grants_that_doctor_prints_work: this kernel lacks what {what} needs");
             continue;
         };
         granted.grant(set_of(&line["capabilities"]), false);
         let after = granted.doctor(what);
         assert_eq!(lacking(&after), 0, "{after:?}");
-        // The next grant does not take this one away.
+        // The next grant includes this one.
         let more = granted.doctor("packets");
         if let Some(more) = more.iter().find(|line| line["kind"] == "grant") {
             assert!(set_of(&more["capabilities"]).contains(set_of(&line["capabilities"])), "{more}");
@@ -92,22 +92,22 @@ fn what_doctor_says_grants_it_does() {
 }
 
 #[test]
-fn a_program_that_is_set_user_id_does_nothing() {
-    let Some(granted) = Granted::new("a_program_that_is_set_user_id_does_nothing") else { return };
+fn a_set_user_id_program_refuses_to_run() {
+    let Some(granted) = GrantedProgram::new("a_set_user_id_program_refuses_to_run") else { return };
     fs::set_permissions(&granted.program, Permissions::from_mode(0o4755)).expect("it is ours");
     let output = granted.run(&["p4", "fit"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && said.contains("set-user-ID") && output.stdout.is_empty(), "{said}");
 }
 
-/// A copy of the program that others may run.
-struct Granted {
+/// A copy of the program that other users may run.
+struct GrantedProgram {
     folder: tempfile::TempDir,
     program: PathBuf,
 }
 
-impl Granted {
-    /// None where a file cannot carry capabilities, or they do nothing.
+impl GrantedProgram {
+    /// `None`, with a message, if files cannot carry capabilities here or these have no effect.
     fn new(test: &str) -> Option<Self> {
         let skipped = |why: &str| println!("skipped: {test}: {why}");
         if !rustix::process::geteuid().is_root() {
@@ -116,8 +116,8 @@ impl Granted {
         }
         let folder = tempfile::tempdir().expect("there is room");
         let program = folder.path().join("queuescope");
-        // By a process of its own: were the copy open for writing here, another test that begins a program just then would pass that on,
-        // and nobody could run the copy meanwhile.
+        // A separate process copies the file. If this process had the copy open for writing, a program that another test starts just then
+        // would inherit the descriptor, and the copy could not be run meanwhile.
         let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_queuescope")).arg(&program).status();
         assert!(copied.expect("cp is there").success());
         for path in [folder.path(), &program] {
@@ -130,7 +130,7 @@ impl Granted {
         }
         let there = granted.doctor("packets").iter().any(|line| line["available"] == true);
         if !there {
-            skipped("capabilities of a file do nothing here (nosuid, or not to be had)");
+            skipped("file capabilities have no effect here (nosuid, or outside the bounding set)");
             return None;
         }
         Some(granted)
@@ -140,7 +140,7 @@ impl Granted {
         self.try_grant(set, effective).expect("it could before");
     }
 
-    /// As setcap(8) does: `struct vfs_cap_data` of linux/capability.h.
+    /// Sets file capabilities like setcap(8): `struct vfs_cap_data` of linux/capability.h.
     fn try_grant(&self, set: CapabilitySet, effective: bool) -> rustix::io::Result<()> {
         const REVISION_2: u32 = 0x0200_0000;
         let words = [REVISION_2 | u32::from(effective), set.bits() as u32, 0, (set.bits() >> 32) as u32, 0];
@@ -148,23 +148,23 @@ impl Granted {
         setxattr(&self.program, "security.capability", &bytes, XattrFlags::empty())
     }
 
-    /// Runs it as nobody.
+    /// Runs the program as nobody.
     fn run(&self, words: &[&str]) -> Output {
         let mut command = Command::new(&self.program);
         command.args(words).current_dir(self.folder.path()).uid(NOBODY).gid(NOBODY).output().expect("it runs")
     }
 
-    /// What nobody is told of what can be done.
+    /// The output of `doctor` for nobody.
     fn doctor(&self, what: &str) -> Vec<Value> {
-        let told = self.run(&["doctor", what, "--json"]).stdout;
-        String::from_utf8(told)
+        let lines = self.run(&["doctor", what, "--json"]).stdout;
+        String::from_utf8(lines)
             .expect("it is text")
             .lines()
             .map(|line| serde_json::from_str(line).expect("it is JSON"))
             .collect()
     }
 
-    /// Every grant that doctor prints to somebody who has none.
+    /// Every grant that doctor prints to a user without capabilities.
     fn grants(&self) -> Vec<(String, CapabilitySet)> {
         self.grant(CapabilitySet::empty(), false);
         let all = ["live", "capture", "link", "owners", "traffic"];
@@ -178,7 +178,7 @@ impl Granted {
         grants
     }
 
-    /// Twenty files of root's, of many kinds, in a folder that everybody may look into; and a folder that only root may.
+    /// Twenty files of many kinds that only root may read, in a folder that all users may list, and a folder that only root may list.
     fn only_roots(&self) -> Vec<PathBuf> {
         let folder = self.folder.path().join("files");
         fs::create_dir(&folder).expect("there is room");
@@ -224,12 +224,12 @@ impl Granted {
         files
     }
 
-    /// Runs a script of the shell as nobody; which files were opened meanwhile, where there is a tracer.
+    /// Runs a shell script as nobody. Returns the calls that opened files, if strace is installed.
     fn traced(&self, test: &str, script: &Path) -> Option<String> {
         let trace = self.folder.path().join("trace");
         let calls = "trace=open,openat,openat2,creat,truncate,open_by_handle_at,rename,renameat,renameat2,unlink,unlinkat,link,linkat";
         let mut strace = Command::new("strace");
-        // A tracer who is root lets a program have what its file has.
+        // Under a tracer that is not root, a program would not get its file capabilities.
         strace.args([
             "-f",
             "-qq",
@@ -250,21 +250,21 @@ impl Granted {
             assert!(done.status.success(), "{said}");
             return Some(fs::read_to_string(&trace).expect("it is there"));
         }
-        println!("skipped: a part of {test}: strace is not installed, so that only outcomes were looked at");
+        println!("skipped: a part of {test}: strace is not installed, so only the outputs were checked");
         let done = Command::new("sh").arg(script).uid(NOBODY).gid(NOBODY).status().expect("there is a shell");
         assert!(done.success());
         None
     }
 }
 
-/// Capabilities by their names.
-fn set_of(told: &Value) -> CapabilitySet {
-    let told: Vec<_> = told.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    let all = CapabilitySet::all().iter().filter(|one| names(*one).iter().any(|name| told.contains(&&**name)));
+/// Parses a list of names of capabilities.
+fn set_of(list: &Value) -> CapabilitySet {
+    let wanted: Vec<_> = list.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let all = CapabilitySet::all().iter().filter(|one| names(*one).iter().any(|name| wanted.contains(&&**name)));
     all.fold(CapabilitySet::empty(), CapabilitySet::union)
 }
 
-/// What would be other if somebody had written to a file, or into a folder.
+/// A description of a file or folder that changes if somebody writes to it.
 fn state(path: &Path) -> String {
     let data = fs::metadata(path).expect("it is there");
     let mut state = format!("{} {} {} {}", path.display(), data.mode(), data.size(), data.mtime_nsec());

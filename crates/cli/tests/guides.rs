@@ -1,8 +1,9 @@
-//! The tutorial and the how-to guides of the book: each block `console` is run, and what it prints is compared.
+//! Runs each `console` block of the tutorial and the how-to guides, and compares its output.
 //!
-//! A line `$ COMMAND` is given to a shell; the lines behind it are what it prints, where a line `...` stands for any lines. The commands of a
-//! page share a folder, in which the repository's `data`, `scenarios` and `recipes` are. A block `toml` whose text before names a file in
-//! backquotes and ends in a colon is written to that file. Blocks `sh` are for machines with root, or take long, and are not run.
+//! A line `$ COMMAND` is passed to a shell. The lines after it are its output, where a line `...` stands for any number of lines.
+//! The commands of a page share a folder, which has the repository's `data`, `scenarios` and `recipes`. A `toml` block is written to
+//! a file if the text before it names the file in backquotes and ends in a colon. Blocks of the kind `sh` need root or take long,
+//! and are not run.
 
 #![allow(clippy::disallowed_methods, reason = "it reads pages of the documentation, and starts a shell")]
 
@@ -22,7 +23,7 @@ fn commands_of_the_guides_print_what_they_show() {
     pages("docs/how-to", 25);
 }
 
-/// Runs all pages of a folder, which have at least so many commands.
+/// Runs all pages of a folder, which have at least `least` commands.
 fn pages(folder: &str, least: usize) {
     let mut pages: Vec<_> =
         fs::read_dir(file(folder)).expect("it is there").map(|it| it.expect("it can be listed").path()).collect();
@@ -61,7 +62,7 @@ enum Step {
     File(String, String),
 }
 
-/// What a page does, in order.
+/// The steps of a page, in order.
 fn steps(page: &str) -> Vec<Step> {
     let (mut steps, mut before, mut block) = (Vec::new(), "", None);
     for line in page.lines() {
@@ -95,7 +96,7 @@ fn commands(lines: &[&str]) -> Vec<Step> {
     commands
 }
 
-/// What a command prints, on both outputs.
+/// The output of a command, both standard output and standard error.
 fn run(command: &str, folder: &Path) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_queuescope")).parent().expect("it is in a folder").to_owned();
     let path = std::env::var("PATH").expect("there are programs");
@@ -108,7 +109,7 @@ fn run(command: &str, folder: &Path) -> String {
     String::from_utf8(output.stdout).expect("it is text")
 }
 
-/// Whether lines are as they are shown, where `...` is any number of lines.
+/// Whether the printed lines match those shown, where `...` is any number of lines.
 fn matches(shown: &[String], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
@@ -120,7 +121,7 @@ fn matches(shown: &[String], printed: &[&str]) -> bool {
 }
 
 #[test]
-fn lines_are_compared_as_they_should() {
+fn lines_are_compared_with_ellipses() {
     let shown = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     for (page, printed, is_same) in [
         ("a\n...\nc", "a\nb\nb\nc", true),
@@ -135,7 +136,7 @@ fn lines_are_compared_as_they_should() {
 }
 
 #[test]
-fn a_page_is_read_in_order() {
+fn a_page_is_parsed_in_order() {
     let page = "Text of `a.toml`:\n\n```toml\nx = 1\n```\n\n```sh\nno\n```\n\n```console\n$ one\n1\n$ two\n```\n";
     let steps: Vec<_> = steps(page)
         .into_iter()

@@ -1,4 +1,4 @@
-//! `--input`: what is left out is as if it had never been there, and keeps its number.
+//! `--input`: packets that are left out do not affect the analysis, but still count in packet numbers.
 
 #![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const DEMO: &str = "data/demo.pcap.xz";
 const SMALL: &str = "crates/cli/tests/data/sim.toml";
 
-/// The numbers, from 1, of a capture's frames of which something holds.
+/// The numbers, from 1, of the frames of a capture that satisfy `holds`.
 fn numbers(path: &Path, holds: impl Fn(&Frame) -> bool) -> Vec<usize> {
     let mut parser = Parser::new(Tunnel::Outer);
     let mut meant =
@@ -22,7 +22,7 @@ fn numbers(path: &Path, holds: impl Fn(&Frame) -> bool) -> Vec<usize> {
     numbered.filter_map(|(index, packet)| meant(&packet).then_some(index + 1)).collect()
 }
 
-/// The frames with these numbers, in a file.
+/// Writes the frames with these numbers to a file.
 fn filtered(path: &Path, numbers: &[usize], directory: &Path) -> PathBuf {
     let found = packets(path);
     let out = directory.join("filtered.pcap");
@@ -35,7 +35,7 @@ fn filtered(path: &Path, numbers: &[usize], directory: &Path) -> PathBuf {
     out
 }
 
-/// Without what says where it comes from, and what was remarkable there.
+/// The figures without the input's name and the notes on it.
 fn figures(mut value: Value) -> Value {
     for about in ["input", "skipped"] {
         value.as_object_mut().unwrap().remove(about);
@@ -61,7 +61,7 @@ fn is_udp(frame: &Frame) -> bool {
 }
 
 #[test]
-fn a_capture_is_analysed_as_if_it_had_been_filtered_before() {
+fn input_equals_an_analysis_of_a_capture_that_was_filtered_before() {
     let (demo, directory) = (file(DEMO), tempfile::tempdir().unwrap());
     let (udp, large) = (numbers(&demo, is_udp), numbers(&demo, is_large_tcp));
     for (expression, meant) in [("udp", udp), ("tcp and length > 1000B", large)] {
@@ -71,8 +71,8 @@ fn a_capture_is_analysed_as_if_it_had_been_filtered_before() {
         for words in
             ["--rate 5mbps", "--rate 10mbps --split-gso --limit 30packets --by conn", "--rate 1gbps --speedup 100"]
         {
-            let mut one = Report::of(&format!("{words} --input"), &[expression.as_ref(), &demo]);
-            let other = Report::of(words, &[&before]);
+            let mut one = Report::analyze(&format!("{words} --input"), &[expression.as_ref(), &demo]);
+            let other = Report::analyze(words, &[&before]);
             assert_eq!(one.first["setup"].as_object_mut().unwrap().remove("input_filter"), Some(json!(expression)));
             assert_eq!(figures(one.first), figures(other.first), "{expression} {words}");
             assert_eq!(one.bursts, other.bursts, "{expression} {words}");
@@ -80,18 +80,19 @@ fn a_capture_is_analysed_as_if_it_had_been_filtered_before() {
             assert_eq!(figures(one.summary), figures(other.summary), "{expression} {words}");
         }
     }
-    // What holds of every packet changes nothing.
-    let (one, other) = (Report::of("--rate 5mbps --input true", &[&demo]), Report::of("--rate 5mbps", &[&demo]));
+    // An expression that holds for every packet changes nothing.
+    let (one, other) =
+        (Report::analyze("--rate 5mbps --input true", &[&demo]), Report::analyze("--rate 5mbps", &[&demo]));
     assert_eq!((one.summary, one.bursts), (other.summary, other.bursts));
 }
 
 #[test]
-fn what_is_left_out_stands_in_the_annotated_capture() {
+fn the_annotated_capture_has_the_packets_that_were_left_out() {
     let (path, directory) = (file("data/formats/sll113.pcap"), tempfile::tempdir().unwrap());
     let (all, meant) = (packets(&path), numbers(&path, is_udp));
     assert!(!meant.is_empty() && meant.len() < all.len());
     let out = directory.path().join("out.pcapng");
-    let report = Report::of("--rate 100kbps --limit 10packets --input udp --pcapng", &[&out, &path]);
+    let report = Report::analyze("--rate 100kbps --limit 10packets --input udp --pcapng", &[&out, &path]);
     assert_eq!(report.total("/packets"), meant.len() as u64);
     let content = |packets: Vec<common::Captured>| -> Vec<_> {
         packets.into_iter().map(|(_, link, time, length, data)| (link, time, length, data)).collect()
@@ -107,7 +108,7 @@ fn why(words: &str, paths: &[&Path]) -> Value {
 }
 
 #[test]
-fn packets_keep_the_numbers_that_they_have_in_the_file() {
+fn packets_keep_their_numbers_in_the_file() {
     let (demo, directory) = (file(DEMO), tempfile::tempdir().unwrap());
     let meant = numbers(&demo, is_large_tcp);
     let before = filtered(&demo, &meant, directory.path());
@@ -128,11 +129,11 @@ fn packets_keep_the_numbers_that_they_have_in_the_file() {
         }
     }
     let left_out = (1..).find(|number| !meant.contains(number)).unwrap();
-    let refused = |words: &str, told: &str| {
+    let refused = |words: &str, message: &str| {
         let output = run(words, &[&demo]);
         assert_eq!(output.status.code(), Some(2), "{words}");
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(errors.contains(told), "{words}: {errors}");
+        assert!(errors.contains(message), "{words}: {errors}");
     };
     let words = |number: usize| format!("why --rate 5mbps --input len>1000 --packet {number}");
     refused(&words(left_out), &format!("--input leaves packet {left_out} out"));
@@ -149,7 +150,7 @@ fn rows_of_a_table_are_chosen_and_keep_their_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table.csv");
     std::fs::write(&path, TABLE).unwrap();
-    let chosen = |expression: &str| Report::of("--departures --tau 1ns --input", &[expression.as_ref(), &path]);
+    let chosen = |expression: &str| Report::analyze("--departures --tau 1ns --input", &[expression.as_ref(), &path]);
     for (expression, rows) in [
         ("class == 0", 3),
         ("dst_port == 80", 3),
@@ -167,7 +168,7 @@ fn rows_of_a_table_are_chosen_and_keep_their_numbers() {
     let before = directory.path().join("before.csv");
     let kept: Vec<_> = TABLE.lines().filter(|line| !line.ends_with(",1")).collect();
     std::fs::write(&before, kept.join("\n")).unwrap();
-    let (one, other) = (chosen("class = 0"), Report::of("--departures --tau 1ns", &[&before]));
+    let (one, other) = (chosen("class = 0"), Report::analyze("--departures --tau 1ns", &[&before]));
     assert_eq!((figures(one.summary), one.bursts), (figures(other.summary), other.bursts));
     let answer = why("--departures --packet 4 --input class=0", &[&path]);
     assert_eq!((number(&answer, "/victim/packet"), number(&answer, "/direct/packets")), (4, 2));
@@ -175,7 +176,7 @@ fn rows_of_a_table_are_chosen_and_keep_their_numbers() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("--input leaves row 2 out"));
 }
 
-/// The lines of a simulation: about it all, and about its meter.
+/// The lines of a simulation: the one about the network, and the report of its meter.
 fn sim(expression: Option<&str>, paths: &[&Path]) -> (Value, Report) {
     let chosen: Vec<&Path> = expression.iter().flat_map(|text| ["--input".as_ref(), Path::new(text)]).collect();
     let paths: Vec<_> = chosen.into_iter().chain(paths.iter().copied()).collect();
@@ -185,7 +186,7 @@ fn sim(expression: Option<&str>, paths: &[&Path]) -> (Value, Report) {
 }
 
 #[test]
-fn a_meter_sees_what_is_chosen_and_the_link_carries_all() {
+fn a_meter_analyses_the_chosen_packets_and_the_link_carries_all() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("all.parquet");
     let (about, all) = sim(None, &["--parquet".as_ref(), &table]);
@@ -198,8 +199,8 @@ fn a_meter_sees_what_is_chosen_and_the_link_carries_all() {
         assert_eq!(report.total("/packets") + skipped(&report.summary), all.total("/packets"));
         packets += report.total("/packets");
         dropped += drops(&report);
-        // A table of all that left has the same to say.
-        let other = Report::of("--departures --tau 1ms --input", &[expression.as_ref(), &table]);
+        // A table of all departures gives the same result.
+        let other = Report::analyze("--departures --tau 1ms --input", &[expression.as_ref(), &table]);
         for pointer in
             ["/totals/departed_packets", "/totals/departed_bytes", "/totals/peak_delay_ns", "/totals/peak_depth_bytes"]
         {
@@ -214,7 +215,7 @@ fn a_meter_sees_what_is_chosen_and_the_link_carries_all() {
     }
     assert_eq!((packets, dropped), (all.total("/packets"), drops(&all)));
     assert!(dropped > 0);
-    // What is known of a packet that was dropped as it came.
+    // Attributes of a packet that is dropped as it arrives.
     let (_, report) = sim(Some("delay == 0 and backlog_in == 0 and packets_out == 0 and enqueued > 0"), &[]);
     assert_eq!(drops(&report), dropped);
     let (_, report) = sim(Some("delay > 1ms"), &[]);
@@ -222,7 +223,7 @@ fn a_meter_sees_what_is_chosen_and_the_link_carries_all() {
 }
 
 #[test]
-fn what_means_nothing_costs_no_older_file() {
+fn an_invalid_expression_leaves_older_files_as_they_were() {
     let directory = tempfile::tempdir().unwrap();
     let html = directory.path().join("report.html");
     std::fs::write(&html, "older").unwrap();
@@ -238,7 +239,7 @@ fn what_means_nothing_costs_no_older_file() {
     }
 }
 
-/// The rows of a query as JSON.
+/// The rows of a query with JSON output, and its last line.
 fn rows(words: &str, paths: &[&Path]) -> (Vec<Value>, Value) {
     let text = printed(run(&format!("query --json {words}"), paths), 0);
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -247,10 +248,10 @@ fn rows(words: &str, paths: &[&Path]) -> (Vec<Value>, Value) {
 }
 
 #[test]
-fn a_table_that_analyze_wrote_is_asked() {
+fn a_table_that_analyze_wrote_can_be_queried() {
     let (demo, directory) = (file(DEMO), tempfile::tempdir().unwrap());
     let table = directory.path().join("departures.parquet");
-    let report = Report::of("--rate 20mbps --parquet", &[&table, &demo]);
+    let report = Report::analyze("--rate 20mbps --parquet", &[&table, &demo]);
     let (sums, answer) = rows("--departures --select count,sum(length),max(delay),min(enqueued)", &[&table]);
     assert_eq!(answer["skipped"], json!({}), "every name is a flow's");
     assert_eq!(sums[0]["count"], report.summary["totals"]["departed_packets"]);
@@ -259,12 +260,12 @@ fn a_table_that_analyze_wrote_is_asked() {
     assert_eq!(sums[0]["min(enqueued)"], answer["first_ns"]);
     let (flows, _) = rows("--departures --group flow --select count", &[&table]);
     assert_eq!(flows.len() as u64, report.total("/flows"));
-    // The addresses are those of the names.
+    // The addresses match the flows' names.
     let (meant, _) = rows("--departures --group flow --select count", &[&table, "udp and dst port 3480".as_ref()]);
     assert!(!meant.is_empty());
     let fits = |row: &Value| row["flow"].as_str().is_some_and(|name| name.ends_with(":3480 udp"));
     assert!(flows.iter().filter(|row| fits(row)).eq(meant.iter()), "{meant:?}");
-    // The same choice is the same number in the capture, as nothing was dropped.
+    // A query of the capture finds the same number, because no packet was dropped.
     let (frames, _) = rows("--select count", &[&demo, "udp and dst port 3480".as_ref()]);
     let counted: u64 = meant.iter().map(|row| number(row, "/count")).sum();
     assert_eq!(frames[0]["count"], counted);

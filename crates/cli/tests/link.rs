@@ -1,4 +1,4 @@
-//! `queuescope link` in network namespaces of our own, as root.
+//! `queuescope link` in network namespaces that the tests make, as root.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
@@ -17,12 +17,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::yield_now;
 use std::time::Instant;
 
-/// A namespace to begin links in, or why there is none.
-fn yard(test: &str) -> Option<Namespace> {
+/// A namespace in which links are started. If it cannot be made, prints why, and returns `None`.
+fn outer_namespace(test: &str) -> Option<Namespace> {
     namespaces::alone(&["namespaces", "tun"]).map_err(|why| println!("skipped: {test}: {why}")).ok()
 }
 
-/// The command, with words that have no blanks in them but the last, which a shell is to run behind the link.
+/// The command. `words` are split at blanks; `shell` is a script that a shell runs behind the link.
 fn link(words: &str, shell: Option<&str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
     command.current_dir(ROOT).arg("link").args(words.split_whitespace());
@@ -30,16 +30,16 @@ fn link(words: &str, shell: Option<&str>) -> Command {
     command
 }
 
-fn output(yard: &Namespace, words: &'static str, shell: Option<String>) -> Output {
-    yard.run(move || link(words, shell.as_deref()).output().expect("the command runs"))
+fn output(outer: &Namespace, words: &'static str, shell: Option<String>) -> Output {
+    outer.run(move || link(words, shell.as_deref()).output().expect("the command runs"))
 }
 
-/// Whoever takes flows at the outer end, at any address, and at which port.
+/// A server for flows at the outer end, at any address. The number is its port.
 struct Server(Child, u16);
 
 impl Server {
-    fn new(yard: &Namespace) -> Self {
-        let mut child = yard.run(|| {
+    fn new(outer: &Namespace) -> Self {
+        let mut child = outer.run(|| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
             command.args("traffic serve --listen 0.0.0.0:0".split(' '));
             command.stdout(Stdio::piped()).spawn().expect("the command runs")
@@ -51,7 +51,7 @@ impl Server {
         Self(child, port.unwrap_or_else(|| panic!("{line}")))
     }
 
-    /// The words that send it a flow.
+    /// A command that sends one flow to it.
     fn send(&self, size: &str) -> String {
         let queuescope = env!("CARGO_BIN_EXE_queuescope");
         format!(
@@ -68,7 +68,7 @@ impl Drop for Server {
     }
 }
 
-/// The report that was told, and what the command said beside it.
+/// The line about the run, and the command's standard error.
 fn report(output: &Output) -> (Value, String) {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let lines = String::from_utf8_lossy(&output.stdout);
@@ -79,41 +79,42 @@ fn report(output: &Output) -> (Value, String) {
 
 #[test]
 fn a_command_sends_through_the_link() {
-    let Some(yard) = yard("a_command_sends_through_the_link") else { return };
-    let server = Server::new(&yard);
+    let Some(outer) = outer_namespace("a_command_sends_through_the_link") else { return };
+    let server = Server::new(&outer);
     let send = server.send("300kB");
-    let output = output(&yard, "--rate 8mbit --delay 5ms --aqm codel --json", Some(format!("{send}; exit 7")));
+    let output = output(&outer, "--rate 8mbit --delay 5ms --aqm codel --json", Some(format!("{send}; exit 7")));
     assert_eq!(output.status.code(), Some(7));
     let (report, said) = report(&output);
     let link = &report["links"][0];
     assert_eq!((&link["name"], &link["discipline"]), (&"bottleneck".into(), &"codel".into()), "{report}");
-    let sent = integer(&link["sent_bytes"]).expect("it is an integer");
-    // The bytes, the headers, and what was sent again.
+    let sent = integer(&link["sent_bytes"]).expect("it is a number");
+    // The bytes, the headers, and retransmissions.
     assert!((309_000..400_000).contains(&sent), "{report}");
-    let flow: Value = said.lines().filter_map(|line| serde_json::from_str(line).ok()).next().expect("a flow is told");
-    // 300 kB take 300 ms at the link's rate, and the connection 10 ms a round.
+    let flow: Value =
+        said.lines().filter_map(|line| serde_json::from_str(line).ok()).next().expect("a flow is printed");
+    // 300 kB take 300 ms at the link's rate, and a round trip takes 10 ms.
     let took = flow["completion_ns"].as_u64().unwrap_or_else(|| panic!("{said}"));
     assert!(took > 310_000_000, "{said}");
     let real = &report["real_time"];
     assert!(real["packets"].as_u64() > Some(200) && real["error_p50_ns"].as_u64() > Some(0), "{report}");
 }
 
-/// No machine moves so much in user space: it is said what was asked, what was carried, and why the machine is blamed.
+/// No machine can carry this rate in user space: the report has the rate of the link, what was carried, and why the machine is too slow.
 #[test]
-fn a_link_beyond_the_machine_says_so() {
-    let Some(yard) = yard("a_link_beyond_the_machine_says_so") else { return };
-    let server = Server::new(&yard);
-    let output = output(&yard, "--rate 400gbit --json", Some(server.send("300MB")));
+fn a_link_that_is_too_fast_for_the_machine_is_reported() {
+    let Some(outer) = outer_namespace("a_link_that_is_too_fast_for_the_machine_is_reported") else { return };
+    let server = Server::new(&outer);
+    let output = output(&outer, "--rate 400gbit --json", Some(server.send("300MB")));
     let (report, said) = report(&output);
     let (link, real) = (&report["links"][0], &report["real_time"]);
     assert!(link["utilisation"].as_f64().is_some_and(|share| share > 0.0 && share < 0.5), "{report}");
     assert_eq!(real["is_limited_by_machine"], true, "{real} {said}");
-    // Nobody knows of which flows those are that were lost before the link.
+    // The flows of packets that were lost before the link are unknown.
     let unread = real["unread_packets"].as_u64().expect("it is a number");
     let lines = String::from_utf8_lossy(&output.stdout);
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
     let summaries: Vec<_> = lines.filter(|line| line["kind"] == "summary").collect();
-    assert_eq!(summaries.len(), 2, "one for each way");
+    assert_eq!(summaries.len(), 2, "one for each direction");
     for flows in summaries.iter().map(|summary| &summary["flows_by_granularity"][0]) {
         assert_eq!(
             (flows["exact"] == true, flows["unknown_packets"].as_u64().unwrap_or(0)),
@@ -123,15 +124,15 @@ fn a_link_beyond_the_machine_says_so() {
     }
     let held = &real["machine_limit"];
     assert_eq!(held["link"], "bottleneck", "{held}");
-    // A quotient of whole bytes and nanoseconds: as near as numbers of 64 bits are.
+    // A quotient of whole bytes and nanoseconds, as exact as 64-bit numbers allow.
     let asked = held["offered_bps"].as_f64().expect("it is a number");
     assert!((asked - 4e11).abs() < 4e11 * 1e-9, "{held}");
     let carried = held["carried_bps"].as_f64().expect("it is a number");
     assert!(carried > 1e6 && carried < 2e11, "{held}");
     assert!(held["busy_share"].as_f64() > Some(0.2), "{held}");
-    // What a person reads; the view ends with the same.
-    let server = Server::new(&yard);
-    let output = self::output(&yard, "--rate 400gbit", Some(server.send("300MB")));
+    // The text for users; the view ends with the same text.
+    let server = Server::new(&outer);
+    let output = self::output(&outer, "--rate 400gbit", Some(server.send("300MB")));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
         said.contains("this machine was the bottleneck at times") && said.contains("was offered 400 Gb/s"),
@@ -139,12 +140,12 @@ fn a_link_beyond_the_machine_says_so() {
     );
 }
 
-/// What a link loses by chance is no drop of its queue, in no row.
+/// A packet that a link loses at random is not a drop of its queue, in any row.
 #[test]
-fn what_a_link_loses_its_queue_has_not_dropped() {
-    let Some(yard) = yard("what_a_link_loses_its_queue_has_not_dropped") else { return };
-    let server = Server::new(&yard);
-    let output = output(&yard, "--rate 20mbit --loss 5% --json", Some(server.send("500kB")));
+fn random_losses_of_a_link_are_not_drops_of_its_queue() {
+    let Some(outer) = outer_namespace("random_losses_of_a_link_are_not_drops_of_its_queue") else { return };
+    let server = Server::new(&outer);
+    let output = output(&outer, "--rate 20mbit --loss 5% --json", Some(server.send("500kB")));
     let (report, _) = report(&output);
     let links = report["links"].as_array().expect("a list");
     let lost: u64 = links.iter().map(|link| link["lost_packets"].as_u64().expect("it is a number")).sum();
@@ -156,16 +157,16 @@ fn what_a_link_loses_its_queue_has_not_dropped() {
     }
 }
 
-/// The head of a report says what it is about.
+/// The head of a report names its subject.
 #[test]
-fn a_commands_link_is_no_scenario() {
-    let Some(yard) = yard("a_commands_link_is_no_scenario") else { return };
-    let told = output(&yard, "--rate 8mbit", Some("true".to_owned()));
-    let said = String::from_utf8_lossy(&told.stderr);
+fn a_link_of_a_command_is_not_called_a_scenario() {
+    let Some(outer) = outer_namespace("a_link_of_a_command_is_not_called_a_scenario") else { return };
+    let text = output(&outer, "--rate 8mbit", Some("true".to_owned()));
+    let said = String::from_utf8_lossy(&text.stderr);
     assert_eq!(said.lines().next(), Some("sh -c true  link of a command"), "{said}");
     assert!(!said.contains("scenario"), "{said}");
-    let told = output(&yard, "--rate 8mbit --json", Some("true".to_owned()));
-    let lines = String::from_utf8_lossy(&told.stdout);
+    let json = output(&outer, "--rate 8mbit --json", Some("true".to_owned()));
+    let lines = String::from_utf8_lossy(&json.stdout);
     let first: Value =
         lines.lines().next().map(|line| serde_json::from_str(line).expect("it is JSON")).expect("a line");
     assert_eq!(first["input"]["format"], "link of a command", "{first}");
@@ -173,31 +174,31 @@ fn a_commands_link_is_no_scenario() {
 
 #[test]
 fn links_are_run_within_links() {
-    let Some(yard) = yard("links_are_run_within_links") else { return };
-    let server = Server::new(&yard);
+    let Some(outer) = outer_namespace("links_are_run_within_links") else { return };
+    let server = Server::new(&outer);
     let within = |words: &str, what: &str| format!("{} link {words} -- {what}", env!("CARGO_BIN_EXE_queuescope"));
     let inner = within("--delay 30ms --json", &server.send("1kB"));
     let middle = within("--delay 20ms", &inner);
-    let output = output(&yard, "--rate 10mbit", Some(middle));
+    let output = output(&outer, "--rate 10mbit", Some(middle));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let mut flow = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let flow = flow.find(|line| line["kind"] == "flow").expect("a flow is told");
+    let flow = flow.find(|line| line["kind"] == "flow").expect("a flow is printed");
     let took = flow["completion_ns"].as_u64().unwrap_or_else(|| panic!("{said}"));
     // Two round trips, each of 100 ms.
     assert!(took > 200_000_000, "{said}");
 }
 
-/// Processes whose arguments have a word in them.
+/// The number of processes with `word` in their arguments.
 fn processes(word: &str) -> usize {
     let all = fs::read_dir("/proc").expect("it is there").flatten();
     let lines = all.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
     lines.filter(|line| String::from_utf8_lossy(line).contains(word)).count()
 }
 
-/// Interfaces in a namespace, beside its loopback.
-fn interfaces(yard: &Namespace) -> usize {
-    yard.run(|| {
+/// The number of interfaces in a namespace, not counting loopback.
+fn interfaces(outer: &Namespace) -> usize {
+    outer.run(|| {
         let output = Command::new("ip").args(["-o", "link"]).output().expect("ip is there");
         let lines = String::from_utf8(output.stdout).expect("it is text");
         assert!(output.status.success() && lines.contains(": lo: "), "{lines}");
@@ -205,7 +206,7 @@ fn interfaces(yard: &Namespace) -> usize {
     })
 }
 
-/// It comes, however slow the machine is.
+/// Waits until a condition holds, however slow the machine is.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {
@@ -215,35 +216,35 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn nothing_is_left_whenever_it_is_killed() {
-    let Some(yard) = yard("nothing_is_left_whenever_it_is_killed") else { return };
+fn a_killed_link_leaves_nothing_behind() {
+    let Some(outer) = outer_namespace("a_killed_link_leaves_nothing_behind") else { return };
     for round in 0..50 {
         let word = format!("left-over-{}-{round}", std::process::id());
-        // It begins others, which no longer belong to it.
+        // The command starts a process that leaves its session.
         let shell = format!("(setsid sh -c 'sleep 1000; : {word}' &) ; sleep 1000; : {word}");
-        let mut child = yard.run(move || {
+        let mut child = outer.run(move || {
             let mut command = link("--rate 10mbit --meter none", Some(&shell));
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command runs")
         });
         match round % 4 {
-            // At any moment of its beginning: each look at the processes only passes time, some hundred microseconds.
+            // Kill it at different moments of its start: each look at the processes only passes some hundred microseconds.
             0 => (0..round).for_each(|_| _ = processes(&word)),
-            1 => until("an interface comes", || interfaces(&yard) == 1),
-            // The keeper, the shell, and what that began.
+            1 => until("an interface comes", || interfaces(&outer) == 1),
+            // The keeper, the shell, and the two processes that the shell starts.
             2 => until("the command runs", || processes(&word) >= 4),
             _ => until("there are three", || processes(&word) >= 3),
         }
         child.kill().expect("it runs");
         child.wait().expect("it ends");
-        until("no interface is left", || interfaces(&yard) == 0);
+        until("no interface is left", || interfaces(&outer) == 0);
         until("no process is left", || processes(&word) == 0);
     }
 }
 
-/// A keeper may be too late to ask for a signal at the end of the thread that started it: then the tie ends it.
+/// A keeper may ask too late for a signal at the end of the thread that started it. Then the closed tie ends it.
 #[test]
-fn a_keeper_whose_parent_is_gone_ends_when_nobody_holds_the_tie() {
-    if yard("a_keeper_whose_parent_is_gone_ends_when_nobody_holds_the_tie").is_none() {
+fn a_keeper_whose_parent_is_gone_ends_when_the_tie_is_closed() {
+    if outer_namespace("a_keeper_whose_parent_is_gone_ends_when_the_tie_is_closed").is_none() {
         return;
     }
     let word = format!("without-parent-{}", std::process::id());
@@ -258,13 +259,13 @@ fn a_keeper_whose_parent_is_gone_ends_when_nobody_holds_the_tie() {
     parent.kill().expect("it runs");
     parent.wait().expect("it ends");
     tie.write_all(b"go\n").expect("the shell reads it");
-    until("the keeper has begun the program", || processes(&word) == 2);
+    until("the keeper has started the program", || processes(&word) == 2);
     drop(tie);
     until("no process is left", || processes(&word) == 0);
 }
 
-/// Whether the kernel has a congestion control of a process: their names end with its number, so that those of others, which come and go on
-/// the same machine, do not count.
+/// Whether the kernel has a congestion control that `process` loaded. Their names end with the process id, because tests in parallel on the
+/// same machine load others.
 fn has_program(process: u32) -> bool {
     let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("it is there");
     known.split_whitespace().any(|name| name == format!("vegas_{:06x}", process & 0xff_ffff))
@@ -279,25 +280,25 @@ fn ignores(process: u32, signal: Signal) -> bool {
 }
 
 #[test]
-fn nothing_is_left_of_a_scenario_whenever_it_is_ended() {
-    let Some(yard) = yard("nothing_is_left_of_a_scenario_whenever_it_is_ended") else { return };
+fn an_ended_scenario_leaves_nothing_behind() {
+    let Some(outer) = outer_namespace("an_ended_scenario_leaves_nothing_behind") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let scenario = folder.path().join("long.toml");
     let flows = "[[flows]]\ntcp = \"vegas\"\n[[flows]]\nudp = { rate = \"1mbps\" }\n";
     fs::write(&scenario, format!("duration = \"1000s\"\n{flows}")).expect("there is room");
     let path = scenario.to_str().expect("it is text").to_owned();
-    let mut told = 0;
+    let mut reported = 0;
     for round in 0..50 {
         let words = path.clone();
-        let mut child = yard.run(move || {
+        let mut child = outer.run(move || {
             let mut command = link("", None);
             command.arg(words).stdout(Stdio::piped()).stderr(Stdio::null());
             command.spawn().expect("the command runs")
         });
         let process = child.id();
-        // Who begins it in the background of a shell has this ignored, which it inherits.
+        // A shell starts background commands with this signal ignored, and they inherit that.
         until("it can be interrupted", || !ignores(process, Signal::INT));
-        // At any moment of its beginning, or of its run.
+        // End it at different moments of its start, or of its run.
         match round % 3 {
             0 => (0..round).for_each(|_| _ = processes(&path)),
             1 => until("flows begin", || has_program(process)),
@@ -312,23 +313,23 @@ fn nothing_is_left_of_a_scenario_whenever_it_is_ended() {
         }
         until("it ends", || child.try_wait().expect("it is there").is_some());
         let output = child.wait_with_output().expect("it has ended");
-        told += usize::from(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("vegas"));
+        reported += usize::from(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("vegas"));
         until("no process is left", || processes(&path) == 0);
         until("no program is left", || !has_program(process));
     }
-    // Those that were asked to end, once they had begun, told what they had seen.
-    assert!(told >= 10, "{told}");
+    // Runs that were interrupted after the start print a report.
+    assert!(reported >= 10, "{reported}");
 }
 
 #[test]
-fn packets_of_one_way_go_where_they_are_to_go() {
-    let Some(yard) = yard("packets_of_one_way_go_where_they_are_to_go") else { return };
-    let server = Server::new(&yard);
+fn packets_of_each_direction_go_to_the_outputs_that_are_requested() {
+    let Some(outer) = outer_namespace("packets_of_each_direction_go_to_the_outputs_that_are_requested") else { return };
+    let server = Server::new(&outer);
     let folder = tempfile::tempdir().expect("there is room");
     for (number, only) in ["size > 0", "dst_port == 1", "size > 1000"].into_iter().enumerate() {
         let [log, capture] = ["log", "pcapng"].map(|kind| folder.path().join(format!("{number}.{kind}")));
         let (send, way) = (server.send("300kB"), [log.clone(), capture.clone()]);
-        let output = yard.run(move || {
+        let output = outer.run(move || {
             let mut command = link("--rate 8mbit --delay 5ms --json --input", None);
             command.arg(only).arg("--log").arg(&way[0]).arg("--pcapng").arg(&way[1]);
             command.args(["--", "sh", "-c", &send]).output().expect("the command runs")
@@ -350,16 +351,16 @@ fn packets_of_one_way_go_where_they_are_to_go() {
 }
 
 #[test]
-fn a_person_sees_the_queue_of_a_link() {
-    let Some(yard) = yard("a_person_sees_the_queue_of_a_link") else { return };
-    let server = Server::new(&yard);
+fn the_view_shows_the_queue_of_a_command() {
+    let Some(outer) = outer_namespace("the_view_shows_the_queue_of_a_command") else { return };
+    let server = Server::new(&outer);
     let mut pty = Pty::new();
-    // So that all that is told stays in sight.
+    // The terminal is large enough for the whole report.
     pty.resize(120, 100);
     let mut command = link("--rate 2mbit --limit 50packets --view", None);
     command.args(["--", "sh", "-c", &format!("echo it has begun; {}", server.send("30MB"))]);
     let mut on_it = pty.on_it(&command);
-    let mut child = yard.run(move || on_it.spawn().expect("setsid of util-linux is there"));
+    let mut child = outer.run(move || on_it.spawn().expect("setsid of util-linux is there"));
     pty.until_text("> 100.64.0.1:");
     assert!(pty.screen().alternate_screen() && pty.text().contains("bottleneck: sh -c"), "{}", pty.text());
     pty.press("s");
@@ -369,17 +370,17 @@ fn a_person_sees_the_queue_of_a_link() {
     pty.assert_as_before();
     assert_eq!(child.wait().expect("it ends").code(), Some(130), "{}", pty.text());
     assert!(pty.text().contains("it has begun"), "{}", pty.text());
-    assert_eq!(interfaces(&yard), 0);
+    assert_eq!(interfaces(&outer), 0);
 }
 
 #[test]
-fn a_person_sees_the_queue_of_a_scenario() {
-    let Some(yard) = yard("a_person_sees_the_queue_of_a_scenario") else { return };
+fn the_view_shows_the_queue_of_a_scenario() {
+    let Some(outer) = outer_namespace("the_view_shows_the_queue_of_a_scenario") else { return };
     let mut pty = Pty::new();
     pty.resize(120, 60);
     let command = link("scenarios/bufferbloat.toml --set duration=3s --set warmup=1s --view", None);
     let mut on_it = pty.on_it(&command);
-    let mut child = yard.run(move || on_it.spawn().expect("setsid of util-linux is there"));
+    let mut child = outer.run(move || on_it.spawn().expect("setsid of util-linux is there"));
     pty.until_text("bottleneck: scenarios/bufferbloat.toml");
     pty.rest();
     pty.assert_as_before();
@@ -387,36 +388,36 @@ fn a_person_sees_the_queue_of_a_scenario() {
 }
 
 #[test]
-fn it_ends_as_the_command_does_with_all_that_that_began() {
-    let Some(yard) = yard("it_ends_as_the_command_does_with_all_that_that_began") else { return };
+fn it_ends_with_the_command_and_all_that_the_command_started() {
+    let Some(outer) = outer_namespace("it_ends_with_the_command_and_all_that_the_command_started") else { return };
     let word = format!("began-{}", std::process::id());
-    let output = output(&yard, "--meter none", Some(format!("setsid sh -c 'sleep 1000; : {word}' & exit 3")));
+    let output = output(&outer, "--meter none", Some(format!("setsid sh -c 'sleep 1000; : {word}' & exit 3")));
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     until("no process is left", || processes(&word) == 0);
-    assert_eq!(interfaces(&yard), 0);
+    assert_eq!(interfaces(&outer), 0);
 }
 
 #[test]
-fn a_command_is_asked_before_it_is_ended() {
-    let Some(yard) = yard("a_command_is_asked_before_it_is_ended") else { return };
+fn a_command_gets_a_signal_before_it_is_killed() {
+    let Some(outer) = outer_namespace("a_command_gets_a_signal_before_it_is_killed") else { return };
     let trap = "trap 'exit 42' INT; trap 'exit 43' TERM; : > $MARK; while :; do sleep 0.1; done";
-    // Only the link gets the signal.
+    // The signal goes to the link only.
     let folder = tempfile::tempdir().expect("there is room");
     let mark = folder.path().join("trapped");
     let own = mark.clone();
     let begin = move || {
         link("--meter none", Some(trap)).env("MARK", own).stderr(Stdio::null()).spawn().expect("the command runs")
     };
-    let mut child = yard.run(begin);
+    let mut child = outer.run(begin);
     until("it is ready", || mark.exists());
     kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(43));
-    // A terminal that shows the queue keeps its keys for itself.
+    // The view reads the keys of the terminal, so Ctrl-C does not reach the command by itself.
     let mark = folder.path().join("shown");
     let mut pty = Pty::new();
     let mut command = link("--view", Some(trap));
     let mut on_it = pty.on_it(command.env("MARK", &mark));
-    let mut child = yard.run(move || on_it.spawn().expect("setsid of util-linux is there"));
+    let mut child = outer.run(move || on_it.spawn().expect("setsid of util-linux is there"));
     until("it is ready", || mark.exists());
     pty.until_text("bottleneck: sh -c");
     pty.press("q");
@@ -425,10 +426,10 @@ fn a_command_is_asked_before_it_is_ended() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
-    let Some(yard) = yard("what_cannot_be_is_told") else { return };
+fn errors_say_why_a_link_cannot_run() {
+    let Some(outer) = outer_namespace("errors_say_why_a_link_cannot_run") else { return };
     let refused = |words, shell: Option<&str>, says: &str| {
-        let output = output(&yard, words, shell.map(str::to_owned));
+        let output = output(&outer, words, shell.map(str::to_owned));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(says) && output.stdout.is_empty(), "{says}: {said}");
     };
@@ -438,18 +439,18 @@ fn what_cannot_be_is_told() {
     refused("--trace /dev/zero", Some("true"), "longer than 64 MiB");
     refused("--input nonsense", Some("true"), "nonsense");
     refused("--set link.nonsense=1", Some("true"), "nonsense");
-    refused("--set duration=1s", Some("true"), "begins with link");
+    refused("--set duration=1s", Some("true"), "only settings that begin with link");
     refused("--meter none --input size>0", Some("true"), "leave one out");
     refused("--meter none --pcapng /nowhere/file", Some("true"), "leave one out");
     refused("--meter none --view", Some("true"), "leave one out");
     refused("--view --json", Some("true"), "cannot be used with");
     refused("--view", Some("true"), "nothing can be shown: standard input is not a terminal");
-    refused("scenarios/pie.toml", None, "a sweep cannot be run on real hosts");
-    refused("scenarios/codel.toml --set flows.0.count=20000", None, "20000 hosts at an end");
+    refused("scenarios/pie.toml", None, "a sweep is not run");
+    refused("scenarios/codel.toml --set flows.0.count=20000", None, "20000 hosts at one end");
     refused("/nowhere/scenario.toml", None, "/nowhere/scenario.toml");
     refused("scenarios/codel.toml --rate 1mbit", None, "cannot be used with");
     for (program, status) in [("-- /nowhere/program", 127), ("-- /etc/passwd", 126)] {
-        let output = output(&yard, program, None);
+        let output = output(&outer, program, None);
         let said = String::from_utf8_lossy(&output.stderr);
         let says = program.replace("--", "error: cannot run");
         assert!(output.status.code() == Some(status) && said.contains(&says), "{said}");
@@ -457,9 +458,9 @@ fn what_cannot_be_is_told() {
 }
 
 #[test]
-fn a_scenario_does_the_same_in_both_worlds() {
-    let Some(yard) = yard("a_scenario_does_the_same_in_both_worlds") else { return };
-    let output = yard.run(|| {
+fn a_scenario_has_the_same_results_in_both_worlds() {
+    let Some(outer) = outer_namespace("a_scenario_has_the_same_results_in_both_worlds") else { return };
+    let output = outer.run(|| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
         let words = "compare scenarios/bufferbloat.toml --set duration=4s --set warmup=1s --json";
         command.current_dir(ROOT).args(words.split(' ')).output().expect("the command runs")
@@ -473,7 +474,7 @@ fn a_scenario_does_the_same_in_both_worlds() {
         let row = row.unwrap_or_else(|| panic!("no {quantity} of {name}: {line}"));
         [&row["simulated"][0], &row["real"][0]].map(|value| value.as_f64().expect("it is a number"))
     };
-    // As far as a machine lets it that may have other things to do.
+    // The tolerance allows for a machine that runs other programs as well.
     for (of, name, quantity) in [
         ("link", "bottleneck", "delay_mean_ns"),
         ("link", "bottleneck", "utilisation"),
@@ -486,7 +487,7 @@ fn a_scenario_does_the_same_in_both_worlds() {
     assert!(line["real_time"][0]["packets"].as_u64() > Some(1_000), "{line}");
 }
 
-/// Two flows over a link of 40 ms and 20 Mb/s, whose queue may be 200 ms long.
+/// Two flows over a path of 40 ms and a link of 20 Mb/s, whose queue holds up to 200 ms.
 const WINDOWS: &str = r#"
 duration = "3s"
 warmup = "1s"
@@ -499,13 +500,13 @@ count = 2
 
 #[test]
 fn real_receive_windows_are_bounded() {
-    let Some(yard) = yard("real_receive_windows_are_bounded") else { return };
+    let Some(outer) = outer_namespace("real_receive_windows_are_bounded") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("windows.toml");
     fs::write(&path, WINDOWS).expect("there is room");
     let measured = |base_rtt: &str| {
         let (path, set) = (path.clone(), format!("link.pipeline.ack-window.base-rtt={base_rtt}"));
-        let output = yard.run(move || {
+        let output = outer.run(move || {
             let mut command = link("--json", None);
             command.arg(path).args(["--set", &set]).output().expect("the command runs")
         });
@@ -518,7 +519,7 @@ fn real_receive_windows_are_bounded() {
         let goodput = sim["groups"][0]["goodput_bps"].as_f64().expect("it is a number");
         (link["sojourn"]["p99_ns"].as_f64().expect("it is a number"), goodput)
     };
-    // What may be in flight fits the way without a queue; with a hundred times as much the queue has no bound but its limit.
+    // With the true round trip, the windows fit the path without a queue. With a hundred times that, only the queue's limit bounds it.
     let (bounded, goodput) = measured("40ms");
     let (unbounded, _) = measured("4s");
     assert!(bounded < 50e6 && unbounded > 100e6 && goodput > 5e6, "{bounded} {unbounded} ns, {goodput} b/s");

@@ -1,4 +1,4 @@
-//! `queuescope live` on queues of our own: between two network namespaces, as root.
+//! `queuescope live` on queues that the tests make: between two network namespaces, as root.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
@@ -16,19 +16,19 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// A queue of fifty megabits, or why there is none.
+/// Two namespaces with a queue of 50 Mb/s between them. If they cannot be made, prints why, and returns `None`.
 fn ends(test: &str) -> Option<Ends> {
     Ends::new("tbf rate 50mbit burst 20kb limit 400kb").map_err(|why| println!("skipped: {test}: {why}")).ok()
 }
 
-/// The command in the near namespace.
+/// The command, running in the near namespace.
 struct Live {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl Live {
-    /// Watches the near end, and has told so.
+    /// Watches the near end. Returns when the first line is printed, with that line.
     fn start(ends: &Ends, words: &'static str) -> (Self, Value) {
         let mut child = ends.near.run(move || {
             let mut command = command(words);
@@ -55,7 +55,7 @@ impl Live {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// What it tells until it ends, as it should.
+    /// The lines that it prints until it ends, which must be without an error.
     fn rest(mut self) -> Vec<Value> {
         let rest: Vec<_> = std::iter::from_fn(|| self.next()).collect();
         let complaint = self.complaint();
@@ -70,12 +70,12 @@ fn command(words: &str) -> Command {
     command
 }
 
-/// The same, to its end.
+/// Runs the command to its end.
 fn output(ends: &Ends, words: &'static str) -> Output {
     ends.near.run(move || command(words).output().expect("the command runs"))
 }
 
-/// A burst: one flow of 150 large packets, and three of five small ones.
+/// Sends a burst: one flow of 150 large packets, and three flows of five small ones.
 fn burst(ends: &Ends) {
     send(&sockets(ends));
 }
@@ -86,7 +86,7 @@ fn sockets(ends: &Ends) -> Vec<UdpSocket> {
 
 fn send(sockets: &[UdpSocket]) {
     for n in 0..150 {
-        // Nobody listens there; what is said of it comes later.
+        // Nothing listens there, so a later send may fail with the ICMP error of an earlier one.
         let _ = sockets[0].send_to(&[0; 1400], "10.9.0.2:7");
         if n % 10 == 0 {
             let _ = sockets[1 + n / 10 % 3].send_to(&[0; 200], "10.9.0.2:9");
@@ -94,7 +94,7 @@ fn send(sockets: &[UdpSocket]) {
     }
 }
 
-/// Waits until nothing is in the near queue; how many packets have left it by the qdisc's own count.
+/// Waits until the near queue is empty. Returns how many packets have left it, by the qdisc's own count.
 fn drained(ends: &Ends) -> u64 {
     let shown = || {
         let words = ["-s", "-j", "qdisc", "show", "dev", "near0", "root"];
@@ -109,8 +109,8 @@ fn drained(ends: &Ends) -> u64 {
 }
 
 #[test]
-fn a_burst_is_told_as_it_ends_with_who_made_it() {
-    let Some(ends) = ends("a_burst_is_told_as_it_ends_with_who_made_it") else { return };
+fn a_burst_is_printed_with_its_culprits_as_it_ends() {
+    let Some(ends) = ends("a_burst_is_printed_with_its_culprits_as_it_ends") else { return };
     let schema = std::fs::read_to_string(file("docs/report.schema.json")).expect("it is there");
     let schema = serde_json::from_str(&schema).expect("it is JSON");
     let validator = jsonschema::validator_for(&schema).expect("it is a schema");
@@ -120,32 +120,32 @@ fn a_burst_is_told_as_it_ends_with_who_made_it() {
     let mut lines = vec![first];
     for _ in 0..2 {
         burst(&ends);
-        // It goes on watching.
+        // It keeps watching.
         lines.push(live.next().expect("a burst"));
     }
     let counted = drained(&ends);
     live.signal(Signal::INT);
     lines.extend(live.rest());
-    // Where a machine falters there may be more: one burst is several then.
+    // If the machine stalls there may be more, as one burst then becomes several.
     let (summary, bursts) = lines[1..].split_last().expect("there are lines");
     assert_eq!((&summary["kind"], &summary["bursts"]), (&"summary".into(), &bursts.len().into()), "{summary}");
-    for (told, number) in bursts.iter().zip(1..) {
-        assert_eq!((&told["kind"], &told["number"]), (&"burst".into(), &number.into()), "{told}");
-        assert!(told["peak_delay_ns"].as_u64() >= Some(2_000_000), "{told}");
+    for (burst, number) in bursts.iter().zip(1..) {
+        assert_eq!((&burst["kind"], &burst["number"]), (&"burst".into(), &number.into()), "{burst}");
+        assert!(burst["peak_delay_ns"].as_u64() >= Some(2_000_000), "{burst}");
     }
     let culprit = &summary["culprits"][0]["flows"][0];
     assert!(culprit["flow"].as_str().is_some_and(|flow| flow.ends_with("> 10.9.0.2:7 udp")), "{summary}");
     assert!(culprit["share"].as_f64() > Some(0.4), "{summary}");
     let skipped = &summary["skipped"];
-    // What the interface itself sent as the probe came has no time.
+    // Packets that the interface itself sent while the probe was attached have no arrival time.
     assert!(skipped["unstamped"].as_u64().unwrap_or(0) < 5, "{skipped}");
     assert!(skipped["stopped"] == 1 && skipped["untold"].is_null(), "{skipped}");
-    // The kernel leaves out a program that another one interrupts: two in a hundred, more beside other probes. It is counted.
-    let told = summary["packets"].as_u64().expect("it is a number");
+    // The kernel skips a program that another one interrupts: two runs in a hundred, more beside other probes. It is counted.
+    let measured = summary["packets"].as_u64().expect("it is a number");
     let unseen = skipped["unseen"].as_u64().unwrap_or(0);
-    assert!(counted >= 330 && 100 * (told + unseen) >= 98 * 330, "{told} and {unseen} of {counted}: {summary}");
-    assert!(5 * told >= 4 * counted, "{told} of {counted}: {summary}");
-    // The first packets of a burst hardly wait: they are only counted, and nobody knows of which flows they are.
+    assert!(counted >= 330 && 100 * (measured + unseen) >= 98 * 330, "{measured} and {unseen} of {counted}: {summary}");
+    assert!(5 * measured >= 4 * counted, "{measured} of {counted}: {summary}");
+    // The first packets of a burst hardly wait: they are only counted, so their flows are unknown.
     let flows = &summary["flows_by_granularity"][0];
     assert_eq!(flows["exact"], false, "{flows}");
     assert!(flows["unknown_packets"].as_u64().expect("some are only counted") > unseen, "{flows}");
@@ -155,18 +155,18 @@ fn a_burst_is_told_as_it_ends_with_who_made_it() {
     }
 }
 
-/// The flows of culprits at all granularities.
+/// The culprits' flows at all granularities.
 fn flows(culprits: &Value) -> impl Iterator<Item = &Value> {
     culprits.as_array().expect("a list").iter().flat_map(|level| level["flows"].as_array()).flatten()
 }
 
 #[test]
-fn it_is_told_who_sends() {
-    let Some(ends) = ends("it_is_told_who_sends") else { return };
+fn culprits_have_the_process_that_sends() {
+    let Some(ends) = ends("culprits_have_the_process_that_sends") else { return };
     let (mut live, _) = Live::start(&ends, "live near0 --json --by 5tuple,dst --alpha 0.1%");
     let sockets = sockets(&ends);
-    // It does not wait for those whom it asks, so the first may not say it yet; and where a machine falters, a burst has not all flows.
-    let burst = until("a burst says it", || {
+    // Owners are looked up in the background, so the first burst may not have them yet. If the machine stalls, a burst may lack some flows.
+    let burst = until("a burst has all owners", || {
         send(&sockets);
         let burst = live.next().expect("a burst");
         let is_all_known = flows(&burst["culprits"]).all(|flow| flow["owner"].is_object());
@@ -188,10 +188,10 @@ fn it_is_told_who_sends() {
 }
 
 #[test]
-fn bursts_tell_what_they_lost() {
+fn bursts_count_their_drops() {
     let ends = match Ends::new("tbf rate 20mbit burst 20kb limit 60kb") {
         Ok(ends) => ends,
-        Err(why) => return println!("skipped: bursts_tell_what_they_lost: {why}"),
+        Err(why) => return println!("skipped: bursts_count_their_drops: {why}"),
     };
     let (mut live, _) = Live::start(&ends, "live near0 --json");
     let lost = |bursts: &[Value]| bursts.iter().map(|burst| burst["drops"].as_u64().expect("a number")).sum::<u64>();
@@ -210,7 +210,7 @@ fn bursts_tell_what_they_lost() {
     assert!(lost > 50 && lost == dropped, "{lost} of {dropped}");
 }
 
-/// The processor's time that a child took, when it has ended, and how it ended; in hundredths of a second.
+/// Waits until a child has ended. Returns the processor time that it took, in hundredths of a second, and its exit status.
 fn cost(child: &mut Child) -> (u64, ExitStatus) {
     waitid(WaitId::Pid(Pid::from_child(child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("it ends");
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("it is waited for");
@@ -220,8 +220,8 @@ fn cost(child: &mut Child) -> (u64, ExitStatus) {
 }
 
 #[test]
-fn a_signal_while_it_starts_ends_it_soon() {
-    let Some(ends) = ends("a_signal_while_it_starts_ends_it_soon") else { return };
+fn a_signal_during_the_start_ends_it_soon() {
+    let Some(ends) = ends("a_signal_during_the_start_ends_it_soon") else { return };
     let start = |words: &'static str| {
         ends.near
             .run(move || command(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command runs"))
@@ -230,18 +230,18 @@ fn a_signal_while_it_starts_ends_it_soon() {
     assert!(status.success());
     for step in 0..50 {
         let mut child = start("live near0 --json");
-        // Signals come at fifty moments of the first half second. Not SIGINT, which is ignored in what a script runs in the background, and
-        // then lost until the command waits for it.
+        // Signals come at fifty moments of the first half second. Not SIGINT: scripts ignore it in background commands, so it is
+        // lost before the command installs its handler.
         thread::sleep(Duration::from_millis(10 * step));
         kill_process(Pid::from_child(&child), Signal::TERM).expect("nobody has waited for it");
         let (took, status) = cost(&mut child);
         let mut said = String::new();
         child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("it is text");
-        // What comes before it waits for signals ends it as ever.
+        // A signal that comes before the handler is installed kills it, as by default.
         assert!(status.success() || status.signal() == Some(Signal::TERM.as_raw()), "{status}: {said}");
         assert!(took <= 2 * whole + 30, "{took} where a whole run takes {whole}, after {step}0 ms: {said}");
     }
-    // Nothing is left that would be in the way of the next.
+    // Nothing is left that would disturb the next run.
     let (mut live, _) = Live::start(&ends, "live near0 --json");
     burst(&ends);
     live.next().expect("a burst");
@@ -249,51 +249,51 @@ fn a_signal_while_it_starts_ends_it_soon() {
     assert!(live.rest().pop().expect("a summary")["skipped"]["unstamped"].as_u64().unwrap_or(0) < 5);
 }
 
-/// Sends a packet of each of so many flows, from as many ports as that takes.
+/// Sends one packet of each of `flows` flows, to as many destination ports as needed.
 fn one_packet_each(ends: &Ends, flows: u32) {
     const EACH: u32 = 60_000;
     ends.near.run(move || {
         for _ in 0..flows / EACH {
             let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
             for port in 1..=EACH as u16 {
-                // Nobody listens there; what is said of it comes later.
+                // Nothing listens there, so a later send may fail with the ICMP error of an earlier one.
                 let _ = socket.send_to(&[], ("10.9.0.2", port));
             }
         }
     });
 }
 
-/// The most memory that a process has had, in bytes.
+/// The peak memory of a process, in bytes.
 fn most_memory(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
-    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells it");
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel reports it");
     most.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
 }
 
 #[test]
 fn memory_does_not_grow_with_the_flows_that_pass() {
-    /// As `docs/reference/live.md` has it.
+    /// The limit that `docs/reference/live.md` states.
     const MOST: u64 = 128 << 20;
     let ends = match Ends::new("tbf rate 30mbit burst 20kb limit 400kb") {
         Ok(ends) => ends,
         Err(why) => return println!("skipped: memory_does_not_grow_with_the_flows_that_pass: {why}"),
     };
     let (Live { mut child, lines }, _) = Live::start(&ends, "live near0 --json --every-packet");
-    let told = thread::spawn(|| lines.last().expect("there are lines").expect("it is text"));
+    let last = thread::spawn(|| lines.last().expect("there are lines").expect("it is text"));
     for _ in 0..2 {
         one_packet_each(&ends, 600_000);
         drained(&ends);
         assert!(most_memory(&child) < MOST, "{}", most_memory(&child));
     }
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
-    let summary: Value = serde_json::from_str(&told.join().expect("it reads")).expect("it is JSON");
+    let summary: Value = serde_json::from_str(&last.join().expect("it reads")).expect("it is JSON");
     assert!(child.wait().expect("it ends").success());
     assert!(summary["skipped"]["flows_forgotten"].as_u64() > Some(200_000), "{}", summary["skipped"]);
 }
 
 #[test]
-fn it_ends_when_nobody_reads() {
-    let Some(ends) = ends("it_ends_when_nobody_reads") else { return };
+fn it_ends_when_its_output_is_closed() {
+    let Some(ends) = ends("it_ends_when_its_output_is_closed") else { return };
     let (mut live, _) = Live::start(&ends, "live near0 --json");
     drop(live.lines);
     burst(&ends);
@@ -301,8 +301,8 @@ fn it_ends_when_nobody_reads() {
 }
 
 #[test]
-fn an_interface_with_another_name_is_still_there() {
-    let Some(ends) = ends("an_interface_with_another_name_is_still_there") else { return };
+fn an_interface_that_is_renamed_is_still_watched() {
+    let Some(ends) = ends("an_interface_that_is_renamed_is_still_watched") else { return };
     let (mut live, _) = Live::start(&ends, "live near0 --json");
     ends.near.run(|| {
         let renamed = Command::new("sh")
@@ -321,21 +321,21 @@ fn an_interface_with_another_name_is_still_there() {
 }
 
 #[test]
-fn two_watch_the_same_and_one_some_of_it() {
-    let Some(ends) = ends("two_watch_the_same_and_one_some_of_it") else { return };
+fn two_commands_can_watch_the_same_queue() {
+    let Some(ends) = ends("two_commands_can_watch_the_same_queue") else { return };
     let (one, _) = Live::start(&ends, "live near0 --json");
     let (other, _) = Live::start(&ends, "live near0 --json --every-packet --input dst_port==9");
     burst(&ends);
     drained(&ends);
-    let told = |mut live: Live| {
+    let finish = |mut live: Live| {
         live.next().expect("a burst");
         live.signal(Signal::TERM);
         live.rest().pop().expect("a summary")
     };
-    let (summary, left) = (told(one), told(other));
-    let flows = left["culprits"][0]["flows"].as_array().expect("they are told");
+    let (summary, left) = (finish(one), finish(other));
+    let flows = left["culprits"][0]["flows"].as_array().expect("there are flows");
     assert!(!flows.is_empty() && flows.iter().all(|flow| flow["flow"].as_str().expect("a name").contains(":9 udp")));
-    // The kernel's own, such as who asks for addresses, may come when only one of them is there; and it leaves out
+    // The kernel's own packets, such as neighbour discovery, may come when only one command is running. The kernel also skips
     // a program that another one interrupts, which is counted.
     let counted = [&summary, &left].map(|summary| {
         let unseen = summary["skipped"]["unseen"].as_u64().unwrap_or(0);
@@ -355,19 +355,19 @@ fn packets_go_into_a_folder_and_a_capture() {
     let words = format!("live near0 --json --log {} --pcapng {}", log.display(), capture.display());
     let (mut live, _) = Live::start(&ends, words.leak());
     burst(&ends);
-    let mut told = vec![live.next().expect("a burst")];
+    let mut lines = vec![live.next().expect("a burst")];
     live.signal(Signal::INT);
-    told.extend(live.rest());
-    let told: u64 = told.iter().filter_map(|line| line["packets"].as_u64()).sum();
-    let asked = printed(run("query --select count --csv", &[&log, "dst_port == 7 and delay > 1ms".as_ref()]), 0);
-    let waited: u64 = asked.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
-    assert!(waited > 0 && waited <= told, "{waited} of {told}");
+    lines.extend(live.rest());
+    let measured: u64 = lines.iter().filter_map(|line| line["packets"].as_u64()).sum();
+    let count = printed(run("query --select count --csv", &[&log, "dst_port == 7 and delay > 1ms".as_ref()]), 0);
+    let waited: u64 = count.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
+    assert!(waited > 0 && waited <= measured, "{waited} of {measured}");
     let found = printed(run("query --select count --csv", &[&capture, "udp dst port 7".as_ref()]), 0);
     let found: u64 = found.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
     assert!(found >= waited, "{found} of {waited}");
 }
 
-/// Watches the near end with what `words` say, and tells Prometheus; at which port.
+/// Watches the near end with the options `words`, and serves metrics. Returns the port.
 fn monitored(ends: &Ends, words: &'static str) -> (Live, u16) {
     ends.near
         .run(|| assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip is there").success()));
@@ -380,32 +380,32 @@ fn monitored(ends: &Ends, words: &'static str) -> (Live, u16) {
         .strip_prefix("metrics of near0: http://127.0.0.1:")
         .and_then(|rest| rest.strip_suffix("/metrics"));
     let port = port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{line}"));
-    // What is said later is of no interest, but has somewhere to go.
+    // Later output of standard error is not needed, but the pipe must stay open.
     live.child.stderr = Some(said.into_inner());
     (live, port)
 }
 
-/// The value of a sample of this name, with a label of this value if there is one.
+/// The value of the sample `name` whose line contains `label`.
 fn sample(answer: &str, name: &str, label: &str) -> f64 {
     let is_it = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(label);
     let line = answer.lines().find(is_it).unwrap_or_else(|| panic!("no {name} {label}: {answer}"));
     line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
 }
 
-const ASKED: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
-fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
-    let Some(ends) = ends("flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes") else { return };
+fn a_policy_file_is_obeyed_and_reread_when_it_changes() {
+    let Some(ends) = ends("a_policy_file_is_obeyed_and_reread_when_it_changes") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let policy = folder.path().join("policy");
     let write = |text: &str| std::fs::write(&policy, text).expect("there is room");
     write("--drop # only counted");
     let words = format!("live near0 --json --metrics 127.0.0.1:0 --policy-file {}", policy.display());
     let (mut live, port) = monitored(&ends, words.leak());
-    let told = |name: &str, label: &str| sample(&metrics(&ends, port), name, label);
-    let acted = |outcome: &str| told("queuescope_acted_total", &format!("\"{outcome}\""));
-    // It comes, after some bursts: the second of two comes while the first is in the queue.
+    let metric = |name: &str, label: &str| sample(&metrics(&ends, port), name, label);
+    let acted = |outcome: &str| metric("queuescope_acted_total", &format!("\"{outcome}\""));
+    // It may take some bursts. They are sent in pairs, so that the second comes while the first is in the queue.
     let mut until = |is_so: &dyn Fn() -> bool| {
         let comes = (0..1000).any(|_| {
             (0..2).for_each(|_| burst(&ends));
@@ -424,16 +424,16 @@ fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
     for (file, why) in [("/nowhere/policy", "No such file"), ("/dev/zero", "must be a regular file")] {
         let refused = output(&ends, format!("live near0 --policy-file {file}").leak());
         let said = String::from_utf8_lossy(&refused.stderr);
-        let is_told = said.contains(&format!("cannot read {file}")) && said.contains(why);
-        assert!(refused.status.code() == Some(2) && is_told, "{said}");
+        let is_explained = said.contains(&format!("cannot read {file}")) && said.contains(why);
+        assert!(refused.status.code() == Some(2) && is_explained, "{said}");
     }
 }
 
-/// What is answered to a request in the near namespace, if anything; it is sent and the way there closed.
+/// Sends a request in the near namespace, and closes the sending direction. Returns the answer, which may be empty.
 fn answered(ends: &Ends, port: u16, request: &'static [u8]) -> String {
     ends.near.run(move || {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("somebody listens");
-        // Whoever is turned away may be so before that.
+        // A connection that is refused may be closed before that.
         let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -441,19 +441,19 @@ fn answered(ends: &Ends, port: u16, request: &'static [u8]) -> String {
     })
 }
 
-/// What is told of the near end. Who comes while eight others are answered is turned away, and asks again.
+/// The metrics of the near end. A connection that comes while eight others are answered is refused, so this retries.
 fn metrics(ends: &Ends, port: u16) -> String {
-    until("there is an answer", || Some(answered(ends, port, ASKED)).filter(|answer| !answer.is_empty()))
+    until("there is an answer", || Some(answered(ends, port, REQUEST)).filter(|answer| !answer.is_empty()))
 }
 
 #[test]
-fn who_monitors_is_told_what_is_counted() {
-    let Some(ends) = ends("who_monitors_is_told_what_is_counted") else { return };
+fn metrics_have_what_is_counted() {
+    let Some(ends) = ends("metrics_have_what_is_counted") else { return };
     let (mut live, port) = monitored(&ends, "live near0 --json --metrics 127.0.0.1:0");
     burst(&ends);
     live.next().expect("a burst");
     let value = |answer: &str, name: &str| sample(answer, name, "");
-    // It is looked four times a second at what the kernel counts; what the kernel leaves out is counted as such.
+    // The kernel's counts are read four times a second. Packets that the kernel skips are counted as unseen.
     let answer = until("all is counted", || {
         let answer = metrics(&ends, port);
         let counted = value(&answer, "queuescope_packets_total") + value(&answer, "queuescope_packets_unseen");
@@ -467,7 +467,7 @@ fn who_monitors_is_told_what_is_counted() {
     assert!(value(&answer, "queuescope_delay_seconds_sum") > 0.1, "{answer}");
     let count = value(&answer, "queuescope_delay_seconds_count");
     assert!(count == value(&answer, "queuescope_packets_total"), "{answer}");
-    // Who asks for something else is told so; who sends nothing, or does not read, holds nobody up.
+    // Other requests get an error. Clients that send nothing, or do not read, delay nobody.
     let answers = |request: &'static [u8], status: &str| {
         let answer = answered(&ends, port, request);
         assert!(answer.starts_with(status), "{answer}");
@@ -492,8 +492,8 @@ fn who_monitors_is_told_what_is_counted() {
 }
 
 #[test]
-fn an_interface_that_goes_ends_it_in_order() {
-    let Some(ends) = ends("an_interface_that_goes_ends_it_in_order") else { return };
+fn it_ends_in_order_when_the_interface_is_removed() {
+    let Some(ends) = ends("it_ends_in_order_when_the_interface_is_removed") else { return };
     let (mut live, _) = Live::start(&ends, "live near0 --json");
     burst(&ends);
     live.next().expect("a burst");
@@ -506,8 +506,8 @@ fn an_interface_that_goes_ends_it_in_order() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_told() {
-    let Some(ends) = ends("what_cannot_be_watched_is_told") else { return };
+fn errors_say_why_a_queue_cannot_be_watched() {
+    let Some(ends) = ends("errors_say_why_a_queue_cannot_be_watched") else { return };
     let refused = |words, says: &str| {
         let output = output(&ends, words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -520,12 +520,12 @@ fn what_cannot_be_watched_is_told() {
         "`backlog_in` cannot be used for a queue that is measured from outside",
     );
     refused("live near0 --pcapng /nowhere/file", "cannot write /nowhere/file");
-    // Nobody in particular.
+    // A user without rights.
     let output = ends.near.run(|| {
         let binary = tempfile::tempdir().expect("there is room");
         let copy = binary.path().join("queuescope");
-        // By a process of its own: were the copy open for writing here, another test that begins a program just then would pass that on,
-        // and nobody could run the copy meanwhile.
+        // A separate process copies the file. If this process had the copy open for writing, a program that another test starts just then
+        // would inherit the descriptor, and the copy could not be run meanwhile.
         let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_queuescope")).arg(&copy).status();
         assert!(copied.expect("cp is there").success());
         let open = |path: &std::path::Path| {

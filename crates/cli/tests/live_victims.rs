@@ -1,4 +1,4 @@
-//! `queuescope live --victims` and `--show` under an overload of 20 s: the flow that fills the queue is named, with its share.
+//! `queuescope live --victims` and `--show` under an overload of 20 s: the report names the flow that fills the queue, with its share.
 //! As root.
 
 #![cfg(target_os = "linux")]
@@ -16,10 +16,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const LIGHT: &str = "udp and dst_port == 10";
-/// Bytes of its packets in the queue.
+/// The size of its packets in the queue, in bytes.
 const SMALL: u64 = 142;
 
-/// The command in the near namespace, once it watches.
+/// The command, watching the near namespace.
 struct Live {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -36,18 +36,18 @@ impl Live {
         Self { child, lines, first: serde_json::from_str(&first).expect("it is JSON") }
     }
 
-    /// The bursts and the summary.
+    /// Ends the command. Returns the bursts and the summary.
     fn end(mut self) -> (Vec<Value>, Value) {
         kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
-        let told = self.lines.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON"));
-        let mut told: Vec<Value> = told.collect();
+        let lines = self.lines.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON"));
+        let mut bursts: Vec<Value> = lines.collect();
         assert!(self.child.wait().expect("it ends").success());
-        let summary = told.pop().expect("there is a summary");
-        (told, summary)
+        let summary = bursts.pop().expect("there is a summary");
+        (bursts, summary)
     }
 }
 
-/// Sends 24 Mb/s to port 7 and 100 small packets a second to port 10, for 20 s: how many of each.
+/// Sends 24 Mb/s to port 7 and 100 small packets a second to port 10, for 20 s. Returns how many of each.
 fn overload(ends: &Ends) -> (u64, u64) {
     const WIRE: u64 = 1442;
     ends.near.run(|| {
@@ -57,18 +57,18 @@ fn overload(ends: &Ends) -> (u64, u64) {
         while since.elapsed() < Duration::from_secs(20) {
             let at = since.elapsed().as_micros() as u64;
             let (due, small_due) = (at * 24 / 8 / WIRE, at / 10_000);
-            // Nobody listens there; what is said of it comes later.
+            // Nothing listens there, so a later send may fail with the ICMP error of an earlier one.
             (sent..due).for_each(|_| drop(heavy.send_to(&[0; 1400], "10.9.0.2:7")));
             (small..small_due).for_each(|_| drop(light.send_to(&[0; 100], "10.9.0.2:10")));
             (sent, small) = (due, small_due);
-            // A rate is kept, and nothing waited for.
+            // This keeps the rate, and waits for nothing.
             thread::sleep(Duration::from_millis(1));
         }
         (sent, small)
     })
 }
 
-/// Drops that the qdisc counted.
+/// The drops that the qdisc counted.
 fn drops(ends: &Ends) -> u64 {
     let words = ["-s", "-j", "qdisc", "show", "dev", "near0", "root"];
     let shown = ends.near.run(move || Command::new("tc").args(words).output().expect("tc is there"));
@@ -76,7 +76,7 @@ fn drops(ends: &Ends) -> u64 {
     shown[0]["drops"].as_u64().expect("it is a number")
 }
 
-/// Names and shares of flows.
+/// The names and shares of flows.
 fn flows(culprits: &Value) -> Vec<(&str, f64)> {
     let flows = culprits["flows"].as_array().expect("there is a list");
     flows
@@ -86,9 +86,9 @@ fn flows(culprits: &Value) -> Vec<(&str, f64)> {
 }
 
 #[test]
-fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
-    let test = "a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds";
-    // One socket can fill it.
+fn the_culprit_of_a_light_flow_is_named_for_twenty_seconds() {
+    let test = "the_culprit_of_a_light_flow_is_named_for_twenty_seconds";
+    // A single socket can fill this queue.
     let ends = match Ends::new("tbf rate 20mbit burst 20kb latency 30ms") {
         Ok(ends) => ends,
         Err(why) => return println!("skipped: {test}: {why}"),
@@ -102,8 +102,8 @@ fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
     namespaces::until("the queue empties", || (ends.near.run(namespaces::backlog) == 0).then_some(()));
     let ((bursts, summary), (listed, of_listed)) = (victims.end(), show.end());
 
-    // Who made the light flow wait is named in each burst, with its share of the whole queue: no less than what the light flow, of
-    // which it is known how much was sent, leaves of all that left in bursts.
+    // Each burst names the heavy flow, with its share of the whole queue: at least all that left in bursts, minus what
+    // the light flow sent.
     assert!(!bursts.is_empty(), "{summary}");
     for culprits in bursts.iter().map(|burst| &burst["culprits"][0]).chain([&summary["culprits"][0]]) {
         let flows = flows(culprits);
@@ -112,10 +112,10 @@ fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
     let in_bursts: u64 = bursts.iter().filter_map(|burst| crate::common::integer(&burst["bytes"])).sum();
     let least = 1.0 - (light * SMALL) as f64 / in_bursts as f64;
     let (_, share) = flows(&summary["culprits"][0])[0];
-    // The kernel's own packets, such as who asks for addresses, are a few.
+    // The kernel's own packets, such as neighbour discovery, are few.
     assert!(least > 0.9 && share > least - 0.001, "{share}, {least}: {summary}");
 
-    // The waiting is that of the light flow: of its packets that left, of which there is no more than were sent.
+    // Delays are those of the light flow's departures, which are no more than the packets that it sent.
     let count = |pointer: &str| summary.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     let hit: u64 = bursts.iter().filter_map(|burst| burst["packets_over_tau"].as_u64()).sum();
     assert!(hit > 100 && hit <= count("/totals/victims/packets"), "{hit} of {light}: {summary}");
@@ -127,7 +127,7 @@ fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
     assert!((all..=all + unseen).contains(&counted), "{counted}, {all}: {summary}");
     assert!(all > 1_000 && of_bursts > 0 && of_bursts <= all, "{of_bursts} of {all}");
 
-    // A filter on what is listed changes no share.
+    // --show filters the list, and does not change shares.
     assert!(!listed.is_empty(), "{of_listed}");
     for culprits in listed.iter().map(|burst| &burst["culprits"][0]) {
         let (flows, hidden) = (flows(culprits), &culprits["not_shown"]);

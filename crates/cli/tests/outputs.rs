@@ -1,4 +1,4 @@
-//! What is written besides the report: the annotated capture, the table, the page. And tables as input.
+//! Outputs besides the report: the annotated capture, the table, the page. And tables as input.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
@@ -7,18 +7,18 @@ use crate::common::{Report, file, list, number, packets, printed, run, run_with_
 use std::path::Path;
 use std::process::Command;
 
-/// A capture comes back from `--pcapng` as it was, in the order in which it came; its comments, if tshark is there.
+/// Checks that `--pcapng` writes a capture unchanged and in order. Returns its comments, if tshark is installed.
 fn annotates(path: &Path, words: &str) -> Option<Vec<String>> {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out.pcapng");
-    let report = Report::of(&format!("{words} --pcapng"), &[&out, path]);
+    let report = Report::analyze(&format!("{words} --pcapng"), &[&out, path]);
     let (before, after) = (packets(path), packets(&out));
     assert_eq!(before.len(), after.len(), "{}", path.display());
     assert_eq!(report.total("/packets"), after.len() as u64);
     let mut interfaces = std::collections::BTreeMap::new();
     let mut last = 0;
     for (number, (old, new)) in before.iter().zip(&after).enumerate() {
-        // An untimed packet comes with the one before it.
+        // A packet without a time gets that of the packet before it.
         assert_eq!(old.2.unwrap_or(last), new.2.unwrap(), "{}: time of packet {number}", path.display());
         last = new.2.unwrap();
         assert_eq!((old.1, old.3), (new.1, new.3), "{}: packet {number}", path.display());
@@ -33,7 +33,7 @@ fn annotates(path: &Path, words: &str) -> Option<Vec<String>> {
     comments(&out).inspect(|comments| assert_eq!(comments.len(), after.len()))
 }
 
-/// The comments of a capture, by tshark, if it is there.
+/// The comments of a capture, if tshark is installed.
 fn comments(path: &Path) -> Option<Vec<String>> {
     let tshark = Command::new("tshark").args(["-n", "-T", "fields", "-e", "frame.comment", "-r"]).arg(path).output();
     let Some(output) = tshark.ok().filter(|output| output.status.success()) else {
@@ -62,10 +62,10 @@ fn captures_come_back_with_comments() {
 }
 
 #[test]
-fn drops_are_told_in_the_annotated_capture() {
+fn drops_are_in_the_annotated_capture() {
     let path = file("data/formats/sll113.pcap");
     let words = "--rate 1mbps --limit 10packets --speedup 5";
-    let drops = Report::of(words, &[&path]).total("/totals/drops/overlimit");
+    let drops = Report::analyze(words, &[&path]).total("/totals/drops/overlimit");
     assert!(drops > 10, "{drops}");
     if let Some(comments) = annotates(&path, words) {
         let dropped = comments.iter().filter(|comment| comment.contains("dropped")).count();
@@ -74,24 +74,25 @@ fn drops_are_told_in_the_annotated_capture() {
 }
 
 #[test]
-fn split_super_packets_come_back_whole() {
+fn super_packets_that_are_split_are_written_in_one_piece() {
     let path = file("data/demo.pcap.xz");
-    let (whole, split) = (Report::of("--rate 20mbps", &[&path]), Report::of("--rate 20mbps --split-gso", &[&path]));
+    let (whole, split) =
+        (Report::analyze("--rate 20mbps", &[&path]), Report::analyze("--rate 20mbps --split-gso", &[&path]));
     assert!(whole.total("/totals/super_packets") > 500);
     assert!(split.total("/totals/departed_packets") > split.total("/packets"));
     assert!(split.total("/totals/departed_bytes") >= whole.total("/totals/departed_bytes"));
     annotates(&path, "--rate 20mbps --split-gso");
-    // Some parts of a frame may be dropped and others not.
+    // Some segments of a frame may be dropped and others not.
     annotates(&path, "--rate 5mbps --split-gso --limit 20packets");
 }
 
 #[test]
-fn tables_come_back() {
+fn a_table_gives_the_same_analysis() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("out.parquet");
     let words = "--rate 20mbps --tau 10ms --by 5tuple data/demo.pcap.xz";
-    let first = Report::of(&format!("{words} --parquet"), &[&table]);
-    let second = Report::of("--departures --tau 10ms", &[&table]);
+    let first = Report::analyze(&format!("{words} --parquet"), &[&table]);
+    let second = Report::analyze("--departures --tau 10ms", &[&table]);
     assert_eq!(second.first["input"]["format"].as_str().unwrap().to_lowercase(), "parquet");
     for pointer in ["/packets", "/bytes", "/flows", "/bursts", "/totals/peak_delay_ns", "/totals/departed_bytes"] {
         assert_eq!(first.total(pointer), second.total(pointer), "{pointer}");
@@ -111,32 +112,32 @@ fn tables_come_back() {
             flows
         };
         let (one, other) = (culprits(one), culprits(other));
-        // Equal flows may be told in another order, and then others of them be left out.
+        // Equal flows may be listed in another order, and others of them left out of the list.
         let named =
             |flows: &[(u64, u64, String)]| flows.iter().filter(|flow| flow.0 > 2_000).cloned().collect::<Vec<_>>();
         assert_eq!(named(&one), named(&other));
     }
-    // What a departure met stands for what it waited behind, in both.
+    // In both, the backlog is the queue that the departing packet met.
     let (one, other) = (first.total("/totals/peak_depth_bytes"), second.total("/totals/peak_depth_bytes"));
     assert!(one.abs_diff(other) <= 65_535, "{one} {other}");
 }
 
 #[test]
-fn tables_without_a_burst_and_with_drops_come_back() {
+fn a_table_with_drops_and_without_bursts_gives_the_same_totals() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("out.parquet");
     let words = "--rate 1mbps --limit 10packets --speedup 5 --tau 1ms --by 5tuple data/formats/sll113.pcap";
-    let first = Report::of(&format!("{words} --parquet"), &[&table]);
-    let second = Report::of("--departures --tau 1ms", &[&table]);
+    let first = Report::analyze(&format!("{words} --parquet"), &[&table]);
+    let second = Report::analyze("--departures --tau 1ms", &[&table]);
     assert_eq!(first.total("/totals/departed_packets"), second.total("/packets"));
     assert_eq!(first.total("/totals/departed_bytes"), second.total("/bytes"));
 }
 
 #[test]
-fn the_page_is_whole_and_holds_the_data() {
+fn the_page_is_complete_and_has_the_data() {
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("report.html");
-    let report = Report::of("data/demo.pcap.xz --rate 20mbps --html", &[&page]);
+    let report = Report::analyze("data/demo.pcap.xz --rate 20mbps --html", &[&page]);
     let page = std::fs::read_to_string(&page).unwrap();
     assert!(page.get(..15).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype html>")));
     assert!(page.trim_end().ends_with("</html>"));
@@ -147,14 +148,14 @@ fn the_page_is_whole_and_holds_the_data() {
     for burst in &report.bursts {
         assert!(page.contains(&number(burst, "/peak_delay_ns").to_string()));
     }
-    // It needs nothing else.
+    // It loads nothing else.
     for outside in ["<script src", "<link rel=\"stylesheet\" href=\"http", "@import", "src=\"http"] {
         assert!(!page.contains(outside), "{outside}");
     }
 }
 
-/// Two classes, the high one served first: one packet of it comes and leaves each millisecond, hardly waiting, and until
-/// they have all passed, the low one's second packet waits.
+/// Two classes under strict priority. Each millisecond a packet of the high class arrives and leaves almost at once. The second packet of the
+/// low class waits until they have all passed.
 fn strict_priority() -> String {
     const MS: u64 = 1_000_000;
     let mut rows = String::from("flow,size,enqueued,dequeued,class\nlow,1500,0,0,0\n");
@@ -170,19 +171,19 @@ fn a_high_class_is_blamed_for_the_wait_of_a_low_one() {
         run_with_input("analyze --json - --departures --tau 5ms", strict_priority().as_bytes()),
         0,
     ));
-    // The low packet's wait is one burst, and what left meanwhile was the high class.
+    // The low packet's wait is one burst, in which the high class left.
     assert_eq!(report.bursts.len(), 1, "{:?}", report.bursts);
     let culprit = &list(&report.bursts[0], "/culprits/0/flows")[0];
     assert_eq!(culprit["flow"], "high");
     assert!(culprit["share"].as_f64().unwrap() > 0.9, "{culprit}");
-    // The high class's own packets waited for nothing much: only the low one asks.
+    // The packets of the high class hardly waited: only the low one is a victim.
     assert_eq!(number(&report.bursts[0], "/packets_over_tau"), 1);
     assert_eq!(report.summary["sketch"][0]["queries"], 1);
 }
 
 #[test]
-fn across_classes_the_high_class_is_seen_to_contribute() {
-    // Twice: the low class waits, and so the high class's next packets are asked about too.
+fn across_classes_finds_that_the_high_class_contributes() {
+    // Twice: the low class waits, so the next packets of the high class are queried too.
     let first = strict_priority();
     let shift = 41_000_000;
     let mut both = first.clone();
@@ -196,10 +197,10 @@ fn across_classes_the_high_class_is_seen_to_contribute() {
         Report::parse(&printed(run_with_input(&words, both.as_bytes()), 0))
     };
     let (own, across) = (of(""), of("--across-classes 20ms"));
-    let asked = |report: &Report| report.summary["sketch"][0]["queries"].as_u64().unwrap();
+    let queries = |report: &Report| report.summary["sketch"][0]["queries"].as_u64().unwrap();
     let found = |report: &Report| report.summary["sketch"][0]["true_positives"].as_u64().unwrap();
-    assert_eq!(asked(&own), 2, "only the low class's packets waited");
-    assert!(asked(&across) > 20, "{}", across.summary["sketch"]);
+    assert_eq!(queries(&own), 2, "only the low class's packets waited");
+    assert!(queries(&across) > 20, "{}", across.summary["sketch"]);
     assert!(found(&across) > 20, "{}", across.summary["sketch"]);
     assert_eq!(across.summary["culprits"][0]["flows"][0]["flow"], "high");
 }
@@ -216,11 +217,11 @@ fn names_of_flows_are_not_trusted() {
     let directory = tempfile::tempdir().unwrap();
     let (path, page) = (directory.path().join("in.csv"), directory.path().join("out.html"));
     std::fs::write(&path, table).unwrap();
-    let report = Report::of("--departures --tau 1us --html", &[&page, &path]);
+    let report = Report::analyze("--departures --tau 1us --html", &[&page, &path]);
     let names: Vec<_> =
         list(&report.bursts[0], "/culprits/0/flows").iter().map(|flow| flow["flow"].as_str().unwrap()).collect();
     for name in &hostile {
-        assert!(names.contains(name), "JSON tells names as they are: {name:?} {names:?}");
+        assert!(names.contains(name), "JSON has names unchanged: {name:?} {names:?}");
     }
     let page = std::fs::read_to_string(&page).unwrap();
     assert!(!page.contains("<script>alert") && !page.contains("<img src=x"), "names are escaped in the page");
@@ -241,7 +242,7 @@ fn rows_in_any_order_give_the_same_answer() {
     assert_eq!(first.bursts, second.bursts);
     assert_eq!(first.summary["totals"], second.summary["totals"]);
     let skipped = second.summary["skipped"].as_object().unwrap();
-    assert!(!skipped.is_empty(), "that rows were out of order is told: {skipped:?}");
+    assert!(!skipped.is_empty(), "a note says that rows were out of order: {skipped:?}");
 }
 
 #[test]
@@ -258,14 +259,14 @@ fn a_malformed_row_is_named_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_row_without_a_time_of_entry_is_no_trap() {
+fn an_enqueue_time_of_zero_is_accepted() {
     let table = "flow,size,enqueued,dequeued\na,100,0,1700000000000000000\n";
     let report = Report::parse(&printed(run_with_input("analyze --json - --departures", table.as_bytes()), 0));
     assert_eq!(report.total("/totals/peak_delay_ns"), 1_700_000_000_000_000_000);
 }
 
 #[test]
-fn a_damaged_parquet_file_gets_an_error_and_no_panic() {
+fn a_damaged_parquet_file_is_an_error_and_not_a_panic() {
     let directory = tempfile::tempdir().unwrap();
     let parquet = directory.path().join("damaged.parquet");
     printed(run("analyze --rate 1mbps --parquet", &[&parquet, &file("data/formats/many-interfaces.pcapng")]), 0);
@@ -287,7 +288,7 @@ fn a_damaged_parquet_file_gets_an_error_and_no_panic() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_costs_no_older_report() {
+fn an_unreadable_input_leaves_older_reports_as_they_were() {
     let directory = tempfile::tempdir().unwrap();
     let [html, parquet] = ["old.html", "new.parquet"].map(|name| directory.path().join(name));
     std::fs::write(&html, "an older report").unwrap();
@@ -302,7 +303,7 @@ fn an_input_that_cannot_be_read_costs_no_older_report() {
     }
 }
 
-/// What cannot be created is told before anything else that takes time or may fail, and costs nothing that is there.
+/// The outputs are created first, before anything that takes time or may fail. A failure leaves existing files as they were.
 #[test]
 fn an_output_that_cannot_be_created_is_refused_first() {
     let directory = tempfile::tempdir().unwrap();
@@ -316,7 +317,7 @@ fn an_output_that_cannot_be_created_is_refused_first() {
         [(place("none/x"), "No such file"), (place("older.html/x"), "Not a directory"), (folder, "Is a directory")]
     {
         let kinds = [
-            // Captures that have nothing in common: that is known only when they were read.
+            // Captures without common packets: that is known only after reading them.
             format!("tap {whole} --egress data/formats/sll113.pcap --html"),
             format!("analyze {whole} --rate 1mbps --html {} --pcapng", older.display()),
             format!("sim scenarios/codel.toml --html {} --telemetry", older.display()),
@@ -335,7 +336,7 @@ fn an_output_that_cannot_be_created_is_refused_first() {
     assert_eq!(left.len(), 2, "nothing was created: {left:?}");
 }
 
-/// Packets that wait for so many milliseconds, one after the other.
+/// A table of packets that wait for these times in milliseconds, one after the other.
 fn waiting(waits: &[u64]) -> String {
     let row = |(second, wait): (usize, &u64)| {
         let came = second as u64 * 1_000_000_000;
@@ -344,7 +345,7 @@ fn waiting(waits: &[u64]) -> String {
     waits.iter().enumerate().map(row).fold("flow,size,enqueued,dequeued\n".to_owned(), |rows, row| rows + &row)
 }
 
-/// A burst that was not kept keeps its number; one that stays below the last tau is none.
+/// A burst that is not kept has a number all the same; one that stays below the final tau has none.
 #[test]
 fn bursts_are_numbered_as_they_happen() {
     let numbers = |waits: &[u64], words: &str| -> Vec<u64> {
@@ -362,11 +363,11 @@ fn bursts_are_numbered_as_they_happen() {
 fn a_query_writes_a_table_that_can_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("packets.parquet");
-    let told = printed(run("query data/demo.pcap.xz udp --select src_ip,length,ts --parquet", &[&table]), 0);
-    assert!(told.starts_with("4,875 of 18,949 packets"), "{told}");
-    let report = Report::of("--departures --columns flow=src_ip,size=length,enqueued=ts,dequeued=ts", &[&table]);
+    let output = printed(run("query data/demo.pcap.xz udp --select src_ip,length,ts --parquet", &[&table]), 0);
+    assert!(output.starts_with("4,875 of 18,949 packets"), "{output}");
+    let report = Report::analyze("--departures --columns flow=src_ip,size=length,enqueued=ts,dequeued=ts", &[&table]);
     assert_eq!(report.total("/packets"), 4875);
-    // What cannot be read costs nothing that was there.
+    // An unreadable input leaves an existing table as it was.
     let before = std::fs::read(&table).unwrap();
     assert_eq!(run("query data/none.pcap --parquet", &[&table]).status.code(), Some(2));
     assert!(std::fs::read(&table).unwrap() == before);

@@ -1,5 +1,5 @@
-//! `analyze --log` and `sim --log`: what stands in the folder is what the capture, the tables and the reports say; and who was
-//! in the queue with the packets of a question.
+//! `analyze --log` and `sim --log`: the folder agrees with the capture, the tables and the reports. And `--in-queue`: the
+//! packets that shared the queue with the packets of a query.
 
 #![allow(clippy::disallowed_methods, reason = "tests read and write what the program does")]
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const SMALL: &str = "crates/cli/tests/data/sim.toml";
 
-/// Rows that a question is answered with: of each column its text.
+/// The rows of a query: the text of each column by its name.
 type Rows = Vec<BTreeMap<String, String>>;
 
 fn query(path: &Path, words: &[&str]) -> Rows {
@@ -24,7 +24,7 @@ fn query(path: &Path, words: &[&str]) -> Rows {
     reader.deserialize().map(|row| row.expect("it is a row")).collect()
 }
 
-/// Rows of which one column has other names.
+/// The rows, with one column renamed.
 fn renamed(rows: Rows, old: &str, new: &str) -> Rows {
     let rename = |mut row: BTreeMap<String, String>| {
         let value = row.remove(old).expect("it is there");
@@ -38,14 +38,14 @@ fn of(row: &BTreeMap<String, String>, name: &str) -> u64 {
     row[name].parse().unwrap_or_else(|_| panic!("{name} is no number: {row:?}"))
 }
 
-/// A folder with the log of a command that is also asked for a table.
-struct Logged {
+/// A folder that a command recorded, with a table of the same run.
+struct LoggedRun {
     directory: TempDir,
     report: Vec<Value>,
 }
 
-impl Logged {
-    fn of(words: &str, paths: &[&Path]) -> Self {
+impl LoggedRun {
+    fn new(words: &str, paths: &[&Path]) -> Self {
         let directory = tempfile::tempdir().expect("there is room");
         let [log, table] = ["log", "table.parquet"].map(|name| directory.path().join(name));
         let outputs = ["--log".as_ref(), log.as_path(), "--parquet".as_ref(), table.as_path()];
@@ -64,12 +64,12 @@ impl Logged {
         query(&self.directory.path().join("table.parquet"), &words)
     }
 
-    /// A number that the summary tells of what was skipped, or 0.
+    /// A count of the summary under `skipped`, or 0.
     fn skipped(&self, name: &str) -> u64 {
         self.summary()["skipped"].get(name).map_or(0, |count| count.as_u64().expect("it is a number"))
     }
 
-    /// That of the first queue.
+    /// The summary of the first queue.
     fn summary(&self) -> &Value {
         self.report.iter().find(|line| line["kind"] == "summary").expect("there is a summary")
     }
@@ -85,13 +85,13 @@ fn headers() -> String {
     Schema::packet().attributes().iter().map(|attribute| attribute.name.as_str()).collect::<Vec<_>>().join(",")
 }
 
-/// What tables and logs both have, under the names of tables (a table's `packet` is asked for as the number of its row).
+/// The columns that tables and logs share, under the names of tables (a table's `packet` is the row's number).
 const BOTH: &str = "enqueued,dequeued,delay,class,src_ip,dst_ip,src_port,dst_port,protocol";
 
-/// Checks a log of a capture against the table of departures, the capture itself, and the report.
+/// Compares a log of a capture with the table of departures, the capture itself, and the report.
 fn check(path: &Path, words: &str) {
     let what = format!("{} {words}", path.display());
-    let logged = Logged::of(&format!("analyze --json {words}"), &[path]);
+    let logged = LoggedRun::new(&format!("analyze --json {words}"), &[path]);
     let left = logged.query(&["dropped == no", "--select", &format!("{BOTH},occupied")]);
     let table = logged.table(&["--select", &format!("{BOTH},length")]);
     assert_eq!(left.len(), table.len(), "{what}");
@@ -106,7 +106,7 @@ fn check(path: &Path, words: &str) {
     if words.contains("--split-gso") {
         return;
     }
-    // Without parts of frames, the packet's number is the frame's.
+    // Without `--split-gso`, the packet's number is the frame's.
     let frames = query(path, &["--select", &headers()]);
     assert_eq!(all.len(), frames.len(), "{what}");
     for mut row in all {
@@ -128,20 +128,20 @@ fn a_log_of_a_capture_has_its_headers_and_its_departures() {
 }
 
 #[test]
-fn parts_of_super_packets_have_its_headers() {
+fn segments_of_super_packets_have_the_headers_of_the_frame() {
     let demo = file("data/demo.pcap.xz");
     check(&demo, "--rate 20mbps --limit 20ms --split-gso");
-    let logged = Logged::of("analyze --json --split-gso --rate 100mbps", &[&demo]);
+    let logged = LoggedRun::new("analyze --json --split-gso --rate 100mbps", &[&demo]);
     let parts = logged.query(&["--group", "tcp_seq,length", "--select", "count,sum(occupied)"]);
     let split = parts.iter().filter(|row| of(row, "length") > 1514 && of(row, "count") > 1).count();
     assert!(split > 100, "{split}");
 }
 
-/// What was in the queue, packet by packet, by the times of all that left.
+/// Computes the backlog of each packet from the times of all departures.
 #[test]
-fn backlogs_are_what_was_there() {
+fn backlogs_match_the_departures() {
     let logged =
-        Logged::of("analyze --json --rate 300kbps --limit none", &[&file("data/formats/many-interfaces.pcapng")]);
+        LoggedRun::new("analyze --json --rate 300kbps --limit none", &[&file("data/formats/many-interfaces.pcapng")]);
     let select = "enqueued,dequeued,occupied,backlog_in,packets_in,backlog_out,packets_out";
     let rows = logged.query(&["--select", select]);
     let mut deepest = 0;
@@ -160,9 +160,9 @@ fn backlogs_are_what_was_there() {
 }
 
 #[test]
-fn what_is_left_out_is_not_recorded() {
+fn packets_that_input_leaves_out_are_not_recorded() {
     let demo = file("data/demo.pcap.xz");
-    let logged = Logged::of("analyze --json --rate 20mbps --input udp", &[&demo]);
+    let logged = LoggedRun::new("analyze --json --rate 20mbps --input udp", &[&demo]);
     let [all, udp] = ["", "udp"].map(|expression| logged.query(&[expression, "--select", "count"]));
     assert_eq!(all, udp);
     assert_eq!(of(&all[0], "count"), logged.skipped("recorded"));
@@ -170,8 +170,8 @@ fn what_is_left_out_is_not_recorded() {
 }
 
 #[test]
-fn flows_have_numbers_of_their_own() {
-    let logged = Logged::of("analyze --json --rate 20mbps", &[&file("data/demo.pcap.xz")]);
+fn each_flow_has_its_own_number() {
+    let logged = LoggedRun::new("analyze --json --rate 20mbps", &[&file("data/demo.pcap.xz")]);
     let flows = logged.query(&["--group", "flow,src_ip,dst_ip,src_port,dst_port,protocol,src_mac,dst_mac"]);
     let numbers: BTreeSet<_> = flows.iter().map(|row| of(row, "flow")).collect();
     assert_eq!(numbers.len() as u64, numbers.last().expect("there are flows") + 1);
@@ -181,12 +181,12 @@ fn flows_have_numbers_of_their_own() {
 
 #[test]
 fn a_log_of_a_simulation_has_its_departures() {
-    let logged = Logged::of(&format!("sim --json {SMALL}"), &[]);
+    let logged = LoggedRun::new(&format!("sim --json {SMALL}"), &[]);
     let select = format!("{BOTH},occupied,length,ts,has_tcp,has_udp,queue");
     let mut left = logged.query(&["dropped == no", "--select", &select]);
     for row in &mut left {
         let own = |row: &mut BTreeMap<String, String>, name| row.remove(name).expect("it is there");
-        // Nothing is put before the network header here, and there is one link.
+        // Packets here have no link header, and there is one link.
         assert_eq!(own(row, "length"), row["occupied"]);
         assert_eq!((own(row, "ts"), own(row, "queue").as_str()), (row["enqueued"].clone(), "0"));
         let has = (own(row, "has_tcp"), own(row, "has_udp"));
@@ -197,19 +197,19 @@ fn a_log_of_a_simulation_has_its_departures() {
     assert!(logged.query(&["--select", "dequeued"]).is_sorted_by_key(|row| of(row, "dequeued")));
     let dropped = logged.query(&["dropped == overlimit", "--select", "count"]);
     assert_eq!((of(&dropped[0], "count"), logged.drops() > 20), (logged.drops(), true));
-    // What a sender sent without a gap is told by its header: the next begins where one ends.
+    // The headers have sequence numbers and lengths of the segments.
     let tcp = logged.query(&["dst_port == 5001 and tcp_flags == ACK", "--select", "tcp_seq,payload_length,tcp_ack"]);
     assert!(tcp.iter().filter(|row| of(row, "payload_length") == 1448).count() > 500);
 }
 
 #[test]
-fn links_are_queues_by_their_numbers() {
+fn each_link_has_its_queue_number() {
     let words = "sim scenarios/parking-lot.toml --json --set duration=1s --set warmup=200ms";
-    let logged = Logged::of(words, &[]);
+    let logged = LoggedRun::new(words, &[]);
     let found = logged.query(&["--group", "queue,dropped"]);
-    let about = logged.report.iter().find(|line| line["kind"] == "sim").expect("links are told");
+    let about = logged.report.iter().find(|line| line["kind"] == "sim").expect("there is a line about links");
     assert_eq!(logged.skipped("queues"), list(about, "/links").len() as u64);
-    // What was sent before the warm-up was over counts there by when it left.
+    // Packets sent in the warm-up count if they left after it.
     for (link, queue) in list(about, "/links").iter().zip([0, 2, 4]) {
         let of = |dropped: bool| -> u64 {
             let rows = found.iter().filter(|row| of(row, "queue") == queue && (row["dropped"] != "0") == dropped);
@@ -228,9 +228,9 @@ fn links_are_queues_by_their_numbers() {
 }
 
 #[test]
-fn marks_are_told_from_codepoints_that_came() {
-    let logged = Logged::of("sim scenarios/l4s.toml --json --set duration=1s --set warmup=0s", &[]);
-    let about = logged.report.iter().find(|line| line["kind"] == "sim").expect("links are told");
+fn marks_differ_from_codepoints_on_arrival() {
+    let logged = LoggedRun::new("sim scenarios/l4s.toml --json --set duration=1s --set warmup=0s", &[]);
+    let about = logged.report.iter().find(|line| line["kind"] == "sim").expect("there is a line about links");
     let marks: u64 =
         list(about, "/links")[0]["marks"].as_object().expect("marks").values().filter_map(Value::as_u64).sum();
     let marked = logged.query(&["ecn != CE and ecn_out == CE and dropped == no", "--select", "count"]);
@@ -240,8 +240,8 @@ fn marks_are_told_from_codepoints_that_came() {
 }
 
 #[test]
-fn who_was_in_the_queue_is_who_was_there_meanwhile() {
-    let logged = Logged::of("analyze --json --rate 20mbps --limit 30ms", &[&file("data/demo.pcap.xz")]);
+fn in_queue_finds_packets_whose_stay_overlaps() {
+    let logged = LoggedRun::new("analyze --json --rate 20mbps --limit 30ms", &[&file("data/demo.pcap.xz")]);
     let expression = "src_ip == 10.72.0.230 and delay > 20ms";
     let select = ["--select", "packet,enqueued,dequeued,dropped"];
     let all = logged.query(&select);
@@ -256,22 +256,22 @@ fn who_was_in_the_queue_is_who_was_there_meanwhile() {
     let company = logged.query(&[&[expression, "--in-queue"][..], &select].concat());
     assert!(company.len() > found.len());
     assert!(company.iter().eq(expected.into_iter().map(|(row, _)| row)));
-    // A table knows the same of what left.
+    // A table has the same departures.
     let table = logged.table(&[&[expression, "--in-queue"][..], &["--select", "enqueued,dequeued"]].concat());
     let times = |row: &BTreeMap<String, String>| (of(row, "enqueued"), of(row, "dequeued"));
     assert!(table.iter().map(times).eq(company.iter().map(times)));
-    // Groups, sums and files are made of the same.
+    // Groups, sums and files use the same packets.
     let groups = logged.query(&[expression, "--in-queue", "--group", "src_ip", "--select", "count"]);
     assert_eq!(groups.iter().map(|row| of(row, "count")).sum::<u64>(), company.len() as u64);
     let out = logged.directory.path().join("company.parquet");
     let log = logged.directory.path().join("log");
-    let told = printed(run("query --in-queue --limit 10 --parquet", &[&out, &log]), 0);
-    assert!(told.contains("the first 10 of "), "{told}");
+    let output = printed(run("query --in-queue --limit 10 --parquet", &[&out, &log]), 0);
+    assert!(output.contains("the first 10 of "), "{output}");
 }
 
-/// The folder is gone on with, and everything that it was not made for is refused before anything is written.
+/// A second run appends to the folder. Folders of other records are refused before anything is written.
 #[test]
-fn folders_of_other_things_are_refused() {
+fn folders_of_other_records_are_refused() {
     let directory = tempfile::tempdir().expect("there is room");
     let path = |name| directory.path().join(name);
     let (log, packets, page, text) = (path("log"), path("packets"), path("page.html"), path("text"));
@@ -299,34 +299,34 @@ fn folders_of_other_things_are_refused() {
     assert!(!log.exists());
     refused("query --in-queue", &[&demo], "records of `packet` do not say that");
     refused("query --in-queue", &[&packets], "records of `packet` do not say that");
-    // Twice into one folder.
+    // Record into the same folder twice.
     let small = Path::new(SMALL);
     for before in ["", "behind 1,361 that were there"] {
-        let told = printed(run("sim", &[small, "--log".as_ref(), &log]), 0);
-        assert!(told.contains("1,361 recorded: ") && told.contains(before), "{told}");
+        let output = printed(run("sim", &[small, "--log".as_ref(), &log]), 0);
+        assert!(output.contains("1,361 recorded: ") && output.contains(before), "{output}");
     }
     assert_eq!(printed(run("query --csv --select count", &[&log]), 0), "count\n2722\n");
     refused("record", &[&demo, "--log".as_ref(), &log], "has records of the schema 'queued', not of 'packet'");
     refused("analyze --rate 20mbps --log-memory 1kB", &[&demo, "--log".as_ref(), &path("part")], "memory");
 }
 
-/// What the documentation shows is what is printed.
+/// The documentation shows what the commands print.
 #[test]
-fn the_example_is_true() {
+fn the_example_in_the_documentation_is_current() {
     let directory = tempfile::tempdir().expect("there is room");
     let log = directory.path().join("queued");
     printed(run("analyze data/demo.pcap.xz --rate 20mbps --limit 100ms --log", &[&log]), 0);
     let docs = std::fs::read_to_string(file("docs/reference/folders.md")).expect("it is there");
-    let asked: Vec<_> = docs.split("```\n").filter(|part| part.contains("$ queuescope query queued '")).collect();
-    assert_eq!(asked.len(), 2);
-    for block in asked {
+    let examples: Vec<_> = docs.split("```\n").filter(|part| part.contains("$ queuescope query queued '")).collect();
+    assert_eq!(examples.len(), 2);
+    for block in examples {
         let (question, shown) = block
             .split_once("$ queuescope query queued '")
             .map_or(("", ""), |(_, rest)| rest.split_once('\n').expect("an answer follows"));
         let (expression, words) = question.split_once('\'').expect("it is quoted");
         let words: Vec<_> = words.split_whitespace().map(|word| word.trim_matches('\'')).collect();
         let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
-        let told = command.current_dir(directory.path()).args(["query", "queued", expression]).args(words).output();
-        assert_eq!(printed(told.expect("the command runs"), 0), shown);
+        let output = command.current_dir(directory.path()).args(["query", "queued", expression]).args(words).output();
+        assert_eq!(printed(output.expect("the command runs"), 0), shown);
     }
 }

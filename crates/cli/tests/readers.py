@@ -1,10 +1,10 @@
-"""What other programs read in a folder that `queuescope record` wrote.
+"""Reads a folder that `queuescope record` wrote with other programs.
 
-Runs where the folder `traffic` lies:
+Run it beside the folder `traffic`:
 
-    readers.py needs            says which of the packages are not there, in one line
-    readers.py rows FILE        compares with the same records as CSV, as `queuescope query` prints them
-    readers.py page FILE        runs the examples of a page, which must print what stands below them
+    readers.py needs            prints the missing packages, in one line
+    readers.py rows FILE        compares with the same records in CSV from `queuescope query`
+    readers.py page FILE        runs the examples of a page, and compares their output with the page
 
 With `QUEUESCOPE_SPARK=1`, Spark is one of these programs. It needs Java.
 """
@@ -36,13 +36,13 @@ def main(arguments):
 
 
 def rows(path):
-    """Each program, by its own means, finds what a plain look at the CSV finds, and the CSV itself."""
+    """Compares the answers of each program with those from the CSV, and its rows with the CSV."""
     from pyarrow import csv
 
     names = open(path).readline().strip().split(",")
     options = csv.ConvertOptions(column_types={name: "string" for name in names})
     model = csv.read_csv(path, convert_options=options)
-    expected = plainly(model)
+    expected = from_csv(model)
     tools = {"duckdb": of_duckdb, "pyarrow": of_pyarrow, "polars": of_polars}
     if wanted("pyspark"):
         tools["spark"] = of_spark
@@ -64,8 +64,8 @@ def rows(path):
         print(f"{tool}: {len(table):,} rows of {len(names)} columns are the same")
 
 
-def plainly(model):
-    """The answers, from records as text that are in the order of their positions."""
+def from_csv(model):
+    """The answers from records as text, in the order of their positions."""
     times = [int(text) for text in model["ts"].to_pylist()]
     lengths = [int(text) for text in model["length"].to_pylist()]
     groups = Counter()
@@ -166,7 +166,7 @@ def of_spark():
 
 
 def texts(column):
-    """A column as CSV has it: times in nanoseconds, bits as numbers."""
+    """A column in the format of the CSV: times in nanoseconds, booleans as numbers."""
     import pyarrow as pa
 
     if pa.types.is_timestamp(column.type):
@@ -177,7 +177,7 @@ def texts(column):
 
 
 def page(path):
-    """Each block of Python is an example of its own; the block of text behind it is what it prints."""
+    """Runs each block of Python as a separate example. The block of text after it is its output."""
     blocks = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", open(path).read(), re.DOTALL)
     ran = Counter()
     for code, expected in blocks:

@@ -1,8 +1,8 @@
 //! Other programs read what `record` wrote: DuckDB, pyarrow and polars, and Spark if `QUEUESCOPE_SPARK=1`.
 //!
-//! `readers.py` asks them. The Python that has them is named by `QUEUESCOPE_PYTHON`, or is `python3`.
+//! `readers.py` runs them. `QUEUESCOPE_PYTHON` names the Python that has them; the default is `python3`.
 
-#![allow(clippy::disallowed_methods, reason = "it reads a page of the documentation, and where Python is")]
+#![allow(clippy::disallowed_methods, reason = "it reads a page of the documentation, and looks for Python")]
 
 use crate::common::{at_times, file, printed, run};
 use queuescope_log::{LAST_TIME, packet};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// The page whose recordings and examples these tests run.
+/// The page whose recordings and examples the tests run.
 const PAGE: &str = "docs/how-to/archive.md";
 
 #[test]
@@ -24,8 +24,8 @@ fn every_reader_finds_what_query_prints() {
     assert_eq!(rows.lines().count(), 1 + 19_130);
     let path = folder.path().join("rows.csv");
     std::fs::write(&path, rows).expect("there is room");
-    let told = python.run(folder.path(), "rows", &path);
-    assert_eq!(told.matches("19,130 rows of 64 columns are the same").count(), 3, "{told}");
+    let output = python.run(folder.path(), "rows", &path);
+    assert_eq!(output.matches("19,130 rows of 64 columns are the same").count(), 3, "{output}");
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn every_reader_agrees_on_the_first_and_the_last_times() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, path) = (folder.path().join("traffic"), folder.path().join("a.pcapng"));
     let days = (0..10).map(|number| number * 86_400_000_000_000 * 9_000);
-    // Several of each: pyarrow 26 does not read texts that are written as endings, as those of few records are.
+    // Repeat each time: pyarrow 26 does not read strings in delta encoding, which columns with few records use.
     let times: Vec<_> = [0, 1, LAST_TIME, LAST_TIME - 1].into_iter().chain(days).collect::<Vec<_>>().repeat(8);
     std::fs::write(&path, at_times(&times)).expect("there is room");
     printed(run("record --log", &[&log, &path]), 0);
@@ -42,18 +42,18 @@ fn every_reader_agrees_on_the_first_and_the_last_times() {
     let names: Vec<_> = stored.map(|(_, attribute)| attribute.name.as_str()).collect();
     let rows = printed(run(&format!("query --csv --select {}", names.join(",")), &[&log]), 0);
     std::fs::write(&path, rows).expect("there is room");
-    let told = python.run(folder.path(), "rows", &path);
-    assert_eq!(told.matches("112 rows of 64 columns are the same").count(), 3, "{told}");
+    let output = python.run(folder.path(), "rows", &path);
+    assert_eq!(output.matches("112 rows of 64 columns are the same").count(), 3, "{output}");
 }
 
 #[test]
-fn examples_print_what_the_page_says() {
-    let Some(python) = Python::find("examples_print_what_the_page_says") else { return };
+fn the_examples_of_the_page_print_what_it_shows() {
+    let Some(python) = Python::find("the_examples_of_the_page_print_what_it_shows") else { return };
     let folder = recorded();
     python.run(folder.path(), "page", &file(PAGE).canonicalize().expect("it is there"));
 }
 
-/// A folder with `traffic` in it, recorded as the page says.
+/// A folder with the recordings of the page in `traffic`.
 fn recorded() -> TempDir {
     let folder = tempfile::tempdir().expect("there is room");
     let page = std::fs::read_to_string(file(PAGE)).expect("it is there");
@@ -72,7 +72,7 @@ fn recorded() -> TempDir {
 struct Python(PathBuf);
 
 impl Python {
-    /// The first that has them; else says that a test was skipped.
+    /// The first Python that has the packages. If there is none, prints why the test is skipped.
     fn find(test: &str) -> Option<Self> {
         let mut why = Vec::new();
         let named = std::env::var_os("QUEUESCOPE_PYTHON").filter(|name| !name.is_empty());
@@ -98,14 +98,14 @@ impl Python {
         command
     }
 
-    /// What the script tells of a file, where `folder` has the recording.
+    /// The script's output on a file. `folder` has the recording.
     fn run(&self, folder: &Path, what: &str, path: &Path) -> String {
         let Output { status, stdout, stderr } =
             self.command(what).arg(path).current_dir(folder).output().expect("it started before");
-        let (told, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-        assert!(status.success(), "{told}{errors}");
-        // With what it skipped.
-        println!("{told}");
-        told.into_owned()
+        let (output, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(status.success(), "{output}{errors}");
+        // It names the readers that it skipped.
+        println!("{output}");
+        output.into_owned()
     }
 }

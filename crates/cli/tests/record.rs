@@ -1,9 +1,9 @@
-//! What `record` puts into a folder, `query` finds there.
+//! `query` finds what `record` stored in a folder.
 
 use crate::common::{file, printed, run, run_with_input};
 
 #[test]
-fn a_folder_is_asked_as_the_capture_is() {
+fn a_folder_answers_queries_like_the_capture() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     let recorded = printed(run("record --durability synced --log", &[&log, &demo]), 0);
@@ -11,7 +11,7 @@ fn a_folder_is_asked_as_the_capture_is() {
     for question in ["--select count,sum(length),max(ts)", "--group dst_ip --top 3 --json", "--csv --limit 50"] {
         let of = |path| {
             let text = printed(run(&format!("query {question}"), &[path]), 0);
-            // The last line says what was asked.
+            // The last line names the query.
             text.lines()
                 .filter(|line| !line.contains("of 18,949") && !line.contains("answer"))
                 .collect::<Vec<_>>()
@@ -19,7 +19,7 @@ fn a_folder_is_asked_as_the_capture_is() {
         };
         assert_eq!(of(&log), of(&demo), "{question}");
     }
-    // It is gone on with, and with a choice.
+    // A second recording appends, here with a filter.
     let recorded = printed(run("record --where tcp --log", &[&log, &demo]), 0);
     assert!(recorded.contains("14,074 packets of ") && recorded.contains("behind 18,949"), "{recorded}");
     let count = printed(run("query --select count --csv", &[&log]), 0);
@@ -27,9 +27,9 @@ fn a_folder_is_asked_as_the_capture_is() {
     let verified = printed(run("log verify", &[&log]), 0);
     assert_eq!(verified.matches("whole").count(), 2, "{verified}");
     assert!(printed(run("log info", &[&log]), 0).contains("33,023 records of packet"));
-    // With too little memory nothing is done.
+    // With too little memory nothing is recorded.
     assert_eq!(run("record --memory 1MB --log", &[&log, &demo]).status.code(), Some(2));
-    // A wrong expression and a wrong capture leave it as it is.
+    // An invalid expression and an invalid capture leave the folder unchanged.
     for words in ["record --where nonsense --log", "record --log"] {
         let input = if words.contains("nonsense") { demo.clone() } else { file("README.md") };
         assert_eq!(run(words, &[&log, &input]).status.code(), Some(2));

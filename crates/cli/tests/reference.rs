@@ -1,8 +1,8 @@
-//! Pages of the book that are made from the code: held against it, and written anew by
+//! Pages of the book that are generated from the code. The tests compare them, and write them again with
 //! `UPDATE_GOLDEN=1 cargo test --workspace --features queuescope/full --test it -- reference::`.
 //!
-//! They are kept in the repository, and not made whenever the book is: so they can be read where nothing is built, a change of a flag is
-//! seen in a review, and this test, whose program is there anyway, costs nothing.
+//! The pages are in the repository, and are not generated with the book. So they can be read without a build, a review shows each
+//! changed flag, and the comparison costs nothing, as the test needs the program anyway.
 
 #![allow(clippy::disallowed_methods, reason = "it reads and writes pages of the documentation")]
 
@@ -12,18 +12,18 @@ mod records;
 
 use crate::common::file;
 
-/// Holds a page against what it should say.
+/// Compares a page with the text that it should have.
 fn check(name: &str, text: &str) {
     let path = file("docs/reference").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, text).expect("it can be written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    let place = kept.lines().zip(text.lines()).position(|(kept, now)| kept != now);
-    assert!(kept == text, "{} is old, from line {place:?} on; UPDATE_GOLDEN=1 writes it anew", path.display());
+    let differs = kept.lines().zip(text.lines()).position(|(kept, now)| kept != now);
+    assert!(kept == text, "{} is out of date from line {differs:?} on; UPDATE_GOLDEN=1 writes it", path.display());
 }
 
-/// Text as Markdown has it outside of code: what would be HTML or emphasis is text.
+/// Escapes text for Markdown outside of code, so that it is not taken for HTML or emphasis.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for (number, part) in text.split('`').enumerate() {
@@ -41,7 +41,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The same in a cell of a table.
+/// Escapes text for a cell of a table.
 fn cell(text: &str) -> String {
     escaped(&text.split_whitespace().collect::<Vec<_>>().join(" ")).replace('|', "\\|")
 }

@@ -23,7 +23,7 @@ fn schema() -> Value {
 }
 
 #[test]
-fn every_line_is_what_the_schema_says() {
+fn every_line_matches_the_schema() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     for words in ["", "--set link.discipline=fq-codel", "--set link.pipeline=pie-dp", "--meter bottleneck-back"] {
         for line in lines(words) {
@@ -33,9 +33,9 @@ fn every_line_is_what_the_schema_says() {
     }
 }
 
-/// A scenario's overhead and that of a replayed capture are written in the same forms, and refused for the same reasons.
+/// The overhead of a scenario and of `analyze` have the same syntax and the same errors.
 #[test]
-fn an_overhead_is_the_same_everywhere() {
+fn an_overhead_has_the_same_syntax_everywhere() {
     let capture = "analyze crates/cli/tests/data/whole.pcap --rate 1mbps --json";
     for (text, of_frames, of_packets) in
         [("none", 0, 0), ("38", 38, 38), ("38B", 38, 38), ("0.2kB", 200, 200), ("ethernet", 24, 38)]
@@ -49,7 +49,7 @@ fn an_overhead_is_the_same_everywhere() {
     let complaint = |words: String| {
         let output = run(&words, &[]);
         assert_eq!(output.status.code(), Some(2), "{words}");
-        // A long line is turned.
+        // Undo the wrapping of long lines.
         String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     for (text, why) in [
@@ -57,8 +57,8 @@ fn an_overhead_is_the_same_everywhere() {
         ("38b", "may be bit or B"),
         ("cable", "no such name"),
     ] {
-        let told = [format!("{capture} --overhead {text}"), format!("sim {SMALL} --set link.overhead={text}")];
-        for complaint in told.map(complaint) {
+        let commands = [format!("{capture} --overhead {text}"), format!("sim {SMALL} --set link.overhead={text}")];
+        for complaint in commands.map(complaint) {
             let parts =
                 [&format!("'{text}' is not an overhead"), why, "none, ethernet, or a number of bytes up to 256"];
             assert!(parts.iter().all(|part| complaint.contains(*part)), "{complaint}");
@@ -66,7 +66,7 @@ fn an_overhead_is_the_same_everywhere() {
     }
 }
 
-/// What a link was offered it sent, dropped or holds; what receivers had it sent.
+/// Packets offered to a link are sent, dropped or still queued, and the receivers' goodput fits the bytes sent.
 #[test]
 fn counts_agree() {
     for words in ["", "--set link.discipline=codel", "--set link.discipline=pie --set link.limit=100packets"] {
@@ -74,7 +74,7 @@ fn counts_agree() {
         let link = &list(&sim, "/links")[0];
         let dropped: u64 = link["drops"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
         let (offered, sent) = (number(link, "/offered_packets"), number(link, "/sent_packets"));
-        // What waited as the warm-up ended is sent or dropped after it: at most a full queue.
+        // The packets that waited at the end of the warm-up are sent or dropped after it: at most a full queue.
         assert!(offered.abs_diff(sent + dropped) <= 100, "{words}: {offered} {sent} {dropped}");
         let groups = list(link, "/groups");
         assert_eq!(
@@ -88,7 +88,7 @@ fn counts_agree() {
         assert!(goodput < carried && goodput > 0.9 * carried, "{words}: {goodput} of {carried}");
         let share = link["utilisation"].as_f64().unwrap();
         assert!((share - (carried / 5e6).min(1.0)).abs() < 1e-9, "{share}");
-        // A state at the start and each tenth of a second: what was sent between adds up.
+        // Samples are taken at the start and every tenth of a second. The bytes between them add up.
         let samples = list(&sim, "/samples");
         assert_eq!(samples.len(), 31);
         let late = samples.iter().filter(|sample| number(sample, "/at_ns") > number(&sim, "/warmup_ns"));
@@ -97,15 +97,15 @@ fn counts_agree() {
     }
 }
 
-/// Flows of a moment each, one after another: what they have over the run adds up to what the link carries, what they have over
+/// Short flows, one after another: their goodput over the run adds up to what the link carries, their goodput over
 /// their lifetimes does not.
 #[test]
 fn goodput_over_the_run_adds_up_and_over_lifetimes_does_not() {
     let scenario = "duration = \"4s\"\n[link]\nrate = \"27mbps\"\ndelay = \"1ms\"\n[[flows]]\nname = \"pages\"\ncount = 10\n\
                     stagger = \"200ms\"\nbytes = \"200kB\"\n";
-    let told = printed(run_with_input("sim - --json", scenario.as_bytes()), 0);
-    let mut told = told.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
-    let sim = told.find(|line| line["kind"] == "sim").expect("there is a line about the simulation");
+    let output = printed(run_with_input("sim - --json", scenario.as_bytes()), 0);
+    let mut lines = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
+    let sim = lines.find(|line| line["kind"] == "sim").expect("there is a line about the simulation");
     let sum = |rows: &str, key: &str| list(&sim, rows).iter().map(|row| row[key].as_f64().expect(key)).sum::<f64>();
     let (over_run, over_lifetimes) = (sum("/flows", "goodput_bps"), sum("/flows", "lifetime_goodput_bps"));
     assert!((over_run - sum("/groups", "goodput_bps")).abs() < 1.0, "{over_run}");
@@ -119,16 +119,16 @@ fn goodput_over_the_run_adds_up_and_over_lifetimes_does_not() {
 }
 
 #[test]
-fn a_seed_decides_everything() {
+fn the_seed_determines_the_output() {
     let of = |words: &str| printed(run(&format!("sim {SMALL} --json {words}"), &[]), 0);
     let red = "--set link.discipline=red";
     assert_eq!(of(red), of(red));
     assert_ne!(of(red), of(&format!("{red} --set seed=2")));
 }
 
-/// What is explained is a scenario that does the same.
+/// `--explain` prints a scenario that has the same results.
 #[test]
-fn what_is_explained_runs_the_same() {
+fn an_explained_scenario_runs_the_same() {
     let words = "--set link.discipline=pie --set flows.downloads.count=3";
     let explained = printed(run(&format!("sim {SMALL} --explain {words}"), &[]), 0);
     assert!(explained.contains("target = \"15ms\""), "{explained}");
@@ -139,8 +139,8 @@ fn what_is_explained_runs_the_same() {
 }
 
 #[test]
-fn what_is_wrong_is_shown_where_it_is() {
-    for (words, told) in [
+fn errors_show_where_the_scenario_is_wrong() {
+    for (words, shown) in [
         ("--set link.rat=5mbps", "rate"),
         ("--set link.rate=5", "unit"),
         ("--set link.discipline=coddle", "codel"),
@@ -150,18 +150,18 @@ fn what_is_wrong_is_shown_where_it_is() {
         let output = run(&format!("sim {SMALL} {words}"), &[]);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{words}: {error}");
-        assert!(error.contains(told), "{words}: {error}");
+        assert!(error.contains(shown), "{words}: {error}");
     }
     let missing = run("sim nowhere.toml", &[]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("nowhere.toml"));
-    // The trace takes the place of the rate, of which the limit was a product.
+    // The trace replaces the rate, so the limit must not be a time at that rate.
     let trace = run(&format!("sim {SMALL} --set link.trace=nowhere.down --set link.limit=100packets"), &[]);
     let error = String::from_utf8_lossy(&trace.stderr);
     assert!(trace.status.code() == Some(2) && error.contains("nowhere.down"), "{error}");
 }
 
-/// A failed start costs no older report.
+/// A failed start leaves an older report as it was.
 #[test]
 fn a_wrong_scenario_leaves_outputs_as_they_were() {
     let folder = tempfile::tempdir().unwrap();
@@ -185,15 +185,15 @@ fn the_page_and_the_tables_are_written() {
         let bytes = fs::read(table).unwrap();
         assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{}", table.display());
     }
-    // What left the bottleneck can be asked about as any table of departures.
+    // The departures of the bottleneck can be analysed like any table of departures.
     let again = printed(run(&format!("analyze {} --departures --json", packets.display()), &[]), 0);
     let summary: Value = serde_json::from_str(again.lines().last().unwrap()).unwrap();
     let sent = number(&list(&sim(""), "/links")[0], "/sent_packets");
-    // A packet that waited as the warm-up ended is sent after it, and no part of the analysis.
+    // Packets that waited at the end of the warm-up are sent after it, and are not analysed.
     assert!(sent.abs_diff(number(&summary, "/packets")) < 60);
 }
 
-/// Every scenario that teaches can be run: for a moment only, unless something starts later in it.
+/// Every example scenario runs: for a moment only, unless something in it starts later.
 #[test]
 fn the_scenarios_run() {
     let mut names: Vec<_> = fs::read_dir(file("scenarios")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -211,10 +211,10 @@ fn the_scenarios_run() {
     }
 }
 
-/// Each meter's own question is asked of its own link, unless the command line asks another; what it finds is what a run
-/// with this meter alone finds, which asks the same.
+/// Each meter's question is about its own link, and options of the command line take precedence. The results are those of a run
+/// with this meter alone.
 #[test]
-fn each_meter_of_a_scenario_is_heeded() {
+fn each_meter_of_a_scenario_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metered.toml");
     let meters =
@@ -245,11 +245,11 @@ fn each_meter_of_a_scenario_is_heeded() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     assert!(both.iter().all(|line| validator.is_valid(line)));
 
-    let asked = of("--meter bottleneck --tau 2ms --alpha 5% --by conn");
-    assert_eq!((number(&asked[0], "/setup/tau_ns"), asked[0]["setup"]["alpha"].as_f64()), (2_000_000, Some(0.05)));
-    assert_eq!(asked[0]["setup"]["granularities"], serde_json::json!(["conn"]));
-    let asked = of("--tau 2ms --alpha 5% --by conn");
-    for setup in [&asked[0]["setup"], &kinds(&asked, "queue")[0]["setup"]] {
+    let given = of("--meter bottleneck --tau 2ms --alpha 5% --by conn");
+    assert_eq!((number(&given[0], "/setup/tau_ns"), given[0]["setup"]["alpha"].as_f64()), (2_000_000, Some(0.05)));
+    assert_eq!(given[0]["setup"]["granularities"], serde_json::json!(["conn"]));
+    let given = of("--tau 2ms --alpha 5% --by conn");
+    for setup in [&given[0]["setup"], &kinds(&given, "queue")[0]["setup"]] {
         assert_eq!((number(setup, "/tau_ns"), &setup["granularities"]), (2_000_000, &serde_json::json!(["conn"])));
         assert_eq!(setup["alpha"].as_f64(), Some(0.05));
     }
@@ -264,9 +264,9 @@ fn each_meter_of_a_scenario_is_heeded() {
     assert!(String::from_utf8_lossy(&swept.stderr).contains("--no-sweep"));
 }
 
-/// The constants that stand for "not told otherwise" are what the command line has by default.
+/// The constants for "not given" are the defaults of the command line.
 #[test]
-fn defaults_are_what_they_are_taken_for() {
+fn default_constants_match_the_command_line() {
     let setup = lines("")[0]["setup"].clone();
     assert_eq!(setup["alpha"].as_f64(), Some(queuescope_analysis::ALPHA));
     let by: Vec<_> = queuescope_cli::args::Keys::DEFAULT.iter().map(ToString::to_string).collect();

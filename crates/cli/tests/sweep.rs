@@ -1,4 +1,4 @@
-//! Sweeps: the same bytes whatever the threads, results that are kept, found, mistrusted and joined.
+//! Sweeps: results do not depend on the number of threads; they are stored, reused, checked and merged.
 
 #![allow(clippy::disallowed_methods, reason = "tests read and damage what the program wrote")]
 
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 const SWEEP: &str = "crates/cli/tests/data/sweep.toml";
-/// Cells of it.
+/// The number of its cells.
 const CELLS: usize = 12;
 
-/// Runs `sim` of the sweep.
+/// Runs `sim` with the sweep.
 fn sim(words: &str, paths: &[&Path]) -> Output {
     run(&format!("sim {SWEEP} {words}"), paths)
 }
 
-/// Runs it with a folder for results.
-fn kept(words: &str, folder: &Path) -> (String, String) {
+/// Runs the sweep with a folder for results. Returns standard output and standard error.
+fn sim_with_results(words: &str, folder: &Path) -> (String, String) {
     let output = sim(&format!("{words} --results"), &[folder]);
     let errors = String::from_utf8(output.stderr.clone()).unwrap();
     (printed(output, 0), errors)
@@ -42,7 +42,7 @@ fn errors(output: &Output) -> String {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn the_output_does_not_depend_on_the_number_of_threads() {
     for words in ["", "--json"] {
         let one = printed(sim(&format!("{words} --jobs 1"), &[]), 0);
         for jobs in [2, 5] {
@@ -53,7 +53,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn a_cell_is_what_a_run_of_its_own_gives() {
+fn a_cell_equals_a_run_of_its_own() {
     let cells = lines(&printed(sim("--json", &[]), 0));
     let cell = cells.iter().find(|line| {
         line["parameters"]["link.limit"] == "40packets"
@@ -71,9 +71,9 @@ fn a_cell_is_what_a_run_of_its_own_gives() {
 }
 
 #[test]
-fn the_lines_are_what_the_schema_says_and_the_rows_are_means_of_the_cells() {
+fn the_lines_match_the_schema_and_the_rows_are_means_of_the_cells() {
     let schema: Value = serde_json::from_str(&fs::read_to_string(file("docs/report.schema.json")).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is valid");
     let lines = lines(&printed(sim("--json", &[]), 0));
     for line in &lines {
         let errors: Vec<_> = validator.iter_errors(line).map(|error| error.to_string()).collect();
@@ -91,9 +91,9 @@ fn the_lines_are_what_the_schema_says_and_the_rows_are_means_of_the_cells() {
         let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
         // t(0.975, 2) = 4.302653.
         let half = 4.302_653 * deviation / 3f64.sqrt();
-        let told = &row["figures"]["delay_mean_ns"];
-        assert!((told["mean"].as_f64().unwrap() - mean).abs() < 1e-6 * mean);
-        assert!((told["half_width"].as_f64().unwrap() - half).abs() <= 1e-5 * half);
+        let figure = &row["figures"]["delay_mean_ns"];
+        assert!((figure["mean"].as_f64().unwrap() - mean).abs() < 1e-6 * mean);
+        assert!((figure["half_width"].as_f64().unwrap() - half).abs() <= 1e-5 * half);
         varied += usize::from(half > 0.0);
         let limit = cells[0]["parameters"]["link.limit"].as_str().unwrap();
         assert_eq!(row["values"], serde_json::json!([limit, cells[0]["parameters"]["flows.flood.count"]]));
@@ -102,21 +102,21 @@ fn the_lines_are_what_the_schema_says_and_the_rows_are_means_of_the_cells() {
 }
 
 #[test]
-fn what_is_there_is_not_run_again_and_what_is_damaged_is() {
+fn stored_results_are_reused_and_damaged_ones_are_run_again() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("a/new/folder");
     let whole = printed(sim("--json", &[]), 0);
-    let (first, told) = kept("--json", &folder);
+    let (first, notes) = sim_with_results("--json", &folder);
     assert!(first == whole);
-    assert_eq!((results(&folder).len(), told.as_str()), (CELLS, ""));
+    assert_eq!((results(&folder).len(), notes.as_str()), (CELLS, ""));
     let before: Vec<_> = results(&folder).iter().map(|path| fs::read(path).unwrap()).collect();
 
-    // All are there.
-    let (again, told) = kept("--json --jobs 2", &folder);
+    // All results are stored.
+    let (again, notes) = sim_with_results("--json --jobs 2", &folder);
     assert!(again == whole);
-    assert_eq!(told, "note: 12 of 12 cells had results from an earlier run\n");
+    assert_eq!(notes, "note: 12 of 12 cells had results from an earlier run\n");
 
-    // Some are gone, one is cut, one has another number in it, one is another's, one is not JSON.
+    // Three files are missing, one is cut off, one has a changed number, one belongs to another cell, one is not JSON.
     let files = results(&folder);
     for path in &files[..3] {
         fs::remove_file(path).unwrap();
@@ -127,21 +127,21 @@ fn what_is_there_is_not_run_again_and_what_is_damaged_is() {
     fs::write(&files[4], changed).unwrap();
     fs::write(&files[5], &before[6]).unwrap();
     fs::write(&files[7], "not a result").unwrap();
-    let (mended, told) = kept("--json", &folder);
+    let (mended, notes) = sim_with_results("--json", &folder);
     assert!(mended == whole);
-    assert!(told.contains("note: 5 of 12 cells had results from an earlier run\n"), "{told}");
+    assert!(notes.contains("note: 5 of 12 cells had results from an earlier run\n"), "{notes}");
     for damaged in [3, 4, 5, 7] {
         let note = format!("note: {} was damaged (", files[damaged].display());
-        assert!(told.contains(&note), "{told}");
+        assert!(notes.contains(&note), "{notes}");
     }
-    assert!(told.contains("(its digest is another)") && told.contains("(it is of another cell)"), "{told}");
-    assert_eq!(told.lines().count(), 5, "{told}");
+    assert!(notes.contains("(its digest does not match)") && notes.contains("(it belongs to another cell)"), "{notes}");
+    assert_eq!(notes.lines().count(), 5, "{notes}");
     let after: Vec<_> = results(&folder).iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(before == after);
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_whole_files_and_goes_on() {
+fn a_killed_run_leaves_complete_files_and_can_continue() {
     let directory = tempfile::tempdir().unwrap();
     let words = format!("sim {SWEEP} --set duration=20s --seeds 40 --json --results");
     let mut child = Command::new(env!("CARGO_BIN_EXE_queuescope"))
@@ -152,7 +152,7 @@ fn a_run_that_is_killed_leaves_whole_files_and_goes_on() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // It is in the midst of its work as soon as it has told a cell.
+    // Once it has printed a cell, it is in the middle of its work.
     let mut first = [0; 1];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
     child.kill().unwrap();
@@ -165,7 +165,7 @@ fn a_run_that_is_killed_leaves_whole_files_and_goes_on() {
     }
     let plan: Value = serde_json::from_slice(&fs::read(directory.path().join("sweep.json")).unwrap()).unwrap();
     let first = plan["cells"][0].as_str().unwrap();
-    // What an end in the midst of writing leaves is not taken for a result, and goes.
+    // A file that was being written when the program was killed is not taken for a result, and is removed.
     let unfinished = directory.path().join(format!("{first}.1-0.unfinished"));
     fs::write(&unfinished, "{").unwrap();
     fs::remove_file(directory.path().join(format!("{first}.json"))).unwrap();
@@ -177,13 +177,13 @@ fn a_run_that_is_killed_leaves_whole_files_and_goes_on() {
 }
 
 #[test]
-fn shards_together_are_the_whole() {
+fn shards_merge_to_the_whole_sweep() {
     let directory = tempfile::tempdir().unwrap();
     let folders: Vec<_> = (1..=3).map(|part| directory.path().join(format!("part{part}"))).collect();
     let paths: Vec<_> = folders.iter().map(PathBuf::as_path).collect();
     let words = "--seeds 5";
     for (part, folder) in (1..).zip(&folders) {
-        let (text, _) = kept(&format!("{words} --shard {part}/3"), folder);
+        let (text, _) = sim_with_results(&format!("{words} --shard {part}/3"), folder);
         let here = [7, 7, 6][part - 1];
         assert!(text.contains(&format!("20, of which {here} are here")), "{text}");
         assert_eq!(results(folder).len(), here);
@@ -198,62 +198,65 @@ fn shards_together_are_the_whole() {
         assert!(fs::read(&page).unwrap() == of_whole);
     }
 
-    // A part is missing: the rest is told, and which cells are not there.
+    // One shard is missing: the others are printed, with the names of the missing cells.
     let two = run("merge", &paths[..2]);
-    let told = errors(&two);
+    let notes = errors(&two);
     assert!(
-        told.starts_with("error: 6 of 20 cells are missing:\n  link.limit=10packets, flows.flood.count=2, seed 3\n"),
-        "{told}"
+        notes.starts_with("error: 6 of 20 cells are missing:\n  link.limit=10packets, flows.flood.count=2, seed 3\n"),
+        "{notes}"
     );
     assert!(printed(two, 1).contains("20, of which 14 are here"));
 
-    // Doubles that are the same are told, and do no harm.
+    // Equal duplicates are noted, and do no harm.
     for path in results(&folders[0]) {
         fs::copy(&path, folders[1].join(path.file_name().unwrap())).unwrap();
     }
     let doubles = run("merge", &paths);
-    assert_eq!(errors(&doubles), "note: 7 of 20 cells are there more than once, with the same result\n");
+    assert_eq!(errors(&doubles), "note: 7 of 20 cells are in more than one folder, with the same result\n");
     assert_eq!(printed(doubles, 0), printed(sim(words, &[]), 0));
 
-    // A damaged one is as missing; if there is another of it, the sweep is whole, and the damage is told all the same.
+    // A damaged result counts as missing. If another folder has it, the sweep is complete, but the damage is reported.
     let first = &results(&folders[0])[0];
     fs::write(first, "{}").unwrap();
     let mended = run("merge", &paths);
-    let told = errors(&mended);
-    assert!(told.contains("error: 1 results are damaged:\n") && told.contains(&first.display().to_string()), "{told}");
+    let notes = errors(&mended);
+    assert!(
+        notes.contains("error: 1 results are damaged:\n") && notes.contains(&first.display().to_string()),
+        "{notes}"
+    );
     assert_eq!(printed(mended, 1), printed(sim(words, &[]), 0));
 }
 
 #[test]
-fn doubles_that_differ_are_told() {
+fn duplicates_that_differ_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
-    kept("", &one);
-    kept("", &other);
-    // As if another machine had found something else: what is another cell's, under the name of this one.
+    sim_with_results("", &one);
+    sim_with_results("", &other);
+    // As if another machine had got a different result: the contents of another cell, under the name of this one.
     let files = results(&other);
     let stem = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
     let text = fs::read_to_string(&files[1]).unwrap();
     fs::write(&files[0], text.replacen(&stem(&files[1]), &stem(&files[0]), 1)).unwrap();
     let merged = run("merge", &[&one, &other]);
-    let told = errors(&merged);
-    assert!(told.contains("note: 11 of 12 cells are there more than once"), "{told}");
-    assert!(told.contains("error: 1 of 12 cells have different results in different folders"), "{told}");
+    let notes = errors(&merged);
+    assert!(notes.contains("note: 11 of 12 cells are in more than one folder"), "{notes}");
+    assert!(notes.contains("error: 1 of 12 cells have different results in different folders"), "{notes}");
     assert_eq!(printed(merged, 1), printed(sim("", &[]), 0));
 }
 
 #[test]
-fn results_of_different_sweeps_are_not_joined() {
+fn results_of_different_sweeps_are_not_merged() {
     let directory = tempfile::tempdir().unwrap();
     let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
-    kept("", &one);
+    sim_with_results("", &one);
     for (words, why) in [
-        ("--sweep link.limit=10packets,50packets", "what is swept differs"),
+        ("--sweep link.limit=10packets,50packets", "their parameters differ"),
         ("--set link.delay=3ms", "their scenarios differ"),
         ("--seeds 2", "their seeds differ"),
     ] {
         _ = fs::remove_dir_all(&other);
-        kept(words, &other);
+        sim_with_results(words, &other);
         let merged = run("merge", &[&one, &other]);
         assert!(
             errors(&merged).contains(&format!("do not hold results of the same sweep: {why}")),
@@ -276,20 +279,20 @@ fn another_parameter_or_version_makes_another_key() {
         let keys = keys(words);
         assert!(keys.len() == CELLS && keys.iter().all(|key| !plain.contains(key)), "{words}: {keys:?}");
     }
-    // More seeds, or another value, leave what is there as it is; how a value is written does not matter.
+    // More seeds or more values keep the existing keys. How a value is written does not matter.
     let more = keys("--seeds 4");
     assert!(plain.iter().all(|key| more.contains(key)));
     assert_eq!(keys("--set link.rate=4000kbps"), plain);
 
-    // An older version's results are not taken: here, its file under the name that it would have now.
+    // Results of an older version are not used: here, a file of the older format under today's name.
     let directory = tempfile::tempdir().unwrap();
-    kept("", directory.path());
+    sim_with_results("", directory.path());
     for path in results(directory.path()) {
         let text = fs::read_to_string(&path).unwrap().replacen("\"format\":1", "\"format\":0", 1);
         fs::write(&path, text).unwrap();
     }
-    let (_, told) = kept("", directory.path());
-    assert!(told.contains("(it is of format 0)"), "{told}");
+    let (_, notes) = sim_with_results("", directory.path());
+    assert!(notes.contains("(its format is 0)"), "{notes}");
 }
 
 #[test]
@@ -298,17 +301,17 @@ fn a_file_that_the_scenario_names_is_a_part_of_the_key() {
     let [scenario, trace, folder] = ["s.toml", "link.trace", "results"].map(|name| directory.path().join(name));
     let text = "duration = \"200ms\"\n[link]\ntrace = \"link.trace\"\n[[flows]]\nudp = \"5mbps\"\n[sweep]\nseeds = 2\n";
     fs::write(&scenario, text).unwrap();
-    let told = || {
+    let notes = || {
         let output = run("sim --results", &[&folder, &scenario]);
-        let told = errors(&output);
+        let notes = errors(&output);
         printed(output, 0);
-        told
+        notes
     };
     fs::write(&trace, "1\n2\n3\n4\n").unwrap();
-    assert_eq!(told(), "");
-    assert!(told().contains("2 of 2 cells had results"));
+    assert_eq!(notes(), "");
+    assert!(notes().contains("2 of 2 cells had results"));
     fs::write(&trace, "1\n2\n3\n5\n").unwrap();
-    assert!(told().contains("the results so far are of another sweep"));
+    assert!(notes().contains("the results so far are of another sweep"));
     assert_eq!(results(&folder).len(), 4);
     fs::remove_file(&trace).unwrap();
     let output = run("sim", &[&scenario]);
@@ -316,23 +319,23 @@ fn a_file_that_the_scenario_names_is_a_part_of_the_key() {
 }
 
 #[test]
-fn a_cell_that_cannot_be_is_told_before_anything_is_run() {
+fn invalid_cells_are_reported_before_the_first_one_runs() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("results");
     let output = sim("--sweep warmup=100ms,300ms --sweep duration=200ms,600ms --results", &[&folder]);
-    let told = errors(&output);
-    assert!(told.contains("12 of the sweep's 48 cells cannot be run, so nothing is:\n"), "{told}");
+    let notes = errors(&output);
+    assert!(notes.contains("12 of the sweep's 48 cells cannot be run, so nothing is:\n"), "{notes}");
     assert!(
-        told.contains("warmup=300ms, duration=200ms") && told.contains("nothing is left after the warm-up"),
-        "{told}"
+        notes.contains("warmup=300ms, duration=200ms") && notes.contains("nothing is left after the warm-up"),
+        "{notes}"
     );
-    assert_eq!(told.matches("warmup=300ms, duration=200ms").count(), 4, "each combination once: {told}");
+    assert_eq!(notes.matches("warmup=300ms, duration=200ms").count(), 4, "each combination once: {notes}");
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty() && !folder.exists());
 }
 
 #[test]
-fn that_nobody_reads_on_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let words = format!("sim {SWEEP} --seeds 500 --json");
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
     let command = command.current_dir(common::ROOT).args(words.split_whitespace());
@@ -345,7 +348,7 @@ fn that_nobody_reads_on_is_no_error() {
 }
 
 #[test]
-fn folders_that_cannot_be_are_told() {
+fn unusable_folders_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let occupied = directory.path().join("file");
     fs::write(&occupied, "").unwrap();
@@ -353,12 +356,12 @@ fn folders_that_cannot_be_are_told() {
     assert!(errors(&output).contains(&format!("cannot write {}", occupied.display())), "{}", errors(&output));
     assert_eq!(output.status.code(), Some(2));
 
-    // A plan that is none is not written over.
+    // A file that is not a plan is not overwritten.
     let foreign = directory.path().join("foreign");
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("sweep.json"), "{\"mine\": true}").unwrap();
     for command in [sim("--results", &[&foreign]), run("merge", &[&foreign])] {
-        assert!(errors(&command).contains("is no plan of a sweep"), "{}", errors(&command));
+        assert!(errors(&command).contains("is not a plan of a sweep"), "{}", errors(&command));
         assert_eq!(command.status.code(), Some(2));
     }
     assert_eq!(fs::read_to_string(foreign.join("sweep.json")).unwrap(), "{\"mine\": true}");

@@ -1,9 +1,9 @@
-//! A real capture through a made router, seen by its taps: what is matched, and how right the delays are.
+//! A real capture through a simulated router, observed by taps: which packets are matched, and how exact their delays are.
 
 use crate::tap_pair as pair;
 
 use crate::common::shared;
-use pair::{Making, Pair, TAPPED, Truth};
+use pair::{Pair, PairParams, TAPPED, Truth};
 use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams, TapStats};
 use queuescope_queue::Limit;
 use queuescope_wire::parse::InvariantParams;
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 const CAPTURE: &str = "pcap/mix-a-ndpi.pcap.xz";
 const START: Nanos = Nanos(1_000_000_000);
 
-fn making(resolution: u64, most: usize) -> Making {
-    Making {
+fn pair_params(resolution: u64, most: usize) -> PairParams {
+    PairParams {
         rate: Rate::from_bits_per_second(20_000_000).unwrap(),
         limit: Limit::Time(Nanos(50_000_000)),
         behind: Clock::new(START, 400_000_000, 20.0),
@@ -26,25 +26,25 @@ fn making(resolution: u64, most: usize) -> Making {
     }
 }
 
-/// What a matcher told, against what is true.
+/// Compares the output of a matcher with the truth.
 #[derive(Default)]
-struct Judge {
-    /// By when they left, behind the router.
+struct MatchComparison {
+    /// The packets by their times in the egress capture.
     egress: BTreeMap<Nanos, usize>,
     truth: Vec<Truth>,
     behind: Clock,
-    /// When a packet was seen to come in.
+    /// The times of the packets in their ingress captures.
     came: Vec<Nanos>,
     right: u64,
     wrong: u64,
-    /// By how much delays are wrong: the least and the most, nanoseconds.
+    /// The errors of delays: the least and the greatest, nanoseconds, by link.
     off: BTreeMap<usize, (i64, i64)>,
     met_empty: u64,
     unseen: u64,
     lost: u64,
 }
 
-impl TapOutput for Judge {
+impl TapOutput for MatchComparison {
     fn departed(&mut self, departure: &TapDeparture) {
         let id = self.egress[&departure.seen.time];
         let truth = self.truth[id];
@@ -54,7 +54,7 @@ impl TapOutput for Judge {
                 self.right += u64::from(right);
                 self.wrong += u64::from(!right);
                 let (came, left) = (truth.enqueued, truth.dequeued.unwrap());
-                // Which clock runs right, nobody can tell: delays are by the one behind the router.
+                // No clock is known to be right, so delays are in time of the clock behind the router.
                 let waited = self.behind.convert(left) - self.behind.convert(came);
                 let off = (departure.dequeued - enqueued).0 as i64 - waited.0 as i64;
                 self.met_empty += u64::from(left == came);
@@ -72,11 +72,12 @@ impl TapOutput for Judge {
     }
 }
 
-fn judge(making: Making, checksums: bool) -> Option<(Pair, Judge, TapStats)> {
-    let pair = Pair::make(&shared("tap", CAPTURE)?, making).unwrap();
+fn judge(pair_params: PairParams, checksums: bool) -> Option<(Pair, MatchComparison, TapStats)> {
+    let pair = Pair::make(&shared("tap", CAPTURE)?, pair_params).unwrap();
     let invariant = InvariantParams { reach: pair.reach(), checksums, ..InvariantParams::default() };
     assert!((60..=76).contains(&invariant.reach), "the shorter of both captures decides: {}", invariant.reach);
-    let mut judge = Judge { truth: pair.truth.clone(), behind: making.behind, ..Judge::default() };
+    let mut judge =
+        MatchComparison { truth: pair.truth.clone(), behind: pair_params.behind, ..MatchComparison::default() };
     judge.egress = pair.egress.iter().map(|record| (record.time, record.id)).collect();
     judge.came = vec![Nanos::ZERO; pair.truth.len()];
     pair.ingress.iter().flatten().for_each(|record| judge.came[record.id] = record.time);
@@ -87,8 +88,8 @@ fn judge(making: Making, checksums: bool) -> Option<(Pair, Judge, TapStats)> {
     Some((pair, judge, stats))
 }
 
-fn check(making: Making, checksums: bool) {
-    let Some((pair, judge, stats)) = judge(making, checksums) else { return };
+fn check(pair_params: PairParams, checksums: bool) {
+    let Some((pair, judge, stats)) = judge(pair_params, checksums) else { return };
     let tapped = |truth: &&Truth| truth.link < TAPPED && truth.is_ip;
     let possible = pair.truth.iter().filter(tapped).filter(|truth| truth.dequeued.is_some()).count() as u64;
     let dropped = pair.truth.iter().filter(tapped).filter(|truth| !truth.elsewhere && truth.dequeued.is_none());
@@ -100,9 +101,9 @@ fn check(making: Making, checksums: bool) {
     assert!(judge.met_empty >= 100 && dropped > 1_000);
     assert!(share >= 0.999, "{share}");
     assert!(judge.wrong * 1_000 <= possible);
-    // Up to one constant, and for each link's clock its own.
+    // The error may include a constant, which differs between the links' clocks.
     for (least, most) in judge.off.values() {
-        let allowed = making.resolution.max(1_000) as i64;
+        let allowed = pair_params.resolution.max(1_000) as i64;
         assert!(most - least <= 2 * allowed + allowed / 10, "delays are off by {least} to {most} ns");
     }
     // Everything is counted once.
@@ -127,11 +128,11 @@ fn check(making: Making, checksums: bool) {
 }
 
 #[test]
-fn a_made_pair_is_matched_and_its_delays_are_right() {
-    check(making(1, usize::MAX), false);
+fn a_simulated_pair_is_matched_and_its_delays_are_exact() {
+    check(pair_params(1, usize::MAX), false);
 }
 
 #[test]
-fn so_is_one_stamped_in_microseconds() {
-    check(making(1_000, 60_000), true);
+fn a_pair_with_timestamps_in_microseconds_is_matched_too() {
+    check(pair_params(1_000, 60_000), true);
 }

@@ -1,5 +1,5 @@
-//! `queuescope tap`: a made pair gives the report of the queue that it was made with; a real one is matched; what cannot
-//! be done is told.
+//! `queuescope tap`: a simulated pair of captures gives the report of the queue between them; a real pair is matched; errors
+//! are explained.
 
 #![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
 
@@ -7,7 +7,7 @@ use crate::tap_pair as pair;
 
 use crate::common;
 use crate::common::{Report, file, list, number, printed, run, shared};
-use pair::{Making, Pair};
+use pair::{Pair, PairParams};
 use queuescope_meter::tap::Clock;
 use queuescope_pcap::PcapWriter;
 use queuescope_queue::Limit;
@@ -22,22 +22,22 @@ use tempfile::TempDir;
 
 const DEMO: &str = "data/demo.pcap.xz";
 
-/// When the demo's first packet came.
+/// The time of the demo's first packet.
 fn start() -> Nanos {
     Nanos(common::packets(&file(DEMO))[0].2.unwrap())
 }
 
-/// The demo through a FIFO at 20 Mb/s, as the links into it and the one behind were captured (the third link that is made has none of its packets): that clock is 0.4 s ahead
-/// and gains 20 ppm, the second link's is 0.3 s behind.
-struct Made {
+/// The demo through a FIFO at 20 Mb/s, captured on the links into it and on the one behind (the third link has no packets here). The
+/// clock behind is 0.4 s ahead and gains 20 ppm, and the second link's clock is 0.3 s behind.
+struct SimulatedPair {
     directory: TempDir,
     ingress: Vec<PathBuf>,
     egress: PathBuf,
 }
 
-impl Made {
+impl SimulatedPair {
     fn new(limit: Limit, most: usize) -> Self {
-        let making = Making {
+        let params = PairParams {
             rate: Rate::from_bits_per_second(20_000_000).unwrap(),
             limit,
             behind: Clock::new(start(), 400_000_000, 20.0),
@@ -47,13 +47,13 @@ impl Made {
             elsewhere: u64::MAX,
             most,
         };
-        let pair = Pair::make(&file(DEMO), making).unwrap();
+        let pair = Pair::make(&file(DEMO), params).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let (ingress, egress) = pair.write(directory.path()).unwrap();
         Self { directory, ingress, egress }
     }
 
-    /// The JSON report of `tap` on some links: the line about the taps, and the others.
+    /// Runs `tap` on some of the links with JSON output: the line about the taps, and the report.
     fn tap(&self, words: &str, links: Range<usize>) -> (Value, Report) {
         let paths = self.paths(links);
         tapped(&printed(run(&format!("tap --json --stamps first {words}"), &paths), 0))
@@ -65,7 +65,7 @@ impl Made {
     }
 }
 
-/// The line about the taps, and the report of the others.
+/// Splits the output: the line about the taps, and the report.
 fn tapped(text: &str) -> (Value, Report) {
     let mut lines: Vec<_> = text.lines().collect();
     let tap: Value = serde_json::from_str(lines.remove(1)).unwrap();
@@ -81,22 +81,22 @@ fn count(tap: &Value, name: &str) -> u64 {
     )
 }
 
-/// The flows of a burst's first granularity with their bytes.
+/// The flows of a burst at the first granularity, with their bytes.
 fn culprits(burst: &Value) -> Vec<(String, u64)> {
     let flows = list(burst, "/culprits/0/flows").iter();
     flows.map(|flow| (flow["flow"].as_str().unwrap().to_owned(), number(flow, "/bytes"))).collect()
 }
 
-/// A delay as the clock behind the router has it.
+/// Converts a delay to the clock behind the router.
 fn by_egress_clock(delay: u64) -> u64 {
     delay + delay / 50_000
 }
 
 #[test]
-fn a_made_pair_gives_the_report_of_its_queue() {
-    let made = Made::new(Limit::None, usize::MAX);
+fn a_simulated_pair_gives_the_report_of_its_queue() {
+    let made = SimulatedPair::new(Limit::None, usize::MAX);
     let (tap, report) = made.tap("--rate 20mbps --tau 10ms", 0..2);
-    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
+    let truth = Report::analyze("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
     assert_eq!(count(&tap, "matched"), report.total("/totals/departed_packets"));
     assert_eq!((count(&tap, "lost"), count(&tap, "missed"), count(&tap, "untapped")), (0, 0, 0));
     for (link, (ahead, clock)) in [400_000_000, 700_000_000].into_iter().zip(list(&tap, "/ingress")).enumerate() {
@@ -127,8 +127,8 @@ fn a_made_pair_gives_the_report_of_its_queue() {
 }
 
 #[test]
-fn a_packets_own_time_on_the_link_is_taken_out_where_it_is_stamped_at_its_end() {
-    let made = Made::new(Limit::None, 5_000);
+fn the_serialisation_time_is_subtracted_when_timestamps_are_at_the_end_of_packets() {
+    let made = SimulatedPair::new(Limit::None, 5_000);
     let rate = Rate::from_bits_per_second(20_000_000).unwrap();
     let (_, first) = made.tap("--rate 20mbps", 0..2);
     let packets = common::packets(&made.egress);
@@ -141,21 +141,21 @@ fn a_packets_own_time_on_the_link_is_taken_out_where_it_is_stamped_at_its_end() 
     let last = |words: &str| tapped(&printed(run(&format!("tap --json {words}"), &made.paths(0..2)), 0)).1;
     let peak = |report: &Report| report.total("/totals/peak_delay_ns");
     assert!(peak(&last("--rate 20mbps")).abs_diff(peak(&first)) <= 10);
-    assert!(peak(&last("")).abs_diff(peak(&first)) > 10_000, "with its rate not known, it is in the delay");
+    assert!(peak(&last("")).abs_diff(peak(&first)) > 10_000, "if the rate is unknown, the delay includes that time");
 }
 
 #[test]
-fn what_is_not_tapped_takes_its_part_and_is_not_asked_about() {
-    let made = Made::new(Limit::None, usize::MAX);
+fn untapped_packets_are_in_the_queue_and_are_not_victims() {
+    let made = SimulatedPair::new(Limit::None, usize::MAX);
     let (tap, report) = made.tap("--rate 20mbps --tau 10ms", 1..2);
-    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
+    let truth = Report::analyze("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
     let unseen = count(&tap, "untapped") + count(&tap, "missed") + count(&tap, "egress_outside");
     assert!(unseen > 500, "{tap:#}");
     assert_eq!(report.total("/totals/departed_packets"), truth.total("/totals/departed_packets"));
     assert_eq!(count(&tap, "matched") + unseen, report.total("/totals/departed_packets"));
-    let asked = number(&list(&report.summary, "/sketch")[0], "/asked");
-    assert!(asked < number(&list(&truth.summary, "/sketch")[0], "/asked"));
-    // The culprits are the same: what nobody saw coming counts among what left.
+    let queries = number(&list(&report.summary, "/sketch")[0], "/asked");
+    assert!(queries < number(&list(&truth.summary, "/sketch")[0], "/asked"));
+    // The culprits are the same: packets without a known arrival count among the departures.
     let (_, guessed) = made.tap("--rate 20mbps --tau 10ms --unseen neighbours", 1..2);
     let largest = |report: &Report| {
         let burst = report.bursts.iter().max_by_key(|burst| number(burst, "/peak_delay_ns")).unwrap();
@@ -177,10 +177,10 @@ fn what_is_not_tapped_takes_its_part_and_is_not_asked_about() {
 }
 
 #[test]
-fn what_the_router_drops_is_lost() {
-    let made = Made::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
+fn packets_that_the_router_drops_are_counted_as_lost() {
+    let made = SimulatedPair::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
     let (tap, report) = made.tap("--rate 20mbps --max-delay 50ms", 0..2);
-    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit 20ms", &[]);
+    let truth = Report::analyze("data/demo.pcap.xz --rate 20mbps --limit 20ms", &[]);
     let (lost, dropped) = (report.total("/totals/drops/lost"), truth.total("/totals/drops/overlimit"));
     assert!(dropped > 100 && lost.abs_diff(dropped) * 50 <= dropped, "{lost} of {dropped}");
     assert_eq!(count(&tap, "lost"), lost);
@@ -192,7 +192,7 @@ fn what_the_router_drops_is_lost() {
 
 #[test]
 fn every_view_is_written() {
-    let made = Made::new(Limit::Time(Nanos(20_000_000)), 5_000);
+    let made = SimulatedPair::new(Limit::Time(Nanos(20_000_000)), 5_000);
     let (html, parquet) = (made.directory.path().join("report.html"), made.directory.path().join("out.parquet"));
     let mut paths = made.paths(0..2);
     paths.extend(["--html".as_ref(), html.as_path(), "--parquet".as_ref(), parquet.as_path()]);
@@ -201,18 +201,18 @@ fn every_view_is_written() {
         assert!(text.contains(what), "{what}: {text}");
     }
     assert!(std::fs::read_to_string(html).unwrap().contains("table_entries"));
-    // The table holds departures, that analyze reads.
-    let again = Report::of("--departures --tau 5ms", &[&parquet]);
+    // The table has departures, which analyze reads.
+    let again = Report::analyze("--departures --tau 5ms", &[&parquet]);
     let (_, report) = made.tap("--tau 5ms", 0..2);
     assert_eq!(again.total("/packets"), report.total("/totals/departed_packets"));
     assert_eq!(again.total("/totals/peak_delay_ns"), report.total("/totals/peak_delay_ns"));
 }
 
 #[test]
-fn a_log_has_the_headers_of_what_came_in() {
-    let made = Made::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
+fn a_log_has_the_headers_of_ingress_packets() {
+    let made = SimulatedPair::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
     let [log, parquet] = ["log", "out.parquet"].map(|name| made.directory.path().join(name));
-    // The first of these links is of no use, so that the others are matched under other numbers.
+    // The first link has no packets, so the others are matched under other numbers.
     let mut paths = vec![made.ingress[2].as_path()];
     paths.extend(made.paths(0..2));
     paths.extend(["--log".as_ref(), log.as_path(), "--parquet".as_ref(), parquet.as_path()]);
@@ -221,7 +221,7 @@ fn a_log_has_the_headers_of_what_came_in() {
         let text = printed(run(&format!("query --csv {words}"), &[path]), 0);
         text.lines().skip(1).map(str::to_owned).collect()
     };
-    // What was matched is in the table too, in that order.
+    // Matched packets are in the table too, in the same order.
     let both = "enqueued,dequeued,delay,src_ip,dst_ip,src_port,dst_port,protocol";
     let table = lines(&format!("--departures --select {both},length"), &parquet);
     let all = lines(&format!("--select dropped,{both},occupied"), &log);
@@ -237,7 +237,7 @@ fn a_log_has_the_headers_of_what_came_in() {
     assert!(lost > 100, "{lost}");
     let times: Vec<u64> = lines("--select dequeued", &log).iter().map(|time| time.parse().unwrap()).collect();
     assert!(times.is_sorted());
-    // The headers are those of the frames that were captured on the way in, each but once.
+    // The headers are those of the captured frames on the way in, each once.
     let headers = queuescope_log::Schema::packet().attributes().iter().map(|attribute| attribute.name.as_str());
     let select = format!("--select {}", headers.collect::<Vec<_>>().join(","));
     let mut captured: BTreeMap<String, usize> = BTreeMap::new();
@@ -251,8 +251,8 @@ fn a_log_has_the_headers_of_what_came_in() {
 }
 
 #[test]
-fn every_line_is_what_the_schema_says() {
-    let made = Made::new(Limit::Time(Nanos(20_000_000)), 5_000);
+fn every_line_matches_the_schema() {
+    let made = SimulatedPair::new(Limit::Time(Nanos(20_000_000)), 5_000);
     let schema: Value =
         serde_json::from_str(&std::fs::read_to_string(file("docs/report.schema.json")).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -269,20 +269,20 @@ fn a_real_nat_pair_is_matched() {
         .map(|name| shared("a_real_nat_pair_is_matched", &format!("tappair/{name}")));
     let [Some(home), Some(isp)] = files else { return };
     let (tap, report) = tapped(&printed(run("tap --json --nat addresses", &[&home, "--egress".as_ref(), &isp]), 0));
-    // 117 TCP packets are on both sides, of 84 the frames are equally long; the rest is UDP.
+    // 117 TCP packets are on both sides; the frames of 84 have equal lengths. The rest is UDP.
     assert!(count(&tap, "matched") + count(&tap, "reverse") >= 117, "{tap:#}");
     assert_eq!(count(&tap, "lost"), 0);
     let offset = number(&tap, "/ingress/0/clock/offset_ns");
     assert!((420_300_000..=421_900_000).contains(&offset), "{offset}");
     let names = report.summary["culprits"].to_string();
-    assert!(names.contains("192.168.1.100"), "flows have the names that they came with: {names}");
+    assert!(names.contains("192.168.1.100"), "flows have the names of the ingress side: {names}");
     let (payload, _) = tapped(&printed(run("tap --json --nat payload", &[&home, "--egress".as_ref(), &isp]), 0));
     assert!(count(&payload, "matched") > 10, "{payload:#}");
 }
 
 #[test]
 fn a_damaged_capture_is_read_to_its_damage() {
-    let made = Made::new(Limit::None, 5_000);
+    let made = SimulatedPair::new(Limit::None, 5_000);
     let (whole, packets) = (std::fs::read(&made.egress).unwrap(), common::packets(&made.egress).len() as u64);
     std::fs::write(&made.egress, &whole[..whole.len() - 7]).unwrap();
     let output = run("tap --json", &made.paths(0..2));
@@ -294,8 +294,8 @@ fn a_damaged_capture_is_read_to_its_damage() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told() {
-    let made = Made::new(Limit::None, 3_000);
+fn errors_say_why_captures_cannot_be_matched() {
+    let made = SimulatedPair::new(Limit::None, 3_000);
     let (first, egress) = (made.ingress[0].as_path(), made.egress.as_path());
     let empty = made.directory.path().join("empty.pcap");
     std::fs::write(&empty, []).unwrap();
@@ -340,8 +340,8 @@ fn what_cannot_be_done_is_told() {
 }
 
 #[test]
-fn a_link_of_which_nothing_comes_out_is_left_out() {
-    let made = Made::new(Limit::None, 3_000);
+fn an_ingress_link_without_matches_is_left_out() {
+    let made = SimulatedPair::new(Limit::None, 3_000);
     let other = file("crates/cli/tests/data/whole.pcap");
     let mut paths = made.paths(0..2);
     paths.insert(1, &other);
@@ -353,13 +353,13 @@ fn a_link_of_which_nothing_comes_out_is_left_out() {
 }
 
 #[test]
-fn an_expression_chooses_of_all_captures_in_every_pass() {
-    let made = Made::new(Limit::None, usize::MAX);
+fn input_filters_all_captures_in_every_pass() {
+    let made = SimulatedPair::new(Limit::None, usize::MAX);
     let words = "--json --stamps first --rate 20mbps --tau 10ms";
     let (chosen_tap, chosen) = tapped(&printed(run(&format!("tap --input tcp {words}"), &made.paths(0..2)), 0));
-    // The same captures without the others.
+    // Filter the captures beforehand, for comparison.
     let (mut all, mut kept) = (0, 0);
-    let other = Made { directory: tempfile::tempdir().unwrap(), ingress: Vec::new(), egress: PathBuf::new() };
+    let other = SimulatedPair { directory: tempfile::tempdir().unwrap(), ingress: Vec::new(), egress: PathBuf::new() };
     let mut paths = Vec::new();
     for path in made.ingress[..2].iter().chain([&made.egress]) {
         let out = other.directory.path().join(path.file_name().unwrap());
@@ -377,10 +377,12 @@ fn an_expression_chooses_of_all_captures_in_every_pass() {
         paths.push(out);
     }
     let egress = paths.pop().unwrap();
-    let (before_tap, before) =
-        tapped(&printed(run(&format!("tap {words}"), &Made { ingress: paths, egress, ..other }.paths(0..2)), 0));
+    let (before_tap, before) = tapped(&printed(
+        run(&format!("tap {words}"), &SimulatedPair { ingress: paths, egress, ..other }.paths(0..2)),
+        0,
+    ));
     assert!(kept > 1_000 && kept < all);
-    assert_eq!(chosen.total("/skipped/left_out_by_input"), all - kept, "each capture's are counted once");
+    assert_eq!(chosen.total("/skipped/left_out_by_input"), all - kept, "packets of each capture are counted once");
     assert_eq!(chosen_tap["counts"], before_tap["counts"]);
     for (one, other) in list(&chosen_tap, "/ingress").iter().zip(list(&before_tap, "/ingress")) {
         for what in ["packets", "matched", "lost", "clock"] {

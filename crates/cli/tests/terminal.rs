@@ -1,4 +1,4 @@
-//! `queuescope live` on a terminal: what a person sees, and that the terminal is as before whatever ends it. As root.
+//! `queuescope live` on a terminal: the view works, and the terminal is restored whatever ends the command. As root.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
@@ -18,13 +18,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A queue of ten megabits, and a terminal; or why there is no queue.
+/// Two namespaces with a queue of 10 Mb/s between them, and a terminal. If they cannot be made, prints why, and returns `None`.
 fn queue(test: &str) -> Option<(Ends, Pty)> {
     let ends = Ends::new("tbf rate 10mbit burst 20kb limit 400kb");
     ends.map_err(|why| println!("skipped: {test}: {why}")).ok().map(|ends| (ends, Pty::new()))
 }
 
-/// The command on a terminal in the near namespace.
+/// Starts the command on a terminal in the near namespace.
 fn start(ends: &Ends, pty: &Pty, change: impl FnOnce(&mut Command)) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
     command.args(["live", "near0"]);
@@ -36,11 +36,11 @@ fn spawn(ends: &Ends, mut command: Command) -> Child {
     ends.near.run(move || command.spawn().expect("setsid of util-linux is there"))
 }
 
-/// A flow that fills the queue for 200 ms.
+/// Sends a flow that fills the queue for 200 ms.
 fn burst(ends: &Ends) {
     ends.near.run(|| {
         let socket = UdpSocket::bind("10.9.0.1:4000").expect("the port is free");
-        // Nobody listens there; what is said of it comes later.
+        // Nothing listens there, so a later send may fail with the ICMP error of an earlier one.
         (0..180).for_each(|_| drop(socket.send_to(&[0; 1400], "10.9.0.2:7")));
     });
 }
@@ -50,8 +50,10 @@ fn signal(child: &Child, signal: Signal) {
 }
 
 #[test]
-fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
-    let Some((ends, mut pty)) = queue("a_person_sees_the_queue_presses_keys_and_has_the_terminal_back") else { return };
+fn the_view_shows_the_queue_handles_keys_and_restores_the_terminal() {
+    let Some((ends, mut pty)) = queue("the_view_shows_the_queue_handles_keys_and_restores_the_terminal") else {
+        return;
+    };
     let mut child = start(&ends, &pty, |_| ());
     pty.until_text("near0 ");
     assert!(pty.screen().alternate_screen() && pty.screen().hide_cursor() && !pty.is_as_before());
@@ -63,7 +65,7 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
     pty.until_text("no flow matches the filter");
     pty.press("\x1b");
     pty.until(|screen| !screen.contents().contains("nobody"));
-    // The last line is the keys' on a terminal of any size.
+    // The keys are on the last line, whatever the size of the terminal.
     for (columns, rows) in [(200, 50), (20, 5), (1, 1), (80, 24)] {
         pty.resize(columns, rows);
         let keys: String = " q  quit".chars().take(columns.into()).collect();
@@ -75,7 +77,7 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
     pty.press("q");
     pty.rest();
     pty.assert_as_before();
-    // Where it took long to begin, that it grew is told before its name.
+    // If the start took long, the flow has ramped, and its name stands behind that.
     assert!(
         child.wait().expect("it ends").success() && pty.text().contains(" 10.9.0.1:4000 > 10.9.0.2:7 udp"),
         "{}",
@@ -83,10 +85,10 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
     );
 }
 
-/// Fills the queue, and then sends 24 Mb/s for 20 s, by more sockets than one, since each may have only so much in the queue.
+/// Fills the queue, and then sends 24 Mb/s for 20 s. It uses several sockets, since each may have only a limited amount in the queue.
 fn overload(ends: &Ends) {
     const WIRE: u64 = 1442;
-    /// So many fill it. Of a queue that is long in filling, a machine that falters makes several bursts.
+    /// The packets that fill the queue at once. If it filled slowly, a machine that stalls would make several bursts.
     const AT_ONCE: u64 = 120;
     ends.near.run(|| {
         let sockets: Vec<_> = (0..4).map(|_| UdpSocket::bind("10.9.0.1:0").expect("there is a port")).collect();
@@ -94,22 +96,22 @@ fn overload(ends: &Ends) {
         while since.elapsed() < Duration::from_secs(20) {
             let due = AT_ONCE + since.elapsed().as_micros() as u64 * 24 / 8 / WIRE;
             for number in sent..due {
-                // Nobody listens there; what is said of it comes later.
+                // Nothing listens there, so a later send may fail with the ICMP error of an earlier one.
                 drop(sockets[number as usize % sockets.len()].send_to(&[0; 1400], "10.9.0.2:7"));
             }
             sent = due;
-            // A rate is kept, and nothing waited for.
+            // This keeps the rate, and waits for nothing.
             thread::sleep(Duration::from_millis(1));
         }
     });
 }
 
-/// A number with commas.
+/// Parses a number with commas.
 fn whole(word: &str) -> Option<u64> {
     word.replace(',', "").parse().ok()
 }
 
-/// What the view says: drops of all, and the sum of those of bursts.
+/// The drops that the view shows: of the whole queue, and the sum over bursts.
 fn drops_seen(text: &str) -> Option<(u64, u64)> {
     let (before, _) = text.split_once(" dropped ")?;
     let bursts = text.lines().skip_while(|line| !line.trim_start().starts_with("bursts ")).skip(1);
@@ -117,8 +119,8 @@ fn drops_seen(text: &str) -> Option<(u64, u64)> {
     Some((whole(before.split_whitespace().last()?)?, of_bursts.sum()))
 }
 
-/// The same of a report.
-fn drops_told(text: &str) -> Option<(u64, u64)> {
+/// The drops that a report states: of the whole queue, and the sum over bursts.
+fn drops_reported(text: &str) -> Option<(u64, u64)> {
     let of_all = text.lines().find_map(|line| line.trim_start().strip_prefix("drops "))?;
     let bursts = text.lines().skip_while(|line| !line.ends_with(" drops")).skip(1);
     let is_burst = |line: &&str| line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
@@ -127,25 +129,25 @@ fn drops_told(text: &str) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn a_burst_of_twenty_seconds_has_all_that_was_dropped() {
-    let test = "a_burst_of_twenty_seconds_has_all_that_was_dropped";
+fn a_burst_of_twenty_seconds_has_all_drops() {
+    let test = "a_burst_of_twenty_seconds_has_all_drops";
     let ends = match Ends::new("tbf rate 20mbit burst 20kb latency 60ms") {
         Ok(ends) => ends,
         Err(why) => return println!("skipped: {test}: {why}"),
     };
     let mut pty = Pty::new();
-    // So that the whole report stays in sight, however many bursts there are.
+    // The terminal is large enough for the whole report.
     pty.resize(80, 1000);
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
     command.args(["live", "near0", "--json"]).stdout(Stdio::piped());
     let mut lines = spawn(&ends, command);
-    let mut told = BufReader::new(lines.stdout.take().expect("it is piped")).lines();
-    assert!(told.next().is_some(), "it watches");
+    let mut printed = BufReader::new(lines.stdout.take().expect("it is piped")).lines();
+    assert!(printed.next().is_some(), "it watches");
     let mut child = start(&ends, &pty, |_| ());
     pty.until_text("near0 ");
     thread::scope(|scope| {
         let sent = scope.spawn(|| overload(&ends));
-        // The view has all when the burst has ended.
+        // The view has all drops when the burst has ended.
         pty.until(|screen| drops_seen(&screen.contents()).is_some_and(|(all, of_bursts)| all > 0 && all == of_bursts));
         sent.join().expect("it sends");
     });
@@ -153,11 +155,11 @@ fn a_burst_of_twenty_seconds_has_all_that_was_dropped() {
     pty.press("q");
     pty.rest();
     assert!(child.wait().expect("it ends").success());
-    let (all, of_bursts) = drops_told(&pty.text()).unwrap_or_else(|| panic!("{}", pty.text()));
+    let (all, of_bursts) = drops_reported(&pty.text()).unwrap_or_else(|| panic!("{}", pty.text()));
     assert!(all > 1_000 && all == of_bursts, "{all} {of_bursts}: {}", pty.text());
-    let told: Vec<Value> = told.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();
+    let printed: Vec<Value> = printed.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();
     assert!(lines.wait().expect("it ends").success());
-    let (summary, bursts) = told.split_last().expect("there is a summary");
+    let (summary, bursts) = printed.split_last().expect("there is a summary");
     let of_bursts: u64 = bursts.iter().filter_map(|burst| burst["drops"].as_u64()).sum();
     let reasons = summary["totals"]["drops"].as_object().expect("there are reasons");
     let all: u64 = reasons.values().filter_map(Value::as_u64).sum();
@@ -170,11 +172,11 @@ fn a_burst_of_twenty_seconds_has_all_that_was_dropped() {
 }
 
 #[test]
-fn a_key_pauses_what_is_done_to_flows() {
-    let Some((ends, mut pty)) = queue("a_key_pauses_what_is_done_to_flows") else { return };
+fn a_key_pauses_acting() {
+    let Some((ends, mut pty)) = queue("a_key_pauses_acting") else { return };
     let mut child = start(&ends, &pty, |command| _ = command.args(["--drop", "--for-real"]));
     pty.until_text("for real ");
-    // Packets that come while others of the flow wait are dropped.
+    // A packet that arrives while others of its flow wait is dropped.
     pty.until(|screen| {
         burst(&ends);
         screen.contents().contains("/s dropped") && screen.contents().contains("100 %")
@@ -190,8 +192,8 @@ fn a_key_pauses_what_is_done_to_flows() {
 }
 
 #[test]
-fn a_signal_ends_it_and_gives_the_terminal_back() {
-    let Some((ends, mut pty)) = queue("a_signal_ends_it_and_gives_the_terminal_back") else { return };
+fn a_signal_ends_it_and_restores_the_terminal() {
+    let Some((ends, mut pty)) = queue("a_signal_ends_it_and_restores_the_terminal") else { return };
     for keys in ["TERM", "HUP", "QUIT", "\x03"] {
         let mut child = start(&ends, &pty, |_| ());
         pty.until(vt100::Screen::alternate_screen);
@@ -208,11 +210,11 @@ fn a_signal_ends_it_and_gives_the_terminal_back() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once_and_the_modes_are_as_before() {
-    let Some((ends, mut pty)) = queue("a_second_signal_ends_it_at_once_and_the_modes_are_as_before") else { return };
+fn a_second_signal_kills_it_and_the_terminal_modes_are_restored() {
+    let Some((ends, mut pty)) = queue("a_second_signal_kills_it_and_the_terminal_modes_are_restored") else { return };
     let mut child = start(&ends, &pty, |_| ());
     pty.until(vt100::Screen::alternate_screen);
-    // The terminal takes nothing more, as after Ctrl-S or on a connection that is gone: the command waits for it, whatever it does.
+    // The terminal accepts no output, as after Ctrl-S or when a connection is gone, so the command blocks when it writes.
     tcflow(pty.peer(), Action::OOff).expect("it is a terminal");
     signal(&child, Signal::INT);
     signal(&child, Signal::TERM);
@@ -221,10 +223,10 @@ fn a_second_signal_ends_it_at_once_and_the_modes_are_as_before() {
 }
 
 #[test]
-fn a_job_that_is_stopped_gives_the_terminal_back_until_it_goes_on() {
-    let Some((ends, mut pty)) = queue("a_job_that_is_stopped_gives_the_terminal_back_until_it_goes_on") else { return };
+fn a_stopped_job_restores_the_terminal_until_it_continues() {
+    let Some((ends, mut pty)) = queue("a_stopped_job_restores_the_terminal_until_it_continues") else { return };
     let mut shell = Command::new("sh");
-    // Jobs have groups of their own in a shell with `-m`, as in one that a person uses.
+    // With `-m`, a shell gives each job its own process group, as interactive shells do.
     let script = "set -m; \"$0\" live near0; echo it has stopped; read line; fg; echo it has ended with $?";
     shell.args(["-c", script, env!("CARGO_BIN_EXE_queuescope")]);
     let mut child = spawn(&ends, pty.on_it(&shell));
@@ -244,8 +246,8 @@ fn a_job_that_is_stopped_gives_the_terminal_back_until_it_goes_on() {
 }
 
 #[test]
-fn where_nobody_could_let_it_go_on_it_is_not_stopped() {
-    let Some((ends, mut pty)) = queue("where_nobody_could_let_it_go_on_it_is_not_stopped") else { return };
+fn it_does_not_stop_where_no_shell_could_continue_it() {
+    let Some((ends, mut pty)) = queue("it_does_not_stop_where_no_shell_could_continue_it") else { return };
     let mut child = start(&ends, &pty, |_| ());
     pty.until_text("near0 ");
     pty.press("\x1a/as before");
@@ -259,10 +261,10 @@ fn where_nobody_could_let_it_go_on_it_is_not_stopped() {
 fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
     let Some((ends, mut pty)) = queue("a_terminal_that_cannot_be_drawn_on_gets_lines") else { return };
     pty.resize(120, 50);
-    let told = |pty: &mut Pty, child: &mut Child, why: &str| {
+    let prints_lines = |pty: &mut Pty, child: &mut Child, why: &str| {
         pty.until_text(why);
         burst(&ends);
-        // Its share stands before it, and that it has ramped where it took long to send.
+        // The flow's share stands before its name, and its ramp too if sending took long.
         pty.until_text("  10.9.0.1:4000 > 10.9.0.2:7 udp");
         signal(child, Signal::INT);
         pty.rest();
@@ -274,11 +276,11 @@ fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
         assert!(pty.is_as_before() && !pty.text().contains("sort: "), "{}", pty.text());
     };
     let mut child = start(&ends, &pty, |command| _ = command.env("TERM", "dumb"));
-    told(&mut pty, &mut child, "TERM is dumb: bursts are printed as they end");
+    prints_lines(&mut pty, &mut child, "TERM is dumb: bursts are printed as they end");
     let mut child = start(&ends, &pty, |command| _ = command.env_remove("TERM"));
-    told(&mut pty, &mut child, "TERM is not set: ");
+    prints_lines(&mut pty, &mut child, "TERM is not set: ");
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
     command.args(["live", "near0"]).env("TERM", "xterm").stdin(Stdio::null()).stdout(pty.peer()).stderr(pty.peer());
     let mut child = spawn(&ends, command);
-    told(&mut pty, &mut child, "standard input is not a terminal: ");
+    prints_lines(&mut pty, &mut child, "standard input is not a terminal: ");
 }

@@ -1,4 +1,4 @@
-//! `traffic` and `capture`, together: flows over the loopback of a network namespace of our own, and its packets.
+//! `traffic` and `capture` together: flows over the loopback interface of a network namespace, and its packets.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at what was written")]
@@ -16,10 +16,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A network namespace whose loopback interface is up.
-struct Here(Namespace);
+struct LoopbackNamespace(Namespace);
 
-impl Here {
-    /// Or a line that says why a test is skipped.
+impl LoopbackNamespace {
+    /// Prints why the test is skipped if there can be none.
     fn new(test: &str) -> Option<Self> {
         let made = Namespace::new().map_err(|error| error.to_string()).and_then(|namespace| {
             namespace.run(|| {
@@ -32,11 +32,11 @@ impl Here {
         made.map(Self).map_err(|why| println!("skipped: {test}: {why}")).ok()
     }
 
-    /// Starts the command there.
+    /// Starts the command in the namespace.
     fn start(&self, words: &str, paths: &[&Path]) -> Running {
         let mut command = command(words, paths);
         let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // It moves to the namespace's thread, which the command inherits the namespace from.
+        // Move the command to the namespace's thread, from which it inherits the namespace.
         let mut piped = std::mem::replace(piped, Command::new("true"));
         Running(self.0.run(move || piped.spawn().expect("the command runs")))
     }
@@ -45,30 +45,30 @@ impl Here {
         self.start(words, &[]).0.wait_with_output().expect("the command ends")
     }
 
-    /// Somebody who takes flows, and where.
+    /// Starts a server for flows. Returns its address as well.
     fn server(&self) -> (Running, String) {
         let mut server = self.start("traffic serve --json --listen 127.0.0.1:0", &[]);
         let mut line = String::new();
         let out = server.0.stdout.as_mut().expect("it is piped");
-        // Only this line is there before the end.
+        // Only this line is printed before the end.
         BufReader::with_capacity(1, out).read_line(&mut line).expect("it says where it listens");
-        let told: Value = serde_json::from_str(&line).expect("a line is JSON");
-        (server, told["at"].as_str().expect("it is an address").to_owned())
+        let listening: Value = serde_json::from_str(&line).expect("a line is JSON");
+        (server, listening["at"].as_str().expect("it is an address").to_owned())
     }
 }
 
 struct Running(Child);
 
 impl Running {
-    /// Asks for an end: what it printed, that must end with a status.
+    /// Ends the command with a signal. Returns its output; its exit status must be `status`.
     fn end(self, status: i32) -> String {
         kill_process(Pid::from_child(&self.0), Signal::INT).expect("it runs");
         printed(self.0.wait_with_output().expect("it ends"), status)
     }
 }
 
-/// Waits until a file is begun: whoever writes it listens then.
-fn begun(path: &Path, writer: &mut Running) {
+/// Waits until a file is begun: its writer is then capturing.
+fn wait_until_begun(path: &Path, writer: &mut Running) {
     let since = Instant::now();
     while !path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         assert!(since.elapsed() < Duration::from_secs(60), "{} is never begun", path.display());
@@ -83,8 +83,8 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn flows_are_told_by_both_ends_and_found_in_the_capture() {
-    let Some(here) = Here::new("flows_are_told_by_both_ends_and_found_in_the_capture") else { return };
+fn both_ends_report_the_flows_and_the_capture_has_them() {
+    let Some(here) = LoopbackNamespace::new("both_ends_report_the_flows_and_the_capture_has_them") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let file = folder.path().join("trace.pcapng");
     let log = folder.path().join("log");
@@ -92,14 +92,14 @@ fn flows_are_told_by_both_ends_and_found_in_the_capture() {
     let words =
         "capture lo --where tcp --index dst_port --aggregate packets=count --trigger busy=packets>0@10ms/1s --log";
     let mut to_log = here.start(words, &[&log]);
-    begun(&file, &mut to_file);
-    begun(&log.join("log.toml"), &mut to_log);
+    wait_until_begun(&file, &mut to_file);
+    wait_until_begun(&log.join("log.toml"), &mut to_log);
     let (server, at) = here.server();
     let words = format!(
         "traffic send {at} --json --sizes 1kB,20kB --every 5ms --for 400ms --burst 1MB@100ms:reno --congestion cubic"
     );
-    let told = lines(&printed(here.run(&words), 0));
-    let (summary, flows) = told.split_last().expect("there is a summary");
+    let lines_sent = lines(&printed(here.run(&words), 0));
+    let (summary, flows) = lines_sent.split_last().expect("there is a summary");
     assert_eq!((number(summary, "/flows"), number(summary, "/completed")), (flows.len() as u64, flows.len() as u64));
     let sum: u64 = flows.iter().map(|flow| number(flow, "/bytes")).sum();
     assert_eq!(number(summary, "/bytes"), sum);
@@ -107,35 +107,35 @@ fn flows_are_told_by_both_ends_and_found_in_the_capture() {
     assert_eq!(bursts.iter().map(|flow| number(flow, "/start_ns") / 1_000_000).max(), Some(350));
     assert!(bursts.len() == 4 && bursts.iter().all(|flow| flow["congestion"] == "reno"), "{bursts:?}");
     assert!(flows.iter().all(|flow| number(flow, "/completion_ns") > 0 && flow["failed"].is_null()));
-    // One flow of no bytes came before.
+    // A flow without bytes came first, which checks the server.
     let served = &lines(&server.end(0))[0];
     assert_eq!((number(served, "/flows"), number(served, "/bytes")), (flows.len() as u64 + 1, sum));
 
-    let told = to_file.end(0);
+    let output = to_file.end(0);
     let mut reader = CaptureReader::open(&file).expect("it is a capture");
     let mut connections = 0;
     let mut packets = 0u64;
     while let Some(record) = reader.next_record().expect("it is whole") {
         packets += 1;
         assert!(record.data.len() <= 100 && record.data.len() <= record.original_len as usize);
-        // A SYN alone.
+        // Count SYN segments without ACK.
         connections +=
             usize::from(record.data[12..14] == [8, 0] && record.data[23] == 6 && record.data[47] & 0x12 == 2);
     }
     assert_eq!(connections, flows.len() + 1);
-    assert!(told.contains("packets of lo captured to") && told.contains("loopback interface"), "{told}");
-    let told = to_log.end(0);
-    assert!(told.contains("times a trigger fired"), "{told}");
-    let asked = printed(common::run("query --select count --csv", &[&log]), 0);
-    let recorded: u64 = asked.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
+    assert!(output.contains("packets of lo captured to") && output.contains("loopback interface"), "{output}");
+    let output = to_log.end(0);
+    assert!(output.contains("times a trigger fired"), "{output}");
+    let count = printed(common::run("query --select count --csv", &[&log]), 0);
+    let recorded: u64 = count.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
     assert!(recorded > flows.len() as u64 * 6 && recorded <= packets, "{recorded} {packets}");
     others_read(&file, packets);
 }
 
 #[test]
-fn what_the_kernel_lacks_is_loaded_and_told_by_its_name() {
-    let test = "what_the_kernel_lacks_is_loaded_and_told_by_its_name";
-    let Some(here) = Here::new(test) else { return };
+fn congestion_controls_that_the_kernel_lacks_are_loaded_and_named() {
+    let test = "congestion_controls_that_the_kernel_lacks_are_loaded_and_named";
+    let Some(here) = LoopbackNamespace::new(test) else { return };
     let lacks = queuescope_live::abilities().into_iter().find(|it| it.name == "struct_ops").and_then(|it| it.missing);
     let (server, at) = here.server();
     let words =
@@ -150,69 +150,69 @@ fn what_the_kernel_lacks_is_loaded_and_told_by_its_name() {
         assert!(output.status.code() == Some(2) && errors.contains("no congestion control"), "{errors}");
         return println!("skipped: {test}: {why}");
     }
-    let told = lines(&printed(here.run(&format!("{words} --json")), 0));
-    let (summary, flows) = told.split_last().expect("there is a summary");
+    let lines_sent = lines(&printed(here.run(&format!("{words} --json")), 0));
+    let (summary, flows) = lines_sent.split_last().expect("there is a summary");
     let of = |name: &str| flows.iter().filter(|flow| flow["congestion"] == name).count();
     assert_eq!(["vegas", "reno", "dctcp"].map(of), [3, 3, 1], "{flows:?}");
     assert_eq!(summary["programs"], serde_json::json!(own));
-    let told = printed(here.run(&words), 0);
-    assert!(!own.contains(&"vegas") || told.contains("vegas (a program in the kernel), reno"), "{told}");
+    let output = printed(here.run(&words), 0);
+    assert!(!own.contains(&"vegas") || output.contains("vegas (a program in the kernel), reno"), "{output}");
     server.end(0);
 }
 
-/// Wireshark's programs, where they are.
+/// Reads the capture with Wireshark's programs, if they are installed.
 fn others_read(file: &Path, packets: u64) {
-    let Ok(told) = Command::new("capinfos").args(["-c", "-M", "-T", "-r"]).arg(file).output() else {
+    let Ok(output) = Command::new("capinfos").args(["-c", "-M", "-T", "-r"]).arg(file).output() else {
         return println!("skipped: others_read: there is no tshark (capinfos)");
     };
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    assert!(told.trim_end().ends_with(&format!("\t{packets}")), "{told}");
+    let output = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.trim_end().ends_with(&format!("\t{packets}")), "{output}");
 }
 
 #[test]
-fn so_many_packets_end_a_capture_and_so_does_a_time() {
-    let Some(here) = Here::new("so_many_packets_end_a_capture_and_so_does_a_time") else { return };
+fn a_count_of_packets_ends_a_capture_and_so_does_a_time() {
+    let Some(here) = LoopbackNamespace::new("a_count_of_packets_ends_a_capture_and_so_does_a_time") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let file = folder.path().join("trace.pcapng");
     let mut counted = here.start("capture lo --count 10 --direction in -o", &[&file]);
-    begun(&file, &mut counted);
+    wait_until_begun(&file, &mut counted);
     let (server, at) = here.server();
     printed(here.run(&format!("traffic send {at} --sizes 1kB --every 1ms --for 50ms")), 0);
-    let told = printed(counted.0.wait_with_output().expect("it ends"), 0);
-    assert!(told.starts_with("10 packets of lo captured"), "{told}");
+    let output = printed(counted.0.wait_with_output().expect("it ends"), 0);
+    assert!(output.starts_with("10 packets of lo captured"), "{output}");
     server.end(0);
-    let told = printed(here.run("capture lo --for 10ms -o /dev/null"), 0);
-    assert!(told.starts_with("0 packets of lo captured to /dev/null"), "{told}");
+    let output = printed(here.run("capture lo --for 10ms -o /dev/null"), 0);
+    assert!(output.starts_with("0 packets of lo captured to /dev/null"), "{output}");
 }
 
 #[test]
-fn what_cannot_be_says_why() {
-    let Some(here) = Here::new("what_cannot_be_says_why") else { return };
-    let complains = |words: &str, expected: &str| {
+fn errors_say_why_a_command_cannot_run() {
+    let Some(here) = LoopbackNamespace::new("errors_say_why_a_command_cannot_run") else { return };
+    let fails_with = |words: &str, expected: &str| {
         let output = here.run(words);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && errors.contains(expected), "{words}: {errors}");
         assert!(output.stdout.is_empty(), "{words}: nothing was done");
     };
-    complains("capture nosuch0 -o /dev/null", "there is no interface nosuch0 here");
-    complains("capture lo -o /dev/full", "cannot write /dev/full: No space left");
-    complains("capture lo -o /nowhere/trace.pcapng", "cannot write /nowhere/trace.pcapng: No such file");
-    complains("capture lo", "<--output <FILE>|--log <DIR>>");
-    complains("capture lo -o /dev/null --where nonsense", "nonsense");
-    complains("capture lo -o /dev/null --filter web=tcp", "cannot be used with");
-    complains("capture lo -o /dev/null --index ts", "cannot be used with");
-    complains("traffic send 127.0.0.1:1 --every 1ms", "start `queuescope traffic serve` there");
-    complains("traffic serve --listen 10.1.2.3:7000", "`ip addr` lists");
+    fails_with("capture nosuch0 -o /dev/null", "there is no interface nosuch0 here");
+    fails_with("capture lo -o /dev/full", "cannot write /dev/full: No space left");
+    fails_with("capture lo -o /nowhere/trace.pcapng", "cannot write /nowhere/trace.pcapng: No such file");
+    fails_with("capture lo", "<--output <FILE>|--log <DIR>>");
+    fails_with("capture lo -o /dev/null --where nonsense", "nonsense");
+    fails_with("capture lo -o /dev/null --filter web=tcp", "cannot be used with");
+    fails_with("capture lo -o /dev/null --index ts", "cannot be used with");
+    fails_with("traffic send 127.0.0.1:1 --every 1ms", "start `queuescope traffic serve` there");
+    fails_with("traffic serve --listen 10.1.2.3:7000", "`ip addr` lists");
     let (server, at) = here.server();
-    complains(&format!("traffic serve --listen {at}"), "ss -ltnp");
-    complains(&format!("traffic send {at} --every 1ms --congestion nonsense"), "reno");
+    fails_with(&format!("traffic serve --listen {at}"), "ss -ltnp");
+    fails_with(&format!("traffic send {at} --every 1ms --congestion nonsense"), "reno");
     drop(here.0.run(|| std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "2")));
-    complains(&format!("traffic send {at} --every 1ms --ecn"), "sysctl net.ipv4.tcp_ecn=1");
-    // A server that is gone meanwhile.
+    fails_with(&format!("traffic send {at} --every 1ms --ecn"), "sysctl net.ipv4.tcp_ecn=1");
+    // The server ends while flows are sent.
     let sending = here.start(&format!("traffic send {at} --every 1ms --for 60s --wait 1s --json"), &[]);
     let Running(mut sending) = sending;
     let mut out = BufReader::new(sending.stdout.take().expect("it is piped"));
-    out.read_line(&mut String::new()).expect("a flow is told");
+    out.read_line(&mut String::new()).expect("a flow is printed");
     server.end(0);
     let refused = out.by_ref().lines().map_while(Result::ok).any(|line| line.contains("\"failed\":\"refused\""));
     assert!(refused);
@@ -224,8 +224,8 @@ fn what_cannot_be_says_why() {
 }
 
 #[test]
-fn who_reads_a_capture_may_stop() {
-    let Some(here) = Here::new("who_reads_a_capture_may_stop") else { return };
+fn a_reader_of_a_capture_may_stop() {
+    let Some(here) = LoopbackNamespace::new("a_reader_of_a_capture_may_stop") else { return };
     let (server, at) = here.server();
     let Running(mut capture) = here.start("capture lo -o -", &[]);
     let mut out = capture.stdout.take().expect("it is piped");

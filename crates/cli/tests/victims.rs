@@ -1,4 +1,4 @@
-//! `--victims` and `--show`: whose waiting is examined, and which flows are listed, of a queue that all packets are in.
+//! `--victims` chooses the packets whose delay is examined, and `--show` the flows that are listed. All packets stay in the queue.
 
 #![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
 
@@ -15,7 +15,7 @@ const MS: u64 = 1_000_000;
 const HEAVY: &str = "10.0.0.1:4000 > 10.0.0.9:9 udp";
 const LIGHT: &str = "10.0.0.2:4000 > 10.0.0.9:10 udp";
 
-/// A frame of a host `10.0.0.SOURCE` to a port of `10.0.0.9`.
+/// A frame from host `10.0.0.SOURCE` to a port of `10.0.0.9`.
 fn frame(source: u8, port: u16, length: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, source, 8, 0];
     let network = u16::try_from(length - 14).expect("it is short");
@@ -27,8 +27,8 @@ fn frame(source: u8, port: u16, length: usize) -> Vec<u8> {
     frame
 }
 
-/// 100 packets of 1000 bytes come at once, and from then on one of 100 bytes each 100 ms, five times; with what those wait on a
-/// link that takes 8 ms for the large ones.
+/// 100 packets of 1000 bytes arrive at once. Then one of 100 bytes arrives every 100 ms, five times. Also returns how long these wait on a
+/// link that takes 8 ms for a large packet.
 fn capture(directory: &Path) -> (PathBuf, Vec<u64>) {
     let path = directory.join("two.pcap");
     let mut writer = PcapWriter::new(std::fs::File::create(&path).unwrap(), ETHERNET, 1 << 16).unwrap();
@@ -50,16 +50,16 @@ fn flows(culprits: &Value) -> Vec<&str> {
 const QUEUE: &str = "--rate 1mbps --limit none --tau 10ms";
 
 #[test]
-fn victims_are_examined_and_culprits_are_all_that_were_in_the_queue() {
+fn delays_are_of_victims_and_culprits_are_of_the_whole_queue() {
     let directory = tempfile::tempdir().unwrap();
     let (path, waits) = capture(directory.path());
     let light = "udp and dst_port == 10".as_ref();
-    let all = Report::of(QUEUE, &[&path]);
-    let report = Report::of(&format!("{QUEUE} --victims"), &[light, &path]);
+    let all = Report::analyze(QUEUE, &[&path]);
+    let report = Report::analyze(&format!("{QUEUE} --victims"), &[light, &path]);
     assert_eq!(report.first["setup"]["victims_filter"], "udp and dst_port == 10");
     assert_eq!(report.summary["totals"]["victims"], json!({ "packets": 5, "bytes": "500", "dropped": 0 }));
     assert_eq!(report.summary["skipped"]["not_victims"], 100);
-    // Delays are theirs, the queue is that of all.
+    // Delays are those of victims, and the backlog is that of all packets.
     assert_eq!(report.total("/totals/peak_delay_ns"), waits[0]);
     assert_eq!(report.summary["totals"]["waited_share"], 1.0);
     for same in ["/packets", "/totals/departed_packets", "/totals/peak_depth_bytes"] {
@@ -67,14 +67,14 @@ fn victims_are_examined_and_culprits_are_all_that_were_in_the_queue() {
     }
     let [burst] = report.bursts.as_slice() else { panic!("{:?}", report.bursts) };
     assert_eq!((number(burst, "/packets_over_tau"), number(burst, "/peak_delay_ns")), (5, waits[0]));
-    assert_eq!(number(burst, "/start_ns"), 100 * MS, "it begins as the first of them comes");
-    // Those that left from then on: from the 13th on, which leaves after 96 ms and is sent until 104 ms.
+    assert_eq!(number(burst, "/start_ns"), 100 * MS, "it begins when the first victim arrives");
+    // The packets that left from then on: from the 13th on, which leaves after 96 ms and is sent until 104 ms.
     let heavy = 100 - 13;
     let culprits = &burst["culprits"][0];
     assert_eq!(flows(culprits)[0], HEAVY);
     assert_eq!(number(culprits, "/flows/0/packets"), heavy);
     assert_eq!(culprits["flows"][0]["share"], (heavy * 1000) as f64 / (heavy * 1000 + 500) as f64);
-    // Who made the worst one wait, not the worst of all.
+    // The worst packet is the worst victim, not the worst of all packets.
     let worst = &burst["worst"];
     assert_eq!(flows(&worst["direct"]["by"][0]), [HEAVY]);
     assert_eq!(number(worst, "/direct/bytes"), heavy * 1000);
@@ -88,11 +88,11 @@ fn victims_are_examined_and_culprits_are_all_that_were_in_the_queue() {
 }
 
 #[test]
-fn only_some_flows_are_listed_and_the_rest_is_counted() {
+fn only_some_flows_are_listed_and_the_others_are_counted() {
     let directory = tempfile::tempdir().unwrap();
     let (path, _) = capture(directory.path());
-    let all = Report::of(QUEUE, &[&path]);
-    let report = Report::of(&format!("{QUEUE} --show dst_port==10"), &[&path]);
+    let all = Report::analyze(QUEUE, &[&path]);
+    let report = Report::analyze(&format!("{QUEUE} --show dst_port==10"), &[&path]);
     assert_eq!(report.first["setup"]["show_filter"], "dst_port==10");
     let (one, other) = (&report.bursts[0]["culprits"], &all.bursts[0]["culprits"]);
     assert_eq!(flows(&one[0]), [LIGHT]);
@@ -101,7 +101,7 @@ fn only_some_flows_are_listed_and_the_rest_is_counted() {
     let hidden = &one[0]["not_shown"];
     assert_eq!((number(hidden, "/flows"), number(hidden, "/bytes")), (1, bytes - 500));
     assert_eq!(hidden["share"], (bytes - 500) as f64 / bytes as f64);
-    // By destination ports are not known: there all are listed.
+    // Aggregates by destination lack the port, so all of them are listed.
     assert_eq!(one[1], other[1]);
     for pointer in ["/totals/peak_delay_ns", "/totals/waited_share"] {
         assert_eq!(report.summary.pointer(pointer), all.summary.pointer(pointer), "{pointer}");
@@ -113,7 +113,7 @@ fn only_some_flows_are_listed_and_the_rest_is_counted() {
 }
 
 #[test]
-fn why_asks_about_victims_and_lists_some_flows() {
+fn why_accepts_victims_and_show() {
     let directory = tempfile::tempdir().unwrap();
     let (path, waits) = capture(directory.path());
     let light = "udp and dst_port == 10".as_ref();
@@ -127,7 +127,7 @@ fn why_asks_about_victims_and_lists_some_flows() {
     assert_eq!(number(&answer, "/victim/delay_ns"), waits[0]);
     assert_eq!(flows(&answer["direct"]["by"][0]), [HEAVY, LIGHT]);
     assert_eq!(number(&answer, "/direct/by/0/flows/0/bytes"), (100 - 13) * 1000);
-    // What left before the first of them came, but for the very first packet, which waited for nothing.
+    // The packets that left before the first victim arrived, without the very first packet, which never waited.
     assert_eq!(number(&answer, "/indirect/bytes"), 12 * 1000);
     let some = why("--show dst_port==10");
     assert_eq!(flows(&some["direct"]["by"][0]), [LIGHT]);
@@ -137,11 +137,11 @@ fn why_asks_about_victims_and_lists_some_flows() {
     assert_eq!(number(&late, "/packets"), 5, "all of them wait then");
     let later = why("--at 790ms..1s --flow 10.0.0.2:4000");
     assert!(later["question"].as_str().unwrap().contains("of which 'udp and dst_port == 10' holds, waited from"));
-    let refused = |words: &str, told: &str| {
+    let refused = |words: &str, message: &str| {
         let output = run(&format!("why --rate 1mbps --limit none {words}"), &[&path]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words}: {errors}");
-        assert!(errors.contains(told), "{words}: {errors}");
+        assert!(errors.contains(message), "{words}: {errors}");
     };
     refused("--victims dst_port==11", "no packet of which 'dst_port==11' holds waited");
     refused("--victims dst_port==10 --at 1ms", "wait for a range of time");
@@ -150,7 +150,7 @@ fn why_asks_about_victims_and_lists_some_flows() {
 }
 
 #[test]
-fn the_old_name_says_which_new_one_to_use() {
+fn the_old_flag_names_the_new_ones() {
     for words in ["analyze x --rate 1gbps", "why x --rate 1gbps --at 1s", "tap x --egress y", "sim x", "live x", "link"]
     {
         for expression in [" udp", ""] {
@@ -166,22 +166,22 @@ fn the_old_name_says_which_new_one_to_use() {
     }
 }
 
-/// A packet that left a FIFO that sends a byte each nanosecond.
+/// A packet that left a FIFO which sends a byte each nanosecond.
 #[derive(Debug, Clone, Copy)]
-struct Left {
+struct Departed {
     flow: usize,
     size: u64,
     enqueued: u64,
     dequeued: u64,
 }
 
-fn fifo(arrivals: &[(u64, u64, usize)]) -> Vec<Left> {
+fn fifo(arrivals: &[(u64, u64, usize)]) -> Vec<Departed> {
     let (mut now, mut free) = (0, 0);
     let left = |(gap, size, flow): &(u64, u64, usize)| {
         now += gap;
         let dequeued = free.max(now);
         free = dequeued + size;
-        Left { flow: *flow, size: *size, enqueued: now, dequeued }
+        Departed { flow: *flow, size: *size, enqueued: now, dequeued }
     };
     arrivals.iter().map(left).collect()
 }
@@ -190,8 +190,8 @@ fn name(flow: usize) -> String {
     format!("10.0.0.{flow}:1 > 10.9.0.1:{flow} udp")
 }
 
-/// Bytes by flow of packets.
-fn sums<'a>(packets: impl IntoIterator<Item = &'a Left>) -> BTreeMap<String, u64> {
+/// The bytes of packets, by flow.
+fn sums<'a>(packets: impl IntoIterator<Item = &'a Departed>) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     packets.into_iter().for_each(|left| *sums.entry(name(left.flow)).or_default() += left.size);
     sums
@@ -202,8 +202,8 @@ fn listed(culprits: &Value) -> BTreeMap<String, u64> {
     list(culprits, "/flows").iter().map(flow).collect()
 }
 
-/// Of each burst that a victim met: victims hit, the longest that one waited, and bytes by flow of all that left in it.
-fn bursts(left: &[Left], victim: usize, tau: u64) -> Vec<(u64, u64, BTreeMap<String, u64>)> {
+/// For each burst that a victim met: the number of victims hit, their longest delay, and the bytes by flow of all departures in it.
+fn bursts(left: &[Departed], victim: usize, tau: u64) -> Vec<(u64, u64, BTreeMap<String, u64>)> {
     let wait = |n: usize| left[n].dequeued - left[n].enqueued;
     let is_hit = |n: &usize| left[*n].flow == victim && wait(*n) >= tau;
     let (mut bursts, mut at, mut ended) = (Vec::new(), 0, None::<u64>);
@@ -222,30 +222,30 @@ fn bursts(left: &[Left], victim: usize, tau: u64) -> Vec<(u64, u64, BTreeMap<Str
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The whole queue, worked out plainly, and then only the victims are looked at.
+    /// Compares with a plain computation: the whole queue first, then the victims.
     #[test]
     fn culprits_are_those_of_the_whole_queue(
         arrivals in prop::collection::vec((0..60u64, 1..90u64, 1..6usize), 1..120), victim in 1..6usize, tau in 5..120u64
     ) {
         let left = fifo(&arrivals);
         let mut table = "flow,size,enqueued,dequeued\n".to_owned();
-        for Left { flow, size, enqueued, dequeued } in &left {
+        for Departed { flow, size, enqueued, dequeued } in &left {
             table += &format!("{},{size},{enqueued},{dequeued}\n", name(*flow));
         }
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("left.csv");
         std::fs::write(&path, table).unwrap();
-        let report = Report::of(&format!("--departures --alpha 0.0001 --tau {tau}ns --victims dst_port=={victim}"), &[&path]);
-        let told = |burst: &Value| {
+        let report = Report::analyze(&format!("--departures --alpha 0.0001 --tau {tau}ns --victims dst_port=={victim}"), &[&path]);
+        let figures = |burst: &Value| {
             (number(burst, "/packets_over_tau"), number(burst, "/peak_delay_ns"), listed(&burst["culprits"][0]))
         };
-        prop_assert_eq!(report.bursts.iter().map(told).collect::<Vec<_>>(), bursts(&left, victim, tau));
+        prop_assert_eq!(report.bursts.iter().map(figures).collect::<Vec<_>>(), bursts(&left, victim, tau));
         let victims: Vec<_> = (0..left.len()).filter(|n| left[*n].flow == victim).collect();
         let longest = victims.iter().map(|n| left[*n].dequeued - left[*n].enqueued).max().unwrap_or_default();
         prop_assert_eq!(report.total("/totals/peak_delay_ns"), longest);
         prop_assert_eq!(report.total("/totals/victims/packets"), victims.len() as u64);
 
-        // Who left while one of them waited, each packet once.
+        // The packets that left while a victim waited, each once.
         let direct: BTreeSet<_> = victims.iter().flat_map(|n| (0..*n).filter(|m| left[*m].dequeued >= left[*n].enqueued)).collect();
         let output = run(&format!("why --json --departures --alpha 0.0001 --victims dst_port=={victim}"), &[&path]);
         if longest == 0 {
@@ -257,9 +257,9 @@ proptest! {
     }
 }
 
-/// Flows of a granularity that does not have what `--show` is about are all listed, and a note says so in each view.
+/// If flows of a granularity lack an attribute of `--show`, all of them are listed, and each view has a note.
 #[test]
-fn lists_that_an_expression_cannot_choose_among_are_named() {
+fn lists_that_show_cannot_filter_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("page.html");
     let note = "lists that --show does not filter (by dst), because their flows lack attributes that it uses (src_ip)";
@@ -269,7 +269,7 @@ fn lists_that_an_expression_cannot_choose_among_are_named() {
         };
         assert!(said("", "src_ip == 10.72.0.88").contains(note), "{words}");
         assert!(said("--json", "src_ip == 10.72.0.88").contains("show_not_applied"), "{words}");
-        // Both have the destination.
+        // Flows of both granularities have the destination.
         assert!(!said("--json", "dst_ip == 10.72.0.88").contains("show_not_applied"), "{words}");
     }
     printed(

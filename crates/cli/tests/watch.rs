@@ -1,4 +1,4 @@
-//! What is worked out of packets while they are recorded: kept with the folder, and told when triggers fire.
+//! Aggregates and triggers of packets that are recorded: values are stored with the folder, and alerts are printed.
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at what was written")]
 
@@ -17,44 +17,44 @@ fn alerts(folder: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
 }
 
-/// What the folder has of calls.
-fn asked(log: &Path, options: &str) -> std::process::Output {
+/// Queries the folder for calls.
+fn query_calls(log: &Path, options: &str) -> std::process::Output {
     run(&format!("query {options}"), &[log, Path::new("udp")])
 }
 
 #[test]
-fn triggers_fire_by_the_time_of_packets_and_are_told() {
+fn triggers_fire_by_the_timestamps_of_packets() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     let recorded = printed(run(&format!("record {DEFINED} --log"), &[&log, &demo]), 0);
     assert!(recorded.contains("times a trigger fired"), "{recorded}");
     let first = alerts(&log);
     let named = |name: &str| first.iter().filter(|alert| alert["trigger"] == name).count();
-    assert_eq!(named("many"), 1, "it stays so once it is so: {first:?}");
+    assert_eq!(named("many"), 1, "a trigger fires when its condition becomes true, not while it stays true: {first:?}");
     assert!(named("burst") > 1, "{first:?}");
-    // The alert is about packets up to its time: the folder says the same.
+    // The alert is about the packets up to its time. A query gives the same time.
     let many = first.iter().find(|alert| alert["trigger"] == "many").expect("it fired");
-    let times = printed(asked(&log, "--select ts --csv --limit 101"), 0);
+    let times = printed(query_calls(&log, "--select ts --csv --limit 101"), 0);
     let last: u64 = times.lines().last().and_then(|line| line.parse().ok()).expect("it is a time");
     let at = integer(&many["at_ns"]).expect("it is a number");
     assert!(at > last && at < last + 20_000_000, "{at} after {last}");
     assert_eq!(many["value"].as_f64().map(|value| value > 100.0), Some(true));
 
-    // Recorded to another folder, it is the same: nothing depends on how fast it goes.
+    // Another recording has the same alerts: they do not depend on the speed of recording.
     let other = folder.path().join("other");
     printed(run(&format!("record {DEFINED} --log"), &[&other, &demo]), 0);
     assert_eq!(alerts(&other), first);
 
-    // A line that was not written to its end is not gone on with.
+    // The next recording does not append to an incomplete line.
     let torn = other.join("alerts.jsonl");
     let text = std::fs::read(&torn).expect("it is there");
     std::fs::write(&torn, &text[..text.len() - 5]).expect("there is room");
     printed(run("record --log", &[&other, &demo]), 0);
     assert!(alerts(&other).starts_with(&first[..first.len() - 1]));
 
-    // What was defined stays, and goes on counting from where it was.
+    // The definitions stay with the folder, and the next recording continues their values.
     let info = printed(run("log info", &[&log]), 0);
-    let calls: u64 = printed(asked(&log, "--select count --csv"), 0)
+    let calls: u64 = printed(query_calls(&log, "--select count --csv"), 0)
         .lines()
         .nth(1)
         .and_then(|line| line.parse().ok())
@@ -63,7 +63,7 @@ fn triggers_fire_by_the_time_of_packets_and_are_told() {
     printed(run("record --log", &[&log, &demo]), 0);
     let info = printed(run("log info", &[&log]), 0);
     assert!(info.contains(&format!("calls    {}", with_commas(2 * calls))), "{info}");
-    // Who was killed left no values: they are worked out of the records again.
+    // A recorder that was killed stored no values. They are computed from the records.
     std::fs::remove_file(log.join("aggregates.json")).expect("it is there");
     printed(run(&format!("record {DEFINED} --log"), &[&log, &demo]), 0);
     let info = printed(run("log info", &[&log]), 0);
@@ -72,17 +72,17 @@ fn triggers_fire_by_the_time_of_packets_and_are_told() {
 }
 
 #[test]
-fn definitions_that_mean_nothing_are_refused_before_anything_is_recorded() {
+fn invalid_definitions_are_refused_before_recording() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
     for words in ["--filter a", "--filter a=nonsense", "--aggregate a=count@b", "--trigger t=a>1", "--set a=b", TWICE] {
         assert_eq!(run(&format!("record {words} --log"), &[&log, &demo]).status.code(), Some(2), "{words}");
         assert!(!log.exists(), "{words}");
     }
-    // Another meaning of a name that is taken.
+    // A name cannot get another definition.
     printed(run("record --filter a=tcp --log", &[&log, &demo]), 0);
     assert_eq!(run("record --filter a=udp --log", &[&log, &demo]).status.code(), Some(2));
-    // No folder, and one without alerts.
+    // A path that is not a recorded folder, and a folder without alerts.
     assert_eq!(run("watch", &[folder.path()]).status.code(), Some(2));
     assert_eq!(printed(run("watch --all", &[&log]), 0), "");
 }

@@ -1,4 +1,4 @@
-//! What holds for the whole, whatever the capture: runs repeat, sums are right, and an incast shows at its destination.
+//! Properties of any analysis: runs repeat exactly, sums are right, and an incast shows at its destination.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
@@ -7,7 +7,7 @@ use queuescope_pcap::PcapWriter;
 use queuescope_wire::Nanos;
 use std::path::{Path, PathBuf};
 
-/// What is run, and on which captures: short and long queues, split and whole, several granularities.
+/// Options and captures to run: short and long queues, split and whole frames, several granularities.
 fn runs(test: &str) -> Vec<(String, PathBuf)> {
     let mut runs = vec![
         ("--rate 20mbps".to_owned(), file("data/demo.pcap.xz")),
@@ -61,7 +61,7 @@ fn outputs_do_not_change_the_report() {
 #[test]
 fn sums_are_right() {
     for (words, path) in runs("sums_are_right") {
-        let report = Report::of(&words, &[&path]);
+        let report = Report::analyze(&words, &[&path]);
         check_sums(&report, &format!("{words} {}", path.display()), words.contains("--split-gso"));
     }
 }
@@ -88,8 +88,8 @@ fn check_sums(report: &Report, what: &str, split: bool) {
         assert!(number(burst, "/packets_over_tau") > 0, "{what}: {burst}");
         assert!(number(burst, "/peak_delay_ns") <= report.total("/totals/peak_delay_ns"), "{what}: {burst}");
         assert!(number(burst, "/peak_depth_bytes") <= report.total("/totals/peak_depth_bytes"), "{what}: {burst}");
-        // A burst ends as a packet that waited half of tau leaves. What came after the next one, which waited less, may
-        // have come before that; so bursts of a FIFO overlap by less than half of tau. Other questions have no such order.
+        // A burst ends when a packet leaves that waited less than half of tau. Packets that arrived after the next one may have
+        // arrived before that moment, so bursts of a FIFO overlap by less than half of tau. With --across-classes they may overlap by more.
         assert!(across || start + tau / 2 >= last, "{what}: a burst begins at {start}, the one before ends at {last}");
         assert!(number(burst, "/bytes") <= report.total("/totals/departed_bytes"), "{what}: {burst}");
         last = start + number(burst, "/length_ns");
@@ -107,13 +107,13 @@ fn check_sums(report: &Report, what: &str, split: bool) {
         }
     }
     for score in list(&report.summary, "/sketch") {
-        let told =
+        let outcomes =
             number(score, "/true_positives") + number(score, "/false_positives") + number(score, "/false_negatives");
-        assert!(told <= number(score, "/asked"), "{what}: {score}");
+        assert!(outcomes <= number(score, "/asked"), "{what}: {score}");
     }
 }
 
-/// Shares are sorted, none is above 1, and together they are not either.
+/// Checks that shares are sorted, and that each of them and their sum are at most 1.
 fn shares(levels: &[serde_json::Value], what: &str) {
     for level in levels {
         let shares: Vec<_> = list(level, "/flows").iter().map(|flow| flow["share"].as_f64().unwrap()).collect();
@@ -124,7 +124,7 @@ fn shares(levels: &[serde_json::Value], what: &str) {
     }
 }
 
-/// A frame of UDP from `source` to 10.9.0.`to`.
+/// A UDP frame from `source` to 10.9.0.`to`.
 fn frame(source: u16, to: u8, payload: usize) -> Vec<u8> {
     let [high, low] = source.to_be_bytes();
     let length = |below: usize| u16::try_from(below + payload).unwrap().to_be_bytes();
@@ -137,7 +137,7 @@ fn frame(source: u16, to: u8, payload: usize) -> Vec<u8> {
     frame
 }
 
-/// 50 sources send 20 packets each to one destination at once, onto one that gets little all the time.
+/// 50 sources send 20 packets each to one destination at once, while another destination gets a little all the time.
 fn incast(path: &Path) {
     let mut packets = Vec::new();
     for number in 0..200 {
@@ -161,7 +161,7 @@ fn an_incast_shows_at_its_destination() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("incast.pcap");
     incast(&path);
-    let report = Report::of("--rate 1gbps --by 5tuple,dst", &[&path]);
+    let report = Report::analyze("--rate 1gbps --by 5tuple,dst", &[&path]);
     assert_eq!(report.bursts.len(), 1, "{:?}", report.bursts);
     let burst = &report.bursts[0];
     assert_eq!(number(burst, "/culprits/0/flows_total"), 51);
@@ -178,8 +178,8 @@ fn an_incast_shows_at_its_destination() {
 }
 
 #[test]
-fn a_queue_in_arithmetic() {
-    // Packets of 1042 bytes at 1 Gbit/s take 8336 ns each; all of 50 come at once but for 100 ns.
+fn a_queue_matches_a_calculation_by_hand() {
+    // Packets of 1042 bytes take 8336 ns each at 1 Gbit/s. 50 of them arrive 100 ns apart.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("train.pcap");
     let mut writer = PcapWriter::new(std::fs::File::create(&path).unwrap(), 1, 0).unwrap();
@@ -187,23 +187,23 @@ fn a_queue_in_arithmetic() {
         writer.packet(Nanos(1_000_000_000 + number * 100), 1042, &frame(number as u16, 1, 1_000)).unwrap();
     }
     writer.finish().unwrap();
-    let report = Report::of("--rate 1gbps --tau 100us --limit none", &[&path]);
+    let report = Report::analyze("--rate 1gbps --tau 100us --limit none", &[&path]);
     assert_eq!(report.total("/totals/peak_delay_ns"), 49 * (8336 - 100));
     let burst = &report.bursts[0];
     // Packet n waits n * 8236 ns: the first to wait 100 us is the 13th.
     assert_eq!(number(burst, "/start_ns"), 13 * 100);
     assert_eq!(number(burst, "/packets_over_tau"), 50 - 13);
     assert_eq!(number(burst, "/peak_at_ns"), 49 * 100);
-    // What each met, as a table tells it: packet n arrives while the first is sent, and n - 1 wait.
+    // The backlog that each packet met, from the table: packet n arrives while the first is sent, and n - 1 wait.
     let table = directory.path().join("train.parquet");
-    Report::of("--rate 1gbps --limit none --parquet", &[&table, &path]);
+    Report::analyze("--rate 1gbps --limit none --parquet", &[&table, &path]);
     let met = |column: &str| {
-        Report::of(&format!("--departures --columns size={column}"), &[&table]).total("/totals/departed_bytes")
+        Report::analyze(&format!("--departures --columns size={column}"), &[&table]).total("/totals/departed_bytes")
     };
     assert_eq!(met("backlog_packets"), 48 * 49 / 2);
     assert_eq!(met("backlog_bytes"), 48 * 49 / 2 * 1042);
-    // A limit of 10 packets in the queue: one on the link, ten that wait, all others dropped while the first is sent.
-    let report = Report::of("--rate 1gbps --tau 1us --limit 10packets", &[&path]);
+    // With a limit of 10 packets, one is on the link and ten wait. All others are dropped while the first is sent.
+    let report = Report::analyze("--rate 1gbps --tau 1us --limit 10packets", &[&path]);
     let drops = report.total("/totals/drops/overlimit");
     assert_eq!(report.total("/totals/departed_packets") + drops, 50);
     assert!((38..=39).contains(&drops), "{drops}");

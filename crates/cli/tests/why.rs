@@ -1,4 +1,4 @@
-//! Who made it wait: `why`, and what `analyze` tells of the worst packet and of groups.
+//! `why`: the culprits of a packet, a flow or a time; and what `analyze` reports on the worst packet and on groups.
 
 #![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
 
@@ -8,7 +8,7 @@ use queuescope_wire::Nanos;
 use serde_json::Value;
 use std::path::Path;
 
-/// The worked example of docs/explanation/culprits.md: 8 Mb/s, flow A four packets at 0 ms, B one each millisecond from 1 ms, V one.
+/// The worked example of docs/explanation/culprits.md: 8 Mb/s; flow A sends four packets at 0 ms, B one each millisecond from 1 ms, V one.
 const EXAMPLE: &str = "flow,size,enqueued,dequeued,class\n\
     A,1000,0,0,0\nA,1000,0,1000000,0\nA,1000,0,2000000,0\nA,1000,0,3000000,0\n\
     B,1000,1000000,4000000,0\nB,1000,2000000,5000000,0\nB,1000,3000000,6000000,1\nB,1000,4000000,7000000,0\n\
@@ -38,7 +38,7 @@ fn named(parts: &[(&str, u64)]) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn the_worked_example() {
+fn the_worked_example_is_right() {
     for words in ["--packet 9", "--flow V", "--flow v --at 5ms..9ms"] {
         let answer = example(words);
         assert_eq!(number(&answer, "/victim/delay_ns"), 3_000_000, "{words}");
@@ -52,12 +52,12 @@ fn the_worked_example() {
 }
 
 #[test]
-fn a_stretch_and_a_moment() {
+fn a_range_and_a_moment_have_culprits() {
     let stretch = example("--at 1ms..3ms");
     assert_eq!(flows(&stretch, "direct"), named(&[("A", 2_000)]));
     assert_eq!(flows(&stretch, "indirect"), named(&[("A", 1_000)]));
     assert_eq!(flows(&stretch, "original"), named(&[("A", 3_000), ("B", 1_000)]));
-    // What leaves at 5 ms is still there as a packet comes then.
+    // A packet that leaves at 5 ms is still there when another arrives then.
     let moment = example("--at 5ms");
     assert!(moment["victim"].is_null());
     assert_eq!(flows(&moment, "direct"), named(&[("B", 3_000), ("V", 1_000)]));
@@ -69,11 +69,11 @@ fn a_stretch_and_a_moment() {
 #[test]
 fn questions_without_an_answer_are_errors() {
     let demo = file("data/demo.pcap.xz");
-    let refused = |words: &str, told: &str| {
+    let refused = |words: &str, message: &str| {
         let output = run(&format!("why --rate 20mbps {words}"), &[&demo]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words}: {errors}");
-        assert!(errors.contains(told), "{words}: {errors}");
+        assert!(errors.contains(message), "{words}: {errors}");
         assert!(!errors.contains("panicked"));
     };
     refused("", "required");
@@ -92,7 +92,7 @@ fn questions_without_an_answer_are_errors() {
 }
 
 #[test]
-fn a_frame_keeps_its_number_where_frames_are_split() {
+fn a_frame_keeps_its_number_when_frames_are_split() {
     let demo = file("data/demo.pcap.xz");
     for number in [1, 7_229, 18_949] {
         let answer = json(&format!("why --json --rate 20mbps --split-gso --packet {number}"), &demo);
@@ -101,11 +101,11 @@ fn a_frame_keeps_its_number_where_frames_are_split() {
 }
 
 #[test]
-fn a_dropped_packet_is_told_who_was_in_the_queue() {
+fn a_dropped_packet_has_culprits() {
     let demo = file("data/demo.pcap.xz");
-    let report = Report::of("--rate 10mbps --limit 20000bytes --tau 5ms", &[&demo]);
+    let report = Report::analyze("--rate 10mbps --limit 20000bytes --tau 5ms", &[&demo]);
     assert_eq!(report.total("/totals/drops/overlimit"), 3_815);
-    // The first packet that is dropped: found by asking about each of a burst's.
+    // Find the first packet that is dropped.
     let dropped = (7_000..8_000).find_map(|packet| {
         let answer = json(&format!("why --json --rate 10mbps --limit 20000bytes --packet {packet}"), &demo);
         answer["victim"]["delay_ns"].is_null().then_some(answer)
@@ -119,9 +119,9 @@ fn a_dropped_packet_is_told_who_was_in_the_queue() {
 }
 
 #[test]
-fn the_report_tells_of_the_worst_packet_what_why_tells() {
+fn the_report_on_the_worst_packet_agrees_with_why() {
     let demo = file("data/demo.pcap.xz");
-    let report = Report::of("--rate 20mbps --tau 5ms", &[&demo]);
+    let report = Report::analyze("--rate 20mbps --tau 5ms", &[&demo]);
     let worst = report.bursts.iter().max_by_key(|burst| number(burst, "/peak_delay_ns")).unwrap();
     let (from, to) = (number(worst, "/peak_at_ns"), number(worst, "/peak_at_ns") + 1);
     let moment = json(&format!("why --json --rate 20mbps --at {from}ns"), &demo);
@@ -130,26 +130,26 @@ fn the_report_tells_of_the_worst_packet_what_why_tells() {
     assert_eq!(number(worst, "/worst/since_ns"), number(&moment, "/since_ns"));
     for kind in ["direct", "indirect", "original"] {
         let estimate = worst.pointer(&format!("/worst/{kind}")).unwrap();
-        let (told, exact) = (number(estimate, "/bytes") as f64, number(&moment, &format!("/{kind}/bytes")) as f64);
-        assert!((told - exact).abs() < 0.05 * exact + 3_000.0, "{kind}: {told} told, {exact} exactly");
-        let told = estimate.pointer("/by/0/flows/0/flow").unwrap();
-        assert_eq!(told, moment.pointer(&format!("/{kind}/by/0/flows/0/flow")).unwrap(), "{kind}");
+        let (found, exact) = (number(estimate, "/bytes") as f64, number(&moment, &format!("/{kind}/bytes")) as f64);
+        assert!((found - exact).abs() < 0.05 * exact + 3_000.0, "{kind}: {found} reported, {exact} exactly");
+        let first = estimate.pointer("/by/0/flows/0/flow").unwrap();
+        assert_eq!(first, moment.pointer(&format!("/{kind}/by/0/flows/0/flow")).unwrap(), "{kind}");
     }
 }
 
-/// 41 hosts send three packets each to one port, at once; two others send a little elsewhere.
+/// 41 hosts send three packets each to one port, at the same time. Two other hosts send a little elsewhere.
 fn incast(path: &Path) {
     let mut writer = PcapWriter::new(std::fs::File::create(path).unwrap(), 1, 65_535).unwrap();
     let mut time = 1_000_000_000u64;
     for round in 0..200u32 {
         for host in 0..43u32 {
             let (dst, port) = if host < 41 { ([10, 0, 0, 7], 50_010) } else { ([10, 0, 0, 9], 443 + host as u16) };
-            // The others send every third packet of theirs.
+            // The other hosts send in every third round only.
             if host >= 41 && round % 3 != 0 {
                 continue;
             }
             time += 500;
-            // Hosts of all networks, and ports of their own.
+            // The hosts are of many networks, each with its own port.
             let host = host.wrapping_mul(2_654_435_761);
             let src = [11 + (host >> 25) as u8, (host >> 16) as u8, (host >> 8) as u8, 1 + host as u8 % 200];
             writer.packet(Nanos(time), 1_014, &frame(src, dst, 20_000 + (host >> 18) as u16, port)).unwrap();
@@ -170,11 +170,11 @@ fn frame(src: [u8; 4], dst: [u8; 4], src_port: u16, dst_port: u16) -> Vec<u8> {
 }
 
 #[test]
-fn an_incast_is_one_line() {
+fn an_incast_is_one_group() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("incast.pcap");
     incast(&path);
-    let report = Report::of("--rate 1gbps", &[&path]);
+    let report = Report::analyze("--rate 1gbps", &[&path]);
     assert_eq!(report.bursts.len(), 1);
     let group = report.bursts[0].pointer("/groups/0").expect("what the senders have in common");
     assert_eq!(group["description"], "41 sources to 10.0.0.7:50010 (TCP)");
@@ -186,10 +186,10 @@ fn an_incast_is_one_line() {
 }
 
 #[test]
-fn only_flows_that_ramped_are_told_if_that_is_asked() {
+fn ramped_lists_only_flows_that_ramped() {
     let demo = file("data/demo.pcap.xz");
-    let all = Report::of("--rate 20mbps", &[&demo]);
-    let some = Report::of("--rate 20mbps --ramped 4x", &[&demo]);
+    let all = Report::analyze("--rate 20mbps", &[&demo]);
+    let some = Report::analyze("--rate 20mbps --ramped 4x", &[&demo]);
     let rows = |report: &Report| -> Vec<Value> {
         report.bursts.iter().flat_map(|burst| list(burst, "/culprits/0/flows").to_vec()).collect()
     };

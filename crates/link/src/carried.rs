@@ -1,9 +1,9 @@
-//! A scenario's network in real time, and what a report says of it.
+//! Runs a scenario's network in real time, and adds to its report how exact that was.
 
 use crate::error::Error;
-use crate::machine_limit::MachineLimit;
+use crate::held_back::HeldBack;
 use crate::real_time::{RealTime, Ways};
-use crate::testbed::End;
+use crate::testbed::NetworkEnd;
 use crate::timing::Sleep;
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_queue::PipelineParams;
@@ -14,12 +14,13 @@ use queuescope_wire::ByteCount;
 use std::num::NonZero;
 use std::{io, thread};
 
-/// Packets are held back at times if they are for more than one of so many parts of the time.
+/// The machine held packets back if it did so for more than this part of the time: one tenth.
 const HELD_BACK_PARTS: u64 = 10;
-/// More packets than this in a thousand that are late by more than a millisecond are the machine's doing.
+/// If more than this many packets in a thousand are more than a millisecond late, the machine is too slow.
 const LATE_PER_MILLE: u64 = 10;
 
-/// Adds to a report on a link how exact it was: packets that were lost before it are of flows that nobody knows.
+/// Adds a link's timing to a report on it. The flows of packets that were lost before the link are unknown, so the totals count them
+/// as missed.
 pub fn complete_report(report: &mut Report, sim: model::Sim) {
     let unread = sim.real_time.as_ref().map_or(0, |real| real.unread_packets);
     let others = report.others.iter_mut().map(|other| &mut other.report.totals);
@@ -27,37 +28,38 @@ pub fn complete_report(report: &mut Report, sim: model::Sim) {
     report.sim = Some(sim);
 }
 
-/// The network of a scenario in real time. It reads TCP headers where there is a program that does.
-pub(crate) fn begun<'a, W: Ways>(
+/// Sets up a scenario's network to run in real time. It parses TCP headers only if a switch program of the network reads them.
+pub(crate) fn start_network<'a, W: Ways>(
     scenario: &Scenario,
     simulation: Simulation,
-    ways: W,
-    ends: &'a [End; 2],
+    routes: W,
+    ends: &'a [NetworkEnd; 2],
     sleep: Sleep,
 ) -> RealTime<'a, W> {
-    let real = RealTime::begin(simulation, ways, ends, sleep);
-    let reads = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
+    let real = RealTime::begin(simulation, routes, ends, sleep);
+    let reads_tcp = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
     let mut programs = scenario.network().links.into_iter().filter_map(|link| link.pipeline);
-    if programs.any(|program| reads(&program)) { real.with_tcp_headers() } else { real }
+    if programs.any(|program| reads_tcp(&program)) { real.with_tcp_headers() } else { real }
 }
 
-/// What a link did not carry, or not as it was meant.
+/// Notes on packets that the link did not carry, or did not carry as it should.
 pub(crate) fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
     let counts = real.counts();
-    let none = noted("no_way", counts.no_way, "packets for an address that no host of the link has");
-    let lost = noted("not_taken", counts.not_taken, "packets that this machine had no memory for as they arrived");
-    let uncut = noted("uncut", counts.uncut, "super-packets that could not be cut, and went through as one packet");
+    let none = noted("no_way", counts.no_route, "packets for an address that no host of the link has");
+    let lost = noted("not_taken", counts.not_accepted, "packets that this machine had no memory for as they arrived");
+    let uncut =
+        noted("uncut", counts.unsegmented, "super-packets that could not be segmented, and passed as one packet");
     none.into_iter().chain(lost).chain(uncut).chain(parser_notes(real.parser()))
 }
 
-/// How exact a link was; packets may have been lost before it, since they were not read in time.
-pub(crate) fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Result<model::RealTime, Error> {
-    let unread = ends.iter().map(End::unread).sum::<io::Result<u64>>();
-    let unread = unread.map_err(Error::system("cannot tell what the interfaces of the link lost"))?;
+/// How exact a link was in time. Counts packets that were lost before the link too, because nobody read them in time.
+pub(crate) fn timing_report<W: Ways>(real: &RealTime<'_, W>, ends: &[NetworkEnd; 2]) -> Result<model::RealTime, Error> {
+    let unread = ends.iter().map(NetworkEnd::unread).sum::<io::Result<u64>>();
+    let unread = unread.map_err(Error::system("cannot read how many packets the interfaces of the link dropped"))?;
     let (timing, sleep) = (real.timing(), real.sleep());
     let [p50, p99, worst] = [50.0, 99.0, 100.0].map(|percentile| timing.percentile(percentile).0);
-    let seen = real.machine_limit();
-    let is_held_back = seen.time.0 > seen.of.0 / HELD_BACK_PARTS;
+    let load = real.held_back();
+    let is_held_back = load.held_back.0 > load.observed.0 / HELD_BACK_PARTS;
     let is_late = timing.late() * 1_000 > timing.packets() * LATE_PER_MILLE;
     Ok(model::RealTime {
         packets: timing.packets(),
@@ -68,23 +70,23 @@ pub(crate) fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Res
         sleep_p50_ns: sleep.p50.0,
         sleep_p99_ns: sleep.p99.0,
         unread_packets: unread,
-        machine_limit: machine_limit(&seen, real.simulation()),
+        machine_limit: held_back_report(&load, real.simulation()),
         is_limited_by_machine: unread > 0 || is_late || is_held_back,
     })
 }
 
-/// What the machine held back, if it did.
-fn machine_limit(seen: &MachineLimit, simulation: &Simulation) -> Option<model::MachineLimit> {
-    let seconds = seen.time.as_secs_f64();
+/// How much the machine held back; `None` if it did not.
+fn held_back_report(load: &HeldBack, simulation: &Simulation) -> Option<model::MachineLimit> {
+    let seconds = load.held_back.as_secs_f64();
     let per_second = |bytes: ByteCount| bytes.0 as f64 * 8.0 / seconds;
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     Some(model::MachineLimit {
-        limited_ns: seen.time.0,
-        active_ns: seen.of.0,
-        link: simulation.topology().link(seen.link?).name.clone(),
-        offered_bps: per_second(seen.able),
-        carried_bps: per_second(seen.sent),
-        busy_share: seen.moving.as_secs_f64() / seconds,
-        idle_share: seen.idle.map(|idle| idle.as_secs_f64() / seconds / processors as f64),
+        limited_ns: load.held_back.0,
+        active_ns: load.observed.0,
+        link: simulation.topology().link(load.link?).name.clone(),
+        offered_bps: per_second(load.capacity),
+        carried_bps: per_second(load.sent),
+        busy_share: load.moving.as_secs_f64() / seconds,
+        idle_share: load.idle.map(|idle| idle.as_secs_f64() / seconds / processors as f64),
     })
 }

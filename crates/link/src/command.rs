@@ -1,9 +1,10 @@
-//! A program behind a link, of which nothing is left when it or the link ends.
+//! Runs a program behind a link, and leaves no process behind when the program or the link ends.
 //!
-//! It is run in namespaces of its own: of network, where the link is its only interface; of processes, whose first one
-//! stands between it and whoever began it; and of mounts, for a `/proc` that shows those processes. When that first process
-//! ends, the kernel ends all others of the namespace. It ends when the program does. It also ends when the process that
-//! started it is gone, for whatever reason: that process alone holds the writing end of a pipe, the tie.
+//! The program runs in namespaces of its own: a network namespace, in which the link is the only interface; a PID
+//! namespace, whose first process (the keeper) stands between the program and the process that started it; and a mount namespace,
+//! for a `/proc` that shows those processes. When the keeper ends, the kernel ends all other processes of the
+//! namespace. The keeper ends when the program does. It also ends when the process that
+//! started it is gone, for whatever reason: only that process holds the writing end of a pipe, the tie.
 
 use queuescope_live::Namespace;
 use queuescope_live::capabilities::{CapabilitySet, NAMESPACES, keep_only, passed_on, raised};
@@ -20,69 +21,69 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio, exit};
 use std::thread;
 
-/// The first argument of the process that stands between.
+/// The first argument of the keeper, the process between the program and the process that started it.
 pub const KEEPER: &str = "keep";
 
-/// Where what a program prints goes.
+/// Where the output of a program goes.
 #[derive(Debug)]
-pub enum Prints {
-    /// Where it went before.
-    Here,
-    /// To standard error, all of it.
-    Aside,
-    /// To a file, all of it; and it reads nothing.
-    Into(File),
+pub enum OutputTarget {
+    /// Standard output and standard error stay those of this process.
+    Inherit,
+    /// Standard output goes to standard error.
+    Stderr,
+    /// Standard output and standard error go to a file; standard input is empty.
+    File(File),
 }
 
 /// A program that runs behind a link.
 #[derive(Debug)]
-pub struct Behind {
+pub struct IsolatedCommand {
     keeper: Child,
-    /// The keeper ends when this is closed. The numbers of signals that are written here are for the program.
+    /// The keeper ends when this is closed. A signal number that is written here is sent on to the program.
     tie: OwnedFd,
 }
 
-impl Behind {
-    /// Runs a program in `namespace`. `keeper` is a program that does [`keep`] with the arguments that it is given after
+impl IsolatedCommand {
+    /// Runs the program `words` in `namespace`. `keeper` is an executable that calls [`keep`] with the arguments that follow
     /// [`KEEPER`].
     ///
     /// # Errors
-    /// If it cannot be run: whether the program itself can, its status tells.
-    pub fn run(namespace: &Namespace, keeper: &Path, words: &[OsString], prints: Prints) -> io::Result<Self> {
+    /// Fails if the keeper cannot be started. If the program itself cannot be run, the exit status shows that.
+    pub fn run(namespace: &Namespace, keeper: &Path, words: &[OsString], output: OutputTarget) -> io::Result<Self> {
         let (tied, tie) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        // The keeper has its end of it, and nobody else.
+        // Only the keeper inherits its end of the tie.
         fcntl_setfd(&tied, FdFlags::empty())?;
         let mut command = Command::new(keeper);
         command.arg(KEEPER).arg(tied.as_raw_fd().to_string()).arg("--").args(words);
-        match prints {
-            Prints::Here => {}
-            Prints::Aside => drop(command.stdout(io::stderr().as_fd().try_clone_to_owned()?)),
-            Prints::Into(file) => drop(command.stdin(Stdio::null()).stderr(file.try_clone()?).stdout(file)),
+        match output {
+            OutputTarget::Inherit => {}
+            OutputTarget::Stderr => drop(command.stdout(io::stderr().as_fd().try_clone_to_owned()?)),
+            OutputTarget::File(file) => drop(command.stdin(Stdio::null()).stderr(file.try_clone()?).stdout(file)),
         }
-        let started = namespace.run(move || {
-            // SAFETY: only children of this thread are in the new namespace, and what it shares with others stays.
-            #[allow(unsafe_code, reason = "there is no other way to a namespace")]
+        let keeper = namespace.run(move || {
+            // SAFETY: only children of this thread enter the new namespace. This thread keeps what it shares with others.
+            #[allow(unsafe_code, reason = "only this call makes a namespace")]
             raised(|| unsafe { unshare_unsafe(UnshareFlags::NEWPID) })?;
-            // The keeper makes a namespace, and gives up all that it may before the program begins.
+            // The keeper makes a mount namespace, and drops its capabilities before the program starts.
             let child = passed_on(NAMESPACES, || command.spawn());
             drop(tied);
             child
         })?;
-        Ok(Self { keeper: started, tie })
+        Ok(Self { keeper, tie })
     }
 
-    /// How it ended, if it did.
+    /// The program's exit status, if it has ended.
     ///
     /// # Errors
-    /// Those of the system.
-    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+    /// Returns the error of the system call.
+    pub fn status(&mut self) -> io::Result<Option<ExitStatus>> {
         self.keeper.try_wait()
     }
 
-    /// Sends the program, and all that it began, a signal, if they have not ended.
+    /// Sends a signal to the program and all processes that it started, if they have not ended.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         match rustix::io::write(&self.tie, &[signal.as_raw() as u8]) {
             Ok(_) | Err(Errno::PIPE) => Ok(()),
@@ -90,80 +91,80 @@ impl Behind {
         }
     }
 
-    /// Ends it, and all that it began.
+    /// LinkEnds the program and all processes that it started.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call.
     pub fn end(&mut self) -> io::Result<ExitStatus> {
         self.keeper.kill()?;
         self.keeper.wait()
     }
 }
 
-impl Drop for Behind {
+impl Drop for IsolatedCommand {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended by itself.
         let _ = self.end();
     }
 }
 
-/// What the process does that stands between: it runs the program, and takes care of what that leaves behind. The
-/// status to exit with, as shells have it, or why the program cannot be run.
+/// The keeper's work: it runs the program, and reaps the processes that the program leaves behind. Returns the
+/// exit status as shells report it, or why the program cannot be run.
 ///
 /// # Errors
-/// If it is not in namespaces of its own.
+/// Fails if this process is not the first of its PID namespace, or a system call fails.
 pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<io::Result<u8>> {
     let number = tie.to_str().and_then(|tie| tie.parse::<i32>().ok());
     let number = number.filter(|number| *number > 2 && rustix::process::getpid() == Pid::INIT);
     let (Some(number), Some((program, arguments))) = (number, words.split_first()) else {
-        return Err(io::Error::other("this is done by `queuescope link` alone"));
+        return Err(io::Error::other("only `queuescope link` starts this command"));
     };
-    // SAFETY: it was opened for this process, which knows its number from who began it, and nothing else has it.
-    #[allow(unsafe_code, reason = "the number is all that a new program has of a file")]
+    // SAFETY: the starting process opened this descriptor for this process alone, and passed its number as an argument.
+    #[allow(unsafe_code, reason = "a descriptor that is inherited is known by its number alone")]
     let tie = unsafe { OwnedFd::from_raw_fd(number) };
     fcntl_setfd(&tie, FdFlags::CLOEXEC)?;
-    // It ends at once with the thread that started it, even while it is stopped. The tie alone is certain: the thread may have been gone
-    // before this, while another thread of its process, about to end, still held the tie.
+    // The parent death signal ends the keeper at once with the thread that started it, even while the keeper is stopped. Only the tie is
+    // certain: that thread may have ended before this call, while another thread of its process, about to end, still held the tie.
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    raised(own_proc)?;
-    // The program has the rights of its user, and no others.
+    raised(mount_proc)?;
+    // The program keeps the rights of its user, and no capabilities.
     keep_only(CapabilitySet::empty())?;
     let child = match Command::new(program).args(arguments).spawn() {
         Ok(child) => child,
         Err(why) => return Ok(Err(why)),
     };
     let own = Pid::from_child(&child);
-    thread::Builder::new().name("signals".to_owned()).spawn(move || pass_on(&tie))?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || forward_signals(&tie))?;
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == own => {
                 let signalled = || status.terminating_signal().map(|signal| 128 + signal);
                 return Ok(Ok(status.exit_status().or_else(signalled).unwrap_or(1) as u8));
             }
-            // Others that it left behind.
+            // Reap processes that the program left behind.
             Ok(_) | Err(Errno::INTR) => {}
             Err(why) => return Err(why.into()),
         }
     }
 }
 
-/// Passes on the signals that are for the program, and for all that it began, as a terminal would. When the tie is closed, it ends this
+/// Passes signals on to the program and all processes that it started, as a terminal would. When the tie is closed, ends this
 /// process, and with it all others of the namespace.
-fn pass_on(tie: &OwnedFd) -> ! {
+fn forward_signals(tie: &OwnedFd) -> ! {
     let mut number = [0];
     while let Ok(1) = retry_on_intr(|| rustix::io::read(tie, &mut number)) {
         if let Some(signal) = Signal::from_named_raw(number[0].into()) {
-            // All processes but this one, which is the first of its namespace (kill(2): -1). They may have ended.
+            // kill(-1) reaches all processes but this one, the first of its namespace. They may have ended.
             let _ = kill_process_group(Pid::INIT, signal);
         }
     }
     exit(1)
 }
 
-/// Mounts a `/proc` that shows the processes of this namespace, and them alone.
-fn own_proc() -> io::Result<()> {
-    // SAFETY: this process has one thread, and its files stay as they are.
-    #[allow(unsafe_code, reason = "there is no other way to a namespace")]
+/// Mounts a `/proc` that shows the processes of this namespace only.
+fn mount_proc() -> io::Result<()> {
+    // SAFETY: this process has one thread, and keeps its files.
+    #[allow(unsafe_code, reason = "only this call makes a namespace")]
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;

@@ -1,11 +1,11 @@
-//! The link of a command.
+//! The link that a command runs behind.
 
-use crate::carried::{begun, notes, real_time};
-use crate::command::{Behind, Prints, Signal};
+use crate::carried::{notes, start_network, timing_report};
+use crate::command::{IsolatedCommand, OutputTarget, Signal};
 use crate::error::Error;
 use crate::plan::LinkOptions;
 use crate::real_time::{Watcher, Way, Ways};
-use crate::testbed::{End, Testbed};
+use crate::testbed::{NetworkEnd, Testbed};
 use crate::timing::{Sleep, sleep_exactly};
 use queuescope_ingest::Stop;
 use queuescope_run::summary::About;
@@ -19,24 +19,24 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-/// How often it is looked whether the command has ended, and what went wrong.
-const LOOK: Nanos = Nanos(20_000_000);
-/// How long a command that was sent a signal may take to end, each time.
+/// How often to check whether the command has ended and whether something failed.
+const CHECK_INTERVAL: Nanos = Nanos(20_000_000);
+/// How long a command may take to end after each signal.
 const GRACE: Nanos = Nanos(1_000_000_000);
 
-/// The link of a command: its network, before it carries anything.
+/// The network of a command's link, before it carries packets.
 pub struct CommandLink {
     scenario: Scenario,
     simulation: Simulation,
     meters: Vec<LinkId>,
-    ways: BothWays,
+    routes: PointToPoint,
 }
 
 impl CommandLink {
-    /// As the options say.
+    /// Builds the network that `options` describe.
     ///
     /// # Errors
-    /// If there can be no such link, or its trace cannot be read.
+    /// Fails if the options describe no valid link, or the trace cannot be read.
     pub fn new(options: &LinkOptions) -> Result<Self, Error> {
         let (scenario, files) = options.scenario()?;
         let Built { mut simulation, meters, hosts, .. } = build_without_traffic(&scenario, &files)?;
@@ -45,8 +45,8 @@ impl CommandLink {
             let params = EntranceParams { hosts, group: 0, class: Class(0), activity: None };
             Ok(Way { entrance: simulation.entrance(params)?, to, l4s: false })
         };
-        let ways = BothWays([way((inside, outside), 1)?, way((outside, inside), 0)?]);
-        Ok(Self { scenario, simulation, meters, ways })
+        let routes = PointToPoint([way((inside, outside), 1)?, way((outside, inside), 0)?]);
+        Ok(Self { scenario, simulation, meters, routes })
     }
 
     /// The link as a scenario.
@@ -54,75 +54,76 @@ impl CommandLink {
         &self.scenario
     }
 
-    /// Its network, and the links of that whose queues are analysed.
+    /// The network, and those of its links whose queues are analysed.
     pub fn network(&self) -> (&Simulation, &[LinkId]) {
         (&self.simulation, &self.meters)
     }
 
-    /// Carries what comes, between the ends that the program has [begun](Program::begin) with, until the watcher says that it is over.
+    /// Carries packets between the ends that [`Program::start`] made, until the watcher ends it.
     ///
     /// # Errors
-    /// If an interface is gone.
-    pub fn carry(self, ends: &Ends, stop: &Stop, watcher: &mut impl Watcher) -> Result<Ran, Error> {
-        let Self { scenario, simulation, meters, ways } = self;
+    /// Fails if an interface is gone, or more packets are under way than there is room for.
+    pub fn carry(self, ends: &LinkEnds, stop: &Stop, watcher: &mut impl Watcher) -> Result<Ran, Error> {
+        let Self { scenario, simulation, meters, routes } = self;
         let (_, meter) = metered_link(None, &simulation, &meters)?;
-        let mut real = begun(&scenario, simulation, ways, &ends.ends, ends.sleep);
-        real.run(Nanos::MAX, LOOK, stop.waker(), watcher)?;
-        let exact = real_time(&real, &ends.ends)?;
+        let mut real = start_network(&scenario, simulation, routes, &ends.ends, ends.sleep);
+        real.run(Nanos::MAX, CHECK_INTERVAL, stop.waker(), watcher)?;
+        let exact = timing_report(&real, &ends.ends)?;
         let skipped = notes(&real).collect();
-        let about = About::of(&scenario, meter, Vec::new());
+        let about = About::new(&scenario, meter, Vec::new());
         Ok(Ran { simulation: real.into_simulation(), about, real_time: Some(exact), skipped })
     }
 }
 
-/// The ends of a command's link, for the thread that made them.
+/// The two ends of a command's link. They belong to the thread that made them.
 #[derive(Debug)]
-pub struct Ends {
-    /// That of the command, and the other.
-    ends: [End; 2],
-    /// How exactly the thread sleeps.
+pub struct LinkEnds {
+    /// The command's end, then the other.
+    ends: [NetworkEnd; 2],
+    /// How exact the sleeps of the thread are.
     sleep: Sleep,
 }
 
-/// A command that runs behind a link, and how it is ended if it does not end by itself.
+/// A command that runs behind a link. If it does not end by itself, signals end it.
 #[derive(Debug)]
 pub struct Program {
-    behind: Behind,
-    /// When it is sent what next.
+    command: IsolatedCommand,
+    /// The next signal, and when to send it.
     next: Option<(Nanos, Signal)>,
     status: Option<ExitStatus>,
 }
 
 impl Program {
-    /// Makes the ends of a link and begins the command `words` at one of them; sleeps of this thread are as exact from now on as is said.
-    /// `keeper` is as for [`Behind::run`].
+    /// Makes the ends of a link, and starts the command `words` at one of them. From now on, sleeps of this thread are as exact as
+    /// [`LinkEnds`] records. `keeper` is as for [`IsolatedCommand::run`].
     ///
     /// # Errors
-    /// If this user may not make the ends, or the keeper cannot be run.
-    pub fn begin(keeper: &Path, words: &[OsString], prints: Prints) -> Result<(Self, Ends), Error> {
-        let sleep = sleep_exactly().map_err(Error::system("cannot wake up when it is time"))?;
+    /// Fails if this user lacks the rights to make the ends, or the keeper cannot be run.
+    pub fn start(keeper: &Path, words: &[OsString], output: OutputTarget) -> Result<(Self, LinkEnds), Error> {
+        let sleep = sleep_exactly().map_err(Error::system("cannot set the timer slack of the thread"))?;
         let Testbed { inside, outside, .. } = Testbed::new()?;
-        let no_namespace = || io::Error::other("the command's end is in no namespace");
-        let run_behind = || Behind::run(inside.namespace.as_ref().ok_or_else(no_namespace)?, keeper, words, prints);
-        let behind = run_behind().map_err(Error::system("cannot run a command behind a link"))?;
-        Ok((Self { behind, next: None, status: None }, Ends { ends: [inside, outside], sleep }))
+        let no_namespace = || io::Error::other("the command's end has no namespace");
+        let run_behind =
+            || IsolatedCommand::run(inside.namespace.as_ref().ok_or_else(no_namespace)?, keeper, words, output);
+        let command = run_behind().map_err(Error::system("cannot run a command behind a link"))?;
+        Ok((Self { command, next: None, status: None }, LinkEnds { ends: [inside, outside], sleep }))
     }
 
-    /// Whether it has ended. If a signal asks for an end at `now`, or the viewer does (`is_over`), the command gets signals, one after
-    /// another. A signal that came here may have come to the command, too, so that it gets some time first; what the viewer wants it
-    /// does not know yet.
+    /// Whether the command has ended. If a signal requests an end at `now`, or the viewer does (`is_over`), the command gets one signal after
+    /// another. The signal that came to this process may have reached the command as well, so the command gets some time before the first.
+    /// A request of the viewer reaches only this process, so the command gets a signal at once.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system call.
     pub fn has_ended(&mut self, now: Nanos, is_signalled: bool, is_over: bool) -> io::Result<bool> {
-        self.status = self.behind.ended()?;
+        self.status = self.command.status()?;
         if self.status.is_none() && (is_signalled || is_over) {
             self.status = self.end(now, is_signalled)?;
         }
         Ok(self.status.is_some())
     }
 
-    /// Its status as shells have it; 1 if it has none.
+    /// The exit status as shells report it; 1 if there is none.
     pub fn code(&self) -> u8 {
         let code = |status: ExitStatus| status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         self.status.map_or(1, |status| code(status).unwrap_or(1) as u8)
@@ -136,17 +137,17 @@ impl Program {
             return Ok(None);
         }
         if signal == Signal::KILL {
-            return self.behind.end().map(Some);
+            return self.command.end().map(Some);
         }
         self.next = Some((later, if signal == Signal::INT { Signal::TERM } else { Signal::KILL }));
-        self.behind.signal(signal).map(|()| None)
+        self.command.signal(signal).map(|()| None)
     }
 }
 
-/// Two ends with everything on both sides.
-struct BothWays([Way; 2]);
+/// A network of two ends: every packet goes to the other end.
+struct PointToPoint([Way; 2]);
 
-impl Ways for BothWays {
+impl Ways for PointToPoint {
     fn way(&self, from: usize, _key: &FlowKey) -> Option<&Way> {
         self.0.get(from)
     }

@@ -1,50 +1,50 @@
-//! TCP headers of real packets, as switch programs read them: with sequence numbers that do not wrap, and windows in bytes.
+//! TCP headers of real packets as switch programs read them: sequence numbers do not wrap, and windows are in bytes.
 
 use etherparse::{LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
 use queuescope_queue::Headers;
 use queuescope_tcp::{Flags, Segment};
 use queuescope_wire::FlowId;
 
-/// The largest shift of a window (RFC 7323, section 2.3).
+/// The largest window scale shift (RFC 7323, section 2.3).
 const LARGEST_SHIFT: u8 = 14;
 
-/// What is known of the connections that pass, one half of each by the flow of its packets.
+/// The connections whose packets pass, one half of each by the flow of its packets.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    halves: Vec<Option<Half>>,
+    halves: Vec<Option<HalfConnection>>,
 }
 
-/// What one side of a connection has said.
+/// One direction of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Half {
-    /// The number of its SYN.
+struct HalfConnection {
+    /// The sequence number of its SYN (the initial sequence number).
     first: u32,
-    /// The highest number after one that it sent, from that of its SYN on.
+    /// The highest sequence number after one that it sent, relative to its SYN.
     next: u64,
     /// The window scale option of its SYN.
     shift: Option<u8>,
 }
 
-/// The window of a packet, and where it stands.
+/// The receive window that a packet advertises, and where its field is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
-    /// Where its TCP header begins.
+pub(crate) struct ReceiveWindow {
+    /// The offset of the TCP header in the packet, in bytes.
     pub header: u16,
-    /// How many bits its field leaves out.
+    /// The window scale: the field is the window shifted right by this many bits.
     pub shift: u8,
-    /// In bytes, as it came.
+    /// The window as the packet arrived, in bytes.
     pub bytes: u64,
 }
 
 impl Connections {
-    /// The TCP header of a packet of `flow`, if it has one and the connection's beginning was seen. `reverse` is the flow of the other
+    /// The TCP header of a packet of `flow`, if it has one and the connection's SYN was seen. `reverse` is the flow of the opposite
     /// direction.
-    pub fn read(&mut self, packet: &[u8], [flow, reverse]: [FlowId; 2]) -> Option<(Segment, Window)> {
+    pub fn read(&mut self, packet: &[u8], [flow, reverse]: [FlowId; 2]) -> Option<(Segment, ReceiveWindow)> {
         let sliced = LaxSlicedPacket::from_ip(packet).ok()?;
         let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return None };
         let header = tcp.slice().as_ptr() as usize - packet.as_ptr() as usize;
         if tcp.syn() {
-            let half = Half { first: tcp.sequence_number(), next: 0, shift: shift(&tcp) };
+            let half = HalfConnection { first: tcp.sequence_number(), next: 0, shift: shift(&tcp) };
             *self.half(flow) = Some(half);
         }
         let other = *self.half(reverse);
@@ -65,15 +65,15 @@ impl Connections {
             ..Segment::default()
         };
         own.next = own.next.max(segment.end());
-        Some((segment, Window { header: header as u16, shift, bytes: window }))
+        Some((segment, ReceiveWindow { header: header as u16, shift, bytes: window }))
     }
 
-    /// A flow's number is given to another.
+    /// Forgets the connection of a flow whose id goes to another flow.
     pub fn forget(&mut self, flow: FlowId) {
         *self.half(flow) = None;
     }
 
-    fn half(&mut self, flow: FlowId) -> &mut Option<Half> {
+    fn half(&mut self, flow: FlowId) -> &mut Option<HalfConnection> {
         let at = flow.0 as usize;
         if at >= self.halves.len() {
             self.halves.resize(at + 1, None);
@@ -82,17 +82,17 @@ impl Connections {
     }
 }
 
-impl Half {
-    /// A number of the wire from that of the SYN on: the one that is closest to what was sent last.
+impl HalfConnection {
+    /// Unwraps a sequence number: of the numbers relative to the SYN that it can stand for, the one that is closest to `next`.
     fn number(&self, wire: u32) -> u64 {
         let apart = wire.wrapping_sub(self.first).wrapping_sub(self.next as u32) as i32;
         self.next.saturating_add_signed(apart.into())
     }
 }
 
-impl Window {
-    /// What its field is to be, if a program has changed it: no less than that says, since a field leaves bits out, and no more than what
-    /// it was.
+impl ReceiveWindow {
+    /// The new value of the window field if a program has lowered the window, otherwise `None`. The field leaves out low bits, so its
+    /// value is rounded up, but never above the value that it had.
     pub fn changed(&self, headers: &Headers) -> Option<u16> {
         let window = headers.tcp?.window;
         let field = window.div_ceil(1 << self.shift);
@@ -117,7 +117,7 @@ mod tests {
     const ONE: [FlowId; 2] = [FlowId(0), FlowId(1)];
     const OTHER: [FlowId; 2] = [FlowId(1), FlowId(0)];
 
-    /// A packet with these numbers, this window, and a window scale if it is a SYN.
+    /// A packet with these sequence numbers and this window, and with a window scale if it is a SYN.
     fn packet(seq: u32, ack: Option<u32>, window: u16, syn: Option<u8>, payload: &[u8]) -> Vec<u8> {
         let mut tcp = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(1000, 2000, seq, window);
         if let Some(ack) = ack {
@@ -131,7 +131,7 @@ mod tests {
         bytes
     }
 
-    /// One whose sides began with these numbers and shifts.
+    /// A connection whose sides have these initial sequence numbers and shifts.
     fn begun(first: [u32; 2], shifts: [u8; 2]) -> Connections {
         let mut connections = Connections::default();
         let (syn, window) =
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_began_before_and_what_is_no_tcp_is_left_alone() {
+    fn connections_without_a_syn_and_packets_without_tcp_are_ignored() {
         let mut connections = Connections::default();
         assert_eq!(connections.read(&packet(5, Some(6), 100, None, b"data"), ONE), None);
         let mut udp = Vec::new();
@@ -159,12 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_counts_if_both_have_one() {
+    fn windows_are_scaled_if_both_sides_offer_a_scale() {
         let mut connections = begun([7, 9], [3, 200]);
-        let (ack, window) =
-            connections.read(&packet(8, Some(10), 100, None, &[]), ONE).expect("its beginning was seen");
+        let (ack, window) = connections.read(&packet(8, Some(10), 100, None, &[]), ONE).expect("its SYN was seen");
         assert_eq!((ack.window, window.shift), (800, 3));
-        let (_, window) = connections.read(&packet(10, Some(8), 100, None, &[]), OTHER).expect("it was");
+        let (_, window) = connections.read(&packet(10, Some(8), 100, None, &[]), OTHER).expect("its SYN was seen");
         assert_eq!(window.shift, LARGEST_SHIFT);
         let mut plain = Connections::default();
         let syn = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(1000, 2000, 8, 5).syn();
@@ -172,14 +171,14 @@ mod tests {
         syn.write(&mut bytes, &[]).expect("there is room");
         assert!(plain.read(&bytes, ONE).is_some());
         assert!(plain.read(&packet(9, Some(9), 100, Some(7), &[]), OTHER).is_some());
-        let (_, window) = plain.read(&packet(10, Some(9), 100, None, &[]), OTHER).expect("it was");
+        let (_, window) = plain.read(&packet(10, Some(9), 100, None, &[]), OTHER).expect("its SYN was seen");
         assert_eq!((window.shift, window.bytes), (0, 100));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Numbers grow beyond what the wire has, also where packets come late or twice.
+        /// Sequence numbers grow beyond 32 bits, also where packets come late or twice.
         #[test]
         fn numbers_do_not_wrap(first in any::<u32>(), steps in prop::collection::vec((1..900_000_000u64, 0..3000u64), 1..40)) {
             let mut connections = begun([first, 1], [7, 7]);
@@ -188,31 +187,31 @@ mod tests {
                 next += step;
                 for seq in [next, next.saturating_sub(back).max(1)] {
                     let wire = first.wrapping_add(seq as u32);
-                    let (read, _) = connections.read(&packet(wire, Some(2), 9, None, b"x"), ONE).expect("it was seen");
+                    let (read, _) = connections.read(&packet(wire, Some(2), 9, None, b"x"), ONE).expect("its SYN was seen");
                     prop_assert_eq!((read.seq, read.ack, read.length), (seq, 1, 1));
-                    let (read, _) = connections.read(&packet(2, Some(wire), 9, None, &[]), OTHER).expect("it was seen");
+                    let (read, _) = connections.read(&packet(2, Some(wire), 9, None, &[]), OTHER).expect("its SYN was seen");
                     prop_assert_eq!(read.ack, seq);
                 }
             }
         }
 
         #[test]
-        fn windows_are_lowered_only(field in any::<u16>(), shift in 0..=LARGEST_SHIFT, window in any::<u64>()) {
+        fn windows_are_only_ever_lowered(field in any::<u16>(), shift in 0..=LARGEST_SHIFT, window in any::<u64>()) {
             let bytes = u64::from(field) << shift;
             let tcp = Some(Segment { window, ..Segment::default() });
             let headers = Headers { tcp, ..Headers::plain(queuescope_queue::Host(0), queuescope_queue::Host(1), FlowId(0)) };
-            match (Window { header: 20, shift, bytes }).changed(&headers) {
+            match (ReceiveWindow { header: 20, shift, bytes }).changed(&headers) {
                 None => prop_assert!(window >= bytes),
                 Some(now) => {
                     prop_assert!(now <= field);
-                    let told = u64::from(now) << shift;
-                    prop_assert!(told >= window && told - window < 1 << shift);
+                    let advertised = u64::from(now) << shift;
+                    prop_assert!(advertised >= window && advertised - window < 1 << shift);
                 }
             }
         }
 
         #[test]
-        fn anything_is_read(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             let mut connections = begun([7, 9], [7, 7]);
             let _ = connections.read(&bytes, ONE);
         }

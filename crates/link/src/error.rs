@@ -1,4 +1,4 @@
-//! What can go wrong with a link and with what uses it.
+//! Errors of a link and of what uses it.
 
 use crate::real_time::LinkError;
 use queuescope_live::ProbeError;
@@ -7,19 +7,19 @@ use queuescope_scenario::TextError;
 use queuescope_sim::BuildError;
 use std::io;
 
-/// Why nothing is carried over a link.
+/// Why a link carries nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What is said of the link means nothing; the error shows where in its text.
+    /// The description of the link is not valid; the error shows where in its text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// A setting is about a scenario's traffic, and not about its link.
-    #[error("--set {setting}: of a scenario, a command's link has what begins with {}", known.join(", "))]
+    /// A setting is about a scenario's traffic, not about its link.
+    #[error("--set {setting}: a command's link has only settings that begin with {}", known.join(", "))]
     Setting {
         /// The setting.
         setting: String,
-        /// What settings of a link begin with.
+        /// The first words of a link's settings.
         known: &'static [&'static str],
     },
     /// The scenario cannot be built.
@@ -28,19 +28,19 @@ pub enum Error {
     /// A file cannot be read, or the scenario has no link.
     #[error(transparent)]
     Run(#[from] queuescope_run::Error),
-    /// This user may not, or an interface or a namespace cannot be made.
+    /// This user lacks the rights, or an interface or a namespace cannot be made.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// The link cannot go on.
+    /// The link failed while it ran.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Nothing can be sent.
+    /// The traffic cannot be sent.
     #[error(transparent)]
     Traffic(#[from] TrafficError),
-    /// Signals cannot be waited for.
+    /// Signal handlers cannot be installed.
     #[error(transparent)]
     Signals(#[from] queuescope_ingest::Error),
-    /// The kernel has no such congestion control.
+    /// The kernel lacks a congestion control.
     #[error("the kernel has no congestion control '{name}'")]
     NoControl {
         /// Its name.
@@ -48,24 +48,24 @@ pub enum Error {
     },
     /// There are too many hosts.
     #[error(
-        "{hosts} hosts at an end of the link are more than the {most} that there can be; flows share hosts where `hosts` says \
-         how many they have"
+        "{hosts} hosts at one end of the link exceed the limit of {most}: set `hosts` of a group of flows, so that its flows share \
+         hosts"
     )]
     TooManyHosts {
         /// How many.
         hosts: usize,
-        /// How many there can be.
+        /// The limit.
         most: usize,
     },
-    /// A signal ended it.
+    /// A signal ended the run.
     #[error("stopped by a signal")]
     Stopped,
-    /// A call that does not fail as a rule.
+    /// A system call failed that rarely fails.
     #[error("{what}")]
     System {
-        /// What could not be done.
+        /// What failed.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system call.
         #[source]
         why: io::Error,
     },

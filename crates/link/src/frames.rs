@@ -1,34 +1,34 @@
-//! The packets that are on their way, byte by byte, in places that are used again.
+//! The packets on their way through the network, byte by byte. Their memory is reused.
 
-use crate::connections::Window;
+use crate::connections::ReceiveWindow;
 use queuescope_wire::FlowKey;
 use queuescope_wire::parse;
 
 /// A packet on its way.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
-    /// From its IP header on.
+    /// The bytes, from the IP header on.
     bytes: Vec<u8>,
-    /// What its headers say, as it came.
+    /// The parsed headers, as they arrived.
     pub(crate) seen: Option<parse::Frame>,
-    /// The window that its TCP header told as it came, if that may be changed.
-    pub(crate) window: Option<Window>,
-    /// The end that it is for.
+    /// The window that its TCP header advertised on arrival, if a program may change it.
+    pub(crate) window: Option<ReceiveWindow>,
+    /// The index of the end that receives it.
     pub(crate) to: u32,
 }
 
 impl Frame {
-    /// Whose it is.
+    /// The flow of the packet.
     pub fn key(&self) -> FlowKey {
         self.seen.map(|seen| seen.key).unwrap_or_default()
     }
 
-    /// What its headers say, as it came.
+    /// The parsed headers, as they arrived.
     pub fn headers(&self) -> Option<parse::Frame> {
         self.seen
     }
 
-    /// It, from its IP header on, as it came.
+    /// The bytes, from the IP header on, as they arrived.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -38,7 +38,7 @@ impl Frame {
     }
 }
 
-/// All of them, by number.
+/// All packets on their way, by slot number.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     places: Vec<Frame>,
@@ -46,14 +46,14 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Another, which is for that end; its number.
-    pub fn insert(&mut self, bytes: &[u8], seen: parse::Frame, window: Option<Window>, to: u32) -> u32 {
+    /// Adds a packet for end `to`, and returns its slot.
+    pub fn insert(&mut self, bytes: &[u8], seen: parse::Frame, window: Option<ReceiveWindow>, to: u32) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.places.push(Frame::default());
             self.places.len() as u32 - 1
         });
         let frame = &mut self.places[number as usize];
-        // Memory is as large as the packets that were there were.
+        // Reuse the memory of the packet that was here.
         frame.bytes.clear();
         frame.bytes.extend_from_slice(bytes);
         (frame.seen, frame.window, frame.to) = (Some(seen), window, to);
@@ -64,7 +64,7 @@ impl Frames {
         &mut self.places[number as usize]
     }
 
-    /// It is on its way no more.
+    /// Frees the slot of a packet that is no longer on its way.
     pub fn remove(&mut self, number: u32) {
         self.free.push(number);
     }

@@ -1,6 +1,6 @@
-//! Real hosts that send what a scenario says, over the kernel's TCP.
+//! Real hosts that send a scenario's traffic over the kernel's TCP.
 
-use crate::testbed::End;
+use crate::testbed::NetworkEnd;
 use queuescope_live::traffic::{
     DatagramSender, Ended, SendParams, ServeParams, Start, TrafficError, count_datagrams, find_controls, listen, send,
     send_datagrams, serve, take_with,
@@ -16,51 +16,51 @@ use std::thread::{self, JoinHandle};
 
 /// The port of every receiver.
 pub const PORT: u16 = 5001;
-/// That of receivers whose end of a connection is DCTCP's, too: it is told of each mark then (RFC 8257, section 3.2).
+/// The port of receivers whose side of the connection runs DCTCP too, so that they echo every CE mark (RFC 8257, section 3.2).
 pub const DCTCP_PORT: u16 = 5002;
 
-/// What is sent.
+/// The traffic to send.
 pub struct Load {
-    /// Congestion controls, by their names in the kernel.
+    /// The congestion controls, by their names in the kernel.
     pub congestion: Vec<String>,
-    /// Flows, in order of their starts, each between two addresses.
+    /// The flows, each between two addresses, in order of their start times.
     pub flows: Box<dyn Iterator<Item = Start> + Send>,
-    /// Datagrams; their times count from the beginning.
+    /// The senders of datagrams. Their times count from the start of the run.
     pub datagrams: Vec<DatagramSender>,
-    /// From when on it counts what is sent and what came.
+    /// Datagrams are counted from this time on.
     pub warmup: Nanos,
 }
 
-/// What became of it.
+/// The results of flows and datagrams.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Of each flow.
+    /// The result of each flow.
     pub flows: Vec<Ended>,
-    /// What each sender of datagrams sent.
+    /// The datagrams that each sender sent.
     pub sent: Vec<Backlog>,
-    /// What came of datagrams, by who sent them.
+    /// The datagrams that arrived, by the sender's address.
     pub came: BTreeMap<SocketAddr, Backlog>,
 }
 
-/// Hosts that send.
+/// Hosts that are sending.
 pub struct Hosts {
-    flows: Thread<Vec<Ended>>,
-    servers: Vec<Thread<()>>,
-    /// Those who send datagrams, and who counts them.
-    sent: Option<Thread<Vec<Backlog>>>,
-    came: Option<Thread<BTreeMap<SocketAddr, Backlog>>>,
-    /// What the kernel lacked; it is there until all has ended.
+    flows: HostThread<Vec<Ended>>,
+    servers: Vec<HostThread<()>>,
+    /// The thread that sends datagrams, and the thread that counts those that arrive.
+    sent: Option<HostThread<Vec<Backlog>>>,
+    came: Option<HostThread<BTreeMap<SocketAddr, Backlog>>>,
+    /// The congestion controls that the kernel lacked. They stay loaded until all threads have ended.
     _controls: Controls,
 }
 
 impl Hosts {
-    /// Begins to send, and to take what is sent.
+    /// Starts to send and to receive.
     ///
     /// # Errors
-    /// If nobody can listen, or there is no such congestion control and the kernel takes no program for it.
-    pub fn begin(senders: &End, receivers: &End, load: Load) -> Result<Self, TrafficError> {
+    /// Fails if a socket cannot listen, or the kernel lacks a congestion control and rejects the program for it.
+    pub fn start(senders: &NetworkEnd, receivers: &NetworkEnd, load: Load) -> Result<Self, TrafficError> {
         let (Some(near), Some(far)) = (&senders.namespace, &receivers.namespace) else {
-            return Err(system("find the hosts' namespaces")(io::Error::other("they are here")));
+            return Err(system("find the hosts' namespaces")(io::Error::other("the ends have none of their own")));
         };
         let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
         let Load { congestion, flows, mut datagrams, warmup } = load;
@@ -78,7 +78,7 @@ impl Hosts {
             let listener = far.run(move || listen(any(port)))?;
             congestion.map_or(Ok(()), |name| take_with(&listener, name))?;
             let forever = ServeParams { idle: Nanos::MAX, open: usize::MAX, until: None };
-            Thread::begin(far, move |stop| serve(&listener, forever, stop.as_fd()).map(drop))
+            HostThread::begin(far, move |stop| serve(&listener, forever, stop.as_fd()).map(drop))
         };
         let mut servers = vec![server(PORT, None)?];
         if congestion.iter().any(|name| name == Control::Dctcp.name()) {
@@ -88,14 +88,14 @@ impl Hosts {
         let counted = beginning.saturating_add(warmup);
         let (mut sent, mut came) = (None, None);
         if !datagrams.is_empty() {
-            came = Some(Thread::begin(far, move |stop| count_datagrams(any(PORT), counted, stop.as_fd()))?);
+            came = Some(HostThread::begin(far, move |stop| count_datagrams(any(PORT), counted, stop.as_fd()))?);
             for sender in &mut datagrams {
                 let times = std::mem::replace(&mut sender.datagrams, Box::new(std::iter::empty()));
                 sender.datagrams = Box::new(times.map(move |(at, size)| (at.saturating_add(beginning), size)));
             }
-            sent = Some(Thread::begin(near, move |stop| send_datagrams(datagrams, counted, stop.as_fd()))?);
+            sent = Some(HostThread::begin(near, move |stop| send_datagrams(datagrams, counted, stop.as_fd()))?);
         }
-        let flows = Thread::begin(near, move |stop| {
+        let flows = HostThread::begin(near, move |stop| {
             let mut ended = Vec::new();
             send(&params, flows, stop.as_fd(), |flow| {
                 ended.push(*flow);
@@ -106,37 +106,37 @@ impl Hosts {
         Ok(Self { flows, servers, sent, came, _controls: controls })
     }
 
-    /// Nothing more is sent; what became of all.
+    /// Stops sending, and returns the results.
     ///
     /// # Errors
-    /// If somebody could not send, or take what came.
+    /// Returns the first error of a thread that sent or received.
     pub fn end(self) -> Result<Outcome, TrafficError> {
         let flows = self.flows.end()?;
-        let sent = self.sent.map(Thread::end).transpose()?.unwrap_or_default();
-        let came = self.came.map(Thread::end).transpose()?.unwrap_or_default();
-        self.servers.into_iter().try_for_each(Thread::end)?;
+        let sent = self.sent.map(HostThread::end).transpose()?.unwrap_or_default();
+        let came = self.came.map(HostThread::end).transpose()?.unwrap_or_default();
+        self.servers.into_iter().try_for_each(HostThread::end)?;
         Ok(Outcome { flows, sent, came })
     }
 }
 
-/// A thread that does something until it is told to end.
-struct Thread<T> {
+/// A thread that works until [`HostThread::end`].
+struct HostThread<T> {
     handle: JoinHandle<Result<T, TrafficError>>,
-    /// It ends when nobody holds this any more.
+    /// The thread ends when this is closed.
     tie: OwnedFd,
 }
 
-impl<T: Send + 'static> Thread<T> {
+impl<T: Send + 'static> HostThread<T> {
     fn begin(
         namespace: &Namespace,
         work: impl FnOnce(OwnedFd) -> Result<T, TrafficError> + Send + 'static,
     ) -> Result<Self, TrafficError> {
-        let begun = || {
+        let start = || {
             let (stop, tie) = pipe_with(PipeFlags::CLOEXEC)?;
             let spawn = move || thread::Builder::new().name("hosts".to_owned()).spawn(move || work(stop));
             Ok(Self { handle: namespace.run(spawn)?, tie })
         };
-        begun().map_err(system("begin a thread"))
+        start().map_err(system("start a thread"))
     }
 
     fn end(self) -> Result<T, TrafficError> {

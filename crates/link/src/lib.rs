@@ -1,17 +1,18 @@
-//! A link in user space: real packets through the network of a simulation whose time is the real one.
+//! A link in user space: real packets pass the network of a simulation that runs in real time.
 //!
-//! The network is that of [`queuescope_sim`], with its links, disciplines and switch programs as they are; but what
-//! passes it are packets of real hosts, read from the other end of their interfaces ([`queuescope_live::Tun`]) and given
-//! to the one they are for when the simulation says so. What is due is done as soon after that as the machine can: how
-//! much later that was is measured ([`Timing`]), and nothing drifts, since the next departure is counted from when the
+//! The network is that of [`queuescope_sim`], with its links, disciplines and switch programs unchanged. The packets
+//! are those of real hosts: they are read from the other end of the hosts' interfaces ([`queuescope_live::Tun`]), and delivered to
+//! their receiver when the simulation says so. Each event runs as soon after it is due as the machine can.
+//! [`Timing`] measures how much later that is. Delays do not add up: the next departure is counted from when the
 //! last was due, not from when it was made.
 //!
-//! - [`RealTime`] moves packets; a [`Watcher`] is told what happens at the links. [`MachineLimit`] says how long the machine was too slow for it.
-//! - [`Way`] says which packets go where; [`Testbed`] has the network namespaces and interfaces of one run.
-//! - [`command`] runs a program behind a link, and leaves nothing of it when either ends. [`CommandLink`] is the link of a command as
-//!   [`LinkOptions`] say, and [`Program`] the command.
-//! - [`traffic`]: flows over the TCP of this machine, planned and summed up.
-//! - [`RealHosts`] is the [world](queuescope_run::World) in which the hosts of a scenario are real ones.
+//! - [`RealTime`] moves packets, and reports what happens at the links to a [`Watcher`]. [`HeldBack`] is how long the machine was too slow.
+//! - [`Way`] is where packets enter the network and which end receives them; [`Testbed`] has the network namespaces and interfaces
+//!   of one run.
+//! - [`command`] runs a program behind a link, and leaves no process behind when either ends. [`CommandLink`] is the link of a command, which
+//!   [`LinkOptions`] describe, and [`Program`] the command.
+//! - [`traffic`] plans flows over the TCP of this machine, and sums them up.
+//! - [`RealHosts`] is the [world](queuescope_run::World) in which the hosts of a scenario are real.
 #![cfg(target_os = "linux")]
 
 mod carried;
@@ -20,8 +21,8 @@ mod command_link;
 mod connections;
 mod error;
 mod frames;
+mod held_back;
 pub mod hosts;
-mod machine_limit;
 mod plan;
 mod real_hosts;
 mod real_time;
@@ -31,12 +32,12 @@ mod timing;
 pub mod traffic;
 
 pub use carried::complete_report;
-pub use command_link::{CommandLink, Ends, Program};
+pub use command_link::{CommandLink, LinkEnds, Program};
 pub use error::Error;
 pub use frames::Frame;
-pub use machine_limit::MachineLimit;
+pub use held_back::HeldBack;
 pub use plan::LinkOptions;
 pub use real_hosts::RealHosts;
-pub use real_time::{Counts, LinkError, RealTime, Running, Watcher, Way, Ways};
-pub use testbed::{End, Testbed};
+pub use real_time::{LinkError, RealTime, Running, TransitCounts, Watcher, Way, Ways};
+pub use testbed::{NetworkEnd, Testbed};
 pub use timing::{Sleep, Timing, sleep_exactly};

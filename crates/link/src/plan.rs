@@ -1,4 +1,4 @@
-//! What the link of a command is to be, as a scenario.
+//! The link of a command, as a scenario.
 
 use crate::error::Error;
 use queuescope_run::trace;
@@ -7,32 +7,32 @@ use queuescope_sim::Files;
 use queuescope_wire::{Nanos, Rate};
 use std::path::PathBuf;
 
-/// What the link of a command is to be.
+/// Describes the link of a command.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LinkOptions {
-    /// How fast it is, either way.
+    /// The rate of each direction.
     pub rate: Rate,
-    /// In place of a rate, a file in mahimahi's format.
+    /// A trace file in mahimahi's format, which replaces the rate.
     pub trace: Option<PathBuf>,
-    /// How fast it is the way back, to the command; as fast unless given.
+    /// The rate of the direction to the command; `None`: the same as `rate`.
     pub back_rate: Option<Rate>,
-    /// How long a packet is under way, each way.
+    /// The propagation delay of each direction.
     pub delay: Nanos,
-    /// Which part of packets is lost on the way, each way.
+    /// The share of packets that is lost on the link, in each direction.
     pub loss: Option<f64>,
-    /// What manages the queue, with parameters as scenarios have them.
+    /// The queue's discipline, with parameters in the format of scenarios.
     pub aqm: String,
-    /// How much the queue holds.
+    /// The limit of the queue.
     pub limit: String,
-    /// Whether only what the command sends waits in such a queue; the way back has one without a limit then.
+    /// Whether only the packets that the command sends wait in such a queue. The queue of the other direction then has no limit.
     pub one_way: bool,
-    /// Anything else of the link, each as a path and a value.
+    /// Other settings of the link, each as `path=value`.
     pub set: Vec<String>,
 }
 
 impl Default for LinkOptions {
-    /// A gigabit each second, no delay, and a tail-drop queue of 1000 packets either way.
+    /// One Gb/s, no delay, and a tail-drop queue of 1000 packets in each direction.
     fn default() -> Self {
         Self {
             rate: Rate::from_bits_per_second(1_000_000_000).expect("it is not zero"),
@@ -48,7 +48,7 @@ impl Default for LinkOptions {
     }
 }
 
-/// The network that every link is: nothing but the link takes any time.
+/// The network of every link. Only the link itself delays packets.
 const NETWORK: &str = "
 name = \"link\"
 access = { rate = \"100gbps\", delay = \"0s\" }
@@ -58,18 +58,18 @@ name = \"command\"
 link = \"bottleneck\"
 ";
 
-/// The queue of the way back is looked at, too.
+/// Analyses the queue of the direction to the command as well.
 const BACK: &str = "
 [[meters]]
 link = \"bottleneck\"
 reverse = true
 ";
 
-/// What a scenario says of a link and not of its traffic.
+/// The parts of a scenario that describe its link, and not its traffic.
 const OF_A_LINK: &[&str] = &["link", "access", "seed"];
 
 impl LinkOptions {
-    /// The network, with hosts of one flow, which stands for all that the command sends; and the files that it names.
+    /// The scenario, with one group of hosts that stands for all that the command sends, and the files that it names.
     pub(crate) fn scenario(&self) -> Result<(Scenario, Files), Error> {
         let of_a_link = |set: &str| OF_A_LINK.contains(&set.split(['.', '=']).next().unwrap_or(""));
         if let Some(other) = self.set.iter().find(|set| !of_a_link(set)) {
@@ -98,7 +98,7 @@ impl LinkOptions {
     }
 }
 
-/// A text as TOML has it.
+/// A string as a TOML literal.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_have_a_meter_unless_one_has_the_queue() {
+    fn both_directions_have_a_meter_unless_only_one_has_the_queue() {
         let mut options = LinkOptions::default();
         let (scenario, files) = options.scenario().unwrap();
         assert_eq!((scenario.meters.len(), files.traces.len()), (2, 0));
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_of_the_link() {
+    fn settings_must_be_about_the_link() {
         let set = vec!["link.loss=0.5".to_owned(), "flows=[]".to_owned()];
         let mut options = LinkOptions { set, ..LinkOptions::default() };
         let error = options.scenario().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "--set flows=[]: of a scenario, a command's link has what begins with link, access, seed"
+            "--set flows=[]: a command's link has only settings that begin with link, access, seed"
         );
         options.set.pop();
         options.aqm = "nonsense".to_owned();

@@ -1,14 +1,14 @@
-//! The hosts of a scenario, which are real ones, over its network in real time.
+//! Runs a scenario with real hosts, over its network in real time.
 
 mod planned;
 
-use crate::carried::{begun, notes, real_time};
+use crate::carried::{notes, start_network, timing_report};
 use crate::error::Error;
 use crate::hosts::{Hosts, Outcome};
 use crate::real_time::{Running, Watcher, Way, Ways};
-use crate::testbed::End;
+use crate::testbed::NetworkEnd;
 use crate::timing::sleep_exactly;
-use planned::{Planned, ip};
+use planned::{PlannedLoad, ip};
 use queuescope_ingest::Stop;
 use queuescope_ingest::notes::noted;
 use queuescope_live::traffic::Failure;
@@ -21,10 +21,10 @@ use queuescope_sim::{Built, EntranceParams, Files, NodeId, Simulation, build_wit
 use queuescope_wire::{Class, FlowKey, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How often is looked what went wrong.
-const LOOK: Nanos = Nanos(100_000_000);
+/// How often to check whether something failed.
+const CHECK_INTERVAL: Nanos = Nanos(100_000_000);
 
-/// The world of real hosts and real time.
+/// The world in which hosts and time are real.
 #[derive(Debug, Clone, Copy)]
 pub struct RealHosts;
 
@@ -41,7 +41,7 @@ fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran, Error> {
     if stop.is_requested() { Err(Error::Stopped) } else { Ok(ran) }
 }
 
-/// Watches nothing, and ends when a signal asks for it.
+/// A watcher that only ends the run when a signal requests it.
 struct Unwatched<'a>(&'a Stop);
 
 impl Watcher for Unwatched<'_> {
@@ -51,10 +51,10 @@ impl Watcher for Unwatched<'_> {
 }
 
 impl RealHosts {
-    /// Carries what the hosts of a scenario send over its network, which was `built` without traffic.
+    /// Carries what the hosts of a scenario send over its network. `built` is that network without traffic.
     ///
     /// # Errors
-    /// If this user may not, the kernel lacks a congestion control, or something goes wrong meanwhile.
+    /// Fails if this user lacks the rights, the kernel lacks a congestion control, or the run fails.
     pub fn carry(
         scenario: &Scenario,
         files: &Files,
@@ -64,32 +64,32 @@ impl RealHosts {
     ) -> Result<Ran, Error> {
         let Built { mut simulation, groups, meters, hosts } = built;
         let (_, meter) = metered_link(None, &simulation, &meters)?;
-        let Planned { load, kept } = Planned::of(scenario, files, &hosts)?;
-        let ways = ways(scenario, &mut simulation, &hosts)?;
+        let PlannedLoad { load, records } = PlannedLoad::new(scenario, files, &hosts)?;
+        let routes = all_routes(scenario, &mut simulation, &hosts)?;
         let [senders, receivers] = ends(scenario, &hosts)?;
-        let sleep = sleep_exactly().map_err(Error::system("cannot wake up when it is time"))?;
-        let sending = Hosts::begin(&senders, &receivers, load)?;
+        let sleep = sleep_exactly().map_err(Error::system("cannot set the timer slack of the thread"))?;
+        let sending = Hosts::start(&senders, &receivers, load)?;
         let ends = [senders, receivers];
-        let mut real = begun(scenario, simulation, ways, &ends, sleep);
-        real.run(scenario.duration, LOOK, stop.waker(), watcher)?;
+        let mut real = start_network(scenario, simulation, routes, &ends, sleep);
+        real.run(scenario.duration, CHECK_INTERVAL, stop.waker(), watcher)?;
         if stop.is_requested() {
             stop.obey();
         }
         let sent = sending.end()?;
-        let exact = real_time(&real, &ends)?;
+        let exact = timing_report(&real, &ends)?;
         let skipped = notes(&real).chain(failures(&sent)).collect();
         let mut simulation = real.into_simulation();
-        kept.record(&sent, &mut simulation);
-        Ok(Ran { simulation, about: About::of(scenario, meter, groups), real_time: Some(exact), skipped })
+        records.record(&sent, &mut simulation);
+        Ok(Ran { simulation, about: About::new(scenario, meter, groups), real_time: Some(exact), skipped })
     }
 }
 
-/// Flows that failed, by why they did.
+/// Counts flows that failed, by the reason.
 fn failures(sent: &Outcome) -> impl Iterator<Item = Skipped> + use<> {
     let mut counts = BTreeMap::new();
     for flow in &sent.flows {
         match flow.result {
-            // They are as long as they were to be.
+            // The scenario ended them, as planned.
             Ok(_) | Err(Failure::Stopped | Failure::Unfinished) => {}
             Err(failure) => *counts.entry((failure.name(), failure.meaning())).or_insert(0) += 1,
         }
@@ -97,45 +97,49 @@ fn failures(sent: &Outcome) -> impl Iterator<Item = Skipped> + use<> {
     counts.into_iter().filter_map(|((name, meaning), count)| noted(name, count, meaning))
 }
 
-/// The ways between hosts, by their addresses.
-struct ByAddress(BTreeMap<(u128, u128), Way>);
+/// Ways between hosts, by source and destination address.
+struct AddressRoutes(BTreeMap<(u128, u128), Way>);
 
-impl Ways for ByAddress {
+impl Ways for AddressRoutes {
     fn way(&self, _from: usize, key: &FlowKey) -> Option<&Way> {
         self.0.get(&(key.src, key.dst))
     }
 }
 
-/// There and back between all hosts of all groups.
-fn ways(scenario: &Scenario, simulation: &mut Simulation, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<ByAddress, Error> {
-    let mut ways = BTreeMap::new();
+/// The routes in both directions between all hosts of all groups.
+fn all_routes(
+    scenario: &Scenario,
+    simulation: &mut Simulation,
+    hosts: &[Vec<(NodeId, NodeId)>],
+) -> Result<AddressRoutes, Error> {
+    let mut routes = BTreeMap::new();
     let flows = scenario.flows.iter().map(|flows| (flows.class, flows.activity, flows.l4s));
     let classes = flows.chain(scenario.workloads.iter().map(|load| (load.class, None, load.l4s)));
     let number = |node: NodeId| u128::from(u32::from(ip(node.0)));
     for (group, ((class, activity, l4s), hosts)) in (0..).zip(classes.zip(hosts)) {
         let activity = activity.map(|activity| Activity::nearest(activity, Activity::FRACTION_BITS));
-        // Flows of a group have their own; in a workload anybody sends to anybody.
+        // A flow of a group has its own pair of hosts; in a workload every host sends to every other.
         let is_workload = group as usize >= scenario.flows.len();
-        for (place, (from, _)) in hosts.iter().enumerate() {
-            let others = if is_workload { &hosts[..] } else { &hosts[place..=place] };
+        for (index, (from, _)) in hosts.iter().enumerate() {
+            let others = if is_workload { &hosts[..] } else { &hosts[index..=index] };
             for to in others.iter().map(|(_, to)| *to) {
                 let mut way = |hosts, activity, to| -> Result<Way, Error> {
                     let params = EntranceParams { hosts, group, class: Class(class), activity };
                     Ok(Way { entrance: simulation.entrance(params)?, to, l4s })
                 };
-                ways.insert((number(*from), number(to)), way((*from, to), activity, 1)?);
-                ways.insert((number(to), number(*from)), way((to, *from), None, 0)?);
+                routes.insert((number(*from), number(to)), way((*from, to), activity, 1)?);
+                routes.insert((number(to), number(*from)), way((to, *from), None, 0)?);
             }
         }
     }
-    Ok(ByAddress(ways))
+    Ok(AddressRoutes(routes))
 }
 
-/// Hosts at an end: the kernel takes the longer for another address, the more there are.
+/// The limit of hosts at one end: the more addresses there are, the longer the kernel takes to add another.
 const HOSTS: usize = 1 << 14;
 
-/// The namespaces of the senders and of the receivers.
-fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2], Error> {
+/// Makes the namespaces of the senders and of the receivers.
+fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[NetworkEnd; 2], Error> {
     let flows = scenario.flows.iter().map(|flows| flows.stack.ecn);
     let ecn = flows.chain(scenario.workloads.iter().map(|load| load.stack.ecn));
     let (mut senders, mut receivers) = (BTreeSet::new(), BTreeMap::new());
@@ -149,7 +153,7 @@ fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2]
     if most > HOSTS {
         return Err(Error::TooManyHosts { hosts: most, most: HOSTS });
     }
-    let near = End::of_hosts(senders.iter().copied(), receivers.iter().map(|(to, ecn)| (*to, *ecn)))?;
-    let far = End::of_hosts(receivers.keys().copied(), senders.iter().map(|from| (*from, false)))?;
+    let near = NetworkEnd::with_hosts(senders.iter().copied(), receivers.iter().map(|(to, ecn)| (*to, *ecn)))?;
+    let far = NetworkEnd::with_hosts(receivers.keys().copied(), senders.iter().map(|from| (*from, false)))?;
     Ok([near, far])
 }

@@ -1,11 +1,11 @@
-//! The network of a simulation, whose time is the real one.
+//! Runs the network of a simulation in real time.
 
 use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
-use crate::machine_limit::{MachineLimit, Watch};
+use crate::held_back::{HeldBack, LoadMonitor};
 use crate::rewrite::{set_ecn, set_window};
-use crate::testbed::End;
-use crate::timing::{GoesFirst, Sleep, Timing};
+use crate::testbed::NetworkEnd;
+use crate::timing::{RealTimePriority, Sleep, Timing};
 use queuescope_live::{Incoming, now, timespec};
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_sim::{Entrance, ExternalPacket, InFlight, LinkId, Observer, Simulation};
@@ -16,15 +16,15 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::io;
 
-/// Reads from one end before others have their turn.
+/// Packets to read from one end before the other has its turn.
 const BATCH: usize = 16;
-/// A sleep ends this much before something is due, at most: by as much as sleeps are too long here. So nobody sleeps where more than
-/// 480 Mb/s of packets of 1500 bytes are on their way.
+/// A sleep ends before the next event by the time by which sleeps are too long here, and by this at most. So the thread does not sleep
+/// while more than 480 Mb/s of packets of 1500 bytes are on their way.
 const EARLIEST: Nanos = Nanos(25_000);
-/// Flows that are told apart at a time.
+/// The largest number of flows that are kept at a time.
 const FLOWS: usize = 1 << 16;
 
-/// Told what happens to packets at the links of the network, in order of time, which counts from the beginning of the run.
+/// Receives the events at the links of the network, in order of time. Time counts from the start of the run.
 pub trait Watcher {
     /// A packet left the queue of a link.
     fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &InFlight, _frame: &Frame) {}
@@ -35,7 +35,7 @@ pub trait Watcher {
     /// A packet that has left the queue of a link was lost on it.
     fn lost(&mut self, _link: LinkId, _packet: &InFlight, _now: Nanos, _frame: &Frame) {}
 
-    /// A packet was marked at a link; `marked` shows it as it is now.
+    /// A packet was marked at a link; `marked` is the packet with its mark.
     fn marked(
         &mut self,
         _link: LinkId,
@@ -47,107 +47,107 @@ pub trait Watcher {
     ) {
     }
 
-    /// It begins, at `origin` by the clock that [`now`] reads.
+    /// The run starts, at `origin` of the clock that [`now`] reads.
     fn begins(&mut self, _origin: Nanos) {}
 
-    /// Asked now and then, and when there is something to read from the waker: whether it goes on.
+    /// Called periodically, and when the waker is readable. Returns whether the run continues.
     fn look(&mut self, now: Nanos) -> Running;
 }
 
-/// Where a packet comes in, and the number of the end that it is for.
+/// Where a packet enters the network, and which end receives it.
 #[derive(Debug, Clone, Copy)]
 pub struct Way {
-    /// Where it comes into the network.
+    /// Where it enters the network.
     pub entrance: Entrance,
-    /// Whose it is when it leaves that.
+    /// The index of the end that receives it when it leaves the network.
     pub to: u32,
-    /// Whether packets that are ECN-capable are ECT(1) from here on (RFC 9331): the kernel's TCP sends ECT(0), whatever its congestion
-    /// control.
+    /// Whether ECN-capable packets are changed to ECT(1) when they enter (RFC 9331). The kernel's TCP sends ECT(0) with every
+    /// congestion control.
     pub l4s: bool,
 }
 
-/// Which way a packet takes.
+/// Maps packets to routes.
 pub trait Ways {
-    /// That of a packet that was read from the end with a number. None: there is none.
+    /// The route of a packet of flow `key` that was read from end `from`; `None` if no host has its destination address.
     fn way(&self, from: usize, key: &FlowKey) -> Option<&Way>;
 }
 
-/// Why a link ends.
+/// Why a link failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// An interface cannot be read or written any more.
     #[error("the interface {name} of the link is gone: {why}")]
     Interface {
-        /// Its name.
+        /// The interface's name.
         name: String,
-        /// What the kernel said.
+        /// The error of the system call.
         why: io::Error,
     },
-    /// More packets wait, or are on their way, than there is room for.
+    /// More packets wait or are on their way than there is room for.
     #[error(
         "{packets} packets wait or are on their way, more than there is room for: give queues a limit, or send less"
     )]
     Full {
-        /// How many.
+        /// The number of packets.
         packets: usize,
     },
-    /// A call that does not fail as a rule.
+    /// A system call failed that rarely fails.
     #[error("cannot {what}: {why}")]
     System {
-        /// What was to be done.
+        /// What failed.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system call.
         why: io::Error,
     },
 }
 
-/// Whether a link goes on.
+/// Whether a run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Running {
-    /// It goes on.
+    /// It continues.
     On,
-    /// That was all.
+    /// It is over.
     Over,
 }
 
-/// A network in real time.
+/// A network that runs in real time.
 #[derive(Debug)]
 pub struct RealTime<'a, W> {
     simulation: Simulation,
-    ways: W,
-    ends: &'a [End; 2],
+    routes: W,
+    ends: &'a [NetworkEnd; 2],
     frames: Frames,
     flows: FlowTable<FlowKey>,
-    /// What is known of connections, if there is who reads TCP headers.
+    /// The state of connections, if a switch program reads TCP headers.
     connections: Option<Connections>,
     parser: Parser,
     timing: Timing,
     sleep: Sleep,
-    watch: Watch,
-    /// Packets that came.
-    came: u64,
-    /// When it began, by the kernel's clock.
+    load: LoadMonitor,
+    /// Packets that arrived from both ends.
+    arrived: u64,
+    /// When the run started, by the kernel's clock.
     origin: Nanos,
-    counts: Counts,
+    counts: TransitCounts,
 }
 
-/// What was remarkable.
+/// Packets that the network could not carry as they arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Packets that came and were for nobody.
-    pub no_way: u64,
-    /// Packets that the machine had no memory for as they were given to their end.
-    pub not_taken: u64,
-    /// Super-packets that cannot be cut, and went through whole.
-    pub uncut: u64,
+pub struct TransitCounts {
+    /// Packets for an address that no host has.
+    pub no_route: u64,
+    /// Packets that an end did not accept, because the machine had no memory for them.
+    pub not_accepted: u64,
+    /// Super-packets that could not be segmented, and passed as one packet.
+    pub unsegmented: u64,
 }
 
 impl<'a, W: Ways> RealTime<'a, W> {
-    /// A network whose packets come from and go to `ends`, by `ways`, where sleeps are as exact as that. Its time begins now.
-    pub fn begin(simulation: Simulation, ways: W, ends: &'a [End; 2], sleep: Sleep) -> Self {
+    /// A network whose packets come from and go to `ends`, by `routes`. `sleep` is how exact sleeps are. Its time starts now.
+    pub fn begin(simulation: Simulation, routes: W, ends: &'a [NetworkEnd; 2], sleep: Sleep) -> Self {
         Self {
             simulation,
-            ways,
+            routes,
             ends,
             frames: Frames::default(),
             flows: FlowTable::with_limit(FLOWS),
@@ -155,24 +155,24 @@ impl<'a, W: Ways> RealTime<'a, W> {
             parser: Parser::new(Tunnel::Outer),
             timing: Timing::default(),
             sleep,
-            watch: Watch::new(),
-            came: 0,
+            load: LoadMonitor::new(),
+            arrived: 0,
             origin: now(),
-            counts: Counts::default(),
+            counts: TransitCounts::default(),
         }
     }
 
-    /// The same with TCP headers of packets, for switch programs that read and rewrite them.
+    /// Parses TCP headers of packets as well, for switch programs that read and rewrite them.
     #[must_use]
     pub fn with_tcp_headers(self) -> Self {
         Self { connections: Some(Connections::default()), ..self }
     }
 
-    /// Moves packets until `end`, or until the watcher says that it is over, who is asked every `every`, and whenever there is
-    /// something to read from `waker`.
+    /// Moves packets until `end`, or until the watcher ends the run. The watcher is called at intervals of `every`, and whenever
+    /// `waker` is readable.
     ///
     /// # Errors
-    /// If an interface is gone.
+    /// Fails if an interface is gone, or more packets wait or are on their way than there is room for.
     pub fn run(
         &mut self,
         end: Nanos,
@@ -180,25 +180,25 @@ impl<'a, W: Ways> RealTime<'a, W> {
         waker: BorrowedFd<'_>,
         watcher: &mut impl Watcher,
     ) -> Result<(), LinkError> {
-        let mut look = Nanos::ZERO;
-        let mut first = GoesFirst::begin(self.now());
+        let mut next_look = Nanos::ZERO;
+        let mut priority = RealTimePriority::new(self.now());
         let mut incoming = Incoming::default();
         watcher.begins(self.origin);
-        // When it was last looked at the clock, what had moved then, and how long was waited since.
+        // When the clock was last read, how many packets had moved by then, and how long the thread has waited since.
         let (mut last, mut moved, mut waited) = (self.now(), 0, Nanos::ZERO);
         loop {
             let read = self.read(&mut incoming, watcher)?;
             let at = self.now();
-            let all = self.came + self.timing.packets();
+            let all = self.arrived + self.timing.packets();
             if all > moved {
-                self.watch.moved(at.saturating_sub(last).saturating_sub(waited));
+                self.load.moved(at.saturating_sub(last).saturating_sub(waited));
             }
             (last, moved, waited) = (at, all, Nanos::ZERO);
-            self.watch.turn(at, &self.simulation);
-            first.turn(at);
-            self.go_on(at, watcher)?;
-            if at >= look {
-                look = at.saturating_add(every);
+            self.load.check(at, &self.simulation);
+            priority.check(at);
+            self.advance(at, watcher)?;
+            if at >= next_look {
+                next_look = at.saturating_add(every);
                 if watcher.look(at) == Running::Over {
                     return Ok(());
                 }
@@ -213,23 +213,23 @@ impl<'a, W: Ways> RealTime<'a, W> {
                 let early = self.sleep.p50.min(EARLIEST);
                 let due = self.simulation.next_time().unwrap_or(Nanos::MAX).saturating_sub(early);
                 let before = self.now();
-                if self.wait(due.min(look).min(end), waker)? {
-                    look = Nanos::ZERO;
+                if self.wait(due.min(next_look).min(end), waker)? {
+                    next_look = Nanos::ZERO;
                 }
                 waited = self.now().saturating_sub(before);
             }
         }
     }
 
-    /// The simulation goes on until `at`, and what it delivers is given to its end.
-    fn go_on(&mut self, at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
+    /// Runs the simulation until `at`, and writes delivered packets to their end.
+    fn advance(&mut self, at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
         let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
-        let mut hands = Delivery { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
-        simulation.run_until(at, &mut hands);
-        hands.failure.map_or(Ok(()), Err)
+        let mut delivery = Delivery { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+        simulation.run_until(at, &mut delivery);
+        delivery.failure.map_or(Ok(()), Err)
     }
 
-    /// Reads what has come, a batch from each end; whether there may be more.
+    /// Reads a batch of packets from each end. Returns whether there may be more.
     fn read(&mut self, incoming: &mut Incoming, watcher: &mut impl Watcher) -> Result<bool, LinkError> {
         let mut more = false;
         for from in 0..self.ends.len() {
@@ -250,24 +250,24 @@ impl<'a, W: Ways> RealTime<'a, W> {
                 return Ok(false);
             }
             let at = self.now();
-            self.counts.uncut += u64::from(incoming.is_uncut());
+            self.counts.unsegmented += u64::from(incoming.is_uncut());
             while let Some(bytes) = incoming.take() {
-                self.come(from, bytes, at, watcher)?;
+                self.receive(from, bytes, at, watcher)?;
             }
         }
         Ok(true)
     }
 
-    /// A packet has come from an end.
-    fn come(&mut self, from: usize, bytes: &[u8], at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
-        self.came += 1;
+    /// Handles a packet that arrived from an end.
+    fn receive(&mut self, from: usize, bytes: &[u8], at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
+        self.arrived += 1;
         let length = bytes.len() as u32;
         let seen = self.parser.parse(LinkType::RawIp, length, bytes);
-        let Some(&Way { entrance, to, l4s }) = self.ways.way(from, &seen.key) else {
-            self.counts.no_way += 1;
+        let Some(&Way { entrance, to, l4s }) = self.routes.way(from, &seen.key) else {
+            self.counts.no_route += 1;
             return Ok(());
         };
-        // A connection may change how its packets are to be treated, each side for itself.
+        // The two sides of a connection may change the DSCP independently, so it does not identify the connection.
         let dscp = if self.connections.is_some() { 0 } else { seen.key.dscp };
         let key = FlowKey { dscp, ..seen.key };
         let flow = flow_of(&mut self.flows, &mut self.connections, &key, at);
@@ -285,31 +285,31 @@ impl<'a, W: Ways> RealTime<'a, W> {
             ecn: if l4s && seen.ecn == Ecn::Ect0 { Ecn::Ect1 } else { seen.ecn },
         };
         let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
-        let mut hands = Delivery { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
-        simulation.come(&entrance, &packet, at, &mut hands);
-        hands.failure.map_or(Ok(()), Err)
+        let mut delivery = Delivery { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+        simulation.come(&entrance, &packet, at, &mut delivery);
+        delivery.failure.map_or(Ok(()), Err)
     }
 
-    /// Waits for packets until `due`; whether there is something to read from `waker`.
+    /// Waits for packets until `due`. Returns whether `waker` may be readable.
     fn wait(&self, due: Nanos, waker: BorrowedFd<'_>) -> Result<bool, LinkError> {
         let pause = due.saturating_sub(self.now());
         if pause == Nanos::ZERO {
             return Ok(false);
         }
         let [one, other] = self.ends;
-        let mut doors = [
+        let mut polled = [
             PollFd::from_borrowed_fd(waker, PollFlags::IN),
             PollFd::new(&one.tun, PollFlags::IN),
             PollFd::new(&other.tun, PollFlags::IN),
         ];
-        match poll(&mut doors, Some(&timespec(pause))) {
-            Ok(_) => Ok(doors[0].revents().contains(PollFlags::IN)),
+        match poll(&mut polled, Some(&timespec(pause))) {
+            Ok(_) => Ok(polled[0].revents().contains(PollFlags::IN)),
             Err(Errno::INTR) => Ok(true),
             Err(why) => Err(LinkError::System { what: "wait for packets", why: why.into() }),
         }
     }
 
-    /// The time since it began.
+    /// The time since the run started.
     fn now(&self) -> Nanos {
         now().saturating_sub(self.origin)
     }
@@ -325,37 +325,37 @@ impl<'a, W: Ways> RealTime<'a, W> {
     }
 
     /// How long the machine held packets back.
-    pub fn machine_limit(&self) -> MachineLimit {
-        self.watch.machine_limit()
+    pub fn held_back(&self) -> HeldBack {
+        self.load.held_back()
     }
 
-    /// What was remarkable.
-    pub fn counts(&self) -> Counts {
+    /// Packets that the network could not carry as they arrived.
+    pub fn counts(&self) -> TransitCounts {
         self.counts
     }
 
-    /// What the parser could not read.
+    /// The parser, with its counts of what it could not read.
     pub fn parser(&self) -> &Parser {
         &self.parser
     }
 
-    /// The network as it is.
+    /// The network in its present state.
     pub fn simulation(&self) -> &Simulation {
         &self.simulation
     }
 
-    /// The network, when it is over.
+    /// The network after the run.
     pub fn into_simulation(self) -> Simulation {
         self.simulation
     }
 }
 
-/// Gives what arrives to the end that it is for.
+/// Writes delivered packets to the end that receives them, and passes events to the watcher.
 struct Delivery<'a, O> {
-    ends: &'a [End; 2],
+    ends: &'a [NetworkEnd; 2],
     frames: &'a mut Frames,
     timing: &'a mut Timing,
-    counts: &'a mut Counts,
+    counts: &'a mut TransitCounts,
     watcher: &'a mut O,
     origin: Nanos,
     failure: Option<LinkError>,
@@ -401,18 +401,18 @@ impl<O: Watcher> Observer for Delivery<'_, O> {
         self.timing.record(now().saturating_sub(self.origin).saturating_sub(due));
         match end.tun.write(frame.bytes()) {
             Ok(true) => {}
-            Ok(false) => self.counts.not_taken += 1,
+            Ok(false) => self.counts.not_accepted += 1,
             Err(why) => self.failure = Some(gone(end, why)),
         }
         self.frames.remove(tag);
     }
 }
 
-fn gone(end: &End, why: io::Error) -> LinkError {
+fn gone(end: &NetworkEnd, why: io::Error) -> LinkError {
     LinkError::Interface { name: end.tun.name().to_owned(), why }
 }
 
-/// The id of a flow; idle ones are taken back if there are many.
+/// The id of a flow. If there are many flows, idle ones are removed first.
 fn flow_of(flows: &mut FlowTable<FlowKey>, connections: &mut Option<Connections>, key: &FlowKey, at: Nanos) -> FlowId {
     const IDLE: Nanos = Nanos(60_000_000_000);
     if flows.is_full() {
@@ -421,7 +421,7 @@ fn flow_of(flows: &mut FlowTable<FlowKey>, connections: &mut Option<Connections>
     flows.intern(key, key.digest(), at).0
 }
 
-/// That of the packets in the opposite direction.
+/// The flow key of the opposite direction.
 fn reversed(key: &FlowKey) -> FlowKey {
     FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key }
 }

@@ -1,8 +1,8 @@
-//! What a network may change in a packet on its way.
+//! Changes header fields of packets on their way.
 
 use queuescope_wire::Ecn;
 
-/// Sets the ECN codepoint of an IP packet, and mends its checksum (RFC 1624). What is no IP packet stays as it is.
+/// Sets the ECN codepoint of an IP packet, and updates the header checksum (RFC 1624). Leaves other bytes unchanged.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     let bits = ecn.bits();
     match packet {
@@ -21,7 +21,7 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     }
 }
 
-/// Sets the window's field of the TCP header that begins at `header`, and mends its checksum.
+/// Sets the window field of the TCP header that begins at `header`, and updates its checksum.
 pub fn set_window(packet: &mut [u8], header: usize, field: u16) {
     if let Some([.., high, low, sum_high, sum_low]) = packet.get_mut(header..header + 18) {
         let old = u16::from_be_bytes([*high, *low]);
@@ -31,7 +31,7 @@ pub fn set_window(packet: &mut [u8], header: usize, field: u16) {
     }
 }
 
-/// A checksum of which one word has changed (RFC 1624, equation 3).
+/// Updates a checksum after one word of its data has changed (RFC 1624, equation 3).
 fn mended(sum: u16, old: u16, new: u16) -> u16 {
     let wide = u32::from(!sum) + u32::from(!old) + u32::from(new);
     let folded = (wide & 0xffff) + (wide >> 16);
@@ -44,7 +44,7 @@ mod tests {
     use etherparse::PacketBuilder;
     use proptest::prelude::*;
 
-    /// As RFC 1071 has it, over a header whose checksum is right.
+    /// The sum of RFC 1071 over a header.
     fn sum(header: &[u8]) -> u16 {
         let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
         let mut sum: u32 = words.sum();
@@ -58,7 +58,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_checksum_that_was_right_stays_so(mut header in prop::collection::vec(any::<u8>(), 20), ecn in 0..4u8) {
+        fn a_correct_checksum_stays_correct(mut header in prop::collection::vec(any::<u8>(), 20), ecn in 0..4u8) {
             header[0] = 0x45;
             (header[10], header[11]) = (0, 0);
             let right = !sum(&header);
@@ -83,7 +83,7 @@ mod tests {
             set_window(&mut packet, 20, field);
             let right = written(field);
             let sum = |bytes: &[u8]| u16::from_be_bytes([bytes[36], bytes[37]]);
-            // Zero has two forms.
+            // Zero has two representations in one's complement.
             prop_assert!(sum(&packet) == sum(&right) || (sum(&packet) ^ sum(&right)) == 0xffff);
             (packet[36], packet[37]) = (right[36], right[37]);
             prop_assert_eq!(packet, right);
@@ -93,7 +93,7 @@ mod tests {
         }
 
         #[test]
-        fn of_ipv6_only_two_bits_change(mut header in prop::collection::vec(any::<u8>(), 40), ecn in 0..4u8) {
+        fn only_two_bits_of_an_ipv6_header_change(mut header in prop::collection::vec(any::<u8>(), 40), ecn in 0..4u8) {
             header[0] = 0x60 | header[0] & 0x0f;
             let before = header.clone();
             set_ecn(&mut header, Ecn::from_bits(ecn));
@@ -102,7 +102,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_ip_packet_stays(mut bytes in prop::collection::vec(any::<u8>(), 0..20)) {
+        fn bytes_that_are_not_an_ip_packet_stay_the_same(mut bytes in prop::collection::vec(any::<u8>(), 0..20)) {
             let before = bytes.clone();
             set_ecn(&mut bytes, Ecn::Ce);
             prop_assert!(bytes == before || before[0] >> 4 == 6);

@@ -1,4 +1,4 @@
-//! Load over the TCP of this machine: which flows start when, and what became of them. [`queuescope_live::traffic`] sends them.
+//! Load over the TCP of this machine: plans which flows start when, and sums up their results. [`queuescope_live::traffic`] sends them.
 
 mod options;
 mod plan;

@@ -1,4 +1,4 @@
-//! A capture as cross traffic of a simulation.
+//! Reads a capture as cross traffic of a simulation.
 
 use crate::error::Error;
 use queuescope_ingest::notes::{file_notes, noted, parser_notes};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The packets of a capture, from their network headers on, and what was remarkable.
+/// Reads the packets of a capture, from their network headers on, and notes on what was left out.
 ///
 /// # Errors
-/// If it cannot be read, or is no capture. What damage took away is left out, with a note.
+/// Fails if the file cannot be read, or is not a capture. If it is damaged, the packets before the damage are returned, with a note.
 pub fn read(path: &Path) -> Result<(Arc<[CapturedPacket]>, Vec<Skipped>), Error> {
     let mut reader = open_capture(path)?;
     let mut parser = Parser::new(Tunnel::Outer);

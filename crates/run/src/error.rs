@@ -1,4 +1,4 @@
-//! What can go wrong with scenarios and sweeps.
+//! Errors of scenarios and sweeps.
 
 use crate::sweep::CellsError;
 use queuescope_pcap::OpenError;
@@ -11,13 +11,13 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A scenario means nothing; the error shows where in its text.
+    /// A scenario is not valid; the error shows where in its text.
     #[error(transparent)]
     Text(#[from] TextError),
     /// A scenario cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A capture cannot be opened, or is none.
+    /// A capture cannot be opened, or is not a capture.
     #[error(transparent)]
     Capture(#[from] OpenError),
     /// A file cannot be read.
@@ -25,7 +25,7 @@ pub enum Error {
     Read {
         /// The file.
         name: String,
-        /// Why.
+        /// The error of the system call.
         #[source]
         why: io::Error,
     },
@@ -34,7 +34,7 @@ pub enum Error {
     Write {
         /// The file.
         name: String,
-        /// Why.
+        /// The error of the system call.
         #[source]
         why: io::Error,
     },
@@ -44,38 +44,38 @@ pub enum Error {
         /// The file.
         name: String,
     },
-    /// A trace is no text.
-    #[error("{name} is no trace of a link: it is not UTF-8 text")]
+    /// A trace is not text.
+    #[error("{name} is not a trace of a link: it is not UTF-8 text")]
     NoText {
         /// The file.
         name: String,
     },
-    /// A file is no trace.
-    #[error("{name} is no trace of a link")]
+    /// A file is not a trace.
+    #[error("{name} is not a trace of a link")]
     NoTrace {
         /// The file.
         name: String,
-        /// Why.
+        /// What is wrong with it.
         #[source]
         why: TraceError,
     },
-    /// A scenario measures no link.
+    /// A scenario has no link with a meter.
     #[error("the scenario has no link to watch")]
     NoLinks,
-    /// A scenario has no such link.
+    /// A scenario does not have the link that the user named.
     #[error("there is no link '{wanted}'; the links are {}", known.join(", "))]
     NoLink {
-        /// The link that was asked for.
+        /// The name of the missing link.
         wanted: String,
-        /// Those there are.
+        /// The links of the scenario.
         known: Vec<String>,
     },
-    /// A simulation is full.
+    /// A simulation has no room for more packets.
     #[error(
         "{packets} packets are on their way or wait, more than the simulator has room for: give queues a limit, or send less"
     )]
     Full {
-        /// How many packets are in it.
+        /// The number of packets in the network.
         packets: usize,
     },
     /// Cells of a sweep cannot be run.
@@ -99,24 +99,24 @@ pub enum Error {
         /// What differs.
         why: &'static str,
     },
-    /// No folder is named.
+    /// The list of folders is empty.
     #[error("no folder is named")]
     NoFolder,
-    /// A file is no plan of a sweep.
-    #[error("{file} is no plan of a sweep ({problem}): name another folder, or remove it")]
+    /// A file is not a plan of a sweep.
+    #[error("{file} is not a plan of a sweep ({problem}): name another folder, or remove it")]
     BadPlan {
         /// The file.
         file: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// What came of a cell cannot be written as JSON.
+    /// The result of a cell cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// The same, and the output cannot take it.
+    /// JSON output cannot be written.
     #[error(transparent)]
     Output(#[from] io::Error),
-    /// Another world than the simulated one failed.
+    /// A world other than the simulated one failed.
     #[error(transparent)]
     World(Box<dyn std::error::Error + Send + Sync>),
 }

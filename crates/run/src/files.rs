@@ -1,20 +1,20 @@
-//! Files that a user or another file names.
+//! Opens files that a user or another file names.
 
 use std::fs::{File, Metadata, OpenOptions, metadata};
 use std::io;
 use std::path::Path;
 
-/// Opens a file that another file or a folder names, which is not waited for: it is a regular file.
+/// Opens a regular file that another file or a folder names. Never waits, unlike a plain open of a named pipe.
 ///
 /// # Errors
-/// Those of the system; also if it is something else.
+/// Returns the error of the system call. Also fails if the path is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let is_regular = |data: Metadata| {
-        let other = "it is no regular file, and is read more than once or named by another file";
+        let other = "must be a regular file, because it is reread or named by another file";
         if data.is_file() { Ok(()) } else { Err(io::Error::other(other)) }
     };
-    // Before it is opened, since that alone may do something to a device; and what was opened, since it may be another by then.
+    // Check before opening, since the open itself may act on a device; and after, since the path may point to another file by then.
     is_regular(metadata(path)?)?;
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

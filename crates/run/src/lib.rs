@@ -1,9 +1,9 @@
-//! Scenarios and sweeps: read from files, run, summed up, kept.
+//! Reads, runs, summarises and stores scenarios and sweeps.
 //!
-//! - [`ScenarioFile`] is a scenario with what is changed of it, and the files that it names.
-//! - A [`World`] runs a scenario: [`Simulated`] as fast as it goes, others with real hosts. What came of it is [`Ran`], and
-//!   [`summary`] is what a report says of that.
-//! - [`sweep`]: many variants of a scenario on all cores, and a folder that keeps what came of them.
+//! - [`ScenarioFile`] is a scenario with its overrides, and the files that it names.
+//! - A [`World`] runs a scenario: [`Simulated`] as fast as the machine can, others with real hosts. [`Ran`] is the result, and
+//!   [`summary`] the part of a report that describes it.
+//! - [`sweep`] runs many variants of a scenario on all cores, and stores their results in a folder.
 //!
 //! ```no_run
 //! use queuescope_run::{ScenarioFile, Simulated, World};

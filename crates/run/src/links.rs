@@ -1,12 +1,12 @@
-//! The link of a simulation that figures are about.
+//! Finds the link of a simulation that the figures are about.
 
 use crate::error::Error;
 use queuescope_sim::{LinkId, Simulation};
 
-/// The link whose queue is analysed, and its name: the one that is `wanted`, or the first of the scenario's `meters`.
+/// The link whose queue is analysed, and its name: the one named `wanted`, or else the first of the scenario's `meters`.
 ///
 /// # Errors
-/// If there is none, or none of this name.
+/// Fails if the scenario has no meters, or no link is named `wanted`.
 pub fn metered_link(
     wanted: Option<&str>,
     simulation: &Simulation,
@@ -23,10 +23,10 @@ pub fn metered_link(
     })
 }
 
-/// Whether a simulation has room for more packets: one that is full does not go on.
+/// Checks that a simulation has room for more packets. A full simulation stops.
 ///
 /// # Errors
-/// If it is full.
+/// Fails if the simulation is full.
 pub fn check_room(simulation: &Simulation) -> Result<(), Error> {
     if simulation.is_full() { Err(Error::Full { packets: simulation.on_their_way() }) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! A scenario's file with what is changed of it, and the files that it names.
+//! A scenario's file with its overrides, and the files that it names.
 
 use crate::captured;
 use crate::error::Error;
@@ -11,27 +11,27 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// More than any scenario has, which is refused then: a device without end is not read for ever.
+/// The most bytes that are read of a scenario, more than a valid one has. Without a limit, reading an endless device would never end.
 const LARGEST: u64 = (1 << 20) + 1;
-/// The same of a trace: ten million opportunities to send and more.
+/// The most bytes of a trace: room for more than ten million opportunities to send.
 const LARGEST_TRACE: u64 = 1 << 26;
 
-/// A scenario's file, read once, of which any number of variants can be made.
+/// The text of a scenario's file, read once. Any number of variants can be made of it.
 #[derive(Debug)]
 pub struct ScenarioFile {
-    /// As the user named it.
+    /// The path as the user gave it.
     pub name: String,
     folder: PathBuf,
     text: Vec<u8>,
-    /// What is changed.
+    /// Values that replace those of the file.
     overrides: Vec<Override>,
 }
 
 impl ScenarioFile {
-    /// Reads it from a file, or `-` for standard input, with values that are replaced.
+    /// Reads a scenario from a file, or from standard input if the path is `-`. `overrides` replace values of it.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Fails if the file cannot be read.
     #[expect(clippy::disallowed_methods, reason = "the scenario is the file that the user names, and may be a pipe")]
     pub fn read(path: &Path, overrides: impl IntoIterator<Item = Override>) -> Result<Self, Error> {
         let name = path.display().to_string();
@@ -46,15 +46,15 @@ impl ScenarioFile {
         Ok(Self { name, folder, text, overrides: overrides.into_iter().collect() })
     }
 
-    /// What it says.
+    /// Parses the scenario.
     ///
     /// # Errors
-    /// Shown in the text that the user wrote.
+    /// Fails if the scenario is not valid; the error shows where in the user's text.
     pub fn scenario(&self) -> Result<Scenario, Error> {
         self.parse(&[])
     }
 
-    /// What it says with more overrides, and without its sweep.
+    /// Parses the scenario with more overrides, and without its sweep.
     ///
     /// # Errors
     /// As [`scenario`](Self::scenario).
@@ -68,19 +68,19 @@ impl ScenarioFile {
         Ok(Scenario::parse_bytes(&self.name, &self.text, &overrides)?)
     }
 
-    /// The path of a file that the scenario names.
+    /// The path of a file that the scenario names, relative to the scenario's folder.
     pub fn beside(&self, path: &str) -> PathBuf {
         self.folder.join(path)
     }
 
-    /// Reads files that a scenario names, traces of links and captures, and tells what is remarkable in them.
+    /// Reads the files that a scenario names: traces of links, and captures. Also returns notes on what was left out of them.
     ///
     /// # Errors
-    /// If one cannot be read, or is not what it should be.
+    /// Fails if a file cannot be read, or is not a trace or a capture.
     pub fn files(&self, named: NamedFiles) -> Result<(Files, Vec<Skipped>), Error> {
         let (mut files, mut skipped) = (Files::default(), Vec::new());
         for path in named.paths() {
-            // What a file names is not waited for, as what is named by hand is.
+            // A pipe would block until somebody writes to it, which is fine only for a path that the user typed.
             open_regular(&self.beside(path)).map_err(Error::read(path.as_ref()))?;
         }
         for path in named.traces {
@@ -96,10 +96,10 @@ impl ScenarioFile {
     }
 }
 
-/// Reads a trace of a link, which the user calls `name`.
+/// Reads a trace of a link. Errors call it `name`.
 ///
 /// # Errors
-/// If it cannot be read, or is none.
+/// Fails if the file cannot be read, or is not a trace.
 #[expect(clippy::disallowed_methods, reason = "a user names the trace, and it may be a pipe")]
 pub fn trace(path: &Path, name: &str) -> Result<RateTrace, Error> {
     let name = || name.to_owned();
@@ -113,5 +113,5 @@ pub fn trace(path: &Path, name: &str) -> Result<RateTrace, Error> {
     RateTrace::mahimahi(&text).map_err(|why| Error::NoTrace { name: name(), why })
 }
 
-/// An override: a scenario with this sweeps nothing.
+/// An override that removes the sweep of a scenario.
 pub const NO_SWEEP: &str = "sweep={}";

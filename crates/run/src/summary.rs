@@ -1,4 +1,4 @@
-//! What a report says of a simulation.
+//! The part of a report that describes a simulation.
 
 use queuescope_queue::{DropReason, MarkReason};
 use queuescope_report::model::{
@@ -10,26 +10,26 @@ use queuescope_sim::{DatagramRecord, FlowRecord, Group, GroupStats, LinkId, Link
 use queuescope_wire::{Granularity, Nanos};
 use std::collections::BTreeMap;
 
-/// What a report says of a simulation beside what that knows.
+/// Facts for a simulation's report that the simulation itself does not have.
 #[derive(Debug, Clone)]
 pub struct About {
     /// The scenario's name.
     pub name: String,
-    /// What it is about.
+    /// The scenario's description.
     pub about: Option<String>,
-    /// The whole scenario.
+    /// The text of the whole scenario, with all defaults.
     pub scenario: String,
-    /// Its seed.
+    /// The seed.
     pub seed: u64,
     /// The link that the report is about.
     pub meter: String,
-    /// The groups, by number: of TCP flows, and of datagrams.
+    /// The groups of TCP flows and of datagrams, by number.
     pub groups: Vec<Group>,
 }
 
 impl About {
-    /// What a scenario says of itself.
-    pub fn of(scenario: &Scenario, meter: String, groups: Vec<Group>) -> Self {
+    /// The facts that `scenario` states.
+    pub fn new(scenario: &Scenario, meter: String, groups: Vec<Group>) -> Self {
         Self {
             name: scenario.name.clone(),
             about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
@@ -40,21 +40,21 @@ impl About {
         }
     }
 
-    /// The same, of a scenario that may have no name but that of its `file`.
+    /// Uses the name of the scenario's `file` if the scenario has no name.
     pub fn named(self, file: &str) -> Self {
         let name = if self.name.is_empty() { file.to_owned() } else { self.name };
         Self { name, ..self }
     }
 }
 
-/// Flows that a report lists one by one.
-const FLOWS_TOLD: usize = 1_000;
+/// The most flows that a report lists one by one.
+const MAX_FLOWS: usize = 1_000;
 
-/// What `simulation` did.
-pub fn of(simulation: &Simulation, about: About) -> Sim {
+/// Summarises `simulation`.
+pub fn summarise(simulation: &Simulation, about: About) -> Sim {
     let flows = simulation.flows();
-    let first = flows.iter().take(FLOWS_TOLD);
-    let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
+    let first = flows.iter().take(MAX_FLOWS);
+    let times = MeasuredPeriod { warmup: simulation.warmup(), end: simulation.now() };
     let group_name = |group: u32| about.groups.get(group as usize).map_or_else(String::new, |group| group.name.clone());
     Sim {
         links: simulation.measured().map(|id| link(simulation, id, &about.groups)).collect(),
@@ -75,7 +75,7 @@ pub fn of(simulation: &Simulation, about: About) -> Sim {
                 rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
             })
             .collect(),
-        flows_omitted: flows.len().saturating_sub(FLOWS_TOLD) as u64,
+        flows_omitted: flows.len().saturating_sub(MAX_FLOWS) as u64,
         samples: samples(simulation.samples()),
         hops: simulation.hops(),
         duration_ns: simulation.now().0,
@@ -89,11 +89,11 @@ pub fn of(simulation: &Simulation, about: About) -> Sim {
     }
 }
 
-/// What all flows of `simulation` have together.
+/// Totals over all flows of `simulation`.
 pub fn totals(simulation: &Simulation) -> SweepTotals {
     let all = simulation.flows();
     let (flows, sources): (Vec<_>, Vec<_>) = (all.iter().collect(), simulation.datagrams().collect());
-    let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
+    let times = MeasuredPeriod { warmup: simulation.warmup(), end: simulation.now() };
     SweepTotals {
         goodput_bps: times.over_run(delivered(&flows, &sources)),
         jain: summary::jain(times.each(&flows, &sources)),
@@ -118,7 +118,7 @@ fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
         offered_bytes: stats.offered.bytes.0,
         sent_packets: stats.sent.packets,
         sent_bytes: stats.sent.bytes.0,
-        // A packet counts whole as it starts, and the last may not have ended.
+        // A packet counts in full when its transmission starts, and the last one may not have ended.
         utilisation: if able.0 > 0 { (sent.0 as f64 / able.0 as f64).min(1.0) } else { 0.0 },
         lost_packets: stats.lost,
         loss_rate: self::share(stats.lost, stats.sent.packets),
@@ -128,37 +128,37 @@ fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
         mark_rate: share(stats.marks.iter().sum()),
         wasted_ns: stats.wasted.0,
         peak_backlog_bytes: stats.longest.0,
-        sojourn: stats.sojourn().as_ref().map(told).unwrap_or_default(),
+        sojourn: stats.sojourn().as_ref().map(sim_times).unwrap_or_default(),
         groups: link_groups(stats, groups),
         counters: counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect(),
     }
 }
 
-/// The groups that came to a link, if there are several.
+/// The groups whose packets came to a link; empty if present is only one.
 fn link_groups(stats: &LinkStats, groups: &[Group]) -> Vec<SimLinkGroup> {
     let came = |group: &GroupStats| group.sojourn.count() + group.dropped;
-    let there: Vec<_> = groups.iter().zip(stats.groups()).filter(|(_, stats)| came(stats) > 0).collect();
+    let present: Vec<_> = groups.iter().zip(stats.groups()).filter(|(_, stats)| came(stats) > 0).collect();
     let of = |(group, stats): &(&Group, &GroupStats)| SimLinkGroup {
         name: group.name.clone(),
         loss_rate: share(stats.lost, stats.sojourn.count()),
         drop_rate: share(stats.dropped, came(stats)),
         mark_rate: share(stats.marked, came(stats)),
-        sojourn: told(&stats.sojourn),
+        sojourn: sim_times(&stats.sojourn),
     };
-    if there.len() > 1 { there.iter().map(of).collect() } else { Vec::new() }
+    if present.len() > 1 { present.iter().map(of).collect() } else { Vec::new() }
 }
 
-/// So many as a share of all; none of nothing.
+/// `n` as a share of `of`; zero if `of` is zero.
 fn share(n: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { n as f64 / of as f64 }
 }
 
-/// The reasons that there were.
+/// The counts that are not zero, by reason.
 fn by_reason(counts: impl Iterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
     counts.filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)).collect()
 }
 
-fn told(times: &Times) -> SimTimes {
+fn sim_times(times: &Times) -> SimTimes {
     let at = |percent| times.percentile(percent).map_or(0, |time| time.0);
     SimTimes {
         count: times.count(),
@@ -170,14 +170,14 @@ fn told(times: &Times) -> SimTimes {
     }
 }
 
-/// The stretch of time that counts.
+/// The measured part of a run: from the end of the warm-up on.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct MeasuredPeriod {
     warmup: Nanos,
     end: Nanos,
 }
 
-impl Stretch {
+impl MeasuredPeriod {
     /// Bits per second that a flow delivered over its lifetime.
     fn over_lifetime(self, flow: &FlowRecord) -> f64 {
         let from = flow.started.max(self.warmup);
@@ -186,17 +186,17 @@ impl Stretch {
         if seconds > 0.0 { (flow.counted().delivered) as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// Bits per second of so many bytes over the run.
+    /// The bit rate of `bytes` over the run.
     fn over_run(self, bytes: u64) -> f64 {
         let seconds = self.end.saturating_sub(self.warmup).as_secs_f64();
         if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// The goodput of each flow that was there, over its lifetime; of datagrams, over the run.
+    /// The goodput of each flow that was active, over its lifetime. For datagrams: over the run.
     fn each<'a>(self, flows: &[&'a FlowRecord], sources: &[&'a DatagramRecord]) -> impl Iterator<Item = f64> {
-        // What came and went before the warm-up was over has no part in it.
-        let there = flows.iter().filter(move |flow| flow.finished.is_none_or(|at| at > self.warmup));
-        let flows = there.map(move |flow| self.over_lifetime(flow));
+        // Flows that finished during the warm-up do not count.
+        let present = flows.iter().filter(move |flow| flow.finished.is_none_or(|at| at > self.warmup));
+        let flows = present.map(move |flow| self.over_lifetime(flow));
         flows.chain(sources.iter().map(move |source| self.over_run(source.payload_delivered())))
     }
 }
@@ -207,7 +207,7 @@ fn delivered(flows: &[&FlowRecord], sources: &[&DatagramRecord]) -> u64 {
         + sources.iter().map(|source| source.payload_delivered()).sum::<u64>()
 }
 
-fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times: Stretch) -> Vec<SimGroup> {
+fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times: MeasuredPeriod) -> Vec<SimGroup> {
     let datagrams: Vec<_> = simulation.datagrams().collect();
     let of = |(number, name): (usize, &Group)| {
         let flows: Vec<_> = flows.iter().filter(|flow| flow.group as usize == number).collect();
@@ -217,7 +217,7 @@ fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times:
     names.iter().enumerate().map(of).collect()
 }
 
-fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: Stretch) -> SimGroup {
+fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: MeasuredPeriod) -> SimGroup {
     let each: Vec<_> = times.each(flows, sources).collect();
     let rtts: Vec<_> = flows.iter().filter_map(|flow| flow.smoothed_rtt).map(|rtt| rtt.0 as f64).collect();
     SimGroup {
@@ -236,7 +236,7 @@ fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times
     }
 }
 
-/// How long flows took that finished after the warm-up.
+/// The completion times of flows that finished after the warm-up.
 fn completion(flows: &[&FlowRecord], warmup: Nanos) -> Option<SimTimes> {
     let mut times = Times::new();
     for flow in flows {
@@ -244,16 +244,16 @@ fn completion(flows: &[&FlowRecord], warmup: Nanos) -> Option<SimTimes> {
             times.record(at.saturating_sub(flow.started));
         }
     }
-    (times.count() > 0).then(|| told(&times))
+    (times.count() > 0).then(|| sim_times(&times))
 }
 
-/// The samples, what they counted as differences.
+/// The samples. Counters become differences from the sample before.
 fn samples(samples: &[Sample]) -> Vec<SimSample> {
-    let mut told = Vec::with_capacity(samples.len());
+    let mut taken = Vec::with_capacity(samples.len());
     let mut before: Option<&Sample> = None;
     for sample in samples {
         let links = sample.links.iter().enumerate().map(|(n, link)| {
-            // At the end of the warm-up counters begin anew.
+            // Counters restart at the end of the warm-up.
             let since = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
             let then = before.and_then(|before| before.links.get(n));
             SimLinkSample {
@@ -277,8 +277,8 @@ fn samples(samples: &[Sample]) -> Vec<SimSample> {
                 delivered_bytes: flow.delivered - then.map_or(0, |then| then.delivered),
             }
         });
-        told.push(SimSample { at_ns: sample.at.0, links: links.collect(), flows: flows.collect() });
+        taken.push(SimSample { at_ns: sample.at.0, links: links.collect(), flows: flows.collect() });
         before = Some(sample);
     }
-    told
+    taken
 }

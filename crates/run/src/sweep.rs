@@ -1,6 +1,6 @@
 //! Sweeps: many variants of a scenario, each a cell, on all cores.
 //!
-//! What comes of a sweep depends on it alone: cells are handed over in their order, whichever thread ran them.
+//! The results of a sweep depend on the sweep alone: cells are returned in order, whichever thread ran them.
 
 mod cell;
 mod check;
@@ -15,8 +15,8 @@ mod work;
 
 use crate::error::Error;
 use crate::scenario_file::ScenarioFile;
-pub use cell::Summed;
-pub use check::{CellsError, Checked, check};
+pub use cell::CellSummary;
+pub use check::{CellsError, CheckedSweep, check};
 pub use interval::{mean, mean_at};
 pub use key::{Sum, hex, key, sum, sum_of};
 pub use merge::{Gaps, Shards};
@@ -26,21 +26,21 @@ pub use shard::{Shard, ShardError};
 pub use store::{About, CellResult, Found, Store};
 pub use work::{in_order, threads};
 
-/// Runs all cells of a shard on so many threads, or finds them among earlier results in a `store`, and hands each to `take` in
-/// order, by its number in the sweep; with the whole cell as a line of JSON if it is `with_lines`.
+/// Runs all cells of a shard on `threads` threads, or takes their earlier results from a `store`. Passes each to `take` in
+/// order, with its number in the sweep. With `with_lines`, the cell's summary has the whole cell as a line of JSON.
 ///
 /// # Errors
-/// If a cell cannot be run or kept; those of `take`.
+/// Fails if a cell cannot be run, or its result cannot be stored. Returns the first error of `take`.
 pub fn run<E: From<Error> + Send>(
     file: &ScenarioFile,
-    checked: &Checked,
+    checked: &CheckedSweep,
     store: Option<&Store>,
     shard: Shard,
     threads: usize,
     with_lines: bool,
-    mut take: impl FnMut(u64, Summed, Origin) -> Result<(), E>,
+    mut take: impl FnMut(u64, CellSummary, Origin) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Checked { plan, cells, files } = checked;
+    let CheckedSweep { plan, cells, files } = checked;
     let one = |number: u64| {
         let index = shard.cell(number);
         let key = &plan.cells[index as usize];
@@ -55,7 +55,7 @@ pub fn run<E: From<Error> + Send>(
                 (result, if let Found::Damaged(why) = other { Origin::Again(why) } else { Origin::New })
             }
         };
-        Ok((Summed::of(plan, index, result, with_lines)?, origin))
+        Ok((CellSummary::new(plan, index, result, with_lines)?, origin))
     };
     in_order(threads, shard.count(plan.count()), one, |number, (summed, origin)| {
         take(shard.cell(number), summed, origin)
@@ -67,8 +67,8 @@ pub fn run<E: From<Error> + Send>(
 pub enum Origin {
     /// It was run.
     New,
-    /// It was kept by an earlier run.
+    /// An earlier run stored it.
     Earlier,
-    /// It was run again, since what was kept is damaged, for this reason.
+    /// It was run again, because the stored result is damaged, for this reason.
     Again(String),
 }

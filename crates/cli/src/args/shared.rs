@@ -2,7 +2,7 @@
 
 use super::focus::Focus;
 use super::values::{Alpha, Factor};
-use crate::expressions::explained;
+use crate::expressions::expression_error;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum, ValueHint};
 use queuescope_analysis::AnalysisOptions;
@@ -233,7 +233,7 @@ impl Times {
     }
 
     /// The range in the timestamps of `loaded`, in nanoseconds: from the first, up to but without the second.
-    pub fn of(&self, loaded: &Loaded) -> (u64, u64) {
+    pub fn range(&self, loaded: &Loaded) -> (u64, u64) {
         (loaded.at(self.from, 0), loaded.at(self.to, u64::MAX))
     }
 }
@@ -277,7 +277,7 @@ impl Analysed {
     /// # Errors
     /// Fails if the expression is invalid.
     pub fn chosen(&self) -> Result<Option<PacketFilter<Departures>>> {
-        PacketFilter::of(Flag::Input, self.only.as_deref()).map_err(explained)
+        PacketFilter::of(Flag::Input, self.only.as_deref()).map_err(expression_error)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `queuescope link -- COMMAND`: a command behind a link.
 
-use super::{Attended, metering_options, of_link, report, shown, stop};
+use super::{CommandSession, begin_view, link_error, metering_options, report, stop};
 use crate::args::Link;
 use crate::outcome::{Outcome, ignore_closed_pipe};
 use crate::paths::check_outputs;
@@ -8,7 +8,7 @@ use crate::queued;
 use crate::sim::metered;
 use crate::views::Views;
 use anyhow::{Context, Result};
-use queuescope_link::command::Prints;
+use queuescope_link::command::OutputTarget;
 use queuescope_link::{CommandLink, Program};
 use queuescope_monitor::Watched;
 use queuescope_recording::Outputs;
@@ -24,7 +24,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let words = args.command.iter().map(|word| word.to_string_lossy());
     let name = words.collect::<Vec<_>>().join(" ");
     let metering_options = metering_options(args, name.clone())?;
-    let link = CommandLink::new(&args.options()).map_err(of_link)?;
+    let link = CommandLink::new(&args.options()).map_err(link_error)?;
     let stop = stop(args)?;
     let log = queued::open(&args.queued)?;
     let views = Views::aside(output)?;
@@ -33,16 +33,16 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let meters = metered(&metering_options, args.meter.as_deref(), link.scenario(), simulation, links, outputs)?;
     let keeper = std::env::current_exe().context("cannot find the program itself")?;
     let printed = args.view.then(tempfile::tempfile).transpose().context("cannot keep what the command prints")?;
-    let prints = match &printed {
-        Some(file) => Prints::Into(file.try_clone().context("cannot keep what the command prints")?),
-        None if output.json => Prints::Aside,
-        None => Prints::Here,
+    let target = match &printed {
+        Some(file) => OutputTarget::File(file.try_clone().context("cannot keep what the command prints")?),
+        None if output.json => OutputTarget::Stderr,
+        None => OutputTarget::Inherit,
     };
-    let (mut program, ends) = Program::begin(&keeper, &args.command, prints)?;
+    let (mut program, ends) = Program::start(&keeper, &args.command, target)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let shown = shown(args, &format!("{meter}: {name}"), &stop)?;
+    let view = begin_view(args, &format!("{meter}: {name}"), &stop)?;
     let has_ended = |now, is_over| Ok(program.has_ended(now, stop.is_requested(), is_over)?);
-    let mut watched = Watched::new(meters, shown, Attended(has_ended));
+    let mut watched = Watched::new(meters, view, CommandSession(has_ended));
     let ran = link.carry(&ends, &stop, &mut watched)?;
     let meters = watched.finish()?;
     if let Some(mut printed) = printed {

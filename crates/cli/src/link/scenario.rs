@@ -1,8 +1,8 @@
 //! `queuescope link SCENARIO`: real hosts over the network of a scenario, in real time.
 
-use super::{Attended, metering_options, report, shown, stop};
+use super::{CommandSession, begin_view, metering_options, report, stop};
 use crate::args::Link;
-use crate::expressions::of_scenario;
+use crate::expressions::scenario_error;
 use crate::outcome::Outcome;
 use crate::paths::check_outputs;
 use crate::queued;
@@ -24,7 +24,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let metering_options = metering_options(args, path.display().to_string())?;
     check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
     let file = ScenarioFile::read(path, args.overrides.each())?;
-    let scenario = file.scenario().map_err(of_scenario)?;
+    let scenario = file.scenario().map_err(scenario_error)?;
     if !scenario.sweep.is_empty() {
         bail!(
             "a sweep cannot be run on real hosts: choose one of its cells with --set, and remove the sweep with --set sweep={{}}"
@@ -39,8 +39,8 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let meters =
         metered(&metering_options, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let shown = shown(args, &format!("{meter}: {}", metering_options.name), &stop)?;
-    let mut watched = Watched::new(meters, shown, Attended(|_, is_over| Ok(stop.is_requested() || is_over)));
+    let view = begin_view(args, &format!("{meter}: {}", metering_options.name), &stop)?;
+    let mut watched = Watched::new(meters, view, CommandSession(|_, is_over| Ok(stop.is_requested() || is_over)));
     let ran = RealHosts::carry(&scenario, &files, built, &stop, &mut watched)?;
     let ran = Ran { about: About { meter, ..ran.about }.named(&metering_options.name), ..ran };
     let (report, written) = report(watched.finish()?, &metering_options, ran, skipped)?;

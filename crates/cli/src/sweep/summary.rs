@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use queuescope_recording::AtomicFile;
 use queuescope_report::model::SweepFigures;
 use queuescope_report::{html, json, text};
-use queuescope_run::sweep::{Plan, Rows, Summed};
+use queuescope_run::sweep::{CellSummary, Plan, Rows};
 use queuescope_table::{CellRow, CellWriter};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -47,8 +47,8 @@ impl<'a> Summary<'a> {
     ///
     /// # Errors
     /// Fails if an output cannot be written.
-    pub fn add(&mut self, cell: u64, summed: Summed) -> Result<()> {
-        let Summed { figures, meter, line } = summed;
+    pub fn add(&mut self, cell: u64, summed: CellSummary) -> Result<()> {
+        let CellSummary { figures, meter, line } = summed;
         if let Some((path, table)) = &mut self.table {
             let (values, figures) = (self.plan.values(self.plan.row(cell)), figures.to_array());
             let row = CellRow {

@@ -1,4 +1,4 @@
-//! Running the command, and the captures to run it on.
+//! Runs the command, and finds captures to run it on.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The workspace.
+/// The root of the workspace.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A file of the repository.
@@ -14,7 +14,7 @@ pub fn file(path: &str) -> PathBuf {
     Path::new(ROOT).join(path)
 }
 
-/// A file of the captures beside the repository, if they are there.
+/// A capture from the folder beside the repository. If it is missing, prints that a test is skipped.
 pub fn shared(test: &str, path: &str) -> Option<PathBuf> {
     let found = Path::new(ROOT).join("../shared/data").join(path);
     if !found.exists() {
@@ -24,12 +24,12 @@ pub fn shared(test: &str, path: &str) -> Option<PathBuf> {
     Some(found)
 }
 
-/// Runs the command with words, split at spaces, and then paths.
+/// Runs the command with `words`, split at spaces, followed by paths.
 pub fn run(words: &str, paths: &[&Path]) -> Output {
     command(words, paths).output().expect("the command runs")
 }
 
-/// Runs the command with bytes as standard input.
+/// Runs the command with `input` as standard input.
 pub fn run_with_input(words: &str, input: &[u8]) -> Output {
     use std::io::Write;
     let mut command = command(words, &[]);
@@ -40,21 +40,21 @@ pub fn run_with_input(words: &str, input: &[u8]) -> Output {
     child.wait_with_output().expect("the command ends")
 }
 
-/// The command with words, split at spaces, and then paths.
+/// The command with `words`, split at spaces, followed by paths.
 pub fn command(words: &str, paths: &[&Path]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
     command.current_dir(ROOT).args(words.split_whitespace()).args(paths);
     command
 }
 
-/// What a run printed, that must end with a status.
+/// The standard output of a run, whose exit status must be `status`.
 pub fn printed(output: Output, status: i32) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{errors}");
     String::from_utf8(output.stdout).expect("output is UTF-8")
 }
 
-/// A capture of packets at such times, in nanoseconds.
+/// A capture of packets at these times, in nanoseconds.
 pub fn at_times(times: &[u64]) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| -> Vec<u8> {
         let length = (12 + body.len() as u32).to_le_bytes();
@@ -70,7 +70,7 @@ pub fn at_times(times: &[u64]) -> Vec<u8> {
     [block(0x0a0d_0d0a, &section), block(1, &interface), times.iter().flat_map(packet).collect()].concat()
 }
 
-/// A report as JSON lines.
+/// A report, from its lines of JSON.
 pub struct Report {
     pub first: Value,
     pub bursts: Vec<Value>,
@@ -78,12 +78,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of `analyze --json` with words and paths.
-    pub fn of(words: &str, paths: &[&Path]) -> Self {
+    /// The report of `analyze --json` with `words` and paths.
+    pub fn analyze(words: &str, paths: &[&Path]) -> Self {
         Self::parse(&printed(run(&format!("analyze --json {words}"), paths), 0))
     }
 
-    /// Of what was printed.
+    /// Parses printed lines.
     pub fn parse(text: &str) -> Self {
         let mut lines: Vec<Value> =
             text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
@@ -97,13 +97,13 @@ impl Report {
         Self { first, bursts, summary }
     }
 
-    /// A number of the summary, by its path.
+    /// A number in the summary, by its JSON pointer.
     pub fn total(&self, pointer: &str) -> u64 {
         number(&self.summary, pointer)
     }
 }
 
-/// An integer in a value, by its path.
+/// An integer in a value, by its JSON pointer.
 pub fn number(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(integer).unwrap_or_else(|| panic!("{pointer} is not an integer: {value}"))
 }
@@ -113,12 +113,12 @@ pub fn integer(value: &Value) -> Option<u64> {
     value.as_str().map_or_else(|| value.as_u64(), |digits| digits.parse().ok())
 }
 
-/// The elements of a list in a value, by its path.
+/// A list in a value, by its JSON pointer.
 pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value.pointer(pointer).and_then(Value::as_array).unwrap_or_else(|| panic!("{pointer} is no list: {value}"))
+    value.pointer(pointer).and_then(Value::as_array).unwrap_or_else(|| panic!("{pointer} is not a list: {value}"))
 }
 
-/// The captures that every clone has.
+/// The captures in the repository.
 pub fn captures() -> Vec<PathBuf> {
     let mut found: Vec<_> = std::fs::read_dir(file("data/formats"))
         .expect("data/formats is there")
@@ -130,10 +130,10 @@ pub fn captures() -> Vec<PathBuf> {
     found
 }
 
-/// Interface, link type, nanoseconds since the epoch, length on the wire, bytes.
+/// A captured packet: interface, link type, nanoseconds since the epoch, length on the wire, bytes.
 pub type Captured = (u32, u32, Option<u64>, u32, Vec<u8>);
 
-/// What is in a capture: interface, link type, time, original length and bytes of each packet.
+/// The packets of a capture.
 pub fn packets(path: &Path) -> Vec<Captured> {
     let mut reader = queuescope_pcap::CaptureReader::open(path).expect("it is a capture");
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
-//! A terminal of our own (a pseudo-terminal): what is shown on it, and keys.
+//! A pseudo-terminal: it shows what a program draws, and sends keys.
 
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::disallowed_methods, reason = "a test that waits in vain is to fail")]
+#![allow(clippy::disallowed_methods, reason = "a test that waits for too long must fail")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -13,18 +13,18 @@ use std::num::NonZero;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The end of the terminal that a person has.
+/// The controlling end of a pseudo-terminal, where the user would be.
 pub struct Pty {
     end: File,
     shown: vt100::Parser,
     before: [u32; 4],
 }
 
-/// How long it is waited for what has to come.
+/// How long tests wait for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Pty {
-    /// One of 80 columns and 24 rows.
+    /// A terminal of 80 columns and 24 rows.
     pub fn new() -> Self {
         let end = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
         grantpt(&end).and_then(|()| unlockpt(&end)).expect("it is ours");
@@ -34,17 +34,17 @@ impl Pty {
         pty
     }
 
-    /// The end that a program has.
+    /// The program's end.
     pub fn peer(&self) -> File {
         File::from(ioctl_tiocgptpeer(&self.end, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it is unlocked"))
     }
 
-    /// Runs a command on it, in a session of its own, as a leader.
+    /// Runs a command on the terminal, as the leader of a session of its own.
     pub fn run(&self, command: &Command) -> Child {
         self.on_it(command).spawn().expect("setsid of util-linux is there")
     }
 
-    /// The same, to be run.
+    /// The command that [`Pty::run`] spawns.
     pub fn on_it(&self, command: &Command) -> Command {
         let mut session = Command::new("setsid");
         session.arg("--ctty").arg(command.get_program()).args(command.get_args());
@@ -82,7 +82,7 @@ impl Pty {
         self.screen().contents()
     }
 
-    /// Reads until something is shown.
+    /// Reads until a condition on the screen holds.
     pub fn until(&mut self, is_shown: impl Fn(&vt100::Screen) -> bool) {
         let since = Instant::now();
         while !is_shown(self.shown.screen()) {
@@ -91,12 +91,12 @@ impl Pty {
         }
     }
 
-    /// Reads until a text is shown.
+    /// Reads until the screen contains a text.
     pub fn until_text(&mut self, text: &str) {
         self.until(|screen| screen.contents().contains(text));
     }
 
-    /// Reads until nobody has the other end any more.
+    /// Reads until no program has the other end any more.
     pub fn rest(&mut self) {
         let since = Instant::now();
         while self.read() {
@@ -117,12 +117,12 @@ impl Pty {
         true
     }
 
-    /// Whether the terminal works as before.
+    /// Whether the terminal's modes are as before.
     pub fn is_as_before(&self) -> bool {
         modes(&tcgetattr(&self.end).expect("it is a terminal")) == self.before
     }
 
-    /// The same, and shows what it did before, and the cursor.
+    /// Checks that the modes, the screen and the cursor are as before.
     pub fn assert_as_before(&self) {
         let screen = self.screen();
         assert!(self.is_as_before() && !screen.alternate_screen() && !screen.hide_cursor(), "{}", self.text());

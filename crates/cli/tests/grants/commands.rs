@@ -10,8 +10,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-/// `{M}` is the path that is tried; `{cap}`, `{scn}`, `{log}` and `{results}` are of good files that everybody may read, `{new}` is one that
-/// nobody has and this user may make, and `{via}` a scenario that names the path that is tried.
+/// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
+/// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
 pub const COMMANDS: [&str; 66] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
@@ -81,13 +81,13 @@ pub const COMMANDS: [&str; 66] = [
     "sim {scn} --set link.trace={M}",
 ];
 
-/// Where files are that commands take beside the one that is tried.
-pub struct Place {
+/// The folder of the valid files that commands take besides the path under test.
+pub struct CommandFiles {
     folder: PathBuf,
     program: PathBuf,
 }
 
-impl Place {
+impl CommandFiles {
     pub fn new(folder: &Path, program: &Path) -> Self {
         let place = Self { folder: folder.join("place"), program: program.to_owned() };
         fs::create_dir(&place.folder).expect("there is room");
@@ -99,7 +99,7 @@ impl Place {
         let sweep = crate::common::file("crates/cli/tests/data/sweep.toml");
         let swept = super::common::run("sim --results", &[&place.path("results"), &sweep]);
         assert!(swept.status.success(), "{swept:?}");
-        // All of it is nobody's, so that rights are only lacking where a file is root's.
+        // All of it belongs to nobody, so that only root's files are inaccessible.
         give(&place.folder);
         place
     }
@@ -108,15 +108,15 @@ impl Place {
         "readable.pcap"
     }
 
-    /// What commands print goes there, a file for each.
+    /// The folder with the output of the commands, one file for each.
     pub fn outputs(&self) -> PathBuf {
         self.path("outputs")
     }
 
-    /// A script that runs every command with every file.
+    /// Writes a script that runs every command with every file.
     pub fn script(&self, files: &[PathBuf], grant: &str) -> PathBuf {
         for name in ["outputs", "new"] {
-            // Those of the grant before.
+            // Remove the files of the grant before.
             let _ = fs::remove_dir_all(self.path(name));
             fs::create_dir(self.path(name)).expect("there is room");
             give(&self.path(name));
@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-/// Nobody has it, with all that is in it.
+/// Makes nobody the owner of a file or folder with all its contents.
 fn give(path: &Path) {
     chown(path, Some(super::NOBODY), Some(super::NOBODY)).expect("it is ours");
     fs::set_permissions(path, Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 })).expect("it is ours");
@@ -169,14 +169,14 @@ fn give(path: &Path) {
     }
 }
 
-/// The options and arguments of all commands that take a path, and of which no line above tries one.
+/// The options and arguments that take a path, of all commands, and that no line of [`COMMANDS`] tests.
 pub fn missing() -> Vec<String> {
     let mut tried = BTreeSet::new();
     for words in COMMANDS {
         let words = words.replace("{M}", "MARK").replace(['{', '}'], "");
         let words = std::iter::once("queuescope").chain(words.split_whitespace());
         if let Ok(matches) = Cli::command().try_get_matches_from(words) {
-            marked(&Cli::command(), &matches, "", &mut tried);
+            tested(&Cli::command(), &matches, "", &mut tried);
         }
     }
     let mut all = BTreeSet::new();
@@ -185,7 +185,7 @@ pub fn missing() -> Vec<String> {
     all.difference(&tried).cloned().collect()
 }
 
-fn marked(command: &Command, matches: &ArgMatches, above: &str, found: &mut BTreeSet<String>) {
+fn tested(command: &Command, matches: &ArgMatches, above: &str, found: &mut BTreeSet<String>) {
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
         let raw = matches.try_get_raw(id).ok().flatten();
@@ -195,7 +195,7 @@ fn marked(command: &Command, matches: &ArgMatches, above: &str, found: &mut BTre
     }
     if let Some((name, matches)) = matches.subcommand() {
         let below = command.find_subcommand(name).expect("it was found");
-        marked(below, matches, &format!("{above} {name}"), found);
+        tested(below, matches, &format!("{above} {name}"), found);
     }
 }
 

@@ -33,7 +33,7 @@ fn commands_in_the_book_are_current() {
     check("commands.md", &text);
 }
 
-/// The commands that do something, those of commands too.
+/// Collects the commands that do something, also those below other commands.
 fn collect(command: &Command, name: &str, commands: &mut Vec<(String, Command)>) {
     for command in command.get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help") {
         let name = format!("{name} {}", command.get_name());
@@ -114,7 +114,7 @@ fn option(arg: &Arg) -> String {
     item
 }
 
-/// Paragraphs of a help text, the further ones indented.
+/// The paragraphs of a help text. All but the first line are indented.
 fn paragraphs(text: &str, indent: &str) -> String {
     let lines = text
         .trim()

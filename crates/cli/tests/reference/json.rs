@@ -75,7 +75,7 @@ fn values(it: &Value) -> String {
     format!("\n| value | what it is |\n| --- | --- |\n{rows}")
 }
 
-/// What a value is.
+/// The type of a value, as text.
 fn kind_of(it: &Value) -> String {
     if let Some(name) = it["$ref"].as_str() {
         return link(name);
@@ -106,10 +106,10 @@ fn kind_of(it: &Value) -> String {
     }
 }
 
-/// The name of a type, leading to it.
+/// A type's name, as a link to it.
 fn link(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or_default();
-    // A kind of line comes first, and may have the same name.
+    // A kind of line may have the same name, and its heading comes first.
     let anchor = name.to_ascii_lowercase();
     let twice = ["tap", "sim", "burst", "acting", "sweep", "comparison", "alert", "why", "answer", "plan", "summary"];
     if twice.contains(&&*anchor) { format!("[{name}](#{anchor}-1)") } else { format!("[{name}](#{anchor})") }

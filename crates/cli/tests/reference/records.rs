@@ -24,7 +24,7 @@ fn records_in_the_book_are_current() {
     check("records.md", &text);
 }
 
-/// The attributes of a schema for which a condition on the name holds.
+/// A table of the attributes of a schema whose names satisfy a condition.
 fn table(name: &str, schema: &Schema, is_meant: impl Fn(&str) -> bool) -> String {
     let mut text = format!("\n## `{name}`\n\n{} bytes: {}.\n\n", schema.record_size(), cell(schema.doc()));
     text += "| attribute | kind | what it is |\n| --- | --- | --- |\n";
@@ -38,7 +38,7 @@ fn table(name: &str, schema: &Schema, is_meant: impl Fn(&str) -> bool) -> String
     text
 }
 
-/// A kind as schemas write it.
+/// A kind in the syntax of schemas.
 fn kind(attribute: &Attribute) -> String {
     let bits = attribute.place.bits;
     match attribute.kind {
@@ -55,7 +55,7 @@ fn kind(attribute: &Attribute) -> String {
     }
 }
 
-/// The page has the columns that are written, in their order.
+/// Checks that the page has the columns that are written, in their order.
 #[test]
 fn columns_of_departures_in_the_book_are_current() {
     let directory = tempfile::tempdir().expect("there is room");

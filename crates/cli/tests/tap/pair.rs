@@ -1,7 +1,7 @@
-//! Two sides of a made router: a capture replayed through a FIFO, as taps on its links would have seen it.
+//! Captures on both sides of a simulated router: a capture is replayed through a FIFO, and recorded as taps on the router's links would.
 //!
-//! The packets come in on three links, of which the last is not tapped, each stamped by a clock of its own. Some are
-//! routed to another link, some find no room, and what leaves has been changed as routers do.
+//! The packets come in on three links, each with a clock of its own. The last link has no tap. Some packets are
+//! routed to another link, some are dropped, and those that leave have been changed as routers change them.
 
 #![allow(dead_code, reason = "tests and examples use a part each")]
 #![allow(clippy::disallowed_methods, reason = "captures are written")]
@@ -20,61 +20,61 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// Links into the router; the last is not tapped.
+/// The links into the router. The last has no tap.
 pub const LINKS: usize = 3;
 pub const TAPPED: usize = 2;
-/// The number of Ethernet among LINKTYPEs.
+/// The LINKTYPE number of Ethernet.
 const ETHERNET: u32 = 1;
 /// The time through the router without a queue.
 const TRANSIT: Nanos = Nanos(12_345);
 
-/// How a pair is made.
+/// How a pair of captures is made.
 #[derive(Clone, Copy)]
-pub struct Making {
+pub struct PairParams {
     pub rate: Rate,
     pub limit: Limit,
-    /// From the true time, which is the first link's, to the clock behind the router.
+    /// Converts true time, which is the first link's, to the clock behind the router.
     pub behind: Clock,
-    /// From the true time to the second link's clock.
+    /// Converts true time to the second link's clock.
     pub second: Clock,
-    /// What stamps are rounded down to, nanoseconds.
+    /// Timestamps are rounded down to multiples of this, nanoseconds.
     pub resolution: u64,
-    /// Captured bytes before and behind the router.
+    /// The capture lengths before and behind the router, in bytes.
     pub snaplens: (usize, usize),
-    /// Of so many destinations one is behind another link.
+    /// One in this many destinations is behind another link.
     pub elsewhere: u64,
-    /// Packets of the capture, at most.
+    /// The most packets to take from the capture.
     pub most: usize,
 }
 
-/// A frame as a capture has it.
+/// A frame in a capture.
 #[derive(Clone)]
 pub struct Record {
     pub time: Nanos,
     pub original_len: u32,
     pub data: Vec<u8>,
-    /// The packet's place in the original.
+    /// The packet's index in the original capture.
     pub id: usize,
 }
 
-/// What is true of a packet.
+/// The truth about a packet.
 #[derive(Clone, Copy)]
 pub struct Truth {
     pub link: usize,
     pub size: u32,
-    /// Of its five-tuple.
+    /// The digest of its five-tuple.
     pub digest: u64,
     pub is_ip: bool,
     pub elsewhere: bool,
-    /// True times.
+    /// The true time of its arrival.
     pub enqueued: Nanos,
-    /// Unless it was dropped.
+    /// The true time of its departure; `None` if it was dropped.
     pub dequeued: Option<Nanos>,
 }
 
 pub struct Pair {
     pub ingress: [Vec<Record>; LINKS],
-    /// In order of departure.
+    /// In the order of departures.
     pub egress: Vec<Record>,
     pub truth: Vec<Truth>,
     pub link: LinkType,
@@ -82,22 +82,22 @@ pub struct Pair {
 
 impl Pair {
     /// Replays the capture at `path`.
-    pub fn make(path: &Path, making: Making) -> Result<Self> {
+    pub fn make(path: &Path, pair_params: PairParams) -> Result<Self> {
         let mut reader = CaptureReader::open(path)?;
         let mut parser = Parser::new(Tunnel::Outer);
-        let params = TailDropParams { limit: making.limit };
-        let outlet = Outlet { overhead: 0, rate: making.rate, queue: QueueId(0), seed: 0 };
+        let params = TailDropParams { limit: pair_params.limit };
+        let outlet = Outlet { overhead: 0, rate: pair_params.rate, queue: QueueId(0), seed: 0 };
         let mut replay = Replay::new(TailDrop::new(params, outlet), &outlet);
         let mut pair =
             Self { ingress: Default::default(), egress: Vec::new(), truth: Vec::new(), link: LinkType::Ethernet };
-        let (mut now, mut frames, mut left) = (Nanos::ZERO, Vec::new(), Left::default());
-        while let Some(record) = reader.next_record()?.filter(|_| pair.truth.len() < making.most) {
+        let (mut now, mut frames, mut left) = (Nanos::ZERO, Vec::new(), Departures::default());
+        while let Some(record) = reader.next_record()?.filter(|_| pair.truth.len() < pair_params.most) {
             now = now.max(record.time.unwrap_or(now));
             pair.link = LinkType::from_dlt(record.link);
             let frame = parser.parse(pair.link, record.original_len, record.data);
             let (id, link) = (pair.truth.len(), (mixed(frame.key.src as u64) % LINKS as u64) as usize);
             let is_ip = frame.key.family != Family::Link;
-            let elsewhere = mixed(frame.key.dst as u64 ^ 77).is_multiple_of(making.elsewhere);
+            let elsewhere = mixed(frame.key.dst as u64 ^ 77).is_multiple_of(pair_params.elsewhere);
             let truth = Truth {
                 link,
                 size: frame.size,
@@ -108,8 +108,8 @@ impl Pair {
                 dequeued: None,
             };
             pair.truth.push(truth);
-            let data = record.data.get(..making.snaplens.0).unwrap_or(record.data).to_vec();
-            let time = round(if link == 1 { making.second.convert(now) } else { now }, making.resolution);
+            let data = record.data.get(..pair_params.snaplens.0).unwrap_or(record.data).to_vec();
+            let time = round(if link == 1 { pair_params.second.convert(now) } else { now }, pair_params.resolution);
             frames.push((frame, record.data.to_vec()));
             pair.ingress[link].push(Record { time, original_len: record.original_len, data, id });
             if is_ip && !elsewhere {
@@ -122,15 +122,15 @@ impl Pair {
             pair.truth[id].dequeued = Some(dequeued);
             let (frame, data) = &mut frames[id];
             forward(frame, data);
-            data.truncate(making.snaplens.1);
-            let time = round(making.behind.convert(dequeued + TRANSIT), making.resolution);
+            data.truncate(pair_params.snaplens.1);
+            let time = round(pair_params.behind.convert(dequeued + TRANSIT), pair_params.resolution);
             let original_len = frame.size;
             pair.egress.push(Record { time, original_len, data: std::mem::take(data), id });
         }
         Ok(pair)
     }
 
-    /// Writes the captures of all links as `in1.pcap` and so on, and `out.pcap`, and gives their paths.
+    /// Writes the captures of all links, `in1.pcap` and so on, and `out.pcap`. Returns their paths.
     pub fn write(&self, directory: &Path) -> Result<(Vec<PathBuf>, PathBuf)> {
         let LinkType::Ethernet = self.link else { bail!("only captures of Ethernet can be written") };
         let write = |name: String, records: &[Record]| {
@@ -147,7 +147,7 @@ impl Pair {
         Ok((ingress.collect::<Result<_>>()?, write("out.pcap".to_owned(), &self.egress)?))
     }
 
-    /// As far as captured bytes of all captures go.
+    /// The shortest reach of the captured bytes, over all captures.
     pub fn reach(&self) -> u16 {
         let reach = |records: &Vec<Record>| {
             let (mut reach, mut parser) = (Reach::new(), Parser::new(Tunnel::Outer));
@@ -168,7 +168,7 @@ impl Pair {
         records.iter().map(seen).collect()
     }
 
-    /// Finds the clocks of the tapped links, then matches by them, and says what it counted and the better clocks.
+    /// Estimates the clocks of the tapped links, then matches with them. The matcher returned has the counts and the improved clocks.
     pub fn tap(&self, params: TapParams, invariant: &InvariantParams, output: &mut impl TapOutput) -> Matcher {
         let ingress: Vec<_> = self.ingress[..TAPPED].iter().map(|records| self.seen(records, invariant)).collect();
         let egress = self.seen(&self.egress, invariant);
@@ -180,7 +180,7 @@ impl Pair {
         let clocks: Vec<_> = survey.finish().into_iter().map(|found| found.expect("a clock").estimate.clock).collect();
         let routes = {
             let mut matcher = Matcher::new(params, &clocks);
-            run(&ingress, &egress, &mut matcher, &mut Nothing);
+            run(&ingress, &egress, &mut matcher, &mut DiscardOutput);
             matcher.routes()
         };
         let mut matcher = Matcher::with_routes(params, &clocks, Routes::learnt(routes));
@@ -204,28 +204,28 @@ impl Feed for Cursor<'_> {
     }
 }
 
-struct Nothing;
+struct DiscardOutput;
 
-impl TapOutput for Nothing {
+impl TapOutput for DiscardOutput {
     fn departed(&mut self, _departure: &queuescope_meter::tap::TapDeparture) {}
     fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {}
 }
 
 #[derive(Default)]
-struct Left(Vec<(usize, Nanos)>);
+struct Departures(Vec<(usize, Nanos)>);
 
-impl Sink for Left {
+impl Sink for Departures {
     fn dropped(&mut self, _dropped: &Dropped) {}
     fn marked(&mut self, _packet: &Packet, _reason: MarkReason, _now: Nanos) {}
 }
 
-impl Output for Left {
+impl Output for Departures {
     fn departed(&mut self, departure: &Departure) {
         self.0.push((departure.packet.id.0 as usize, departure.dequeued));
     }
 }
 
-/// What a router does to a frame: other MAC addresses, one less to live, another DSCP, the header checksum.
+/// Changes a frame as a router does: MAC addresses, time to live, DSCP and header checksum.
 fn forward(frame: &Frame, data: &mut [u8]) {
     let at = usize::from(frame.link_header);
     if at >= 12 {

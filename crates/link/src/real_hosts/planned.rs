@@ -1,4 +1,4 @@
-//! What the hosts of a scenario send, and what a report knows of it afterwards.
+//! The traffic of a scenario's hosts, and what the report needs to know of it afterwards.
 
 use crate::error::Error;
 use crate::hosts::{DCTCP_PORT, Load, Outcome, PORT};
@@ -13,31 +13,31 @@ use queuescope_wire::Nanos;
 use std::iter::Peekable;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// What is said of a flow before its bytes.
-const SAID: u64 = 8;
+/// The length of the header that precedes a flow's bytes.
+const FLOW_HEADER: u64 = 8;
 
-/// What is to be sent, and what is to be known of it afterwards.
-pub struct Planned {
-    /// What is to be sent.
+/// A scenario's traffic, ready to be sent.
+pub struct PlannedLoad {
+    /// What to send.
     pub load: Load,
-    /// What is to be known.
-    pub kept: Kept,
+    /// What the report needs afterwards.
+    pub records: PlannedRecords,
 }
 
-/// What reports know of flows and datagrams, beside what became of them.
-pub struct Kept {
+/// What a report needs to know of flows and datagrams, besides their results.
+pub struct PlannedRecords {
     warmup: Nanos,
-    /// The group and the hosts of each source of datagrams, and where they come from.
+    /// The group, the two hosts and the source address of each sender of datagrams.
     datagrams: Vec<(u32, [Host; 2], SocketAddr)>,
 }
 
-impl Planned {
-    /// What the hosts of a scenario send.
+impl PlannedLoad {
+    /// Plans the traffic of a scenario's hosts.
     ///
     /// # Errors
-    /// If there can be no such traffic, or the kernel has no such congestion control.
-    pub fn of(scenario: &Scenario, files: &Files, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<Self, Error> {
-        let (mut flows, mut congestion, mut datagrams, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    /// Fails if the traffic is not valid, or the kernel cannot have one of its congestion controls.
+    pub fn new(scenario: &Scenario, files: &Files, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<Self, Error> {
+        let (mut flows, mut congestion, mut datagrams, mut records) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let until = scenario.duration;
         let mut port = 0;
         for source in traffic_of(scenario, files, hosts)? {
@@ -51,26 +51,26 @@ impl Planned {
                     };
                     let port = if algorithm == Algorithm::Dctcp { DCTCP_PORT } else { PORT };
                     let name = kernel_name(algorithm);
-                    let place = congestion.iter().position(|known| known == name).unwrap_or_else(|| {
+                    let index = congestion.iter().position(|known| known == name).unwrap_or_else(|| {
                         congestion.push(name.to_owned());
                         congestion.len() - 1
                     });
                     let stop = stop.unwrap_or(Nanos::MAX);
                     let starts = starts.take_while(move |start| start.at < until).map(move |start| Start {
                         at: start.at,
-                        bytes: start.bytes.map_or(LARGEST, |bytes| bytes.saturating_sub(SAID)),
+                        bytes: start.bytes.map_or(LARGEST, |bytes| bytes.saturating_sub(FLOW_HEADER)),
                         class: group as usize,
-                        congestion: place,
+                        congestion: index,
                         ends: Some((address(start.from as u32, 0), address(start.to as u32, port))),
                         stop,
                     });
                     flows.push(starts.peekable());
                 }
                 TrafficSource::Datagrams { params, datagrams: times } => {
-                    // Each has a port of its own: several may be at one host.
+                    // Each sender has a port of its own, since a host may have several.
                     let from = address(params.from.0, FIRST_DATAGRAM + port);
                     port = (port + 1) % (u16::MAX - FIRST_DATAGRAM);
-                    kept.push((params.group, [Host(params.from.0), Host(params.to.0)], from));
+                    records.push((params.group, [Host(params.from.0), Host(params.to.0)], from));
                     datagrams.push(DatagramSender {
                         ends: (from, address(params.to.0, PORT)),
                         ecn: params.ecn,
@@ -80,22 +80,22 @@ impl Planned {
             }
         }
         let warmup = scenario.warmup;
-        let merged = Merged { flows, number: 0 };
+        let merged = MergedFlows { flows, number: 0 };
         let load = Load { congestion, flows: Box::new(merged), datagrams, warmup };
-        Ok(Self { load, kept: Kept { warmup, datagrams: kept } })
+        Ok(Self { load, records: PlannedRecords { warmup, datagrams: records } })
     }
 }
 
 /// The first port of senders of datagrams.
 const FIRST_DATAGRAM: u16 = 20_000;
 
-/// Flows of all groups, in order of time, each from a port of its own: that which it has in a simulation.
-struct Merged<I: Iterator<Item = Start>> {
+/// Merges the flows of all groups in order of time. Each flow has a source port of its own, the same as in a simulation.
+struct MergedFlows<I: Iterator<Item = Start>> {
     flows: Vec<Peekable<I>>,
     number: u64,
 }
 
-impl<I: Iterator<Item = Start>> Iterator for Merged<I> {
+impl<I: Iterator<Item = Start>> Iterator for MergedFlows<I> {
     type Item = Start;
 
     fn next(&mut self) -> Option<Start> {
@@ -110,8 +110,8 @@ impl<I: Iterator<Item = Start>> Iterator for Merged<I> {
     }
 }
 
-impl Kept {
-    /// Adds to a simulation what became of flows and datagrams, for the report.
+impl PlannedRecords {
+    /// Adds the results of flows and datagrams to a simulation, for its report.
     pub fn record(&self, sent: &Outcome, simulation: &mut Simulation) {
         for flow in &sent.flows {
             simulation.add_record(self.flow(flow));
@@ -135,17 +135,17 @@ impl Kept {
         let hosts = flow.start.ends.map_or([Host(0); 2], |(from, to)| [host(&from), host(&to)]);
         let started = flow.start.at.saturating_add(flow.late);
         let [midway, end] = flow.progress.map(|progress| Progress {
-            delivered: progress.acked.saturating_sub(SAID),
+            delivered: progress.acked.saturating_sub(FLOW_HEADER),
             retransmissions: u64::from(progress.retransmitted),
             timeouts: u64::from(progress.timeouts),
         });
-        // What the receiver answers is under way for half a round trip.
+        // The receiver's answer is under way for half a round trip.
         let finished = flow
             .result
             .as_ref()
             .ok()
             .map(|done| started.saturating_add(done.took).saturating_sub(Nanos(done.min_rtt.0 / 2)));
-        let has_begun = started < self.warmup;
+        let has_started = started < self.warmup;
         let ended = finished.unwrap_or(flow.start.stop);
         FlowRecord {
             number: flow.number,
@@ -154,8 +154,8 @@ impl Kept {
             hosts,
             started,
             finished,
-            bytes: (flow.start.bytes < LARGEST).then_some(flow.start.bytes + SAID),
-            in_warmup: if has_begun && ended <= self.warmup { end } else { midway },
+            bytes: (flow.start.bytes < LARGEST).then_some(flow.start.bytes + FLOW_HEADER),
+            in_warmup: if has_started && ended <= self.warmup { end } else { midway },
             delivered: end.delivered,
             retransmissions: end.retransmissions,
             timeouts: end.timeouts,
@@ -164,7 +164,7 @@ impl Kept {
     }
 }
 
-/// The address of a host: as in the captures of a simulation.
+/// The address of a host, as in the captures of a simulation.
 pub fn ip(host: u32) -> Ipv4Addr {
     Ipv4Addr::from(10 << 24 | host & 0xff_ffff)
 }
@@ -173,7 +173,7 @@ fn address(host: u32, port: u16) -> SocketAddr {
     SocketAddr::from((ip(host), port))
 }
 
-/// What the kernel calls a congestion control.
+/// The kernel's name of a congestion control.
 fn kernel_name(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::NewReno => "reno",

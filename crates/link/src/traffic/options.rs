@@ -1,36 +1,36 @@
-//! Which flows are wanted.
+//! The options of a traffic generator.
 
 use queuescope_live::traffic::LARGEST;
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// Which flows are wanted.
+/// Describes the flows to generate.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TrafficOptions {
-    /// How many bytes flows have: the name of a distribution; sizes, each as likely; or a file of points of one.
+    /// The sizes of flows: the name of a distribution; a list of sizes, each equally likely; or a file with points of a distribution.
     pub sizes: String,
-    /// Flows start so often that their bytes are this rate on average.
+    /// The average rate of all flows' bytes, which sets how often flows start.
     pub rate: Option<Rate>,
-    /// How often they start on average, unless there is a rate; without both there are only bursts.
+    /// The average time between starts, if there is no rate. Without both there are only bursts.
     pub every: Option<Nanos>,
-    /// Whether they start at equal times, and not at times that know nothing of one another.
+    /// Whether flows start at equal intervals. Otherwise they start as a Poisson process.
     pub periodic: bool,
-    /// Flows that come again and again beside them.
+    /// Flows that repeat at fixed intervals, besides the others.
     pub bursts: Vec<Burst>,
-    /// Congestion controls that flows take in turn; the kernel's choice if there are none.
+    /// Congestion controls, which flows take in turn; if empty, the kernel's default.
     pub congestion: Vec<String>,
-    /// How long flows start.
+    /// Flows start for this long.
     pub duration: Nanos,
-    /// So many flows at most, without bursts.
+    /// The largest number of flows, not counting bursts.
     pub count: Option<NonZeroU64>,
-    /// Another seed, other sizes and times.
+    /// The seed of the random sizes and times.
     pub seed: u64,
 }
 
 impl Default for TrafficOptions {
-    /// No flows yet; ten seconds of sizes that racks of web servers have.
+    /// No flows yet. The sizes are those of racks of web servers, and the duration is ten seconds.
     fn default() -> Self {
         Self {
             sizes: "web-rack".to_owned(),
@@ -46,14 +46,14 @@ impl Default for TrafficOptions {
     }
 }
 
-/// A flow that comes again and again.
+/// A flow that repeats at fixed intervals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Burst {
-    /// As it was written.
+    /// Its text on the command line.
     pub name: String,
-    /// How large.
+    /// The size of each flow.
     pub size: ByteCount,
-    /// How often.
+    /// The time from one start to the next.
     pub every: Nanos,
     /// Its congestion control, if it has one of its own.
     pub congestion: Option<String>,
@@ -63,17 +63,18 @@ impl FromStr for Burst {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (size, rest) = text.split_once('@').ok_or("a burst is a size and how often: 50MB@1s, or 50MB@1s:reno")?;
+        let (size, rest) = text.split_once('@').ok_or("a burst is a size and an interval: 50MB@1s, or 50MB@1s:reno")?;
         let (every, congestion) = rest.split_once(':').map_or((rest, None), |(every, name)| (every, Some(name)));
         let size: ByteCount = size.parse().map_err(|error| format!("{error}"))?;
         let every: Nanos = every.parse().map_err(|error| format!("{error}"))?;
         if size.0 == 0 || every.0 == 0 || congestion == Some("") {
             return Err(
-                "a burst has at least a byte, a time from one to the next, and a name behind the colon".to_owned()
+                "a burst needs a size and an interval above zero, and a congestion control if there is a colon"
+                    .to_owned(),
             );
         }
         if size.0 > LARGEST {
-            return Err(format!("no flow has more than {LARGEST} bytes (48 bits)"));
+            return Err(format!("a burst can have at most {LARGEST} bytes (48 bits)"));
         }
         Ok(Self { name: text.to_owned(), size, every, congestion: congestion.map(str::to_owned) })
     }

@@ -1,4 +1,4 @@
-//! Which flows start when: all known before the first does.
+//! Plans which flows start when, before the first starts.
 
 use super::options::TrafficOptions;
 use queuescope_ingest::read_text;
@@ -11,29 +11,29 @@ use queuescope_wire::{ByteCount, Nanos, UnitError};
 use std::io;
 use std::path::Path;
 
-/// Kinds of flows.
+/// Flows of several kinds, and their congestion controls.
 #[derive(Debug)]
 pub struct TrafficPlan {
-    kinds: Vec<Kind>,
-    /// Congestion controls; the kernel's choice, if there are none.
+    kinds: Vec<FlowKind>,
+    /// The congestion controls; if empty, the kernel's default.
     pub congestion: Vec<String>,
     seed: u64,
 }
 
-/// Flows of a kind.
+/// A kind of flows: the sizes that the options give, or one of the bursts.
 #[derive(Debug)]
-struct Kind {
+struct FlowKind {
     name: String,
     params: WorkloadParams,
-    /// Those of the plan's congestion controls that its flows take in turn.
+    /// Indices of the plan's congestion controls that its flows take in turn.
     congestion: Vec<usize>,
 }
 
 impl TrafficPlan {
-    /// Of the flows that are wanted.
+    /// Plans the flows that the options describe.
     ///
     /// # Errors
-    /// If that means nothing.
+    /// Fails if the options are not valid.
     pub fn new(wanted: &TrafficOptions) -> Result<Self, PlanError> {
         let mut congestion = wanted.congestion.clone();
         let mut kinds = Vec::new();
@@ -52,7 +52,7 @@ impl TrafficPlan {
         if let Some(arrivals) = arrivals {
             let mut params = WorkloadParams::new(arrivals, Some(sizes), PAIR);
             params.flows = wanted.count.map(Into::into);
-            kinds.push(Kind { name: wanted.sizes.clone(), params, congestion: (0..congestion.len()).collect() });
+            kinds.push(FlowKind { name: wanted.sizes.clone(), params, congestion: (0..congestion.len()).collect() });
         }
         for burst in &wanted.bursts {
             let arrivals = Arrivals::Periodic { every: burst.every, jitter: Nanos::ZERO };
@@ -66,7 +66,7 @@ impl TrafficPlan {
                 })]
             });
             let turn = own.unwrap_or_else(|| (0..wanted.congestion.len()).collect());
-            kinds.push(Kind { name: burst.name.clone(), params, congestion: turn });
+            kinds.push(FlowKind { name: burst.name.clone(), params, congestion: turn });
         }
         if wanted.congestion.is_empty() && !congestion.is_empty() && kinds.iter().any(|kind| kind.congestion.is_empty())
         {
@@ -76,15 +76,15 @@ impl TrafficPlan {
         Ok(Self { kinds, congestion, seed: wanted.seed })
     }
 
-    /// What kinds are called.
+    /// The names of the kinds.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.kinds.iter().map(|kind| kind.name.as_str())
     }
 
-    /// All flows, in the order of their times.
+    /// All flows, in order of their start times.
     ///
     /// # Errors
-    /// If there can be no such flows.
+    /// Fails if the flows of a kind are not valid.
     pub fn starts(&self) -> Result<impl Iterator<Item = Start> + use<>, PlanError> {
         let mut seeds = Random::new(self.seed);
         let workloads: Vec<_> = self
@@ -107,13 +107,13 @@ impl TrafficPlan {
     }
 }
 
-/// Everybody here sends to the server.
+/// Every flow goes to the server.
 const PAIR: Pairs = Pairs::Fixed { from: 0, to: 1 };
 
-/// Bytes of a file of points, at most.
+/// The longest file of points, in bytes.
 const LONGEST_POINTS: u64 = 1 << 20;
 
-/// A name, a list or a file.
+/// Sizes by the name of a distribution, as a list, or from a file.
 fn sizes(text: &str) -> Result<Sizes, PlanError> {
     if let Some(named) = Sizes::named(text) {
         return Ok(named);
@@ -131,32 +131,32 @@ fn sizes(text: &str) -> Result<Sizes, PlanError> {
     Ok(Sizes::empirical(points.map_err(|why| PlanError::Points { text: text.to_owned(), why })?))
 }
 
-/// Why no flows are planned.
+/// Why flows cannot be planned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// No flows have such sizes.
+    /// The sizes are not valid.
     #[error(transparent)]
     Sizes(#[from] SizesError),
-    /// A size is no number of bytes.
+    /// A size is not a number of bytes.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// There can be no such flows.
+    /// The flows of a kind are not valid.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// Sizes are neither known by a name, nor a list, nor a file.
+    /// The text is not the name of a distribution, a list of sizes, or a file.
     #[error(
-        "'{text}' is no distribution that has a name ({}), no sizes such as 1kB,10kB, and no file",
+        "'{text}' is not a distribution ({}), not a list of sizes such as 1kB,10kB, and not a file",
         Sizes::NAMES.join(", ")
     )]
     NoSizes {
-        /// What was written.
+        /// The text of the option.
         text: String,
-        /// Why it is no file.
+        /// Why the file cannot be read.
         #[source]
         why: io::Error,
     },
-    /// A file has no points of a distribution.
+    /// A file does not hold points of a distribution.
     #[error("{text}: {why}")]
     Points {
         /// The file.
@@ -164,11 +164,11 @@ pub enum PlanError {
         /// What is wrong with it.
         why: SizesError,
     },
-    /// Flows start without a time in between.
+    /// Flows would start without any time in between.
     #[error("--every 0s never ends: use a longer time")]
     Endless,
-    /// Some flows have a congestion control, and some have none.
-    #[error("some bursts have a congestion control of their own: say by --congestion what the other flows have")]
+    /// Some flows have a congestion control, and others have none.
+    #[error("some bursts have a congestion control of their own: set that of the other flows with --congestion")]
     Congestion,
 }
 
@@ -205,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn the_schedule_is_as_it_ever_was() {
-        let told = |start: &Start| (start.at.0, start.bytes, start.class, start.congestion);
+    fn the_schedule_is_reproducible() {
+        let fields = |start: &Start| (start.at.0, start.bytes, start.class, start.congestion);
         let both = "--every 20ms --sizes 1kB,10kB --burst 1MB@30ms:bbr --congestion cubic,reno --for 60ms";
-        assert_eq!(starts(both).iter().map(told).collect::<Vec<_>>(), GOLDEN);
-        let periodic = starts("--every 10ms --periodic --sizes 5kB --for 35ms").iter().map(told).collect::<Vec<_>>();
+        assert_eq!(starts(both).iter().map(fields).collect::<Vec<_>>(), GOLDEN);
+        let periodic = starts("--every 10ms --periodic --sizes 5kB --for 35ms").iter().map(fields).collect::<Vec<_>>();
         assert_eq!(
             periodic,
             [(0, 5000, 0, 0), (10_000_000, 5000, 0, 0), (20_000_000, 5000, 0, 0), (30_000_000, 5000, 0, 0)]
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(starts("--every 1ms --count 7").len(), 7);
         let others = starts("--every 20ms --sizes 1kB,10kB --congestion cubic,reno --for 60ms");
         let beside: Vec<_> = starts(both).into_iter().filter(|start| start.class == 0).collect();
-        assert_eq!(others, beside, "a burst changes nothing of other flows");
+        assert_eq!(others, beside, "a burst does not change the other flows");
     }
 
     /// Time, bytes, kind, congestion control.
@@ -231,14 +231,14 @@ mod tests {
     ];
 
     #[test]
-    fn sizes_and_rate_are_those_that_were_asked_for() {
+    fn sizes_and_rate_match_the_options() {
         let all = starts("--sizes web-search --rate 1gbit --for 100s --seed 3");
         let named = Sizes::named("web-search").unwrap();
         let mut sizes: Vec<_> = all.iter().map(|start| start.bytes as f64).collect();
         sizes.sort_by(f64::total_cmp);
         let far = |(n, size): (usize, &f64)| ((n as f64 + 0.5) / sizes.len() as f64 - named.cumulative(*size)).abs();
         let distance = sizes.iter().enumerate().map(far).fold(0.0, f64::max);
-        // Kolmogorov and Smirnov, at a chance of one in a million.
+        // The Kolmogorov-Smirnov test, at a probability of one in a million.
         assert!(distance < 2.7 / (sizes.len() as f64).sqrt(), "{distance} of {}", sizes.len());
         let rate = sizes.iter().sum::<f64>() * 8.0 / 100.0;
         assert!((rate / 1e9 - 1.0).abs() < 0.1, "{rate}");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_says_so() {
+    fn errors_name_the_option_that_is_wrong() {
         for (words, expected) in [
             ("--every 1ms --sizes nonsense", "web-search"),
             ("--every 1ms --sizes 0B", "no size is as large as a byte"),

@@ -1,4 +1,4 @@
-//! What became of flows: each as a line, and all in a table.
+//! Reports the results of flows: each as a line of JSON, and all in a table.
 
 use super::plan::TrafficPlan;
 use hdrhistogram::Histogram;
@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-/// A start that is later by more than this is counted, nanoseconds.
+/// A flow that starts later than this counts as late, nanoseconds.
 const LATE: u64 = 1_000_000;
 
-/// What became of all flows.
+/// The results of all flows.
 #[derive(Debug)]
 pub struct Tally {
     names: Vec<String>,
     congestion: Vec<String>,
-    /// Those of them that are programs of ours.
+    /// Those of the congestion controls that queuescope loaded into the kernel.
     programs: Vec<&'static str>,
     failed: BTreeMap<Failure, u64>,
     late: u64,
@@ -30,12 +30,12 @@ pub struct Tally {
     retransmitted: u64,
     with_ecn: u64,
     completed: u64,
-    /// Nanoseconds, by kind and size.
+    /// Completion times in nanoseconds, by kind and size.
     times: BTreeMap<(usize, u64), Histogram<u64>>,
 }
 
 impl Tally {
-    /// Of none yet, with what congestion controls are called, and those of them that the kernel lacked.
+    /// No flows yet. `congestion` has the names of the congestion controls, and `controls` those that the kernel lacked.
     pub fn new(plan: &TrafficPlan, congestion: Vec<String>, controls: &Controls) -> Self {
         Self {
             names: plan.names().map(str::to_owned).collect(),
@@ -52,7 +52,7 @@ impl Tally {
         }
     }
 
-    /// One more has ended.
+    /// Adds a flow that has ended.
     pub fn add(&mut self, flow: &Ended) {
         self.late += u64::from(flow.late.0 > LATE);
         self.latest = self.latest.max(flow.late.0);
@@ -63,16 +63,16 @@ impl Tally {
                 self.retransmitted += u64::from(completed.retransmitted);
                 self.with_ecn += u64::from(completed.ecn);
                 let times = self.times.entry((flow.start.class, bucket(flow.start.bytes)));
-                times.or_insert_with(times_of_a_kind).saturating_record(completed.took.0.max(1));
+                times.or_insert_with(completion_times).saturating_record(completed.took.0.max(1));
             }
             Err(why) => *self.failed.entry(why).or_default() += 1,
         }
     }
 
-    /// A flow as a line.
+    /// Writes a flow as a line of JSON.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns the error of the write.
     pub fn flow(&self, flow: &Ended, out: &mut dyn Write) -> io::Result<()> {
         let done = flow.result.as_ref().ok();
         let line = json!({
@@ -98,10 +98,10 @@ impl Tally {
         self.failed.values().sum()
     }
 
-    /// All of them, as a line.
+    /// Writes the summary as a line of JSON.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns the error of the write.
     pub fn summary_json(&self, sent: &Sent, out: &mut dyn Write) -> io::Result<()> {
         let classes: Vec<Value> = self
             .rows()
@@ -143,16 +143,16 @@ impl Tally {
         writeln!(out, "{line}")
     }
 
-    /// All of them, that were sent to a server, for people.
+    /// Writes the summary of flows to the server `to` as text.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns the error of the write.
     pub fn summary(&self, to: SocketAddr, sent: &Sent, out: &mut dyn Write) -> io::Result<()> {
         let seconds = sent.took.as_secs_f64().max(1e-9);
         writeln!(out, "{} flows to {to} in {}", count(sent.flows), duration(sent.took.0))?;
         writeln!(
             out,
-            "{} completed: {}, {}; {} segments sent again; {} with ECN; {} at once at most; {}",
+            "{} completed: {}, {}; {} retransmissions; {} with ECN; {} at once at most; {}",
             count(self.completed),
             bytes(self.bytes),
             rate(self.bytes as f64 * 8.0 / seconds),
@@ -193,7 +193,7 @@ impl Tally {
         notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
     }
 
-    /// What congestion controls are called, and which of them the kernel did not have.
+    /// The names of the congestion controls, with a remark on those that the kernel lacked.
     fn controls(&self) -> String {
         let names = self.congestion.iter().map(|name| match self.programs.contains(&name.as_str()) {
             true => format!("{name} (a program in the kernel)"),
@@ -206,27 +206,27 @@ impl Tally {
         self.failed.iter().filter_map(|(why, count)| noted(why.name(), *count, why.meaning()))
     }
 
-    /// By kind and size: the kind, the least size, and the times.
+    /// By kind and size: the kind, the smallest size, and the times.
     fn rows(&self) -> impl Iterator<Item = (&str, u64, &Histogram<u64>)> {
         self.times.iter().map(|((kind, size), times)| (self.names[*kind].as_str(), *size, times))
     }
 }
 
-/// What came, for people.
+/// Writes what a server received as text.
 ///
 /// # Errors
-/// If it cannot be written.
-pub fn served(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{} flows came whole, {} in all", count(taken.flows), bytes(taken.bytes))?;
-    notes(taken).try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
+/// Returns the error of the write.
+pub fn served(served: &Served, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{} complete flows, {} in all", count(served.flows), bytes(served.bytes))?;
+    notes(served).try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
 }
 
-/// The same as a line.
+/// Writes what a server received as a line of JSON.
 ///
 /// # Errors
-/// If it cannot be written.
-pub fn served_json(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
-    let Served { flows, bytes, short, broken, foreign, idle, refused, unfinished } = taken;
+/// Returns the error of the write.
+pub fn served_json(served: &Served, out: &mut dyn Write) -> io::Result<()> {
+    let Served { flows, bytes, short, broken, foreign, idle, refused, unfinished } = served;
     let line = json!({
         "format_version": FORMAT_VERSION, "kind": "served", "flows": flows, "bytes": bytes.to_string(), "short": short, "broken": broken,
         "unknown_protocol": foreign, "idle": idle,
@@ -235,23 +235,23 @@ pub fn served_json(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{line}")
 }
 
-fn notes(taken: &Served) -> impl Iterator<Item = Skipped> {
+fn notes(served: &Served) -> impl Iterator<Item = Skipped> {
     let notes = [
-        noted("short", taken.short, "flows that ended before all their bytes came"),
-        noted("broken", taken.broken, "connections that broke"),
-        noted("foreign", taken.foreign, "connections of somebody who speaks of something else"),
-        noted("idle", taken.idle, "connections that were closed, since nothing happened on them (--idle)"),
+        noted("short", served.short, "flows that ended before all their bytes arrived"),
+        noted("broken", served.broken, "connections that broke"),
+        noted("foreign", served.foreign, "connections of programs that are not queuescope traffic"),
+        noted("idle", served.idle, "connections that were closed because they were idle (--idle)"),
         noted(
             "refused",
-            taken.refused,
-            "connections that were turned away, since there were too many (--flows, ulimit -n)",
+            served.refused,
+            "connections that were refused because there were too many (--flows, ulimit -n)",
         ),
-        noted("unfinished", taken.unfinished, "connections that were open at the end"),
+        noted("unfinished", served.unfinished, "connections that were open at the end"),
     ];
     notes.into_iter().flatten()
 }
 
-/// Sizes are kept apart by powers of ten, from a kilobyte on: the least of a size's.
+/// Sizes are grouped by powers of ten, from a kilobyte on. Returns the smallest size of the group.
 fn bucket(bytes: u64) -> u64 {
     if bytes < 1_000 { 0 } else { 10u64.pow(bytes.ilog10()) }
 }
@@ -260,8 +260,8 @@ fn sizes(least: u64) -> String {
     if least == 0 { "below 1 kB".to_owned() } else { format!("{} to {}", bytes(least), bytes(least * 10)) }
 }
 
-/// Up to an hour, to 0.1 %.
-fn times_of_a_kind() -> Histogram<u64> {
+/// A histogram of times up to an hour, with a precision of 0.1 %.
+fn completion_times() -> Histogram<u64> {
     let most = 3_600_000_000_000;
     Histogram::new_with_bounds(1_000, most, 3).expect("these bounds are allowed")
 }

@@ -90,7 +90,8 @@ fn the_error_names_a_missing_tracepoint() {
         let Some(traced) = traced(test, &[hidden]) else { return };
         let message = traced.expect_err("the tracepoint is missing").to_string();
         assert!(
-            message.contains(&format!("this kernel has no tracepoint {name} (since Linux ")) && message.contains("doctor"),
+            message.contains(&format!("this kernel has no tracepoint {name} (since Linux "))
+                && message.contains("doctor"),
             "{message}"
         );
     }

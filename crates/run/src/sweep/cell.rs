@@ -1,21 +1,21 @@
-//! One cell: a simulation that nobody watches, and what a summary takes of it.
+//! One cell of a sweep: a simulation without analysis, and its part of the summary.
 
 use super::plan::Plan;
 use super::store::CellResult;
 use crate::error::Error;
 use crate::links::metered_link;
 use crate::scenario_file::ScenarioFile;
-use crate::summary::{of, totals};
+use crate::summary::{summarise, totals};
 use crate::world::{Ran, Simulated, World};
 use queuescope_report::json;
 use queuescope_report::model::{SweepCell, SweepFigures};
 use queuescope_scenario::{Cell, Scenario};
 use queuescope_sim::{Built, Files, build};
 
-/// Whether a scenario can be built, and has the link that is asked for.
+/// Checks that a scenario can be built, and has the link `meter` if that is given.
 ///
 /// # Errors
-/// If not, why.
+/// Returns why it cannot be built, or that the link is missing.
 pub fn check(meter: Option<&str>, scenario: &Scenario, files: &Files) -> Result<(), Error> {
     let Built { simulation, meters, .. } = build(scenario, files)?;
     metered_link(meter, &simulation, &meters).map(|_| ())
@@ -24,7 +24,7 @@ pub fn check(meter: Option<&str>, scenario: &Scenario, files: &Files) -> Result<
 /// Runs a cell.
 ///
 /// # Errors
-/// If it cannot be.
+/// Fails if the cell's scenario is not valid, or the simulation is full.
 pub fn run(file: &ScenarioFile, cell: &Cell, files: &Files) -> Result<CellResult, Error> {
     simulate(&file.variant(&cell.overrides)?, files)
 }
@@ -32,26 +32,26 @@ pub fn run(file: &ScenarioFile, cell: &Cell, files: &Files) -> Result<CellResult
 /// Runs a scenario.
 fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult, Error> {
     let Ran { simulation, about, .. } = Simulated.run(scenario, files)?;
-    Ok(CellResult { totals: totals(&simulation), sim: of(&simulation, about) })
+    Ok(CellResult { totals: totals(&simulation), sim: summarise(&simulation, about) })
 }
 
-/// What a summary takes of a cell.
+/// The part of a cell's result that the sweep's summary needs.
 #[derive(Debug)]
-pub struct Summed {
+pub struct CellSummary {
     /// The figures.
     pub figures: SweepFigures<f64>,
-    /// The link that they are about.
+    /// The link that the figures are about.
     pub meter: String,
-    /// The whole cell as a line of JSON, if that is wanted.
+    /// The whole cell as a line of JSON, if requested.
     pub line: Option<Vec<u8>>,
 }
 
-impl Summed {
-    /// What a summary takes of a cell of a plan.
+impl CellSummary {
+    /// Takes the summary's part of the result of cell `index` of `plan`. With `with_line`, also writes the whole cell as JSON.
     ///
     /// # Errors
-    /// If it cannot be written as JSON.
-    pub fn of(plan: &Plan, index: u64, result: CellResult, with_line: bool) -> Result<Self, Error> {
+    /// Fails if the cell cannot be written as JSON.
+    pub fn new(plan: &Plan, index: u64, result: CellResult, with_line: bool) -> Result<Self, Error> {
         let CellResult { totals, mut sim } = result;
         if let Some(meter) = &plan.meter {
             sim.meter.clone_from(meter);

@@ -1,4 +1,4 @@
-//! Before anything is run: whether each cell can be, and its key.
+//! Checks that each cell of a sweep can be run, before the first one runs, and computes its key.
 
 use super::key::{self, FORMAT, Sum};
 use super::plan::{Plan, shown};
@@ -13,52 +13,52 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// A sweep that can be run.
+/// A sweep that has been checked, and can be run.
 #[derive(Debug)]
-pub struct Checked {
-    /// What it consists of.
+pub struct CheckedSweep {
+    /// The plan of the sweep.
     pub plan: Plan,
     /// The variants of the scenario, in order.
     pub cells: Vec<Cell>,
-    /// All files that one of them names.
+    /// All files that the variants name.
     pub files: Files,
 }
 
-/// Combinations that cannot be run and are named beside the first, which is shown in full.
+/// The most combinations that an error names besides the first, whose error is shown in full.
 const MOST_NAMED: usize = 9;
 
-/// Makes the plan of a sweep, whose figures are those of the link `meter` or of the scenario's own. `progress` is called for each
+/// Makes the plan of a sweep. Its figures are about the link `meter`, or about that of the scenario. Calls `progress` once for each
 /// cell.
 ///
 /// # Errors
-/// If a cell cannot be run, or a file cannot be read.
+/// Fails if a cell cannot be run, or a file cannot be read.
 pub fn check(
     file: &ScenarioFile,
     scenario: &Scenario,
     meter: Option<&str>,
     threads: usize,
     progress: &mut dyn FnMut(),
-) -> Result<Checked, Error> {
+) -> Result<CheckedSweep, Error> {
     let cells: Vec<_> = scenario.sweep.cells(scenario.seed).collect();
     let mut plan = plan(meter, file, scenario);
     let variants = cells.len() as u64;
-    let (mut failures, mut found) = (Failures::default(), Vec::with_capacity(cells.len()));
+    let (mut failures, mut checked) = (CellFailures::default(), Vec::with_capacity(cells.len()));
     let none = Files::default();
-    let read = |number: u64| Ok::<_, Error>(of_text(meter, file, &cells[number as usize], &none));
+    let read = |number: u64| Ok::<_, Error>(check_variant(meter, file, &cells[number as usize], &none));
     work::in_order(threads, variants, read, |number, variant| {
         progress();
         match variant {
-            Ok(variant) => found.push(variant),
+            Ok(variant) => checked.push(variant),
             Err(why) => failures.add(&plan, number, why),
         }
         Ok(())
     })?;
     failures.end(variants)?;
-    let files = Named::read(file, &found)?;
+    let files = FileDigests::read(file, &checked)?;
     let with_files: Vec<_> =
-        (0..).zip(&found).filter(|(_, variant)| variant.has_files()).map(|(number, _)| number).collect();
-    let build = |place: u64| {
-        let number: u64 = with_files[place as usize];
+        (0..).zip(&checked).filter(|(_, variant)| variant.has_files()).map(|(number, _)| number).collect();
+    let build = |index: u64| {
+        let number: u64 = with_files[index as usize];
         let built =
             file.variant(&cells[number as usize].overrides).and_then(|it| cell::check(meter, &it, &files.files));
         Ok::<_, Error>((number, built))
@@ -70,12 +70,13 @@ pub fn check(
         Ok(())
     })?;
     failures.end(variants)?;
-    plan.cells = found.iter().map(|variant| key::key(&plan.version, &variant.scenario, files.of(variant))).collect();
+    plan.cells =
+        checked.iter().map(|variant| key::key(&plan.version, &variant.scenario, files.digests(variant))).collect();
     plan.skipped = files.skipped;
-    Ok(Checked { plan, cells, files: files.files })
+    Ok(CheckedSweep { plan, cells, files: files.files })
 }
 
-/// The plan, but for its cells and what is remarkable in files.
+/// The plan without its cells and the notes on files.
 fn plan(meter: Option<&str>, file: &ScenarioFile, scenario: &Scenario) -> Plan {
     let sweep = &scenario.sweep;
     let parameter = |(path, values): &(String, Vec<String>)| SweepParameter {
@@ -98,7 +99,7 @@ fn plan(meter: Option<&str>, file: &ScenarioFile, scenario: &Scenario) -> Plan {
     }
 }
 
-/// A variant, as far as its text tells.
+/// A variant of the scenario, before the files that it names are read.
 struct Variant {
     /// The digest of the whole scenario.
     scenario: Sum,
@@ -112,7 +113,7 @@ impl Variant {
 }
 
 /// Reads a variant, and builds it if it names no files.
-fn of_text(meter: Option<&str>, file: &ScenarioFile, cell: &Cell, none: &Files) -> Result<Variant, Error> {
+fn check_variant(meter: Option<&str>, file: &ScenarioFile, cell: &Cell, none: &Files) -> Result<Variant, Error> {
     let scenario = file.variant(&cell.overrides)?;
     let variant = Variant { scenario: key::sum(scenario.explain().as_bytes()), files: files_of(&scenario) };
     if !variant.has_files() {
@@ -121,14 +122,14 @@ fn of_text(meter: Option<&str>, file: &ScenarioFile, cell: &Cell, none: &Files) 
     Ok(variant)
 }
 
-/// The files that variants name, each read once, with the digests of their bytes.
-struct Named {
+/// The files that variants name, each read once, with digests of their bytes.
+struct FileDigests {
     files: Files,
     skipped: Vec<Skipped>,
     sums: BTreeMap<String, Sum>,
 }
 
-impl Named {
+impl FileDigests {
     fn read(file: &ScenarioFile, variants: &[Variant]) -> Result<Self, Error> {
         let mut named = NamedFiles::default();
         for variant in variants {
@@ -144,27 +145,27 @@ impl Named {
         Ok(Self { files, skipped, sums })
     }
 
-    /// The digests of what a variant names.
-    fn of<'a>(&'a self, variant: &'a Variant) -> impl Iterator<Item = (&'a str, &'a Sum)> {
+    /// The paths and digests of the files that a variant names.
+    fn digests<'a>(&'a self, variant: &'a Variant) -> impl Iterator<Item = (&'a str, &'a Sum)> {
         variant.files.paths().filter_map(|path| Some((path.as_str(), self.sums.get(path)?)))
     }
 }
 
 /// Cells that cannot be run.
 #[derive(Default)]
-struct Failures {
+struct CellFailures {
     count: u64,
     first: Option<(String, Error)>,
-    /// The combination that the last was of, and how many there are.
+    /// The combination of the last one, and how many combinations there are.
     last: Option<u64>,
     combinations: u64,
     more: Vec<String>,
 }
 
-impl Failures {
+impl CellFailures {
     fn add(&mut self, plan: &Plan, cell: u64, why: Error) {
         self.count += 1;
-        // Seeds seldom matter.
+        // Another seed of the same combination seldom fails in another way.
         if self.last.replace(plan.row(cell)) == Some(plan.row(cell)) {
             return;
         }
@@ -176,7 +177,7 @@ impl Failures {
         }
     }
 
-    /// Ends the checks if there were some.
+    /// Returns the error if there were failures.
     fn end(&mut self, cells: u64) -> Result<(), Error> {
         let Some((name, first)) = self.first.take() else { return Ok(()) };
         let rest = self.combinations - 1 - self.more.len() as u64;
@@ -185,25 +186,25 @@ impl Failures {
     }
 }
 
-/// Cells of a sweep that cannot be run, so that none was.
+/// The error of a sweep some of whose cells cannot be run. None was run.
 #[derive(Debug)]
 pub struct CellsError {
-    /// How many.
+    /// How many cells cannot be run.
     pub count: u64,
-    /// Of how many.
+    /// How many cells the sweep has.
     pub cells: u64,
-    /// The name of the first.
+    /// The name of the first that cannot be run.
     pub name: String,
-    /// Why that cannot be run.
+    /// The error of that cell.
     pub first: Error,
-    /// Other combinations of values that cannot be run, and how many more there are.
+    /// Other combinations of values that cannot be run.
     pub more: Vec<String>,
-    /// See `more`.
+    /// How many more combinations there are.
     pub rest: u64,
 }
 
 impl CellsError {
-    /// The whole message, with the first error as it is `shown`.
+    /// The whole message. `shown` is the first error as text.
     pub fn message(&self, shown: &str) -> String {
         let Self { count, cells, name, more, rest, .. } = self;
         let shown = format!("{name}:\n{shown}");

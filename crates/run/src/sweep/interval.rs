@@ -3,20 +3,20 @@
 use queuescope_report::model::SweepMean;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The mean of some values, with half of the width of its 95 % confidence interval, as [`mean_at`].
+/// The mean of `values`, with half the width of its 95 % confidence interval; see [`mean_at`].
 pub fn mean(values: &[f64]) -> Option<SweepMean> {
     mean_at(0.95, values)
 }
 
-/// The mean of some values, with half of the width of its confidence interval by Student's t: at 0.95, t(0.975, n - 1) s / √n,
-/// s² being the unbiased variance. Nothing, if there are none; one value has no interval.
+/// The mean of `values`, with half the width of its confidence interval by Student's t. At a `confidence` of 0.95 that is t(0.975, n
+/// - 1) s / √n, where s² is the unbiased variance. `None` if there are no values. One value has no interval.
 pub fn mean_at(confidence: f64, values: &[f64]) -> Option<SweepMean> {
     let count = values.len() as f64;
     let (first, rest) = values.split_first()?;
     if rest.is_empty() {
         return Some(SweepMean { mean: *first, half_width: None, cells: 1 });
     }
-    // As differences from the first, so that values that are all the same have that mean, and no variance.
+    // Sum differences from the first value, so that equal values have exactly that mean, and no variance.
     let mean = first + rest.iter().map(|value| value - first).sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let deviation = (squares / (count - 1.0)).sqrt();
@@ -24,7 +24,7 @@ pub fn mean_at(confidence: f64, values: &[f64]) -> Option<SweepMean> {
     Some(SweepMean { mean, half_width: Some(half_width), cells: values.len() as u64 })
 }
 
-/// The quantile of Student's t with so many degrees of freedom.
+/// The quantile of Student's t with `freedom` degrees of freedom.
 fn quantile(share: f64, freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::NAN, |students| students.inverse_cdf(share))
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_the_published_table() {
         // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
         let table = [
             (1, 12.706),
@@ -55,13 +55,13 @@ mod tests {
         for (freedom, expected) in [(1, 63.657), (9, 3.250), (29, 2.756)] {
             assert!((quantile(0.995, freedom) - expected).abs() < 0.000_6);
         }
-        // Exactly: tan(0.475 π) with one degree of freedom, and for many the normal distribution's.
+        // With one degree of freedom it is tan(0.475 π) exactly. With many it approaches the normal distribution's quantile.
         assert!((quantile(0.975, 1) - (0.475 * std::f64::consts::PI).tan()).abs() < 1e-7);
         assert!((quantile(0.975, 99_999) - 1.959_988).abs() < 1e-5);
     }
 
     #[test]
-    fn intervals_are_as_by_hand() {
+    fn intervals_match_a_calculation_by_hand() {
         // Mean 5, s² = (9 + 1 + 1 + 1 + 0 + 0 + 4 + 16) / 7, t(7) = 2.364624.
         let found = mean(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         assert_eq!((found.mean, found.cells), (5.0, 8));

@@ -1,11 +1,11 @@
-//! Keys of cells: digests of all that a simulation depends on.
+//! Keys of cells: digests of everything that a simulation depends on.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 
-/// The format of result files and plans. Format 1, of version 0.1, wrote large integers as numbers; it is still read.
+/// The format of result files and plans. Format 1, of version 0.1, has large integers as numbers; it can still be read.
 pub const FORMAT: u32 = 2;
 /// The formats that this version reads.
 pub const READABLE: RangeInclusive<u32> = 1..=FORMAT;
@@ -13,18 +13,18 @@ pub const READABLE: RangeInclusive<u32> = 1..=FORMAT;
 /// The version of the key's definition. A change makes all earlier results unusable.
 const KEY_VERSION: u32 = 1;
 
-/// A digest of some bytes.
+/// A SHA-256 digest.
 pub type Sum = [u8; 32];
 
-/// The digest of some bytes.
+/// The digest of `bytes`.
 pub fn sum(bytes: &[u8]) -> Sum {
     Sha256::digest(bytes).into()
 }
 
-/// The digest of all that can be read.
+/// The digest of everything that `input` yields.
 ///
 /// # Errors
-/// Those of reading.
+/// Returns the first read error.
 pub fn sum_of(mut input: impl Read) -> io::Result<Sum> {
     let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
@@ -37,12 +37,12 @@ pub fn sum_of(mut input: impl Read) -> io::Result<Sum> {
     }
 }
 
-/// The key of a cell: of the program's version, the whole scenario with all defaults, and the files that it names, by
-/// their paths as it has them. 128 bits are enough that no two of a million differ in what they mean and not in name.
+/// The key of a cell: a digest of the program's version, the whole scenario with all defaults, and the files that it names, by
+/// their paths in the scenario. With 128 bits, no two different cells of a million share a key.
 pub fn key<'a>(version: &str, scenario: &Sum, files: impl IntoIterator<Item = (&'a str, &'a Sum)>) -> String {
     let mut hasher = Sha256::new();
     let mut part = |bytes: &[u8]| {
-        // With their lengths, so that no two lists of parts are the same bytes.
+        // The length of each part makes the digest's input unambiguous.
         hasher.update((bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
     };
@@ -66,7 +66,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Whether a text has the form of a key.
+/// Whether a text has the format of a key.
 pub fn is_key(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_are_those_of_the_standard() {
+    fn digests_match_the_standard() {
         // FIPS 180-4's example, "abc".
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(hex(&sum(b"abc")), abc);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_changes_with_all_that_matters() {
+    fn a_key_changes_with_everything_that_matters() {
         let (a, b) = (sum(b"a"), sum(b"b"));
         let keys = [
             key("1.0.0", &a, []),

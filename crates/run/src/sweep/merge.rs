@@ -1,6 +1,6 @@
-//! The results of a sweep in several folders, such as those of its shards, joined.
+//! Merges the results of a sweep from several folders, such as those of its shards.
 
-use super::cell::Summed;
+use super::cell::CellSummary;
 use super::plan::Plan;
 use super::store::{CellResult, Found, Store};
 use super::work::{in_order, threads};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-/// Folders that have results of one sweep.
+/// Folders with results of one sweep.
 #[derive(Debug)]
 pub struct Shards {
     stores: Vec<Store>,
@@ -17,10 +17,10 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Opens folders, which must be of one sweep.
+    /// Opens folders, which must hold results of the same sweep.
     ///
     /// # Errors
-    /// If one has no results, or they are of different sweeps; if there are none.
+    /// Fails if a folder has no results, if they are of different sweeps, or if `folders` is empty.
     pub fn open<P: AsRef<Path>>(folders: &[P]) -> Result<Self, Error> {
         let mut stores = Vec::new();
         let mut first: Option<Plan> = None;
@@ -36,102 +36,104 @@ impl Shards {
         first.map(|plan| Self { stores, plan }).ok_or(Error::NoFolder)
     }
 
-    /// What the sweep is.
+    /// The plan of the sweep.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Finds each cell, and hands it to `take` in order, by its number in the sweep, or none if no folder has it; with the whole cell as a
-    /// line of JSON if it is `with_lines`.
+    /// Looks up each cell, and passes it to `take` in order, with its number in the sweep. A cell that no folder has is passed as `None`.
+    /// With `with_lines`, the cell's summary has the whole cell as a line of JSON.
     ///
     /// # Errors
-    /// If a folder cannot be read; those of `take`.
+    /// Fails if a folder cannot be read. Returns the first error of `take`.
     pub fn merge<E: From<Error> + Send>(
         &self,
         with_lines: bool,
-        mut take: impl FnMut(u64, Option<Summed>) -> Result<(), E>,
+        mut take: impl FnMut(u64, Option<CellSummary>) -> Result<(), E>,
     ) -> Result<Gaps, E> {
         let plan = &self.plan;
         let mut gaps = Gaps::default();
         let one = |cell: u64| {
-            let FoundCell { result, about } = self.find(&plan.cells[cell as usize])?;
-            let summed = result.map(|result| Summed::of(plan, cell, result, with_lines)).transpose()?;
-            Ok((summed, about))
+            let MergedCell { result, defects } = self.find(&plan.cells[cell as usize])?;
+            let summed = result.map(|result| CellSummary::new(plan, cell, result, with_lines)).transpose()?;
+            Ok((summed, defects))
         };
-        in_order(threads(None), plan.count(), one, |cell, (summed, about)| {
-            gaps.add(plan, cell, summed.is_none(), about);
+        in_order(threads(None), plan.count(), one, |cell, (summed, defects)| {
+            gaps.add(plan, cell, summed.is_none(), defects);
             take(cell, summed)
         })?;
         Ok(gaps)
     }
 
-    fn find(&self, key: &str) -> Result<FoundCell, Error> {
-        let mut found = FoundCell { result: None, about: About::default() };
+    fn find(&self, key: &str) -> Result<MergedCell, Error> {
+        let mut found = MergedCell { result: None, defects: CellDefects::default() };
         for store in &self.stores {
             match (store.load(key)?, &found.result) {
                 (Found::Nothing, _) => {}
                 (Found::Whole(result), None) => found.result = Some(*result),
                 (Found::Whole(result), Some(first)) => {
-                    found.about.double = true;
-                    found.about.differs |= *result != *first;
+                    found.defects.double = true;
+                    found.defects.differs |= *result != *first;
                 }
-                (Found::Damaged(why), _) => found.about.damaged.push(format!("{} ({why})", store.path(key).display())),
+                (Found::Damaged(why), _) => {
+                    found.defects.damaged.push(format!("{} ({why})", store.path(key).display()))
+                }
             }
         }
         Ok(found)
     }
 
-    /// Results that are of no cell of the sweep.
-    fn strange(&self) -> Result<usize, Error> {
+    /// The number of results that belong to no cell of the sweep.
+    fn unknown(&self) -> Result<usize, Error> {
         let known: BTreeSet<_> = self.plan.cells.iter().map(String::as_str).collect();
-        let mut strange = BTreeSet::new();
+        let mut unknown = BTreeSet::new();
         for store in &self.stores {
-            strange.extend(store.keys()?.into_iter().filter(|key| !known.contains(key.as_str())));
+            unknown.extend(store.keys()?.into_iter().filter(|key| !known.contains(key.as_str())));
         }
-        Ok(strange.len())
+        Ok(unknown.len())
     }
 }
 
-/// What keeps a merged sweep from being whole.
+/// Cells that are missing, damaged or not unique in a merged sweep.
 #[derive(Debug, Default)]
 pub struct Gaps {
-    missing: Names,
-    differ: Names,
-    damaged: Names,
+    missing: CellNames,
+    differ: CellNames,
+    damaged: CellNames,
     doubles: u64,
 }
 
 impl Gaps {
-    fn add(&mut self, plan: &Plan, cell: u64, missing: bool, about: About) {
+    fn add(&mut self, plan: &Plan, cell: u64, missing: bool, defects: CellDefects) {
         if missing {
             self.missing.add(plan.name(cell));
         }
-        if about.differs {
+        if defects.differs {
             self.differ.add(plan.name(cell));
         }
-        self.doubles += u64::from(about.double);
-        about.damaged.into_iter().for_each(|name| self.damaged.add(name));
+        self.doubles += u64::from(defects.double);
+        defects.damaged.into_iter().for_each(|name| self.damaged.add(name));
     }
 
-    /// What is remarkable and leaves nothing out: a sentence each.
+    /// Notes on findings that leave out no cell, one sentence each.
     ///
     /// # Errors
-    /// If a folder cannot be read.
+    /// Fails if a folder cannot be read.
     pub fn notes(&self, shards: &Shards) -> Result<Vec<String>, Error> {
         let mut notes = Vec::new();
-        let strange = shards.strange()?;
-        if strange > 0 {
-            notes.push(format!("{strange} results are of no cell of this sweep, and were left aside"));
+        let unknown = shards.unknown()?;
+        if unknown > 0 {
+            notes.push(format!("{unknown} results belong to no cell of this sweep, and were ignored"));
         }
         let same = self.doubles - self.differ.count;
         if same > 0 {
             let all = shards.plan.count();
-            notes.push(format!("{same} of {all} cells are there more than once, with the same result"));
+            notes.push(format!("{same} of {all} cells are in more than one folder, with the same result"));
         }
         Ok(notes)
     }
 
-    /// What is missing, damaged or not the same everywhere: a line for each kind, with the first of them below it.
+    /// Cells that are missing, damaged or different between folders: a line for each kind, followed by the first names.
     pub fn damage(&self, shards: &Shards) -> Option<String> {
         let all = shards.plan.count();
         let kinds = [
@@ -148,33 +150,33 @@ impl Gaps {
     }
 }
 
-/// What all folders have of a cell.
-struct FoundCell {
-    /// The first that is whole.
+/// The results that all folders have of one cell.
+struct MergedCell {
+    /// The first complete result.
     result: Option<CellResult>,
-    about: About,
+    defects: CellDefects,
 }
 
-/// What is remarkable in it.
+/// Defects of a cell's results.
 #[derive(Default)]
-struct About {
-    /// It is whole in more than one folder.
+struct CellDefects {
+    /// More than one folder has a complete result.
     double: bool,
-    /// And not the same in all.
+    /// These results are not all the same.
     differs: bool,
-    /// Files that are damaged, and why.
+    /// The damaged files, each with the reason.
     damaged: Vec<String>,
 }
 
-/// How many there are, and the first of them.
+/// A count of names, and the first of them.
 #[derive(Debug, Default)]
-struct Names {
+struct CellNames {
     count: u64,
     first: Vec<String>,
 }
 
-impl Names {
-    /// So many are named.
+impl CellNames {
+    /// The most names that are kept.
     const MOST: usize = 10;
 
     fn add(&mut self, name: String) {
@@ -185,7 +187,7 @@ impl Names {
     }
 }
 
-impl fmt::Display for Names {
+impl fmt::Display for CellNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for name in &self.first {
             write!(f, "\n  {name}")?;

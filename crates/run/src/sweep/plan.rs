@@ -1,4 +1,4 @@
-//! The plan of a sweep: what is swept, and the keys of all cells. It stands beside the results, so that they can be joined.
+//! The plan of a sweep: its parameters, and the keys of all cells. It is stored with the results, so that they can be merged.
 
 use super::key::{FORMAT, READABLE, is_key};
 use super::store::About;
@@ -7,67 +7,69 @@ use queuescope_report::model::{Skipped, SweepParameter};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a sweep consists of.
+/// The plan of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Of the form of results.
+    /// The version of the format of results.
     pub format: u32,
-    /// Of the program.
+    /// The version of queuescope.
     pub version: String,
     /// The scenario's name, or that of its file.
     pub name: String,
-    /// What it is about.
+    /// The scenario's description.
     pub about: Option<String>,
-    /// The whole scenario with its sweep.
+    /// The text of the whole scenario, with its sweep.
     pub scenario: String,
     /// The first seed.
     #[serde(with = "decimal")]
     pub seed: u64,
-    /// How many.
+    /// The number of seeds.
     pub seeds: u32,
-    /// The link that figures are about, if it is not the one that the scenario says.
+    /// The link that the figures are about, if it is not that of the scenario.
     pub meter: Option<String>,
-    /// What is swept.
+    /// The parameters, each with its values.
     pub parameters: Vec<SweepParameter>,
-    /// What was remarkable in the files that the scenario names.
+    /// Notes on the files that the scenario names.
     pub skipped: Vec<Skipped>,
     /// The keys of all cells, in order.
     pub cells: Vec<String>,
 }
 
 impl Plan {
-    /// Why this cannot be a plan, if it cannot.
+    /// Why this plan is not valid; `None` if it is.
     pub fn problem(&self) -> Option<String> {
         if !READABLE.contains(&self.format) {
-            return Some(format!("it is of format {}, and this version reads up to {FORMAT}", self.format));
+            return Some(format!("its format is {}, and this version reads up to {FORMAT}", self.format));
         }
         let values = self.parameters.iter().map(|parameter| parameter.values.len() as u64);
         let cells = values.fold(u64::from(self.seeds), u64::saturating_mul);
         if cells == 0 || cells != self.cells.len() as u64 || !self.cells.iter().all(|key| is_key(key)) {
-            return Some("its cells are not those of its values and seeds".to_owned());
+            return Some(
+                "the number of its cells does not match its values and seeds, or a key is malformed".to_owned(),
+            );
         }
         None
     }
 
-    /// In what two plans differ, if they are not of the same sweep.
+    /// How two plans differ; `None` if they are of the same sweep.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
-        let told = [
+        let checks = [
             (self.version != other.version, "they were run by different versions of queuescope"),
-            (self.parameters != other.parameters, "what is swept differs"),
+            (self.parameters != other.parameters, "their parameters differ"),
             ((self.seed, self.seeds) != (other.seed, other.seeds), "their seeds differ"),
             (self.meter != other.meter, "they were run with different --meter"),
             (self.scenario != other.scenario, "their scenarios differ"),
             (self.cells != other.cells, "the files that their scenarios name differ"),
         ];
-        told.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
+        checks.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub fn count(&self) -> u64 {
         self.cells.len() as u64
     }
 
-    /// The combination of values that a cell is of, by its number.
+    /// The index of the combination of values that a cell belongs to.
     pub fn row(&self, cell: u64) -> u64 {
         cell / u64::from(self.seeds)
     }
@@ -100,13 +102,13 @@ impl Plan {
         paths.zip(self.values(self.row(cell))).collect()
     }
 
-    /// What a cell's file says beside the result.
+    /// The facts that a cell's file states besides the result.
     pub fn about(&self, cell: u64) -> About {
         let version = self.version.clone();
         About { version, number: cell, seed: self.seed(cell), parameters: self.parameters(cell) }
     }
 
-    /// A cell as messages name it.
+    /// The name of a cell in messages.
     pub fn name(&self, cell: u64) -> String {
         let (values, seed) = (self.combination(cell), format!("seed {}", self.seed(cell)));
         match (values.is_empty(), self.seeds) {
@@ -116,7 +118,7 @@ impl Plan {
         }
     }
 
-    /// The combination of values that a cell is of, as messages name it.
+    /// The combination of values of a cell, as text for messages.
     pub fn combination(&self, cell: u64) -> String {
         let paths = self.parameters.iter().map(|parameter| parameter.path.as_str());
         let values: Vec<_> =
@@ -125,7 +127,7 @@ impl Plan {
     }
 }
 
-/// A value as a person writes it: TOML, but text without its quotes.
+/// A value as a user writes it: TOML, but strings without their quotes.
 pub fn shown(value: &str) -> String {
     let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
     inner.filter(|inner| !inner.contains(['"', '\\'])).unwrap_or(value).to_owned()
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_is_found() {
+    fn invalid_plans_are_found() {
         let broken: [fn(&mut Plan); 5] = [
             |plan| plan.format += 1,
             |plan| plan.seeds = 0,
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_shown_without_quotes_where_it_can_be() {
+    fn text_is_shown_without_quotes_where_possible() {
         assert_eq!(
             ["\"10mbps\"", "10", "[\"a\", \"b\"]", "\"a\\\"b\""].map(shown),
             ["10mbps", "10", "[\"a\", \"b\"]", "\"a\\\"b\""]

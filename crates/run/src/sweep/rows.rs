@@ -1,4 +1,4 @@
-//! The rows of a sweep's summary, as its cells come in order.
+//! Builds the rows of a sweep's summary from its cells, in order.
 
 use super::interval;
 use super::plan::Plan;
@@ -13,7 +13,7 @@ pub struct Rows<'a> {
     cells: u64,
 }
 
-/// A combination of values, of which more cells may come.
+/// A combination of values that may get more cells.
 #[derive(Debug)]
 struct Row {
     number: u64,
@@ -22,12 +22,12 @@ struct Row {
 }
 
 impl<'a> Rows<'a> {
-    /// No cell has come yet.
+    /// Starts with no cells.
     pub fn new(plan: &'a Plan) -> Self {
         Self { plan, rows: Vec::new(), current: None, cells: 0 }
     }
 
-    /// The next cell, by its number, and the link that its figures are about.
+    /// Adds the next cell, with its number and the link that its figures are about.
     pub fn add(&mut self, cell: u64, figures: &SweepFigures<f64>, meter: String) {
         self.cells += 1;
         let number = self.plan.row(cell);
@@ -37,7 +37,7 @@ impl<'a> Rows<'a> {
         self.current.get_or_insert(Row { number, meter, figures: Vec::new() }).figures.push(figures.to_array());
     }
 
-    /// The summary.
+    /// Ends the last row, and returns the summary.
     pub fn finish(mut self) -> Sweep {
         self.end_row();
         let plan = self.plan;

@@ -1,27 +1,27 @@
-//! A part of a sweep.
+//! Shards: parts of a sweep that can run on different machines.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A part of a sweep: every so many-th cell.
+/// A part of a sweep: cell `index`, and every `of`-th cell after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 0.
+    /// The index of the part, from 0.
     index: u64,
-    /// Of how many.
+    /// The number of parts.
     of: u64,
 }
 
 impl Shard {
-    /// All of it.
+    /// The whole sweep.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// How many of so many cells it has.
+    /// How many of `cells` cells belong to this shard.
     pub fn count(self, cells: u64) -> u64 {
         cells.saturating_sub(self.index).div_ceil(self.of)
     }
 
-    /// The number in the sweep of its `n`-th cell.
+    /// The number in the sweep of this shard's cell `n`, from 0.
     pub fn cell(self, n: u64) -> u64 {
         n * self.of + self.index
     }
@@ -50,26 +50,26 @@ impl fmt::Display for Shard {
     }
 }
 
-/// Why a text is no part of a sweep.
+/// Why a text is not a shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
-    /// There are no parts.
-    #[error("there is no part of none: write PART/PARTS, such as 2/3")]
+    /// The number of parts is zero.
+    #[error("the number of parts is 0: write PART/PARTS, such as 2/3")]
     OfNone,
     /// There are too many parts.
-    #[error("no sweep has more than 1000000 cells")]
+    #[error("a sweep can have at most 1000000 parts")]
     TooMany,
-    /// There are fewer parts.
+    /// The part's number is not between 1 and the number of parts.
     #[error("there is no part {part} of {parts}: parts are 1/{parts} to {parts}/{parts}")]
     NoPart {
-        /// Which part.
+        /// The part's number.
         part: u64,
-        /// Of how many.
+        /// The number of parts.
         parts: u64,
     },
-    /// It has another form.
-    #[error("'{0}' is no part of a sweep: write PART/PARTS, such as 2/3")]
+    /// The text has another format.
+    #[error("'{0}' is not a part of a sweep: write PART/PARTS, such as 2/3")]
     Form(String),
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_have_each_cell_once() {
+    fn shards_share_out_each_cell_once() {
         for (of, cells) in [(1, 5), (2, 5), (3, 5), (5, 5), (7, 5), (3, 0), (4, 12)] {
             let mut all: Vec<_> = (1..=of)
                 .map(|part| format!("{part}/{of}").parse::<Shard>().unwrap())
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_within_their_bounds() {
+    fn only_valid_shards_are_parsed() {
         assert_eq!("1/1".parse(), Ok(Shard::WHOLE));
         assert_eq!("2/3".parse::<Shard>().unwrap().to_string(), "2/3");
         for text in ["0/3", "4/3", "1/0", "0/0", "1", "/", "1/", "a/b", "-1/3", "1/2/3", "1/1000001", ""] {

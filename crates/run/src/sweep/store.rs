@@ -1,7 +1,7 @@
-//! Results of cells in a folder: a file for each, named by its key, and the plan.
+//! A folder with results of cells: one file for each, named by its key, and the plan.
 //!
-//! A file is written under another name and then renamed, so that whoever finds one finds all of it, however the program
-//! was ended. What it holds goes with a digest; a file that does not fit its own is damaged.
+//! A file is written under another name and then renamed. So every file with a key's name is complete, even if the program
+//! was killed. A file holds a digest of its result; if they do not match, the file is damaged.
 
 use super::key::{FORMAT, READABLE, hex, is_key, sum};
 use super::plan::Plan;
@@ -17,50 +17,50 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The name of the plan.
+/// The file name of the plan.
 const PLAN: &str = "sweep.json";
-/// How names of unfinished files end.
+/// The suffix of unfinished files.
 const UNFINISHED: &str = ".unfinished";
 
 /// A folder of results.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// Files that an earlier run was ended over, by the keys of their cells.
+    /// Unfinished files of earlier runs that were ended, by the keys of their cells.
     unfinished: BTreeMap<String, Vec<PathBuf>>,
 }
 
-/// What came of a cell.
+/// The result of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
-    /// What all flows have together.
+    /// Totals over all flows.
     pub totals: SweepTotals,
-    /// The whole simulation. It has no name if the scenario has none.
+    /// The summary of the whole simulation. Its name is empty if the scenario has none.
     pub sim: Sim,
 }
 
-/// What is in a file.
+/// The contents of a cell's file.
 #[derive(Debug, Serialize, Deserialize)]
 struct CellFile {
     format: u32,
     version: String,
     key: String,
-    /// Of the text of `result`.
+    /// The digest of the text of `result`.
     digest: String,
     #[serde(with = "decimal")]
     seed: u64,
-    /// For people; a cell may be of several sweeps, and what is swept differs.
+    /// For readers only: a cell may belong to several sweeps with different parameters.
     parameters: BTreeMap<String, String>,
-    /// Its text as it was written, so that its digest can be checked whatever format it has.
+    /// Its text as it was written, so that its digest can be checked in any format.
     result: Box<RawValue>,
 }
 
-/// What a cell's file says beside the result.
+/// Facts that a cell's file states besides the result.
 #[derive(Debug)]
 pub struct About {
-    /// The program's version.
+    /// The version of queuescope.
     pub version: String,
-    /// The cell's number: two that are alike may be written at once.
+    /// The cell's number. It keeps the names of unfinished files apart when equal cells are written at the same time.
     pub number: u64,
     /// Its seed.
     pub seed: u64,
@@ -68,22 +68,22 @@ pub struct About {
     pub parameters: BTreeMap<String, String>,
 }
 
-/// What was found of a cell.
+/// The result of looking up a cell.
 #[derive(Debug)]
 pub enum Found<T> {
-    /// All of it.
+    /// The complete result.
     Whole(Box<T>),
-    /// There is no file.
+    /// There is no file for the cell.
     Nothing,
-    /// There is one, but for this reason it is none of this cell.
+    /// There is a file, but it does not hold the cell's result, for this reason.
     Damaged(String),
 }
 
 impl Store {
-    /// Opens a folder for results, and makes it if it is not there.
+    /// Opens a folder for results, and creates it if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be.
+    /// Fails if the folder cannot be created or read.
     pub fn create(folder: &Path) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(Error::write(folder))?;
         let mut unfinished: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -100,7 +100,7 @@ impl Store {
     /// Opens a folder that has results.
     ///
     /// # Errors
-    /// If it has no plan.
+    /// Fails if the folder has no plan, or the plan is not valid.
     pub fn open(folder: &Path) -> Result<(Self, Plan), Error> {
         let store = Self { folder: folder.to_owned(), unfinished: BTreeMap::new() };
         let plan = store.plan()?;
@@ -108,10 +108,10 @@ impl Store {
         Ok((store, plan))
     }
 
-    /// The plan in the folder, if there is one.
+    /// Reads the plan of the folder; `None` if there is no file.
     ///
     /// # Errors
-    /// If there is a file in its place that is none.
+    /// Fails if the file cannot be read, or is not a valid plan.
     pub fn plan(&self) -> Result<Option<Plan>, Error> {
         let path = self.folder.join(PLAN);
         let bytes = match read(&path) {
@@ -135,15 +135,15 @@ impl Store {
     /// Writes the plan.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if the file cannot be written.
     pub fn keep_plan(&self, plan: &Plan) -> Result<(), Error> {
         self.write(PLAN, &format!("sweep.{}", std::process::id()), &serde_json::to_vec(plan)?)
     }
 
-    /// What there is of a cell.
+    /// Looks up the result of a cell.
     ///
     /// # Errors
-    /// If its file is there and cannot be read.
+    /// Fails if the cell's file exists and cannot be read.
     pub fn load<T: DeserializeOwned>(&self, key: &str) -> Result<Found<T>, Error> {
         let path = self.path(key);
         let Some(bytes) = read(&path).map_err(Error::read(&path))? else {
@@ -154,9 +154,9 @@ impl Store {
             Err(error) => return Ok(Found::Damaged(error.to_string())),
         };
         Ok(match () {
-            () if !READABLE.contains(&file.format) => Found::Damaged(format!("it is of format {}", file.format)),
-            () if file.key != key => Found::Damaged("it is of another cell".to_owned()),
-            () if file.digest != digest(&file.result) => Found::Damaged("its digest is another".to_owned()),
+            () if !READABLE.contains(&file.format) => Found::Damaged(format!("its format is {}", file.format)),
+            () if file.key != key => Found::Damaged("it belongs to another cell".to_owned()),
+            () if file.digest != digest(&file.result) => Found::Damaged("its digest does not match".to_owned()),
             () => match serde_json::from_str(file.result.get()) {
                 Ok(result) => Found::Whole(Box::new(result)),
                 Err(error) => Found::Damaged(error.to_string()),
@@ -164,10 +164,10 @@ impl Store {
         })
     }
 
-    /// Keeps what came of a cell.
+    /// Writes the result of a cell, and returns it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if the file cannot be written.
     pub fn keep<T: Serialize>(&self, key: &str, about: About, result: T) -> Result<T, Error> {
         let About { version, number, seed, parameters } = about;
         let text = serde_json::value::to_raw_value(&result)?;
@@ -176,27 +176,27 @@ impl Store {
         let key = &file.key;
         let mut bytes = serde_json::to_vec(&file)?;
         bytes.push(b'\n');
-        // Cells that are alike have one file; two threads may be at them at once.
+        // Equal cells share one file, and two threads may write it at the same time.
         self.write(&format!("{key}.json"), &format!("{key}.{}-{number}", std::process::id()), &bytes)?;
         for path in self.unfinished.get(key.as_str()).into_iter().flatten() {
-            // It was removed already, or is in nobody's way.
+            // Another thread may have removed it. If it stays, it does no harm.
             _ = fs::remove_file(path);
         }
         Ok(result)
     }
 
-    /// Keeps a text beside the results.
+    /// Writes a text file next to the results.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if the file cannot be written.
     pub fn keep_text(&self, name: &str, text: &str) -> Result<(), Error> {
         self.write(name, &format!("{name}.{}", std::process::id()), text.as_bytes())
     }
 
-    /// The keys of all files that are named as results.
+    /// The keys of all result files in the folder.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// Fails if the folder cannot be read.
     pub fn keys(&self) -> Result<Vec<String>, Error> {
         let mut keys = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(Error::read(&self.folder))? {
@@ -208,7 +208,7 @@ impl Store {
         Ok(keys)
     }
 
-    /// Where a cell's file is.
+    /// The path of a cell's file.
     pub fn path(&self, key: &str) -> PathBuf {
         self.folder.join(format!("{key}.json"))
     }
@@ -228,17 +228,17 @@ fn digest(result: &RawValue) -> String {
     hex(&sum(result.get().as_bytes())[..16])
 }
 
-/// Bytes of a result or a plan, at most.
+/// The most bytes of a result or a plan.
 const LARGEST: u64 = 1 << 30;
 
-/// What is in a file, if there is one.
+/// The contents of a file; `None` if it does not exist.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match open_regular(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
     if file.metadata()?.len() > LARGEST {
-        return Err(io::Error::other("it has more bytes than any result"));
+        return Err(io::Error::other("it is larger than any result"));
     }
     let mut bytes = Vec::new();
     file.take(LARGEST).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Work on several threads whose results come in order.
+//! Runs jobs on several threads, and returns their results in order.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// How far threads may run ahead of the first result that is not there yet, so that what waits for it is bounded.
+/// How far threads may run ahead of the first missing result. This bounds the number of results that wait for it.
 const AHEAD: u64 = 512;
 
-/// Does `work` for the numbers from 0 to `count` on so many threads, and hands what comes of it to `take` in order of the
+/// Calls `work` for the numbers from 0 to `count` on `threads` threads, and passes the results to `take` in order of the
 /// numbers. The first error, in that order, ends it.
 ///
 /// # Errors
-/// Those of `work` and `take`.
+/// Returns the first error of `work` or `take`.
 pub fn in_order<T: Send, E: Send>(
     threads: usize,
     count: u64,
@@ -26,7 +26,7 @@ pub fn in_order<T: Send, E: Send>(
         for _ in 0..threads.min(usize::try_from(count).unwrap_or(usize::MAX)) {
             let (sender, next, gate, work) = (sender.clone(), &next, &gate, &work);
             scope.spawn(move || {
-                let _closes = CloseIfPanics(gate);
+                let _closes = CloseOnPanic(gate);
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= count || !gate.pass(number) || sender.send((number, work(number))).is_err() {
@@ -51,24 +51,24 @@ pub fn in_order<T: Send, E: Send>(
     })
 }
 
-/// Holds back those who are too far ahead.
+/// Blocks threads that run too far ahead.
 #[derive(Debug, Default)]
 struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     moved: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GateState {
     due: u64,
     closed: bool,
 }
 
 impl Gate {
-    /// Waits until `number` is not too far ahead; whether it is still wanted.
+    /// Waits until `number` is not too far ahead. Returns whether its result is still wanted.
     fn pass(&self, number: u64) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let early = |state: &mut State| !state.closed && number >= state.due.saturating_add(AHEAD);
+        let early = |state: &mut GateState| !state.closed && number >= state.due.saturating_add(AHEAD);
         let state = self.moved.wait_while(state, early).unwrap_or_else(PoisonError::into_inner);
         !state.closed
     }
@@ -81,16 +81,16 @@ impl Gate {
         self.change(|state| state.closed = true);
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut GateState)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
         self.moved.notify_all();
     }
 }
 
-/// A result that never comes must not be waited for.
-struct CloseIfPanics<'a>(&'a Gate);
+/// Closes the gate if its thread panics, since the result of that thread would never come.
+struct CloseOnPanic<'a>(&'a Gate);
 
-impl Drop for CloseIfPanics<'_> {
+impl Drop for CloseOnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.close();
@@ -98,7 +98,7 @@ impl Drop for CloseIfPanics<'_> {
     }
 }
 
-/// How many threads there are to be.
+/// The number of threads: `jobs`, or the number of cores.
 pub fn threads(jobs: Option<u16>) -> usize {
     let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
     jobs.map_or_else(cores, usize::from)
@@ -114,7 +114,7 @@ mod tests {
     fn results_come_in_order_whatever_the_number_of_threads() {
         for threads in [1, 2, 7] {
             let mut taken = Vec::new();
-            // The first of each hundred has most to do.
+            // The first of each hundred takes the longest.
             let work = |number: u64| {
                 let rounds = if number.is_multiple_of(100) { 100_000 } else { 10 };
                 Ok::<_, Infallible>((0..rounds).fold(number, |sum, round| sum ^ (round * number)) & 1 | number << 1)
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_in_order_ends_it() {
+    fn the_first_error_in_order_ends_the_run() {
         for threads in [1, 2, 7] {
             let mut taken = 0;
             let work = |number| if number % 10 == 7 { Err(format!("{number} failed")) } else { Ok(number) };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_one_who_panicked() {
+    fn a_panic_of_one_thread_does_not_block_the_others() {
         let panicked = AtomicBool::new(false);
         let run = || {
             in_order(
@@ -154,7 +154,7 @@ mod tests {
                 |number| {
                     if number == 0 {
                         panicked.store(true, Ordering::Relaxed);
-                        // Without the message of a panic among those of the tests.
+                        // Resume without printing the panic's message among those of the tests.
                         std::panic::resume_unwind(Box::new("gone"));
                     }
                     Ok::<_, Infallible>(())
