@@ -15,7 +15,7 @@ use queuescope_wire::{ByteCount, Class, Ecn, FlowId, Nanos, Packet, PacketId, Qu
 /// A millisecond in nanoseconds.
 pub const MS: u64 = 1_000_000;
 
-/// Keeps what it is sink.
+/// Records every drop and every mark.
 #[derive(Debug, Default)]
 pub struct RecordingSink {
     /// The packets that were dropped.
