@@ -214,5 +214,5 @@ fn what_cannot_be_is_refused_with_a_way_out() {
     assert!(refused(MonitorParams { periods: 0, ..MonitorParams::default() }).contains("0 busy periods"));
     let mut flat = MonitorParams::default();
     flat.windows.levels = 0;
-    assert_eq!(refused(flat), "0 levels cannot be; choose 1 to 48");
+    assert_eq!(refused(flat), "the number of levels must be 1 to 48, not 0");
 }
