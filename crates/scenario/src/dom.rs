@@ -1,17 +1,17 @@
-//! A scenario file as a tree of values that know where they were written.
+//! A scenario file as a tree of values with their places in the text.
 
 use queuescope_text::{Place, Problem};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub place: Place,
     pub value: Raw,
 }
 
-/// What TOML knows.
+/// The value types of TOML.
 #[derive(Debug, Clone)]
 pub(crate) enum Raw {
     Text(String),
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// Reads a whole file, as far as its syntax allows, and tells what is wrong with it.
+    /// Parses a whole file as far as possible. Adds syntax errors to `problems`.
     pub fn document(text: &str, problems: &mut Vec<Problem>) -> Self {
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in errors {
@@ -43,7 +43,7 @@ impl Node {
         Self { place: Place { source: 0, span: 0..0 }, value: table_of(table.into_inner(), 0, 0) }
     }
 
-    /// Reads one value as TOML; what is not TOML is text. It stands at `offset` in `source`.
+    /// Parses one value as TOML; anything else is text. `text` starts at `offset` in `source`.
     pub fn bare(text: &str, source: usize, offset: usize) -> Self {
         let trimmed = text.trim();
         let offset = offset + (text.len() - text.trim_start().len());
@@ -59,7 +59,7 @@ impl Node {
         }
     }
 
-    /// Whether all or a part of it was written in a source.
+    /// Whether the value or a part of it comes from this source.
     pub fn is_from(&self, source: usize) -> bool {
         self.place.source == source
             || match &self.value {
@@ -69,7 +69,7 @@ impl Node {
             }
     }
 
-    /// What kind of value this is, as a sentence's object.
+    /// The type of the value, as a phrase for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Raw::Text(_) => "text",
@@ -82,7 +82,7 @@ impl Node {
     }
 }
 
-/// Whether a number has nothing but digits: the parser takes `10_000kbps` for one.
+/// Whether the whole text of a number is a number. The parser also accepts `10_000kbps`.
 fn is_whole(value: &DeValue<'_>) -> bool {
     match value {
         DeValue::Integer(integer) => {
@@ -95,13 +95,13 @@ fn is_whole(value: &DeValue<'_>) -> bool {
 
 fn syntax(message: &str, place: Place) -> Problem {
     let (title, label, help): (String, String, Option<&str>) = if message.contains("duplicate key") {
-        ("a key stands twice".to_owned(), "the second time".to_owned(), Some("keep one of them"))
+        ("a key is written twice".to_owned(), "the second time".to_owned(), Some("keep one of them"))
     } else if message.contains("recursion limit") || message.contains("cannot recurse") {
         ("values are nested too deeply".to_owned(), "here".to_owned(), Some("no scenario needs such depth"))
     } else {
         let help = message
             .contains("missing `\"`")
-            .then_some("text stands in quotes: rate = \"10mbps\"")
+            .then_some("write text in quotes: rate = \"10mbps\"")
             .or_else(|| message.contains("string values must be quoted").then_some("for example rate = \"10mbps\""));
         (format!("this is not TOML: {message}"), "here".to_owned(), help)
     };
