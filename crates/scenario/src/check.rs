@@ -58,7 +58,8 @@ fn topology(scenario: &Scenario, findings: &mut Findings) {
         }
         if wire.from == wire.to && !wire.from.is_empty() {
             let place = findings.place(&format!("wires.{index}.to"));
-            findings.report(|| Problem::new("the link starts and ends at the same switch").at(place, "the same as `from`"));
+            findings
+                .report(|| Problem::new("the link starts and ends at the same switch").at(place, "the same as `from`"));
         }
     }
 }
@@ -172,8 +173,9 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     let total: u64 = scenario.flows.iter().map(|flows| u64::from(flows.count)).sum();
     if total > 1_000_000 {
         let place = findings.place("flows");
-        findings
-            .report(|| Problem::new(format!("there are {total} flows in total, and at most 1000000 are allowed")).at(place, ""));
+        findings.report(|| {
+            Problem::new(format!("there are {total} flows in total, and at most 1000000 are allowed")).at(place, "")
+        });
     }
 }
 
@@ -183,7 +185,9 @@ fn start_time(scenario: &Scenario, path: &str, start: Nanos, findings: &mut Find
         let place = findings.place(&path);
         let end = scenario.duration;
         findings.report(|| {
-            Problem::new("the traffic starts after the end of the scenario").at(place, "").help(format!("`duration` is {end}"))
+            Problem::new("the traffic starts after the end of the scenario")
+                .at(place, "")
+                .help(format!("`duration` is {end}"))
         });
     }
 }
@@ -211,8 +215,9 @@ fn endpoints(scenario: &Scenario, network: &Network, path: &str, from: &str, to:
     if from == to {
         findings.report(|| Problem::new("traffic goes from a switch to itself").at(place, "the same as `from`"));
     } else if network.route(from, to).is_none() {
-        findings
-            .report(|| Problem::new(format!("there is no route from {} to {}", shortened(from), shortened(to))).at(place, ""));
+        findings.report(|| {
+            Problem::new(format!("there is no route from {} to {}", shortened(from), shortened(to))).at(place, "")
+        });
     }
 }
 

@@ -1,4 +1,4 @@
-//! Describing: what a scenario may say, as a JSON schema for editors and as tables for readers.
+//! Descriptions of all keys: the JSON schema for editors, and the reference for readers.
 
 mod level;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// What can be written for a key.
+/// The values that can be written for a key.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
-    /// Text, most often a number and a unit.
+    /// Text, usually a number and a unit.
     Text { what: &'static str, examples: &'static [&'static str], pattern: Option<&'static str> },
     /// A whole number.
     Integer,
@@ -29,15 +29,15 @@ pub(crate) enum Kind {
     Tables(TableInfo),
     /// A list.
     List(Box<Kind>),
-    /// The same, or `none`.
+    /// A value of this kind, or `none`.
     Optional(Box<Kind>),
     /// Any of these.
     AnyOf(Vec<Kind>),
-    /// A table whose keys are paths of a scenario, or tables that lead to such, with lists of values.
+    /// A table whose keys are paths of a scenario, or nested tables of them, with lists of values.
     Paths(TableInfo),
 }
 
-/// One of a choice.
+/// An option of a choice.
 #[derive(Debug, Clone)]
 pub(crate) struct ChoiceInfo {
     name: &'static str,
@@ -78,7 +78,7 @@ pub(crate) fn choice_kind<C: Choice>() -> Kind {
     Kind::Choice { what: C::WHAT, options: options.collect() }
 }
 
-/// The keys of a table whose values are the defaults.
+/// The keys of a table that has its default values.
 pub(crate) fn table_info<T: Table>(fresh: &T) -> TableInfo {
     let mut info = TableInfo::default();
     fresh.clone().keys(&mut info);
@@ -149,7 +149,7 @@ pub(crate) fn schema(info: &TableInfo, title: &str) -> Value {
     Value::Object(schema)
 }
 
-/// Parts of the schema that stand in several places.
+/// Parts of the schema that are used several times.
 type Definitions = BTreeMap<String, Value>;
 
 fn table_schema(info: &TableInfo, definitions: &mut Definitions) -> Map<String, Value> {
@@ -182,7 +182,7 @@ fn table_schema(info: &TableInfo, definitions: &mut Definitions) -> Map<String, 
 
 fn key_schema(key: &KeyInfo, definitions: &mut Definitions) -> Value {
     let mut schema = kind_schema(&key.kind, definitions);
-    // The same table under the same name elsewhere, such as the stack of hosts and of a group of flows.
+    // Share tables that occur under the same name elsewhere, such as the stack of hosts and of a group of flows.
     if let Kind::Table(_) = key.kind {
         let name = format!("table {}", key.name);
         if *definitions.entry(name.clone()).or_insert_with(|| schema.clone()) == schema {
@@ -254,7 +254,7 @@ fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
     }
 }
 
-/// A value on one line of TOML, as JSON.
+/// Converts a value on one line of TOML to JSON.
 fn to_json(written: &Written) -> Option<Value> {
     let Written::Inline(text) = written else { return None };
     fn json_of(node: &Node) -> Option<Value> {
@@ -270,7 +270,7 @@ fn to_json(written: &Written) -> Option<Value> {
     json_of(&Node::bare(text, 0, 0))
 }
 
-/// The headers of tables that have a key; those nearest to the top, and few.
+/// The headers of a few tables that have a key, nearest to the top level first.
 pub(crate) fn tables_with(info: &TableInfo, key: &str) -> Vec<String> {
     const FEW: usize = 4;
     let mut found = Vec::new();
@@ -321,7 +321,7 @@ pub(crate) fn reference(info: &TableInfo) -> String {
 
 type Choices = BTreeMap<&'static str, Vec<ChoiceInfo>>;
 
-/// Tables by their last name, with where they stand and how many keys they have.
+/// Tables by their last name, with their path and the number of their keys.
 type Printed = BTreeMap<&'static str, (String, usize)>;
 
 fn table_reference(info: &TableInfo, path: &str, text: &mut String, choices: &mut Choices, printed: &mut Printed) {
@@ -392,7 +392,7 @@ fn row(key: &KeyInfo, table: &TableInfo) -> String {
         }
         _ => String::new(),
     };
-    // A default is an example of how it is written.
+    // A default already shows the notation.
     let example = !default.starts_with("`\"") || default == "`\"none\"`";
     format!(
         "| `{}` | {}{bounds} | {default} | {} |\n",
@@ -402,7 +402,7 @@ fn row(key: &KeyInfo, table: &TableInfo) -> String {
     )
 }
 
-/// The kind without its being optional.
+/// The kind without `Optional`; of several kinds, the table.
 fn inner(kind: &Kind) -> &Kind {
     match kind {
         Kind::Optional(kind) => inner(kind),
@@ -436,9 +436,10 @@ mod tests {
     use crate::scenario::Scenario;
     use std::collections::BTreeSet;
 
-    /// A key that is listed twice would be written twice, which is not TOML. And each says what it is.
+    /// A key that is listed twice would be written twice, which is not valid TOML. Also checks that each key has a
+    /// description.
     #[test]
-    fn no_table_lists_a_key_twice() {
+    fn each_key_is_listed_once_with_a_description() {
         fn walk(path: &str, info: &TableInfo, count: &mut usize) {
             let mut names = BTreeSet::new();
             for key in &info.keys {

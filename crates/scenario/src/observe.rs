@@ -47,7 +47,12 @@ impl Table for Meter {
             "The lowest delay at which the queue is congested; none: an eighth of the longest delay so far, at least the time \
              of 10 full packets.",
         );
-        keys.within("alpha", &mut self.alpha, 1e-9..=1.0, "The smallest share of the queue at which a flow is a culprit.");
+        keys.within(
+            "alpha",
+            &mut self.alpha,
+            1e-9..=1.0,
+            "The smallest share of the queue at which a flow is a culprit.",
+        );
         keys.key("by", &mut self.by, "The granularity of flows.");
     }
 }

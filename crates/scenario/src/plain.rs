@@ -1,4 +1,4 @@
-//! Values without units: numbers, truths, text; and the absence of one.
+//! Values without units: numbers, booleans, text, and optional values.
 
 use crate::describe::Kind;
 use crate::dom::{Node, Raw};
@@ -8,7 +8,7 @@ use crate::read::Findings;
 use queuescope_text::Problem;
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// Whole numbers.
+/// Implements [`Field`] for whole numbers.
 macro_rules! integers {
     ($($type:ty),*) => {
         $(impl Field for $type {
@@ -16,7 +16,7 @@ macro_rules! integers {
                 0
             }
             fn read(&mut self, node: &Node, findings: &mut Findings) {
-                // TOML's own numbers end at 2^63 - 1.
+                // Numbers in TOML are at most 2^63 - 1.
                 match node.value {
                     Raw::Integer(number) => match <$type>::try_from(number) {
                         Ok(value) => *self = value,
@@ -28,12 +28,12 @@ macro_rules! integers {
                                 let wrong = if number < 0 { format!("below {low}") } else { format!("above {high}") };
                                 Problem::new(format!("`{key}` is out of bounds"))
                                     .at(node.place.clone(), wrong)
-                                    .help(format!("it is from {low} to {high}"))
+                                    .help(format!("use {low} to {high}"))
                             });
                         }
                     },
                     _ => findings.problem(|| {
-                        Problem::new("this is no whole number")
+                        Problem::new("this is not a whole number")
                             .at(node.place.clone(), format!("this is {}", match node.value {
                                 Raw::Float(_) => "a number with a fraction",
                                 _ => node.kind(),
@@ -55,7 +55,7 @@ macro_rules! integers {
 
 integers!(u8, u16, u32, u64, usize);
 
-/// Whole numbers above zero.
+/// Implements [`Field`] for whole numbers above zero.
 macro_rules! positive {
     ($($type:ty),*) => {
         $(impl Field for $type {
@@ -99,7 +99,7 @@ impl Field for f64 {
             Raw::Float(number) => number,
             _ => {
                 return findings.problem(|| {
-                    Problem::new("this is no number")
+                    Problem::new("this is not a number")
                         .at(node.place.clone(), format!("this is {}", node.kind()))
                         .help("write a number without quotes")
                 });
@@ -157,7 +157,7 @@ impl Field for String {
         match &node.value {
             Raw::Text(text) => self.clone_from(text),
             _ => findings.problem(|| {
-                Problem::new("this is no text")
+                Problem::new("this is not text")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
                     .help("write it in quotes")
             }),
@@ -173,7 +173,7 @@ impl Field for String {
     }
 }
 
-/// A value or none, which is written `none`.
+/// An optional value; no value is written `none`.
 impl<T: Field> Field for Option<T> {
     fn blank() -> Self {
         None

@@ -7,13 +7,13 @@ use crate::explain;
 use crate::keys::{Keys, Table, fields};
 use crate::link::{Access, Link, ms};
 use crate::observe::{Meter, Record};
-use crate::params::of_profile;
+use crate::params::tcp_of_profile;
 use crate::profile::Profile;
 use crate::read::{Findings, read_table};
 use crate::set::Override;
 use crate::sweep::{self, Sweep};
 use crate::topology::{Topology, Wire};
-use crate::traffic::{FlowGroup, Setting};
+use crate::traffic::{FlowGroup, TrafficDefaults};
 use crate::workload::Workload;
 use queuescope_tcp::TcpParams;
 use queuescope_text::{Place, Problem, Source, TextError};
@@ -92,7 +92,10 @@ impl Scenario {
                 // The text before the place is valid UTF-8, so the offset is the same in the lossy text.
                 let place = Place { source: 0, span: start..start + '\u{fffd}'.len_utf8() };
                 let problem = Problem::new("the file is not UTF-8 text")
-                    .at(place, format!("byte {start} (0x{:02x}) does not start a character", bytes.get(start).unwrap_or(&0)))
+                    .at(
+                        place,
+                        format!("byte {start} (0x{:02x}) does not start a character", bytes.get(start).unwrap_or(&0)),
+                    )
                     .help("save it as UTF-8");
                 Err(TextError::new(name, &text, vec![problem]))
             }
@@ -157,7 +160,7 @@ impl Table for Scenario {
             duration: ms(10_000),
             warmup: Nanos::ZERO,
             profile: Profile::Linux,
-            stack: of_profile(Profile::Linux),
+            stack: tcp_of_profile(Profile::Linux),
             topology: Topology::Dumbbell,
             link: Link::fresh(),
             access: Access::fresh(),
@@ -186,7 +189,7 @@ impl Table for Scenario {
             &mut self.link,
             "The bottleneck: the link of a dumbbell, or each link of a parking lot. For a graph, the defaults of its links.",
         );
-        let stack = of_profile(self.profile);
+        let stack = tcp_of_profile(self.profile);
         keys.inherited("stack", &mut self.stack, &stack, "The TCP of hosts. Defaults are those of `profile`.");
         keys.key("access", &mut self.access, "The links between hosts and switches.");
         let link = self.link.clone();
@@ -198,7 +201,7 @@ impl Table for Scenario {
             "The links of a graph, with their queues at `from`. Defaults are those of `[link]`.",
         );
         let (from, to) = self.topology.ends().unwrap_or_default();
-        let setting = Setting { profile: self.profile, stack: self.stack, from, to };
+        let setting = TrafficDefaults { profile: self.profile, stack: self.stack, from, to };
         keys.list(
             "flows",
             &mut self.flows,

@@ -77,7 +77,8 @@ impl Override {
         for (index, change) in overrides.iter().enumerate() {
             match change.apply(root, index + 1) {
                 Ok(replaced) if change.kind == OverrideKind::Cell => {
-                    let of_cell = overrides[..index].iter().enumerate().filter(|(_, other)| other.kind == OverrideKind::Cell);
+                    let of_cell =
+                        overrides[..index].iter().enumerate().filter(|(_, other)| other.kind == OverrideKind::Cell);
                     for (_, other) in of_cell.filter(|(n, _)| replaced.iter().any(|entry| entry.node.is_from(n + 1))) {
                         let place = Place { source: index + 1, span: 0..change.text.len() };
                         findings.problem(|| {
@@ -205,7 +206,13 @@ pub(crate) fn set(root: &mut Node, path: &[Segment], value: Node) -> Result<Vec<
     Ok(replaced)
 }
 
-fn put(node: &mut Node, path: &[Segment], value: Node, level: Level<'_>, replaced: &mut Vec<Entry>) -> Result<(), Problem> {
+fn put(
+    node: &mut Node,
+    path: &[Segment],
+    value: Node,
+    level: Level<'_>,
+    replaced: &mut Vec<Entry>,
+) -> Result<(), Problem> {
     let Some((first, rest)) = path.split_first() else {
         let old = std::mem::replace(node, value);
         if !matches!((&old.value, &node.value), (Raw::Text(old), Raw::Text(new)) if old == new) {
@@ -222,7 +229,9 @@ fn put(node: &mut Node, path: &[Segment], value: Node, level: Level<'_>, replace
         return Err(Problem::new("the path is too long").at(first.place.clone(), "no key is nested this deeply"));
     }
     if let Raw::List(items) = &mut node.value
-        && (first.selects_elements() || items.is_empty() || items.iter().any(|item| matches!(item.value, Raw::Table(_))))
+        && (first.selects_elements()
+            || items.is_empty()
+            || items.iter().any(|item| matches!(item.value, Raw::Table(_))))
     {
         return match choose(items, first)? {
             Elements::One(index) => put(&mut items[index], rest, value, level, replaced),

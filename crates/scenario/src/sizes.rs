@@ -1,4 +1,4 @@
-//! How large flows are.
+//! The sizes of flows.
 
 use crate::describe::Kind;
 use crate::dom::{Node, Raw};
@@ -9,28 +9,28 @@ use queuescope_text::Problem;
 use queuescope_text::did_you_mean;
 use queuescope_wire::ByteCount;
 
-/// How large flows are.
+/// The distribution of the sizes of flows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sizes {
-    /// All alike.
+    /// All flows have this size.
     Fixed(ByteCount),
-    /// One that is known by its name.
+    /// A well-known distribution.
     Named(NamedSizes),
-    /// By the points of a cumulative distribution, with straight lines between them: bytes, and the share of flows that are
-    /// no larger. Both rise; the last share is 1.
+    /// Points of a cumulative distribution, with linear interpolation: bytes, and the share of flows that are at most that
+    /// large. Both increase; the last share is 1.
     Points(Vec<(ByteCount, f64)>),
     /// A lognormal distribution.
     Lognormal(Lognormal),
 }
 
-/// Distributions that are known by a name.
+/// Well-known distributions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedSizes {
     /// A web search cluster (Alizadeh et al., DCTCP, SIGCOMM 2010).
     WebSearch,
     /// A data mining cluster (Greenberg et al., VL2, SIGCOMM 2009).
     DataMining,
-    /// A rack of web servers, with the mean and median that Chen et al. (ConQuest, CoNEXT 2019) give: lognormal.
+    /// A rack of web servers: lognormal, with the mean and median of Chen et al. (ConQuest, CoNEXT 2019).
     WebRack,
 }
 
@@ -44,10 +44,10 @@ pub struct Lognormal {
 }
 
 impl NamedSizes {
-    /// All there are.
+    /// All of them.
     pub const ALL: &[Self] = &[Self::WebSearch, Self::DataMining, Self::WebRack];
 
-    /// How a scenario writes it.
+    /// The name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Self::WebSearch => "web-search",
@@ -74,7 +74,10 @@ impl Table for Lognormal {
         keys.within("median", &mut self.median, ByteCount(1)..=ByteCount(1 << 40), "Its median.");
         keys.required("median");
         keys.ensure("median", self.median < self.mean, || {
-            ("the median is not below the mean".to_owned(), "a lognormal distribution leans to the left".to_owned())
+            (
+                "the median is not below the mean".to_owned(),
+                "the median of a lognormal distribution is below its mean".to_owned(),
+            )
         });
     }
 }
@@ -94,7 +97,7 @@ impl Field for Sizes {
                 size.read(node, findings);
                 if size == ByteCount(0) {
                     findings
-                        .problem(|| Problem::new("a flow of no bytes is none").at(node.place.clone(), "").help(HELP));
+                        .problem(|| Problem::new("a flow cannot have 0 bytes").at(node.place.clone(), "").help(HELP));
                 } else {
                     *self = Self::Fixed(size);
                 }
@@ -120,7 +123,7 @@ impl Field for Sizes {
                 }
             }
             _ => findings.problem(|| {
-                Problem::new("this is no distribution of sizes")
+                Problem::new("this is not a distribution of sizes")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
                     .help(HELP)
             }),
@@ -152,7 +155,7 @@ impl Field for Sizes {
     }
 }
 
-/// Points of a cumulative distribution, or none and what is wrong with them.
+/// Reads the points of a cumulative distribution, or reports what is wrong with them.
 fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(ByteCount, f64)>> {
     let mut points: Vec<(ByteCount, f64)> = Vec::with_capacity(items.len());
     for item in items {
@@ -175,13 +178,14 @@ fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(B
         }
         let last = points.last().copied();
         let wrong = match last {
-            Some((bytes, _)) if point.0 <= bytes => Some((size, "sizes must rise")),
-            Some((_, before)) if point.1 <= before => Some((share, "shares must rise")),
+            Some((bytes, _)) if point.0 <= bytes => Some((size, "sizes must increase")),
+            Some((_, before)) if point.1 <= before => Some((share, "shares must increase")),
             _ if !(0.0..=1.0).contains(&point.1) => Some((share, "a share is from 0 to 1")),
             _ => None,
         };
         if let Some((node, why)) = wrong {
-            findings.problem(|| Problem::new("the distribution does not rise").at(node.place.clone(), why).help(HELP));
+            findings
+                .problem(|| Problem::new("the distribution does not increase").at(node.place.clone(), why).help(HELP));
             return None;
         }
         points.push(point);
@@ -192,7 +196,7 @@ fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(B
     };
     if last != 1.0 || largest == ByteCount(0) {
         findings.problem(|| {
-            Problem::new("the distribution does not end").at(place.clone(), "the last share must be 1").help(HELP)
+            Problem::new("the distribution is not complete").at(place.clone(), "the last share must be 1").help(HELP)
         });
         return None;
     }

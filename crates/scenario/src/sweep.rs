@@ -229,8 +229,9 @@ impl Field for Sweep {
                     match texts {
                         Some(texts) => self.values.push((path, texts)),
                         None => {
-                            findings
-                                .problem(|| bad("a value has a type that scenarios do not use", &node.place, "in this list"));
+                            findings.problem(|| {
+                                bad("a value has a type that scenarios do not use", &node.place, "in this list")
+                            });
                         }
                     }
                 }

@@ -258,8 +258,7 @@ impl std::str::FromStr for Frequency {
     type Err = BufferError;
 
     fn from_str(text: &str) -> Result<Self, BufferError> {
-        let (number, unit) =
-            text.split_once('/').ok_or_else(|| BufferError("it has no unit of time".to_owned()))?;
+        let (number, unit) = text.split_once('/').ok_or_else(|| BufferError("it has no unit of time".to_owned()))?;
         let number: f64 = number.trim().parse().map_err(|_| BufferError("it has no number".to_owned()))?;
         let number = match unit.trim() {
             "s" => number,
