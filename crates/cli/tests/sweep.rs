@@ -323,7 +323,7 @@ fn a_cell_that_cannot_be_is_told_before_anything_is_run() {
     let told = errors(&output);
     assert!(told.contains("12 of the sweep's 48 cells cannot be run, so nothing is:\n"), "{told}");
     assert!(
-        told.contains("warmup=300ms, duration=200ms") && told.contains("nothing is left after the warm-up"),
+        told.contains("warmup=300ms, duration=200ms") && told.contains("the warm-up is not shorter than the scenario"),
         "{told}"
     );
     assert_eq!(told.matches("warmup=300ms, duration=200ms").count(), 4, "each combination once: {told}");

@@ -194,7 +194,7 @@ fn hystart_plus_plus<K: Keys>(params: &mut HyStartPlusPlusParams, keys: &mut K) 
         "samples",
         &mut params.samples,
         1..=1_000_000,
-        "The number of round-trip times per round trip (N_RTT_SAMPLE).",
+        "The number of round-trip times in a round trip before it is judged (N_RTT_SAMPLE).",
     );
     keys.within(
         "growth-divisor",
@@ -267,7 +267,7 @@ fn illinois<K: Keys>(params: &mut IllinoisParams, keys: &mut K) {
     keys.key("reduced", &mut params.reduced, "The quantity that beta is a fraction of.");
     keys.key("counting", &mut params.counting, COUNTING);
     keys.within("delay-unit", &mut params.delay_unit, Nanos(1)..=*TIME.end(), "The unit to which delays are rounded.");
-    keys.key("whole-steps", &mut params.whole_steps, "Whether increases are rounded to whole segments (ns-3).");
+    keys.key("whole-steps", &mut params.whole_steps, "Whether increases are counted in whole numbers (ns-3).");
     keys.key(
         "always-counts-low",
         &mut params.always_counts_low,
@@ -283,7 +283,7 @@ fn dctcp<K: Keys>(params: &mut DctcpParams, keys: &mut K) {
     keys.within("initial-alpha", &mut params.initial_alpha, SHARE, "The average before the first window.");
     keys.within("least-alpha", &mut params.least_alpha, SHARE, "Without marks, an average below this becomes zero.");
     keys.key("round", &mut params.round, ROUND);
-    keys.key("loss-halves", &mut params.loss_halves, "Whether a loss halves the window; if not, it counts as a mark.");
+    keys.key("loss-halves", &mut params.loss_halves, "Whether a loss halves the window and does not count as a mark.");
     keys.within("floor", &mut params.floor, 0..=1_000_000, "The smallest window after a reduction, in segments.");
     keys.key("counting", &mut params.counting, COUNTING);
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);

@@ -43,7 +43,7 @@ impl Table for TcpParams {
             "first-data-after",
             &mut self.first_data_after,
             TIME,
-            "The delay of the first data after the start of the handshake.",
+            "How long the first data waits after the connection is established.",
         );
         keys.key(
             "repeated-syn-restarts",
@@ -97,7 +97,7 @@ impl Table for TcpParams {
         keys.key(
             "counted-echo-lags",
             &mut self.counted_echo_lags,
-            "Whether the ACK for a change in counted marks carries the count before the last segment.",
+            "Whether the ACK for a change in counted marks repeats the acknowledgement number before the last segment.",
         );
         keys.key("sack", &mut self.sack, "Whether selective acknowledgements are in use (RFC 2018).");
         keys.key("dsack", &mut self.dsack, "Whether the receiver reports data that arrived twice (RFC 2883).");
@@ -152,7 +152,7 @@ impl Table for TcpParams {
         keys.key(
             "loss-end-counts-beyond",
             &mut self.loss_end_counts_beyond,
-            "Whether the ACK that ends recovery from a timeout counts only data beyond that recovery.",
+            "Whether the ACK that ends recovery from a timeout counts only data beyond what was in flight at the timeout.",
         );
         keys.key(
             "timeouts-compound",
