@@ -66,7 +66,8 @@ impl Management {
 /// The shortest valid scenario.
 const NETWORK: &str = "[[flows]]\n";
 
-/// Sets the discipline or program of `link` from a text, which is source `source`. Returns the entries that it replaced.
+/// Sets the discipline or program of `link` from a text, which is source `source`. Returns the entries that it
+/// replaced.
 pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<Entry>, Problem> {
     let mut parts = parts(text).into_iter();
     let first = parts.next().unwrap_or(0..0);

@@ -328,7 +328,8 @@ fn path_of(findings: &Findings, path: &str, key: &str) -> String {
     format!("{}.{key}", if inherited { "link" } else { path })
 }
 
-/// Checks that a program's change is before the end of the scenario. Links that inherit the same program report it once.
+/// Checks that a program's change is before the end of the scenario. Links that inherit the same program report it
+/// once.
 fn change_time(scenario: &Scenario, path: &str, at: Nanos, findings: &mut Findings) {
     if at >= scenario.duration && !findings.has_failed(path) && !findings.has_failed("duration") {
         let place = findings.place(path);

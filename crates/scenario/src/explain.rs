@@ -36,8 +36,8 @@ struct Line {
     name: Cow<'static, str>,
     value: Written,
     doc: &'static str,
-    /// Whether the value is inherited from another part of the scenario. It is written as a comment, so that it still follows
-    /// that part when the text is read back.
+    /// Whether the value is inherited from another part of the scenario. It is written as a comment, so that it still
+    /// follows that part when the text is read back.
     inherited: bool,
 }
 

@@ -1,8 +1,8 @@
-//! The keys of scenarios, each listed once. Reading a file, writing the effective scenario, the schema and the reference
-//! all follow from the same list.
+//! The keys of scenarios, each listed once. Reading a file, writing the effective scenario, the schema and the
+//! reference all follow from the same list.
 //!
-//! A key is one line: its name, the field that it sets, and its description. The value of the field before reading is the
-//! default.
+//! A key is one line: its name, the field that it sets, and its description. The value of the field before reading is
+//! the default.
 
 use crate::describe::Kind;
 use crate::dom::Node;
@@ -72,8 +72,8 @@ pub(crate) trait Keys {
     /// At most one of these keys may be written; with `required`, exactly one.
     fn one_of(&mut self, names: &'static [&'static str], required: bool);
 
-    /// Two keys that exclude each other, each with the name of its neutral value: at most one may have another value. An
-    /// override of one key resets the other to its neutral value. [`Self::ensure`] reports violations in files.
+    /// Two keys that exclude each other, each with the name of its neutral value: at most one may have another value.
+    /// An override of one key resets the other to its neutral value. [`Self::ensure`] reports violations in files.
     fn rivals(&mut self, keys: [(&'static str, &'static str); 2]) {
         let _ = keys;
     }
@@ -83,8 +83,8 @@ pub(crate) trait Keys {
         let _ = name;
     }
 
-    /// A rule about a key, or about a path of keys below it, that its type does not enforce. If it does not hold, `problem`
-    /// returns a message and a help text.
+    /// A rule about a key, or about a path of keys below it, that its type does not enforce. If it does not hold,
+    /// `problem` returns a message and a help text.
     fn ensure(&mut self, name: &str, holds: bool, problem: impl FnOnce() -> (String, String)) {
         let _ = (name, holds, problem);
     }

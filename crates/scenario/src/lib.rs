@@ -1,8 +1,8 @@
 //! Scenario files: links, disciplines, flows, meters, duration and seed, as typed values.
 //!
-//! A scenario is a TOML file. [`Scenario::parse`] reads it, with [`Override`]s; errors point into the text that the user
-//! wrote ([`TextError`]). [`Scenario::explain`] writes it back with all defaults. [`Scenario::schema`] describes all keys
-//! for editors, [`Scenario::reference`] for readers. All four come from one list of keys (`keys.rs`).
+//! A scenario is a TOML file. [`Scenario::parse`] reads it, with [`Override`]s; errors point into the text that the
+//! user wrote ([`TextError`]). [`Scenario::explain`] writes it back with all defaults. [`Scenario::schema`] describes
+//! all keys for editors, [`Scenario::reference`] for readers. All four come from one list of keys (`keys.rs`).
 //!
 //! [`Network`] has the switches and links of a scenario, for every kind of topology.
 

@@ -74,15 +74,15 @@ impl Scenario {
         network
     }
 
-    /// The round-trip time of a group's flows without queueing and transmission times: that of their path, or the longer
-    /// one that the group sets. `None` if there is no path.
+    /// The round-trip time of a group's flows without queueing and transmission times: that of their path, or the
+    /// longer one that the group sets. `None` if there is no path.
     pub fn base_rtt(&self, network: &Network, flows: &FlowGroup) -> Option<Nanos> {
         let path = self.path_rtt(network, &flows.from, &flows.to)?;
         Some(flows.rtt.map_or(path, |rtt| rtt.max(path)))
     }
 
-    /// The round-trip time between hosts at two switches, without queueing and transmission times. `None` if there is no
-    /// path.
+    /// The round-trip time between hosts at two switches, without queueing and transmission times. `None` if there is
+    /// no path.
     pub fn path_rtt(&self, network: &Network, from: &str, to: &str) -> Option<Nanos> {
         let route = network.route(from, to)?;
         let links = route.iter().fold(Nanos::ZERO, |sum, hop| sum.saturating_add(network.links[hop.link].delay));
@@ -182,8 +182,8 @@ impl Network {
         self.nodes.iter().position(|node| node == name)
     }
 
-    /// The route from one switch to another with the least delay; among equal ones, the one with the fewest links, then the
-    /// one found first in the order of links. `None` if there is no route, or a name is unknown.
+    /// The route from one switch to another with the least delay; among equal ones, the one with the fewest links, then
+    /// the one found first in the order of links. `None` if there is no route, or a name is unknown.
     pub fn route(&self, from: &str, to: &str) -> Option<Vec<Hop>> {
         let (from, to) = (self.node(from)?, self.node(to)?);
         let mut best: Vec<Option<(Nanos, usize)>> = vec![None; self.nodes.len()];

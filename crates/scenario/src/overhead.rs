@@ -17,8 +17,9 @@ use std::str::FromStr;
 pub enum Overhead {
     /// No overhead. The queue holds whole packets: IP packets in a scenario, frames of a capture.
     None,
-    /// The overhead of Ethernet: preamble (8), frame check sequence (4) and gap (12). If the queue holds IP packets, also the
-    /// header (14). For a capture, the queue holds frames of at least 60 bytes; a header is added if the capture has none.
+    /// The overhead of Ethernet: preamble (8), frame check sequence (4) and gap (12). If the queue holds IP packets,
+    /// also the header (14). For a capture, the queue holds frames of at least 60 bytes; a header is added if the
+    /// capture has none.
     Ethernet,
     /// This number of bytes, at most [`Overhead::MOST`]. The queue holds whole packets.
     Bytes(u32),
@@ -33,8 +34,8 @@ const LEAST_FRAME: u32 = 60;
 const FORMS: &str = "use none, ethernet, or a number of bytes up to 256, such as 38B";
 
 impl Overhead {
-    /// The largest overhead in bytes, the same as of the shaper CAKE (`overhead` in tc-cake(8)). Headers and trailers of a
-    /// packet, including those of tunnels, are smaller.
+    /// The largest overhead in bytes, the same as of the shaper CAKE (`overhead` in tc-cake(8)). Headers and trailers
+    /// of a packet, including those of tunnels, are smaller.
     pub const MOST: u32 = 256;
 
     /// A description of overheads and their forms, for help texts.
@@ -60,7 +61,8 @@ impl Overhead {
         }
     }
 
-    /// The bytes that the queue holds of a frame of `size` bytes, of which `link_header` come before the network header.
+    /// The bytes that the queue holds of a frame of `size` bytes, of which `link_header` come before the network
+    /// header.
     pub fn in_queue(self, size: u32, link_header: u16, has_ethernet_header: bool) -> u32 {
         match self {
             Self::None | Self::Bytes(_) => size,

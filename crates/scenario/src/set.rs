@@ -18,8 +18,9 @@ use std::sync::LazyLock;
 /// number of an element from 0, its `name`, or `*` for all: `flows.0.count=10`, `flows.bulk.tcp=cubic`,
 /// `flows.*.ecn=true`.
 ///
-/// If keys exclude each other (`link.rate` and `link.trace`), the override replaces the other key. With `*`, elements that
-/// have the other key are not changed (`flows.*.tcp=bbr`: those with `udp`); it is an error if all elements have it.
+/// If keys exclude each other (`link.rate` and `link.trace`), the override replaces the other key. With `*`, elements
+/// that have the other key are not changed (`flows.*.tcp=bbr`: those with `udp`); it is an error if all elements have
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     /// The override as the user wrote it.
@@ -46,8 +47,8 @@ impl Override {
         Self { text: text.into(), kind: OverrideKind::Set }
     }
 
-    /// Creates an override that sets a list of the scenario's sweep, as written after `--sweep`: a path of keys, `=`, and
-    /// values separated by commas. It replaces a list of the same path in the file.
+    /// Creates an override that sets a list of the scenario's sweep, as written after `--sweep`: a path of keys, `=`,
+    /// and values separated by commas. It replaces a list of the same path in the file.
     pub fn sweep(text: impl Into<String>) -> Self {
         Self { text: text.into(), kind: OverrideKind::Sweep }
     }
@@ -247,8 +248,8 @@ fn put(
             }
         };
     }
-    // A plain name gets parameters (`discipline = "pie"` and then `discipline.pie.target=20ms`), or a table replaces a list
-    // of points.
+    // A plain name gets parameters (`discipline = "pie"` and then `discipline.pie.target=20ms`), or a table replaces a
+    // list of points.
     if !matches!(node.value, Raw::Table(_)) {
         let old = Node { place: node.place.clone(), value: std::mem::replace(&mut node.value, Raw::Table(Vec::new())) };
         if chosen(&old) != Some(first.name.as_str()) {

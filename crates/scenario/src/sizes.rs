@@ -16,8 +16,8 @@ pub enum Sizes {
     Fixed(ByteCount),
     /// A well-known distribution.
     Named(NamedSizes),
-    /// Points of a cumulative distribution, with linear interpolation: bytes, and the share of flows that are at most that
-    /// large. Both increase; the last share is 1.
+    /// Points of a cumulative distribution, with linear interpolation: bytes, and the share of flows that are at most
+    /// that large. Both increase; the last share is 1.
     Points(Vec<(ByteCount, f64)>),
     /// A lognormal distribution.
     Lognormal(Lognormal),

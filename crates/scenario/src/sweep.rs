@@ -55,7 +55,8 @@ impl Sweep {
 
     /// The variants in order: seeds change fastest, then the last list. `seed` is the scenario's.
     ///
-    /// To build a variant, read the scenario's file again with its overrides, so that defaults follow the changed values.
+    /// To build a variant, read the scenario's file again with its overrides, so that defaults follow the changed
+    /// values.
     pub fn cells(&self, seed: u64) -> impl Iterator<Item = Cell> + '_ {
         (0..self.len()).map(move |index| {
             let mut rest = index / u64::from(self.seeds);

@@ -146,7 +146,8 @@ fn in_units(value: u64, units: &[(&str, u64)]) -> String {
     format!("\"{}{unit}\"", value / factor)
 }
 
-/// Implements [`Field`] for quantities with units, which are read by `FromStr` and written so that they read back exactly.
+/// Implements [`Field`] for quantities with units, which are read by `FromStr` and written so that they read back
+/// exactly.
 macro_rules! quantities {
     ($($type:ty, $quantity:expr, $blank:expr, $write:expr;)*) => {
         $(impl Field for $type {

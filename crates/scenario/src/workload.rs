@@ -104,8 +104,8 @@ pub struct Bursts {
     pub random: bool,
 }
 
-/// Flows that arrive at random, optionally with on and off periods, and send their bytes as datagrams without congestion
-/// control.
+/// Flows that arrive at random, optionally with on and off periods, and send their bytes as datagrams without
+/// congestion control.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Datagrams {
     /// The long-term rate of arrivals of all pairs of hosts together.
@@ -195,7 +195,8 @@ impl Table for Workload {
 impl Arrivals {
     fn keys<K: Keys>(&mut self, keys: &mut K) {
         let (mut poisson, mut incast, mut bursts, mut datagrams, mut capture) = (None, None, None, None, None);
-        // Only a writer needs the current value. For a reader all keys start absent, so that it can check what the file has.
+        // Only a writer needs the current value. For a reader all keys start absent, so that it can check what the file
+        // has.
         if K::WRITES {
             match &*self {
                 Self::Poisson(it) => poisson = Some(it.clone()),

@@ -116,7 +116,8 @@ fn settings(text: &str) -> Vec<(String, String)> {
     settings
 }
 
-/// A scenario, and overrides that give some keys other values: usually their own with other digits, or those of other keys.
+/// A scenario, and overrides that give some keys other values: usually their own with other digits, or those of other
+/// keys.
 fn changed() -> impl Strategy<Value = (String, Vec<Override>)> {
     prop::sample::select(common::scenarios()).prop_flat_map(|(_, text)| {
         let settings = settings(&text);

@@ -1,7 +1,7 @@
 //! The errors for invalid scenarios: each file in `errors/` with its expected output.
 //!
-//! Lines `#--set KEY=VALUE` and `#--sweep KEY=VALUE,...` of a file are its overrides. After a change, `UPDATE_GOLDEN=1 cargo
-//! test -p queuescope-scenario --test it errors::` updates the expected outputs; review them.
+//! Lines `#--set KEY=VALUE` and `#--sweep KEY=VALUE,...` of a file are its overrides. After a change, `UPDATE_GOLDEN=1
+//! cargo test -p queuescope-scenario --test it errors::` updates the expected outputs; review them.
 
 #![allow(clippy::disallowed_methods, reason = "tests read the golden texts, and write them with UPDATE_GOLDEN")]
 

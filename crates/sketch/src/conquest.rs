@@ -48,8 +48,8 @@ pub struct ConQuest {
 pub struct ConQuestStats {
     /// Packets whose time was before the current window. They were recorded in the current window.
     pub late: u64,
-    /// Estimates for an interval that starts before the oldest window. The estimate covers the rest of the interval; the
-    /// overlap estimator extrapolates it.
+    /// Estimates for an interval that starts before the oldest window. The estimate covers the rest of the interval;
+    /// the overlap estimator extrapolates it.
     pub clipped: u64,
     /// Entries that still had a count of an old window when their next window started
     /// ([`Passes::None`](crate::Passes::None)). That count is mistaken for a count of the new window.
@@ -133,8 +133,8 @@ impl ConQuest {
         self.visit::<true>(key, weight, Reach::NONE);
     }
 
-    /// Estimates how much of `key` passed in `[from, to)`. `to` must not be before any recorded packet. If it is in a later
-    /// window, that window starts.
+    /// Estimates how much of `key` passed in `[from, to)`. `to` must not be before any recorded packet. If it is in a
+    /// later window, that window starts.
     #[inline]
     pub fn estimate(&mut self, key: u64, from: Nanos, to: Nanos, estimator: Estimator) -> u64 {
         if to.0 >= self.end {
@@ -145,8 +145,8 @@ impl ConQuest {
         self.extrapolated(sum, reach, from, to, estimator)
     }
 
-    /// Estimates how much of `key` passed in `[from, now)`, then records that `weight` of it passes at `now`. A switch does
-    /// this with each packet, and hashes once.
+    /// Estimates how much of `key` passed in `[from, now)`, then records that `weight` of it passes at `now`. A switch
+    /// does this with each packet, and hashes once.
     #[inline]
     pub fn observe(&mut self, key: u64, weight: u32, from: Nanos, now: Nanos, estimator: Estimator) -> u64 {
         self.advance(weight, now);

@@ -2,8 +2,8 @@
 
 use crate::hash::Columns;
 
-/// A Count-Min Sketch. It gives the same counts as a snapshot of [`ConQuest`](crate::ConQuest) of the same dimensions and
-/// seed.
+/// A Count-Min Sketch. It gives the same counts as a snapshot of [`ConQuest`](crate::ConQuest) of the same dimensions
+/// and seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountMin {
     counters: Vec<u32>,

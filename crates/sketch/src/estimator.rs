@@ -9,8 +9,8 @@ use std::str::FromStr;
 pub enum Estimator {
     /// Windows within the interval: `ceil(from / T)` to `floor(to / T) - 1` (section 3.3). Misses both ends.
     Inner,
-    /// All windows that the interval touches, with their whole counts. Includes what passed just before `from` (the error
-    /// that section 5.1 describes).
+    /// All windows that the interval touches, with their whole counts. Includes what passed just before `from` (the
+    /// error that section 5.1 describes).
     Outer,
     /// All windows that the interval touches, each weighted by the part of it within the interval.
     Overlap,
@@ -45,8 +45,8 @@ pub trait Snapshots {
     /// Records that `weight` of `key` passes at `now`.
     fn record(&mut self, key: u64, weight: u32, now: Nanos);
 
-    /// Estimates how much of `key` passed in `[from, to)`. `to` must not be before any recorded packet. If it is in a later
-    /// window, that window starts.
+    /// Estimates how much of `key` passed in `[from, to)`. `to` must not be before any recorded packet. If it is in a
+    /// later window, that window starts.
     fn estimate(&mut self, key: u64, from: Nanos, to: Nanos, estimator: Estimator) -> u64;
 }
 

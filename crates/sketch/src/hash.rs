@@ -1,8 +1,8 @@
 //! The hash functions of the rows.
 //!
-//! A key is already a digest. A folded product of the key and the seed gives 64 bits, 32 for each of the first two rows.
-//! Every further pair of rows takes another product. A multiplication and a shift map 32 bits to a column, so that the
-//! number of columns need not be a power of two.
+//! A key is already a digest. A folded product of the key and the seed gives 64 bits, 32 for each of the first two
+//! rows. Every further pair of rows takes another product. A multiplication and a shift map 32 bits to a column, so
+//! that the number of columns need not be a power of two.
 
 /// The columns of a key, row by row.
 #[derive(Debug, Clone)]

@@ -1,9 +1,9 @@
 //! The ConQuest snapshots (Chen et al., CoNEXT 2019, section 3): estimates of how much of a key passed in any recent
 //! interval, in a few kilobytes.
 //!
-//! Time is divided into windows. Each of the last few windows has a Count-Min Sketch of what passed in it. An estimate for
-//! `[from, to)` uses the windows that the interval touches. There is no notion of a queue here: a key is a digest, a
-//! weight is bytes or packets, and the caller passes the time.
+//! Time is divided into windows. Each of the last few windows has a Count-Min Sketch of what passed in it. An estimate
+//! for `[from, to)` uses the windows that the interval touches. There is no notion of a queue here: a key is a digest,
+//! a weight is bytes or packets, and the caller passes the time.
 //!
 //! - [`ConQuest`]: the snapshots. [`ConQuestParams`]: their dimensions, which can be fitted to a delay and a memory.
 //! - [`Ideal`]: the same windows without collisions, for comparison. [`Snapshots`]: the trait that both implement.

@@ -25,8 +25,8 @@ pub struct ConQuestParams {
 /// How old counts are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
-    /// Each cell stores the window in which it was last written, from which the windows of its counters follow. Nothing is
-    /// cleaned, and counts are right at any utilisation. It takes one word per cell.
+    /// Each cell stores the window in which it was last written, from which the windows of its counters follow. Nothing
+    /// is cleaned, and counts are right at any utilisation. It takes one word per cell.
     Tag,
     /// One entry of the oldest snapshot is cleaned with each packet (section 3.4).
     Clean {
@@ -67,8 +67,8 @@ const USUAL_ROWS: usize = 2;
 const MOST_MEMORY: u64 = 1 << 30;
 
 impl ConQuestParams {
-    /// Chooses dimensions for sojourn times up to `longest` and a sketch of at most `memory`: as many columns as fit, and
-    /// windows that cover the longest sojourn time wherever it starts. `rows` is 2 if not given.
+    /// Chooses dimensions for sojourn times up to `longest` and a sketch of at most `memory`: as many columns as fit,
+    /// and windows that cover the longest sojourn time wherever it starts. `rows` is 2 if not given.
     ///
     /// # Errors
     /// Fails if one column does not fit into the memory, or a dimension is out of range.
@@ -111,9 +111,9 @@ impl ConQuestParams {
         Nanos(self.window.0.saturating_mul(self.kept() as u64 - 1))
     }
 
-    /// The error bound `(epsilon, delta)` of section 3.5, which swaps the letters. With a probability of at most `delta`, an
-    /// estimate is too high by more than `epsilon` times the total of the windows; `epsilon = e / C`, `delta = (h - 2)
-    /// e^-R`.
+    /// The error bound `(epsilon, delta)` of section 3.5, which swaps the letters. With a probability of at most
+    /// `delta`, an estimate is too high by more than `epsilon` times the total of the windows; `epsilon = e / C`,
+    /// `delta = (h - 2) e^-R`.
     ///
     /// It holds for the h - 2 past windows that the paper reads. The outer and overlap estimators also read the current
     /// window, and tags keep one more window: each adds `e^-R` to `delta`.

@@ -1,21 +1,25 @@
 //! Time windows with age: which flows passed in any interval of the past. The resolution decreases with age, and the
 //! memory is fixed.
 //!
-//! The problem is that of PrintQueue's time windows (Lei et al., *PrintQueue: Performance Diagnosis via Queue Measurement
-//! in the Data Plane*, SIGCOMM 2022): records `(time, flow, bytes)` arrive in order of time, and later queries want the
-//! bytes of each flow in `[from, to)`. In PrintQueue a window is a ring of cells that each keep the last packet. An
-//! overwritten packet moves to the next, coarser window, and counts are divided by the probability of survival. A cell
-//! holds one packet, so a flow with a hundredth of an interval's bytes is found only by chance.
+//! The problem is that of PrintQueue's time windows (Lei et al., *PrintQueue: Performance Diagnosis via Queue
+//! Measurement in the Data Plane*, SIGCOMM 2022): records `(time, flow, bytes)` arrive in order of time, and later
+//! queries want the bytes of each flow in `[from, to)`. In PrintQueue a window is a ring of cells that each keep the
+//! last packet. An overwritten packet moves to the next, coarser window, and counts are divided by the probability of
+//! survival. A cell holds one packet, so a flow with a hundredth of an interval's bytes is found only by chance.
 //!
 //! Here a window is a short list of flows with their bytes. Two neighbouring windows are merged into a coarser one:
 //!
 //! - Level 0 has windows of one *cell* of time. A window of level i is merged from two windows of level i - 1. Each level
-//!   is a ring with a fixed number of windows. When it is full, its two oldest windows are merged into the newest window
+//!   is a ring with a fixed number of windows. When it is full, its two oldest windows are merged into the newest
+//! window
 //!   of the next level. Exponential histograms (Datar et al., SODA 2002) age in the same way.
 //! - A list has at most k flows. If there are more, threshold sampling selects k of them (Duffield, Lund, Thorup, *Learn
-//!   more, sample less*, 2005): flows of at least a threshold keep their bytes; any other flow of `b` bytes is kept with
-//!   probability `b / threshold`, and then counts as `threshold` bytes. The threshold is chosen so that k flows are kept.
-//!   Estimates have no bias, however often windows were merged. A flow with at least a k-th of a window's bytes is exact
+//!   more, sample less*, 2005): flows of at least a threshold keep their bytes; any other flow of `b` bytes is kept
+//! with
+//!   probability `b / threshold`, and then counts as `threshold` bytes. The threshold is chosen so that k flows are
+//! kept.
+//!   Estimates have no bias, however often windows were merged. A flow with at least a k-th of a window's bytes is
+//! exact
 //!   in it.
 //!
 //! Time without records takes no memory. A caller that records only relevant times, such as those when a queue is
@@ -124,7 +128,8 @@ impl Windows {
         answer.finish(from.0, self.since)
     }
 
-    /// How far back the history reaches: every record since then is in a window. Flow ids must stay valid for that long.
+    /// How far back the history reaches: every record since then is in a window. Flow ids must stay valid for that
+    /// long.
     pub fn since(&self) -> Nanos {
         Nanos(self.since)
     }
@@ -168,8 +173,8 @@ impl Windows {
         self.open.clear();
     }
 
-    /// Makes room for one more window in a level: merges its two oldest into the next level, or discards the oldest of the
-    /// last level.
+    /// Makes room for one more window in a level: merges its two oldest into the next level, or discards the oldest of
+    /// the last level.
     fn make_room(&mut self, number: usize) {
         if !self.levels[number].is_full() {
             return;

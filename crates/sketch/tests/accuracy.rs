@@ -24,8 +24,8 @@ impl Random {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
 
-    /// At most a fraction delta of all flows (e^-R for each window read) is overestimated by more than epsilon times the
-    /// total of the windows. Each flow is one draw; the test allows four standard deviations.
+    /// At most a fraction delta of all flows (e^-R for each window read) is overestimated by more than epsilon times
+    /// the total of the windows. Each flow is one draw; the test allows four standard deviations.
     #[test]
     fn the_bound_holds(
         seed in any::<u64>(), h in prop::sample::select(vec![4usize, 6, 8]), rows in 1..5usize, columns in 4..64usize,

@@ -75,7 +75,8 @@ impl Model {
     }
 }
 
-/// Whether the estimate agrees with the model: exactly for whole windows, within the precision of the weights for parts.
+/// Whether the estimate agrees with the model: exactly for whole windows, within the precision of the weights for
+/// parts.
 fn agrees(estimate: u64, model: f64, estimator: Estimator) -> bool {
     match estimator {
         Estimator::Inner | Estimator::Outer => estimate as f64 == model,
@@ -106,7 +107,8 @@ fn origin() -> impl Strategy<Value = u64> {
     prop::sample::select(vec![0, (1 << 31) - 60, (1 << 32) - 60, 5 * (1 << 32) - 60, 1_700_000_000_000_000_000])
 }
 
-/// Figure 3 of the paper: T = 3, one departure per unit of time, and the packet of flow C that arrived at 2 leaves at 8.
+/// Figure 3 of the paper: T = 3, one departure per unit of time, and the packet of flow C that arrived at 2 leaves at
+/// 8.
 #[test]
 fn estimates_agree_with_the_papers_example() {
     const C: u64 = 3;

@@ -129,8 +129,8 @@ fn an_arrival_above_the_limit_is_dropped() {
     }
 }
 
-/// The control law over a second of standing queue, computed by hand. The first drop is an interval after the sojourn time
-/// is first above the target. The next drop is 100 ms / sqrt(n) after the n-th.
+/// The control law over a second of standing queue, computed by hand. The first drop is an interval after the sojourn
+/// time is first above the target. The next drop is 100 ms / sqrt(n) after the n-th.
 #[test]
 fn the_gap_between_drops_shrinks_with_the_square_root_of_their_count() {
     let mut queue = filled(CodelParams { limit: Limit::None, ..CodelParams::default() }, 5000, Ecn::NotEct);
@@ -154,16 +154,16 @@ fn the_gap_between_drops_shrinks_with_the_square_root_of_their_count() {
     assert_eq!(drops, expected);
 }
 
-/// Two overloads, computed by hand. In the first, the count of drops grows by 3, to 4. An overload less than 16 intervals
-/// after its end starts from a count of 3. A later one starts from 1.
+/// Two overloads, computed by hand. In the first, the count of drops grows by 3, to 4. An overload less than 16
+/// intervals after its end starts from a count of 3. A later one starts from 1.
 #[test]
 fn an_overload_soon_after_another_starts_at_its_rate_of_drops() {
     for (pause, spacing) in [(300, 100.0 / 3f64.sqrt()), (1600 + 500, 100.0)] {
         let mut queue = codel(CodelParams { limit: Limit::None, ..CodelParams::default() });
         let mut id = 0;
         let mut sink = Actions::default();
-        // Packets have a sojourn time of 50 ms, and one is sent every 1 ms. Drops are due 100, 200, 270.7 and 328.4 ms after
-        // the first dequeue.
+        // Packets have a sojourn time of 50 ms, and one is sent every 1 ms. Drops are due 100, 200, 270.7 and 328.4 ms
+        // after the first dequeue.
         let mut overload = |queue: &mut Codel, from: u64, length: u64| {
             let mut drops = Vec::new();
             for time in from..from + 50 + length {
@@ -188,8 +188,8 @@ fn an_overload_soon_after_another_starts_at_its_rate_of_drops() {
     }
 }
 
-/// ns-3's unit is 1024 ns. Its target of 5 ms becomes 4882 units, 4 999 168 ns. Packets with exactly that sojourn time are
-/// above the target.
+/// ns-3's unit is 1024 ns. Its target of 5 ms becomes 4882 units, 4 999 168 ns. Packets with exactly that sojourn time
+/// are above the target.
 #[test]
 fn times_of_ns3_are_in_units_of_1024_nanoseconds() {
     let first_drop = |flavour, wait: u64| {

@@ -94,7 +94,8 @@ impl Model {
         }
     }
 
-    /// One Newton step, x (3 - count x^2) / 2. The result has 16 fraction bits, intermediate values have 32, as in Linux.
+    /// One Newton step, x (3 - count x^2) / 2. The result has 16 fraction bits, intermediate values have 32, as in
+    /// Linux.
     fn newton(&mut self) {
         let x = self.reciprocal;
         let square = (x * x * 2f64.powi(32)).floor() / 2f64.powi(32);

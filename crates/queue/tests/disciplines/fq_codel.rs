@@ -83,8 +83,8 @@ fn overload_costs_the_flow_that_causes_it() {
     assert!(drops.0.len() > 4_000 && drops.0.iter().all(|&flow| flow == 0));
 }
 
-/// ns-3 searches its queues in the order of their first packets, and a later queue loses only if it has more bytes. Flow 1
-/// has the first packet; flow 0 is served next.
+/// ns-3 searches its queues in the order of their first packets, and a later queue loses only if it has more bytes.
+/// Flow 1 has the first packet; flow 0 is served next.
 #[test]
 fn of_equally_fat_queues_ns3_drops_from_the_one_that_had_its_first_packet_first() {
     let dropped_flows = |flavour| {
@@ -107,8 +107,8 @@ fn of_equally_fat_queues_ns3_drops_from_the_one_that_had_its_first_packet_first(
     assert_eq!([CodelFlavour::Rfc, CodelFlavour::Linux].map(dropped_flows), [[0], [0]]);
 }
 
-/// At the end of a transmission ns-3's traffic control requests a packet once more, which makes the queues inactive. A flow
-/// that sends after that counts as new; one that sends before does not.
+/// At the end of a transmission ns-3's traffic control requests a packet once more, which makes the queues inactive. A
+/// flow that sends after that counts as new; one that sends before does not.
 #[test]
 fn with_ns3_an_idle_link_makes_the_queues_inactive() {
     let mut drops = Drops::default();
@@ -147,8 +147,8 @@ fn flows_placed_by_number_do_not_share_a_queue() {
 }
 
 proptest! {
-    /// While two flows have packets, their sent bytes differ by at most two quanta and two packets. No packet waits long
-    /// enough for CoDel to drop.
+    /// While two flows have packets, their sent bytes differ by at most two quanta and two packets. No packet waits
+    /// long enough for CoDel to drop.
     #[test]
     fn flows_with_packets_get_equal_bytes(
         quantum in 100..3000u64, sizes in prop::collection::vec((40..1500u64, 40..1500u64), 120)

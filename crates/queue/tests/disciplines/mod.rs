@@ -20,8 +20,8 @@ use queuescope_queue::{
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// Parameters for which a few hundred packets exercise everything that the discipline does, the limit that they set, and
-/// the reasons for drops and marks that a long run must show.
+/// Parameters for which a few hundred packets exercise everything that the discipline does, the limit that they set,
+/// and the reasons for drops and marks that a long run must show.
 fn contestants() -> Vec<Contestant> {
     use DisciplineParams as Any;
     use DropReason::{Early, FattestFlow, Forced, Overlimit, Target};
@@ -117,8 +117,8 @@ fn contestants() -> Vec<Contestant> {
     all
 }
 
-/// After up to 20 ms, a packet of one of eight flows arrives, or the link dequeues. In a paced run the link needs 0.3 to
-/// 24 ms for a packet.
+/// After up to 20 ms, a packet of one of eight flows arrives, or the link dequeues. In a paced run the link needs 0.3
+/// to 24 ms for a packet.
 fn step() -> impl Strategy<Value = Step> {
     let gap = prop_oneof![Just(0u64), 1..20_000_000u64];
     let packet = prop::option::weighted(0.7, (0..8u32, 40..3000u64));

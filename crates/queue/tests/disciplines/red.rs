@@ -141,8 +141,8 @@ fn a_hard_drop_drops_packets_that_could_be_marked() {
     }
 }
 
-/// A switch that marks behind its queue. Of ten packets in the queue, those that leave four or more behind are marked if
-/// they are ECN-capable. Nothing is dropped, and a packet that already carries CE is not counted as a mark.
+/// A switch that marks behind its queue. Of ten packets in the queue, those that leave four or more behind are marked
+/// if they are ECN-capable. Nothing is dropped, and a packet that already carries CE is not counted as a mark.
 #[test]
 fn at_egress_a_packet_is_marked_by_the_backlog_behind_it() {
     let params = RedParams { at_egress: true, ..RedParams::step(4, Limit::Packets(10)) };

@@ -1,5 +1,5 @@
-//! The contract of each discipline of the family: every packet departs or is reported as dropped, queues keep their order,
-//! and limits hold.
+//! The contract of each discipline of the family: every packet departs or is reported as dropped, queues keep their
+//! order, and limits hold.
 
 use crate::pie::{MS, RecordingSink, fire, packet};
 use proptest::prelude::*;

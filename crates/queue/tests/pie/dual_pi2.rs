@@ -183,8 +183,8 @@ fn the_low_latency_queue_is_marked_by_its_own_step() {
     queue.dequeue(Nanos(500 * US), &mut sink);
     assert!(sink.marked.is_empty(), "the delay is below the step");
     let left: Vec<_> = (0..4).map(|_| queue.dequeue(Nanos(2 * MS), &mut sink).unwrap()).collect();
-    // The round robin serves the C queue after the first packet of L. The last packet of L was alone in its queue, so the
-    // ramp does not mark it.
+    // The round robin serves the C queue after the first packet of L. The last packet of L was alone in its queue, so
+    // the ramp does not mark it.
     assert_eq!(left.iter().map(|left| left.packet.id.0).collect::<Vec<_>>(), [4, 1, 2, 3]);
     assert_eq!(sink.marked, [(1, MarkReason::Threshold), (2, MarkReason::Threshold)]);
     assert_eq!(left.iter().map(|left| left.queue).collect::<Vec<_>>(), [3, 4, 4, 4].map(QueueId));

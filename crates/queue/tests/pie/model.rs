@@ -120,9 +120,9 @@ impl AppendixA {
     }
 }
 
-/// Appendix B with the choices that the discipline states: no drop decision during a burst, marked packets are enqueued,
-/// marks reset the accumulated probability, and PIE becomes inactive by section 5.3's calm once less than a third of the
-/// limit is used and the delay is known.
+/// Appendix B with the choices that the discipline states: no drop decision during a burst, marked packets are
+/// enqueued, marks reset the accumulated probability, and PIE becomes inactive by section 5.3's calm once less than a
+/// third of the limit is used and the delay is known.
 pub struct AppendixB {
     queue: VecDeque<(u64, Nanos)>,
     tail_drop: u64,

@@ -91,8 +91,8 @@ impl Model for Ns3 {
     }
 }
 
-/// Runs the same steps through PIE and a model, and compares the fate of every packet, the probability and whether PIE is
-/// active. The model is updated every 15 ms from the first packet on, or from time 0 if `absolute`. Returns how many
+/// Runs the same steps through PIE and a model, and compares the fate of every packet, the probability and whether PIE
+/// is active. The model is updated every 15 ms from the first packet on, or from time 0 if `absolute`. Returns how many
 /// packets were dropped early or marked.
 fn compare(params: PieParams, mut model: impl Model, steps: &[Step], absolute: bool) -> Result<usize, TestCaseError> {
     let mut pie = Pie::new(params, outlet(10_000_000));

@@ -1,5 +1,5 @@
-//! PIE_CP, PIE_DP and PIE_TABLE: their arithmetic, their drops, and how fast the probability rises and falls (the paper's
-//! section VII.A).
+//! PIE_CP, PIE_DP and PIE_TABLE: their arithmetic, their drops, and how fast the probability rises and falls (the
+//! paper's section VII.A).
 
 use crate::pie::{MS, RecordingSink, fire, outlet, packet};
 use proptest::prelude::*;
@@ -45,8 +45,8 @@ fn probability(program: &AnyPipeline) -> f64 {
     program.drop_probability(Port(0)).unwrap()
 }
 
-/// How long the probability takes from 0 to 100 % at this sojourn time, and back to 0 at a sojourn time of 0, in seconds.
-/// The program must not drop. A packet leaves every 50 us.
+/// How long the probability takes from 0 to 100 % at this sojourn time, and back to 0 at a sojourn time of 0, in
+/// seconds. The program must not drop. A packet leaves every 50 us.
 fn rise_and_fall(params: &PipelineParams, sojourn: Nanos) -> (f64, f64) {
     let mut program = build(params);
     let mut now = Nanos(MS);
@@ -81,8 +81,8 @@ fn near(value: f64, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= expected * tolerance, "{value} is not {expected}");
 }
 
-/// Expected: 2^32 over (500 - 125) times the gain, times 117 us, at a delay of 500 in the register. The first update, from
-/// 0 to 500, does not shorten it: with the published sign it lowers the probability.
+/// Expected: 2^32 over (500 - 125) times the gain, times 117 us, at a delay of 500 in the register. The first update,
+/// from 0 to 500, does not shorten it: with the published sign it lowers the probability.
 #[test]
 fn with_exact_gains_the_table_does_not_rise_faster_than_the_shifts() {
     let full = Nanos(500 * 1024);
@@ -173,8 +173,8 @@ fn rise_of_pie(scaling: PieScaling) -> f64 {
     unreachable!()
 }
 
-/// The paper's simulations take roughly 2 s to 3 s; ns-3's old scaling takes less than the RFC's. PIE_CP takes longer than
-/// both, because its update interval is longer.
+/// The paper's simulations take roughly 2 s to 3 s; ns-3's old scaling takes less than the RFC's. PIE_CP takes longer
+/// than both, because its update interval is longer.
 #[test]
 fn pie_cp_rises_more_slowly_than_pie() {
     let (rfc, old) = (rise_of_pie(PieScaling::Rfc8033), rise_of_pie(PieScaling::Ns3Old));
@@ -262,8 +262,8 @@ proptest! {
     }
 }
 
-/// At a constant probability, that fraction of the packets is dropped: at egress for PIE in the data plane, at ingress for
-/// PIE_CP. Only the congested port drops.
+/// At a constant probability, that fraction of the packets is dropped: at egress for PIE in the data plane, at ingress
+/// for PIE_CP. Only the congested port drops.
 #[test]
 fn a_port_drops_packets_with_its_own_probability() {
     for params in [
@@ -334,8 +334,8 @@ fn an_idle_program_rests() {
     }
 }
 
-/// Once PIE_CP drops every packet at ingress, no packet leaves that could report a shorter queue, and the last delay stays
-/// in the register. PIE in the data plane goes on measuring, because it drops behind the queue.
+/// Once PIE_CP drops every packet at ingress, no packet leaves that could report a shorter queue, and the last delay
+/// stays in the register. PIE in the data plane goes on measuring, because it drops behind the queue.
 #[test]
 fn pie_cp_at_a_probability_of_1_does_not_learn_that_the_queue_is_empty() {
     let mut program = build(&PipelineParams::PieCp(PieCpParams::default()));

@@ -97,8 +97,8 @@ fn each_bottleneck_is_shared_by_its_own_flows() {
     for (time, (port, flow)) in [(0, 7), (0, 8), (1, 9)].into_iter().enumerate() {
         switch.offer(Nanos(time as u64), port, packet(time as u64, flow, 1500), data(flow, 1));
     }
-    // An ACK of flow 9 is not bounded at the port of the flow's data. It is bounded at every other port, also at the other
-    // bottleneck.
+    // An ACK of flow 9 is not bounded at the port of the flow's data. It is bounded at every other port, also at the
+    // other bottleneck.
     for (id, (port, flow)) in (10..).zip([(2, 7), (1, 8), (2, 9), (0, 9), (1, 9)]) {
         switch.offer(Nanos(id * MS), port, packet(id, 1000 + flow, 40), ack(flow, 1449, 1 << 20));
     }
@@ -137,8 +137,8 @@ fn a_bottleneck_that_is_not_a_port_is_an_error() {
 }
 
 proptest! {
-    /// The program never raises a window, never lowers one below the smallest window, and never moves the right edge of a
-    /// flow back.
+    /// The program never raises a window, never lowers one below the smallest window, and never moves the right edge of
+    /// a flow back.
     #[test]
     fn windows_are_only_lowered_and_edges_never_move_back(
         steps in prop::collection::vec((0..20u64, 0..6u32, prop::option::of((0..60_000u64, 0..1u64 << 18))), 1..120)

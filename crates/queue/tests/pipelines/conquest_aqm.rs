@@ -97,8 +97,8 @@ proptest! {
                 WeightUnit::Bytes => own * 1000.0,
                 WeightUnit::ShareOfDeparted => own / all,
                 WeightUnit::ShareOfDelay => own * 1e6 / packet.sojourn().0 as f64,
-                // Everything that the packet found leaves while it waits. If it found no packets in the queue, no flow has a
-                // share.
+                // Everything that the packet found leaves while it waits. If it found no packets in the queue, no flow
+                // has a share.
                 WeightUnit::ShareOfQueue if packet.backlog_in.packets == 0 => 0.0,
                 WeightUnit::ShareOfQueue => own / packet.backlog_in.packets as f64,
             };
@@ -175,8 +175,8 @@ fn packets_that_leave_a_short_queue_behind_are_not_marked() {
     assert!(last.iter().all(|(_, _, at)| with_behind.iter().all(|(_, _, before)| before < at)));
 }
 
-/// A steady stream in which every second packet is of flow 1 and has a sojourn time of 20 windows. So the weight of flow 1
-/// is 10 packets of 20.
+/// A steady stream in which every second packet is of flow 1 and has a sojourn time of 20 windows. So the weight of
+/// flow 1 is 10 packets of 20.
 struct SteadyStream {
     program: ConQuestAqm,
     log: Log,
@@ -317,8 +317,8 @@ fn a_flow_that_was_fed_back_is_dropped_at_ingress_until_its_hold_ends() {
     let stats = *before.program.stats();
     assert_eq!((stats.fed_back, stats.chosen), (before.log.fed_back, before.log.fed_back));
     assert_eq!((stats.dropped, stats.collisions), (dropped.len() as u64, 0));
-    // Each dropped packet arrived within the hold time after a packet of its flow that had waited too long, and not before
-    // the copy of that packet had returned to ingress.
+    // Each dropped packet arrived within the hold time after a packet of its flow that had waited too long, and not
+    // before the copy of that packet had returned to ingress.
     let late = before.log.sent.iter().map(|sent| sent.departure).filter(|left| left.sojourn() > Nanos(MS / 2));
     let late = late.filter(|left| left.packet.flow.0 == 0).map(|left| left.dequeued).collect::<Vec<_>>();
     for dropped in dropped {

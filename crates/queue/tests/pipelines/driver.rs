@@ -316,8 +316,8 @@ pub fn headers(source: u32, reverse: u32) -> Headers {
     Headers::plain(Host(source), Host(999), FlowId(reverse))
 }
 
-/// A program that recirculates each packet twice at ingress and once at egress. At the next egress it feeds back packet 0,
-/// drops packet 1 and sends the others.
+/// A program that recirculates each packet twice at ingress and once at egress. At the next egress it feeds back packet
+/// 0, drops packet 1 and sends the others.
 struct Recirculator {
     /// How often each packet has been at ingress and at egress.
     visits: BTreeMap<u64, (u32, u32)>,
@@ -365,9 +365,9 @@ fn the_switch_carries_out_each_decision_of_a_program() {
         switch.offer(Nanos(0), 0, packet(id, 0, 1000), headers(0, 0));
     }
     switch.run_out();
-    // Two recirculations before the queue take 1400 ns. Each packet takes 1000 ns of the link, even if it is recirculated
-    // or dropped. At 1400, 2400 and 3400 ns the packets leave the queue and are recirculated; at 4400, 5400 and 6400 ns
-    // they leave for good.
+    // Two recirculations before the queue take 1400 ns. Each packet takes 1000 ns of the link, even if it is
+    // recirculated or dropped. At 1400, 2400 and 3400 ns the packets leave the queue and are recirculated; at 4400,
+    // 5400 and 6400 ns they leave for good.
     let log = &switch.log;
     assert_eq!((log.recirculated, log.fed_back, log.marked.len()), (3 * 2 + 3, 1, 6));
     assert_eq!(switch.program.copies, [(0, Nanos(5_100))]);

@@ -13,7 +13,8 @@ const MS: u64 = 1_000_000;
 
 const EXPECTED: &str = include_str!("golden.txt");
 
-/// Five flows through 50 Mb/s for half a second, and their ACKs at port 1. One flow sends more than all others together.
+/// Five flows through 50 Mb/s for half a second, and their ACKs at port 1. One flow sends more than all others
+/// together.
 fn run(params: &PipelineParams) -> String {
     let seeded = |(outlet, seed): (Outlet, u64)| Outlet { seed, ..outlet };
     let ports: Vec<_> = outlets(&[50_000_000, 1_000_000_000], 1).into_iter().zip(7..).map(seeded).collect();

@@ -56,8 +56,8 @@ impl<'a> Level<'a> {
         })
     }
 
-    /// The rivals of a key ([`Keys::rivals`](crate::keys::Keys::rivals)): the key's own neutral value, and each rival with
-    /// its neutral value.
+    /// The rivals of a key ([`Keys::rivals`](crate::keys::Keys::rivals)): the key's own neutral value, and each rival
+    /// with its neutral value.
     pub fn rivals(self, name: &str) -> impl Iterator<Item = (&'static str, (&'static str, &'static str))> {
         let rivals = match self {
             Self::Table(info, _) => info.rivals.as_slice(),

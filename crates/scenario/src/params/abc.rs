@@ -11,8 +11,8 @@ use queuescope_text::Problem;
 use queuescope_wire::{Nanos, Rate};
 use std::ops::RangeInclusive;
 
-/// Each host is an aggregate. Its contract is `reference` and `class` of its flows; for other hosts, it is the one here.
-/// Delay class n has queue n.
+/// Each host is an aggregate. Its contract is `reference` and `class` of its flows; for other hosts, it is the one
+/// here. Delay class n has queue n.
 pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
     let mut role = params.ports.first().copied().unwrap_or_else(|| PortRole::single(ActivityAqmParams::default()));
     keys.key(

@@ -20,7 +20,8 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// A congestion control with its current parameters, or with the defaults of `profile` if that differs from `before`.
+    /// A congestion control with its current parameters, or with the defaults of `profile` if that differs from
+    /// `before`.
     pub fn new(profile: Profile, before: Profile, params: AlgorithmParams) -> Self {
         let params = if profile == before { params } else { params.algorithm().params(profile.of_algorithm()) };
         Self { profile, params }

@@ -1,7 +1,7 @@
 //! The exact alternative to the sketch: the exact bytes of each flow in `[from, now)`. `from` must never decrease.
 //!
-//! A ring holds the departures since `from`. A hash table (open addressing, linear probing, at most half full) holds the
-//! bytes of each flow in the ring. There are no tombstones: removing a flow closes the gap.
+//! A ring holds the departures since `from`. A hash table (open addressing, linear probing, at most half full) holds
+//! the bytes of each flow in the ring. There are no tombstones: removing a flow closes the gap.
 
 /// A sliding window over departures.
 pub struct ExactWindow {

@@ -38,8 +38,8 @@ impl Ideal {
         Ok(Self { windows: ConQuest::new(params)?, keys: BTreeMap::new(), prune_at: MIN_PRUNE })
     }
 
-    /// The count of a key in each window, from the current one back. To start the window of a later time than that of the
-    /// last record, call [`Snapshots::estimate`] first.
+    /// The count of a key in each window, from the current one back. To start the window of a later time than that of
+    /// the last record, call [`Snapshots::estimate`] first.
     pub fn counts(&self, key: u64) -> Vec<u32> {
         let (h, now) = (self.windows.params.snapshots as u64, self.windows.window);
         let entry = self.keys.get(&key);

@@ -11,8 +11,8 @@ pub struct Jump {
     pub newest: u64,
     /// The count in the older window; 0 if it is not kept.
     pub before: u64,
-    /// Whether both windows are kept completely. If not, `before` may be 0 although the key is not new. It may also be 0 in
-    /// the first windows of a stream; only the caller knows when the stream started.
+    /// Whether both windows are kept completely. If not, `before` may be 0 although the key is not new. It may also be
+    /// 0 in the first windows of a stream; only the caller knows when the stream started.
     pub known: bool,
 }
 

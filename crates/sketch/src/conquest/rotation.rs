@@ -18,8 +18,8 @@ pub(super) struct Cleaner {
 /// 2^62 and at most 2^63.
 ///
 /// For up to 64 windows, the integer part of the result is exact for windows below 2^56 ns, and all bits are exact for
-/// windows below 2^40 ns (18 minutes): the error is less than 2^-k of the dividend, which is below the distance 1 / T to
-/// the next value.
+/// windows below 2^40 ns (18 minutes): the error is less than 2^-k of the dividend, which is below the distance 1 / T
+/// to the next value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reciprocal {
     value: u64,
@@ -30,8 +30,8 @@ pub(super) struct Reciprocal {
 }
 
 impl ConQuest {
-    /// Doubles the window. The counts of two windows are added to those of the window that they become. If the first of the
-    /// two is no longer kept, only the second counts. A window of more than a year is not doubled.
+    /// Doubles the window. The counts of two windows are added to those of the window that they become. If the first of
+    /// the two is no longer kept, only the second counts. A window of more than a year is not doubled.
     pub fn widen(&mut self) {
         if self.params.window.0 >= LONGEST_WINDOW / 2 {
             return;
@@ -116,8 +116,8 @@ impl ConQuest {
         }
     }
 
-    /// Cleans with generated packets the entries that the packets of the window were too few to clean, and the snapshots of
-    /// windows without packets (section 3.4).
+    /// Cleans with generated packets the entries that the packets of the window were too few to clean, and the
+    /// snapshots of windows without packets (section 3.4).
     fn finish_cleaning(&mut self, passed: u64) {
         let (h, columns) = (self.params.snapshots, self.params.columns);
         let left = columns - self.cleaner.done.min(columns);

@@ -31,8 +31,8 @@ impl Shape {
 }
 
 impl ConQuest {
-    /// Returns the weighted sum of the counts of `key` in the windows within `reach`. The count of a window is the least
-    /// over the rows. With `WRITE`, then adds `weight` to the current window and cleans one entry of the next.
+    /// Returns the weighted sum of the counts of `key` in the windows within `reach`. The count of a window is the
+    /// least over the rows. With `WRITE`, then adds `weight` to the current window and cleans one entry of the next.
     #[inline]
     pub(super) fn visit<const WRITE: bool>(&mut self, key: u64, weight: u32, reach: Reach) -> u64 {
         let sum = match self.shape {
@@ -66,8 +66,8 @@ impl ConQuest {
         for (counts, place) in counts.iter_mut().zip([first, second]) {
             let cell = &mut cells[place];
             let old: [u32; H] = *cell;
-            // A counter holds its window's count only if its cell was written since that window. Otherwise the count is of
-            // a window h or more before.
+            // A counter holds its window's count only if its cell was written since that window. Otherwise the count is
+            // of a window h or more before.
             let mut stale = 0;
             if TAG {
                 let tag = &mut self.tags[place];

@@ -8,16 +8,16 @@ use queuescope_wire::{FlowId, Nanos};
 pub struct Passed {
     /// The flows in the lists of the windows, largest first.
     pub flows: Vec<Share>,
-    /// The bytes of all flows, also of those that are not in `flows`. Exact except for windows that an end of the interval
-    /// cuts.
+    /// The bytes of all flows, also of those that are not in `flows`. Exact except for windows that an end of the
+    /// interval cuts.
     pub bytes: u64,
     /// Whether the interval starts before the history. The estimate then covers only the rest.
     pub clipped: bool,
-    /// The length of the longest window that an end of the interval cuts. The order of records in a window is not known, so
-    /// the estimate assumes a constant rate in it.
+    /// The length of the longest window that an end of the interval cuts. The order of records in a window is not
+    /// known, so the estimate assumes a constant rate in it.
     pub resolution: Nanos,
-    /// An upper bound for the standard deviation of a flow's estimate, in bytes, from sampling alone. The error of windows
-    /// that an end of the interval cuts is not included.
+    /// An upper bound for the standard deviation of a flow's estimate, in bytes, from sampling alone. The error of
+    /// windows that an end of the interval cuts is not included.
     pub deviation: u64,
 }
 

@@ -49,8 +49,8 @@ impl WindowsParams {
         Err(WindowsError::Memory { memory, flows })
     }
 
-    /// How far back the history reaches at least, in time that has records. [`Windows::since`](crate::Windows::since) is at
-    /// least this long before the last record, once records have been discarded.
+    /// How far back the history reaches at least, in time that has records. [`Windows::since`](crate::Windows::since)
+    /// is at least this long before the last record, once records have been discarded.
     pub fn reach(&self) -> Nanos {
         // A level keeps all but two of its windows; see `Windows::make_room`.
         let cells = (1u64 << self.levels.min(MOST_LEVELS)) - 1;

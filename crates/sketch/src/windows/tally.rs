@@ -1,7 +1,7 @@
 //! The bytes of each flow of a window, while records are added.
 
-/// A list of flows in order of first appearance, and a hash table of indexes into it (open addressing, linear probing, at
-/// most half full). The table is small and is all that must be cleared, because most windows have few flows.
+/// A list of flows in order of first appearance, and a hash table of indexes into it (open addressing, linear probing,
+/// at most half full). The table is small and is all that must be cleared, because most windows have few flows.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
     /// Flow id and bytes.
@@ -99,8 +99,8 @@ impl Tally {
     }
 }
 
-/// The factor by which a tally may exceed the flows of a window before it is thinned. With a larger factor, it is thinned
-/// less often.
+/// The factor by which a tally may exceed the flows of a window before it is thinned. With a larger factor, it is
+/// thinned less often.
 const SURPLUS: usize = 4;
 
 const fn slots(flows: usize) -> usize {

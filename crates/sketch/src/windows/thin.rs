@@ -16,12 +16,13 @@ impl Thinner {
         Self { most, random: seed }
     }
 
-    /// Thins a tally of more than `most` flows. Returns an upper bound for the variance that this adds to a flow's estimate.
+    /// Thins a tally of more than `most` flows. Returns an upper bound for the variance that this adds to a flow's
+    /// estimate.
     pub fn thin(&mut self, tally: &mut Tally) -> f32 {
         let threshold = threshold(tally.items(), self.most);
         // Systematic sampling: the small flows lie end to end on a line, with marks at distances of a threshold from a
-        // random start. A flow with a mark is kept, so with probability bytes / threshold. The number of marks is nearly
-        // constant.
+        // random start. A flow with a mark is kept, so with probability bytes / threshold. The number of marks is
+        // nearly constant.
         let mut reach = ((u128::from(self.next()) * u128::from(threshold)) >> 64) as u64;
         tally.thin(|bytes| {
             if bytes >= threshold {
@@ -119,7 +120,8 @@ mod tests {
             let threshold = 2.0 * f64::from(variance).sqrt();
             prop_assert!(tally.len() <= most, "{} of {} flows are kept", tally.len(), bytes.len());
             let (before, after) = (bytes.iter().sum::<u64>() as f64, tally.items().iter().map(|item| item.1).sum::<u64>() as f64);
-            // The error of one threshold for the ends of the line, and of one byte per kept flow for rounding the threshold up.
+            // The error of one threshold for the ends of the line, and of one byte per kept flow for rounding the
+            // threshold up.
             prop_assert!((before - after).abs() <= threshold * 1.001 + most as f64, "{before} became {after}");
         }
     }

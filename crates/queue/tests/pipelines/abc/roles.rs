@@ -106,8 +106,8 @@ fn packets_from_inside_keep_their_activity() {
     assert_eq!((edge.program.stats().metered, edge.program.stats().missing), (1, 1));
 }
 
-/// Sends 40 packets at once to a core node; every second one has an activity of 5. Returns the ids of the dropped packets
-/// and the average activity.
+/// Sends 40 packets at once to a core node; every second one has an activity of 5. Returns the ids of the dropped
+/// packets and the average activity.
 fn burst(missing: Missing) -> (Vec<u64>, Option<f64>) {
     let mut core = node(AbcParams { missing, ..role(PortRole::core(ActivityAqmParams::default())) }, BOTTLENECK);
     for id in 0..40 {
@@ -132,8 +132,8 @@ fn a_packet_without_activity_counts_as_average_or_as_configured() {
     assert!((average.unwrap() - (20.0 * 5.0 + 4.0 * 100.0) / 24.0).abs() < 1e-4, "{average:?}");
 }
 
-/// Runs clients at these rates in two delay classes, served by priority. The clients in `high` are in the high class, which
-/// has the surcharge. Returns the goodput of each client in Mb/s and its mean sojourn time in ms.
+/// Runs clients at these rates in two delay classes, served by priority. The clients in `high` are in the high class,
+/// which has the surcharge. Returns the goodput of each client in Mb/s and its mean sojourn time in ms.
 fn classes(surcharge: f64, rates: &[f64], high: &[u32]) -> (Vec<f64>, Vec<f64>) {
     let contract = |class| Contract { class: Class(class), ..Contract::default() };
     let aggregates = Aggregates {

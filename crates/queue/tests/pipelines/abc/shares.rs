@@ -80,7 +80,8 @@ fn a_higher_reference_rate_earns_more() {
         hosts: vec![(Host(0), 0), (Host(1), 1)],
         others: Others::Together(contract(10)),
     };
-    // At 60 and 40 Mb/s the second client would be favoured. With twice the reference rate, the first counts as 30 Mb/s.
+    // At 60 and 40 Mb/s the second client would be favoured. With twice the reference rate, the first counts as 30
+    // Mb/s.
     let goodput = steady(AbcParams { aggregates, ..AbcParams::default() }, &[60.0, 40.0]);
     assert!(goodput[0] > 44.0 && goodput[1] < 5.0, "{goodput:?}");
 }
@@ -188,7 +189,8 @@ fn tables() {
 }
 
 proptest! {
-    /// The counted length is exact and stays within the buffer. The register is too high only after the queue has dropped.
+    /// The counted length is exact and stays within the buffer. The register is too high only after the queue has
+    /// dropped.
     #[test]
     fn the_counted_length_is_exact(
         arrivals in prop::collection::vec((0..500_000u64, 0..4u32), 0..300), buffer in 1..40u64, register in any::<bool>()
