@@ -3,7 +3,7 @@
 use crate::dom::{Entry, Node};
 use crate::params::with_limit;
 use crate::scenario::Scenario;
-use crate::set::{Override, Segment, chosen, parts, segments, set};
+use crate::set::{Override, PathSegment, chosen, parts, segments, set};
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
 use queuescope_text::{Place, Problem, TextError, nearest, quoted};
 use std::collections::BTreeSet;
@@ -87,7 +87,7 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
         return Err(wrong.at(place, "not one of them").help(help));
     }
     let key = if PipelineParams::NAMES.contains(&name.as_str()) { "pipeline" } else { "discipline" };
-    let path: Vec<_> = ["link", key].map(|name| Segment::new(name, place.clone())).into();
+    let path: Vec<_> = ["link", key].map(|name| PathSegment::new(name, place.clone())).into();
     let mut replaced = set(root, &path, value)?;
     let mut names_set = BTreeSet::new();
     for part in parts {
@@ -108,7 +108,7 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
         }
         let value = Node::bare(value, source, part.start + key.len() + 1);
         let below = segments(key, source, part.start);
-        let path: Vec<_> = path.iter().cloned().chain([Segment::new(&name, place.clone())]).chain(below).collect();
+        let path: Vec<_> = path.iter().cloned().chain([PathSegment::new(&name, place.clone())]).chain(below).collect();
         replaced.extend(set(root, &path, value)?);
     }
     Ok(replaced)

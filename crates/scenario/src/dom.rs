@@ -8,12 +8,12 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub place: Place,
-    pub value: Raw,
+    pub value: TomlValue,
 }
 
 /// The value types of TOML.
 #[derive(Debug, Clone)]
-pub(crate) enum Raw {
+pub(crate) enum TomlValue {
     Text(String),
     /// Saturated, so that a number of any length is out of every range.
     Integer(i128),
@@ -54,7 +54,7 @@ impl Node {
             },
             _ => Self {
                 place: Place { source, span: offset..offset + trimmed.len() },
-                value: Raw::Text(trimmed.to_owned()),
+                value: TomlValue::Text(trimmed.to_owned()),
             },
         }
     }
@@ -63,8 +63,8 @@ impl Node {
     pub fn is_from(&self, source: usize) -> bool {
         self.place.source == source
             || match &self.value {
-                Raw::List(items) => items.iter().any(|item| item.is_from(source)),
-                Raw::Table(entries) => entries.iter().any(|entry| entry.node.is_from(source)),
+                TomlValue::List(items) => items.iter().any(|item| item.is_from(source)),
+                TomlValue::Table(entries) => entries.iter().any(|entry| entry.node.is_from(source)),
                 _ => false,
             }
     }
@@ -72,12 +72,12 @@ impl Node {
     /// The type of the value, as a phrase for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
-            Raw::Text(_) => "text",
-            Raw::Integer(_) | Raw::Float(_) => "a number",
-            Raw::Bool(_) => "true or false",
-            Raw::Time => "a date or time of day",
-            Raw::List(_) => "a list",
-            Raw::Table(_) => "a table",
+            TomlValue::Text(_) => "text",
+            TomlValue::Integer(_) | TomlValue::Float(_) => "a number",
+            TomlValue::Bool(_) => "true or false",
+            TomlValue::Time => "a date or time of day",
+            TomlValue::List(_) => "a list",
+            TomlValue::Table(_) => "a table",
         }
     }
 }
@@ -108,30 +108,30 @@ fn syntax(message: &str, place: Place) -> Problem {
     Problem::new(title).at(place, label).help_if(help)
 }
 
-fn table_of(table: DeTable<'_>, source: usize, offset: usize) -> Raw {
+fn table_of(table: DeTable<'_>, source: usize, offset: usize) -> TomlValue {
     let entries = table.into_iter().map(|(key, value)| Entry {
         key: place(source, offset, key.span()),
         name: key.into_inner().into_owned(),
         node: node_of(value, source, offset),
     });
-    Raw::Table(entries.collect())
+    TomlValue::Table(entries.collect())
 }
 
 fn node_of(value: Spanned<DeValue<'_>>, source: usize, offset: usize) -> Node {
     Node { place: place(source, offset, value.span()), value: value_of(value.into_inner(), source, offset) }
 }
 
-fn value_of(value: DeValue<'_>, source: usize, offset: usize) -> Raw {
+fn value_of(value: DeValue<'_>, source: usize, offset: usize) -> TomlValue {
     match value {
-        DeValue::String(text) => Raw::Text(text.into_owned()),
+        DeValue::String(text) => TomlValue::Text(text.into_owned()),
         DeValue::Integer(integer) => {
             let saturated = if integer.as_str().starts_with('-') { i128::MIN } else { i128::MAX };
-            Raw::Integer(i128::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(saturated))
+            TomlValue::Integer(i128::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(saturated))
         }
-        DeValue::Float(float) => Raw::Float(float.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(truth) => Raw::Bool(truth),
-        DeValue::Datetime(_) => Raw::Time,
-        DeValue::Array(items) => Raw::List(items.into_iter().map(|item| node_of(item, source, offset)).collect()),
+        DeValue::Float(float) => TomlValue::Float(float.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(truth) => TomlValue::Bool(truth),
+        DeValue::Datetime(_) => TomlValue::Time,
+        DeValue::Array(items) => TomlValue::List(items.into_iter().map(|item| node_of(item, source, offset)).collect()),
         DeValue::Table(table) => table_of(table, source, offset),
     }
 }

@@ -1,6 +1,6 @@
 //! Writing: turns typed values into TOML that reads back.
 
-use crate::keys::{Bounded, Choice, Field, Keys, Table};
+use crate::keys::{Bounded, Choice, Field, KeyVisitor, Table};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -144,7 +144,7 @@ impl Line {
     }
 }
 
-impl Keys for Lines {
+impl KeyVisitor for Lines {
     const WRITES: bool = true;
 
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str) {

@@ -4,7 +4,7 @@
 //! A key is one line: its name, the field that it sets, and its description. The value of the field before reading is
 //! the default.
 
-use crate::describe::Kind;
+use crate::describe::ValueKind;
 use crate::dom::Node;
 use crate::explain::Written;
 use crate::read::Findings;
@@ -16,7 +16,7 @@ pub(crate) trait Table: Clone + PartialEq {
     fn fresh() -> Self;
 
     /// Lists the keys.
-    fn keys<K: Keys>(&mut self, keys: &mut K);
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K);
 }
 
 /// One of several options, each with its own parameters. It is written as a name, or as a table of the name and its
@@ -38,11 +38,11 @@ pub(crate) trait Choice: Clone + PartialEq {
     fn about(&self) -> &'static str;
 
     /// Lists the keys of its parameters.
-    fn keys<K: Keys>(&mut self, keys: &mut K);
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K);
 }
 
 /// A visitor of the keys of a table: the reader, the writer, or the description.
-pub(crate) trait Keys {
+pub(crate) trait KeyVisitor {
     /// Whether the visitor writes values. For a reader, all keys of a group of which one is required start absent.
     const WRITES: bool = false;
 
@@ -102,7 +102,7 @@ pub(crate) trait Field: Clone + PartialEq {
     fn write(&self) -> Written;
 
     /// Describes the values that can be written.
-    fn kind() -> Kind;
+    fn kind() -> ValueKind;
 }
 
 /// A type of values that can have bounds.
@@ -121,7 +121,7 @@ macro_rules! fields {
             fn write(&self) -> $crate::explain::Written {
                 $crate::explain::write_table(self)
             }
-            fn kind() -> $crate::describe::Kind {
+            fn kind() -> $crate::describe::ValueKind {
                 $crate::describe::table_kind::<Self>()
             }
         })*
@@ -135,7 +135,7 @@ macro_rules! fields {
             fn write(&self) -> $crate::explain::Written {
                 $crate::explain::write_choice(self)
             }
-            fn kind() -> $crate::describe::Kind {
+            fn kind() -> $crate::describe::ValueKind {
                 $crate::describe::choice_kind::<Self>()
             }
         })*
@@ -175,7 +175,7 @@ macro_rules! choice {
                 }
             }
 
-            fn keys<K: $crate::keys::Keys>(&mut self, $keys: &mut K) {
+            fn keys<K: $crate::keys::KeyVisitor>(&mut self, $keys: &mut K) {
                 match self {
                     $($pattern => $list),+
                 }

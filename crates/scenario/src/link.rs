@@ -1,6 +1,6 @@
 //! Links: their rate, delay and queue.
 
-use crate::keys::{Keys, Table, fields};
+use crate::keys::{KeyVisitor, Table, fields};
 use crate::overhead::Overhead;
 use crate::value::Buffer;
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
@@ -80,7 +80,7 @@ impl Table for Link {
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         self.capacity.keys(keys);
         keys.within("delay", &mut self.delay, Nanos::ZERO..=LONGEST_DELAY, "The one-way propagation delay.");
         keys.key(
@@ -117,7 +117,7 @@ impl Table for Link {
 }
 
 impl Capacity {
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         let (mut rate, mut trace) = match &*self {
             Self::Rate(rate) => (Some(*rate), None),
             Self::Trace(path) => (None, Some(path.clone())),
@@ -149,7 +149,7 @@ impl Table for Access {
         Self { rate: mbps(10_000), delay: Nanos::ZERO }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("rate", &mut self.rate, "The rate of hosts' links in each direction.");
         keys.within(
             "delay",

@@ -183,7 +183,7 @@ impl Network {
     }
 
     /// The route from one switch to another with the least delay; among equal ones, the one with the fewest links, then
-    /// the one found first in the order of links. `None` if there is no route, or a name is unknown.
+    /// the one with the lowest numbers. `None` if there is no route, or a name is unknown.
     pub fn route(&self, from: &str, to: &str) -> Option<Vec<Hop>> {
         let (from, to) = (self.node(from)?, self.node(to)?);
         let mut best: Vec<Option<(Nanos, usize)>> = vec![None; self.nodes.len()];

@@ -1,6 +1,6 @@
 //! Meters and recorded outputs.
 
-use crate::keys::{Keys, Table, fields};
+use crate::keys::{KeyVisitor, Table, fields};
 use queuescope_wire::{Granularity, Nanos};
 
 /// A meter of a link's queue, which finds bursts and the flows that fill the queue.
@@ -38,7 +38,7 @@ impl Table for Meter {
         Self::on("bottleneck")
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("link", &mut self.link, "The name of the link.");
         keys.key("reverse", &mut self.reverse, "Whether to observe the queue of the reverse direction.");
         keys.key(
@@ -62,7 +62,7 @@ impl Table for Record {
         Self { interval: None }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("interval", &mut self.interval, "The step of time series; none: there are none.");
         keys.ensure("interval", self.interval.is_none_or(|interval| interval >= Nanos(1_000)), || {
             ("the step is too short".to_owned(), "write 1us or more, for example \"100ms\"".to_owned())

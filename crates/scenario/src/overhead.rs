@@ -1,8 +1,8 @@
 //! The overhead of a link: bytes that it sends with each packet but that its queue does not hold. For scenarios and
 //! captures.
 
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::{Written, quoted};
 use crate::keys::Field;
 use crate::read::{Findings, shortened};
@@ -132,8 +132,8 @@ impl Field for Overhead {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         let text = match &node.value {
-            Raw::Text(text) => text.to_string(),
-            Raw::Integer(number) => number.to_string(),
+            TomlValue::Text(text) => text.to_string(),
+            TomlValue::Integer(number) => number.to_string(),
             _ => {
                 return findings.problem(|| {
                     Problem::new("an overhead is text or a whole number")
@@ -159,13 +159,13 @@ impl Field for Overhead {
         })
     }
 
-    fn kind() -> Kind {
-        let text = Kind::Text {
+    fn kind() -> ValueKind {
+        let text = ValueKind::Text {
             what: "`none`, `ethernet`, size",
             examples: &["none", "ethernet", "38B"],
             pattern: Some(r"^\s*(none|ethernet|[0-9._]+\s*([kK]([iI]?B)?|B|[bB][yY][tT][eE][sS]?)?)\s*$"),
         };
-        Kind::AnyOf(vec![text, Kind::Integer])
+        ValueKind::AnyOf(vec![text, ValueKind::Integer])
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) use congestion::{Control, counts_marks};
 pub(crate) use discipline::with_limit;
 pub(crate) use tcp::tcp_of_profile;
 
-use crate::keys::{Field, Keys};
+use crate::keys::{Field, KeyVisitor};
 use queuescope_wire::{ByteCount, Nanos};
 use std::ops::RangeInclusive;
 
@@ -32,7 +32,7 @@ const SHARE: RangeInclusive<f64> = 0.0..=1.0;
 const FACTOR: RangeInclusive<f64> = 0.0..=1e6;
 
 /// A key with an optional value that has bounds.
-pub(crate) fn optional<K: Keys, T: Field + PartialOrd>(
+pub(crate) fn optional<K: KeyVisitor, T: Field + PartialOrd>(
     keys: &mut K,
     name: &'static str,
     field: &mut Option<T>,

@@ -1,7 +1,7 @@
 //! Values without units: numbers, booleans, text, and optional values.
 
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::{Written, quoted};
 use crate::keys::{Bounded, Field};
 use crate::read::Findings;
@@ -18,7 +18,7 @@ macro_rules! integers {
             fn read(&mut self, node: &Node, findings: &mut Findings) {
                 // Numbers in TOML are at most 2^63 - 1.
                 match node.value {
-                    Raw::Integer(number) => match <$type>::try_from(number) {
+                    TomlValue::Integer(number) => match <$type>::try_from(number) {
                         Ok(value) => *self = value,
                         Err(_) => {
                             let (low, high) =
@@ -35,7 +35,7 @@ macro_rules! integers {
                     _ => findings.problem(|| {
                         Problem::new("this is not a whole number")
                             .at(node.place.clone(), format!("this is {}", match node.value {
-                                Raw::Float(_) => "a number with a fraction",
+                                TomlValue::Float(_) => "a number with a fraction",
                                 _ => node.kind(),
                             }))
                             .help("write a whole number without quotes")
@@ -45,8 +45,8 @@ macro_rules! integers {
             fn write(&self) -> Written {
                 Written::Inline(self.to_string())
             }
-            fn kind() -> Kind {
-                Kind::Integer
+            fn kind() -> ValueKind {
+                ValueKind::Integer
             }
         }
         impl Bounded for $type {})*
@@ -78,8 +78,8 @@ macro_rules! positive {
             fn write(&self) -> Written {
                 self.get().write()
             }
-            fn kind() -> Kind {
-                Kind::Integer
+            fn kind() -> ValueKind {
+                ValueKind::Integer
             }
         }
         impl Bounded for $type {})*
@@ -95,8 +95,8 @@ impl Field for f64 {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         let number = match node.value {
-            Raw::Integer(number) => number as Self,
-            Raw::Float(number) => number,
+            TomlValue::Integer(number) => number as Self,
+            TomlValue::Float(number) => number,
             _ => {
                 return findings.problem(|| {
                     Problem::new("this is not a number")
@@ -116,8 +116,8 @@ impl Field for f64 {
         Written::Inline(format!("{self:?}"))
     }
 
-    fn kind() -> Kind {
-        Kind::Number
+    fn kind() -> ValueKind {
+        ValueKind::Number
     }
 }
 
@@ -130,7 +130,7 @@ impl Field for bool {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         match node.value {
-            Raw::Bool(truth) => *self = truth,
+            TomlValue::Bool(truth) => *self = truth,
             _ => findings.problem(|| {
                 Problem::new("this is neither true nor false")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -143,8 +143,8 @@ impl Field for bool {
         Written::Inline(self.to_string())
     }
 
-    fn kind() -> Kind {
-        Kind::Bool
+    fn kind() -> ValueKind {
+        ValueKind::Bool
     }
 }
 
@@ -155,7 +155,7 @@ impl Field for String {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         match &node.value {
-            Raw::Text(text) => self.clone_from(text),
+            TomlValue::Text(text) => self.clone_from(text),
             _ => findings.problem(|| {
                 Problem::new("this is not text")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -168,8 +168,8 @@ impl Field for String {
         Written::Inline(quoted(self))
     }
 
-    fn kind() -> Kind {
-        Kind::Text { what: "text", examples: &[], pattern: None }
+    fn kind() -> ValueKind {
+        ValueKind::Text { what: "text", examples: &[], pattern: None }
     }
 }
 
@@ -180,7 +180,7 @@ impl<T: Field> Field for Option<T> {
     }
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
-        if matches!(&node.value, Raw::Text(text) if text == "none") {
+        if matches!(&node.value, TomlValue::Text(text) if text == "none") {
             *self = None;
             return;
         }
@@ -196,7 +196,7 @@ impl<T: Field> Field for Option<T> {
         self.as_ref().map_or_else(|| Written::Inline("\"none\"".to_owned()), Field::write)
     }
 
-    fn kind() -> Kind {
-        Kind::Optional(Box::new(T::kind()))
+    fn kind() -> ValueKind {
+        ValueKind::Optional(Box::new(T::kind()))
     }
 }

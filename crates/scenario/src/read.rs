@@ -1,7 +1,7 @@
 //! Reading: turns the tree of a file into typed values, and collects all problems.
 
-use crate::dom::{Entry, Node, Raw};
-use crate::keys::{Bounded, Choice, Field, Keys, Table};
+use crate::dom::{Entry, Node, TomlValue};
+use crate::keys::{Bounded, Choice, Field, KeyVisitor, Table};
 use queuescope_text::did_you_mean;
 use queuescope_text::{Place, Problem};
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,8 +121,8 @@ pub(crate) fn read_table<T: Table>(table: &mut T, node: &Node, findings: &mut Fi
 /// Reads a choice: a name, or a table of one name.
 pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut Findings) {
     let (name, place, parameters) = match &node.value {
-        Raw::Text(name) => (name, &node.place, None),
-        Raw::Table(entries) => match entries.as_slice() {
+        TomlValue::Text(name) => (name, &node.place, None),
+        TomlValue::Table(entries) => match entries.as_slice() {
             [only] => (&only.name, &only.key, Some(&only.node)),
             [] => return findings.problem(|| problem_of::<C>(&node.place, "the table is empty")),
             [first, second, ..] => {
@@ -143,7 +143,7 @@ pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut
             let known = format!("there are {}", names.join(", "));
             let near = did_you_mean(name, names.iter().copied());
             Problem::new(format!("no {} is named '{}'", C::WHAT, shortened(name)))
-                .at(place.clone(), format!("not a {}", C::WHAT))
+                .at(place.clone(), format!("not {}", with_article(C::WHAT)))
                 .help(near.map_or(known.clone(), |near| format!("{near} {known}")))
         });
     };
@@ -158,7 +158,7 @@ pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut
 
 fn problem_of<C: Choice>(place: &Place, label: &str) -> Problem {
     let names: Vec<_> = C::fresh().options().iter().map(Choice::name).collect();
-    Problem::new(format!("a {} is a name, or a table of a name and its parameters", C::WHAT))
+    Problem::new(format!("{} is a name, or a table of a name and its parameters", with_article(C::WHAT)))
         .at(place.clone(), label.to_owned())
         .help(format!("there are {}", names.join(", ")))
 }
@@ -166,7 +166,7 @@ fn problem_of<C: Choice>(place: &Place, label: &str) -> Problem {
 /// Reads a list of tables.
 fn read_list<T: Table>(list: &mut Vec<T>, fresh: impl Fn(usize) -> T, node: &Node, findings: &mut Findings) {
     let key = findings.key().to_owned();
-    let Raw::List(items) = &node.value else {
+    let TomlValue::List(items) = &node.value else {
         return findings.problem(|| {
             Problem::new(format!("`{key}` is a list of tables"))
                 .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -182,7 +182,7 @@ fn read_list<T: Table>(list: &mut Vec<T>, fresh: impl Fn(usize) -> T, node: &Nod
 }
 
 fn read_keys(node: &Node, findings: &mut Findings, keys: impl FnOnce(&mut Reader<'_>)) {
-    let Raw::Table(entries) = &node.value else {
+    let TomlValue::Table(entries) = &node.value else {
         let key = findings.key().to_owned();
         return findings.problem(|| {
             Problem::new(format!("`{key}` is a table of keys and values"))
@@ -239,7 +239,7 @@ impl Reader<'_> {
     }
 }
 
-impl Keys for Reader<'_> {
+impl KeyVisitor for Reader<'_> {
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, _doc: &'static str) {
         self.known.push(name);
         if let Some(entry) = self.entries.iter().find(|entry| entry.name == name) {
@@ -344,6 +344,12 @@ impl Keys for Reader<'_> {
             Problem::new(message).at(place, "").help(help)
         });
     }
+}
+
+/// A noun with its indefinite article.
+pub(crate) fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {noun}")
 }
 
 /// A text as messages quote it: on one line, at most 40 characters.

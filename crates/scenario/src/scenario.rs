@@ -4,7 +4,7 @@ use crate::check::check;
 use crate::describe;
 use crate::dom::Node;
 use crate::explain;
-use crate::keys::{Keys, Table, fields};
+use crate::keys::{KeyVisitor, Table, fields};
 use crate::link::{Access, Link, ms};
 use crate::observe::{Meter, Record};
 use crate::params::tcp_of_profile;
@@ -173,7 +173,7 @@ impl Table for Scenario {
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("name", &mut self.name, "The name in reports.");
         keys.key("about", &mut self.about, "What the scenario shows.");
         keys.within("seed", &mut self.seed, 0..=i64::MAX as u64, "The seed of all random numbers.");

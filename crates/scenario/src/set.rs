@@ -1,8 +1,8 @@
 //! Overrides: `link.rate=1gbps` changes one value of a scenario before it is read.
 
 use crate::aqm;
-use crate::describe::{Level, TableInfo, table_info};
-use crate::dom::{Entry, Node, Raw};
+use crate::describe::{PathLevel, TableInfo, table_info};
+use crate::dom::{Entry, Node, TomlValue};
 use crate::keys::Table;
 use crate::read::{Findings, shortened};
 use crate::scenario::Scenario;
@@ -110,7 +110,7 @@ impl Override {
                 let place = Place { source, span: path.len() + 1..self.text.len() };
                 let values = list(values, source, path.len() + 1);
                 let key = Place { source, span: 0..path.len() };
-                sweep::replace(root, path.trim(), key, Node { place, value: Raw::List(values) })?;
+                sweep::replace(root, path.trim(), key, Node { place, value: TomlValue::List(values) })?;
                 Ok(Vec::new())
             }
             (OverrideKind::Sweep, None) => Err(Problem::new("a sweep has no '='")
@@ -155,12 +155,12 @@ pub(crate) fn parts(text: &str) -> Vec<Range<usize>> {
 
 /// A key of a path.
 #[derive(Debug, Clone)]
-pub(crate) struct Segment {
+pub(crate) struct PathSegment {
     name: String,
     place: Place,
 }
 
-impl Segment {
+impl PathSegment {
     pub fn new(name: &str, place: Place) -> Self {
         Self { name: name.to_owned(), place }
     }
@@ -181,7 +181,7 @@ impl Segment {
 }
 
 /// The keys of a path that starts at `offset` in `source`.
-pub(crate) fn segments(path: &str, source: usize, offset: usize) -> Vec<Segment> {
+pub(crate) fn segments(path: &str, source: usize, offset: usize) -> Vec<PathSegment> {
     let mut start = offset;
     path.split('.')
         .map(|part| {
@@ -189,7 +189,7 @@ pub(crate) fn segments(path: &str, source: usize, offset: usize) -> Vec<Segment>
             let at = start + (part.len() - part.trim_start().len());
             start += part.len() + 1;
             let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
-            Segment { name: name.to_owned(), place: Place { source, span: at..at + name.len() } }
+            PathSegment { name: name.to_owned(), place: Place { source, span: at..at + name.len() } }
         })
         .collect()
 }
@@ -201,22 +201,22 @@ const DEEPEST: usize = 16;
 static KEYS: LazyLock<TableInfo> = LazyLock::new(|| table_info(&Scenario::fresh()));
 
 /// Sets the value at a path, and creates the tables on the way. Removes entries that it excludes, and returns them.
-pub(crate) fn set(root: &mut Node, path: &[Segment], value: Node) -> Result<Vec<Entry>, Problem> {
+pub(crate) fn set(root: &mut Node, path: &[PathSegment], value: Node) -> Result<Vec<Entry>, Problem> {
     let mut replaced = Vec::new();
-    put(root, path, value, Level::Table(&KEYS, false), &mut replaced)?;
+    put(root, path, value, PathLevel::Table(&KEYS, false), &mut replaced)?;
     Ok(replaced)
 }
 
 fn put(
     node: &mut Node,
-    path: &[Segment],
+    path: &[PathSegment],
     value: Node,
-    level: Level<'_>,
+    level: PathLevel<'_>,
     replaced: &mut Vec<Entry>,
 ) -> Result<(), Problem> {
     let Some((first, rest)) = path.split_first() else {
         let old = std::mem::replace(node, value);
-        if !matches!((&old.value, &node.value), (Raw::Text(old), Raw::Text(new)) if old == new) {
+        if !matches!((&old.value, &node.value), (TomlValue::Text(old), TomlValue::Text(new)) if old == new) {
             replaced.push(Entry { name: String::new(), key: old.place.clone(), node: old });
         }
         return Ok(());
@@ -229,10 +229,10 @@ fn put(
     if path.len() > DEEPEST {
         return Err(Problem::new("the path is too long").at(first.place.clone(), "no key is nested this deeply"));
     }
-    if let Raw::List(items) = &mut node.value
+    if let TomlValue::List(items) = &mut node.value
         && (first.selects_elements()
             || items.is_empty()
-            || items.iter().any(|item| matches!(item.value, Raw::Table(_))))
+            || items.iter().any(|item| matches!(item.value, TomlValue::Table(_))))
     {
         return match choose(items, first)? {
             Elements::One(index) => put(&mut items[index], rest, value, level, replaced),
@@ -250,13 +250,14 @@ fn put(
     }
     // A plain name gets parameters (`discipline = "pie"` and then `discipline.pie.target=20ms`), or a table replaces a
     // list of points.
-    if !matches!(node.value, Raw::Table(_)) {
-        let old = Node { place: node.place.clone(), value: std::mem::replace(&mut node.value, Raw::Table(Vec::new())) };
+    if !matches!(node.value, TomlValue::Table(_)) {
+        let old =
+            Node { place: node.place.clone(), value: std::mem::replace(&mut node.value, TomlValue::Table(Vec::new())) };
         if chosen(&old) != Some(first.name.as_str()) {
             replaced.push(Entry { name: String::new(), key: old.place.clone(), node: old });
         }
     }
-    let Raw::Table(entries) = &mut node.value else { return Ok(()) };
+    let TomlValue::Table(entries) = &mut node.value else { return Ok(()) };
     replaced.extend(entries.extract_if(.., |other| level.excludes(&first.name, &other.name)));
     let own_name = rest.first().map_or_else(|| chosen(&value), |next| Some(next.name.as_str()));
     for (own, (rival, idle)) in level.rivals(&first.name) {
@@ -266,11 +267,11 @@ fn put(
         let others = entries.extract_if(.., |other| other.name == rival);
         replaced.extend(others.filter(|other| chosen(&other.node) != Some(idle)));
         // Written explicitly, because otherwise another value could be inherited.
-        let node = Node { place: first.place.clone(), value: Raw::Text(idle.to_owned()) };
+        let node = Node { place: first.place.clone(), value: TomlValue::Text(idle.to_owned()) };
         entries.push(Entry { name: rival.to_owned(), key: first.place.clone(), node });
     }
     let index = entries.iter().position(|entry| entry.name == first.name).unwrap_or_else(|| {
-        let node = Node { place: first.place.clone(), value: Raw::Table(Vec::new()) };
+        let node = Node { place: first.place.clone(), value: TomlValue::Table(Vec::new()) };
         entries.push(Entry { name: first.name.clone(), key: first.place.clone(), node });
         entries.len() - 1
     });
@@ -281,9 +282,9 @@ fn put(
 }
 
 /// The key of a path that is excluded by another key that the table has.
-fn has_instead<'a>(node: &Node, path: &'a [Segment], level: Level<'_>) -> Option<&'a Segment> {
+fn has_instead<'a>(node: &Node, path: &'a [PathSegment], level: PathLevel<'_>) -> Option<&'a PathSegment> {
     let (first, rest) = path.split_first()?;
-    let Raw::Table(entries) = &node.value else { return None };
+    let TomlValue::Table(entries) = &node.value else { return None };
     let written = |name: &str| entries.iter().find(|entry| entry.name == name);
     if level.has_instead(&first.name, |name| written(name).is_some()) {
         return Some(first);
@@ -291,7 +292,7 @@ fn has_instead<'a>(node: &Node, path: &'a [Segment], level: Level<'_>) -> Option
     has_instead(&written(&first.name)?.node, rest, level.below(&first.name))
 }
 
-fn all_have_another(key: &Segment) -> Problem {
+fn all_have_another(key: &PathSegment) -> Problem {
     let name = &key.name;
     Problem::new(format!("no element has `{name}`, and * does not replace other keys"))
         .at(key.place.clone(), "each has another key instead")
@@ -301,8 +302,8 @@ fn all_have_another(key: &Segment) -> Problem {
 /// The name that a choice is written with.
 pub(crate) fn chosen(node: &Node) -> Option<&str> {
     match &node.value {
-        Raw::Text(name) => Some(name),
-        Raw::Table(entries) => entries.first().map(|entry| entry.name.as_str()),
+        TomlValue::Text(name) => Some(name),
+        TomlValue::Table(entries) => entries.first().map(|entry| entry.name.as_str()),
         _ => None,
     }
 }
@@ -313,7 +314,7 @@ enum Elements {
 }
 
 /// The elements of a list that a segment selects.
-fn choose(items: &[Node], segment: &Segment) -> Result<Elements, Problem> {
+fn choose(items: &[Node], segment: &PathSegment) -> Result<Elements, Problem> {
     if segment.name == "*" {
         return Ok(Elements::All);
     }
@@ -344,9 +345,9 @@ fn choose(items: &[Node], segment: &Segment) -> Result<Elements, Problem> {
 }
 
 fn name(node: &Node) -> Option<&str> {
-    let Raw::Table(entries) = &node.value else { return None };
+    let TomlValue::Table(entries) = &node.value else { return None };
     entries.iter().find(|entry| entry.name == "name").and_then(|entry| match &entry.node.value {
-        Raw::Text(text) => Some(text.as_str()),
+        TomlValue::Text(text) => Some(text.as_str()),
         _ => None,
     })
 }

@@ -1,9 +1,9 @@
 //! The sizes of flows.
 
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::Written;
-use crate::keys::{Field, Keys, Table};
+use crate::keys::{Field, KeyVisitor, Table};
 use crate::read::{Findings, shortened};
 use queuescope_text::Problem;
 use queuescope_text::did_you_mean;
@@ -68,7 +68,7 @@ impl Table for Lognormal {
         Self { mean: ByteCount(38_800), median: ByteCount(1_440) }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("mean", &mut self.mean, ByteCount(1)..=ByteCount(1 << 40), "The mean of a lognormal distribution.");
         keys.required("mean");
         keys.within("median", &mut self.median, ByteCount(1)..=ByteCount(1 << 40), "Its median.");
@@ -92,7 +92,7 @@ impl Field for Sizes {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         match &node.value {
-            Raw::Text(text) if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
+            TomlValue::Text(text) if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
                 let mut size = ByteCount(1);
                 size.read(node, findings);
                 if size == ByteCount(0) {
@@ -102,7 +102,7 @@ impl Field for Sizes {
                     *self = Self::Fixed(size);
                 }
             }
-            Raw::Text(text) => match NamedSizes::ALL.iter().find(|named| named.name() == text) {
+            TomlValue::Text(text) => match NamedSizes::ALL.iter().find(|named| named.name() == text) {
                 Some(named) => *self = Self::Named(*named),
                 None => findings.problem(|| {
                     let names = NamedSizes::ALL.iter().map(|named| named.name());
@@ -112,12 +112,12 @@ impl Field for Sizes {
                         .help(format!("{near}there are {}; or {HELP}", names.collect::<Vec<_>>().join(", ")))
                 }),
             },
-            Raw::Table(_) => {
+            TomlValue::Table(_) => {
                 let mut lognormal = Lognormal::fresh();
                 crate::read::read_table(&mut lognormal, node, findings);
                 *self = Self::Lognormal(lognormal);
             }
-            Raw::List(items) => {
+            TomlValue::List(items) => {
                 if let Some(points) = points(node, items, findings) {
                     *self = Self::Points(points);
                 }
@@ -144,14 +144,14 @@ impl Field for Sizes {
         })
     }
 
-    fn kind() -> Kind {
-        let names = Kind::Text {
+    fn kind() -> ValueKind {
+        let names = ValueKind::Text {
             what: "a size or a name",
             examples: &["web-search", "data-mining", "web-rack", "100kB"],
             pattern: Some(r"^(web-search|data-mining|web-rack|\s*[0-9._]+\s*[A-Za-z]+\s*)$"),
         };
-        let point = Kind::List(Box::new(Kind::AnyOf(vec![ByteCount::kind(), Kind::Number])));
-        Kind::AnyOf(vec![names, Kind::List(Box::new(point)), crate::describe::table_kind::<Lognormal>()])
+        let point = ValueKind::List(Box::new(ValueKind::AnyOf(vec![ByteCount::kind(), ValueKind::Number])));
+        ValueKind::AnyOf(vec![names, ValueKind::List(Box::new(point)), crate::describe::table_kind::<Lognormal>()])
     }
 }
 
@@ -160,7 +160,7 @@ fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(B
     let mut points: Vec<(ByteCount, f64)> = Vec::with_capacity(items.len());
     for item in items {
         let pair = match &item.value {
-            Raw::List(pair) => pair.as_slice(),
+            TomlValue::List(pair) => pair.as_slice(),
             _ => &[],
         };
         let [size, share] = pair else {

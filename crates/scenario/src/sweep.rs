@@ -1,13 +1,13 @@
 //! Sweeps: the variants of a scenario to run.
 
-use crate::describe::{Kind, TableInfo};
-use crate::dom::{Entry, Node, Raw};
+use crate::describe::{TableInfo, ValueKind};
+use crate::dom::{Entry, Node, TomlValue};
 use crate::explain::{Written, quoted};
 use crate::keys::Table;
-use crate::keys::{Field, Keys};
+use crate::keys::{Field, KeyVisitor};
 use crate::read::{Findings, read_table, shortened};
 use crate::scenario::Scenario;
-use crate::set::{Override, Segment, segments, set};
+use crate::set::{Override, PathSegment, segments, set};
 use queuescope_text::{Place, Problem};
 
 /// The variants of a scenario to run: each combination of one value of each list, with each seed.
@@ -77,14 +77,14 @@ impl Sweep {
 
 /// Adds a list to the scenario's sweep, or replaces the list of the same path.
 pub(crate) fn replace(root: &mut Node, path: &str, key: Place, list: Node) -> Result<(), Problem> {
-    let Raw::Table(entries) = &mut root.value else { return Ok(()) };
+    let TomlValue::Table(entries) = &mut root.value else { return Ok(()) };
     let index = entries.iter().position(|entry| entry.name == "sweep").unwrap_or_else(|| {
-        let node = Node { place: key.clone(), value: Raw::Table(Vec::new()) };
+        let node = Node { place: key.clone(), value: TomlValue::Table(Vec::new()) };
         entries.push(Entry { name: "sweep".to_owned(), key: key.clone(), node });
         entries.len() - 1
     });
     let sweep = &mut entries[index].node;
-    let Raw::Table(lists) = &mut sweep.value else {
+    let TomlValue::Table(lists) = &mut sweep.value else {
         // Reading reports that `sweep` is not a table.
         return Ok(());
     };
@@ -99,7 +99,7 @@ fn put(entries: &mut [Entry], prefix: &str, path: &str, key: &Place, list: &Node
     entries.iter_mut().any(|entry| {
         let name = if prefix.is_empty() { entry.name.clone() } else { format!("{prefix}.{}", entry.name) };
         match &mut entry.node.value {
-            Raw::Table(inner) => put(inner, &name, path, key, list),
+            TomlValue::Table(inner) => put(inner, &name, path, key, list),
             _ if name == path => {
                 (entry.key, entry.node) = (key.clone(), list.clone());
                 true
@@ -118,11 +118,11 @@ pub(crate) fn check(sweep: &Sweep, root: &Node, findings: &mut Findings) {
     let mut lists = Vec::new();
     flatten(entries, "", &mut lists);
     let mut base = root.clone();
-    if let Raw::Table(entries) = &mut base.value {
+    if let TomlValue::Table(entries) = &mut base.value {
         entries.retain(|entry| entry.name != "sweep");
     }
     for (path, key, node) in lists {
-        let Raw::List(values) = &node.value else { continue };
+        let TomlValue::List(values) = &node.value else { continue };
         let path: Vec<_> = segments(&path, 0, 0).into_iter().map(|segment| segment.at(key.clone())).collect();
         for value in values {
             check_value(&base, &path, value, findings);
@@ -130,7 +130,7 @@ pub(crate) fn check(sweep: &Sweep, root: &Node, findings: &mut Findings) {
     }
 }
 
-fn check_value(base: &Node, path: &[Segment], value: &Node, findings: &mut Findings) {
+fn check_value(base: &Node, path: &[PathSegment], value: &Node, findings: &mut Findings) {
     let mut variant = base.clone();
     if let Err(problem) = set(&mut variant, path, value.clone()) {
         return findings.problem(|| problem);
@@ -143,7 +143,7 @@ fn check_value(base: &Node, path: &[Segment], value: &Node, findings: &mut Findi
         // If the value causes a problem elsewhere, also show the value.
         let inside = problem
             .places()
-            .any(|place| within(place, &value.place) || Some(place) == path.first().map(Segment::place));
+            .any(|place| within(place, &value.place) || Some(place) == path.first().map(PathSegment::place));
         if !inside {
             problem = problem.first_at(value.place.clone(), "with this value");
         }
@@ -156,9 +156,9 @@ fn within(place: &Place, outer: &Place) -> bool {
 }
 
 fn entries<'a>(node: &'a Node, name: &str) -> Option<&'a [Entry]> {
-    let Raw::Table(entries) = &node.value else { return None };
+    let TomlValue::Table(entries) = &node.value else { return None };
     match &entries.iter().find(|entry| entry.name == name)?.node.value {
-        Raw::Table(entries) => Some(entries),
+        TomlValue::Table(entries) => Some(entries),
         _ => None,
     }
 }
@@ -168,7 +168,7 @@ fn flatten<'a>(entries: &'a [Entry], path: &str, lists: &mut Vec<(String, Place,
     for entry in entries {
         let path = if path.is_empty() { entry.name.clone() } else { format!("{path}.{}", entry.name) };
         match &entry.node.value {
-            Raw::Table(entries) => flatten(entries, &path, lists),
+            TomlValue::Table(entries) => flatten(entries, &path, lists),
             _ if path == "seeds" => {}
             _ => lists.push((path, entry.key.clone(), &entry.node)),
         }
@@ -181,7 +181,7 @@ impl Field for Sweep {
     }
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
-        let Raw::Table(entries) = &node.value else {
+        let TomlValue::Table(entries) = &node.value else {
             return findings.problem(|| {
                 Problem::new("`sweep` is a table of paths and lists")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -225,7 +225,7 @@ impl Field for Sweep {
                 continue;
             }
             match &node.value {
-                Raw::List(values) if !values.is_empty() => {
+                TomlValue::List(values) if !values.is_empty() => {
                     let texts: Option<Vec<_>> = values.iter().map(to_toml).collect();
                     match texts {
                         Some(texts) => self.values.push((path, texts)),
@@ -236,7 +236,7 @@ impl Field for Sweep {
                         }
                     }
                 }
-                Raw::List(_) => findings.problem(|| bad("the list is empty", &node.place, "no values")),
+                TomlValue::List(_) => findings.problem(|| bad("the list is empty", &node.place, "no values")),
                 _ => findings.problem(|| {
                     bad(&format!("'{}' needs a list of values", shortened(&path)), &node.place, "not a list")
                 }),
@@ -260,10 +260,10 @@ impl Field for Sweep {
         Written::Table(lines)
     }
 
-    fn kind() -> Kind {
+    fn kind() -> ValueKind {
         let mut info = TableInfo::default();
         info.within("seeds", &mut 1u32, 1..=100_000, SEEDS);
-        Kind::Paths(info)
+        ValueKind::Paths(info)
     }
 }
 
@@ -272,16 +272,16 @@ const SEEDS: &str = "How many seeds to run each variant with, counted up from `s
 /// The value on one line of TOML; `None` if it cannot be part of a scenario.
 fn to_toml(node: &Node) -> Option<String> {
     Some(match &node.value {
-        Raw::Text(text) => quoted(text),
-        Raw::Integer(integer) => i64::try_from(*integer).ok()?.to_string(),
-        Raw::Float(float) if float.is_finite() => format!("{float:?}"),
-        Raw::Bool(truth) => truth.to_string(),
-        Raw::List(items) => format!("[{}]", items.iter().map(to_toml).collect::<Option<Vec<_>>>()?.join(", ")),
-        Raw::Table(entries) => {
+        TomlValue::Text(text) => quoted(text),
+        TomlValue::Integer(integer) => i64::try_from(*integer).ok()?.to_string(),
+        TomlValue::Float(float) if float.is_finite() => format!("{float:?}"),
+        TomlValue::Bool(truth) => truth.to_string(),
+        TomlValue::List(items) => format!("[{}]", items.iter().map(to_toml).collect::<Option<Vec<_>>>()?.join(", ")),
+        TomlValue::Table(entries) => {
             let pairs =
                 entries.iter().map(|entry| Some(format!("{} = {}", quoted(&entry.name), to_toml(&entry.node)?)));
             format!("{{ {} }}", pairs.collect::<Option<Vec<_>>>()?.join(", "))
         }
-        Raw::Float(_) | Raw::Time => return None,
+        TomlValue::Float(_) | TomlValue::Time => return None,
     })
 }

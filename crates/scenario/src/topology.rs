@@ -1,6 +1,6 @@
 //! Topologies: the switches, and the links between them.
 
-use crate::keys::{Choice, Keys, Table, fields};
+use crate::keys::{Choice, KeyVisitor, Table, fields};
 use crate::link::Link;
 
 /// The switches, and the links between them.
@@ -73,7 +73,7 @@ impl Choice for Topology {
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         if let Self::ParkingLot { hops } = self {
             keys.within("hops", hops, 1..=1000, "The number of links in the row.");
         }
@@ -92,7 +92,7 @@ impl Table for Wire {
         Self::like(&Link::fresh())
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("from", &mut self.from, "The switch at whose port the queue is.");
         keys.required("from");
         keys.key("to", &mut self.to, "The switch at the other end.");

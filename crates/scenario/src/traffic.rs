@@ -1,6 +1,6 @@
 //! Traffic: groups of flows with fixed start times.
 
-use crate::keys::{Field, Keys, Table, fields};
+use crate::keys::{Field, KeyVisitor, Table, fields};
 use crate::link::{LARGEST_PACKET, mbps, ms};
 use crate::params::{ACTIVITY, Control, optional, tcp_of_profile};
 use crate::profile::Profile;
@@ -139,7 +139,7 @@ impl Table for FlowGroup {
         Self::fresh_at(0, &TrafficDefaults::dumbbell())
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("name", &mut self.name, "The name in reports and in `--set`.");
         let before = self.profile;
         keys.key(
@@ -200,7 +200,7 @@ impl Table for FlowGroup {
 }
 
 impl Traffic {
-    fn keys<K: Keys>(&mut self, profile: Profile, before: Profile, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, profile: Profile, before: Profile, keys: &mut K) {
         let (mut tcp, mut udp) = match self {
             Self::Tcp(params) => (Some(Control::new(profile, before, *params)), None),
             Self::Udp(udp) => (None, Some(udp.clone())),
@@ -221,7 +221,7 @@ impl Traffic {
 }
 
 /// The keys that decide how the network treats the packets.
-pub(crate) fn common_keys<K: Keys>(
+pub(crate) fn common_keys<K: KeyVisitor>(
     class: &mut u8,
     l4s: &mut bool,
     reference: &mut Option<Rate>,
@@ -241,7 +241,7 @@ pub(crate) fn common_keys<K: Keys>(
 }
 
 /// The keys of a stack and of its ECN. `other_profile`: the table has another profile than the scenario.
-pub(crate) fn stack_keys<K: Keys>(
+pub(crate) fn stack_keys<K: KeyVisitor>(
     stack: &mut TcpParams,
     base: &mut TcpParams,
     other_profile: bool,
@@ -278,7 +278,7 @@ impl Table for Udp {
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("rate", &mut self.rate, "The rate during on periods, including IP headers.");
         keys.within("packet", &mut self.packet, ByteCount(28)..=LARGEST_PACKET, "The size of an IP packet.");
         keys.within("on", &mut self.on, ms(0)..=LONGEST, "The length of an on period.");
@@ -303,7 +303,7 @@ impl Field for Udp {
 
     fn read(&mut self, node: &crate::dom::Node, findings: &mut crate::read::Findings) {
         match node.value {
-            crate::dom::Raw::Table(_) => crate::read::read_table(self, node, findings),
+            crate::dom::TomlValue::Table(_) => crate::read::read_table(self, node, findings),
             _ => self.rate.read(node, findings),
         }
     }
@@ -312,8 +312,8 @@ impl Field for Udp {
         crate::explain::write_table(self)
     }
 
-    fn kind() -> crate::describe::Kind {
-        crate::describe::Kind::AnyOf(vec![Rate::kind(), crate::describe::table_kind::<Self>()])
+    fn kind() -> crate::describe::ValueKind {
+        crate::describe::ValueKind::AnyOf(vec![Rate::kind(), crate::describe::table_kind::<Self>()])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values: numbers with units, plain numbers, names. Reads, writes and describes them.
 
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::{Written, quoted};
 use crate::keys::{Bounded, Field};
 use crate::link::mbps;
@@ -29,7 +29,7 @@ impl Quantity {
         findings: &mut Findings,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let Raw::Text(text) = &node.value else {
+        let TomlValue::Text(text) = &node.value else {
             findings.problem(|| self.not_text(node));
             return None;
         };
@@ -52,11 +52,11 @@ impl Quantity {
     fn not_text(&self, node: &Node) -> Problem {
         let (label, help) = match &node.value {
             // A saturated number is not the number in the file.
-            Raw::Integer(number) if !self.units.is_empty() && *number != i128::MAX => {
+            TomlValue::Integer(number) if !self.units.is_empty() && *number != i128::MAX => {
                 let unit = self.units.iter().find(|unit| self.examples[0].ends_with(*unit)).unwrap_or(&self.units[0]);
                 ("a number without unit".to_owned(), format!("write it as text with its unit, as \"{number}{unit}\"; "))
             }
-            Raw::Integer(_) | Raw::Float(_) if !self.units.is_empty() => {
+            TomlValue::Integer(_) | TomlValue::Float(_) if !self.units.is_empty() => {
                 ("a number without unit".to_owned(), String::new())
             }
             _ => (format!("this is {}", node.kind()), String::new()),
@@ -83,9 +83,9 @@ impl Quantity {
         format!("{near}{units}for example {}", examples.join(", "))
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ValueKind {
         let what = self.what.split_once(' ').map_or(self.what, |(_, what)| what);
-        Kind::Text { what, examples: self.examples, pattern: self.pattern }
+        ValueKind::Text { what, examples: self.examples, pattern: self.pattern }
     }
 }
 
@@ -164,7 +164,7 @@ macro_rules! quantities {
                 let write: fn(&Self) -> String = $write;
                 Written::Inline(write(self))
             }
-            fn kind() -> Kind {
+            fn kind() -> ValueKind {
                 $quantity.kind()
             }
         }
@@ -290,8 +290,8 @@ macro_rules! names {
                 let name = [$(($name, $value)),+].iter().find(|(_, value)| value == self).map_or("", |(name, _)| name);
                 $crate::explain::Written::Inline($crate::explain::quoted(name))
             }
-            fn kind() -> $crate::describe::Kind {
-                $crate::describe::Kind::Text {
+            fn kind() -> $crate::describe::ValueKind {
+                $crate::describe::ValueKind::Text {
                     what: concat!("one of ", $("`", $name, "` "),+),
                     examples: &[$($name),+],
                     pattern: Some(concat!("^(", $("|", $name),+, ")$")),
@@ -305,7 +305,7 @@ pub(crate) use names;
 pub(crate) fn one_named<T: Copy>(node: &Node, findings: &mut Findings, what: &str, names: &[(&str, T)]) -> Option<T> {
     let known = names.iter().map(|(name, _)| *name);
     let help = || format!("there are {}", known.clone().collect::<Vec<_>>().join(", "));
-    let Raw::Text(text) = &node.value else {
+    let TomlValue::Text(text) = &node.value else {
         findings.problem(|| {
             Problem::new(format!("{what} is a name"))
                 .at(node.place.clone(), format!("this is {}", node.kind()))

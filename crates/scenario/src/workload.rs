@@ -1,6 +1,6 @@
 //! Workloads: flows that arrive over time.
 
-use crate::keys::{Keys, Table, fields};
+use crate::keys::{KeyVisitor, Table, fields};
 use crate::link::{LARGEST_PACKET, ms};
 use crate::params::Control;
 use crate::profile::Profile;
@@ -161,7 +161,7 @@ impl Table for Workload {
         Self::fresh_at(0, &TrafficDefaults::dumbbell())
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("name", &mut self.name, "The name in reports and in `--set`.");
         let before = self.profile;
         keys.key(
@@ -193,7 +193,7 @@ impl Table for Workload {
 }
 
 impl Arrivals {
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         let (mut poisson, mut incast, mut bursts, mut datagrams, mut capture) = (None, None, None, None, None);
         // Only a writer needs the current value. For a reader all keys start absent, so that it can check what the file
         // has.
@@ -229,14 +229,14 @@ impl Table for Poisson {
         Self { intensity: Intensity::Load(0.5), sizes: Sizes::fresh() }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         self.intensity.keys(keys);
         keys.key("sizes", &mut self.sizes, "The sizes of flows.");
     }
 }
 
 impl Intensity {
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         let (mut load, mut rate) = match *self {
             _ if !K::WRITES => (None, None),
             Self::Load(load) => (Some(load), None),
@@ -271,7 +271,7 @@ impl Table for Incast {
         Self { senders: 32, bytes: ByteCount(20_000), every: ms(100), jitter: Nanos::ZERO }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("senders", &mut self.senders, 1..=100_000, "The number of senders.");
         keys.within("bytes", &mut self.bytes, ByteCount(1)..=ByteCount(1 << 40), "How much each sender sends.");
         keys.within(
@@ -294,7 +294,7 @@ impl Table for Bursts {
         Self { packets: 100, packet: ByteCount(1500), every: ms(100), rate: None, random: false }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("packets", &mut self.packets, 1..=10_000_000, "The packets of a burst.");
         keys.within("packet", &mut self.packet, ByteCount(28)..=LARGEST_PACKET, "The size of an IP packet.");
         keys.within(
@@ -321,7 +321,7 @@ impl Table for Datagrams {
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         self.intensity.keys(keys);
         keys.key("sizes", &mut self.sizes, "The sizes of flows.");
         keys.within("packet", &mut self.packet, ByteCount(29)..=LARGEST_PACKET, "The size of an IP packet.");
@@ -347,7 +347,7 @@ impl Table for Capture {
         Self { file: String::new(), speedup: 1.0 }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("file", &mut self.file, "A capture (pcap, pcapng, also compressed), relative to the scenario.");
         keys.required("file");
         keys.ensure("file", !self.file.is_empty(), || {

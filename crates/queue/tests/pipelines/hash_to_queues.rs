@@ -6,8 +6,8 @@ use queuescope_queue::{HashToQueues, HashToQueuesParams, Limit};
 use queuescope_wire::{FlowId, Nanos, QueueId};
 use std::collections::BTreeMap;
 
-/// A flow that sends ten times its share delays and drops only flows in its own queue. Round robin gives the other
-/// queues their share.
+/// A flow that sends ten times its share affects only flows in its own queue. Round robin gives the other queues their
+/// share.
 #[test]
 fn a_flood_fills_only_its_own_queue() {
     let program = HashToQueues::new(HashToQueuesParams { queues: 4, seed: 3, ..HashToQueuesParams::default() });

@@ -1,10 +1,10 @@
 //! The tables and choices along a path of keys, so that an override knows which other keys it excludes.
 
-use super::{ChoiceInfo, KeyInfo, Kind, TableInfo, inner};
+use super::{ChoiceInfo, KeyInfo, TableInfo, ValueKind, inner};
 
 /// A table or a choice on a path of keys.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Level<'a> {
+pub(crate) enum PathLevel<'a> {
     /// A table or a list of tables, and whether its defaults come from another part of the scenario.
     Table(&'a TableInfo, bool),
     /// The options of a choice.
@@ -13,15 +13,15 @@ pub(crate) enum Level<'a> {
     Other,
 }
 
-impl<'a> Level<'a> {
+impl<'a> PathLevel<'a> {
     /// The level below a key.
     pub fn below(self, name: &str) -> Self {
         match self {
             Self::Table(info, _) => {
                 let Some(key) = info.keys.iter().find(|key| key.name == name) else { return Self::Other };
                 match inner(&key.kind) {
-                    Kind::Table(info) | Kind::Tables(info) => Self::Table(info, key.inherited),
-                    Kind::Choice { options, .. } => Self::Choice(options),
+                    ValueKind::Table(info) | ValueKind::Tables(info) => Self::Table(info, key.inherited),
+                    ValueKind::Choice { options, .. } => Self::Choice(options),
                     _ => Self::Other,
                 }
             }
@@ -56,7 +56,7 @@ impl<'a> Level<'a> {
         })
     }
 
-    /// The rivals of a key ([`Keys::rivals`](crate::keys::Keys::rivals)): the key's own neutral value, and each rival
+    /// The rivals of a key ([`KeyVisitor::rivals`](crate::keys::KeyVisitor::rivals)): the key's own neutral value, and each rival
     /// with its neutral value.
     pub fn rivals(self, name: &str) -> impl Iterator<Item = (&'static str, (&'static str, &'static str))> {
         let rivals = match self {

@@ -1,10 +1,10 @@
 //! The keys of ABC. In a scenario, a program has the same role at each port that has a queue of the scenario.
 
 use super::{FACTOR, STEP, TIME};
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::Written;
-use crate::keys::{Field, Keys, Table, choice, fields};
+use crate::keys::{Field, KeyVisitor, Table, choice, fields};
 use crate::read::Findings;
 use queuescope_queue::{AbcParams, ActivityAqmParams, Contract, DelayClass, Missing, Others, PortRole, QueueLength};
 use queuescope_text::Problem;
@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 
 /// Each host is an aggregate. Its contract is `reference` and `class` of its flows; for other hosts, it is the one
 /// here. Delay class n has queue n.
-pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
+pub(crate) fn abc<K: KeyVisitor>(params: &mut AbcParams, keys: &mut K) {
     let mut role = params.ports.first().copied().unwrap_or_else(|| PortRole::single(ActivityAqmParams::default()));
     keys.key(
         "meters",
@@ -64,7 +64,7 @@ impl Field for Surcharges {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         const HELP: &str = "write a surcharge for each delay class, for example [0.0, 1.0]";
-        let Raw::List(items) = &node.value else {
+        let TomlValue::List(items) = &node.value else {
             return findings.problem(|| {
                 Problem::new("surcharges are a list of numbers")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -101,8 +101,8 @@ impl Field for Surcharges {
         Written::Inline(format!("[{}]", surcharges.join(", ")))
     }
 
-    fn kind() -> Kind {
-        Kind::List(Box::new(Kind::Number))
+    fn kind() -> ValueKind {
+        ValueKind::List(Box::new(ValueKind::Number))
     }
 }
 
@@ -111,7 +111,7 @@ impl Table for ActivityAqmParams {
         Self::default()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within(
             "least",
             &mut self.least,

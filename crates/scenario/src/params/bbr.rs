@@ -2,13 +2,13 @@
 
 use super::congestion::RTT;
 use super::{FACTOR, TIME};
-use crate::keys::Keys;
+use crate::keys::KeyVisitor;
 use crate::value::names;
 use queuescope_tcp::congestion::{AfterRecovery, BbrParams, Quantum};
 use queuescope_wire::Nanos;
 
 /// All parameters except the cycle of gains, the room for aggregated ACKs and the policer, which the profile decides.
-pub(crate) fn bbr<K: Keys>(params: &mut BbrParams, keys: &mut K) {
+pub(crate) fn bbr<K: KeyVisitor>(params: &mut BbrParams, keys: &mut K) {
     keys.within("high-gain", &mut params.high_gain, 1.0..=1000.0, "The gain of pacing and window in startup.");
     keys.within(
         "window-gain",
@@ -106,7 +106,7 @@ pub(crate) fn bbr<K: Keys>(params: &mut BbrParams, keys: &mut K) {
 }
 
 names! {
-    Quantum, "a quantum": "segment" = Quantum::Segment, "by-rate" = Quantum::ByRate;
+    Quantum, "a quantum": "segment" = Quantum::PathSegment, "by-rate" = Quantum::ByRate;
     AfterRecovery, "a window after recovery":
         "restored" = AfterRecovery::Restored, "threshold" = AfterRecovery::Threshold;
 }

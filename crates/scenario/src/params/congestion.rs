@@ -2,7 +2,7 @@
 
 use super::bbr::bbr;
 use super::{FACTOR, SHARE, TIME, optional};
-use crate::keys::{Choice, Keys, choice, fields};
+use crate::keys::{Choice, KeyVisitor, choice, fields};
 use crate::profile::Profile;
 use crate::value::names;
 use queuescope_tcp::congestion::{
@@ -51,7 +51,7 @@ impl Choice for Control {
         self.params.algorithm().about()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         match &mut self.params {
             AlgorithmParams::NewReno(params) => new_reno(params, keys),
             AlgorithmParams::Cubic(params) => cubic(params, keys),
@@ -74,13 +74,13 @@ pub(super) const RTT: &str = "The round-trip time that is used.";
 const ROUND: &str = "When a round trip ends.";
 const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
 
-fn new_reno<K: Keys>(params: &mut NewRenoParams, keys: &mut K) {
+fn new_reno<K: KeyVisitor>(params: &mut NewRenoParams, keys: &mut K) {
     keys.key("counting", &mut params.counting, COUNTING);
     keys.key("reduced", &mut params.reduced, "The quantity that is halved on congestion.");
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
 }
 
-fn cubic<K: Keys>(params: &mut CubicParams, keys: &mut K) {
+fn cubic<K: KeyVisitor>(params: &mut CubicParams, keys: &mut K) {
     keys.within("c", &mut params.c, 1e-6..=1e6, "C, in segments per second cubed.");
     keys.within("beta", &mut params.beta, 0.01..=0.99, "The factor of the window after a reduction.");
     keys.key("fast-convergence", &mut params.fast_convergence, "Whether a flow whose window shrinks twice makes room.");
@@ -128,7 +128,7 @@ choice! {
         Self::HyStartPlusPlus(params) => hystart_plus_plus(params, keys);
 }
 
-fn hystart<K: Keys>(params: &mut HyStartParams, keys: &mut K) {
+fn hystart<K: KeyVisitor>(params: &mut HyStartParams, keys: &mut K) {
     keys.key("train", &mut params.train, "Whether the length of a train of ACKs can end slow start.");
     keys.key("delay", &mut params.delay, "Whether an increase of the delay can end slow start.");
     keys.within(
@@ -174,7 +174,7 @@ fn hystart<K: Keys>(params: &mut HyStartParams, keys: &mut K) {
     );
 }
 
-fn hystart_plus_plus<K: Keys>(params: &mut HyStartPlusPlusParams, keys: &mut K) {
+fn hystart_plus_plus<K: KeyVisitor>(params: &mut HyStartPlusPlusParams, keys: &mut K) {
     keys.within(
         "least-rise",
         &mut params.least_rise,
@@ -211,7 +211,7 @@ fn hystart_plus_plus<K: Keys>(params: &mut HyStartPlusPlusParams, keys: &mut K) 
     );
 }
 
-fn vegas<K: Keys>(params: &mut VegasParams, keys: &mut K) {
+fn vegas<K: KeyVisitor>(params: &mut VegasParams, keys: &mut K) {
     keys.within("alpha", &mut params.alpha, FACTOR, "The window grows while fewer packets than this are queued.");
     keys.within("beta", &mut params.beta, FACTOR, "The window shrinks while more packets than this are queued.");
     keys.ensure("beta", params.beta >= params.alpha, || {
@@ -230,7 +230,7 @@ fn vegas<K: Keys>(params: &mut VegasParams, keys: &mut K) {
     );
 }
 
-fn illinois<K: Keys>(params: &mut IllinoisParams, keys: &mut K) {
+fn illinois<K: KeyVisitor>(params: &mut IllinoisParams, keys: &mut K) {
     keys.within("least-alpha", &mut params.least_alpha, FACTOR, "The smallest increase per round trip, in segments.");
     keys.within(
         "largest-alpha",
@@ -279,7 +279,7 @@ fn illinois<K: Keys>(params: &mut IllinoisParams, keys: &mut K) {
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
 }
 
-fn dctcp<K: Keys>(params: &mut DctcpParams, keys: &mut K) {
+fn dctcp<K: KeyVisitor>(params: &mut DctcpParams, keys: &mut K) {
     keys.within("gain", &mut params.gain, 1e-6..=1.0, "The weight of a window of data in the average: g.");
     keys.within("initial-alpha", &mut params.initial_alpha, SHARE, "The average before the first window.");
     keys.within("least-alpha", &mut params.least_alpha, SHARE, "Without marks, an average below this becomes zero.");

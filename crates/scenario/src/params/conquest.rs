@@ -1,10 +1,10 @@
 //! The keys of the ConQuest AQM.
 
 use super::{TIME, optional};
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::Written;
-use crate::keys::{Field, Keys, Table, choice};
+use crate::keys::{Field, KeyVisitor, Table, choice};
 use crate::read::Findings;
 use crate::traffic::LONGEST;
 use crate::value::names;
@@ -20,7 +20,7 @@ use std::ops::RangeInclusive;
 const WEIGHT: RangeInclusive<f64> = 0.0..=1e15;
 
 /// All parameters except the expiry and the weights of the sketch, which have their defaults.
-pub(crate) fn conquest_aqm<K: Keys>(params: &mut ConQuestAqmParams, keys: &mut K) {
+pub(crate) fn conquest_aqm<K: KeyVisitor>(params: &mut ConQuestAqmParams, keys: &mut K) {
     let sketch = &mut params.sketch;
     keys.within("snapshots", &mut sketch.snapshots, 2..=64, "The number of snapshots of the sketch: h.");
     keys.within("rows", &mut sketch.rows, 1..=8, "The rows of each snapshot: R.");
@@ -72,7 +72,7 @@ impl Table for ConQuestChange {
         Self::default()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("at", &mut self.at, Nanos::ZERO..=LONGEST, "The time of the change.");
         keys.required("at");
         optional(keys, "tau", &mut self.tau, &TIME, "The new `tau`; none: as before.");
@@ -128,7 +128,7 @@ impl Field for Steps {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         const HELP: &str = "write pairs of a weight and a probability: [[100, 0.1], [500, 1.0]]";
-        let Raw::List(items) = &node.value else {
+        let TomlValue::List(items) = &node.value else {
             return findings.problem(|| {
                 Problem::new("steps are a list of pairs")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -137,7 +137,7 @@ impl Field for Steps {
         };
         let mut steps = Vec::with_capacity(items.len());
         for item in items {
-            let Raw::List(pair) = &item.value else {
+            let TomlValue::List(pair) = &item.value else {
                 return findings
                     .problem(|| Problem::new("a step is a pair").at(item.place.clone(), "not a pair").help(HELP));
             };
@@ -164,7 +164,7 @@ impl Field for Steps {
         Written::Inline(format!("[{}]", steps.join(", ")))
     }
 
-    fn kind() -> Kind {
-        Kind::List(Box::new(Kind::List(Box::new(Kind::Number))))
+    fn kind() -> ValueKind {
+        ValueKind::List(Box::new(ValueKind::List(Box::new(ValueKind::Number))))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::pie::{dual_pi2, pi2, pie};
 use super::{BYTES, SHARE, STEP, TIME, optional};
-use crate::keys::{Choice, Keys, Table, choice, fields};
+use crate::keys::{Choice, KeyVisitor, Table, choice, fields};
 use crate::value::names;
 use queuescope_queue::{
     AredParams, CodelFlavour, CodelParams, DisciplineParams, FqCodelParams, HashQueuesParams, Limit, MultiQueueParams,
@@ -32,7 +32,7 @@ impl Choice for DisciplineParams {
         self.about()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         match self {
             Self::TailDrop(TailDropParams { limit: _ }) => {}
             Self::Red(params) => red(params, keys),
@@ -64,7 +64,7 @@ pub(crate) fn with_limit(params: &DisciplineParams, limit: Limit) -> DisciplineP
     params
 }
 
-fn red<K: Keys>(params: &mut RedParams, keys: &mut K) {
+fn red<K: KeyVisitor>(params: &mut RedParams, keys: &mut K) {
     keys.key(
         "unit",
         &mut params.unit,
@@ -131,7 +131,7 @@ impl Table for RedThresholds {
         Self { min: 5.0, max: 15.0 }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("min", &mut self.min, 0.0..=1e9, "Below it nothing is dropped early.");
         keys.within("max", &mut self.max, 0.0..=1e9, "At it the probability is `max-probability`.");
         keys.ensure("max", self.max >= self.min, || {
@@ -152,7 +152,7 @@ choice! {
         };
 }
 
-fn ared<K: Keys>(params: &mut AredParams, keys: &mut K) {
+fn ared<K: KeyVisitor>(params: &mut AredParams, keys: &mut K) {
     keys.within("interval", &mut params.interval, TIME, "The least time between two changes.");
     keys.within("alpha", &mut params.alpha, SHARE, "The increment of the probability, but at most a quarter of it.");
     keys.within("beta", &mut params.beta, SHARE, "The factor that decreases the probability.");
@@ -164,7 +164,7 @@ fn ared<K: Keys>(params: &mut AredParams, keys: &mut K) {
 const INTERVAL: std::ops::RangeInclusive<Nanos> = STEP;
 const FULL: NonZeroU32 = NonZeroU32::new(65_536).unwrap();
 
-fn codel<K: Keys>(params: &mut CodelParams, keys: &mut K) {
+fn codel<K: KeyVisitor>(params: &mut CodelParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, "The sojourn time that is acceptable for longer than an interval.");
     keys.within("interval", &mut params.interval, INTERVAL, "The interval, about the longest usual round-trip time.");
     keys.within(
@@ -184,7 +184,7 @@ fn codel<K: Keys>(params: &mut CodelParams, keys: &mut K) {
     keys.key("flavour", &mut params.flavour, "The implementation to follow: the RFC's pseudocode, Linux or ns-3.");
 }
 
-fn fq_codel<K: Keys>(params: &mut FqCodelParams, keys: &mut K) {
+fn fq_codel<K: KeyVisitor>(params: &mut FqCodelParams, keys: &mut K) {
     optional(
         keys,
         "memory-limit",
@@ -227,7 +227,7 @@ fn fq_codel<K: Keys>(params: &mut FqCodelParams, keys: &mut K) {
 
 const MOST_QUEUES: NonZeroU16 = NonZeroU16::new(4096).unwrap();
 
-fn multi_queue<K: Keys>(params: &mut MultiQueueParams, keys: &mut K) {
+fn multi_queue<K: KeyVisitor>(params: &mut MultiQueueParams, keys: &mut K) {
     keys.within(
         "queues",
         &mut params.queues,
@@ -238,7 +238,7 @@ fn multi_queue<K: Keys>(params: &mut MultiQueueParams, keys: &mut K) {
     keys.key("queue-limit", &mut params.limit, "The limit of each queue.");
 }
 
-fn hash_queues<K: Keys>(params: &mut HashQueuesParams, keys: &mut K) {
+fn hash_queues<K: KeyVisitor>(params: &mut HashQueuesParams, keys: &mut K) {
     keys.within("queues", &mut params.queues, NonZeroU16::MIN..=MOST_QUEUES, "The number of queues.");
     keys.key("queue-limit", &mut params.limit, "The limit of each queue.");
 }

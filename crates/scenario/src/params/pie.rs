@@ -1,7 +1,7 @@
 //! The keys of PIE, PI2 and DualPI2.
 
 use super::{BYTES, FACTOR, SHARE, STEP, TIME, optional};
-use crate::keys::{Keys, choice};
+use crate::keys::{KeyVisitor, choice};
 use crate::value::names;
 use queuescope_queue::{
     DualPi2Params, DualPi2Scheduler, Pi2Params, PieActivation, PieBurst, PieDecay, PieDelay, PieParams, PieScaling,
@@ -13,7 +13,7 @@ const FIRST: &str = "The time of the first update of the probability; none: one 
 const ALPHA: &str = "The gain for the distance of the delay to its target, in Hz.";
 const BETA: &str = "The gain for the change of the delay, in Hz.";
 
-pub(crate) fn pie<K: Keys>(params: &mut PieParams, keys: &mut K) {
+pub(crate) fn pie<K: KeyVisitor>(params: &mut PieParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, "The target delay.");
     keys.within("update", &mut params.update, STEP, "The interval between updates of the probability.");
     optional(keys, "first-update", &mut params.first_update, &TIME, FIRST);
@@ -105,7 +105,7 @@ choice! {
         Self::Delay(Nanos(1_000_000_000)), Self::Delay(above) => keys.within("above", above, TIME, "The delay at which PIE becomes active.");
 }
 
-pub(crate) fn pi2<K: Keys>(params: &mut Pi2Params, keys: &mut K) {
+pub(crate) fn pi2<K: KeyVisitor>(params: &mut Pi2Params, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, "The target delay.");
     keys.within("update", &mut params.update, STEP, "The interval between updates of the probability.");
     optional(keys, "first-update", &mut params.first_update, &TIME, FIRST);
@@ -132,7 +132,7 @@ pub(crate) fn pi2<K: Keys>(params: &mut Pi2Params, keys: &mut K) {
     );
 }
 
-pub(crate) fn dual_pi2<K: Keys>(params: &mut DualPi2Params, keys: &mut K) {
+pub(crate) fn dual_pi2<K: KeyVisitor>(params: &mut DualPi2Params, keys: &mut K) {
     keys.within("mtu", &mut params.mtu, ByteCount(1)..=ByteCount(65_535), "The size of the largest packet.");
     keys.within("target", &mut params.target, TIME, "The target delay of the classic queue.");
     keys.within("update", &mut params.update, STEP, "The interval between updates of the probability.");

@@ -3,7 +3,7 @@
 use super::abc::abc;
 use super::conquest::conquest_aqm;
 use super::{FACTOR, STEP, TIME};
-use crate::keys::{Choice, Keys, Table, fields};
+use crate::keys::{Choice, KeyVisitor, Table, fields};
 use crate::value::names;
 use queuescope_queue::{
     AckWindowParams, EgressPiParams, HashToQueuesParams, PieCpDecay, PieCpParams, PieDpParams, PieGains,
@@ -32,7 +32,7 @@ impl Choice for PipelineParams {
         self.about()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         match self {
             Self::HashToQueues(params) => hash_to_queues(params, keys),
             Self::AckWindow(params) => ack_window(params, keys),
@@ -46,12 +46,12 @@ impl Choice for PipelineParams {
     }
 }
 
-fn hash_to_queues<K: Keys>(params: &mut HashToQueuesParams, keys: &mut K) {
+fn hash_to_queues<K: KeyVisitor>(params: &mut HashToQueuesParams, keys: &mut K) {
     keys.within("queues", &mut params.queues, 1..=4096, "The number of queues of each port.");
     keys.within("seed", &mut params.seed, 0..=i64::MAX as u64, "The seed of the hash function.");
 }
 
-fn ack_window<K: Keys>(params: &mut AckWindowParams, keys: &mut K) {
+fn ack_window<K: KeyVisitor>(params: &mut AckWindowParams, keys: &mut K) {
     keys.within("base-rtt", &mut params.base_rtt, TIME, "The round-trip time without queueing.");
     keys.within("least", &mut params.least, ByteCount(1)..=ByteCount(1 << 30), "The smallest window.");
     keys.within("idle", &mut params.idle, STEP, "A flow without data for this long loses its share.");
@@ -62,7 +62,7 @@ const TARGET: &str = "The target delay.";
 const ACT: &str = "Whether packets are dropped; if not, the probability is only computed.";
 const TREND: &str = "The sign of the change of the delay.";
 
-fn pie_cp<K: Keys>(params: &mut PieCpParams, keys: &mut K) {
+fn pie_cp<K: KeyVisitor>(params: &mut PieCpParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, TARGET);
     keys.within("period", &mut params.period, STEP, "How often the control plane reads.");
     keys.within("latency", &mut params.latency, TIME, "The time from a read until the new probability is in force.");
@@ -71,7 +71,7 @@ fn pie_cp<K: Keys>(params: &mut PieCpParams, keys: &mut K) {
     keys.key("act", &mut params.act, ACT);
 }
 
-fn pie_dp<K: Keys>(params: &mut PieDpParams, keys: &mut K) {
+fn pie_dp<K: KeyVisitor>(params: &mut PieDpParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, TARGET);
     keys.within("update", &mut params.update, STEP, "The period of the packet generator.");
     keys.within("alpha-shift", &mut params.alpha_shift, 0..=31, "The left shift of the distance to the target.");
@@ -80,7 +80,7 @@ fn pie_dp<K: Keys>(params: &mut PieDpParams, keys: &mut K) {
     keys.key("act", &mut params.act, ACT);
 }
 
-fn egress_pi<K: Keys>(params: &mut EgressPiParams, keys: &mut K) {
+fn egress_pi<K: KeyVisitor>(params: &mut EgressPiParams, keys: &mut K) {
     keys.within("target", &mut params.target, Nanos(0)..=Nanos(8_000_000), TARGET);
     keys.within("update", &mut params.update, STEP, "The time after an update when the next packet makes another one.");
     keys.within("alpha-shift", &mut params.alpha_shift, 0..=16, "The left shift of the distance to the target.");
@@ -94,7 +94,7 @@ fn egress_pi<K: Keys>(params: &mut EgressPiParams, keys: &mut K) {
     keys.within("short", &mut params.short, TIME, "Packets with a shorter sojourn time are always left alone.");
 }
 
-fn pie_table<K: Keys>(params: &mut PieTableParams, keys: &mut K) {
+fn pie_table<K: KeyVisitor>(params: &mut PieTableParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, TARGET);
     keys.within(
         "max-delay",
@@ -122,7 +122,7 @@ impl Table for PieGains {
         Self::tofino()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("alpha", &mut self.alpha, FACTOR, "The gain for the distance of the delay to its target, in Hz.");
         keys.within("beta", &mut self.beta, FACTOR, "The gain for the change of the delay, in Hz.");
     }

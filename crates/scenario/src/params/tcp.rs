@@ -1,7 +1,7 @@
 //! The keys of TCP's sender and receiver. Where Linux and ns-3 differ, the profile decides.
 
 use super::{TIME, optional};
-use crate::keys::{Keys, Table, fields};
+use crate::keys::{KeyVisitor, Table, fields};
 use crate::profile::Profile;
 use crate::value::names;
 use queuescope_tcp::{
@@ -29,7 +29,7 @@ impl Table for TcpParams {
     }
 
     /// All parameters except `ecn`, which is a key of a group of flows.
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("mss", &mut self.mss, 1..=65_000, "The most bytes of data in a segment.");
         keys.within(
             "network-header",
@@ -252,7 +252,7 @@ impl Table for Pacing {
         Self::default()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         const PERCENT: std::ops::RangeInclusive<u32> = 1..=100_000;
         keys.within(
             "slow-start-percent",
