@@ -56,8 +56,8 @@ impl<'a> PathLevel<'a> {
         })
     }
 
-    /// The rivals of a key ([`KeyVisitor::rivals`](crate::keys::KeyVisitor::rivals)): the key's own neutral value, and each rival
-    /// with its neutral value.
+    /// The rivals of a key ([`KeyVisitor::rivals`](crate::keys::KeyVisitor::rivals)): the key's own neutral value, and
+    /// each rival with its neutral value.
     pub fn rivals(self, name: &str) -> impl Iterator<Item = (&'static str, (&'static str, &'static str))> {
         let rivals = match self {
             Self::Table(info, _) => info.rivals.as_slice(),

@@ -106,7 +106,7 @@ pub(crate) fn bbr<K: KeyVisitor>(params: &mut BbrParams, keys: &mut K) {
 }
 
 names! {
-    Quantum, "a quantum": "segment" = Quantum::PathSegment, "by-rate" = Quantum::ByRate;
+    Quantum, "a quantum": "segment" = Quantum::Segment, "by-rate" = Quantum::ByRate;
     AfterRecovery, "a window after recovery":
         "restored" = AfterRecovery::Restored, "threshold" = AfterRecovery::Threshold;
 }
