@@ -55,7 +55,7 @@ fn an_overhead_has_the_same_syntax_everywhere() {
     for (text, why) in [
         ("38KB", "more than 256 bytes, the most that a link adds to a packet"),
         ("38b", "may be bit or B"),
-        ("cable", "no such name"),
+        ("cable", "the name is unknown"),
     ] {
         let commands = [format!("{capture} --overhead {text}"), format!("sim {SMALL} --set link.overhead={text}")];
         for complaint in commands.map(complaint) {
@@ -201,7 +201,7 @@ fn the_scenarios_run() {
     assert!(names.len() >= 12);
     for path in names {
         let mut output = run("sim --no-sweep --set duration=300ms --set warmup=0s --json", &[&path]);
-        if String::from_utf8_lossy(&output.stderr).contains("it starts when the scenario is over") {
+        if String::from_utf8_lossy(&output.stderr).contains("the traffic starts after the end of the scenario") {
             output = run("sim --no-sweep --json", &[&path]);
         }
         let text = printed(output, 0);

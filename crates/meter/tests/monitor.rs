@@ -214,5 +214,5 @@ fn invalid_dimensions_are_refused_with_the_valid_range() {
     assert!(refused(MonitorParams { periods: 0, ..MonitorParams::default() }).contains("0 busy periods"));
     let mut flat = MonitorParams::default();
     flat.windows.levels = 0;
-    assert_eq!(refused(flat), "0 levels cannot be; choose 1 to 48");
+    assert_eq!(refused(flat), "the number of levels must be 1 to 48, not 0");
 }

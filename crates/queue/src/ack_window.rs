@@ -52,7 +52,7 @@ impl Default for AckWindowParams {
 #[derive(Debug, Clone)]
 pub struct AckWindow {
     params: AckWindowParams,
-    entries: Box<[Option<Entry>]>,
+    entries: Box<[Option<FlowEntry>]>,
     /// By port number.
     bottlenecks: Box<[Option<Bottleneck>]>,
     /// When to look for idle flows next.
@@ -73,7 +73,7 @@ struct Bottleneck {
 
 /// The state of one flow of data.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct FlowEntry {
     flow: FlowId,
     /// The port that its data leaves through.
     port: Port,
@@ -140,7 +140,7 @@ impl AckWindow {
     }
 
     #[inline]
-    fn entry(&mut self, flow: FlowId) -> &mut Option<Entry> {
+    fn entry(&mut self, flow: FlowId) -> &mut Option<FlowEntry> {
         &mut self.entries[reduce(digest(u64::from(flow.0)), self.params.entries) as usize]
     }
 
@@ -155,7 +155,7 @@ impl AckWindow {
                 self.stats.untracked += 1;
                 return;
             }
-            other => *other = Some(Entry { flow, port, last_data: now, edge: 0 }),
+            other => *other = Some(FlowEntry { flow, port, last_data: now, edge: 0 }),
         }
         self.stats.expired += u64::from(before.is_some_and(|before| before.flow != flow));
         if before.is_none() {
@@ -172,7 +172,7 @@ impl AckWindow {
     /// The window that an ACK up to `ack` on its way to `port` may advertise to the sender of `data`, if that is lower
     /// than `window`.
     fn bound(&mut self, data: FlowId, port: Port, ack: u64, window: u64) -> Option<u64> {
-        let theirs = |entry: &Entry| entry.flow == data && entry.port != port;
+        let theirs = |entry: &FlowEntry| entry.flow == data && entry.port != port;
         let passed = self.entry(data).filter(theirs)?.port;
         let share = self.share(passed)?.0;
         let entry = self.entry(data).as_mut()?;

@@ -32,16 +32,16 @@ impl PipelineParams {
 /// Parameters that are invalid for every program, or for this switch.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PipelineError {
-    /// Of [`AckWindow`].
+    /// The parameters of [`AckWindow`] are invalid.
     #[error(transparent)]
     AckWindow(#[from] AckWindowError),
-    /// Of the sketch of [`ConQuestAqm`].
+    /// The parameters of the sketch of [`ConQuestAqm`] are invalid.
     #[error(transparent)]
     Sketch(#[from] ParamsError),
-    /// Of [`Abc`].
+    /// The parameters of [`Abc`] are invalid.
     #[error(transparent)]
     Abc(#[from] AbcError),
-    /// More ports than a switch can have.
+    /// The switch has more ports than a port number of 16 bits can count.
     #[error("{0} ports are more than a switch can have")]
     Ports(usize),
 }

@@ -161,7 +161,7 @@ pub struct DualPi2Stats {
     pub departed_classic: u64,
     /// Packets that left the L queue.
     pub departed_low_latency: u64,
-    /// =/// Packets that were dropped because there was no room.
+    /// Packets that were dropped because there was no room.
     pub overlimit: u64,
     /// Packets of the C queue that were dropped early.
     pub early_classic: u64,

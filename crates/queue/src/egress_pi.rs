@@ -1,4 +1,5 @@
-//! Egress PI: a squared PI controller that a switch can run behind its queues, with integers, shifts and additions only.
+//! Egress PI: a squared PI controller that a switch can run behind its queues, with integers, shifts and additions
+//! only.
 //!
 //! This is queuescope's own algorithm, after PI2 (De Schepper et al., CoNEXT 2016) and within what a switch can do
 //! according to Kunze et al. (IM 2021, sections IV and VIII). It needs no multiplication and no scaling, reaches each

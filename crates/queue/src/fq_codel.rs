@@ -49,7 +49,7 @@ pub struct FqCodelParams {
     pub interval: Nanos,
     /// CoDel drops a packet only if more than this many bytes stay behind it in its queue. 1500 (ns-3).
     pub min_bytes: ByteCount,
-    /// Whether ECN-capable packets are marked where CoDel would drop them. On (RFC 8290 section 5.2).
+    /// Whether ECN-capable packets are marked instead of dropped by CoDel. On (RFC 8290 section 5.2).
     pub ecn: bool,
     /// An ECN-capable packet with a longer sojourn time than this is marked. None by default (RFC 8290 section 5.2).
     pub ce_threshold: Option<Nanos>,

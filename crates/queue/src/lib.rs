@@ -53,7 +53,7 @@ any_pipeline::pipelines! {
         Abc, AbcParams, AbcError, AbcStats, ActivityAqm, ActivityAqmParams, Aggregates, Average, Contract, DelayClass,
         MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
     }:
-        "Activity-based congestion management: who sends much is dropped first (Menth and Zeitler 2018, Brummer et al. 2019).";
+        "Activity-based congestion management: the most active senders are dropped first (Menth and Zeitler 2018, Brummer et al. 2019).";
 }
 
 mod abc;

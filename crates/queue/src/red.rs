@@ -59,7 +59,7 @@ pub struct RedParams {
     pub adaptation: RedAdaptation,
     /// The mean size of packets: 500 bytes. It converts the idle time of the link to packets.
     pub mean_packet: ByteCount,
-    /// Whether ECN-capable packets are marked where they would be dropped. Off.
+    /// Whether ECN-capable packets are marked instead of dropped. Off.
     pub ecn: bool,
     /// Whether ECN-capable packets, too, are dropped at an average above the highest threshold (twice that, if gentle).
     /// On.

@@ -2,7 +2,7 @@
 //! `cargo run -p queuescope-scenario --example scenario -- reference`
 //! `cargo run -p queuescope-scenario --example scenario -- explain FILE [KEY=VALUE...]`
 
-#![allow(clippy::disallowed_methods, reason = "a tool of the project's own, which opens the file that it is given")]
+#![allow(clippy::disallowed_methods, reason = "a tool of the project, which opens the file given on the command line")]
 
 use queuescope_scenario::{Override, Scenario};
 

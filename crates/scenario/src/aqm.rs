@@ -1,15 +1,15 @@
-//! What manages a queue, in short: `codel,target=10ms`.
+//! The short form of a discipline or switch program: `codel,target=10ms`.
 
 use crate::dom::{Entry, Node};
 use crate::params::with_limit;
 use crate::scenario::Scenario;
-use crate::set::{Override, Segment, chosen, parts, segments, set};
+use crate::set::{Override, PathSegment, chosen, parts, segments, set};
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
 use queuescope_text::{Place, Problem, TextError, nearest, quoted};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What manages a queue: a discipline, or a switch program around a tail-drop queue. Its limit is not set.
+/// How a queue is managed: by a discipline, or by a switch program around a tail-drop queue. The limit is not set.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Management {
     /// A discipline.
@@ -19,11 +19,11 @@ pub enum Management {
 }
 
 impl Management {
-    /// Reads a name with parameters as scenarios have them: `pie`, `codel,target=10ms,interval=200ms`,
-    /// `multi-queue,scheduler=strict-priority`. `option` is what messages call it.
+    /// Reads a name with parameters as in scenarios: `pie`, `codel,target=10ms,interval=200ms`,
+    /// `multi-queue,scheduler=strict-priority`. `option` is its name in messages.
     ///
     /// # Errors
-    /// What is wrong with it, in its text.
+    /// Returns the problems, with their places in `text`.
     pub fn parse(option: &'static str, text: &str) -> Result<Self, TextError> {
         let link = Scenario::parse(option, NETWORK, &[Override::aqm(option, text)])?.link;
         Ok(match link.pipeline {
@@ -32,7 +32,7 @@ impl Management {
         })
     }
 
-    /// The same with this limit.
+    /// The same discipline or program with this limit.
     #[must_use]
     pub fn with_limit(self, limit: Limit) -> Self {
         match self {
@@ -41,7 +41,7 @@ impl Management {
         }
     }
 
-    /// Its name in scenarios and reports.
+    /// The name in scenarios and reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Discipline(params) => params.name(),
@@ -49,7 +49,7 @@ impl Management {
         }
     }
 
-    /// The texts of a list with commas between them. A part with an equals sign is a parameter of the name before it.
+    /// Splits a comma-separated list of such texts. A part with an equals sign is a parameter of the name before it.
     pub fn split(text: &str) -> Vec<&str> {
         let mut spans = Vec::<Range<usize>>::new();
         for part in parts(text) {
@@ -63,10 +63,11 @@ impl Management {
     }
 }
 
-/// The least that is a scenario.
+/// The shortest valid scenario.
 const NETWORK: &str = "[[flows]]\n";
 
-/// Sets what manages the queue of `link`; the text is source `source`. What made room is returned.
+/// Sets the discipline or program of `link` from a text, which is source `source`. Returns the entries that it
+/// replaced.
 pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<Entry>, Problem> {
     let mut parts = parts(text).into_iter();
     let first = parts.next().unwrap_or(0..0);
@@ -74,7 +75,7 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
     let place = value.place.clone();
     let name = chosen(&value).unwrap_or_default().to_owned();
     if name.is_empty() {
-        return Err(Problem::new("no discipline is named")
+        return Err(Problem::new("no discipline is given")
             .at(place, "a name is missing here")
             .help(format!("there are {}", names().collect::<Vec<_>>().join(", "))));
     }
@@ -86,9 +87,9 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
         return Err(wrong.at(place, "not one of them").help(help));
     }
     let key = if PipelineParams::NAMES.contains(&name.as_str()) { "pipeline" } else { "discipline" };
-    let path: Vec<_> = ["link", key].map(|name| Segment::new(name, place.clone())).into();
-    let mut gone = set(root, &path, value)?;
-    let mut seen = BTreeSet::new();
+    let path: Vec<_> = ["link", key].map(|name| PathSegment::new(name, place.clone())).into();
+    let mut replaced = set(root, &path, value)?;
+    let mut names_set = BTreeSet::new();
     for part in parts {
         let Some((key, value)) = parameter(&text[part.clone()]) else {
             return Err(Problem::new("a parameter has no '='")
@@ -96,21 +97,21 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
                 .help(format!("write NAME,KEY=VALUE, for example {name},target=10ms")));
         };
         if key.trim() == "limit" {
-            return Err(Problem::new("what the queue holds is no parameter of what manages it")
+            return Err(Problem::new("the limit is not a parameter of the discipline")
                 .at(Place { source, span: part }, "a limit")
                 .help("use --limit"));
         }
-        if !seen.insert(key.trim()) {
+        if !names_set.insert(key.trim()) {
             return Err(Problem::new(format!("'{}' is set twice", quoted(key.trim())))
                 .at(Place { source, span: part }, "set again here")
                 .help("give each parameter one value"));
         }
         let value = Node::bare(value, source, part.start + key.len() + 1);
         let below = segments(key, source, part.start);
-        let path: Vec<_> = path.iter().cloned().chain([Segment::new(&name, place.clone())]).chain(below).collect();
-        gone.extend(set(root, &path, value)?);
+        let path: Vec<_> = path.iter().cloned().chain([PathSegment::new(&name, place.clone())]).chain(below).collect();
+        replaced.extend(set(root, &path, value)?);
     }
-    Ok(gone)
+    Ok(replaced)
 }
 
 /// The key and the value of a parameter, if it is one.
@@ -155,18 +156,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_shown_in_the_text() {
+    fn errors_point_into_the_text() {
         for (text, wrong, help) in [
             ("nonsense", "no discipline or switch program is named 'nonsense'", "egress-pi, conquest-aqm"),
             ("fq-codl", "no discipline or switch program is named 'fq-codl'", "did you mean `fq-codel`?"),
             ("conquest-aqn", "no discipline or switch program is named 'conquest-aqn'", "did you mean `conquest-aqm`?"),
             ("conquest", "is named 'conquest'", "did you mean `conquest-aqm`?"),
-            ("codel,limit=10", "no parameter", "use --limit"),
+            ("codel,limit=10", "not a parameter", "use --limit"),
             ("codel,tagret=10ms", "`codel` has no key 'tagret'", "did you mean `target`?"),
             ("codel,target=soon", "[--aqm:1:14]", "target"),
             ("codel,10ms", "a parameter has no '='", "codel,target=10ms"),
             ("codel,target=5ms, target = 10ms", "'target' is set twice", "one value"),
-            ("", "no discipline is named", "there are tail-drop"),
+            ("", "no discipline is given", "there are tail-drop"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(wrong) && error.contains(help) && error.contains("[--aqm:"), "{text}: {error}");

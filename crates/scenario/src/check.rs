@@ -1,4 +1,4 @@
-//! What no part of a scenario can know by itself: whether the parts fit each other.
+//! Checks across the parts of a scenario: whether they fit each other.
 
 use crate::link::{Capacity, Link};
 use crate::network::Network;
@@ -14,7 +14,7 @@ use queuescope_text::{Place, Problem};
 use queuescope_wire::{ByteCount, Nanos};
 use std::collections::BTreeSet;
 
-/// Tells what does not fit.
+/// Reports the parts that do not fit.
 pub(crate) fn check(scenario: &Scenario, findings: &mut Findings) {
     topology(scenario, findings);
     let network = Network::skeleton(scenario);
@@ -33,17 +33,17 @@ fn topology(scenario: &Scenario, findings: &mut Findings) {
     match (scenario.topology, scenario.wires.is_empty()) {
         (Topology::Graph, true) if !findings.has_failed("wires") => {
             let place = findings.place("topology");
-            findings.tell(|| {
+            findings.report(|| {
                 Problem::new("the graph has no links")
                     .at(place, "")
                     .help("write [[wires]] with `from` and `to` for each")
             });
         }
         (Topology::Dumbbell | Topology::ParkingLot { .. }, false) if !findings.has_failed("topology") => {
-            findings.tell(|| {
+            findings.report(|| {
                 Problem::new("only a graph has wires")
                     .at(place, "")
-                    .help("write topology = \"graph\", or take them away")
+                    .help("write topology = \"graph\", or remove [[wires]]")
             });
         }
         _ => {}
@@ -53,17 +53,18 @@ fn topology(scenario: &Scenario, findings: &mut Findings) {
             let path = format!("wires.{index}.{key}");
             if end.is_empty() && !findings.has_failed(&path) {
                 let place = findings.place(&path);
-                findings.tell(|| Problem::new(format!("`{key}` is empty")).at(place, "name a switch"));
+                findings.report(|| Problem::new(format!("`{key}` is empty")).at(place, "name a switch"));
             }
         }
         if wire.from == wire.to && !wire.from.is_empty() {
             let place = findings.place(&format!("wires.{index}.to"));
-            findings.tell(|| Problem::new("a link leads to where it begins").at(place, "the same as `from`"));
+            findings
+                .report(|| Problem::new("the link starts and ends at the same switch").at(place, "the same as `from`"));
         }
     }
 }
 
-/// The links that there are, with their paths.
+/// The links of the scenario, with their paths.
 fn links(scenario: &Scenario) -> impl Iterator<Item = (String, &Link)> {
     let wires = scenario.wires.iter().enumerate().map(|(index, wire)| (format!("wires.{index}"), &wire.link));
     let link = (scenario.topology != Topology::Graph).then(|| ("link".to_owned(), &scenario.link));
@@ -74,10 +75,10 @@ fn limits(scenario: &Scenario, findings: &mut Findings) {
     for (path, link) in links(scenario) {
         if matches!((link.limit, &link.capacity), (Buffer::Bdp(_), Capacity::Trace(_))) {
             let place = findings.place(&format!("{path}.limit"));
-            findings.tell(|| {
-                Problem::new("a trace has no rate, and so no product of rate and delay")
+            findings.report(|| {
+                Problem::new("a trace has no rate, so a limit in `bdp` is undefined")
                     .at(place, "")
-                    .help("write a limit in packets, bytes or time, as \"100packets\"")
+                    .help("write a limit in packets, bytes or time, for example \"100packets\"")
             });
         }
         let largest = scenario.largest_packet();
@@ -88,10 +89,10 @@ fn limits(scenario: &Scenario, findings: &mut Findings) {
         };
         if !fits && !findings.has_failed(&format!("{path}.limit")) {
             let place = place_of(findings, &path, "limit");
-            findings.tell(|| {
+            findings.report(|| {
                 Problem::new("the queue has no room for a single packet")
                     .at(place, format!("packets have up to {largest} bytes"))
-                    .help(format!("write \"1packets\" or \"{largest}B\" at least"))
+                    .help(format!("write at least \"1packets\" or \"{largest}B\""))
             });
         }
     }
@@ -100,11 +101,11 @@ fn limits(scenario: &Scenario, findings: &mut Findings) {
 fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     if scenario.flows.is_empty()
         && scenario.workloads.is_empty()
-        // If anything else is wrong, what is missing may be there in another form.
+        // After another problem, the traffic may be there but unreadable.
         && findings.count() == 0
     {
         let place = findings.place("");
-        findings.tell(|| {
+        findings.report(|| {
             Problem::new("the scenario has no traffic")
                 .at(place, "neither [[flows]] nor [[workloads]]")
                 .help("add a flow:\n[[flows]]\ntcp = \"cubic\"")
@@ -118,8 +119,8 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
         .enumerate()
         .map(|(index, it)| (format!("workloads.{index}"), it.start, &it.from, &it.to));
     for (path, start, from, to) in flows.chain(workloads) {
-        starts(scenario, &path, start, findings);
-        ends(scenario, network, &path, from, to, findings);
+        start_time(scenario, &path, start, findings);
+        endpoints(scenario, network, &path, from, to, findings);
     }
     for (index, flows) in scenario.flows.iter().enumerate() {
         let path = scenario.path_rtt(network, &flows.from, &flows.to);
@@ -128,25 +129,25 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
             && !findings.has_failed(&format!("flows.{index}.rtt"))
         {
             let place = findings.place(&format!("flows.{index}.rtt"));
-            findings.tell(|| {
+            findings.report(|| {
                 Problem::new("the round-trip time is shorter than that of the path")
                     .at(place, format!("the path has {path}"))
-                    .help("shorten `delay` of the links, or ask for a longer time")
+                    .help("reduce `delay` of the links, or write a longer `rtt`")
             });
         }
         if let Traffic::Udp(_) = flows.traffic
             && flows.rtt.is_some()
         {
             let place = findings.place(&format!("flows.{index}.rtt"));
-            findings.tell(|| Problem::new("UDP has no round trips").at(place, "").help("take `rtt` away"));
+            findings.report(|| Problem::new("UDP flows have no round-trip time").at(place, "").help("remove `rtt`"));
         }
         if let Traffic::Udp(_) = flows.traffic
             && flows.bytes.is_some()
         {
             let place = findings.place(&format!("flows.{index}.bytes"));
-            findings.tell(|| {
-                let problem = Problem::new("datagrams have no end of so many bytes").at(place, "");
-                problem.help("take `bytes` away, and say `stop`")
+            findings.report(|| {
+                let problem = Problem::new("UDP flows do not end after a number of bytes").at(place, "");
+                problem.help("remove `bytes`, and write `stop`")
             });
         }
     }
@@ -162,43 +163,46 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
         let failed = findings.has_failed(&path) || findings.has_failed(&format!("{path}.load"));
         if traced && matches!(intensity, Intensity::Load(_)) && !failed {
             let place = findings.place(&format!("{path}.load"));
-            findings.tell(|| {
-                Problem::new("a trace has no rate to take a share of")
+            findings.report(|| {
+                Problem::new("a trace has no rate, so `load` is undefined")
                     .at(place, "")
-                    .help("say how often flows come: rate = \"100/s\"")
+                    .help("write how often flows start: rate = \"100/s\"")
             });
         }
     }
     let total: u64 = scenario.flows.iter().map(|flows| u64::from(flows.count)).sum();
     if total > 1_000_000 {
         let place = findings.place("flows");
-        findings
-            .tell(|| Problem::new(format!("there are {total} flows in all, and at most 1000000 can be")).at(place, ""));
-    }
-}
-
-fn starts(scenario: &Scenario, path: &str, start: Nanos, findings: &mut Findings) {
-    let path = format!("{path}.start");
-    if start >= scenario.duration && !findings.has_failed(&path) && !findings.has_failed("duration") {
-        let place = findings.place(&path);
-        let end = scenario.duration;
-        findings.tell(|| {
-            Problem::new("it starts when the scenario is over").at(place, "").help(format!("`duration` is {end}"))
+        findings.report(|| {
+            Problem::new(format!("there are {total} flows in total, and at most 1000000 are allowed")).at(place, "")
         });
     }
 }
 
-/// Whether traffic has two ends and a way between them.
-fn ends(scenario: &Scenario, network: &Network, path: &str, from: &str, to: &str, findings: &mut Findings) {
+fn start_time(scenario: &Scenario, path: &str, start: Nanos, findings: &mut Findings) {
+    let path = format!("{path}.start");
+    if start >= scenario.duration && !findings.has_failed(&path) && !findings.has_failed("duration") {
+        let place = findings.place(&path);
+        let end = scenario.duration;
+        findings.report(|| {
+            Problem::new("the traffic starts after the end of the scenario")
+                .at(place, "")
+                .help(format!("`duration` is {end}"))
+        });
+    }
+}
+
+/// Checks that traffic has two ends and a route between them.
+fn endpoints(scenario: &Scenario, network: &Network, path: &str, from: &str, to: &str, findings: &mut Findings) {
     let before = findings.count();
     for (key, end) in [("from", from), ("to", to)] {
         let path = format!("{path}.{key}");
         if end.is_empty() && scenario.topology == Topology::Graph {
             let place = findings.place(&path);
-            findings.tell(|| {
+            findings.report(|| {
                 Problem::new(format!("`{key}` is missing"))
                     .at(place, "in this table")
-                    .help("in a graph, traffic says between which switches it goes")
+                    .help("in a graph, traffic needs `from` and `to`")
             });
         } else {
             known_name(findings, &path, "switch", end, network.nodes.iter().map(String::as_str));
@@ -209,10 +213,11 @@ fn ends(scenario: &Scenario, network: &Network, path: &str, from: &str, to: &str
     }
     let place = findings.place(&format!("{path}.to"));
     if from == to {
-        findings.tell(|| Problem::new("traffic goes from a switch to itself").at(place, "the same as `from`"));
+        findings.report(|| Problem::new("traffic goes from a switch to itself").at(place, "the same as `from`"));
     } else if network.route(from, to).is_none() {
-        findings
-            .tell(|| Problem::new(format!("no way leads from {} to {}", shortened(from), shortened(to))).at(place, ""));
+        findings.report(|| {
+            Problem::new(format!("there is no route from {} to {}", shortened(from), shortened(to))).at(place, "")
+        });
     }
 }
 
@@ -227,7 +232,7 @@ fn known_name<'a>(
         return;
     }
     let place = findings.place(path);
-    findings.tell(|| {
+    findings.report(|| {
         let near = did_you_mean(name, known.clone()).map(|near| format!("{near} ")).unwrap_or_default();
         let mut all: Vec<_> = known.filter(|name| !name.is_empty()).map(shortened).collect();
         if all.len() > 12 {
@@ -235,32 +240,32 @@ fn known_name<'a>(
             all.push("...".to_owned());
         }
         Problem::new(format!("no {what} is named '{}'", shortened(name)))
-            .at(place, format!("no such {what}"))
+            .at(place, format!("unknown {what}"))
             .help(format!("{near}there are {}", all.join(", ")))
     });
 }
 
-/// A switch has one program, whichever of its ports it is named at; and each fits its link.
+/// Checks that all links of a switch name the same program, and that each program fits its link.
 fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     for (index, wire) in scenario.wires.iter().enumerate() {
         let Some(program) = &wire.link.pipeline else { continue };
         let other = scenario.wires[..index].iter().enumerate().find_map(|(n, other)| {
-            let theirs = other.link.pipeline.as_ref().filter(|theirs| *theirs != program)?;
-            (other.from == wire.from).then_some((n, other, theirs))
+            let other_program = other.link.pipeline.as_ref().filter(|it| *it != program)?;
+            (other.from == wire.from).then_some((n, other, other_program))
         });
-        let Some((n, other, theirs)) = other else { continue };
+        let Some((n, other, other_program)) = other else { continue };
         let place = |wire: usize| place_of(findings, &format!("wires.{wire}"), "pipeline");
         let (here, there) = (place(index), place(n));
-        findings.tell(|| {
+        findings.report(|| {
             let (wire, other, switch) = (shortened(&wire.name), shortened(&other.name), shortened(&wire.from));
-            let (program, theirs) = (program.name(), theirs.name());
-            let difference = if program == theirs { " with other parameters" } else { "" };
-            Problem::new(format!("the switch {switch} has two programs, and can have one"))
+            let (program, other_program) = (program.name(), other_program.name());
+            let difference = if program == other_program { " with other parameters" } else { "" };
+            Problem::new(format!("the switch {switch} has two programs, but can have only one"))
                 .at(here, format!("{program} for {wire}{difference}"))
-                .at(there, format!("{theirs} for {other}"))
+                .at(there, format!("{other_program} for {other}"))
                 .help(format!(
-                    "give both the same, or one of them pipeline = \"none\", or put a switch of its own before one: a \
-                     wire from {switch} to it, and {wire} from there"
+                    "give both the same program, or one of them pipeline = \"none\", or insert another switch: a wire \
+                     from {switch} to it, and {wire} from there"
                 ))
         });
     }
@@ -268,12 +273,12 @@ fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     for (path, link) in links(scenario) {
         match &link.pipeline {
             Some(PipelineParams::Abc(AbcParams { queue_length: QueueLength::Counted { buffer }, .. })) => {
-                holds(scenario, &path, link, rtt, *buffer, findings);
+                abc_buffer(scenario, &path, link, rtt, *buffer, findings);
             }
             Some(PipelineParams::ConQuestAqm(params)) => {
                 for (n, change) in params.changes.iter().enumerate() {
                     let key = format!("pipeline.conquest-aqm.changes.{n}.at");
-                    changes(scenario, &path_of(findings, &path, &key), change.at, findings);
+                    change_time(scenario, &path_of(findings, &path, &key), change.at, findings);
                 }
             }
             _ => {}
@@ -281,11 +286,11 @@ fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     }
 }
 
-/// What ABC counts as its buffer, the queue must hold: of what that drops, the program does not know.
-fn holds(scenario: &Scenario, path: &str, link: &Link, rtt: Nanos, buffer: u64, findings: &mut Findings) {
+/// Checks that the queue holds at least ABC's buffer, because ABC does not know of packets that the queue drops.
+fn abc_buffer(scenario: &Scenario, path: &str, link: &Link, rtt: Nanos, buffer: u64, findings: &mut Findings) {
     let largest = scenario.largest_packet();
     let bytes = largest.saturating_mul(buffer);
-    // Before the last of them, all others wait, and the link sends more of each than the queue holds.
+    // A limit in time counts the packets ahead of the last one, including what the link adds to each.
     let on_link = largest.saturating_add(link.overhead.on_ip_packet().into());
     let before_the_last = ByteCount(on_link.saturating_mul(buffer.saturating_sub(1)));
     let held = match (scenario.limit_of(link, rtt), &link.capacity) {
@@ -296,46 +301,47 @@ fn holds(scenario: &Scenario, path: &str, link: &Link, rtt: Nanos, buffer: u64, 
         (Limit::Bytes(most), _) => format!("{} packets of {largest} bytes", most.0 / largest),
         (Limit::Time(most), Capacity::Rate(rate)) if rate.time_for(before_the_last) <= most => return,
         (Limit::Time(_), Capacity::Rate(_)) => format!("fewer than {buffer} packets of {largest} bytes"),
-        (Limit::Time(_), Capacity::Trace(_)) => "as many as the trace lets out in that time".to_owned(),
+        (Limit::Time(_), Capacity::Trace(_)) => "as many packets as the trace sends in that time".to_owned(),
     };
     if findings.has_failed(&format!("{path}.limit")) || findings.has_failed(&format!("{path}.pipeline")) {
         return;
     }
     let limit = place_of(findings, path, "limit");
     let program = place_of(findings, path, "pipeline.abc.queue-length.counted.buffer");
-    findings.tell(|| {
-        Problem::new("the queue holds less than ABC's buffer, and would drop what ABC takes for accepted")
+    findings.report(|| {
+        Problem::new("the queue holds less than ABC's buffer, and would drop packets that ABC counts as accepted")
             .at(limit, format!("it holds {held}"))
-            .at(program, format!("ABC counts on room for {buffer}"))
-            .help(format!("write limit = \"{buffer}packets\", or make `buffer` of `queue-length` smaller"))
+            .at(program, format!("ABC assumes room for {buffer} packets"))
+            .help(format!("write limit = \"{buffer}packets\", or reduce `buffer` of `queue-length`"))
     });
 }
 
-/// Where the value of a link's key stands, or the nearest one around it.
+/// The place of the value of a link's key, or of the nearest table around it.
 fn place_of(findings: &Findings, path: &str, key: &str) -> Place {
     findings.place(&path_of(findings, path, key))
 }
 
-/// The path of a link's key where it is written: at the link, or else in `[link]`.
+/// The path where a link's key is written: at the link, or else in `[link]`.
 fn path_of(findings: &Findings, path: &str, key: &str) -> String {
     let first = key.split('.').next().unwrap_or(key);
     let inherited = !findings.is_written(&format!("{path}.{first}")) && findings.is_written(&format!("link.{first}"));
     format!("{}.{key}", if inherited { "link" } else { path })
 }
 
-/// A change of a program comes while it runs. Of links with the same program, that is told once.
-fn changes(scenario: &Scenario, path: &str, at: Nanos, findings: &mut Findings) {
+/// Checks that a program's change is before the end of the scenario. Links that inherit the same program report it
+/// once.
+fn change_time(scenario: &Scenario, path: &str, at: Nanos, findings: &mut Findings) {
     if at >= scenario.duration && !findings.has_failed(path) && !findings.has_failed("duration") {
         let place = findings.place(path);
-        findings.tell(|| {
-            Problem::new("the change comes when the scenario is over")
+        findings.report(|| {
+            Problem::new("the change is after the end of the scenario")
                 .at(place, "")
                 .help(format!("`duration` is {}", scenario.duration))
         });
     }
 }
 
-/// Names stand for one thing only.
+/// Checks that names are unique.
 fn names(scenario: &Scenario, findings: &mut Findings) {
     let flows = scenario.flows.iter().enumerate().map(|(index, it)| (format!("flows.{index}.name"), &it.name));
     let workloads =
@@ -345,14 +351,14 @@ fn names(scenario: &Scenario, findings: &mut Findings) {
 }
 
 fn unique<'a>(names: impl Iterator<Item = (String, &'a String)>, findings: &mut Findings) {
-    let mut seen = BTreeSet::new();
+    let mut known = BTreeSet::new();
     for (path, name) in names {
-        if !seen.insert(name) {
+        if !known.insert(name) {
             let place = findings.place(&path);
-            findings.tell(|| {
-                Problem::new(format!("the name '{}' stands twice", shortened(name)))
-                    .at(place, "the second time")
-                    .help("give each a name of its own")
+            findings.report(|| {
+                Problem::new(format!("the name '{}' is used twice", shortened(name)))
+                    .at(place, "the second use")
+                    .help("give each its own name")
             });
         }
     }

@@ -1,19 +1,20 @@
-//! Describing: what a scenario may say, as a JSON schema for editors and as tables for readers.
+//! Descriptions of all keys: the JSON schema for editors, and the reference for readers.
 
 mod level;
 
-use crate::dom::{Node, Raw};
+use crate::dom::{Node, TomlValue};
 use crate::explain::Written;
-use crate::keys::{Bounded, Choice, Field, Keys, Table};
-pub(crate) use level::Level;
+use crate::keys::{Bounded, Choice, Field, KeyVisitor, Table};
+use crate::read::with_article;
+pub(crate) use level::PathLevel;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// What can be written for a key.
+/// The values that can be written for a key.
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
-    /// Text, most often a number and a unit.
+pub(crate) enum ValueKind {
+    /// Text, usually a number and a unit.
     Text { what: &'static str, examples: &'static [&'static str], pattern: Option<&'static str> },
     /// A whole number.
     Integer,
@@ -28,16 +29,16 @@ pub(crate) enum Kind {
     /// A list of tables.
     Tables(TableInfo),
     /// A list.
-    List(Box<Kind>),
-    /// The same, or `none`.
-    Optional(Box<Kind>),
+    List(Box<ValueKind>),
+    /// A value of this kind, or `none`.
+    Optional(Box<ValueKind>),
     /// Any of these.
-    AnyOf(Vec<Kind>),
-    /// A table whose keys are paths of a scenario, or tables that lead to such, with lists of values.
+    AnyOf(Vec<ValueKind>),
+    /// A table whose keys are paths of a scenario, or nested tables of them, with lists of values.
     Paths(TableInfo),
 }
 
-/// One of a choice.
+/// An option of a choice.
 #[derive(Debug, Clone)]
 pub(crate) struct ChoiceInfo {
     name: &'static str,
@@ -58,34 +59,34 @@ pub(crate) struct TableInfo {
 struct KeyInfo {
     name: &'static str,
     doc: &'static str,
-    kind: Kind,
+    kind: ValueKind,
     default: Option<Written>,
     bounds: Option<(Written, Written)>,
     inherited: bool,
 }
 
-pub(crate) fn table_kind<T: Table>() -> Kind {
-    Kind::Table(table_info(&T::fresh()))
+pub(crate) fn table_kind<T: Table>() -> ValueKind {
+    ValueKind::Table(table_info(&T::fresh()))
 }
 
-pub(crate) fn choice_kind<C: Choice>() -> Kind {
+pub(crate) fn choice_kind<C: Choice>() -> ValueKind {
     let options = C::fresh().options().into_iter().map(|mut option| {
         let mut keys = TableInfo::default();
         let (name, about) = (option.name(), option.about());
         option.keys(&mut keys);
         ChoiceInfo { name, about, keys }
     });
-    Kind::Choice { what: C::WHAT, options: options.collect() }
+    ValueKind::Choice { what: C::WHAT, options: options.collect() }
 }
 
-/// The keys of a table whose values are the defaults.
+/// The keys of a table that has its default values.
 pub(crate) fn table_info<T: Table>(fresh: &T) -> TableInfo {
     let mut info = TableInfo::default();
     fresh.clone().keys(&mut info);
     info
 }
 
-impl Keys for TableInfo {
+impl KeyVisitor for TableInfo {
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str) {
         let default = Some(field.write());
         self.keys.push(KeyInfo { name, doc, kind: T::kind(), default, bounds: None, inherited: false });
@@ -118,7 +119,7 @@ impl Keys for TableInfo {
         inherited: bool,
         doc: &'static str,
     ) {
-        let kind = Kind::Tables(table_info(&fresh(0)));
+        let kind = ValueKind::Tables(table_info(&fresh(0)));
         self.keys.push(KeyInfo { name, doc, kind, default: None, bounds: None, inherited });
     }
 
@@ -149,7 +150,7 @@ pub(crate) fn schema(info: &TableInfo, title: &str) -> Value {
     Value::Object(schema)
 }
 
-/// Parts of the schema that stand in several places.
+/// Parts of the schema that are used several times.
 type Definitions = BTreeMap<String, Value>;
 
 fn table_schema(info: &TableInfo, definitions: &mut Definitions) -> Map<String, Value> {
@@ -182,8 +183,8 @@ fn table_schema(info: &TableInfo, definitions: &mut Definitions) -> Map<String, 
 
 fn key_schema(key: &KeyInfo, definitions: &mut Definitions) -> Value {
     let mut schema = kind_schema(&key.kind, definitions);
-    // The same table under the same name elsewhere, such as the stack of hosts and of a group of flows.
-    if let Kind::Table(_) = key.kind {
+    // Share tables that occur under the same name elsewhere, such as the stack of hosts and of a group of flows.
+    if let ValueKind::Table(_) = key.kind {
         let name = format!("table {}", key.name);
         if *definitions.entry(name.clone()).or_insert_with(|| schema.clone()) == schema {
             schema = reference_to(&name);
@@ -208,9 +209,9 @@ fn reference_to(definition: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{}", definition.replace(' ', "%20")) })
 }
 
-fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
+fn kind_schema(kind: &ValueKind, definitions: &mut Definitions) -> Value {
     match kind {
-        Kind::Text { examples, pattern, .. } => {
+        ValueKind::Text { examples, pattern, .. } => {
             let mut schema = json!({ "type": "string" });
             if let Some(pattern) = pattern {
                 schema["pattern"] = json!(pattern);
@@ -220,10 +221,10 @@ fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
             }
             schema
         }
-        Kind::Integer => json!({ "type": "integer" }),
-        Kind::Number => json!({ "type": "number" }),
-        Kind::Bool => json!({ "type": "boolean" }),
-        Kind::Choice { what, options } => {
+        ValueKind::Integer => json!({ "type": "integer" }),
+        ValueKind::Number => json!({ "type": "number" }),
+        ValueKind::Bool => json!({ "type": "boolean" }),
+        ValueKind::Choice { what, options } => {
             if !definitions.contains_key(*what) {
                 let mut all: Vec<_> =
                     options.iter().map(|option| json!({ "const": option.name, "description": option.about })).collect();
@@ -238,15 +239,15 @@ fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
             }
             reference_to(what)
         }
-        Kind::Table(info) => Value::Object(table_schema(info, definitions)),
-        Kind::Tables(info) => json!({ "type": "array", "items": Value::Object(table_schema(info, definitions)) }),
-        Kind::List(kind) => json!({ "type": "array", "items": kind_schema(kind, definitions) }),
-        Kind::Optional(kind) => json!({ "anyOf": [kind_schema(kind, definitions), { "const": "none" }] }),
-        Kind::AnyOf(kinds) => {
+        ValueKind::Table(info) => Value::Object(table_schema(info, definitions)),
+        ValueKind::Tables(info) => json!({ "type": "array", "items": Value::Object(table_schema(info, definitions)) }),
+        ValueKind::List(kind) => json!({ "type": "array", "items": kind_schema(kind, definitions) }),
+        ValueKind::Optional(kind) => json!({ "anyOf": [kind_schema(kind, definitions), { "const": "none" }] }),
+        ValueKind::AnyOf(kinds) => {
             let all: Vec<_> = kinds.iter().map(|kind| kind_schema(kind, definitions)).collect();
             json!({ "anyOf": all })
         }
-        Kind::Paths(info) => {
+        ValueKind::Paths(info) => {
             let mut schema = table_schema(info, definitions);
             schema.insert("additionalProperties".to_owned(), json!({ "type": ["array", "object"] }));
             Value::Object(schema)
@@ -254,23 +255,23 @@ fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
     }
 }
 
-/// A value on one line of TOML, as JSON.
+/// Converts a value on one line of TOML to JSON.
 fn to_json(written: &Written) -> Option<Value> {
     let Written::Inline(text) = written else { return None };
     fn json_of(node: &Node) -> Option<Value> {
         Some(match &node.value {
-            Raw::Text(text) => json!(text),
-            Raw::Integer(integer) => json!(i64::try_from(*integer).ok()?),
-            Raw::Float(float) => json!(float),
-            Raw::Bool(truth) => json!(truth),
-            Raw::List(items) => Value::Array(items.iter().map(json_of).collect::<Option<_>>()?),
-            Raw::Time | Raw::Table(_) => return None,
+            TomlValue::Text(text) => json!(text),
+            TomlValue::Integer(integer) => json!(i64::try_from(*integer).ok()?),
+            TomlValue::Float(float) => json!(float),
+            TomlValue::Bool(truth) => json!(truth),
+            TomlValue::List(items) => Value::Array(items.iter().map(json_of).collect::<Option<_>>()?),
+            TomlValue::Time | TomlValue::Table(_) => return None,
         })
     }
     json_of(&Node::bare(text, 0, 0))
 }
 
-/// The headers of tables that have a key; those nearest to the top, and few.
+/// The headers of a few tables that have a key, nearest to the top level first.
 pub(crate) fn tables_with(info: &TableInfo, key: &str) -> Vec<String> {
     const FEW: usize = 4;
     let mut found = Vec::new();
@@ -284,9 +285,9 @@ pub(crate) fn tables_with(info: &TableInfo, key: &str) -> Vec<String> {
             for key in &info.keys {
                 let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
                 match inner(&key.kind) {
-                    Kind::Table(info) => next.push((path, info, false)),
-                    Kind::Tables(info) => next.push((path, info, true)),
-                    Kind::Choice { options, .. } => {
+                    ValueKind::Table(info) => next.push((path, info, false)),
+                    ValueKind::Tables(info) => next.push((path, info, true)),
+                    ValueKind::Choice { options, .. } => {
                         next.extend(
                             options.iter().map(|option| (format!("{path}.{}", option.name), &option.keys, false)),
                         );
@@ -321,7 +322,7 @@ pub(crate) fn reference(info: &TableInfo) -> String {
 
 type Choices = BTreeMap<&'static str, Vec<ChoiceInfo>>;
 
-/// Tables by their last name, with where they stand and how many keys they have.
+/// Tables by their last name, with their path and the number of their keys.
 type Printed = BTreeMap<&'static str, (String, usize)>;
 
 fn table_reference(info: &TableInfo, path: &str, text: &mut String, choices: &mut Choices, printed: &mut Printed) {
@@ -329,11 +330,11 @@ fn table_reference(info: &TableInfo, path: &str, text: &mut String, choices: &mu
     let mut tables = Vec::new();
     for key in &info.keys {
         match inner(&key.kind) {
-            Kind::Table(info) => tables.push((key, info, false)),
-            Kind::Paths(info) => tables.push((key, info, false)),
-            Kind::Tables(info) => tables.push((key, info, true)),
+            ValueKind::Table(info) => tables.push((key, info, false)),
+            ValueKind::Paths(info) => tables.push((key, info, false)),
+            ValueKind::Tables(info) => tables.push((key, info, true)),
             kind => {
-                if let Kind::Choice { what, options } = kind {
+                if let ValueKind::Choice { what, options } = kind {
                     choices.insert(what, options.clone());
                 }
                 rows.push_str(&row(key, info));
@@ -392,7 +393,7 @@ fn row(key: &KeyInfo, table: &TableInfo) -> String {
         }
         _ => String::new(),
     };
-    // A default is an example of how it is written.
+    // A default already shows the notation.
     let example = !default.starts_with("`\"") || default == "`\"none\"`";
     format!(
         "| `{}` | {}{bounds} | {default} | {} |\n",
@@ -402,31 +403,31 @@ fn row(key: &KeyInfo, table: &TableInfo) -> String {
     )
 }
 
-/// The kind without its being optional.
-fn inner(kind: &Kind) -> &Kind {
+/// The kind without `Optional`; of several kinds, the table.
+fn inner(kind: &ValueKind) -> &ValueKind {
     match kind {
-        Kind::Optional(kind) => inner(kind),
-        Kind::AnyOf(kinds) => kinds.iter().find(|kind| matches!(kind, Kind::Table(_))).unwrap_or(kind),
+        ValueKind::Optional(kind) => inner(kind),
+        ValueKind::AnyOf(kinds) => kinds.iter().find(|kind| matches!(kind, ValueKind::Table(_))).unwrap_or(kind),
         kind => kind,
     }
 }
 
-fn value(kind: &Kind, example: bool) -> String {
+fn value(kind: &ValueKind, example: bool) -> String {
     match kind {
-        Kind::Text { what, .. } if what.starts_with("one of") => what.trim_end().to_owned(),
-        Kind::Text { what, examples, .. } => match examples.first().filter(|_| example) {
+        ValueKind::Text { what, .. } if what.starts_with("one of") => what.trim_end().to_owned(),
+        ValueKind::Text { what, examples, .. } => match examples.first().filter(|_| example) {
             Some(example) => format!("{what}, as `\"{example}\"`"),
             None => (*what).to_owned(),
         },
-        Kind::Integer => "whole number".to_owned(),
-        Kind::Number => "number".to_owned(),
-        Kind::Bool => "`true` or `false`".to_owned(),
-        Kind::Choice { what, .. } => format!("a {what}, below"),
-        Kind::Table(_) | Kind::Paths(_) => "table".to_owned(),
-        Kind::Tables(_) => "tables".to_owned(),
-        Kind::List(kind) => format!("list of {}", value(kind, example)),
-        Kind::Optional(kind) => format!("{}, or `\"none\"`", value(kind, example)),
-        Kind::AnyOf(kinds) => kinds.iter().map(|kind| value(kind, example)).collect::<Vec<_>>().join("; or "),
+        ValueKind::Integer => "whole number".to_owned(),
+        ValueKind::Number => "number".to_owned(),
+        ValueKind::Bool => "`true` or `false`".to_owned(),
+        ValueKind::Choice { what, .. } => format!("{}, below", with_article(what)),
+        ValueKind::Table(_) | ValueKind::Paths(_) => "table".to_owned(),
+        ValueKind::Tables(_) => "tables".to_owned(),
+        ValueKind::List(kind) => format!("list of {}", value(kind, example)),
+        ValueKind::Optional(kind) => format!("{}, or `\"none\"`", value(kind, example)),
+        ValueKind::AnyOf(kinds) => kinds.iter().map(|kind| value(kind, example)).collect::<Vec<_>>().join("; or "),
     }
 }
 
@@ -436,9 +437,10 @@ mod tests {
     use crate::scenario::Scenario;
     use std::collections::BTreeSet;
 
-    /// A key that is listed twice would be written twice, which is not TOML. And each says what it is.
+    /// A key that is listed twice would be written twice, which is not valid TOML. Also checks that each key has a
+    /// description.
     #[test]
-    fn no_table_lists_a_key_twice() {
+    fn each_key_is_listed_once_with_a_description() {
         fn walk(path: &str, info: &TableInfo, count: &mut usize) {
             let mut names = BTreeSet::new();
             for key in &info.keys {
@@ -450,8 +452,10 @@ mod tests {
                 );
                 *count += 1;
                 match inner(&key.kind) {
-                    Kind::Table(info) | Kind::Tables(info) | Kind::Paths(info) => walk(&path, info, count),
-                    Kind::Choice { options, .. } => {
+                    ValueKind::Table(info) | ValueKind::Tables(info) | ValueKind::Paths(info) => {
+                        walk(&path, info, count)
+                    }
+                    ValueKind::Choice { options, .. } => {
                         let named: BTreeSet<_> = options.iter().map(|option| option.name).collect();
                         assert_eq!(named.len(), options.len(), "{path} has two options of one name");
                         options.iter().for_each(|option| walk(&format!("{path}.{}", option.name), &option.keys, count));

@@ -1,6 +1,6 @@
-//! Writing: typed values as TOML that reads back.
+//! Writing: turns typed values into TOML that reads back.
 
-use crate::keys::{Bounded, Choice, Field, Keys, Table};
+use crate::keys::{Bounded, Choice, Field, KeyVisitor, Table};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -11,14 +11,14 @@ pub(crate) enum Written {
     Inline(String),
     /// Under a header of its own.
     Table(Lines),
-    /// The same, of a choice: all of it is there or none.
+    /// A choice under a header of its own. It is inherited as a whole or not at all.
     Choice(Lines),
     /// Each under a header in double brackets.
     List(Vec<Lines>),
 }
 
 impl Written {
-    /// What stands on the line of its key; nothing if it has lines of its own.
+    /// The text on the line of its key; empty if the value has its own lines.
     pub fn inline(self) -> String {
         match self {
             Self::Inline(text) => text,
@@ -36,11 +36,12 @@ struct Line {
     name: Cow<'static, str>,
     value: Written,
     doc: &'static str,
-    /// It is what another part of the scenario says: shown as a comment, so that it goes on following that.
+    /// Whether the value is inherited from another part of the scenario. It is written as a comment, so that it still
+    /// follows that part when the text is read back.
     inherited: bool,
 }
 
-/// A whole file.
+/// Writes a whole file.
 pub(crate) fn document<T: Table>(table: &T) -> String {
     let mut text = String::new();
     lines_of(table).render("", false, &mut text);
@@ -61,7 +62,7 @@ pub(crate) fn write_choice<C: Choice>(choice: &C) -> Written {
     Written::Choice(Lines(vec![line]))
 }
 
-/// As a TOML string.
+/// Writes a text as a TOML string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -86,7 +87,7 @@ fn lines_of<T: Table>(table: &T) -> Lines {
 }
 
 impl Lines {
-    /// Marks what is the same as in `base`.
+    /// Marks the values that are the same as in `base` as inherited.
     fn inherit(&mut self, base: &Self) {
         for line in &mut self.0 {
             if let Some(base) = base.0.iter().find(|other| other.name == line.name) {
@@ -100,7 +101,7 @@ impl Lines {
             if let Written::Inline(value) = &line.value {
                 let comment = if inherited || line.inherited { "# " } else { "" };
                 let shown = format!("{comment}{} = {value}", line.name);
-                // Its gist: the rest stands in the reference.
+                // The first part of the description; the reference has all of it.
                 let end = [". ", "; ", ": "].iter().filter_map(|stop| line.doc.find(stop)).min();
                 let doc = end.map_or(line.doc, |end| &line.doc[..end]).trim_end_matches('.');
                 let room = if shown.chars().count() < 36 { 36 - shown.chars().count() } else { 1 };
@@ -117,7 +118,7 @@ impl Lines {
             match &line.value {
                 Written::Inline(_) => {}
                 Written::Table(lines) | Written::Choice(lines) => {
-                    // A header that only leads to another is left out.
+                    // Leave out a header that has no keys of its own.
                     if !matches!(line.value, Written::Choice(_)) {
                         text.push_str(&format!("\n{comment}[{path}]\n"));
                     }
@@ -143,7 +144,7 @@ impl Line {
     }
 }
 
-impl Keys for Lines {
+impl KeyVisitor for Lines {
     const WRITES: bool = true;
 
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str) {
@@ -194,7 +195,7 @@ impl Lines {
         self.0.first().map(|line| line.name.as_ref())
     }
 
-    /// A key that is not known before the program runs, as TOML.
+    /// Adds a key whose name is not known at compile time, with its value as TOML.
     pub fn push_owned(&mut self, name: String, value: String) {
         self.0.push(Line { name: name.into(), value: Written::Inline(value), doc: "", inherited: false });
     }

@@ -1,63 +1,65 @@
-//! What a scenario may say, once: a type lists its keys, and from that list files are read, the effective scenario is
-//! written, and the schema and the reference are made.
+//! The keys of scenarios, each listed once. Reading a file, writing the effective scenario, the schema and the
+//! reference all follow from the same list.
 //!
-//! A key is one line: its name, the field that it fills, whose value before is the default, and what it means.
+//! A key is one line: its name, the field that it sets, and its description. The value of the field before reading is
+//! the default.
 
-use crate::describe::Kind;
+use crate::describe::ValueKind;
 use crate::dom::Node;
 use crate::explain::Written;
 use crate::read::Findings;
 use std::ops::RangeInclusive;
 
-/// A table: its keys in the order in which they are written.
+/// A table of a scenario, with its keys in the order in which they are written.
 pub(crate) trait Table: Clone + PartialEq {
-    /// One whose values are the defaults.
+    /// A table with the default values.
     fn fresh() -> Self;
 
     /// Lists the keys.
-    fn keys<K: Keys>(&mut self, keys: &mut K);
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K);
 }
 
-/// One of several, each with parameters of its own. Written as a name, or as a table of the name and its parameters.
+/// One of several options, each with its own parameters. It is written as a name, or as a table of the name and its
+/// parameters.
 pub(crate) trait Choice: Clone + PartialEq {
-    /// What is chosen, in one word.
+    /// The name of the choice in messages and in the reference, such as "discipline".
     const WHAT: &'static str;
 
-    /// One, to be read over.
+    /// Any option, as the initial value for reading.
     fn fresh() -> Self;
 
-    /// All there are, with the defaults that they have where this one stands.
+    /// All options, with their defaults in the context of this one.
     fn options(&self) -> Vec<Self>;
 
-    /// How it is written.
+    /// The name of the option in a scenario.
     fn name(&self) -> &'static str;
 
-    /// What it is.
+    /// What the option is, in a sentence.
     fn about(&self) -> &'static str;
 
     /// Lists the keys of its parameters.
-    fn keys<K: Keys>(&mut self, keys: &mut K);
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K);
 }
 
-/// Who goes through the keys of a table.
-pub(crate) trait Keys {
-    /// Whether it writes values down. For a reader, alternatives of which one must be named begin absent.
+/// A visitor of the keys of a table: the reader, the writer, or the description.
+pub(crate) trait KeyVisitor {
+    /// Whether the visitor writes values. For a reader, all keys of a group of which one is required start absent.
     const WRITES: bool = false;
 
-    /// A key. Where it is absent, the field keeps its value.
+    /// A key. If it is absent, the field keeps its value.
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str);
 
-    /// The same for a value that has bounds.
+    /// A key whose value has bounds.
     fn within<T: Bounded>(&mut self, name: &'static str, field: &mut T, bounds: RangeInclusive<T>, doc: &'static str);
 
-    /// A key that is absent unless it means something; see [`Self::one_of`].
+    /// A key of a group of alternatives, absent unless it is chosen; see [`Self::one_of`].
     fn maybe<T: Field>(&mut self, name: &'static str, field: &mut Option<T>, doc: &'static str);
 
-    /// A key whose default is what another part of the scenario says.
+    /// A key whose default is the value of another part of the scenario, `from`.
     fn inherited<T: Field>(&mut self, name: &'static str, field: &mut T, from: &T, doc: &'static str);
 
-    /// A list of tables; `fresh` makes the one of a number, with its defaults. Whether those are what another part of the
-    /// scenario says is `inherited`.
+    /// A list of tables. `fresh` returns the table of an index with its defaults. `inherited`: these defaults come from
+    /// another part of the scenario.
     fn list<T: Table>(
         &mut self,
         name: &'static str,
@@ -67,46 +69,46 @@ pub(crate) trait Keys {
         doc: &'static str,
     );
 
-    /// Only one of these keys may stand there; `required` says that one must.
+    /// At most one of these keys may be written; with `required`, exactly one.
     fn one_of(&mut self, names: &'static [&'static str], required: bool);
 
-    /// Of these two keys, each with the name of the value that leaves the other alone, only one may have another value. What
-    /// breaks that, [`Self::ensure`] tells; an override of the one puts the other back.
+    /// Two keys that exclude each other, each with the name of its neutral value: at most one may have another value.
+    /// An override of one key resets the other to its neutral value. [`Self::ensure`] reports violations in files.
     fn rivals(&mut self, keys: [(&'static str, &'static str); 2]) {
         let _ = keys;
     }
 
-    /// This key must stand there.
+    /// This key must be written.
     fn required(&mut self, name: &'static str) {
         let _ = name;
     }
 
-    /// A rule about a key, or about what a path of keys below it leads to, that its type does not hold: if it is broken, what
-    /// is wrong, and what helps.
+    /// A rule about a key, or about a path of keys below it, that its type does not enforce. If it does not hold,
+    /// `problem` returns a message and a help text.
     fn ensure(&mut self, name: &str, holds: bool, problem: impl FnOnce() -> (String, String)) {
         let _ = (name, holds, problem);
     }
 }
 
-/// A value that a key can have.
+/// A type of values.
 pub(crate) trait Field: Clone + PartialEq {
-    /// Any value, to be read over.
+    /// Any value, as the initial value for reading.
     fn blank() -> Self;
 
-    /// Becomes what is written, or tells why not.
+    /// Reads a value, or reports why it cannot.
     fn read(&mut self, node: &Node, findings: &mut Findings);
 
-    /// As TOML that reads back.
+    /// Writes the value as TOML that reads back.
     fn write(&self) -> Written;
 
-    /// What can be written.
-    fn kind() -> Kind;
+    /// Describes the values that can be written.
+    fn kind() -> ValueKind;
 }
 
-/// A value that is less or more than another.
+/// A type of values that can have bounds.
 pub(crate) trait Bounded: Field + PartialOrd {}
 
-/// Tables are fields, and so are choices; one blanket implementation for each would overlap.
+/// Implements [`Field`] for tables and choices. Two blanket implementations would overlap.
 macro_rules! fields {
     (tables: $($table:ty),*; choices: $($choice:ty),*) => {
         $(impl $crate::keys::Field for $table {
@@ -119,7 +121,7 @@ macro_rules! fields {
             fn write(&self) -> $crate::explain::Written {
                 $crate::explain::write_table(self)
             }
-            fn kind() -> $crate::describe::Kind {
+            fn kind() -> $crate::describe::ValueKind {
                 $crate::describe::table_kind::<Self>()
             }
         })*
@@ -133,7 +135,7 @@ macro_rules! fields {
             fn write(&self) -> $crate::explain::Written {
                 $crate::explain::write_choice(self)
             }
-            fn kind() -> $crate::describe::Kind {
+            fn kind() -> $crate::describe::ValueKind {
                 $crate::describe::choice_kind::<Self>()
             }
         })*
@@ -141,8 +143,8 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// A [`Choice`] from one line for each option: its name, what it is, its defaults, and how the keys of its parameters are
-/// listed. The first is what values are read over.
+/// Implements [`Choice`] from one line for each option: its name, a description, its defaults, and the keys of its
+/// parameters. The first option is the initial value for reading.
 macro_rules! choice {
     ($type:ty, $what:literal, $keys:ident; $($name:literal, $about:literal, $default:expr, $pattern:pat => $list:expr;)+) => {
         $crate::keys::fields!(tables:; choices: $type);
@@ -173,7 +175,7 @@ macro_rules! choice {
                 }
             }
 
-            fn keys<K: $crate::keys::Keys>(&mut self, $keys: &mut K) {
+            fn keys<K: $crate::keys::KeyVisitor>(&mut self, $keys: &mut K) {
                 match self {
                     $($pattern => $list),+
                 }

@@ -1,11 +1,10 @@
 //! Scenario files: links, disciplines, flows, meters, duration and seed, as typed values.
 //!
-//! A scenario is a TOML file. [`Scenario::parse`] reads it, with [`Override`]s; what is wrong with it is shown in the text
-//! that the user wrote ([`TextError`]). [`Scenario::explain`] writes it back with all defaults, and
-//! [`Scenario::schema`] and [`Scenario::reference`] tell editors and readers what can be written. All four come from one
-//! list of keys (`keys.rs`).
+//! A scenario is a TOML file. [`Scenario::parse`] reads it, with [`Override`]s; errors point into the text that the
+//! user wrote ([`TextError`]). [`Scenario::explain`] writes it back with all defaults. [`Scenario::schema`] describes
+//! all keys for editors, [`Scenario::reference`] for readers. All four come from one list of keys (`keys.rs`).
 //!
-//! [`Network`] is a scenario's topology as switches and links, whatever kind it is of.
+//! [`Network`] has the switches and links of a scenario, for every kind of topology.
 
 mod aqm;
 mod check;

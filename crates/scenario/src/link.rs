@@ -1,6 +1,6 @@
-//! Links: how fast, how far, and which queue stands before them.
+//! Links: their rate, delay and queue.
 
-use crate::keys::{Keys, Table, fields};
+use crate::keys::{KeyVisitor, Table, fields};
 use crate::overhead::Overhead;
 use crate::value::Buffer;
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
@@ -9,48 +9,48 @@ use queuescope_wire::{ByteCount, Nanos, Rate};
 /// A link with its queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
-    /// How fast it sends.
+    /// How fast the link sends.
     pub capacity: Capacity,
-    /// How long a bit is under way, one way.
+    /// The one-way propagation delay.
     pub delay: Nanos,
-    /// How much its queue holds.
+    /// The limit of its queue.
     pub limit: Buffer,
-    /// What its queue does. Its limit is not set; [`Network`](crate::Network) has it.
+    /// The discipline of its queue, without the limit; [`Network`](crate::Network) sets that.
     pub discipline: DisciplineParams,
-    /// The switch program around its queue, whose limit is not set either.
+    /// The switch program around its queue, also without the limit.
     pub pipeline: Option<PipelineParams>,
-    /// What the link sends with each packet beyond its IP packet. The queue holds IP packets, without it.
+    /// What the link sends with each packet in addition to the IP packet. The queue does not hold it.
     pub overhead: Overhead,
-    /// Which share of packets is lost on it by chance, either way.
+    /// The share of packets that is lost at random in each direction.
     pub loss: f64,
-    /// How fast it sends the other way; as fast, if not said.
+    /// The rate of the reverse direction. `None`: the same rate.
     pub reverse_rate: Option<Rate>,
-    /// Whether the other way has the same queue; otherwise one without a limit.
+    /// Whether the reverse direction has the same queue. Otherwise its queue has no limit.
     pub both_ways: bool,
 }
 
 /// How fast a link sends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Capacity {
-    /// So many bits a second.
+    /// At a constant rate.
     Rate(Rate),
-    /// As a trace says in mahimahi's format: each line a time in milliseconds at which 1500 bytes may leave; it begins
-    /// anew when it ends. The path is relative to the scenario file.
+    /// By a trace in mahimahi's format: each line is a time in milliseconds at which 1500 bytes may leave. The trace
+    /// repeats. The path is relative to the scenario file.
     Trace(String),
 }
 
 /// The links of hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Access {
-    /// How fast they send, both ways.
+    /// The rate in each direction.
     pub rate: Rate,
-    /// How long a bit is under way, one way.
+    /// The one-way propagation delay.
     pub delay: Nanos,
 }
 
 fields!(tables: Link, Access; choices:);
 
-/// So many Mb/s; not zero.
+/// A rate in Mb/s; must not be zero.
 pub(crate) fn mbps(rate: u64) -> Rate {
     Rate::from_bits_per_second(rate * 1_000_000).expect("defaults are not zero")
 }
@@ -59,7 +59,7 @@ pub(crate) const fn ms(time: u64) -> Nanos {
     Nanos(time * 1_000_000)
 }
 
-/// The longest delay of a link: beyond that of any that was built.
+/// The longest delay of a link, an hour.
 const LONGEST_DELAY: Nanos = ms(3_600_000);
 
 /// The largest IP packet.
@@ -80,25 +80,24 @@ impl Table for Link {
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         self.capacity.keys(keys);
-        keys.within("delay", &mut self.delay, Nanos::ZERO..=LONGEST_DELAY, "How long a bit is under way, one way.");
+        keys.within("delay", &mut self.delay, Nanos::ZERO..=LONGEST_DELAY, "The one-way propagation delay.");
         keys.key(
             "limit",
             &mut self.limit,
-            "How much the queue holds, whatever the discipline; `bdp` is the rate times the longest round-trip time of the \
-             flows without queueing.",
+            "The limit of the queue, for every discipline; `bdp` is the rate times the longest round-trip time of the flows \
+             without queueing.",
         );
-        keys.key("discipline", &mut self.discipline, "What the queue does.");
-        keys.key("pipeline", &mut self.pipeline, "The switch program around the queue, which is a tail-drop one then.");
+        keys.key("discipline", &mut self.discipline, "The discipline of the queue.");
+        keys.key("pipeline", &mut self.pipeline, "The switch program around the queue; needs a tail-drop queue.");
         keys.rivals([("discipline", "tail-drop"), ("pipeline", "none")]);
         keys.ensure(
             "pipeline",
             self.pipeline.is_none() || matches!(self.discipline, DisciplineParams::TailDrop(_)),
             || {
-                let message =
-                    format!("a switch program stands around a tail-drop queue, not `{}`", self.discipline.name());
-                (message, "take `discipline` or `pipeline` away".to_owned())
+                let message = format!("a switch program needs a tail-drop queue, not `{}`", self.discipline.name());
+                (message, "remove `discipline` or `pipeline`".to_owned())
             },
         );
         keys.key("overhead", &mut self.overhead, Overhead::ABOUT);
@@ -106,40 +105,36 @@ impl Table for Link {
             "loss",
             &mut self.loss,
             0.0..=1.0,
-            "Which share of packets is lost on the way by chance, either way, when they have left the queue.",
+            "The share of packets that is lost at random in each direction, behind the queue.",
         );
-        keys.key(
-            "reverse-rate",
-            &mut self.reverse_rate,
-            "How fast the link sends the other way; none: as fast as this way.",
-        );
+        keys.key("reverse-rate", &mut self.reverse_rate, "The rate of the reverse direction; none: the same rate.");
         keys.key(
             "both-ways",
             &mut self.both_ways,
-            "Whether the other way has the same queue; if not, one without a limit.",
+            "Whether the reverse direction has the same queue; if not, its queue has no limit.",
         );
     }
 }
 
 impl Capacity {
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         let (mut rate, mut trace) = match &*self {
             Self::Rate(rate) => (Some(*rate), None),
             Self::Trace(path) => (None, Some(path.clone())),
         };
         let before = (rate, trace.clone());
-        keys.maybe("rate", &mut rate, "How fast the link sends.");
+        keys.maybe("rate", &mut rate, "The rate of the link.");
         keys.maybe(
             "trace",
             &mut trace,
-            "In place of a rate: a file in mahimahi's format, relative to the scenario. Each line is a time in milliseconds \
-             at which 1500 bytes may leave; it begins anew when it ends.",
+            "A trace instead of a rate: a file in mahimahi's format, relative to the scenario. Each line is a time in \
+             milliseconds at which 1500 bytes may leave. The trace repeats.",
         );
         keys.one_of(&["rate", "trace"], false);
         keys.ensure("trace", trace.as_ref().is_none_or(|path| !path.is_empty()), || {
             ("the path of the trace is empty".to_owned(), "name a file, relative to the scenario".to_owned())
         });
-        // What the table says goes before what it inherits.
+        // A key in the table takes precedence over an inherited one.
         *self = match (rate, trace) {
             (Some(rate), trace) if trace == before.1 => Self::Rate(rate),
             (_, Some(trace)) => Self::Trace(trace),
@@ -154,13 +149,13 @@ impl Table for Access {
         Self { rate: mbps(10_000), delay: Nanos::ZERO }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
-        keys.key("rate", &mut self.rate, "How fast hosts' links send, both ways.");
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
+        keys.key("rate", &mut self.rate, "The rate of hosts' links in each direction.");
         keys.within(
             "delay",
             &mut self.delay,
             Nanos::ZERO..=LONGEST_DELAY,
-            "How long a bit is under way on each of them, one way.",
+            "The one-way propagation delay of each of them.",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A scenario's topology as switches and links, whatever kind it is of; and the routes through it.
+//! The switches and links of a scenario, for every kind of topology, and routes through them.
 
 use crate::link::{Capacity, Link};
 use crate::scenario::Scenario;
@@ -15,50 +15,50 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// Switches and the links between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    /// The switches' names; elsewhere they are numbers in this list.
+    /// The names of the switches. Elsewhere a switch is an index into this list.
     pub nodes: Vec<String>,
-    /// The links; each has two ways.
+    /// The links; each sends in both directions.
     pub links: Vec<NetworkLink>,
-    /// Links by the switch at either end.
+    /// For each switch, the links at it.
     at: Vec<Vec<Hop>>,
 }
 
 /// A link between two switches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkLink {
-    /// Its name.
+    /// The name of the link.
     pub name: String,
     /// The switch at whose port the queue is, and the one at the other end.
     pub ends: (usize, usize),
-    /// How fast it sends.
+    /// How fast the link sends.
     pub capacity: Capacity,
-    /// How fast it sends the other way; none if by the same trace.
+    /// The rate of the reverse direction. `None`: the reverse direction follows the same trace.
     pub reverse_rate: Option<Rate>,
-    /// How long a bit is under way, either way.
+    /// The propagation delay of each direction.
     pub delay: Nanos,
-    /// What its queue does, with its limit.
+    /// The discipline of its queue, including the limit.
     pub discipline: DisciplineParams,
-    /// The switch program around it, with the limit of its queue.
+    /// The switch program around its queue, including the limit of the queue.
     pub pipeline: Option<PipelineParams>,
-    /// What the queue of the other way does.
+    /// The discipline of the queue of the reverse direction.
     pub reverse_discipline: DisciplineParams,
-    /// Bytes that it sends with each packet beyond its IP packet.
+    /// Bytes that the link sends with each packet in addition to the IP packet.
     pub overhead: u32,
-    /// Which share of packets is lost on it, either way.
+    /// The share of packets that is lost at random in each direction.
     pub loss: f64,
 }
 
-/// A link on a route, and which way.
+/// A link on a route, and the direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
-    /// Its number in [`Network::links`].
+    /// The index in [`Network::links`].
     pub link: usize,
-    /// Whether it is passed against its direction.
+    /// Whether the route uses the reverse direction.
     pub reverse: bool,
 }
 
 impl Scenario {
-    /// The switches and links.
+    /// The switches and links of the scenario.
     pub fn network(&self) -> Network {
         let mut network = Network::skeleton(self);
         let links = self.wires_of_topology();
@@ -74,14 +74,15 @@ impl Scenario {
         network
     }
 
-    /// The round-trip time of a group's flows without queueing and without the time that packets take to be sent: that of
-    /// their path, or the longer one that they have by themselves. None if there is no path.
+    /// The round-trip time of a group's flows without queueing and transmission times: that of their path, or the
+    /// longer one that the group sets. `None` if there is no path.
     pub fn base_rtt(&self, network: &Network, flows: &FlowGroup) -> Option<Nanos> {
         let path = self.path_rtt(network, &flows.from, &flows.to)?;
         Some(flows.rtt.map_or(path, |rtt| rtt.max(path)))
     }
 
-    /// The round-trip time between hosts at two switches, as [`Self::base_rtt`].
+    /// The round-trip time between hosts at two switches, without queueing and transmission times. `None` if there is
+    /// no path.
     pub fn path_rtt(&self, network: &Network, from: &str, to: &str) -> Option<Nanos> {
         let route = network.route(from, to)?;
         let links = route.iter().fold(Nanos::ZERO, |sum, hop| sum.saturating_add(network.links[hop.link].delay));
@@ -89,21 +90,21 @@ impl Scenario {
         Some(one_way.saturating_add(one_way))
     }
 
-    /// How much a link's queue holds; `rtt` is the longest round-trip time.
+    /// The limit of a link's queue. `rtt` is the longest round-trip time.
     pub(crate) fn limit_of(&self, link: &Link, rtt: Nanos) -> Limit {
         match (link.limit, &link.capacity) {
             (Buffer::Fixed(limit), _) => limit,
             (Buffer::Bdp(times), Capacity::Rate(rate)) => {
                 let product = rate.bytes_in(rtt).0 as f64 * times;
-                // Room for one full packet there is in any case.
+                // At least one full packet.
                 Limit::Bytes(ByteCount((product as u64).max(self.largest_packet())))
             }
-            // Refused at the door: a trace has no rate.
+            // The check of the scenario reports this, because a trace has no rate.
             (Buffer::Bdp(_), Capacity::Trace(_)) => Limit::None,
         }
     }
 
-    /// The largest packet that anyone sends, from its network header on.
+    /// The largest IP packet of all traffic, in bytes.
     pub(crate) fn largest_packet(&self) -> u64 {
         const TCP_HEADER: u32 = 60;
         let segment = |stack: &TcpParams| u64::from(stack.network_header + TCP_HEADER + stack.mss);
@@ -120,7 +121,7 @@ impl Scenario {
         flows.chain(loads).max().unwrap_or(1514)
     }
 
-    /// The longest round-trip time of all traffic, as [`Self::base_rtt`].
+    /// The longest round-trip time of all traffic, without queueing and transmission times.
     pub(crate) fn longest_rtt(&self, network: &Network) -> Nanos {
         let groups = self.flows.iter().filter_map(|flows| self.base_rtt(network, flows));
         let workloads = self.workloads.iter().filter_map(|load| self.path_rtt(network, &load.from, &load.to));
@@ -140,7 +141,7 @@ impl Scenario {
 }
 
 impl Network {
-    /// All but the disciplines, whose limits may depend on the routes.
+    /// The network without limits of queues, which may depend on the routes.
     pub(crate) fn skeleton(scenario: &Scenario) -> Self {
         let mut network = Self { nodes: Vec::new(), links: Vec::new(), at: Vec::new() };
         let mut numbers = BTreeMap::new();
@@ -176,17 +177,17 @@ impl Network {
         network
     }
 
-    /// A switch by its name.
+    /// The index of a switch, by name.
     pub fn node(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node == name)
     }
 
-    /// The way from one switch to another with the least delay; of those, with the fewest links; of those, with the
-    /// lowest numbers. None if there is none, or no such switch.
+    /// The route from one switch to another with the least delay; among equal ones, the one with the fewest links, then
+    /// the one with the lowest numbers. `None` if there is no route, or a name is unknown.
     pub fn route(&self, from: &str, to: &str) -> Option<Vec<Hop>> {
         let (from, to) = (self.node(from)?, self.node(to)?);
         let mut best: Vec<Option<(Nanos, usize)>> = vec![None; self.nodes.len()];
-        let mut came_by: Vec<Option<Hop>> = vec![None; self.nodes.len()];
+        let mut last_hop: Vec<Option<Hop>> = vec![None; self.nodes.len()];
         let mut open = BinaryHeap::from([Reverse((Nanos::ZERO, 0, from))]);
         best[from] = Some((Nanos::ZERO, 0));
         while let Some(Reverse((delay, links, node))) = open.pop() {
@@ -201,7 +202,7 @@ impl Network {
                 let cost = (delay.saturating_add(self.links[hop.link].delay), links + 1);
                 if best[next].is_none_or(|known| cost < known) {
                     best[next] = Some(cost);
-                    came_by[next] = Some(*hop);
+                    last_hop[next] = Some(*hop);
                     open.push(Reverse((cost.0, cost.1, next)));
                 }
             }
@@ -210,7 +211,7 @@ impl Network {
         let mut node = to;
         best[to]?;
         while node != from {
-            let hop = came_by[node]?;
+            let hop = last_hop[node]?;
             route.push(hop);
             node = self.links[hop.link].end(!hop.reverse);
         }
@@ -220,7 +221,7 @@ impl Network {
 }
 
 impl NetworkLink {
-    /// The switch that a packet comes to.
+    /// The switch at which a packet arrives.
     fn end(&self, reverse: bool) -> usize {
         if reverse { self.ends.0 } else { self.ends.1 }
     }
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_products_takes_the_longest_round_trip() {
+    fn a_limit_in_bdp_uses_the_longest_round_trip_time() {
         let (scenario, network) = network(
             r#"
             link = { rate = "8mbps", delay = "10ms", limit = "2bdp", both-ways = true }

@@ -1,27 +1,27 @@
-//! What is watched and what is recorded.
+//! Meters and recorded outputs.
 
-use crate::keys::{Keys, Table, fields};
+use crate::keys::{KeyVisitor, Table, fields};
 use queuescope_wire::{Granularity, Nanos};
 
-/// Who watches a link for bursts and the flows that fill its queue.
+/// A meter of a link's queue, which finds bursts and the flows that fill the queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meter {
-    /// The link.
+    /// The name of the link.
     pub link: String,
-    /// Whether it watches the way back.
+    /// Whether it observes the queue of the reverse direction.
     pub reverse: bool,
-    /// The delay from which on the queue is congested (tau); by the longest delay so far, if not said.
+    /// The lowest delay at which the queue is congested (tau). `None`: it follows from the longest delay so far.
     pub tau: Option<Nanos>,
-    /// The share of the queue from which on a flow is a culprit (alpha).
+    /// The smallest share of the queue at which a flow is a culprit (alpha).
     pub alpha: f64,
-    /// What a flow is.
+    /// The granularity of flows.
     pub by: Granularity,
 }
 
-/// What is recorded beside the summary.
+/// Outputs in addition to the summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// The step of time series, if there are any.
+    /// The step of time series; `None`: there are none.
     pub interval: Option<Nanos>,
 }
 
@@ -38,17 +38,22 @@ impl Table for Meter {
         Self::on("bottleneck")
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
-        keys.key("link", &mut self.link, "The link by its name.");
-        keys.key("reverse", &mut self.reverse, "Whether the queue of the way back is meant.");
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
+        keys.key("link", &mut self.link, "The name of the link.");
+        keys.key("reverse", &mut self.reverse, "Whether to observe the queue of the reverse direction.");
         keys.key(
             "tau",
             &mut self.tau,
-            "The delay from which on the queue is congested; none: an eighth of the longest delay so far, at least the time \
+            "The lowest delay at which the queue is congested; none: an eighth of the longest delay so far, at least the time \
              of 10 full packets.",
         );
-        keys.within("alpha", &mut self.alpha, 1e-9..=1.0, "The share of the queue from which on a flow is a culprit.");
-        keys.key("by", &mut self.by, "What a flow is.");
+        keys.within(
+            "alpha",
+            &mut self.alpha,
+            1e-9..=1.0,
+            "The smallest share of the queue at which a flow is a culprit.",
+        );
+        keys.key("by", &mut self.by, "The granularity of flows.");
     }
 }
 
@@ -57,10 +62,10 @@ impl Table for Record {
         Self { interval: None }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("interval", &mut self.interval, "The step of time series; none: there are none.");
         keys.ensure("interval", self.interval.is_none_or(|interval| interval >= Nanos(1_000)), || {
-            ("the step is too small".to_owned(), "write 1us or more, such as \"100ms\"".to_owned())
+            ("the step is too short".to_owned(), "write 1us or more, for example \"100ms\"".to_owned())
         });
     }
 }

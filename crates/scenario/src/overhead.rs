@@ -1,7 +1,8 @@
-//! What a link sends with each packet beyond what its queue holds: one type for scenarios and captures.
+//! The overhead of a link: bytes that it sends with each packet but that its queue does not hold. For scenarios and
+//! captures.
 
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::{Written, quoted};
 use crate::keys::Field;
 use crate::read::{Findings, shortened};
@@ -11,38 +12,39 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-/// What the link sends with each packet beyond what the queue holds of it.
+/// Bytes that the link sends with each packet but that its queue does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overhead {
-    /// Nothing. The queue holds packets as they are: IP packets of a scenario, frames of a capture.
+    /// No overhead. The queue holds whole packets: IP packets in a scenario, frames of a capture.
     None,
-    /// That of Ethernet: preamble (8), frame check sequence (4) and gap (12), and the header (14) where the queue holds IP packets. Of
-    /// a capture it holds frames, with a header where the capture has none, and of at least 60 bytes.
+    /// The overhead of Ethernet: preamble (8), frame check sequence (4) and gap (12). If the queue holds IP packets,
+    /// also the header (14). For a capture, the queue holds frames of at least 60 bytes; a header is added if the
+    /// capture has none.
     Ethernet,
-    /// So many bytes, at most [`Overhead::MOST`]. The queue holds packets as they are.
+    /// This number of bytes, at most [`Overhead::MOST`]. The queue holds whole packets.
     Bytes(u32),
 }
 
 /// Preamble, frame check sequence and gap.
 const AROUND_FRAME: u32 = 8 + 4 + 12;
-/// The header of an Ethernet frame, and the least that a frame has without its frame check sequence.
+/// The header of an Ethernet frame, and the smallest frame without its frame check sequence.
 const HEADER: u32 = 14;
 const LEAST_FRAME: u32 = 60;
-/// How it is written.
+/// The valid forms, for help texts.
 const FORMS: &str = "use none, ethernet, or a number of bytes up to 256, such as 38B";
 
 impl Overhead {
-    /// The most bytes there can be, as for the shaper CAKE (`overhead` in tc-cake(8)): headers and trailers of a packet, those of tunnels
-    /// among them, are less.
+    /// The largest overhead in bytes, the same as of the shaper CAKE (`overhead` in tc-cake(8)). Headers and trailers
+    /// of a packet, including those of tunnels, are smaller.
     pub const MOST: u32 = 256;
 
-    /// What it is and how it is written, for whoever is to choose one.
-    pub const ABOUT: &str = "What the link sends with each packet beyond what the queue holds of it: none; ethernet (preamble, frame check \
-                             sequence, gap: 24 bytes around a frame of at least 60; where the queue holds IP packets, 38 with the \
-                             header); or a number of bytes up to 256, such as 38B. It takes time on the link, and no room in the \
-                             queue, whose bytes (limits, quanta, thresholds) are without it.";
+    /// A description of overheads and their forms, for help texts.
+    pub const ABOUT: &str = "Bytes that the link sends with each packet but that the queue does not hold: none; ethernet (preamble, frame \
+                             check sequence, gap: 24 bytes around a frame of at least 60; if the queue holds IP packets, 38 with the \
+                             header); or a number of bytes up to 256, such as 38B. The overhead takes time on the link, and no room \
+                             in the queue, whose bytes (limits, quanta, thresholds) do not include it.";
 
-    /// The bytes that the link adds to each frame of a capture, as [`in_queue`](Self::in_queue) has it.
+    /// The bytes that the link adds to each frame of a capture, in addition to [`in_queue`](Self::in_queue).
     pub fn on_frame(self) -> u32 {
         match self {
             Self::None => 0,
@@ -59,7 +61,8 @@ impl Overhead {
         }
     }
 
-    /// What the queue holds of a frame of `size` bytes, of which `link_header` stand before the network header.
+    /// The bytes that the queue holds of a frame of `size` bytes, of which `link_header` come before the network
+    /// header.
     pub fn in_queue(self, size: u32, link_header: u16, has_ethernet_header: bool) -> u32 {
         match self {
             Self::None | Self::Bytes(_) => size,
@@ -79,7 +82,7 @@ impl fmt::Display for Overhead {
     }
 }
 
-/// Written `none`, `ethernet`, `38B`, `38`.
+/// Accepts `none`, `ethernet`, `38B`, `38`.
 impl FromStr for Overhead {
     type Err = OverheadError;
 
@@ -89,7 +92,7 @@ impl FromStr for Overhead {
             "none" => return Ok(Self::None),
             "ethernet" => return Ok(Self::Ethernet),
             name if !name.contains(|c: char| c.is_ascii_digit()) => {
-                return Err(error("there is no such name".to_owned()));
+                return Err(error("the name is unknown".to_owned()));
             }
             _ => {}
         }
@@ -107,7 +110,7 @@ impl FromStr for Overhead {
     }
 }
 
-/// What is no overhead.
+/// A text that is not an overhead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverheadError {
     text: String,
@@ -129,11 +132,11 @@ impl Field for Overhead {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         let text = match &node.value {
-            Raw::Text(text) => text.to_string(),
-            Raw::Integer(number) => number.to_string(),
+            TomlValue::Text(text) => text.to_string(),
+            TomlValue::Integer(number) => number.to_string(),
             _ => {
                 return findings.problem(|| {
-                    Problem::new("an overhead is a text or a whole number")
+                    Problem::new("an overhead is text or a whole number")
                         .at(node.place.clone(), format!("this is {}", node.kind()))
                         .help(FORMS)
                 });
@@ -156,13 +159,13 @@ impl Field for Overhead {
         })
     }
 
-    fn kind() -> Kind {
-        let text = Kind::Text {
+    fn kind() -> ValueKind {
+        let text = ValueKind::Text {
             what: "`none`, `ethernet`, size",
             examples: &["none", "ethernet", "38B"],
             pattern: Some(r"^\s*(none|ethernet|[0-9._]+\s*([kK]([iI]?B)?|B|[bB][yY][tT][eE][sS]?)?)\s*$"),
         };
-        Kind::AnyOf(vec![text, Kind::Integer])
+        ValueKind::AnyOf(vec![text, ValueKind::Integer])
     }
 }
 
@@ -172,11 +175,11 @@ mod tests {
     use crate::Scenario;
 
     #[test]
-    fn that_of_ethernet_is_that_of_the_wire() {
-        // What the queue holds, and what the link sends.
+    fn ethernet_overhead_gives_the_size_on_the_wire() {
+        // The bytes in the queue, and the bytes on the link.
         let both = |overhead: Overhead, size, link_header, has_ethernet_header| {
-            let held = overhead.in_queue(size, link_header, has_ethernet_header);
-            (held, held + overhead.on_frame())
+            let in_queue = overhead.in_queue(size, link_header, has_ethernet_header);
+            (in_queue, in_queue + overhead.on_frame())
         };
         assert_eq!(both(Overhead::Ethernet, 1514, 14, true), (1514, 1538));
         assert_eq!(both(Overhead::Ethernet, 42, 14, true), (60, 84));
@@ -186,9 +189,9 @@ mod tests {
         assert_eq!(1500 + Overhead::Ethernet.on_ip_packet(), 1538);
     }
 
-    /// As a text by itself, and as a scenario has it: the same values, and the same reasons.
+    /// A text alone and the key of a scenario have the same values and the same errors.
     #[test]
-    fn a_scenario_has_the_same_forms() {
+    fn text_and_scenario_have_the_same_forms() {
         let in_scenario = |value: &str| {
             let text = format!("[link]\noverhead = {value}\n[[flows]]\n");
             Scenario::parse("test", &text, &[]).map(|scenario| scenario.link.overhead)
@@ -206,12 +209,12 @@ mod tests {
         ];
         for (text, overhead) in forms {
             assert_eq!(text.parse(), Ok(overhead), "{text}");
-            let found = in_scenario(&format!("\"{text}\"")).expect("it is one");
+            let found = in_scenario(&format!("\"{text}\"")).expect("it is an overhead");
             assert_eq!(found, overhead, "{text}");
             let Written::Inline(written) = overhead.write() else { panic!("it is inline") };
             assert_eq!(in_scenario(&written).expect("it reads back"), overhead, "{text}");
         }
-        assert_eq!(in_scenario("38").expect("it is one"), Overhead::Bytes(38));
+        assert_eq!(in_scenario("38").expect("it is an overhead"), Overhead::Bytes(38));
         for (text, why) in [
             ("257", "more than 256 bytes"),
             ("38KB", "more than 256 bytes"),
@@ -219,8 +222,8 @@ mod tests {
             ("-1", "below zero"),
             ("38b", "bit or B"),
             ("3 stones", "unit 'stones' is unknown"),
-            ("Ethernet", "no such name"),
-            ("", "no such name"),
+            ("Ethernet", "the name is unknown"),
+            ("", "the name is unknown"),
         ] {
             let error = text.parse::<Overhead>().expect_err(text).to_string();
             assert!(error.contains(why) && error.ends_with(FORMS), "{error}");

@@ -1,5 +1,5 @@
-//! The parameters of disciplines, switch programs, congestion controls and TCP: their keys, and nothing else. What they
-//! are by default, the crates say that they are from.
+//! The keys of the parameters of disciplines, switch programs, congestion controls and TCP. The crates that define the
+//! parameters define their defaults.
 
 mod abc;
 mod bbr;
@@ -14,25 +14,25 @@ mod tcp;
 pub(crate) use abc::ACTIVITY;
 pub(crate) use congestion::{Control, counts_marks};
 pub(crate) use discipline::with_limit;
-pub(crate) use tcp::of_profile;
+pub(crate) use tcp::tcp_of_profile;
 
-use crate::keys::{Field, Keys};
+use crate::keys::{Field, KeyVisitor};
 use queuescope_wire::{ByteCount, Nanos};
 use std::ops::RangeInclusive;
 
-/// Any time that a parameter may be.
+/// The bounds of times.
 const TIME: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos(1_000_000_000_000);
-/// The same for what is done again and again: often enough, and not without end in no time.
+/// The bounds of times that repeat. Not zero, so that repetition takes time.
 const STEP: RangeInclusive<Nanos> = Nanos(1_000)..=Nanos(1_000_000_000_000);
-/// Any number of bytes that a parameter may be.
+/// The bounds of numbers of bytes.
 const BYTES: RangeInclusive<ByteCount> = ByteCount(0)..=ByteCount(1 << 40);
-/// A probability, or a part of something.
+/// The bounds of probabilities and shares.
 const SHARE: RangeInclusive<f64> = 0.0..=1.0;
-/// A factor that is not negative.
+/// The bounds of factors, which are not negative.
 const FACTOR: RangeInclusive<f64> = 0.0..=1e6;
 
-/// A value that may be none, with bounds if there is one.
-pub(crate) fn optional<K: Keys, T: Field + PartialOrd>(
+/// A key with an optional value that has bounds.
+pub(crate) fn optional<K: KeyVisitor, T: Field + PartialOrd>(
     keys: &mut K,
     name: &'static str,
     field: &mut Option<T>,
@@ -42,7 +42,7 @@ pub(crate) fn optional<K: Keys, T: Field + PartialOrd>(
     keys.key(name, field, doc);
     keys.ensure(name, field.as_ref().is_none_or(|value| bounds.contains(value)), || {
         let show = |value: &T| value.write().inline().trim_matches('"').to_owned();
-        let help = format!("it is from {} to {}, or \"none\"", show(bounds.start()), show(bounds.end()));
+        let help = format!("use {} to {}, or \"none\"", show(bounds.start()), show(bounds.end()));
         (format!("`{name}` is out of bounds"), help)
     });
 }

@@ -1,14 +1,14 @@
-//! Values without units: numbers, truths, text; and the absence of one.
+//! Values without units: numbers, booleans, text, and optional values.
 
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::{Written, quoted};
 use crate::keys::{Bounded, Field};
 use crate::read::Findings;
 use queuescope_text::Problem;
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// Whole numbers.
+/// Implements [`Field`] for whole numbers.
 macro_rules! integers {
     ($($type:ty),*) => {
         $(impl Field for $type {
@@ -16,9 +16,9 @@ macro_rules! integers {
                 0
             }
             fn read(&mut self, node: &Node, findings: &mut Findings) {
-                // TOML's own numbers end at 2^63 - 1.
+                // Numbers in TOML are at most 2^63 - 1.
                 match node.value {
-                    Raw::Integer(number) => match <$type>::try_from(number) {
+                    TomlValue::Integer(number) => match <$type>::try_from(number) {
                         Ok(value) => *self = value,
                         Err(_) => {
                             let (low, high) =
@@ -28,14 +28,14 @@ macro_rules! integers {
                                 let wrong = if number < 0 { format!("below {low}") } else { format!("above {high}") };
                                 Problem::new(format!("`{key}` is out of bounds"))
                                     .at(node.place.clone(), wrong)
-                                    .help(format!("it is from {low} to {high}"))
+                                    .help(format!("use {low} to {high}"))
                             });
                         }
                     },
                     _ => findings.problem(|| {
-                        Problem::new("this is no whole number")
+                        Problem::new("this is not a whole number")
                             .at(node.place.clone(), format!("this is {}", match node.value {
-                                Raw::Float(_) => "a number with a fraction",
+                                TomlValue::Float(_) => "a number with a fraction",
                                 _ => node.kind(),
                             }))
                             .help("write a whole number without quotes")
@@ -45,8 +45,8 @@ macro_rules! integers {
             fn write(&self) -> Written {
                 Written::Inline(self.to_string())
             }
-            fn kind() -> Kind {
-                Kind::Integer
+            fn kind() -> ValueKind {
+                ValueKind::Integer
             }
         }
         impl Bounded for $type {})*
@@ -55,7 +55,7 @@ macro_rules! integers {
 
 integers!(u8, u16, u32, u64, usize);
 
-/// Whole numbers above zero.
+/// Implements [`Field`] for whole numbers above zero.
 macro_rules! positive {
     ($($type:ty),*) => {
         $(impl Field for $type {
@@ -78,8 +78,8 @@ macro_rules! positive {
             fn write(&self) -> Written {
                 self.get().write()
             }
-            fn kind() -> Kind {
-                Kind::Integer
+            fn kind() -> ValueKind {
+                ValueKind::Integer
             }
         }
         impl Bounded for $type {})*
@@ -95,11 +95,11 @@ impl Field for f64 {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         let number = match node.value {
-            Raw::Integer(number) => number as Self,
-            Raw::Float(number) => number,
+            TomlValue::Integer(number) => number as Self,
+            TomlValue::Float(number) => number,
             _ => {
                 return findings.problem(|| {
-                    Problem::new("this is no number")
+                    Problem::new("this is not a number")
                         .at(node.place.clone(), format!("this is {}", node.kind()))
                         .help("write a number without quotes")
                 });
@@ -116,8 +116,8 @@ impl Field for f64 {
         Written::Inline(format!("{self:?}"))
     }
 
-    fn kind() -> Kind {
-        Kind::Number
+    fn kind() -> ValueKind {
+        ValueKind::Number
     }
 }
 
@@ -130,7 +130,7 @@ impl Field for bool {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         match node.value {
-            Raw::Bool(truth) => *self = truth,
+            TomlValue::Bool(truth) => *self = truth,
             _ => findings.problem(|| {
                 Problem::new("this is neither true nor false")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -143,8 +143,8 @@ impl Field for bool {
         Written::Inline(self.to_string())
     }
 
-    fn kind() -> Kind {
-        Kind::Bool
+    fn kind() -> ValueKind {
+        ValueKind::Bool
     }
 }
 
@@ -155,9 +155,9 @@ impl Field for String {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         match &node.value {
-            Raw::Text(text) => self.clone_from(text),
+            TomlValue::Text(text) => self.clone_from(text),
             _ => findings.problem(|| {
-                Problem::new("this is no text")
+                Problem::new("this is not text")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
                     .help("write it in quotes")
             }),
@@ -168,19 +168,19 @@ impl Field for String {
         Written::Inline(quoted(self))
     }
 
-    fn kind() -> Kind {
-        Kind::Text { what: "text", examples: &[], pattern: None }
+    fn kind() -> ValueKind {
+        ValueKind::Text { what: "text", examples: &[], pattern: None }
     }
 }
 
-/// A value or none, which is written `none`.
+/// An optional value; no value is written `none`.
 impl<T: Field> Field for Option<T> {
     fn blank() -> Self {
         None
     }
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
-        if matches!(&node.value, Raw::Text(text) if text == "none") {
+        if matches!(&node.value, TomlValue::Text(text) if text == "none") {
             *self = None;
             return;
         }
@@ -196,7 +196,7 @@ impl<T: Field> Field for Option<T> {
         self.as_ref().map_or_else(|| Written::Inline("\"none\"".to_owned()), Field::write)
     }
 
-    fn kind() -> Kind {
-        Kind::Optional(Box::new(T::kind()))
+    fn kind() -> ValueKind {
+        ValueKind::Optional(Box::new(T::kind()))
     }
 }

@@ -1,13 +1,13 @@
-//! Whose TCP hosts have.
+//! The profile: the TCP implementation that hosts follow.
 
 use crate::value::names;
 
-/// Whose version of TCP and its congestion controls.
+/// The implementation that TCP and its congestion controls follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
-    /// As Linux does it.
+    /// Linux.
     Linux,
-    /// As ns-3.37 does it.
+    /// ns-3.37.
     Ns3,
 }
 
@@ -16,7 +16,7 @@ names! {
 }
 
 impl Profile {
-    /// The same for congestion controls.
+    /// The corresponding profile of congestion controls.
     pub fn of_algorithm(self) -> queuescope_tcp::Profile {
         match self {
             Self::Linux => queuescope_tcp::Profile::Linux,

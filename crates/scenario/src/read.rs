@@ -1,34 +1,34 @@
-//! Reading: the tree of a file into typed values, with all that is wrong with it.
+//! Reading: turns the tree of a file into typed values, and collects all problems.
 
-use crate::dom::{Entry, Node, Raw};
-use crate::keys::{Bounded, Choice, Field, Keys, Table};
+use crate::dom::{Entry, Node, TomlValue};
+use crate::keys::{Bounded, Choice, Field, KeyVisitor, Table};
 use queuescope_text::did_you_mean;
 use queuescope_text::{Place, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// What was found while reading.
+/// The problems found while reading, and the places of values.
 #[derive(Debug)]
 pub(crate) struct Findings {
-    /// The headers of tables that have a key, wherever in the file they may stand.
+    /// Returns the headers of all tables that can have a key.
     tables_with: fn(&str) -> Vec<String>,
     pub problems: Vec<Problem>,
-    /// Problems that were found when there were [`MOST_PROBLEMS`] already.
+    /// The number of further problems beyond [`MOST_PROBLEMS`].
     pub more: usize,
-    /// Where the values stand that the file has, by their paths (`flows.0.count`).
+    /// The places of the values in the file, by their paths (`flows.0.count`).
     places: BTreeMap<String, Place>,
-    /// Paths of values that could not be read; what follows from them is not told.
+    /// The paths of values that could not be read. Problems that follow from them are not reported.
     failed: BTreeSet<String>,
     path: String,
-    /// The bounds of the value that is read, for types whose own are wider.
+    /// The bounds of the value that is being read, for types with wider bounds.
     pub bounds: Option<(String, String)>,
 }
 
-/// More than anyone reads at once.
+/// The most problems that are shown.
 const MOST_PROBLEMS: usize = 20;
 
 impl Findings {
-    /// Nothing yet; `tables_with` names the tables that have a key.
+    /// Creates empty findings. `tables_with` returns the headers of tables that can have a key.
     pub fn new(tables_with: fn(&str) -> Vec<String>) -> Self {
         Self {
             tables_with,
@@ -41,16 +41,16 @@ impl Findings {
         }
     }
 
-    /// Tells of a problem.
+    /// Reports a problem with the value that is being read, which then counts as failed.
     pub fn problem(&mut self, problem: impl FnOnce() -> Problem) {
         self.failed.insert(self.path.clone());
-        self.tell(problem);
+        self.report(problem);
     }
 
-    /// Tells of a problem that leaves the value as it is.
-    pub fn tell(&mut self, problem: impl FnOnce() -> Problem) {
+    /// Reports a problem without marking a value as failed.
+    pub fn report(&mut self, problem: impl FnOnce() -> Problem) {
         if self.problems.len() < MOST_PROBLEMS {
-            // One value may stand for many (`flows.*.tcp`).
+            // One override may set many values (`flows.*.tcp`), with the same problem for each.
             let problem = problem();
             if !self.problems.contains(&problem) {
                 self.problems.push(problem);
@@ -60,12 +60,12 @@ impl Findings {
         }
     }
 
-    /// How many problems there are.
+    /// The number of problems.
     pub fn count(&self) -> usize {
         self.problems.len() + self.more
     }
 
-    /// Where the value at a path stands, or the nearest table around it that the file has.
+    /// The place of the value at a path, or of the nearest table around it that the file has.
     pub fn place(&self, path: &str) -> Place {
         let mut path = path;
         loop {
@@ -89,13 +89,13 @@ impl Findings {
         self.failed.contains(path)
     }
 
-    /// The key whose value is read.
+    /// The key whose value is being read.
     pub fn key(&self) -> &str {
         let key = self.path.rsplit('.').find(|part| !part.bytes().all(|byte| byte.is_ascii_digit()));
         key.unwrap_or("the scenario")
     }
 
-    /// Reads a value at a longer path.
+    /// Reads a value below the current path.
     pub fn inside<T>(&mut self, name: &str, place: &Place, read: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
         if length > 0 {
@@ -113,7 +113,7 @@ impl Findings {
     }
 }
 
-/// Reads a table over the values that it has.
+/// Reads a table; keys that are absent keep their values.
 pub(crate) fn read_table<T: Table>(table: &mut T, node: &Node, findings: &mut Findings) {
     read_keys(node, findings, |reader| table.keys(reader));
 }
@@ -121,14 +121,14 @@ pub(crate) fn read_table<T: Table>(table: &mut T, node: &Node, findings: &mut Fi
 /// Reads a choice: a name, or a table of one name.
 pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut Findings) {
     let (name, place, parameters) = match &node.value {
-        Raw::Text(name) => (name, &node.place, None),
-        Raw::Table(entries) => match entries.as_slice() {
+        TomlValue::Text(name) => (name, &node.place, None),
+        TomlValue::Table(entries) => match entries.as_slice() {
             [only] => (&only.name, &only.key, Some(&only.node)),
-            [] => return findings.problem(|| problem_of::<C>(&node.place, "it names none")),
+            [] => return findings.problem(|| problem_of::<C>(&node.place, "the table is empty")),
             [first, second, ..] => {
                 return findings.problem(|| {
-                    Problem::new(format!("there is one {} only", C::WHAT))
-                        .at(second.key.clone(), format!("another than `{}`", first.name))
+                    Problem::new(format!("only one {} is allowed", C::WHAT))
+                        .at(second.key.clone(), format!("a second one, besides `{}`", first.name))
                         .at(first.key.clone(), "the first")
                         .help("keep one of them")
                 });
@@ -143,7 +143,7 @@ pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut
             let known = format!("there are {}", names.join(", "));
             let near = did_you_mean(name, names.iter().copied());
             Problem::new(format!("no {} is named '{}'", C::WHAT, shortened(name)))
-                .at(place.clone(), format!("not a {}", C::WHAT))
+                .at(place.clone(), format!("not {}", with_article(C::WHAT)))
                 .help(near.map_or(known.clone(), |near| format!("{near} {known}")))
         });
     };
@@ -158,7 +158,7 @@ pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut
 
 fn problem_of<C: Choice>(place: &Place, label: &str) -> Problem {
     let names: Vec<_> = C::fresh().options().iter().map(Choice::name).collect();
-    Problem::new(format!("a {} is a name, or a table of a name and its parameters", C::WHAT))
+    Problem::new(format!("{} is a name, or a table of a name and its parameters", with_article(C::WHAT)))
         .at(place.clone(), label.to_owned())
         .help(format!("there are {}", names.join(", ")))
 }
@@ -166,7 +166,7 @@ fn problem_of<C: Choice>(place: &Place, label: &str) -> Problem {
 /// Reads a list of tables.
 fn read_list<T: Table>(list: &mut Vec<T>, fresh: impl Fn(usize) -> T, node: &Node, findings: &mut Findings) {
     let key = findings.key().to_owned();
-    let Raw::List(items) = &node.value else {
+    let TomlValue::List(items) = &node.value else {
         return findings.problem(|| {
             Problem::new(format!("`{key}` is a list of tables"))
                 .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -182,7 +182,7 @@ fn read_list<T: Table>(list: &mut Vec<T>, fresh: impl Fn(usize) -> T, node: &Nod
 }
 
 fn read_keys(node: &Node, findings: &mut Findings, keys: impl FnOnce(&mut Reader<'_>)) {
-    let Raw::Table(entries) = &node.value else {
+    let TomlValue::Table(entries) = &node.value else {
         let key = findings.key().to_owned();
         return findings.problem(|| {
             Problem::new(format!("`{key}` is a table of keys and values"))
@@ -194,7 +194,7 @@ fn read_keys(node: &Node, findings: &mut Findings, keys: impl FnOnce(&mut Reader
     reader.unknown();
 }
 
-/// A table that is read.
+/// The visitor that reads a table.
 struct Reader<'a> {
     entries: &'a [Entry],
     place: &'a Place,
@@ -212,26 +212,26 @@ impl Reader<'_> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// Tells of the keys that the table does not have.
+    /// Reports keys that the table cannot have.
     fn unknown(self) {
         for entry in self.entries.iter().filter(|entry| !self.known.contains(&entry.name.as_str())) {
             let table = if self.findings.path.is_empty() { "" } else { self.findings.key() }.to_owned();
             let (known, tables_with) = (&self.known, self.findings.tables_with);
-            self.findings.tell(|| {
-                let whose = if table.is_empty() { "a scenario".to_owned() } else { format!("`{table}`") };
+            self.findings.report(|| {
+                let owner = if table.is_empty() { "a scenario".to_owned() } else { format!("`{table}`") };
                 let mut sorted = known.clone();
                 sorted.sort_unstable();
                 sorted.dedup();
                 let elsewhere = || {
                     let tables = tables_with(&entry.name);
-                    (!tables.is_empty()).then(|| format!("there is such a key in {}", tables.join(", ")))
+                    (!tables.is_empty()).then(|| format!("this key exists in {}", tables.join(", ")))
                 };
                 let near = did_you_mean(&entry.name, known.iter().copied()).or_else(elsewhere);
                 let help = near.unwrap_or_else(|| match sorted.len() {
-                    0 => format!("{whose} has no parameters"),
-                    _ => format!("{whose} has {}", sorted.join(", ")),
+                    0 => format!("{owner} has no parameters"),
+                    _ => format!("{owner} has {}", sorted.join(", ")),
                 });
-                Problem::new(format!("{whose} has no key '{}'", shortened(&entry.name)))
+                Problem::new(format!("{owner} has no key '{}'", shortened(&entry.name)))
                     .at(entry.key.clone(), "unknown key")
                     .help(help)
             });
@@ -239,7 +239,7 @@ impl Reader<'_> {
     }
 }
 
-impl Keys for Reader<'_> {
+impl KeyVisitor for Reader<'_> {
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, _doc: &'static str) {
         self.known.push(name);
         if let Some(entry) = self.entries.iter().find(|entry| entry.name == name) {
@@ -265,7 +265,7 @@ impl Keys for Reader<'_> {
                 let wrong = if read > *bounds.end() { format!("above {high}") } else { format!("below {low}") };
                 Problem::new(format!("`{name}` is out of bounds"))
                     .at(place.clone(), wrong)
-                    .help(format!("it is from {low} to {high}"))
+                    .help(format!("use {low} to {high}"))
             });
         });
     }
@@ -303,10 +303,10 @@ impl Keys for Reader<'_> {
             (present.next().map(|entry| entry.key.clone()), present.next().map(|entry| entry.key.clone()));
         let list = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         match (first, second) {
-            (Some(first), Some(second)) => self.findings.tell(|| {
-                Problem::new(format!("only one of {list} can be"))
-                    .at(second, "and the other")
-                    .at(first, "one")
+            (Some(first), Some(second)) => self.findings.report(|| {
+                Problem::new(format!("only one of {list} is allowed"))
+                    .at(second, "the second")
+                    .at(first, "the first")
                     .help("keep one of them")
             }),
             (None, _) if required => {
@@ -315,7 +315,7 @@ impl Keys for Reader<'_> {
                     let path = self.findings.joined(name);
                     self.findings.failed.insert(path);
                 }
-                self.findings.tell(|| Problem::new(format!("one of {list} is missing")).at(place, "in this table"));
+                self.findings.report(|| Problem::new(format!("one of {list} is missing")).at(place, "in this table"));
             }
             _ => {}
         }
@@ -326,7 +326,7 @@ impl Keys for Reader<'_> {
             let place = self.place.clone();
             let path = self.findings.joined(name);
             self.findings.failed.insert(path);
-            self.findings.tell(|| Problem::new(format!("`{name}` is missing")).at(place, "in this table"));
+            self.findings.report(|| Problem::new(format!("`{name}` is missing")).at(place, "in this table"));
         }
     }
 
@@ -339,14 +339,20 @@ impl Keys for Reader<'_> {
             return;
         }
         let place = self.findings.place(&path);
-        self.findings.tell(|| {
+        self.findings.report(|| {
             let (message, help) = problem();
             Problem::new(message).at(place, "").help(help)
         });
     }
 }
 
-/// What is quoted in a message: no more than a line of it.
+/// A noun with its indefinite article.
+pub(crate) fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {noun}")
+}
+
+/// A text as messages quote it: on one line, at most 40 characters.
 pub(crate) fn shortened(text: &str) -> String {
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if clean.chars().count() <= 40 { clean } else { clean.chars().take(39).chain(['…']).collect() }

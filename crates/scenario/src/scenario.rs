@@ -1,60 +1,60 @@
-//! The scenario: all that a run depends on.
+//! The scenario: everything that the result of a run depends on.
 
 use crate::check::check;
 use crate::describe;
 use crate::dom::Node;
 use crate::explain;
-use crate::keys::{Keys, Table, fields};
+use crate::keys::{KeyVisitor, Table, fields};
 use crate::link::{Access, Link, ms};
 use crate::observe::{Meter, Record};
-use crate::params::of_profile;
+use crate::params::tcp_of_profile;
 use crate::profile::Profile;
 use crate::read::{Findings, read_table};
 use crate::set::Override;
 use crate::sweep::{self, Sweep};
 use crate::topology::{Topology, Wire};
-use crate::traffic::{FlowGroup, Setting};
+use crate::traffic::{FlowGroup, TrafficDefaults};
 use crate::workload::Workload;
 use queuescope_tcp::TcpParams;
 use queuescope_text::{Place, Problem, Source, TextError};
 use queuescope_wire::Nanos;
 
-/// All that a run depends on. Its values are within their bounds and fit each other.
+/// Everything that the result of a run depends on. Values are within their bounds and fit each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// The format of the file: [`FORMAT`].
     pub format: u64,
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
-    /// What it shows.
+    /// What the scenario shows.
     pub about: String,
-    /// What all that is random follows from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How long it is simulated.
+    /// The simulated time.
     pub duration: Nanos,
-    /// What passes before this does not count in summaries.
+    /// The time at the start that summaries leave out.
     pub warmup: Nanos,
-    /// Whose version of TCP hosts have that do not say.
+    /// The TCP implementation of hosts that do not choose one.
     pub profile: Profile,
-    /// The sender and receiver of hosts that do not say.
+    /// The TCP parameters of hosts that do not set them.
     pub stack: TcpParams,
-    /// Which switches there are.
+    /// The kind of network.
     pub topology: Topology,
-    /// The bottleneck; of a graph, what its links have that they do not say.
+    /// The bottleneck. For a graph, the defaults of its links.
     pub link: Link,
-    /// The links of hosts.
+    /// The links between hosts and switches.
     pub access: Access,
     /// The links of a graph; see [`Network`](crate::Network) for those of any topology.
     pub wires: Vec<Wire>,
-    /// Flows that are there.
+    /// Groups of flows with fixed start times.
     pub flows: Vec<FlowGroup>,
-    /// Flows that come and go.
+    /// Flows that arrive over time.
     pub workloads: Vec<Workload>,
-    /// Who watches which link.
+    /// The meters of queues.
     pub meters: Vec<Meter>,
-    /// What is recorded.
+    /// Outputs in addition to the summary.
     pub record: Record,
-    /// Which variants are to be run.
+    /// The variants to run.
     pub sweep: Sweep,
 }
 
@@ -64,14 +64,14 @@ fields!(tables: Scenario; choices:);
 /// without `format` has format 1.
 pub const FORMAT: u64 = 1;
 
-/// No scenario is longer by far.
+/// The largest file in bytes; real scenarios are much smaller.
 const LARGEST_FILE: usize = 1 << 20;
 
 impl Scenario {
-    /// Reads a scenario file; `name` is what messages call it. Overrides are made in order, before it is read.
+    /// Reads a scenario file. `name` is its name in messages. Overrides are applied in order, before reading.
     ///
     /// # Errors
-    /// All that is wrong with the file and the overrides, as far as one problem does not hide another.
+    /// Returns all problems of the file and the overrides, except those that follow from others.
     pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Self, TextError> {
         let mut sources = vec![Source { name: name.to_owned(), text: text.to_owned() }];
         sources.extend(overrides.iter().map(|one| Source { name: one.option().to_owned(), text: one.text.clone() }));
@@ -85,20 +85,23 @@ impl Scenario {
         Err(TextError::of_sources(sources, problems, more))
     }
 
-    /// The same for a file whose bytes may not be text.
+    /// Reads a scenario file from bytes, as [`Self::parse`] does from text.
     ///
     /// # Errors
-    /// As [`Self::parse`]; and where the file is not UTF-8.
+    /// As [`Self::parse`]; also fails if the file is not UTF-8.
     pub fn parse_bytes(name: &str, bytes: &[u8], overrides: &[Override]) -> Result<Self, TextError> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(name, text, overrides),
             Err(error) => {
                 let start = error.valid_up_to();
                 let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LARGEST_FILE)]).into_owned();
-                // What stands before the place is text, so it is as long there.
+                // The text before the place is valid UTF-8, so the offset is the same in the lossy text.
                 let place = Place { source: 0, span: start..start + '\u{fffd}'.len_utf8() };
                 let problem = Problem::new("the file is not UTF-8 text")
-                    .at(place, format!("byte {start} (0x{:02x}) begins no character", bytes.get(start).unwrap_or(&0)))
+                    .at(
+                        place,
+                        format!("byte {start} (0x{:02x}) does not start a character", bytes.get(start).unwrap_or(&0)),
+                    )
                     .help("save it as UTF-8");
                 Err(TextError::new(name, &text, vec![problem]))
             }
@@ -120,7 +123,7 @@ impl Scenario {
         for problem in syntax {
             findings.problem(|| problem);
         }
-        // What follows from a broken line would be told beside it.
+        // A syntax error would cause further, misleading problems.
         if !findings.problems.is_empty() {
             return scenario;
         }
@@ -133,7 +136,7 @@ impl Scenario {
         scenario
     }
 
-    /// The scenario with all that it left to defaults, as TOML that reads back as the same.
+    /// Writes the scenario with all defaults, as TOML that reads back as the same scenario.
     pub fn explain(&self) -> String {
         explain::document(self)
     }
@@ -143,12 +146,12 @@ impl Scenario {
         describe::schema(&describe::table_info(&Self::fresh()), "queuescope scenario")
     }
 
-    /// All keys with their values, bounds and defaults, in Markdown.
+    /// The reference of all keys with their values, bounds and defaults, in Markdown.
     pub fn reference() -> String {
         describe::reference(&describe::table_info(&Self::fresh()))
     }
 
-    /// The tables that have a key of this name, by their headers; those nearest to the top, and few.
+    /// The headers of a few tables that have a key of this name, nearest to the top level first.
     fn tables_with(key: &str) -> Vec<String> {
         describe::tables_with(&describe::table_info(&Self::fresh()), key)
     }
@@ -164,7 +167,7 @@ impl Table for Scenario {
             duration: ms(10_000),
             warmup: Nanos::ZERO,
             profile: Profile::Linux,
-            stack: of_profile(Profile::Linux),
+            stack: tcp_of_profile(Profile::Linux),
             topology: Topology::Dumbbell,
             link: Link::fresh(),
             access: Access::fresh(),
@@ -177,30 +180,29 @@ impl Table for Scenario {
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("format", &mut self.format, "Version of the format of this file.");
         keys.ensure("format", self.format == FORMAT, || {
             let label = format!("format {}, and this version of queuescope reads format {FORMAT}", self.format);
             (label, "use a newer version of queuescope".to_owned())
         });
-        keys.key("name", &mut self.name, "What reports call the scenario.");
-        keys.key("about", &mut self.about, "What it shows.");
-        keys.within("seed", &mut self.seed, 0..=i64::MAX as u64, "What all that is random follows from.");
-        keys.within("duration", &mut self.duration, Nanos(1)..=ms(7 * 86_400_000), "How long it is simulated.");
-        keys.key("warmup", &mut self.warmup, "What passes before this does not count in summaries.");
+        keys.key("name", &mut self.name, "The name in reports.");
+        keys.key("about", &mut self.about, "What the scenario shows.");
+        keys.within("seed", &mut self.seed, 0..=i64::MAX as u64, "The seed of all random numbers.");
+        keys.within("duration", &mut self.duration, Nanos(1)..=ms(7 * 86_400_000), "The simulated time.");
+        keys.key("warmup", &mut self.warmup, "The time at the start that summaries leave out.");
         keys.ensure("warmup", self.warmup < self.duration, || {
-            ("nothing is left after the warm-up".to_owned(), format!("`duration` is {}", self.duration))
+            ("the warm-up is not shorter than the scenario".to_owned(), format!("`duration` is {}", self.duration))
         });
-        keys.key("profile", &mut self.profile, "Whose version of TCP hosts have that do not say.");
-        keys.key("topology", &mut self.topology, "Which switches there are, and which links between them.");
+        keys.key("profile", &mut self.profile, "The TCP implementation of hosts that do not choose one.");
+        keys.key("topology", &mut self.topology, "The switches, and the links between them.");
         keys.key(
             "link",
             &mut self.link,
-            "The bottleneck: the link of a dumbbell, each link of a parking lot; of a graph, what its links have that they do \
-             not say.",
+            "The bottleneck: the link of a dumbbell, or each link of a parking lot. For a graph, the defaults of its links.",
         );
-        let stack = of_profile(self.profile);
-        keys.inherited("stack", &mut self.stack, &stack, "The TCP of hosts; what is not said is as in `profile`.");
+        let stack = tcp_of_profile(self.profile);
+        keys.inherited("stack", &mut self.stack, &stack, "The TCP of hosts. Defaults are those of `profile`.");
         keys.key("access", &mut self.access, "The links between hosts and switches.");
         let link = self.link.clone();
         keys.list(
@@ -208,23 +210,23 @@ impl Table for Scenario {
             &mut self.wires,
             |_| Wire::like(&link),
             true,
-            "The links of a graph, with their queues at `from`. What is not said is as in `[link]`.",
+            "The links of a graph, with their queues at `from`. Defaults are those of `[link]`.",
         );
         let (from, to) = self.topology.ends().unwrap_or_default();
-        let setting = Setting { profile: self.profile, stack: self.stack, from, to };
+        let setting = TrafficDefaults { profile: self.profile, stack: self.stack, from, to };
         keys.list(
             "flows",
             &mut self.flows,
             |index| FlowGroup::fresh_at(index, &setting),
             false,
-            "A group of flows that are alike, each between two hosts of its own.",
+            "A group of equal flows, each between its own two hosts.",
         );
         keys.list(
             "workloads",
             &mut self.workloads,
             |index| Workload::fresh_at(index, &setting),
             false,
-            "Flows that come and go.",
+            "Flows that arrive over time.",
         );
         let first = match self.topology {
             Topology::Dumbbell => "bottleneck".to_owned(),
@@ -236,14 +238,14 @@ impl Table for Scenario {
             &mut self.meters,
             |_| Meter::on(&first),
             false,
-            "Who watches a link for bursts and the flows that fill its queue.",
+            "A meter of a link's queue, which finds bursts and the flows that fill the queue.",
         );
-        keys.key("record", &mut self.record, "What is recorded beside the summary.");
+        keys.key("record", &mut self.record, "Outputs in addition to the summary.");
         keys.key(
             "sweep",
             &mut self.sweep,
-            "Variants to run: for a path of keys a list of values, as `\"link.rate\" = [\"10mbps\", \"100mbps\"]`; each \
-             combination of all lists is a run.",
+            "Variants to run. Each path of keys has a list of values, for example `\"link.rate\" = [\"10mbps\", \"100mbps\"]`. \
+             Each combination of values is a run.",
         );
     }
 }

@@ -1,36 +1,36 @@
-//! How large flows are.
+//! The sizes of flows.
 
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::Written;
-use crate::keys::{Field, Keys, Table};
+use crate::keys::{Field, KeyVisitor, Table};
 use crate::read::{Findings, shortened};
 use queuescope_text::Problem;
 use queuescope_text::did_you_mean;
 use queuescope_wire::ByteCount;
 
-/// How large flows are.
+/// The distribution of the sizes of flows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sizes {
-    /// All alike.
+    /// All flows have this size.
     Fixed(ByteCount),
-    /// One that is known by its name.
+    /// A well-known distribution.
     Named(NamedSizes),
-    /// By the points of a cumulative distribution, with straight lines between them: bytes, and the share of flows that are
-    /// no larger. Both rise; the last share is 1.
+    /// Points of a cumulative distribution, with linear interpolation: bytes, and the share of flows that are at most
+    /// that large. Both increase; the last share is 1.
     Points(Vec<(ByteCount, f64)>),
     /// A lognormal distribution.
     Lognormal(Lognormal),
 }
 
-/// Distributions that are known by a name.
+/// Well-known distributions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedSizes {
     /// A web search cluster (Alizadeh et al., DCTCP, SIGCOMM 2010).
     WebSearch,
     /// A data mining cluster (Greenberg et al., VL2, SIGCOMM 2009).
     DataMining,
-    /// A rack of web servers, with the mean and median that Chen et al. (ConQuest, CoNEXT 2019) give: lognormal.
+    /// A rack of web servers: lognormal, with the mean and median of Chen et al. (ConQuest, CoNEXT 2019).
     WebRack,
 }
 
@@ -44,10 +44,10 @@ pub struct Lognormal {
 }
 
 impl NamedSizes {
-    /// All there are.
+    /// All of them.
     pub const ALL: &[Self] = &[Self::WebSearch, Self::DataMining, Self::WebRack];
 
-    /// How a scenario writes it.
+    /// The name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Self::WebSearch => "web-search",
@@ -68,13 +68,16 @@ impl Table for Lognormal {
         Self { mean: ByteCount(38_800), median: ByteCount(1_440) }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("mean", &mut self.mean, ByteCount(1)..=ByteCount(1 << 40), "The mean of a lognormal distribution.");
         keys.required("mean");
         keys.within("median", &mut self.median, ByteCount(1)..=ByteCount(1 << 40), "Its median.");
         keys.required("median");
         keys.ensure("median", self.median < self.mean, || {
-            ("the median is not below the mean".to_owned(), "a lognormal distribution leans to the left".to_owned())
+            (
+                "the median is not below the mean".to_owned(),
+                "the median of a lognormal distribution is below its mean".to_owned(),
+            )
         });
     }
 }
@@ -89,17 +92,17 @@ impl Field for Sizes {
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
         match &node.value {
-            Raw::Text(text) if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
+            TomlValue::Text(text) if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
                 let mut size = ByteCount(1);
                 size.read(node, findings);
                 if size == ByteCount(0) {
                     findings
-                        .problem(|| Problem::new("a flow of no bytes is none").at(node.place.clone(), "").help(HELP));
+                        .problem(|| Problem::new("a flow cannot have 0 bytes").at(node.place.clone(), "").help(HELP));
                 } else {
                     *self = Self::Fixed(size);
                 }
             }
-            Raw::Text(text) => match NamedSizes::ALL.iter().find(|named| named.name() == text) {
+            TomlValue::Text(text) => match NamedSizes::ALL.iter().find(|named| named.name() == text) {
                 Some(named) => *self = Self::Named(*named),
                 None => findings.problem(|| {
                     let names = NamedSizes::ALL.iter().map(|named| named.name());
@@ -109,18 +112,18 @@ impl Field for Sizes {
                         .help(format!("{near}there are {}; or {HELP}", names.collect::<Vec<_>>().join(", ")))
                 }),
             },
-            Raw::Table(_) => {
+            TomlValue::Table(_) => {
                 let mut lognormal = Lognormal::fresh();
                 crate::read::read_table(&mut lognormal, node, findings);
                 *self = Self::Lognormal(lognormal);
             }
-            Raw::List(items) => {
+            TomlValue::List(items) => {
                 if let Some(points) = points(node, items, findings) {
                     *self = Self::Points(points);
                 }
             }
             _ => findings.problem(|| {
-                Problem::new("this is no distribution of sizes")
+                Problem::new("this is not a distribution of sizes")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
                     .help(HELP)
             }),
@@ -141,23 +144,23 @@ impl Field for Sizes {
         })
     }
 
-    fn kind() -> Kind {
-        let names = Kind::Text {
+    fn kind() -> ValueKind {
+        let names = ValueKind::Text {
             what: "a size or a name",
             examples: &["web-search", "data-mining", "web-rack", "100kB"],
             pattern: Some(r"^(web-search|data-mining|web-rack|\s*[0-9._]+\s*[A-Za-z]+\s*)$"),
         };
-        let point = Kind::List(Box::new(Kind::AnyOf(vec![ByteCount::kind(), Kind::Number])));
-        Kind::AnyOf(vec![names, Kind::List(Box::new(point)), crate::describe::table_kind::<Lognormal>()])
+        let point = ValueKind::List(Box::new(ValueKind::AnyOf(vec![ByteCount::kind(), ValueKind::Number])));
+        ValueKind::AnyOf(vec![names, ValueKind::List(Box::new(point)), crate::describe::table_kind::<Lognormal>()])
     }
 }
 
-/// Points of a cumulative distribution, or none and what is wrong with them.
+/// Reads the points of a cumulative distribution, or reports what is wrong with them.
 fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(ByteCount, f64)>> {
     let mut points: Vec<(ByteCount, f64)> = Vec::with_capacity(items.len());
     for item in items {
         let pair = match &item.value {
-            Raw::List(pair) => pair.as_slice(),
+            TomlValue::List(pair) => pair.as_slice(),
             _ => &[],
         };
         let [size, share] = pair else {
@@ -175,13 +178,14 @@ fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(B
         }
         let last = points.last().copied();
         let wrong = match last {
-            Some((bytes, _)) if point.0 <= bytes => Some((size, "sizes must rise")),
-            Some((_, before)) if point.1 <= before => Some((share, "shares must rise")),
+            Some((bytes, _)) if point.0 <= bytes => Some((size, "sizes must increase")),
+            Some((_, before)) if point.1 <= before => Some((share, "shares must increase")),
             _ if !(0.0..=1.0).contains(&point.1) => Some((share, "a share is from 0 to 1")),
             _ => None,
         };
         if let Some((node, why)) = wrong {
-            findings.problem(|| Problem::new("the distribution does not rise").at(node.place.clone(), why).help(HELP));
+            findings
+                .problem(|| Problem::new("the distribution does not increase").at(node.place.clone(), why).help(HELP));
             return None;
         }
         points.push(point);
@@ -192,7 +196,7 @@ fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(B
     };
     if last != 1.0 || largest == ByteCount(0) {
         findings.problem(|| {
-            Problem::new("the distribution does not end").at(place.clone(), "the last share must be 1").help(HELP)
+            Problem::new("the distribution is not complete").at(place.clone(), "the last share must be 1").help(HELP)
         });
         return None;
     }

@@ -1,34 +1,34 @@
-//! Sweeps: which variants of a scenario are to be run.
+//! Sweeps: the variants of a scenario to run.
 
-use crate::describe::{Kind, TableInfo};
-use crate::dom::{Entry, Node, Raw};
+use crate::describe::{TableInfo, ValueKind};
+use crate::dom::{Entry, Node, TomlValue};
 use crate::explain::{Written, quoted};
 use crate::keys::Table;
-use crate::keys::{Field, Keys};
+use crate::keys::{Field, KeyVisitor};
 use crate::read::{Findings, read_table, shortened};
 use crate::scenario::Scenario;
-use crate::set::{Override, Segment, segments, set};
+use crate::set::{Override, PathSegment, segments, set};
 use queuescope_text::{Place, Problem};
 
-/// Which variants of a scenario are to be run: each combination of one value of each list, with each seed.
+/// The variants of a scenario to run: each combination of one value of each list, with each seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep {
-    /// So many seeds, from the scenario's own on.
+    /// The number of seeds, which are consecutive and start with the scenario's.
     pub seeds: u32,
-    /// Paths of keys, and the values that each takes, as TOML.
+    /// Paths of keys, each with its values as TOML.
     pub values: Vec<(String, Vec<String>)>,
 }
 
-/// One variant.
+/// A variant of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Its place in the sweep, from 0.
+    /// Its index in the sweep, from 0.
     pub index: u64,
-    /// What makes it of the scenario's file: to be made after other overrides.
+    /// The overrides that turn the scenario's file into this variant. They must come after other overrides.
     pub overrides: Vec<Override>,
 }
 
-/// So many are not run in a year.
+/// The most variants; more would run for longer than a year.
 const MOST_CELLS: u64 = 1_000_000;
 
 impl Default for Sweep {
@@ -38,12 +38,12 @@ impl Default for Sweep {
 }
 
 impl Sweep {
-    /// How many variants there are; at least one.
+    /// The number of variants; at least one.
     pub fn len(&self) -> u64 {
         self.values.iter().fold(u64::from(self.seeds), |cells, (_, values)| cells.saturating_mul(values.len() as u64))
     }
 
-    /// Whether the scenario is the only one.
+    /// Whether the scenario itself is the only variant.
     pub fn is_empty(&self) -> bool {
         self.len() <= 1 && self.values.is_empty()
     }
@@ -55,7 +55,8 @@ impl Sweep {
 
     /// The variants in order: seeds change fastest, then the last list. `seed` is the scenario's.
     ///
-    /// A variant is read from the scenario's file again with its overrides, so that defaults follow what it changes.
+    /// To build a variant, read the scenario's file again with its overrides, so that defaults follow the changed
+    /// values.
     pub fn cells(&self, seed: u64) -> impl Iterator<Item = Cell> + '_ {
         (0..self.len()).map(move |index| {
             let mut rest = index / u64::from(self.seeds);
@@ -74,17 +75,17 @@ impl Sweep {
     }
 }
 
-/// Puts a list into the scenario's sweep, in the place of one of the same path if there is one.
+/// Adds a list to the scenario's sweep, or replaces the list of the same path.
 pub(crate) fn replace(root: &mut Node, path: &str, key: Place, list: Node) -> Result<(), Problem> {
-    let Raw::Table(entries) = &mut root.value else { return Ok(()) };
+    let TomlValue::Table(entries) = &mut root.value else { return Ok(()) };
     let index = entries.iter().position(|entry| entry.name == "sweep").unwrap_or_else(|| {
-        let node = Node { place: key.clone(), value: Raw::Table(Vec::new()) };
+        let node = Node { place: key.clone(), value: TomlValue::Table(Vec::new()) };
         entries.push(Entry { name: "sweep".to_owned(), key: key.clone(), node });
         entries.len() - 1
     });
     let sweep = &mut entries[index].node;
-    let Raw::Table(lists) = &mut sweep.value else {
-        // What stands there is wrong, and is told when it is read.
+    let TomlValue::Table(lists) = &mut sweep.value else {
+        // Reading reports that `sweep` is not a table.
         return Ok(());
     };
     if !put(lists, "", path, &key, &list) {
@@ -93,12 +94,12 @@ pub(crate) fn replace(root: &mut Node, path: &str, key: Place, list: Node) -> Re
     Ok(())
 }
 
-/// Replaces the list of `path` below `prefix`, however that is written; whether there was one.
+/// Replaces the list of `path` below `prefix`, for any notation of the path. Returns whether there was one.
 fn put(entries: &mut [Entry], prefix: &str, path: &str, key: &Place, list: &Node) -> bool {
     entries.iter_mut().any(|entry| {
         let name = if prefix.is_empty() { entry.name.clone() } else { format!("{prefix}.{}", entry.name) };
         match &mut entry.node.value {
-            Raw::Table(inner) => put(inner, &name, path, key, list),
+            TomlValue::Table(inner) => put(inner, &name, path, key, list),
             _ if name == path => {
                 (entry.key, entry.node) = (key.clone(), list.clone());
                 true
@@ -108,7 +109,7 @@ fn put(entries: &mut [Entry], prefix: &str, path: &str, key: &Place, list: &Node
     })
 }
 
-/// Reads each value in its place, since it is text until then.
+/// Checks each value by reading the scenario with it.
 pub(crate) fn check(sweep: &Sweep, root: &Node, findings: &mut Findings) {
     if sweep.values.is_empty() {
         return;
@@ -117,11 +118,11 @@ pub(crate) fn check(sweep: &Sweep, root: &Node, findings: &mut Findings) {
     let mut lists = Vec::new();
     flatten(entries, "", &mut lists);
     let mut base = root.clone();
-    if let Raw::Table(entries) = &mut base.value {
+    if let TomlValue::Table(entries) = &mut base.value {
         entries.retain(|entry| entry.name != "sweep");
     }
     for (path, key, node) in lists {
-        let Raw::List(values) = &node.value else { continue };
+        let TomlValue::List(values) = &node.value else { continue };
         let path: Vec<_> = segments(&path, 0, 0).into_iter().map(|segment| segment.at(key.clone())).collect();
         for value in values {
             check_value(&base, &path, value, findings);
@@ -129,7 +130,7 @@ pub(crate) fn check(sweep: &Sweep, root: &Node, findings: &mut Findings) {
     }
 }
 
-fn check_value(base: &Node, path: &[Segment], value: &Node, findings: &mut Findings) {
+fn check_value(base: &Node, path: &[PathSegment], value: &Node, findings: &mut Findings) {
     let mut variant = base.clone();
     if let Err(problem) = set(&mut variant, path, value.clone()) {
         return findings.problem(|| problem);
@@ -139,14 +140,14 @@ fn check_value(base: &Node, path: &[Segment], value: &Node, findings: &mut Findi
     read_table(&mut scenario, &variant, &mut found);
     crate::check::check(&scenario, &mut found);
     for mut problem in found.problems {
-        // What breaks elsewhere by this value is told here too.
+        // If the value causes a problem elsewhere, also show the value.
         let inside = problem
             .places()
-            .any(|place| within(place, &value.place) || Some(place) == path.first().map(Segment::place));
+            .any(|place| within(place, &value.place) || Some(place) == path.first().map(PathSegment::place));
         if !inside {
             problem = problem.first_at(value.place.clone(), "with this value");
         }
-        findings.tell(|| problem);
+        findings.report(|| problem);
     }
 }
 
@@ -155,19 +156,19 @@ fn within(place: &Place, outer: &Place) -> bool {
 }
 
 fn entries<'a>(node: &'a Node, name: &str) -> Option<&'a [Entry]> {
-    let Raw::Table(entries) = &node.value else { return None };
+    let TomlValue::Table(entries) = &node.value else { return None };
     match &entries.iter().find(|entry| entry.name == name)?.node.value {
-        Raw::Table(entries) => Some(entries),
+        TomlValue::Table(entries) => Some(entries),
         _ => None,
     }
 }
 
-/// The lists of a sweep by their whole paths, whether these are written in quotes or as tables.
+/// The lists of a sweep with their full paths, which may be written in quotes or as nested tables.
 fn flatten<'a>(entries: &'a [Entry], path: &str, lists: &mut Vec<(String, Place, &'a Node)>) {
     for entry in entries {
         let path = if path.is_empty() { entry.name.clone() } else { format!("{path}.{}", entry.name) };
         match &entry.node.value {
-            Raw::Table(entries) => flatten(entries, &path, lists),
+            TomlValue::Table(entries) => flatten(entries, &path, lists),
             _ if path == "seeds" => {}
             _ => lists.push((path, entry.key.clone(), &entry.node)),
         }
@@ -180,7 +181,7 @@ impl Field for Sweep {
     }
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
-        let Raw::Table(entries) = &node.value else {
+        let TomlValue::Table(entries) = &node.value else {
             return findings.problem(|| {
                 Problem::new("`sweep` is a table of paths and lists")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -196,7 +197,7 @@ impl Field for Sweep {
                     _ => findings.problem(|| {
                         Problem::new("`seeds` is out of bounds")
                             .at(seeds.node.place.clone(), "here")
-                            .help("it is from 1 to 100000")
+                            .help("use 1 to 100000")
                     }),
                 }
             });
@@ -218,25 +219,26 @@ impl Field for Sweep {
                     bad(
                         "this cannot be swept",
                         &key,
-                        if path == "seed" { "write `seeds` and how many" } else { "here" },
+                        if path == "seed" { "write `seeds` and their number" } else { "here" },
                     )
                 });
                 continue;
             }
             match &node.value {
-                Raw::List(values) if !values.is_empty() => {
+                TomlValue::List(values) if !values.is_empty() => {
                     let texts: Option<Vec<_>> = values.iter().map(to_toml).collect();
                     match texts {
                         Some(texts) => self.values.push((path, texts)),
                         None => {
-                            findings
-                                .problem(|| bad("a value is none that a scenario has", &node.place, "in this list"));
+                            findings.problem(|| {
+                                bad("a value has a type that scenarios do not use", &node.place, "in this list")
+                            });
                         }
                     }
                 }
-                Raw::List(_) => findings.problem(|| bad("the list is empty", &node.place, "no values")),
+                TomlValue::List(_) => findings.problem(|| bad("the list is empty", &node.place, "no values")),
                 _ => findings.problem(|| {
-                    bad(&format!("'{}' is swept over a list of values", shortened(&path)), &node.place, "not a list")
+                    bad(&format!("'{}' needs a list of values", shortened(&path)), &node.place, "not a list")
                 }),
             }
         }
@@ -258,28 +260,28 @@ impl Field for Sweep {
         Written::Table(lines)
     }
 
-    fn kind() -> Kind {
+    fn kind() -> ValueKind {
         let mut info = TableInfo::default();
         info.within("seeds", &mut 1u32, 1..=100_000, SEEDS);
-        Kind::Paths(info)
+        ValueKind::Paths(info)
     }
 }
 
-const SEEDS: &str = "With how many seeds each is run, from `seed` on.";
+const SEEDS: &str = "How many seeds to run each variant with, counted up from `seed`.";
 
-/// A value on one line of TOML.
+/// The value on one line of TOML; `None` if it cannot be part of a scenario.
 fn to_toml(node: &Node) -> Option<String> {
     Some(match &node.value {
-        Raw::Text(text) => quoted(text),
-        Raw::Integer(integer) => i64::try_from(*integer).ok()?.to_string(),
-        Raw::Float(float) if float.is_finite() => format!("{float:?}"),
-        Raw::Bool(truth) => truth.to_string(),
-        Raw::List(items) => format!("[{}]", items.iter().map(to_toml).collect::<Option<Vec<_>>>()?.join(", ")),
-        Raw::Table(entries) => {
+        TomlValue::Text(text) => quoted(text),
+        TomlValue::Integer(integer) => i64::try_from(*integer).ok()?.to_string(),
+        TomlValue::Float(float) if float.is_finite() => format!("{float:?}"),
+        TomlValue::Bool(truth) => truth.to_string(),
+        TomlValue::List(items) => format!("[{}]", items.iter().map(to_toml).collect::<Option<Vec<_>>>()?.join(", ")),
+        TomlValue::Table(entries) => {
             let pairs =
                 entries.iter().map(|entry| Some(format!("{} = {}", quoted(&entry.name), to_toml(&entry.node)?)));
             format!("{{ {} }}", pairs.collect::<Option<Vec<_>>>()?.join(", "))
         }
-        Raw::Float(_) | Raw::Time => return None,
+        TomlValue::Float(_) | TomlValue::Time => return None,
     })
 }

@@ -1,39 +1,39 @@
-//! Topologies: which switches there are, and which links between them.
+//! Topologies: the switches, and the links between them.
 
-use crate::keys::{Choice, Keys, Table, fields};
+use crate::keys::{Choice, KeyVisitor, Table, fields};
 use crate::link::Link;
 
-/// Which switches there are, and which links between them.
+/// The switches, and the links between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topology {
     /// Two switches, `left` and `right`, and the link `bottleneck` between them.
     Dumbbell,
-    /// Switches `r1`, `r2`, ... in a row, and the links `hop1`, `hop2`, ... between them, all alike.
+    /// Switches `r1`, `r2`, ... in a row, and equal links `hop1`, `hop2`, ... between them.
     ParkingLot {
-        /// How many links.
+        /// The number of links.
         hops: u16,
     },
-    /// Those that `[[wires]]` name.
+    /// The switches and links of `[[wires]]`.
     Graph,
 }
 
-/// A link of a graph, with two ends.
+/// A link of a graph, with its two switches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wire {
-    /// Its name; of both ends, if none is given.
+    /// The name. By default FROM-TO, from the names of its switches.
     pub name: String,
-    /// The switch whose queue it has.
+    /// The switch at whose port its queue is.
     pub from: String,
-    /// The switch at its other end.
+    /// The switch at the other end.
     pub to: String,
-    /// What it is like.
+    /// The properties of the link.
     pub link: Link,
 }
 
 fields!(tables: Wire; choices: Topology);
 
 impl Topology {
-    /// The switches between which flows go that do not say.
+    /// The default switches of senders and receivers; `None` for a graph.
     pub fn ends(&self) -> Option<(String, String)> {
         match self {
             Self::Dumbbell => Some(("left".to_owned(), "right".to_owned())),
@@ -66,22 +66,22 @@ impl Choice for Topology {
         match self {
             Self::Dumbbell => "Two switches, `left` and `right`, and the link `bottleneck` between them.",
             Self::ParkingLot { .. } => {
-                "Switches `r1`, `r2`, ... in a row, and the links `hop1`, `hop2`, ... between them, all as `[link]` says. \
-                 Flows go from the first to the last unless they say otherwise."
+                "Switches `r1`, `r2`, ... in a row, and the links `hop1`, `hop2`, ... between them, each as in `[link]`. By \
+                 default flows go from the first switch to the last."
             }
-            Self::Graph => "The switches and links that `[[wires]]` name.",
+            Self::Graph => "The switches and links of `[[wires]]`.",
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         if let Self::ParkingLot { hops } = self {
-            keys.within("hops", hops, 1..=1000, "How many links there are in a row.");
+            keys.within("hops", hops, 1..=1000, "The number of links in the row.");
         }
     }
 }
 
 impl Wire {
-    /// The one of a number, like `link` where it does not say.
+    /// A wire with the defaults of `link`.
     pub(crate) fn like(link: &Link) -> Self {
         Self { name: String::new(), from: String::new(), to: String::new(), link: link.clone() }
     }
@@ -92,13 +92,18 @@ impl Table for Wire {
         Self::like(&Link::fresh())
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("from", &mut self.from, "The switch at whose port the queue is.");
         keys.required("from");
         keys.key("to", &mut self.to, "The switch at the other end.");
         keys.required("to");
         let default = format!("{}-{}", self.from, self.to);
-        keys.inherited("name", &mut self.name, &default, "What meters call it; if not said, FROM-TO.");
+        keys.inherited(
+            "name",
+            &mut self.name,
+            &default,
+            "The name of the link, for meters and reports; by default FROM-TO.",
+        );
         self.link.keys(keys);
     }
 }

@@ -1,53 +1,53 @@
-//! Traffic: flows that are there.
+//! Traffic: groups of flows with fixed start times.
 
-use crate::keys::{Field, Keys, Table, fields};
+use crate::keys::{Field, KeyVisitor, Table, fields};
 use crate::link::{LARGEST_PACKET, mbps, ms};
-use crate::params::{ACTIVITY, Control, of_profile, optional};
+use crate::params::{ACTIVITY, Control, optional, tcp_of_profile};
 use crate::profile::Profile;
 use crate::value::names;
 use queuescope_tcp::{Algorithm, AlgorithmParams, TcpParams};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 
-/// A group of flows that are alike, each from a host of its own to a host of its own.
+/// A group of equal flows, each between its own two hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowGroup {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
-    /// Whose version of TCP its hosts have.
+    /// The TCP implementation of its hosts.
     pub profile: Profile,
-    /// The sender and receiver of its flows.
+    /// The TCP parameters of its hosts.
     pub stack: TcpParams,
-    /// What it sends.
+    /// What its flows send.
     pub traffic: Traffic,
-    /// How many flows.
+    /// The number of flows.
     pub count: u32,
-    /// How many hosts send them, if not one each.
+    /// The number of sending hosts. `None`: one host for each flow.
     pub hosts: Option<u32>,
-    /// When the first starts.
+    /// When the first flow starts.
     pub start: Nanos,
-    /// How much later each starts than the one before.
+    /// The time between the starts of consecutive flows.
     pub stagger: Nanos,
-    /// Each starts later by a time drawn uniformly from zero to this.
+    /// The most random delay of a start: each flow starts later by a time drawn uniformly from zero to this.
     pub spread: Nanos,
-    /// When they stop, if before the end.
+    /// When the flows stop sending. `None`: at the end of the scenario.
     pub stop: Option<Nanos>,
-    /// How much each sends, if it ends.
+    /// How much each flow sends. `None`: without end.
     pub bytes: Option<ByteCount>,
-    /// Its round-trip time without queueing, if it is to be longer than its path's.
+    /// The round-trip time without queueing. `None`: that of the path.
     pub rtt: Option<Nanos>,
-    /// The switch that its senders are at.
+    /// The switch of its senders.
     pub from: String,
-    /// The switch that its receivers are at.
+    /// The switch of its receivers.
     pub to: String,
     /// The class of service of its packets.
     pub class: u8,
-    /// Whether its ECN-capable packets are ECT(1), not ECT(0).
+    /// Whether its ECN-capable packets carry ECT(1) instead of ECT(0).
     pub l4s: bool,
-    /// What each of its hosts was promised by ABC, if not what the program says.
+    /// ABC's reference rate of each of its hosts. `None`: that of the program.
     pub reference: Option<Rate>,
-    /// The activity that its senders write into their packets themselves, as if they were edges of an ABC domain.
+    /// The activity that its senders write into their packets, as an edge of an ABC domain would.
     pub activity: Option<f64>,
-    /// What `stack` is where the table does not say.
+    /// The default of `stack`.
     base: TcpParams,
 }
 
@@ -55,37 +55,37 @@ pub struct FlowGroup {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "there are a few of them in a scenario")]
 pub enum Traffic {
-    /// As much as a congestion control allows.
+    /// TCP, as much as the congestion control allows.
     Tcp(AlgorithmParams),
-    /// At a rate of its own.
+    /// UDP, at a given rate.
     Udp(Udp),
 }
 
-/// Packets at a rate, perhaps on and off.
+/// Packets at a rate, optionally with on and off periods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Udp {
-    /// The rate while it is on, in IP packets.
+    /// The rate during on periods, including IP headers.
     pub rate: Rate,
     /// The size of an IP packet.
     pub packet: ByteCount,
-    /// How long it is on.
+    /// The length of an on period.
     pub on: Nanos,
-    /// How long it is off; zero: never.
+    /// The length of an off period; zero: there are none.
     pub off: Nanos,
-    /// Whether these are means of exponential times, not the times themselves.
+    /// Whether `on` and `off` are means of exponentially distributed times.
     pub random: bool,
-    /// How packets are apart.
+    /// The gaps between packets.
     pub spacing: Spacing,
 }
 
-/// How packets are apart.
+/// The gaps between packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
-    /// Evenly.
+    /// Equal gaps.
     Even,
-    /// Each later by a random part of the gap.
+    /// Equal gaps, with each packet delayed by a random part of the gap.
     Jittered,
-    /// By exponential gaps.
+    /// Exponentially distributed gaps.
     Poisson,
 }
 
@@ -94,22 +94,22 @@ names! {
 }
 fields!(tables: FlowGroup; choices:);
 
-/// Where a group or a workload stands: what it takes from the rest of the scenario.
+/// The defaults that a group or a workload takes from the rest of the scenario.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
+pub(crate) struct TrafficDefaults {
     pub profile: Profile,
     pub stack: TcpParams,
     pub from: String,
     pub to: String,
 }
 
-/// More flows than this fit into no memory.
+/// The most flows; more do not fit into memory.
 const MOST_FLOWS: u32 = 1_000_000;
-/// A year, in which nothing is simulated.
+/// The latest time in a scenario: a year, longer than any simulation.
 pub(crate) const LONGEST: Nanos = ms(365 * 86_400_000);
 
 impl FlowGroup {
-    pub(crate) fn fresh_at(index: usize, setting: &Setting) -> Self {
+    pub(crate) fn fresh_at(index: usize, setting: &TrafficDefaults) -> Self {
         Self {
             name: format!("flows{}", index + 1),
             profile: setting.profile,
@@ -136,25 +136,33 @@ impl FlowGroup {
 
 impl Table for FlowGroup {
     fn fresh() -> Self {
-        Self::fresh_at(0, &Setting::dumbbell())
+        Self::fresh_at(0, &TrafficDefaults::dumbbell())
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
-        keys.key("name", &mut self.name, "What reports and `--set` call the group.");
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
+        keys.key("name", &mut self.name, "The name in reports and in `--set`.");
         let before = self.profile;
-        keys.key("profile", &mut self.profile, "Whose version of TCP its hosts have, and its congestion control is.");
+        keys.key(
+            "profile",
+            &mut self.profile,
+            "The TCP implementation of its hosts, including the congestion control.",
+        );
         self.traffic.keys(self.profile, before, keys);
-        keys.within("count", &mut self.count, 1..=MOST_FLOWS, "How many flows.");
-        keys.key("hosts", &mut self.hosts, "How many hosts send them, in turn; none: as many as flows.");
+        keys.within("count", &mut self.count, 1..=MOST_FLOWS, "The number of flows.");
+        keys.key(
+            "hosts",
+            &mut self.hosts,
+            "The number of sending hosts, which take flows in turn; none: one for each flow.",
+        );
         keys.ensure("hosts", self.hosts.is_none_or(|hosts| (1..=self.count).contains(&hosts)), || {
-            ("there are more hosts than flows, or none".to_owned(), format!("`count` is {}", self.count))
+            ("`hosts` must be from 1 to the number of flows".to_owned(), format!("`count` is {}", self.count))
         });
         keys.within("start", &mut self.start, Nanos::ZERO..=LONGEST, "When the first flow starts.");
         keys.within(
             "stagger",
             &mut self.stagger,
             Nanos::ZERO..=LONGEST,
-            "How much later each flow starts than the one before.",
+            "The time between the starts of consecutive flows.",
         );
         keys.within(
             "spread",
@@ -166,18 +174,18 @@ impl Table for FlowGroup {
         keys.ensure("stop", self.stop.is_none_or(|stop| stop > self.start), || {
             ("the flows stop before they start".to_owned(), format!("they start at {}", self.start))
         });
-        keys.key("bytes", &mut self.bytes, "How much each flow sends; none: it does not end.");
+        keys.key("bytes", &mut self.bytes, "How much each flow sends; none: without end.");
         keys.ensure("bytes", self.bytes != Some(ByteCount(0)), || {
-            ("a flow of no bytes is none".to_owned(), "write \"none\" for flows that do not end".to_owned())
+            ("a flow cannot have 0 bytes".to_owned(), "write \"none\" for flows that do not end".to_owned())
         });
         keys.key(
             "rtt",
             &mut self.rtt,
-            "The round-trip time without queueing: senders are as much farther away as it is longer than the path's; none: \
-             the path's.",
+            "The round-trip time without queueing. If it is longer than the path's, the senders are farther away; none: the \
+             path's.",
         );
-        keys.key("from", &mut self.from, "The switch that the senders are at.");
-        keys.key("to", &mut self.to, "The switch that the receivers are at.");
+        keys.key("from", &mut self.from, "The switch of the senders.");
+        keys.key("to", &mut self.to, "The switch of the receivers.");
         let counts_marks = self.traffic.counts_marks();
         stack_keys(&mut self.stack, &mut self.base, self.profile != before, self.profile, counts_marks, keys);
         common_keys(&mut self.class, &mut self.l4s, &mut self.reference, self.stack.ecn, keys);
@@ -186,19 +194,19 @@ impl Table for FlowGroup {
             "activity",
             &mut self.activity,
             &ACTIVITY,
-            "The activity that senders write into data themselves, which is an edge's to write (ABC).",
+            "The activity that senders write into their data packets, as an edge of an ABC domain would.",
         );
     }
 }
 
 impl Traffic {
-    fn keys<K: Keys>(&mut self, profile: Profile, before: Profile, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, profile: Profile, before: Profile, keys: &mut K) {
         let (mut tcp, mut udp) = match self {
-            Self::Tcp(params) => (Some(Control::of(profile, before, *params)), None),
+            Self::Tcp(params) => (Some(Control::new(profile, before, *params)), None),
             Self::Udp(udp) => (None, Some(udp.clone())),
         };
         keys.maybe("tcp", &mut tcp, "The congestion control of TCP flows.");
-        keys.maybe("udp", &mut udp, "In place of TCP: a rate, or a table.");
+        keys.maybe("udp", &mut udp, "UDP instead of TCP: a rate, or a table.");
         keys.one_of(&["tcp", "udp"], false);
         *self = match (tcp, udp) {
             (_, Some(udp)) => Self::Udp(udp),
@@ -212,48 +220,48 @@ impl Traffic {
     }
 }
 
-/// How the network knows the packets.
-pub(crate) fn common_keys<K: Keys>(
+/// The keys that decide how the network treats the packets.
+pub(crate) fn common_keys<K: KeyVisitor>(
     class: &mut u8,
     l4s: &mut bool,
     reference: &mut Option<Rate>,
     ecn: bool,
     keys: &mut K,
 ) {
-    keys.within("class", class, 0..=63, "The class of service, for disciplines with a queue for each.");
-    keys.key("l4s", l4s, "Whether ECN-capable packets are ECT(1) (RFC 9331), for a queue of low latency.");
+    keys.within("class", class, 0..=63, "The class of service, for disciplines with a queue for each class.");
+    keys.key("l4s", l4s, "Whether ECN-capable packets carry ECT(1), for low-latency queues (L4S, RFC 9331).");
     keys.ensure("l4s", ecn || !*l4s, || {
-        ("packets of L4S are ECN-capable".to_owned(), "write `ecn = true` too".to_owned())
+        ("L4S packets must be ECN-capable".to_owned(), "write `ecn = true` too".to_owned())
     });
     keys.key(
         "reference",
         reference,
-        "What each host was promised by ABC: the rate at which its activity is 0; none: as there.",
+        "ABC's reference rate of each host, at which its activity is 0; none: that of the program.",
     );
 }
 
-/// The keys of a stack, and of its ECN; `anew` says that the table has another profile than the scenario.
-pub(crate) fn stack_keys<K: Keys>(
+/// The keys of a stack and of its ECN. `other_profile`: the table has another profile than the scenario.
+pub(crate) fn stack_keys<K: KeyVisitor>(
     stack: &mut TcpParams,
     base: &mut TcpParams,
-    anew: bool,
+    other_profile: bool,
     profile: Profile,
     counts_marks: bool,
     keys: &mut K,
 ) {
-    if anew {
-        *base = of_profile(profile);
+    if other_profile {
+        *base = tcp_of_profile(profile);
     }
     keys.inherited(
         "stack",
         stack,
         base,
-        "The TCP of its hosts; what is not said is as in `[stack]`, or as in its own profile.",
+        "The TCP of its hosts. Defaults are those of `[stack]`, or of its own profile.",
     );
     let mut ecn = stack.ecn || counts_marks;
-    keys.key("ecn", &mut ecn, "Whether packets are ECN-capable; with `dctcp` they are.");
+    keys.key("ecn", &mut ecn, "Whether packets are ECN-capable; always true with `dctcp`.");
     keys.ensure("ecn", ecn || !counts_marks, || {
-        ("this congestion control needs ECN".to_owned(), "take `ecn` away, or write true".to_owned())
+        ("this congestion control needs ECN".to_owned(), "remove `ecn`, or write true".to_owned())
     });
     stack.ecn = ecn;
 }
@@ -270,28 +278,24 @@ impl Table for Udp {
         }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
-        keys.key("rate", &mut self.rate, "How fast it sends while it is on, in IP packets.");
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
+        keys.key("rate", &mut self.rate, "The rate during on periods, including IP headers.");
         keys.within("packet", &mut self.packet, ByteCount(28)..=LARGEST_PACKET, "The size of an IP packet.");
-        keys.within("on", &mut self.on, ms(0)..=LONGEST, "How long it is on.");
+        keys.within("on", &mut self.on, ms(0)..=LONGEST, "The length of an on period.");
         keys.ensure("on", self.on > Nanos::ZERO, || {
-            ("it is never on".to_owned(), "write a time above zero".to_owned())
+            ("the on period is zero".to_owned(), "write a time above zero".to_owned())
         });
-        keys.within("off", &mut self.off, ms(0)..=LONGEST, "How long it is off; zero: never.");
-        keys.key(
-            "random",
-            &mut self.random,
-            "Whether `on` and `off` are means of exponential times, not the times themselves.",
-        );
+        keys.within("off", &mut self.off, ms(0)..=LONGEST, "The length of an off period; zero: there are none.");
+        keys.key("random", &mut self.random, "Whether `on` and `off` are means of exponentially distributed times.");
         keys.key(
             "spacing",
             &mut self.spacing,
-            "How packets are apart: evenly, each later by a random part of the gap, or by exponential gaps.",
+            "The gaps between packets: equal, equal with each packet delayed by a random part of the gap, or exponential.",
         );
     }
 }
 
-/// A rate alone says enough.
+/// Written as a rate, or as a table.
 impl Field for Udp {
     fn blank() -> Self {
         Self::fresh()
@@ -299,7 +303,7 @@ impl Field for Udp {
 
     fn read(&mut self, node: &crate::dom::Node, findings: &mut crate::read::Findings) {
         match node.value {
-            crate::dom::Raw::Table(_) => crate::read::read_table(self, node, findings),
+            crate::dom::TomlValue::Table(_) => crate::read::read_table(self, node, findings),
             _ => self.rate.read(node, findings),
         }
     }
@@ -308,17 +312,17 @@ impl Field for Udp {
         crate::explain::write_table(self)
     }
 
-    fn kind() -> crate::describe::Kind {
-        crate::describe::Kind::AnyOf(vec![Rate::kind(), crate::describe::table_kind::<Self>()])
+    fn kind() -> crate::describe::ValueKind {
+        crate::describe::ValueKind::AnyOf(vec![Rate::kind(), crate::describe::table_kind::<Self>()])
     }
 }
 
-impl Setting {
-    /// That of the default scenario, for the reference.
+impl TrafficDefaults {
+    /// The defaults of a dumbbell, for the reference.
     pub fn dumbbell() -> Self {
         Self {
             profile: Profile::Linux,
-            stack: of_profile(Profile::Linux),
+            stack: tcp_of_profile(Profile::Linux),
             from: "left".to_owned(),
             to: "right".to_owned(),
         }

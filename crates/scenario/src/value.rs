@@ -1,7 +1,7 @@
-//! Values: numbers with units, plain numbers, names. How each is read, written and described.
+//! Values: numbers with units, plain numbers, names. Reads, writes and describes them.
 
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::{Written, quoted};
 use crate::keys::{Bounded, Field};
 use crate::link::mbps;
@@ -11,29 +11,29 @@ use queuescope_text::Problem;
 use queuescope_text::{did_you_mean, nearest};
 use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
 
-/// How a kind of quantity is written.
+/// The notation of a kind of quantity.
 pub(crate) struct Quantity {
-    /// With its article.
+    /// Its name in messages, with an article.
     what: &'static str,
-    /// Its units, of which a wrong one may be near.
+    /// Its units, from which suggestions are made.
     units: &'static [&'static str],
     examples: &'static [&'static str],
     pattern: Option<&'static str>,
 }
 
 impl Quantity {
-    /// Reads text by its own reader, or tells of it.
+    /// Reads text with `parse`, or reports a problem.
     pub fn read<T>(
         &self,
         node: &Node,
         findings: &mut Findings,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let Raw::Text(text) = &node.value else {
+        let TomlValue::Text(text) = &node.value else {
             findings.problem(|| self.not_text(node));
             return None;
         };
-        // A number alone would be read as bytes by some and as packets by others.
+        // A number without a unit is ambiguous: bytes or packets.
         let bare = !self.units.is_empty() && text.trim() != "0" && text.trim().ends_with(|c: char| c.is_ascii_digit());
         let result = if bare { Err("it has no unit".to_owned()) } else { parse(text) };
         match result {
@@ -51,12 +51,12 @@ impl Quantity {
 
     fn not_text(&self, node: &Node) -> Problem {
         let (label, help) = match &node.value {
-            // A saturated one is not what was written.
-            Raw::Integer(number) if !self.units.is_empty() && *number != i128::MAX => {
+            // A saturated number is not the number in the file.
+            TomlValue::Integer(number) if !self.units.is_empty() && *number != i128::MAX => {
                 let unit = self.units.iter().find(|unit| self.examples[0].ends_with(*unit)).unwrap_or(&self.units[0]);
                 ("a number without unit".to_owned(), format!("write it as text with its unit, as \"{number}{unit}\"; "))
             }
-            Raw::Integer(_) | Raw::Float(_) if !self.units.is_empty() => {
+            TomlValue::Integer(_) | TomlValue::Float(_) if !self.units.is_empty() => {
                 ("a number without unit".to_owned(), String::new())
             }
             _ => (format!("this is {}", node.kind()), String::new()),
@@ -71,7 +71,7 @@ impl Quantity {
         let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '_')).unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
         let near = nearest(unit.trim(), self.units.iter().copied()).filter(|near| *near != unit.trim());
-        // Of bytes a second nothing is near: bits a second are eight times as many.
+        // No suggestion for bytes per second, because bits per second are eight times as many.
         let of_bytes = unit.ends_with("B/s") || unit.ends_with("Bps");
         let near = near.filter(|_| !number.is_empty() && number.len() < 20 && !of_bytes);
         let near = near.map(|near| format!("did you mean \"{number}{near}\"? ")).unwrap_or_default();
@@ -83,9 +83,9 @@ impl Quantity {
         format!("{near}{units}for example {}", examples.join(", "))
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ValueKind {
         let what = self.what.split_once(' ').map_or(self.what, |(_, what)| what);
-        Kind::Text { what, examples: self.examples, pattern: self.pattern }
+        ValueKind::Text { what, examples: self.examples, pattern: self.pattern }
     }
 }
 
@@ -117,7 +117,7 @@ const BUFFER: Quantity = Quantity {
     pattern: Some(r"^\s*(none|[0-9._]+\s*[A-Za-zµμ]+)\s*$"),
 };
 
-/// The same where the rest of the scenario is not known.
+/// A limit where `bdp` is not possible, because the rest of the scenario is not known.
 const LIMIT: Quantity = Quantity {
     what: "a limit",
     units: &["packets", "bytes", "B", "kB", "MB", "KiB", "MiB", "us", "ms", "s"],
@@ -139,14 +139,15 @@ const GRANULARITY: Quantity = Quantity {
     pattern: None,
 };
 
-/// The largest unit in which a whole number says it.
+/// Writes a value in the largest unit in which it is a whole number.
 fn in_units(value: u64, units: &[(&str, u64)]) -> String {
     let (unit, factor) =
         units.iter().rev().find(|(_, factor)| value.is_multiple_of(*factor) && value >= *factor).unwrap_or(&units[0]);
     format!("\"{}{unit}\"", value / factor)
 }
 
-/// Quantities with units: read by their own `FromStr`, written so that they read back exactly.
+/// Implements [`Field`] for quantities with units, which are read by `FromStr` and written so that they read back
+/// exactly.
 macro_rules! quantities {
     ($($type:ty, $quantity:expr, $blank:expr, $write:expr;)*) => {
         $(impl Field for $type {
@@ -163,7 +164,7 @@ macro_rules! quantities {
                 let write: fn(&Self) -> String = $write;
                 Written::Inline(write(self))
             }
-            fn kind() -> Kind {
+            fn kind() -> ValueKind {
                 $quantity.kind()
             }
         }
@@ -171,7 +172,7 @@ macro_rules! quantities {
     };
 }
 
-/// Why it could not be read, of an error that says what was written too, and gives examples.
+/// The reason in an error's message, without the quoted text and the examples around it.
 fn reason(text: &str, error: &impl std::error::Error) -> String {
     let whole = error.to_string();
     let why =
@@ -209,12 +210,12 @@ impl Bounded for Nanos {}
 impl Bounded for Rate {}
 impl Bounded for ByteCount {}
 
-/// How much a queue may hold, perhaps in units of what the path holds.
+/// The limit of a queue: absolute, or in units of the bandwidth-delay product.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Buffer {
-    /// As it says.
+    /// This limit.
     Fixed(Limit),
-    /// So many times the product of the link's rate and the longest round-trip time of the flows without queueing.
+    /// A multiple of the product of the link's rate and the longest round-trip time of the flows without queueing.
     Bdp(f64),
 }
 
@@ -225,18 +226,18 @@ impl std::str::FromStr for Buffer {
         let trimmed = text.trim();
         let lower = trimmed.to_ascii_lowercase();
         let Some(number) = lower.strip_suffix("bdp") else {
-            // A queue without a limit is one that says so; one of zero is none at all.
+            // Anything else is an absolute limit; no limit is written `none`.
             return trimmed.parse().map(Self::Fixed).map_err(|error| BufferError(reason(trimmed, &error)));
         };
         match number.trim().parse::<f64>() {
             Ok(times) if times > 0.0 && times <= 1e6 => Ok(Self::Bdp(times)),
-            Ok(_) => Err(BufferError("it is from above 0 to 1000000 times the product".to_owned())),
+            Ok(_) => Err(BufferError("it must be above 0 and at most 1000000 times the product".to_owned())),
             Err(_) => Err(BufferError("it has no number".to_owned())),
         }
     }
 }
 
-/// Why a text is no [`Buffer`].
+/// The reason why a text is not a [`Buffer`] or a [`Frequency`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BufferError(String);
 
@@ -248,7 +249,7 @@ impl std::fmt::Display for BufferError {
 
 impl std::error::Error for BufferError {}
 
-/// So many a second; above zero.
+/// A number of events per second; above zero.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Frequency(pub f64);
 
@@ -258,23 +259,22 @@ impl std::str::FromStr for Frequency {
     type Err = BufferError;
 
     fn from_str(text: &str) -> Result<Self, BufferError> {
-        let (number, unit) =
-            text.split_once('/').ok_or_else(|| BufferError("it does not say per what time".to_owned()))?;
+        let (number, unit) = text.split_once('/').ok_or_else(|| BufferError("it has no unit of time".to_owned()))?;
         let number: f64 = number.trim().parse().map_err(|_| BufferError("it has no number".to_owned()))?;
         let number = match unit.trim() {
             "s" => number,
             "min" => number / 60.0,
-            _ => return Err(BufferError("the time is not s or min".to_owned())),
+            _ => return Err(BufferError("the unit of time must be s or min".to_owned())),
         };
         if number.is_finite() && number > 0.0 {
             Ok(Self(number))
         } else {
-            Err(BufferError("it is not above zero".to_owned()))
+            Err(BufferError("it must be above zero".to_owned()))
         }
     }
 }
 
-/// Names without parameters.
+/// Implements [`Field`] for enums whose values are names without parameters.
 macro_rules! names {
     ($($type:ty, $what:literal: $($name:literal = $value:expr),+;)*) => {
         $(impl $crate::keys::Field for $type {
@@ -290,8 +290,8 @@ macro_rules! names {
                 let name = [$(($name, $value)),+].iter().find(|(_, value)| value == self).map_or("", |(name, _)| name);
                 $crate::explain::Written::Inline($crate::explain::quoted(name))
             }
-            fn kind() -> $crate::describe::Kind {
-                $crate::describe::Kind::Text {
+            fn kind() -> $crate::describe::ValueKind {
+                $crate::describe::ValueKind::Text {
                     what: concat!("one of ", $("`", $name, "` "),+),
                     examples: &[$($name),+],
                     pattern: Some(concat!("^(", $("|", $name),+, ")$")),
@@ -305,7 +305,7 @@ pub(crate) use names;
 pub(crate) fn one_named<T: Copy>(node: &Node, findings: &mut Findings, what: &str, names: &[(&str, T)]) -> Option<T> {
     let known = names.iter().map(|(name, _)| *name);
     let help = || format!("there are {}", known.clone().collect::<Vec<_>>().join(", "));
-    let Raw::Text(text) = &node.value else {
+    let TomlValue::Text(text) = &node.value else {
         findings.problem(|| {
             Problem::new(format!("{what} is a name"))
                 .at(node.place.clone(), format!("this is {}", node.kind()))

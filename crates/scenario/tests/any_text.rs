@@ -1,4 +1,4 @@
-//! Any text is read or refused: no panic, and what is read is explained as the same.
+//! Any text is read or rejected without a panic, and `explain` writes back the same scenario.
 
 use crate::common;
 use proptest::prelude::*;
@@ -7,8 +7,8 @@ use queuescope_scenario::{Override, Scenario, Traffic};
 use queuescope_tcp::{CongestionControl, Controller};
 use queuescope_wire::{QueueId, Rate};
 
-/// Reads it; if it is a scenario, then so is what is explained; if not, the problems are shown.
-fn judge(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
+/// Reads a text. If it is a scenario, its explained form must read back as the same; if not, there must be problems.
+fn check_reading(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
     match Scenario::parse("text", text, overrides) {
         Ok(scenario) => {
             let explained = scenario.explain();
@@ -18,15 +18,15 @@ fn judge(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
             }
         }
         Err(error) => {
-            prop_assert!(error.count() > 0, "nothing is wrong");
+            prop_assert!(error.count() > 0, "an error without problems");
             prop_assert!(error.render(100, false).contains('×'));
         }
     }
     Ok(())
 }
 
-/// What was read within its bounds can be built.
-fn build(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
+/// Checks that the disciplines, programs and congestion controls of a scenario can be built.
+fn check_building(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
     let Ok(scenario) = Scenario::parse("text", text, overrides) else { return Ok(()) };
     let network = scenario.network();
     let rate = Rate::from_bits_per_second(1_000_000_000).expect("it is not zero");
@@ -51,7 +51,7 @@ fn build(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A scenario with some of its lines or words taken away, doubled, or exchanged.
+/// A scenario with some lines or words removed, repeated or swapped.
 fn mutated() -> impl Strategy<Value = String> {
     let scenarios = common::scenarios();
     let change = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..7u8);
@@ -116,7 +116,8 @@ fn settings(text: &str) -> Vec<(String, String)> {
     settings
 }
 
-/// A scenario, and some of its keys with other values: most often their own with other digits, or those of other keys.
+/// A scenario, and overrides that give some keys other values: usually their own with other digits, or those of other
+/// keys.
 fn changed() -> impl Strategy<Value = (String, Vec<Override>)> {
     prop::sample::select(common::scenarios()).prop_flat_map(|(_, text)| {
         let settings = settings(&text);
@@ -142,28 +143,28 @@ fn changed() -> impl Strategy<Value = (String, Vec<Override>)> {
 }
 
 proptest! {
-    // A failing case is told in the output; these tests keep no file of them.
+    // The output shows a failing case, so no file of failures is kept.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn mutated_scenarios_are_read_or_refused(text in mutated()) {
-        judge(&text, &[])?;
+    fn mutated_scenarios_are_read_or_rejected(text in mutated()) {
+        check_reading(&text, &[])?;
     }
 
     #[test]
-    fn any_value_of_any_key_is_read_or_refused((text, changes) in changed()) {
-        judge(&text, &changes)?;
-        build(&text, &changes)?;
+    fn any_value_of_any_key_is_read_or_rejected((text, changes) in changed()) {
+        check_reading(&text, &changes)?;
+        check_building(&text, &changes)?;
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "(\\PC|\n|\r|\t|\\[|\\]|=|\"|\\.|\\{){0,80}", change in "\\PC{0,30}") {
-        judge(&text, &[])?;
-        judge(&text, &[Override::new(change)])?;
+    fn any_text_is_read_or_rejected(text in "(\\PC|\n|\r|\t|\\[|\\]|=|\"|\\.|\\{){0,80}", change in "\\PC{0,30}") {
+        check_reading(&text, &[])?;
+        check_reading(&text, &[Override::new(change)])?;
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn any_bytes_are_read_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         if let Err(error) = Scenario::parse_bytes("bytes", &bytes, &[]) {
             prop_assert!(error.to_string().contains('×'));
         }
@@ -171,7 +172,7 @@ proptest! {
 }
 
 #[test]
-fn no_text_is_too_deep() {
+fn deep_nesting_and_long_files_do_not_crash() {
     for text in [
         "[".repeat(100_000),
         "a.".repeat(100_000) + "a = 1",
@@ -189,7 +190,7 @@ fn no_text_is_too_deep() {
 }
 
 #[test]
-fn a_file_may_be_large_but_not_without_end() {
+fn a_file_above_the_largest_size_is_rejected() {
     let comment = format!("# {}\n[[flows]]\n", "x".repeat(1000));
     assert!(Scenario::parse("comment", &comment, &[]).is_ok());
     let huge = "#".repeat(2 << 20);

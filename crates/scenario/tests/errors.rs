@@ -1,9 +1,9 @@
-//! What a user reads who wrote something wrong: each file in `errors/` with what is said about it.
+//! The errors for invalid scenarios: each file in `errors/` with its expected output.
 //!
-//! Lines `#--set KEY=VALUE` and `#--sweep KEY=VALUE,...` of a file are its overrides. After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-scenario
-//! --test it errors::` writes the texts anew; read them.
+//! Lines `#--set KEY=VALUE` and `#--sweep KEY=VALUE,...` of a file are its overrides. After a change, `UPDATE_GOLDEN=1
+//! cargo test -p queuescope-scenario --test it errors::` updates the expected outputs; review them.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and, asked to, write the golden texts")]
+#![allow(clippy::disallowed_methods, reason = "tests read the golden texts, and write them with UPDATE_GOLDEN")]
 
 use crate::common;
 use queuescope_scenario::{Override, Scenario};
@@ -17,7 +17,7 @@ fn each_error_is_shown_in_the_text_under_a_caret() {
         let text = String::from_utf8_lossy(&bytes);
         let overrides: Vec<_> = text.lines().filter_map(override_of).collect();
         let error = match Scenario::parse_bytes(&format!("{name}.toml"), &bytes, &overrides) {
-            Ok(scenario) => panic!("{name} has nothing wrong: {scenario:?}"),
+            Ok(scenario) => panic!("{name} is a valid scenario: {scenario:?}"),
             Err(error) => error,
         };
         assert_eq!(error.messages().count(), error.count().min(20), "{name}");
@@ -28,7 +28,7 @@ fn each_error_is_shown_in_the_text_under_a_caret() {
             std::fs::write(&golden, shown).expect("the text is written");
         } else {
             let expected = std::fs::read_to_string(&golden).unwrap_or_default();
-            assert_eq!(shown, expected, "{name}: if that is better, UPDATE_GOLDEN=1");
+            assert_eq!(shown, expected, "{name}: to accept the new text, set UPDATE_GOLDEN=1");
         }
     }
 }
@@ -39,7 +39,7 @@ fn override_of(line: &str) -> Option<Override> {
 }
 
 #[test]
-fn colours_are_there_if_asked_for() {
+fn colours_are_optional() {
     let error = Scenario::parse("x.toml", "seed = -1", &[]).unwrap_err();
     assert!(error.render(80, true).contains('\u{1b}'));
     assert!(!error.render(80, false).contains('\u{1b}'));

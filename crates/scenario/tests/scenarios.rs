@@ -1,4 +1,4 @@
-//! The scenarios of the repository, and what is made from the list of keys.
+//! The scenarios of the repository, and the outputs that follow from the list of keys.
 
 use crate::common;
 use queuescope_queue::PipelineParams;
@@ -12,13 +12,16 @@ fn read(name: &str, text: &str, overrides: &[Override]) -> Scenario {
 }
 
 #[test]
-fn each_scenario_says_what_it_shows() {
+fn each_scenario_is_valid_and_described() {
     let scenarios = common::scenarios();
     assert!(scenarios.len() >= 12);
     for (file, text) in scenarios {
         let scenario = read(&file, &text, &[]);
         assert_eq!(scenario.name, file);
-        assert!(!scenario.about.is_empty() && text.contains("# Look at "), "{file} teaches nothing");
+        assert!(
+            !scenario.about.is_empty() && text.contains("# Look at "),
+            "{file} lacks `about` or a comment 'Look at'"
+        );
         let network = scenario.network();
         for flows in &scenario.flows {
             assert!(scenario.base_rtt(&network, flows).is_some(), "{file}: {}", flows.name);
@@ -32,7 +35,7 @@ fn each_scenario_says_what_it_shows() {
 }
 
 #[test]
-fn the_overrides_that_comments_name_can_be_made() {
+fn overrides_in_comments_are_valid() {
     let mut count = 0;
     for (file, text) in common::scenarios() {
         let comments: Vec<_> = text.lines().filter_map(|line| line.strip_prefix('#')).collect();
@@ -48,7 +51,7 @@ fn the_overrides_that_comments_name_can_be_made() {
 }
 
 #[test]
-fn what_is_explained_reads_back_as_the_same() {
+fn an_explained_scenario_reads_back_as_the_same() {
     for (file, text) in common::scenarios() {
         let scenario = read(&file, &text, &[]);
         let explained = scenario.explain();
@@ -58,9 +61,9 @@ fn what_is_explained_reads_back_as_the_same() {
     }
 }
 
-/// What is inherited is a comment, so that a variant of what was explained is the variant.
+/// Inherited values are comments, so an override has the same effect on the explained scenario as on the file.
 #[test]
-fn what_is_explained_varies_as_the_file_does() {
+fn overrides_have_the_same_effect_on_an_explained_scenario() {
     for (file, text) in common::scenarios() {
         let scenario = read(&file, &text, &[]);
         let explained = scenario.explain();
@@ -79,7 +82,7 @@ fn what_is_explained_varies_as_the_file_does() {
 }
 
 #[test]
-fn each_run_of_a_sweep_can_be_read() {
+fn each_variant_of_a_sweep_is_valid() {
     let mut runs = 0;
     for (file, text) in common::scenarios() {
         let scenario = read(&file, &text, &[]);
@@ -95,7 +98,7 @@ fn each_run_of_a_sweep_can_be_read() {
 }
 
 #[test]
-fn a_sweep_is_each_combination_with_each_seed() {
+fn a_sweep_has_each_combination_with_each_seed() {
     let text = r#"
         seed = 7
         [[flows]]
@@ -118,7 +121,7 @@ fn a_sweep_is_each_combination_with_each_seed() {
 }
 
 #[test]
-fn options_add_lists_to_a_sweep_and_replace_those_of_the_file() {
+fn options_add_lists_to_a_sweep_or_replace_those_of_the_file() {
     let text = r#"
         [[flows]]
         [sweep]
@@ -168,9 +171,9 @@ fn overrides_change_one_value() {
     assert!(matches!(with(&[capture]).workloads[0].arrivals, Arrivals::Capture(_)));
 }
 
-/// Of keys that cannot stand beside each other the last one that is set stays: all such there are.
+/// If keys exclude each other, the last override holds. The test covers all such keys.
 #[test]
-fn what_is_set_takes_the_place_of_what_cannot_stand_beside_it() {
+fn an_override_replaces_keys_that_it_excludes() {
     let text = r#"
         [link]
         rate = "10mbps"
@@ -186,7 +189,7 @@ fn what_is_set_takes_the_place_of_what_cannot_stand_beside_it() {
         rate = "9/s"
         sizes = [["1kB", 0.5], ["2kB", 1.0]]
     "#;
-    // As if the file said it and not the other.
+    // The overrides must have the same effect as editing the file.
     let same = |changes: &[&str], from: &str, to: &str| {
         let overrides: Vec<_> = changes.iter().copied().map(Override::new).collect();
         assert!(text.contains(from), "{from}");
@@ -223,7 +226,7 @@ fn what_is_set_takes_the_place_of_what_cannot_stand_beside_it() {
     same(&["link.discipline.pie.target=1ms"], codel, "[link.discipline.pie]\n        target = \"1ms\"");
     same(&["link.discipline.codel.interval=70ms"], codel, &format!("{codel}\n        interval = \"70ms\""));
     same(&["topology.parking-lot.hops=2", "topology=dumbbell", "link.discipline=red"], codel, "discipline = \"red\"");
-    // A program stands around tail drop only.
+    // A program needs tail drop.
     same(&["link.pipeline=pie-cp"], codel, "pipeline = \"pie-cp\"");
     same(&["link.pipeline.pie-cp.target=1ms"], codel, "pipeline = { pie-cp = { target = \"1ms\" } }");
     same(&["link.pipeline=pie-cp", "link.discipline=red"], codel, "discipline = \"red\"");
@@ -232,9 +235,9 @@ fn what_is_set_takes_the_place_of_what_cannot_stand_beside_it() {
     same(&["link.pipeline.pie-cp={}", "link.pipeline=none"], codel, "");
 }
 
-/// A value for all TCP flows makes no TCP flows of others, in one run or in a sweep.
+/// With `*`, a key of TCP flows does not change UDP flows, in one run and in a sweep.
 #[test]
-fn what_is_set_of_all_takes_no_place() {
+fn an_override_of_all_elements_skips_those_with_an_excluded_key() {
     let text = r#"
         [link]
         [[flows]]
@@ -254,7 +257,7 @@ fn what_is_set_of_all_takes_no_place() {
         [sweep]
         "flows.*.tcp" = ["bbr", "illinois"]
     "#;
-    // As if each of these were set by itself.
+    // The override must have the same effect as one override for each element.
     let same = |all: &str, each: &[&str]| {
         let each: Vec<_> = each.iter().copied().map(Override::new).collect();
         let expected = read("each", text, &each);
@@ -284,26 +287,26 @@ fn what_is_set_of_all_takes_no_place() {
     }
     assert_eq!(cells.len(), 2);
 
-    // A link of a graph has from `[link]` what it does not say.
+    // A link of a graph inherits from `[link]`.
     let wires = r#"
         topology = "graph"
         link = { trace = "x" }
         wires = [{ from = "a", to = "b" }, { from = "b", to = "c", trace = "y" }, { from = "c", to = "d", rate = "1mbps" }]
         flows = [{ from = "a", to = "d" }]
     "#;
-    let of = |change: &str| {
+    let capacities = |change: &str| {
         let wires = read("wires", wires, &[Override::new(change)]).wires;
         wires.into_iter().map(|wire| wire.link.capacity).collect::<Vec<_>>()
     };
     let (rate, trace) = (Capacity::Rate, |path: &str| Capacity::Trace(path.to_owned()));
     let mbps = |rate: u64| Rate::from_bits_per_second(rate * 1_000_000).unwrap();
-    assert_eq!(of("wires.*.rate=2mbps"), [rate(mbps(2)), trace("y"), rate(mbps(2))]);
-    assert_eq!(of("wires.*.trace=z"), [trace("z"), trace("z"), rate(mbps(1))]);
+    assert_eq!(capacities("wires.*.rate=2mbps"), [rate(mbps(2)), trace("y"), rate(mbps(2))]);
+    assert_eq!(capacities("wires.*.trace=z"), [trace("z"), trace("z"), rate(mbps(1))]);
 }
 
-/// Also of what a wire has from `[link]`.
+/// An override of a wire also replaces keys that the wire inherits from `[link]`.
 #[test]
-fn what_is_set_of_a_wire_goes_before_what_it_inherits() {
+fn an_override_of_a_wire_replaces_inherited_keys() {
     let text = r#"
         topology = "graph"
         link = { pipeline = "abc", trace = "x" }
@@ -320,7 +323,7 @@ fn what_is_set_of_a_wire_goes_before_what_it_inherits() {
 }
 
 #[test]
-fn programs_are_explained_with_lists_of_their_own() {
+fn programs_are_explained_with_their_lists() {
     let text = r#"
         topology = "graph"
         [link.pipeline.conquest-aqm]
@@ -346,27 +349,27 @@ fn programs_are_explained_with_lists_of_their_own() {
 }
 
 #[test]
-fn changes_of_a_program_may_come_at_one_time() {
+fn changes_of_a_program_may_be_at_the_same_time() {
     let text = r#"
         [link.pipeline.conquest-aqm]
         changes = [{ at = "1s", tau = "1ms" }, { at = "1s", tau = "3ms" }, { at = "2s", threshold = 7 }]
         [[flows]]
     "#;
     let Some(PipelineParams::ConQuestAqm(params)) = read("test", text, &[]).link.pipeline else {
-        panic!("it is no program")
+        panic!("the link has no ConQuest AQM")
     };
     assert_eq!(params.changes.iter().map(|change| change.at.0 / 1_000_000_000).collect::<Vec<_>>(), [1, 1, 2]);
     assert_eq!(params.changes[1].tau, Some(Nanos(3_000_000)));
 }
 
-/// What was a mistake stays one: two in a file, two in one value, and two lists of a sweep.
+/// It is an error if two keys exclude each other in a file, in one override, or in two lists of a sweep.
 #[test]
-fn two_in_one_place_stay_an_error() {
+fn two_values_for_one_setting_are_an_error() {
     let messages = |text: &str, changes: &[Override]| {
         let error = Scenario::parse("test", text, changes).unwrap_err();
         error.messages().map(str::to_owned).collect::<Vec<_>>()
     };
-    let both = "only one of `rate`, `trace` can be";
+    let both = "only one of `rate`, `trace` is allowed";
     assert_eq!(messages("link = { rate = \"1mbps\", trace = \"x\" }\n[[flows]]", &[]), [both]);
     assert_eq!(messages("[[flows]]", &[Override::new("link={ rate = \"1mbps\", trace = \"x\" }")]), [both]);
 
@@ -378,9 +381,9 @@ fn two_in_one_place_stay_an_error() {
     "#;
     let scenario = read("sweep", text, &[]);
     for cell in scenario.sweep.cells(1) {
-        assert_eq!(messages(text, &cell.overrides), ["two lists of the sweep cannot be in one run"]);
+        assert_eq!(messages(text, &cell.overrides), ["two lists of the sweep set the same value"]);
     }
-    // So are two names for one value, and two that overlap.
+    // Two names for one value, or names that overlap, are errors too.
     for (one, other) in [
         (r#""flows.0.count" = [1, 2]"#, r#""flows.bulk.count" = [3, 4]"#),
         (r#""flows.*.count" = [1, 2]"#, r#""flows.bulk.count" = [3, 4]"#),
@@ -389,7 +392,7 @@ fn two_in_one_place_stay_an_error() {
     ] {
         let text = format!("[[flows]]\nname = \"bulk\"\n[sweep]\n{one}\n{other}");
         for cell in read("sweep", &text, &[]).sweep.cells(1) {
-            assert_eq!(messages(&text, &cell.overrides), ["two lists of the sweep cannot be in one run"], "{text}");
+            assert_eq!(messages(&text, &cell.overrides), ["two lists of the sweep set the same value"], "{text}");
         }
     }
     let text_of_both = r#"
@@ -401,26 +404,26 @@ fn two_in_one_place_stay_an_error() {
     for cell in read("sweep", text_of_both, &[]).sweep.cells(1) {
         read("sweep", text_of_both, &cell.overrides);
     }
-    // One list takes the place of what the file, or an override, has.
+    // A list replaces the value of the file or of another override.
     let text = text.replace("\"link.trace\" = [\"x\"]", "");
     for cell in read("sweep", &text, &[]).sweep.cells(1) {
         let overrides: Vec<_> = [Override::new("link.trace=x")].into_iter().chain(cell.overrides).collect();
         assert!(matches!(read("sweep", &text, &overrides).link.capacity, Capacity::Rate(_)));
     }
-    // A value that leaves the other alone takes nobody's place.
+    // A neutral value replaces nothing.
     let text = r#"
         [[flows]]
         [sweep]
         "link.discipline" = ["tail-drop", "codel"]
         "link.pipeline" = ["none", "pie-cp"]
     "#;
-    let refused = |cell: &queuescope_scenario::Cell| Scenario::parse("sweep", text, &cell.overrides).is_err();
+    let rejected = |cell: &queuescope_scenario::Cell| Scenario::parse("sweep", text, &cell.overrides).is_err();
     let cells: Vec<_> = read("sweep", text, &[]).sweep.cells(1).collect();
-    assert_eq!(cells.iter().map(refused).collect::<Vec<_>>(), [false, false, false, true]);
+    assert_eq!(cells.iter().map(rejected).collect::<Vec<_>>(), [false, false, false, true]);
 }
 
 #[test]
-fn a_profile_decides_what_is_not_said() {
+fn a_profile_decides_the_defaults() {
     let text = r#"
         profile = "ns3"
         stack = { initial-window = 4 }
@@ -447,8 +450,8 @@ fn the_schema_in_the_documentation_is_current_and_admits_the_scenarios() {
     let (schema, file) = (Scenario::schema(), "docs/scenario.schema.json");
     common::update(file, || format!("{schema:#}\n"));
     let kept: Value = serde_json::from_str(&common::text(file)).expect("it is JSON");
-    assert!(kept == schema, "{file} is old: UPDATE_GOLDEN=1 writes it anew");
-    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    assert!(kept == schema, "{file} is out of date: UPDATE_GOLDEN=1 updates it");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is valid");
     for (file, text) in common::scenarios() {
         for text in [read(&file, &text, &[]).explain(), text] {
             let errors: Vec<_> = validator.iter_errors(&json_of(&text)).map(|error| error.to_string()).collect();
@@ -457,10 +460,10 @@ fn the_schema_in_the_documentation_is_current_and_admits_the_scenarios() {
     }
 }
 
-/// What editors underline: the schema refuses what it can know to be wrong.
+/// The errors that the schema can detect, and that editors underline.
 #[test]
-fn the_schema_refuses_what_is_wrong() {
-    let validator = jsonschema::validator_for(&Scenario::schema()).expect("the schema is one");
+fn the_schema_rejects_invalid_scenarios() {
+    let validator = jsonschema::validator_for(&Scenario::schema()).expect("the schema is valid");
     for text in [
         "sead = 1",
         "duration = 30",
@@ -488,7 +491,7 @@ fn the_reference_in_the_documentation_is_current() {
     };
     let now = format!("{before}{MARK}\n{}\n\n{MARK}{after}", Scenario::reference().trim());
     common::update(file, || now.clone());
-    assert!(common::text(file) == now, "{file} is old: UPDATE_GOLDEN=1 writes it anew");
+    assert!(common::text(file) == now, "{file} is out of date: UPDATE_GOLDEN=1 updates it");
 }
 
 fn json_of(text: &str) -> Value {

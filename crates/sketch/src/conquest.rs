@@ -1,95 +1,95 @@
-//! The snapshots: what a question is about, and the windows' turns.
+//! The snapshots: which windows an interval covers, and the counters of each window.
 //!
 //! All counters of one (row, column), one for each window, stand next to each other in a *cell*, so that writing the
 //! current window and reading all of them touches one place in memory for each row. Window `w` has counter `w mod h`.
-//! How long ago a counter's window was is its *age*; the current one is 0 windows old.
+//! The *age* of a counter is how many windows ago its window was; the current window has age 0.
 
 mod ideal;
 mod jump;
-mod turn;
+mod rotation;
 mod visit;
 
 use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Snapshots, Weights};
 pub use ideal::Ideal;
 pub use jump::Jump;
 use queuescope_wire::Nanos;
-use turn::{Cleaner, Reciprocal};
+use rotation::{Cleaner, Reciprocal};
 use visit::{NARROW, Shape};
 
 /// Count-Min snapshots of the last few time windows.
 #[derive(Debug, Clone)]
 pub struct ConQuest {
     params: ConQuestParams,
-    /// Row by row, column by column, h to a cell.
+    /// Row by row, column by column; each cell has h counters.
     counters: Vec<u32>,
-    /// In which window, modulo 2^32, each cell was last written ([`Expiry::Tag`]; otherwise there are none).
+    /// The window in which each cell was last written, modulo 2^32. Empty unless the expiry is [`Expiry::Tag`].
     tags: Vec<u32>,
-    /// The current window, counted from time zero, and when it starts and ends.
+    /// The number of the current window, counted from time zero, and its start and end in nanoseconds.
     window: u64,
     start: u64,
     end: u64,
-    /// Since when everything that passed is kept.
+    /// The start of the oldest window that is kept.
     oldest: u64,
-    /// Before this nothing is kept, whatever the windows say: the window was shorter then.
+    /// Nothing before this time is kept, because the windows were shorter then ([`ConQuest::widen`]).
     horizon: u64,
     started: bool,
-    turn: Turn,
+    roles: WindowRoles,
     reciprocal: Reciprocal,
-    /// No counter of the current window is higher.
+    /// An upper bound for the counters of the current window.
     highest: u64,
-    /// What visits cells: code for any counts once some counter may be above [`NARROW`].
+    /// The code that reads and writes cells: [`Shape::Any`] once a counter may be above [`NARROW`].
     shape: Shape,
     cleaner: Cleaner,
     stats: ConQuestStats,
 }
 
-/// What the snapshots counted.
+/// The counters of the snapshots.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConQuestStats {
-    /// Packets whose time was before the current window: they are recorded in it.
+    /// Packets whose time was before the current window. They were recorded in the current window.
     pub late: u64,
-    /// Questions about a time before what is kept: the answer is clipped, and extrapolated by the overlap estimator.
+    /// Estimates for an interval that starts before the oldest window. The estimate covers the rest of the interval;
+    /// the overlap estimator extrapolates it.
     pub clipped: u64,
-    /// Counts of old windows that were still there as their entry's next window began
-    /// ([`Passes::None`](crate::Passes::None)): they are taken for counts of that window.
+    /// Entries that still had a count of an old window when their next window started
+    /// ([`Passes::None`](crate::Passes::None)). That count is mistaken for a count of the new window.
     pub dirty: u64,
     /// Entries that extra passes cleaned ([`Passes::Generated`](crate::Passes::Generated)).
     pub extra_passes: u64,
-    /// Additions to a counter that could not count so high: it stays at `u32::MAX`.
+    /// Additions that overflowed a counter. The counter stays at `u32::MAX`.
     pub saturated: u64,
 }
 
-/// Snapshots at most.
-const MOST: usize = 64;
+/// The highest number of snapshots.
+const MAX_SNAPSHOTS: usize = 64;
 
-/// A window that counts fully; windows are counted in fixed point, with 16 bits behind the point.
+/// The weight of a whole window, in fixed point with 16 fraction bits.
 const FULL: i32 = 1 << POINT;
 const POINT: u32 = 16;
 
-/// Which snapshot has which role in the current window.
+/// The age of each snapshot's window.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
-    /// Age of each counter's window.
-    ages: [i32; MOST],
-    /// The same, where the current window does not count: older than any.
-    past_ages: [i32; MOST],
+struct WindowRoles {
+    /// The age of each counter's window.
+    ages: [i32; MAX_SNAPSHOTS],
+    /// The same, with an age for the current window that is above all others, so that it does not count.
+    past_ages: [i32; MAX_SNAPSHOTS],
 }
 
-/// How far back a question reaches: the window of age `a` counts by what remains of `windows` after `a` whole ones, at
-/// most fully.
+/// How far back an interval reaches. The weight of the window of age `a` is `windows - a`, limited to 0 ..= 1.
 #[derive(Debug, Clone, Copy)]
 struct Reach {
-    /// In fixed point.
+    /// The number of windows, in fixed point.
     windows: i32,
     with_current: bool,
     clipped: bool,
 }
 
 impl ConQuest {
-    /// Empty snapshots.
+    /// Creates empty snapshots.
     ///
     /// # Errors
-    /// If there can be no sketch of these dimensions.
+    /// Fails if the dimensions are out of range.
     pub fn new(params: ConQuestParams) -> Result<Self, ParamsError> {
         params.check()?;
         let cells = params.rows * params.columns;
@@ -102,39 +102,39 @@ impl ConQuest {
             oldest: 0,
             horizon: 0,
             started: false,
-            turn: Turn { ages: [0; MOST], past_ages: [0; MOST] },
-            reciprocal: Reciprocal::of(params.window.0),
+            roles: WindowRoles { ages: [0; MAX_SNAPSHOTS], past_ages: [0; MAX_SNAPSHOTS] },
+            reciprocal: Reciprocal::new(params.window.0),
             highest: 0,
-            shape: Shape::of(&params),
+            shape: Shape::from_params(&params),
             cleaner: Cleaner::default(),
             stats: ConQuestStats::default(),
             params,
         };
-        sketch.place(0);
-        // The first time that comes begins a window, whichever it is.
+        sketch.set_window(0);
+        // So that the first packet starts a window at any time.
         sketch.end = 0;
         Ok(sketch)
     }
 
-    /// The dimensions, as they are now.
+    /// The current dimensions. [`Self::widen`] changes the window.
     pub fn params(&self) -> &ConQuestParams {
         &self.params
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn stats(&self) -> &ConQuestStats {
         &self.stats
     }
 
-    /// `weight` of `key` passes at `now`.
+    /// Records that `weight` of `key` passes at `now`.
     #[inline]
     pub fn record(&mut self, key: u64, weight: u32, now: Nanos) {
-        self.pass(weight, now);
+        self.advance(weight, now);
         self.visit::<true>(key, weight, Reach::NONE);
     }
 
-    /// How much of `key` passed in `[from, to)`, `to` being no earlier than anything recorded. Asking about a time in a
-    /// later window begins that window.
+    /// Estimates how much of `key` passed in `[from, to)`. `to` must not be before any recorded packet. If it is in a
+    /// later window, that window starts.
     #[inline]
     pub fn estimate(&mut self, key: u64, from: Nanos, to: Nanos, estimator: Estimator) -> u64 {
         if to.0 >= self.end {
@@ -145,19 +145,19 @@ impl ConQuest {
         self.extrapolated(sum, reach, from, to, estimator)
     }
 
-    /// How much of `key` passed in `[from, now)`; then `weight` of it passes at `now`. What a switch does with each
-    /// packet: it hashes once.
+    /// Estimates how much of `key` passed in `[from, now)`, then records that `weight` of it passes at `now`. A switch
+    /// does this with each packet, and hashes once.
     #[inline]
     pub fn observe(&mut self, key: u64, weight: u32, from: Nanos, now: Nanos, estimator: Estimator) -> u64 {
-        self.pass(weight, now);
+        self.advance(weight, now);
         let reach = self.reach(from, now, estimator);
         let sum = self.visit::<true>(key, weight, reach);
         self.extrapolated(sum, reach, from, now, estimator)
     }
 
-    /// Comes to `now`, when `weight` passes.
+    /// Advances to `now`, and prepares to record `weight`.
     #[inline]
-    fn pass(&mut self, weight: u32, now: Nanos) {
+    fn advance(&mut self, weight: u32, now: Nanos) {
         if now.0 >= self.end {
             self.rotate(now);
         } else if now.0 < self.start {
@@ -169,7 +169,7 @@ impl ConQuest {
         }
     }
 
-    /// How far back `[from, to)` reaches, `to` lying in the current window.
+    /// How far back `[from, to)` reaches. `to` is in the current window.
     #[inline]
     fn reach(&mut self, from: Nanos, to: Nanos, estimator: Estimator) -> Reach {
         let with_current = estimator != Estimator::Inner;
@@ -184,7 +184,7 @@ impl ConQuest {
             let before = self.start - from.0;
             match estimator {
                 Estimator::Inner => FULL + (self.reciprocal.windows(before) & !(FULL - 1)),
-                // The window in which the range starts is touched even if by a single nanosecond.
+                // The window in which the interval starts counts even if the interval has only a nanosecond of it.
                 Estimator::Outer => FULL + (self.reciprocal.windows(before + self.params.window.0 - 1) & !(FULL - 1)),
                 Estimator::Overlap => self.quantised(FULL + self.reciprocal.windows(before)),
             }
@@ -192,7 +192,7 @@ impl ConQuest {
             match estimator {
                 Estimator::Inner => 0,
                 Estimator::Outer => FULL,
-                // What the current window holds passed in [start, to).
+                // The current window covers [start, to) so far.
                 Estimator::Overlap => self.quantised(part(to.0 - from.0, to.0 - self.start)),
             }
         };
@@ -207,7 +207,7 @@ impl ConQuest {
         }
     }
 
-    /// Where only the end of the range is kept, the overlap estimator takes its beginning to be like it.
+    /// If only the end of the interval is kept, the overlap estimator assumes the same rate for the rest.
     #[inline]
     fn extrapolated(&self, sum: u64, reach: Reach, from: Nanos, to: Nanos, estimator: Estimator) -> u64 {
         if reach.clipped && estimator == Estimator::Overlap { self.extrapolate(sum, from, to) } else { sum }
@@ -226,10 +226,10 @@ impl ConQuest {
 impl Reach {
     const NONE: Self = Self { windows: 0, with_current: true, clipped: false };
 
-    /// By how much the windows count, from the current one back, in fixed point.
-    fn parts(self) -> impl Iterator<Item = u64> {
+    /// The weights of the windows in fixed point, from the current one back.
+    fn weights(self) -> impl Iterator<Item = u64> {
         let current = if self.with_current { self.windows.clamp(0, FULL) as u64 } else { 0 };
-        let past = (1..MOST as i32).map(move |age| (self.windows - (age << POINT)).clamp(0, FULL) as u64);
+        let past = (1..MAX_SNAPSHOTS as i32).map(move |age| (self.windows - (age << POINT)).clamp(0, FULL) as u64);
         std::iter::once(current).chain(past)
     }
 }
@@ -246,13 +246,13 @@ impl Snapshots for ConQuest {
     }
 }
 
-/// A weighted sum, to the nearest.
+/// Rounds a sum in fixed point to the nearest integer.
 #[inline]
 fn out_of_fixed_point(sum: u64) -> u64 {
     (sum + (1 << (POINT - 1))) >> POINT
 }
 
-/// `part / whole` in fixed point; `part` is no more than `whole`.
+/// `part / whole` in fixed point. `part` is at most `whole`.
 #[inline]
 fn part(part: u64, whole: u64) -> i32 {
     if part >> (64 - POINT) == 0 {

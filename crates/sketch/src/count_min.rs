@@ -1,8 +1,9 @@
-//! The Count-Min Sketch (Cormode and Muthukrishnan, 2005): how much of each key, never too little.
+//! The Count-Min Sketch (Cormode and Muthukrishnan, 2005): counts of keys that are never underestimated.
 
 use crate::hash::Columns;
 
-/// One Count-Min Sketch. A snapshot of [`ConQuest`](crate::ConQuest) of the same dimensions and seed counts alike.
+/// A Count-Min Sketch. It gives the same counts as a snapshot of [`ConQuest`](crate::ConQuest) of the same dimensions
+/// and seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountMin {
     counters: Vec<u32>,
@@ -11,13 +12,13 @@ pub struct CountMin {
 }
 
 impl CountMin {
-    /// An empty sketch; it has at least one row and one column.
+    /// Creates an empty sketch. 0 rows or columns count as 1.
     pub fn new(rows: usize, columns: usize, seed: u64) -> Self {
         let (rows, columns) = (rows.max(1), columns.max(1));
         Self { counters: vec![0; rows * columns], columns, seed }
     }
 
-    /// `weight` more of `key`. A counter that is full stays so.
+    /// Adds `weight` to `key`. A counter that would overflow stays at `u32::MAX`.
     pub fn add(&mut self, key: u64, weight: u32) {
         let columns = Columns::new(key, self.seed, self.columns);
         for (row, column) in self.counters.chunks_exact_mut(self.columns).zip(columns) {
@@ -25,7 +26,7 @@ impl CountMin {
         }
     }
 
-    /// How much of `key` there is, or more.
+    /// The count of `key`; too high if other keys collide with it in every row, never too low.
     pub fn estimate(&self, key: u64) -> u32 {
         let columns = Columns::new(key, self.seed, self.columns);
         let counts = self.counters.chunks_exact(self.columns).zip(columns).map(|(row, column)| row[column]);

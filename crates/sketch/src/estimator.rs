@@ -1,22 +1,23 @@
-//! Which windows count for a question about `[from, to)`, and how much.
+//! Estimators: which windows count for an interval, and how much.
 
 use queuescope_wire::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which windows count for a question about `[from, to)`, and how much.
+/// Which windows count for the interval `[from, to)`, and how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Estimator {
-    /// Windows that lie within: `ceil(from / T)` to `floor(to / T) - 1` (section 3.3). Misses both ends.
+    /// Windows within the interval: `ceil(from / T)` to `floor(to / T) - 1` (section 3.3). Misses both ends.
     Inner,
-    /// Windows that are touched, whole. Takes in what passed just before `from` (the error that section 5.1 describes).
+    /// All windows that the interval touches, with their whole counts. Includes what passed just before `from` (the
+    /// error that section 5.1 describes).
     Outer,
-    /// Windows that are touched, each weighed by the part of it that lies within.
+    /// All windows that the interval touches, each weighted by the part of it within the interval.
     Overlap,
 }
 
 impl Estimator {
-    /// All of them.
+    /// All estimators.
     pub const ALL: [Self; 3] = [Self::Inner, Self::Outer, Self::Overlap];
 }
 
@@ -39,19 +40,19 @@ impl FromStr for Estimator {
     }
 }
 
-/// What can be held against the truth: counts of keys by windows of time.
+/// Counts of keys in windows of time, to compare with exact counts.
 pub trait Snapshots {
-    /// `weight` of `key` passes at `now`.
+    /// Records that `weight` of `key` passes at `now`.
     fn record(&mut self, key: u64, weight: u32, now: Nanos);
 
-    /// How much of `key` passed in `[from, to)`, `to` being no earlier than anything recorded. Asking about a time in a
-    /// later window begins that window.
+    /// Estimates how much of `key` passed in `[from, to)`. `to` must not be before any recorded packet. If it is in a
+    /// later window, that window starts.
     fn estimate(&mut self, key: u64, from: Nanos, to: Nanos, estimator: Estimator) -> u64;
 }
 
-/// An estimator that there is none of.
+/// A text that does not name an estimator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no estimator: use inner, outer or overlap")]
+#[error("'{text}' is not an estimator: use inner, outer or overlap")]
 pub struct EstimatorError {
     text: String,
 }
@@ -61,11 +62,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_parse_back() {
         for estimator in Estimator::ALL {
             assert_eq!(estimator.to_string().parse(), Ok(estimator));
         }
         let error = "outter".parse::<Estimator>().unwrap_err();
-        assert_eq!(error.to_string(), "'outter' is no estimator: use inner, outer or overlap");
+        assert_eq!(error.to_string(), "'outter' is not an estimator: use inner, outer or overlap");
     }
 }

@@ -1,10 +1,10 @@
 //! The hash functions of the rows.
 //!
-//! A key is a digest already; one folded product with the seed in it gives 64 bits, of which each half is one row's.
-//! A product more for every two rows more. A row's 32 bits become a column by a multiplication and a shift, so that the
-//! number of columns need not be a power of two.
+//! A key is already a digest. A folded product of the key and the seed gives 64 bits, 32 for each of the first two
+//! rows. Every further pair of rows takes another product. A multiplication and a shift map 32 bits to a column, so
+//! that the number of columns need not be a power of two.
 
-/// The columns of one key, row after row.
+/// The columns of a key, row by row.
 #[derive(Debug, Clone)]
 pub(crate) struct Columns {
     hash: u64,
@@ -43,7 +43,7 @@ impl Iterator for Columns {
     }
 }
 
-/// The high half of the 128-bit product meets the low half.
+/// The exclusive or of both halves of a 128-bit product.
 #[inline]
 fn fold(value: u64, secret: u64) -> u64 {
     let product = u128::from(value ^ 0x243f_6a88_85a3_08d3) * u128::from(secret);

@@ -1,21 +1,21 @@
-//! The ConQuest snapshots (Chen et al., CoNEXT 2019, section 3): how much of a key passed in any recent stretch of
-//! time, in a few kilobytes.
+//! The ConQuest snapshots (Chen et al., CoNEXT 2019, section 3): estimates of how much of a key passed in any recent
+//! interval, in a few kilobytes.
 //!
-//! Time is divided in windows. Each of the last few windows has a Count-Min Sketch of what passed in it; a question
-//! about `[from, to)` is answered from the windows that it touches. There is no notion of a queue here: a key is a
-//! digest, a weight is bytes or packets, and time comes in.
+//! Time is divided into windows. Each of the last few windows has a Count-Min Sketch of what passed in it. An estimate
+//! for `[from, to)` uses the windows that the interval touches. There is no notion of a queue here: a key is a digest,
+//! a weight is bytes or packets, and the caller passes the time.
 //!
-//! - [`ConQuest`]: the snapshots; [`ConQuestParams`] its dimensions, which can be fitted to a delay and a memory.
-//! - [`Ideal`]: the same without collisions, for comparison; [`Snapshots`] is what both can be asked.
-//! - [`Jump`]: how much more of a key passed in the newest whole window than in the one before.
-//! - [`Estimator`]: which windows count for a question, and how much.
-//! - [`Expiry`]: how old counts go away.
-//! - [`CountMin`]: a snapshot by itself.
+//! - [`ConQuest`]: the snapshots. [`ConQuestParams`]: their dimensions, which can be fitted to a delay and a memory.
+//! - [`Ideal`]: the same windows without collisions, for comparison. [`Snapshots`]: the trait that both implement.
+//! - [`Jump`]: how much more of a key passed in the newest complete window than in the one before.
+//! - [`Estimator`]: which windows count for an interval, and how much.
+//! - [`Expiry`]: how old counts are removed.
+//! - [`CountMin`]: a single snapshot.
 //!
-//! Beside them, for questions long afterwards:
+//! For intervals long ago:
 //!
-//! - [`Windows`]: who passed in any interval of the past, the more coarsely the longer ago; [`WindowsParams`] its
-//!   dimensions, and [`Passed`] an answer.
+//! - [`Windows`]: which flows passed in any interval of the past; the resolution decreases with age. [`WindowsParams`]: its
+//!   dimensions. [`Passed`]: the estimate for an interval.
 
 mod conquest;
 mod count_min;

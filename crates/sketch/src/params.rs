@@ -6,72 +6,72 @@ use std::fmt;
 /// The dimensions of the snapshots, with the paper's letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConQuestParams {
-    /// h: snapshots, 2 to 64.
+    /// h: the number of snapshots, 2 to 64; at least 3 if the expiry is [`Expiry::Clean`].
     pub snapshots: usize,
-    /// R: rows of each Count-Min Sketch, 1 to 8.
+    /// R: the rows of each Count-Min Sketch, 1 to 8.
     pub rows: usize,
-    /// C: columns of each.
+    /// C: the columns of each Count-Min Sketch, 1 to 2^24.
     pub columns: usize,
-    /// T: length of the time window of a snapshot.
+    /// T: the length of the time window of a snapshot.
     pub window: Nanos,
-    /// How old counts go away.
+    /// How old counts are removed.
     pub expiry: Expiry,
-    /// How finely the overlap estimator weighs a window.
+    /// The precision with which the overlap estimator weights a window.
     pub weights: Weights,
     /// Chooses the hash functions.
     pub seed: u64,
 }
 
-/// How old counts go away.
+/// How old counts are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
-    /// Each cell knows the window in which it was last written, and with it the window of each of its counters. Nothing
-    /// is cleaned, and it is right at any utilisation. Costs one word a cell.
+    /// Each cell stores the window in which it was last written, from which the windows of its counters follow. Nothing
+    /// is cleaned, and counts are right at any utilisation. It takes one word per cell.
     Tag,
     /// One entry of the oldest snapshot is cleaned with each packet (section 3.4).
     Clean {
-        /// What helps where too few packets come to clean all entries in time.
+        /// What cleans the rest when there are too few packets to clean all entries in time.
         passes: Passes,
     },
 }
 
-/// What helps cleaning on an under-used link.
+/// What cleans entries on an underused link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
-    /// Nothing: counts stay that should have gone.
+    /// Nothing. Old counts stay and are mistaken for new ones.
     None,
-    /// Extra passes, as of a packet generator: a snapshot is clean whenever it is written again.
+    /// Extra passes, as of a packet generator. A snapshot is always clean when it is written again.
     Generated,
 }
 
-/// How finely the overlap estimator weighs a window that is touched in part.
+/// The precision with which the overlap estimator weights a window that the interval covers in part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Weights {
-    /// In 65536ths: as good as exact.
+    /// In steps of 1/65536, which is practically exact.
     #[default]
     Fine,
-    /// In eighths, rounded to the nearest, which a switch can do with three shifts and additions.
+    /// In eighths, rounded to the nearest. A switch can do this with three shifts and additions.
     Eighths,
 }
 
-/// Windows must be shorter, for time to be divided by them exactly: 2.3 years.
+/// Windows must be shorter than this, 2.3 years, for exact division of times by the window.
 pub(crate) const LONGEST_WINDOW: u64 = 1 << 56;
 
-/// Bytes of a counter, and of a tag.
+/// The bytes of a counter and of a tag.
 const WORD: u64 = 4;
 
-/// Rows that [`ConQuestParams::fit`] chooses; two suffice in the paper's section 5.
+/// The number of rows that [`ConQuestParams::fit`] chooses. Two suffice in the paper's section 5.
 const USUAL_ROWS: usize = 2;
 
-/// Larger sketches have no use, and their allocation may end the process.
+/// The largest sketch, in bytes. Larger ones have no use, and their allocation may end the process.
 const MOST_MEMORY: u64 = 1 << 30;
 
 impl ConQuestParams {
-    /// Dimensions for a queue in which packets wait up to `longest` and a sketch of at most `memory`: as many columns as
-    /// fit, and windows that cover the longest wait wherever it starts.
+    /// Chooses dimensions for sojourn times up to `longest` and a sketch of at most `memory`: as many columns as fit,
+    /// and windows that cover the longest sojourn time wherever it starts. `rows` is 2 if not given.
     ///
     /// # Errors
-    /// If the memory does not hold one column, or no sketch can be as large or cover as long a wait.
+    /// Fails if one column does not fit into the memory, or a dimension is out of range.
     pub fn fit(
         longest: Nanos,
         memory: ByteCount,
@@ -86,19 +86,19 @@ impl ConQuestParams {
         let columns = memory.0 / params.memory().0;
         params.columns = usize::try_from(columns).unwrap_or(usize::MAX).min(1 << 24);
         if params.columns == 0 {
-            return Err(ParamsError::Memory { memory: memory.0, least: params.at_least() });
+            return Err(ParamsError::Memory { memory: memory.0, least: params.memory_of_a_column() });
         }
         params.window = Nanos(longest.0.div_ceil(params.kept() as u64 - 1).max(1));
         params.check()?;
         Ok(params)
     }
 
-    /// What the sketch occupies.
+    /// The memory of the sketch.
     pub fn memory(&self) -> ByteCount {
         ByteCount(WORD * (self.rows * self.columns * self.stride()) as u64)
     }
 
-    /// Windows that can be read, with the one that is being written.
+    /// The number of windows that can be read, including the current one.
     pub fn kept(&self) -> usize {
         match self.expiry {
             Expiry::Tag => self.snapshots,
@@ -106,22 +106,23 @@ impl ConQuestParams {
         }
     }
 
-    /// The longest stretch of time that the windows cover wherever it starts.
+    /// The longest interval before the present that the windows always cover.
     pub fn span(&self) -> Nanos {
         Nanos(self.window.0.saturating_mul(self.kept() as u64 - 1))
     }
 
-    /// The bound of section 3.5 (which swaps the letters): a question overestimates by more than `epsilon` times all
-    /// that the windows hold with a probability of at most `delta`; `epsilon = e / C`, `delta = (h - 2) e^-R`.
+    /// The error bound `(epsilon, delta)` of section 3.5, which swaps the letters. With a probability of at most
+    /// `delta`, an estimate is too high by more than `epsilon` times the total of the windows; `epsilon = e / C`,
+    /// `delta = (h - 2) e^-R`.
     ///
-    /// It is for the h - 2 past windows that the paper reads. Outer and overlap read the current one too, and tags keep
-    /// one more: each adds `e^-R` to `delta`.
+    /// It holds for the h - 2 past windows that the paper reads. The outer and overlap estimators also read the current
+    /// window, and tags keep one more window: each adds `e^-R` to `delta`.
     pub fn error_bound(&self) -> (f64, f64) {
         let epsilon = std::f64::consts::E / self.columns as f64;
         (epsilon, (self.snapshots.saturating_sub(2) as f64 * (-(self.rows as f64)).exp()).min(1.0))
     }
 
-    /// Words of one cell: its counters, and its tag.
+    /// The words of a cell: its counters and its tag.
     fn stride(&self) -> usize {
         self.snapshots + usize::from(self.expiry == Expiry::Tag)
     }
@@ -146,7 +147,7 @@ impl ConQuestParams {
         Ok(())
     }
 
-    fn at_least(&self) -> u64 {
+    fn memory_of_a_column(&self) -> u64 {
         Self { columns: 1, ..self.clone() }.memory().0
     }
 }
@@ -161,33 +162,33 @@ impl fmt::Display for Expiry {
     }
 }
 
-/// Dimensions that no sketch can have.
+/// Invalid dimensions of a sketch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamsError {
     /// Too few or too many snapshots.
     #[error("a sketch cannot have {snapshots} snapshots: use {least} to 64")]
     Snapshots {
-        /// As asked.
+        /// The number that was given.
         snapshots: usize,
-        /// What the expiry needs.
+        /// The lowest number for this expiry.
         least: usize,
     },
     /// Too few or too many rows.
     #[error("a sketch cannot have {rows} rows: use 1 to 8")]
     Rows {
-        /// As asked.
+        /// The number that was given.
         rows: usize,
     },
     /// Too few or too many columns.
     #[error("a sketch cannot have {columns} columns: use 1 to 16777216")]
     Columns {
-        /// As asked.
+        /// The number that was given.
         columns: usize,
     },
-    /// No window, or one that never ends.
+    /// The window is 0 or too long.
     #[error("a sketch cannot have a time window of {window}: use 1ns to two years")]
     Window {
-        /// As asked.
+        /// The window that was given.
         window: Nanos,
     },
     /// Too much memory.
@@ -195,15 +196,15 @@ pub enum ParamsError {
         "a sketch of these dimensions would need {memory} bytes: use fewer snapshots, rows or columns (1 GiB is the most)"
     )]
     TooLarge {
-        /// What it would need.
+        /// The memory that the sketch would need, in bytes.
         memory: u64,
     },
     /// Too little memory.
     #[error("{memory} bytes do not hold a sketch: one column of these snapshots and rows needs {least}")]
     Memory {
-        /// As asked.
+        /// The memory that was given, in bytes.
         memory: u64,
-        /// What one column needs.
+        /// The memory that one column needs, in bytes.
         least: u64,
     },
 }
@@ -214,7 +215,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn dimensions_that_fit_the_papers_memory() {
+    fn dimensions_fit_the_papers_memory() {
         let longest = Nanos(6_400_000);
         let params = ConQuestParams::fit(longest, ByteCount(65_536), 4, None, Expiry::Tag).unwrap();
         assert_eq!((params.rows, params.columns, params.memory().0), (2, 1_638, 65_520));
@@ -226,7 +227,7 @@ mod tests {
 
     /// The paper's figures at the end of section 3.5.
     #[test]
-    fn the_papers_bound() {
+    fn the_error_bound_is_the_papers() {
         let params =
             ConQuestParams::fit(Nanos(1), ByteCount(65_536), 4, Some(2), Expiry::Clean { passes: Passes::None });
         let (epsilon, delta) = params.unwrap().error_bound();
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_dimensions_say_what_is_possible() {
+    fn errors_state_the_valid_dimensions() {
         let good = ConQuestParams::fit(Nanos(100), ByteCount(1_000), 4, None, Expiry::Tag).unwrap();
         let message = |params: ConQuestParams| params.check().unwrap_err().to_string();
         assert_eq!(

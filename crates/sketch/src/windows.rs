@@ -1,24 +1,29 @@
-//! Time windows with age: who passed in any interval of the past, the more coarsely the longer ago, in memory that is
-//! fixed from the start.
+//! Time windows with age: which flows passed in any interval of the past. The resolution decreases with age, and the
+//! memory is fixed.
 //!
-//! The question is that of PrintQueue's time windows (Lei et al., *PrintQueue: Performance Diagnosis via Queue
-//! Measurement in the Data Plane*, SIGCOMM 2022): records `(time, flow, bytes)` come in order of time, and
-//! later somebody asks which flows were how much of `[from, to)`. There, a window is a ring of cells that each keep the
-//! last packet; what is overwritten passes on to the next, coarser window, and counts are divided by the chance to have
-//! survived. A cell knows one packet, so a flow of a hundredth of an interval is found by luck.
+//! The problem is that of PrintQueue's time windows (Lei et al., *PrintQueue: Performance Diagnosis via Queue
+//! Measurement in the Data Plane*, SIGCOMM 2022): records `(time, flow, bytes)` arrive in order of time, and later
+//! queries want the bytes of each flow in `[from, to)`. In PrintQueue a window is a ring of cells that each keep the
+//! last packet. An overwritten packet moves to the next, coarser window, and counts are divided by the probability of
+//! survival. A cell holds one packet, so a flow with a hundredth of an interval's bytes is found only by chance.
 //!
-//! Here a window is a short list of flows with their bytes, and is made coarser by joining it with its neighbour:
+//! Here a window is a short list of flows with their bytes. Two neighbouring windows are merged into a coarser one:
 //!
-//! - Level 0 has windows of one *cell* of time; level i has windows that two of level i - 1 were joined to. Each level
-//!   is a ring of so many windows. When it is full, its two oldest are joined and become the newest of the next level.
-//!   An exponential histogram (Datar et al., SODA 2002) ages in this way.
-//! - A list has at most k flows. Where there are more, they are thinned by threshold sampling (Duffield, Lund, Thorup,
-//!   *Learn more, sample less*, 2005): flows of at least a threshold stay with their bytes; of the others, a flow of `b`
-//!   bytes stays with probability `b / threshold`, and then counts for the threshold. The threshold is the one that
-//!   leaves k. Estimates have no bias, however often windows were joined, and a flow that is a k-th of a window is
-//!   exact in it.
+//! - Level 0 has windows of one *cell* of time. A window of level i is merged from two windows of level i - 1. Each level
+//!   is a ring with a fixed number of windows. When it is full, its two oldest windows are merged into the newest
+//! window
+//!   of the next level. Exponential histograms (Datar et al., SODA 2002) age in the same way.
+//! - A list has at most k flows. If there are more, threshold sampling selects k of them (Duffield, Lund, Thorup, *Learn
+//!   more, sample less*, 2005): flows of at least a threshold keep their bytes; any other flow of `b` bytes is kept
+//! with
+//!   probability `b / threshold`, and then counts as `threshold` bytes. The threshold is chosen so that k flows are
+//! kept.
+//!   Estimates have no bias, however often windows were merged. A flow with at least a k-th of a window's bytes is
+//! exact
+//!   in it.
 //!
-//! Time without records costs nothing: who records only what matters (a queue's congestion) sees further back.
+//! Time without records takes no memory. A caller that records only relevant times, such as those when a queue is
+//! congested, gets a history that reaches further back.
 
 mod answer;
 mod level;
@@ -34,43 +39,43 @@ use crate::windows::tally::Tally;
 use crate::windows::thin::Thinner;
 use queuescope_wire::{ByteCount, FlowId, Nanos};
 
-/// Who passed when, for as long as memory reaches.
+/// The history of flows' bytes, as far back as the memory reaches.
 #[derive(Debug, Clone)]
 pub struct Windows {
     params: WindowsParams,
-    /// What passes now.
+    /// The flows of the open window.
     open: Tally,
     /// The open window; meaningless while `open` is empty.
     now: Window,
-    /// When the open window ends: the first time that is not its own.
+    /// The end of the open window, exclusive.
     until: u64,
     levels: Vec<Level>,
-    /// Where two windows are joined.
-    joint: Tally,
+    /// Scratch space to merge two windows.
+    merged: Tally,
     thinner: Thinner,
-    /// What passed before this is forgotten.
+    /// Records before this time have been discarded.
     since: u64,
     stats: WindowsStats,
 }
 
-/// What the windows counted.
+/// The counters of the windows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WindowsStats {
-    /// Records.
+    /// The number of records.
     pub records: u64,
-    /// Records whose time was before that of an earlier one: they are taken to be as late as that.
+    /// Records whose time was before that of an earlier record. They count as recorded at the earlier record's time.
     pub late: u64,
-    /// Windows that were filled.
+    /// Windows of level 0 that were closed.
     pub windows: u64,
-    /// Windows of the last level that were forgotten.
+    /// Windows of the last level that were discarded.
     pub forgotten: u64,
 }
 
 impl Windows {
-    /// Nothing has passed yet.
+    /// Creates an empty history.
     ///
     /// # Errors
-    /// If there can be no windows of these dimensions.
+    /// Fails if the dimensions are out of range.
     pub fn new(params: WindowsParams) -> Result<Self, WindowsError> {
         params.check()?;
         Ok(Self {
@@ -78,7 +83,7 @@ impl Windows {
             now: Window::default(),
             until: 0,
             levels: (0..params.levels).map(|_| Level::new(params.windows, params.flows)).collect(),
-            joint: Tally::new(params.flows),
+            merged: Tally::new(params.flows),
             thinner: Thinner::new(params.flows, params.seed),
             since: 0,
             stats: WindowsStats::default(),
@@ -86,13 +91,13 @@ impl Windows {
         })
     }
 
-    /// So many bytes of a flow pass now.
+    /// Records that bytes of a flow pass at `now`.
     #[inline]
     pub fn record(&mut self, flow: FlowId, bytes: u32, now: Nanos) {
         self.stats.records += 1;
         let mut time = now.0;
         if time >= self.until {
-            self.turn(time);
+            self.open_window(time);
         } else if time < self.now.end {
             self.stats.late += 1;
             time = self.now.end;
@@ -104,16 +109,16 @@ impl Windows {
         }
     }
 
-    /// What passed in `[from, to)`.
+    /// Estimates what passed in `[from, to)`.
     ///
-    /// A window that lies in the interval counts with its estimates; one that is cut by an end counts by the part of its
-    /// time that is inside. See [`Passed`] for how far to trust the answer.
+    /// A window within the interval counts with its estimates. A window that an end of the interval cuts counts in
+    /// proportion to the part of its time within the interval. [`Passed`] states the errors.
     pub fn passed(&self, from: Nanos, to: Nanos) -> Passed {
-        let mut answer = answer::Gathering::new(from.0.max(self.since), to.0);
+        let mut answer = answer::PassedBuilder::new(from.0.max(self.since), to.0);
         if !self.open.is_empty() {
             answer.add(&self.now, self.open.items().iter().copied());
         }
-        // From the newest on: a question about what just passed is cheap.
+        // From the newest on, so that an interval of the recent past is cheap.
         for (window, items) in self.levels.iter().flat_map(Level::iter) {
             if window.end < from.0 {
                 break;
@@ -123,7 +128,8 @@ impl Windows {
         answer.finish(from.0, self.since)
     }
 
-    /// How far back memory reaches: all that passed since is in some window. Ids of flows must stay valid as long.
+    /// How far back the history reaches: every record since then is in a window. Flow ids must stay valid for that
+    /// long.
     pub fn since(&self) -> Nanos {
         Nanos(self.since)
     }
@@ -133,20 +139,20 @@ impl Windows {
         &self.params
     }
 
-    /// What was counted.
+    /// The counters so far.
     pub fn stats(&self) -> WindowsStats {
         self.stats
     }
 
-    /// What it occupies: the same from the first record on, and what [`WindowsParams::memory`] says.
+    /// The memory in use. It is constant, and equals [`WindowsParams::memory`].
     pub fn memory(&self) -> ByteCount {
         let levels: usize = self.levels.iter().map(Level::memory).sum();
-        ByteCount((levels + self.open.memory() + self.joint.memory()) as u64)
+        ByteCount((levels + self.open.memory() + self.merged.memory()) as u64)
     }
 
-    /// A record comes after the open window.
+    /// Closes the open window, and opens the one of `time`.
     #[cold]
-    fn turn(&mut self, time: u64) {
+    fn open_window(&mut self, time: u64) {
         if !self.open.is_empty() {
             self.close();
         }
@@ -156,7 +162,7 @@ impl Windows {
         self.now = Window { start: time, end: time, ..Window::default() };
     }
 
-    /// The open window joins the past.
+    /// Moves the open window to level 0.
     fn close(&mut self) {
         self.stats.windows += 1;
         if self.open.len() > self.params.flows {
@@ -167,7 +173,8 @@ impl Windows {
         self.open.clear();
     }
 
-    /// Sees to it that a level can take one more window.
+    /// Makes room for one more window in a level: merges its two oldest into the next level, or discards the oldest of
+    /// the last level.
     fn make_room(&mut self, number: usize) {
         if !self.levels[number].is_full() {
             return;
@@ -181,19 +188,19 @@ impl Windows {
         }
         self.make_room(number + 1);
         let (level, next) = pair(&mut self.levels, number);
-        self.joint.clear();
-        let Some(mut joined) = level.pop_into(&mut self.joint) else { return };
-        if let Some(second) = level.pop_into(&mut self.joint) {
-            joined.join(&second);
+        self.merged.clear();
+        let Some(mut window) = level.pop_into(&mut self.merged) else { return };
+        if let Some(second) = level.pop_into(&mut self.merged) {
+            window.merge(&second);
         }
-        if self.joint.len() > self.params.flows {
-            joined.variance += self.thinner.thin(&mut self.joint);
+        if self.merged.len() > self.params.flows {
+            window.variance += self.thinner.thin(&mut self.merged);
         }
-        next.push(joined, self.joint.items().iter().copied());
+        next.push(window, self.merged.items().iter().copied());
     }
 }
 
-/// A level and the next one, which exists.
+/// A level and the next one, which must exist.
 fn pair(levels: &mut [Level], number: usize) -> (&mut Level, &mut Level) {
     let (low, high) = levels.split_at_mut(number + 1);
     (&mut low[number], &mut high[0])

@@ -1,4 +1,4 @@
-//! How wrong the snapshots are: the bound of section 3.5, and that estimates do not change from version to version.
+//! The error bound of section 3.5, and a regression test of estimates.
 
 use proptest::prelude::*;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, Passes, Weights};
@@ -24,8 +24,8 @@ impl Random {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
 
-    /// Of all flows, no more than a share of delta (e^-R for each window read) is overestimated by more than epsilon
-    /// times what the windows hold. Each flow's failure is one draw; a few standard deviations are allowed for.
+    /// At most a fraction delta of all flows (e^-R for each window read) is overestimated by more than epsilon times
+    /// the total of the windows. Each flow is one draw; the test allows four standard deviations.
     #[test]
     fn the_bound_holds(
         seed in any::<u64>(), h in prop::sample::select(vec![4usize, 6, 8]), rows in 1..5usize, columns in 4..64usize,
@@ -36,11 +36,11 @@ proptest! {
         };
         let (epsilon, delta) = params.error_bound();
         let mut random = Random(seed);
-        let (mut failed, mut asked) = (0u64, 0u64);
+        let (mut failed, mut estimates) = (0u64, 0u64);
         for round in 0..8 {
             let mut sketch = ConQuest::new(ConQuestParams { seed: seed ^ round, ..params.clone() }).unwrap();
             let (mut truth, mut total) = (BTreeMap::<u64, u64>::new(), 0);
-            // The h - 2 whole windows before the one of the question.
+            // The h - 2 complete windows before the end of the interval.
             let passed = (h as u64 - 2) * 1_000;
             for time in 0..passed {
                 let flow = (random.next() % flows) / (1 + random.next() % heavy);
@@ -53,18 +53,18 @@ proptest! {
                 let key = flow.wrapping_mul(0x2545_f491_4f6c_dd1d);
                 let estimate = sketch.estimate(key, Nanos(0), Nanos(passed), Estimator::Inner);
                 prop_assert!(estimate >= truth);
-                asked += 1;
+                estimates += 1;
                 failed += u64::from(estimate as f64 > truth as f64 + epsilon * total as f64);
             }
         }
-        let allowed = delta * asked as f64 + 4.0 * (delta * asked as f64).sqrt();
-        prop_assert!(failed as f64 <= allowed, "{} of {} failed, delta is {}", failed, asked, delta);
+        let allowed = delta * estimates as f64 + 4.0 * (delta * estimates as f64).sqrt();
+        prop_assert!(failed as f64 <= allowed, "{} of {} failed, delta is {}", failed, estimates, delta);
     }
 }
 
-/// Estimates of a stream that is the same for ever.
+/// Compares estimates of a fixed stream with the recorded ones.
 #[test]
-fn estimates_stay_as_they_are() {
+fn a_fixed_stream_gives_the_recorded_estimates() {
     let mut table = String::new();
     for (snapshots, rows, columns, window, expiry, weights) in [
         (4, 2, 32, 4_096, Expiry::Tag, Weights::Fine),

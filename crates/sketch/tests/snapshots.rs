@@ -1,4 +1,4 @@
-//! The snapshots against plain models: a Count-Min Sketch a window, and a list of everything that passed.
+//! The snapshots against plain models: a Count-Min Sketch for each window, and a list of all records.
 
 use proptest::prelude::*;
 use queuescope_sketch::{ConQuest, ConQuestParams, CountMin, Estimator, Expiry, Passes, Weights};
@@ -16,7 +16,7 @@ fn sketch(params: &ConQuestParams) -> ConQuest {
     ConQuest::new(params.clone()).expect("the dimensions are possible")
 }
 
-/// A sketch of each window, made anew and kept for ever, and a list of all that passed.
+/// A separate sketch for each window, which is never removed, and a list of all records.
 struct Model {
     params: ConQuestParams,
     windows: BTreeMap<u64, CountMin>,
@@ -37,13 +37,13 @@ impl Model {
         self.log.push((key, weight, now));
     }
 
-    /// Since when everything is kept when the time is `to`.
+    /// The start of the oldest window that is kept at `to`.
     fn oldest(&self, to: u64) -> u64 {
         let length = self.params.window.0;
         (to / length * length).saturating_sub(length * (self.params.kept() as u64 - 1))
     }
 
-    /// The estimate, by the definitions, with fractions.
+    /// The estimate by the definitions, in floating point.
     fn estimate(&self, key: u64, from: u64, to: u64, estimator: Estimator) -> f64 {
         let (length, current) = (self.params.window.0, to / self.params.window.0);
         let start = current * length;
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// What really passed in the windows that [from, to] touches.
+    /// The exact weight of a key in `[from, to)`, without what is no longer kept at `to`.
     fn truth(&self, key: u64, from: u64, to: u64) -> u64 {
         let since = from.max(self.oldest(to));
         let passed = self.log.iter().filter(|(other, _, time)| *other == key && *time >= since && *time < to);
@@ -75,7 +75,8 @@ impl Model {
     }
 }
 
-/// Whether the estimate is the model's: whole windows exactly, parts of windows to the precision of the weights.
+/// Whether the estimate agrees with the model: exactly for whole windows, within the precision of the weights for
+/// parts.
 fn agrees(estimate: u64, model: f64, estimator: Estimator) -> bool {
     match estimator {
         Estimator::Inner | Estimator::Outer => estimate as f64 == model,
@@ -101,34 +102,35 @@ fn steps(windows: u64) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..150)
 }
 
-/// Times at which 32 bits of windows come round, and one as captures have it.
+/// Start times shortly before window numbers of 31 or 32 bits wrap, and one as in captures.
 fn origin() -> impl Strategy<Value = u64> {
     prop::sample::select(vec![0, (1 << 31) - 60, (1 << 32) - 60, 5 * (1 << 32) - 60, 1_700_000_000_000_000_000])
 }
 
-/// Figure 3 of the paper: T = 3, one departure a unit of time, and the packet of flow C that came at 2 leaves at 8.
+/// Figure 3 of the paper: T = 3, one departure per unit of time, and the packet of flow C that arrived at 2 leaves at
+/// 8.
 #[test]
-fn the_papers_example() {
+fn estimates_agree_with_the_papers_example() {
     const C: u64 = 3;
     let mut sketch = sketch(&params(4, 2, 1_000, 3, Expiry::Tag));
     for (time, flow) in [(0, 1), (1, C), (2, C), (3, C), (4, 1), (5, 2), (6, C), (7, 1)] {
         sketch.record(flow, 1, Nanos(time));
     }
     assert_eq!(sketch.estimate(1, Nanos(0), Nanos(7), Estimator::Outer), 3, "flow A, in all windows");
-    assert_eq!(sketch.estimate(C, Nanos(2), Nanos(8), Estimator::Overlap), 3, "2/3 + 1 + 1: what figure 3(b) shows");
+    assert_eq!(sketch.estimate(C, Nanos(2), Nanos(8), Estimator::Overlap), 3, "2/3 + 1 + 1, as figure 3(b) shows");
     assert_eq!(sketch.estimate(C, Nanos(2), Nanos(8), Estimator::Outer), 4, "snapshots 0, 1 and 2");
     assert_eq!(
         sketch.estimate(C, Nanos(2), Nanos(8), Estimator::Inner),
         1,
         "the formula of section 3.3: snapshot 1 alone"
     );
-    // The text adds snapshots 1 and 2, the packet itself among them.
+    // The paper's text adds snapshots 1 and 2, including the packet itself.
     sketch.record(C, 1, Nanos(8));
     assert_eq!(sketch.estimate(C, Nanos(3), Nanos(8), Estimator::Outer), 3);
 }
 
 #[test]
-fn parts_of_windows() {
+fn the_overlap_estimator_weights_parts_of_windows() {
     let mut sketch = sketch(&params(4, 2, 1_000, 100, Expiry::Tag));
     for (time, weight) in [(50, 1_000), (150, 100), (220, 10)] {
         sketch.record(1, weight, Nanos(time));
@@ -137,13 +139,13 @@ fn parts_of_windows() {
     assert_eq!(overlap(75, 240), 250 + 100 + 10);
     assert_eq!(overlap(100, 240), 110);
     assert_eq!(overlap(200, 240), 10);
-    assert_eq!(overlap(220, 240), 5, "half of what the current window has had");
+    assert_eq!(overlap(220, 240), 5, "half of the current window so far");
     assert_eq!(overlap(240, 240), 0);
     assert_eq!(sketch.stats().clipped, 0);
 }
 
 #[test]
-fn weights_by_shifts() {
+fn weights_in_eighths_are_rounded_to_the_nearest() {
     let mut sketch = sketch(&ConQuestParams { weights: Weights::Eighths, ..params(4, 2, 1_000, 100, Expiry::Tag) });
     sketch.record(1, 8_000, Nanos(50));
     let mut overlap = |from| sketch.estimate(1, Nanos(from), Nanos(199), Estimator::Overlap);
@@ -151,13 +153,13 @@ fn weights_by_shifts() {
 }
 
 #[test]
-fn what_is_older_than_kept_is_extrapolated_and_counted() {
+fn an_interval_that_starts_before_the_oldest_window_is_extrapolated_and_counted() {
     for expiry in [Expiry::Tag, GENERATED] {
         let mut sketch = sketch(&params(if expiry == Expiry::Tag { 3 } else { 4 }, 2, 100, 100, expiry));
         for time in (0..1_000).step_by(10) {
             sketch.record(1, 10, Nanos(time));
         }
-        // Kept since 700; 300 of 500.
+        // Windows are kept since 700, so 300 of the 500 ns.
         let mut estimate = |estimator| sketch.estimate(1, Nanos(500), Nanos(1_000 - 1), estimator);
         assert_eq!([estimate(Estimator::Inner), estimate(Estimator::Outer)], [200, 300]);
         assert_eq!(estimate(Estimator::Overlap), 300 * 499 / 299);
@@ -166,17 +168,17 @@ fn what_is_older_than_kept_is_extrapolated_and_counted() {
 }
 
 #[test]
-fn a_clock_that_runs_back_is_counted() {
+fn a_packet_before_the_current_window_is_counted_as_late() {
     let mut sketch = sketch(&params(4, 2, 100, 100, Expiry::Tag));
     sketch.record(1, 10, Nanos(1_000));
     sketch.record(1, 10, Nanos(10));
     assert_eq!(sketch.stats().late, 1);
-    assert_eq!(sketch.estimate(1, Nanos(1_000), Nanos(1_050), Estimator::Outer), 20, "recorded as of now");
-    assert_eq!(sketch.observe(1, 10, Nanos(20), Nanos(10), Estimator::Outer), 0, "a range that ends before it starts");
+    assert_eq!(sketch.estimate(1, Nanos(1_000), Nanos(1_050), Estimator::Outer), 20, "recorded in the current window");
+    assert_eq!(sketch.observe(1, 10, Nanos(20), Nanos(10), Estimator::Outer), 0, "the interval ends before it starts");
 }
 
 #[test]
-fn full_counters_stay_full_and_are_counted() {
+fn counters_saturate_and_saturated_additions_are_counted() {
     for expiry in [Expiry::Tag, GENERATED] {
         let mut sketch = sketch(&params(4, 2, 8, 100, expiry));
         for time in 0..3 {
@@ -188,27 +190,27 @@ fn full_counters_stay_full_and_are_counted() {
 }
 
 #[test]
-fn an_under_used_link_shows_the_dirt_of_plain_cleaning() {
+fn without_generated_passes_old_counts_stay_on_an_underused_link() {
     let (mut plain, mut generated) = (sketch(&params(4, 2, 64, 100, PLAIN)), sketch(&params(4, 2, 64, 100, GENERATED)));
-    // Ten packets a window clean ten entries of 64.
+    // Ten packets per window clean ten of 64 entries.
     for time in (0..5_000).step_by(10) {
         for sketch in [&mut plain, &mut generated] {
             sketch.record(1, 1, Nanos(time));
         }
     }
     let truth = 20;
-    let ask = |sketch: &mut ConQuest| sketch.estimate(1, Nanos(4_800), Nanos(4_999), Estimator::Outer);
-    assert_eq!(ask(&mut generated), truth);
-    assert!(ask(&mut plain) > truth);
+    let estimate = |sketch: &mut ConQuest| sketch.estimate(1, Nanos(4_800), Nanos(4_999), Estimator::Outer);
+    assert_eq!(estimate(&mut generated), truth);
+    assert!(estimate(&mut plain) > truth);
     assert!(plain.stats().dirty > 0 && generated.stats().dirty == 0 && generated.stats().extra_passes > 0);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
-    /// With tags, every snapshot is a Count-Min Sketch of its window, at any utilisation and whatever 32 bits do.
+    /// With tags, every snapshot agrees with a Count-Min Sketch of its window, at any utilisation and when tags wrap.
     #[test]
-    fn tags_are_a_fresh_sketch_a_window(
+    fn with_tags_each_window_agrees_with_a_new_sketch(
         h in prop::sample::select(vec![2usize, 3, 4, 7, 8, 16, 64]), rows in 1..4usize, columns in 1..20usize,
         window in 1..60u64, origin in origin(), jump in prop::option::of(0..140u64), steps in steps(300)
     ) {
@@ -223,10 +225,10 @@ proptest! {
             }
             let from = now.saturating_sub(delay);
             let expected = model.estimate(key, from, now, estimator);
-            let asked = sketch.estimate(key, Nanos(from), Nanos(now), estimator);
+            let estimate = sketch.estimate(key, Nanos(from), Nanos(now), estimator);
             let observed = sketch.observe(key, weight, Nanos(from), Nanos(now), estimator);
-            prop_assert_eq!(asked, observed);
-            prop_assert!(agrees(asked, expected, estimator), "{} is not {} ({})", asked, expected, estimator);
+            prop_assert_eq!(estimate, observed);
+            prop_assert!(agrees(estimate, expected, estimator), "{} is not {} ({})", estimate, expected, estimator);
             let outer = sketch.estimate(key, Nanos(from), Nanos(now), Estimator::Outer);
             prop_assert!(outer >= model.truth(key, from, now));
             model.record(key, weight, now);
@@ -234,9 +236,9 @@ proptest! {
         prop_assert_eq!(sketch.stats().late + sketch.stats().saturated + sketch.stats().dirty, 0);
     }
 
-    /// Without collisions, nothing but the rounding to windows is wrong: the models of the windows are dictionaries.
+    /// Without collisions, the only error is the rounding to windows. The model has an exact count for each window.
     #[test]
-    fn many_columns_are_exact(h in prop::sample::select(vec![4usize, 5, 8]), window in 1..60u64, steps in steps(200)) {
+    fn without_collisions_windows_are_exact(h in prop::sample::select(vec![4usize, 5, 8]), window in 1..60u64, steps in steps(200)) {
         let params = params(h, 2, 100_000, window, Expiry::Tag);
         let mut sketch = sketch(&params);
         let mut windows = BTreeMap::new();
@@ -256,9 +258,9 @@ proptest! {
         }
     }
 
-    /// Cleaning with generated packets is tagging with one snapshot less, whatever the link does.
+    /// Cleaning with generated packets agrees with tags and one snapshot less, for any packets.
     #[test]
-    fn generated_cleaning_is_tagging(
+    fn cleaning_with_generated_passes_agrees_with_tags(
         h in 3..9usize, rows in 1..4usize, columns in 1..30usize, window in 1..60u64, origin in origin(), steps in steps(300)
     ) {
         let mut clean = sketch(&params(h, rows, columns, window, GENERATED));
@@ -275,9 +277,9 @@ proptest! {
         prop_assert_eq!(clean.stats().dirty, 0);
     }
 
-    /// So is plain cleaning where at least C packets come in each window.
+    /// Cleaning without generated packets agrees with tags if there are at least C packets in each window.
     #[test]
-    fn plain_cleaning_suffices_on_a_used_link(
+    fn plain_cleaning_suffices_with_enough_packets(
         h in 3..9usize, columns in 1..8usize, keys in prop::collection::vec((0..50u64, 1..1_600u32, 0..200u64), 1..600)
     ) {
         let window = columns as u64 * 10;
@@ -293,10 +295,10 @@ proptest! {
         prop_assert_eq!((clean.stats().dirty, clean.stats().extra_passes), (0, 0));
     }
 
-    /// Wider windows hold what the narrow ones held: no estimate falls below the truth, and where nothing was lost yet
-    /// the sketch is that which had wide windows from the start.
+    /// Widening keeps the counts: no estimate is below the exact count. If no window has been discarded yet, the sketch
+    /// agrees with one that had wide windows from the start.
     #[test]
-    fn widening_keeps_what_is_kept(
+    fn widening_keeps_the_counts(
         h in 3..9usize, columns in 1..20usize, window in 1..30u64, clean in any::<bool>(), origin in origin(),
         steps in steps(60), times in 1..4u32
     ) {

@@ -1,4 +1,4 @@
-//! Time windows against a plain log of all records.
+//! Time windows against a list of all records.
 
 use proptest::prelude::*;
 use queuescope_sketch::{Passed, Windows, WindowsError, WindowsParams};
@@ -18,7 +18,7 @@ fn filled(params: WindowsParams, log: &[Record]) -> Windows {
     windows
 }
 
-/// What the log says about an interval.
+/// The exact bytes of each flow in an interval.
 fn truth(log: &[Record], from: u64, to: u64) -> BTreeMap<u32, u64> {
     let mut sums = BTreeMap::new();
     for (_, flow, bytes) in log.iter().filter(|record| (from..to).contains(&record.0)) {
@@ -31,7 +31,7 @@ fn estimate(passed: &Passed, flow: u32) -> u64 {
     passed.flows.iter().find(|share| share.flow.0 == flow).map_or(0, |share| share.bytes)
 }
 
-/// Zipf over many flows, with a packet every 50 ns and flows that change.
+/// A packet every 50 ns, with a Zipf distribution over many flows that change over time.
 fn zipf(records: usize) -> Vec<Record> {
     let mut state = 1u64;
     let mut next = || {
@@ -46,7 +46,7 @@ fn zipf(records: usize) -> Vec<Record> {
 }
 
 #[test]
-fn estimates_have_no_bias_and_the_deviation_that_is_said() {
+fn estimates_have_no_bias_and_at_most_the_stated_deviation() {
     let log = zipf(8_000);
     let truth = truth(&log, 0, u64::MAX);
     const SEEDS: u64 = 150;
@@ -66,12 +66,12 @@ fn estimates_have_no_bias_and_the_deviation_that_is_said() {
         let (mean, spread) = (sums[&flow] / SEEDS as f64, (squares[&flow] / SEEDS as f64).sqrt());
         let tolerance = 4.5 * deviation / (SEEDS as f64).sqrt();
         assert!(mean.abs() < tolerance, "flow {flow} of {bytes}: wrong by {mean} on average, more than {tolerance}");
-        assert!(spread < 1.2 * deviation, "flow {flow} of {bytes}: deviates by {spread}, {deviation} was said");
+        assert!(spread < 1.2 * deviation, "flow {flow} of {bytes}: the deviation is {spread}, not {deviation}");
     }
 }
 
 #[test]
-fn large_flows_are_found_in_intervals_a_sixty_fourth_as_long_as_old() {
+fn large_flows_are_found_in_intervals_of_a_64th_of_their_age() {
     let log = zipf(120_000);
     let windows = filled(params(1_024, 160, 64, 8), &log);
     let now = log[log.len() - 1].0;
@@ -90,39 +90,39 @@ fn large_flows_are_found_in_intervals_a_sixty_fourth_as_long_as_old() {
         let large = truth.iter().filter(|(_, bytes)| **bytes * 100 >= total);
         missed += large.filter(|(flow, _)| estimate(&passed, **flow) * 100 < passed.bytes).count();
     }
-    // Intervals of 60 to 1700 packets, in which chance alone puts many flows about the hundredth.
+    // The intervals have 60 to 1700 packets. In them, many flows are near a hundredth just by chance.
     assert!(right > 100 && wrong * 6 < right && missed * 6 < right, "{right} right, {wrong} wrong, {missed} missed");
 }
 
 #[test]
-fn memory_reaches_back_as_far_as_said() {
+fn the_history_reaches_back_as_far_as_stated() {
     let params = params(1_000, 16, 4, 5);
     let mut windows = Windows::new(params.clone()).unwrap();
     for time in 0..3_000_000 / 100u64 {
         windows.record(FlowId(time as u32 % 9), 100, Nanos(time * 100));
         assert!(Nanos(time * 100).saturating_sub(windows.since()) >= params.reach() || windows.since() == Nanos(0));
     }
-    assert!(windows.stats().forgotten > 0, "the test is long enough for something to be forgotten");
+    assert!(windows.stats().forgotten > 0, "the test is long enough to discard windows");
     let passed = windows.passed(Nanos(0), Nanos(u64::MAX));
-    assert!(passed.clipped, "an answer that lacks its beginning says so");
+    assert!(passed.clipped, "an interval that starts before the history is clipped");
     assert!(!windows.passed(windows.since(), Nanos(u64::MAX)).clipped);
 }
 
 #[test]
-fn a_fit_stays_within_its_memory_and_reaches_as_far_as_asked() {
+fn fitted_windows_use_the_memory_and_reach_far_enough() {
     let (reach, memory) = (Nanos(10_000_000_000), ByteCount(1_000_000));
     let params = WindowsParams::fit(Nanos(16_384), 64, reach, memory, 1).unwrap();
     assert!(params.memory() <= memory && params.reach() >= reach, "{params:?}");
-    assert!(params.memory().0 > 980_000, "nothing is wasted: {}", params.memory());
+    assert!(params.memory().0 > 980_000, "little memory is unused: {}", params.memory());
     let error = WindowsParams::fit(Nanos(1), 64, reach, ByteCount(30_000), 1).unwrap_err();
     assert!(error.to_string().contains("allow more memory"), "{error}");
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_way_out() {
+fn errors_state_the_valid_dimensions() {
     assert_eq!(Windows::new(params(0, 8, 8, 8)).unwrap_err(), WindowsError::Cell);
     let error = Windows::new(params(1, 3, 8, 8)).unwrap_err().to_string();
-    assert_eq!(error, "3 windows of a level cannot be; choose 4 to 65536");
+    assert_eq!(error, "the number of windows of a level must be 4 to 65536, not 3");
     assert!(Windows::new(params(1, 8, 0, 8)).is_err());
     assert!(Windows::new(params(1, 8, 8, 49)).is_err());
     assert!(WindowsParams::fit(Nanos(0), 64, Nanos(1), ByteCount(1 << 20), 1).is_err());
@@ -131,9 +131,9 @@ fn what_cannot_be_is_refused_with_a_way_out() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// While no window has too many flows, an answer is the log's but for windows that are cut by an end.
+    /// If no window has more than k flows, estimates are exact except for windows that an end of the interval cuts.
     #[test]
-    fn few_flows_are_exact_between_windows(
+    fn few_flows_are_exact_up_to_the_resolution(
         gaps in prop::collection::vec((0..40u64, 0..8u32, 1..1500u32), 1..300), ends in (0..6000u64, 0..3000u64)
     ) {
         let mut now = 0;
@@ -146,7 +146,7 @@ proptest! {
         let (least, most) = (truth(&log, from + slack, to.saturating_sub(slack)), truth(&log, from.saturating_sub(slack), to + slack));
         for flow in 0..8 {
             let bytes = estimate(&passed, flow) as f64;
-            // Bytes are kept with eleven digits, rounded at each of twelve levels.
+            // Bytes have eleven significant bits, and are rounded at each of twelve levels.
             let (least, most) = (least.get(&flow).copied().unwrap_or(0), most.get(&flow).copied().unwrap_or(0));
             prop_assert!(bytes >= least as f64 * 0.995 - 1.0 && bytes <= most as f64 * 1.005 + 1.0, "{least} {bytes} {most}");
         }
@@ -154,9 +154,9 @@ proptest! {
         prop_assert_eq!(windows.passed(Nanos(0), Nanos(u64::MAX)).bytes, total);
     }
 
-    /// Whatever comes: no panic, the same memory, and all bytes since `since` are there.
+    /// For any records: no panic, constant memory, and no bytes are lost while no window is discarded.
     #[test]
-    fn anything_may_be_recorded(
+    fn any_records_are_accepted(
         records in prop::collection::vec(
             (prop_oneof![0..5000u64, any::<u64>()], prop_oneof![0..50u32, any::<u32>()], any::<u32>()), 1..400),
         cell in prop_oneof![1..100u64, any::<u64>().prop_map(|cell| cell.max(1))],

@@ -1,9 +1,9 @@
-//! What a packet costs in each discipline, in nanoseconds: its enqueue and its dequeue, or its drop.
+//! Measures the processing time per packet in each discipline, in nanoseconds: enqueue and dequeue, or drop.
 //!
 //! `cargo bench -p queuescope-queue --bench disciplines`
 //!
-//! A link of 1 Gb/s gets packets of 1500 bytes of 50 flows at random, four fifths of what it can send, or a twentieth
-//! more than that. Nothing else is in the loop but the two clocks of arrivals and the link.
+//! Packets of 1500 bytes from 50 flows arrive at random at a link of 1 Gb/s, with a load of 0.8 or 1.05. The loop also
+//! keeps the times of arrivals and of the link, and does nothing else.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -16,9 +16,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 const PACKETS: usize = 1 << 20;
-/// Runs of each contestant; the median counts.
+/// The number of runs for each discipline; the median is reported.
 const RUNS: usize = 7;
-/// What the link takes for a packet.
+/// The time that the link needs for a packet, in nanoseconds.
 const SERVICE: u64 = 12_000;
 
 fn main() {
@@ -47,7 +47,7 @@ fn main() {
     }
 }
 
-/// When packets come, and of which flow.
+/// The arrival times of packets, and their flows.
 fn arrivals(load: f64) -> Vec<(Nanos, u32)> {
     let mut bits = 1u64;
     let mut random = |below: u64| {
@@ -72,14 +72,14 @@ fn median(params: &DisciplineParams, arrivals: &[(Nanos, u32)]) -> f64 {
 fn run(params: &DisciplineParams, arrivals: &[(Nanos, u32)]) -> f64 {
     let rate = Rate::from_bits_per_second(1_000_000_000).expect("it is not zero");
     let mut queue = params.build(Outlet { overhead: 0, rate, queue: QueueId(0), seed: 1 });
-    let (mut free, mut told) = (Nanos::ZERO, Told::default());
+    let (mut free, mut counts) = (Nanos::ZERO, DropAndMarkCounts::default());
     let started = Instant::now();
     for (id, &(now, flow)) in arrivals.iter().enumerate() {
         while free < now {
             while let Some(due) = queue.next_timer().filter(|&due| due <= free) {
                 queue.on_timer(due);
             }
-            match queue.dequeue(free, &mut told) {
+            match queue.dequeue(free, &mut counts) {
                 Some(left) => {
                     black_box(&left);
                     free = free + Nanos(SERVICE);
@@ -93,20 +93,20 @@ fn run(params: &DisciplineParams, arrivals: &[(Nanos, u32)]) -> f64 {
         let ecn = if flow % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         let class = Class((flow % 8) as u8);
         let packet = Packet { id: PacketId(id as u64), flow: FlowId(flow), size: ByteCount(1500), class, ecn };
-        queue.enqueue(packet, now, &mut told);
+        queue.enqueue(packet, now, &mut counts);
     }
     let time = started.elapsed();
-    black_box((queue.backlog(), told.drops, told.marks));
+    black_box((queue.backlog(), counts.drops, counts.marks));
     time.as_nanos() as f64 / arrivals.len() as f64
 }
 
 #[derive(Default)]
-struct Told {
+struct DropAndMarkCounts {
     drops: u64,
     marks: u64,
 }
 
-impl Sink for Told {
+impl Sink for DropAndMarkCounts {
     fn dropped(&mut self, _dropped: &Dropped) {
         self.drops += 1;
     }

@@ -20,8 +20,8 @@ pub struct Aggregates {
 /// The contract of an aggregate: its traffic descriptor (section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contract {
-    /// R_r: the rate at which its activity is 0. Of two aggregates that compete, one with twice the reference rate can send
-    /// twice as much at the same activity. 10 kb/s by default.
+    /// R_r: the rate at which its activity is 0. Of two aggregates that compete, one with twice the reference rate can
+    /// send twice as much at the same activity. 10 kb/s by default.
     pub reference: Rate,
     /// Its delay class, which the edge writes into its packets. 0 by default.
     pub class: Class,

@@ -160,13 +160,13 @@ impl PortRole {
 pub struct Abc {
     params: AbcParams,
     meters: aggregates::AggregateMeters,
-    ports: Vec<PortState>,
+    ports: Vec<AbcPort>,
     stats: AbcStats,
 }
 
 /// The state of a port.
 #[derive(Debug, Clone, Copy, Default)]
-struct PortState {
+struct AbcPort {
     aqm: ActivityAqm,
     queued: u64,
 }
@@ -209,7 +209,7 @@ impl Abc {
             return Err(AbcError::Classes);
         }
         let meters = aggregates::AggregateMeters::new(&params.aggregates, params.meter)?;
-        let ports = vec![PortState::default(); params.ports.len()];
+        let ports = vec![AbcPort::default(); params.ports.len()];
         Ok(Self { meters, ports, stats: AbcStats::default(), params })
     }
 

@@ -7,12 +7,12 @@ use queuescope_wire::{FlowId, Nanos};
 /// Flows that ingress acts on, each until its hold ends.
 #[derive(Debug)]
 pub(super) struct HeldFlows {
-    registers: Box<[Register]>,
+    registers: Box<[HoldRegister]>,
 }
 
 /// One flow, and the end of its hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Register {
+struct HoldRegister {
     flow: FlowId,
     port: Port,
     until: Nanos,
@@ -21,7 +21,7 @@ struct Register {
 impl HeldFlows {
     /// Creates `registers` registers, or none where nothing will be held.
     pub fn new(registers: u32) -> Self {
-        let empty = Register { flow: FlowId(0), port: Port(0), until: Nanos::ZERO };
+        let empty = HoldRegister { flow: FlowId(0), port: Port(0), until: Nanos::ZERO };
         Self { registers: vec![empty; registers as usize].into() }
     }
 
@@ -32,7 +32,7 @@ impl HeldFlows {
         let register_index = self.register_index(port, flow);
         let Some(register) = self.registers.get_mut(register_index) else { return false };
         let other = register.until > now && (register.port, register.flow) != (port, flow);
-        *register = Register { flow, port, until };
+        *register = HoldRegister { flow, port, until };
         other
     }
 

@@ -121,7 +121,7 @@ pub struct HoldParams {
 #[derive(Debug)]
 pub struct ConQuestAqm {
     params: ConQuestAqmParams,
-    ports: Vec<PortState>,
+    ports: Vec<ConQuestPort>,
     held: HeldFlows,
     /// Index of the next change in `params.changes`.
     next_change: usize,
@@ -130,7 +130,7 @@ pub struct ConQuestAqm {
 
 /// The state of a port.
 #[derive(Debug)]
-struct PortState {
+struct ConQuestPort {
     rate: Rate,
     /// `behind`, in bytes.
     behind: ByteCount,
@@ -218,7 +218,7 @@ impl ConQuestAqm {
         params.changes.sort_by_key(|change| change.at);
         let port = |outlet: &Outlet| {
             let all = ConQuestParams { rows: 1, columns: 1, ..params.sketch.clone() };
-            Ok(PortState {
+            Ok(ConQuestPort {
                 rate: outlet.rate,
                 behind: outlet.rate.bytes_in(params.behind),
                 flows: ConQuest::new(params.sketch.clone())?,
@@ -302,7 +302,7 @@ impl ConQuestAqm {
     }
 }
 
-impl PortState {
+impl ConQuestPort {
     /// Counts the packet in the snapshots, and returns the weight of its flow if `wanted`.
     #[inline]
     fn weigh(&mut self, departure: &Departure, wanted: bool, params: &ConQuestAqmParams) -> f64 {

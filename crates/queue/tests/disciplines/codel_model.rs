@@ -1,21 +1,21 @@
-//! CoDel as RFC 8289 has it in section 5, word for word and without a thought for speed; and the same with the details
-//! of Linux and ns-3. It knows sizes and times only.
+//! A plain model of CoDel: the pseudocode of RFC 8289 section 5, step by step and without regard for speed, with the
+//! variants of Linux and ns-3. It knows only sizes and times.
 
 use queuescope_queue::{CodelFlavour, CodelParams};
 use std::collections::VecDeque;
 
-/// A packet: number, size, when it came, and whether it can be marked.
+/// A packet in the queue. `arrived` is in nanoseconds, `markable` means ECN-capable.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Waits {
+pub struct QueuedPacket {
     pub number: u64,
     pub size: u64,
-    pub came: u64,
+    pub arrived: u64,
     pub markable: bool,
 }
 
 /// What a dequeue does, in order.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Act {
+pub enum Action {
     Drop(u64),
     Mark(u64),
     Leave(u64),
@@ -24,18 +24,18 @@ pub enum Act {
 #[derive(Debug)]
 pub struct Model {
     params: CodelParams,
-    pub queue: VecDeque<Waits>,
+    pub queue: VecDeque<QueuedPacket>,
     first_above_time: f64,
     drop_next: f64,
     count: u32,
     lastcount: u32,
     dropping: bool,
-    /// One over the square root of the count, as Newton's steps have it, in the real numbers that 16 bits can be.
+    /// The reciprocal square root of the count by Newton's steps, rounded down to 16 fraction bits.
     reciprocal: f64,
 }
 
 struct Dodequeue {
-    packet: Option<Waits>,
+    packet: Option<QueuedPacket>,
     ok_to_drop: bool,
 }
 
@@ -57,7 +57,7 @@ impl Model {
         self.params.flavour == flavour
     }
 
-    /// Times of ns-3 are in units of 1024 ns; those of the others in nanoseconds.
+    /// Converts nanoseconds to the flavour's unit: 1024 ns for ns-3, else 1 ns.
     fn units(&self, nanoseconds: u64) -> f64 {
         if self.is(CodelFlavour::Ns3) { (nanoseconds / 1024) as f64 } else { nanoseconds as f64 }
     }
@@ -72,7 +72,7 @@ impl Model {
         let bytes: u64 = self.queue.iter().map(|packet| packet.size).sum();
         let short =
             if self.is(CodelFlavour::Ns3) { bytes < self.params.min_bytes.0 } else { bytes <= self.params.min_bytes.0 };
-        if self.units(at - packet.came) < self.units(self.params.target.0) || short {
+        if self.units(at - packet.arrived) < self.units(self.params.target.0) || short {
             self.first_above_time = 0.0;
         } else if self.first_above_time == 0.0 {
             self.first_above_time = now + self.units(self.params.interval.0);
@@ -84,7 +84,7 @@ impl Model {
         result
     }
 
-    /// A time is a whole number of units in all implementations.
+    /// All implementations round to whole units.
     fn control_law(&self, time: f64) -> f64 {
         let interval = self.units(self.params.interval.0);
         if self.is(CodelFlavour::Rfc) {
@@ -94,24 +94,25 @@ impl Model {
         }
     }
 
-    /// x (3 - count x^2) / 2, kept in 16 bits after the point. In between Linux keeps 32.
+    /// One Newton step, x (3 - count x^2) / 2. The result has 16 fraction bits, intermediate values have 32, as in
+    /// Linux.
     fn newton(&mut self) {
         let x = self.reciprocal;
         let square = (x * x * 2f64.powi(32)).floor() / 2f64.powi(32);
         self.reciprocal = (x * (3.0 - f64::from(self.count) * square) / 2.0 * 65_536.0).floor() / 65_536.0;
     }
 
-    fn mark(&self, packet: Waits, acts: &mut Vec<Act>) -> bool {
+    fn mark(&self, packet: QueuedPacket, actions: &mut Vec<Action>) -> bool {
         let marks = self.params.ecn && packet.markable;
         if marks {
-            acts.push(Act::Mark(packet.number));
+            actions.push(Action::Mark(packet.number));
         }
         marks
     }
 
-    pub fn deque(&mut self, at: u64) -> Vec<Act> {
+    pub fn deque(&mut self, at: u64) -> Vec<Action> {
         let now = self.units(at);
-        let mut acts = Vec::new();
+        let mut actions = Vec::new();
         let mut r = self.dodequeue(at);
         let mut marked = false;
         if self.dropping {
@@ -119,8 +120,8 @@ impl Model {
                 self.dropping = false;
             }
             while now >= self.drop_next && self.dropping {
-                let packet = r.packet.expect("what is late is there");
-                if self.mark(packet, &mut acts) {
+                let packet = r.packet.expect("only a packet can be dropped");
+                if self.mark(packet, &mut actions) {
                     self.count += 1;
                     self.newton();
                     let from = if self.is(CodelFlavour::Ns3) { now } else { self.drop_next };
@@ -128,7 +129,7 @@ impl Model {
                     marked = true;
                     break;
                 }
-                acts.push(Act::Drop(packet.number));
+                actions.push(Action::Drop(packet.number));
                 if !self.is(CodelFlavour::Rfc) {
                     self.count += 1;
                     self.newton();
@@ -144,10 +145,10 @@ impl Model {
                 }
             }
         } else if r.ok_to_drop {
-            let packet = r.packet.expect("what is late is there");
-            marked = self.mark(packet, &mut acts);
+            let packet = r.packet.expect("only a packet can be dropped");
+            marked = self.mark(packet, &mut actions);
             if !marked {
-                acts.push(Act::Drop(packet.number));
+                actions.push(Action::Drop(packet.number));
                 r = self.dodequeue(at);
             }
             self.dropping = true;
@@ -164,11 +165,11 @@ impl Model {
         }
         if let Some(packet) = r.packet {
             let threshold = self.params.ce_threshold.map_or(f64::INFINITY, |threshold| self.units(threshold.0));
-            if !marked && packet.markable && self.units(at - packet.came) > threshold {
-                acts.push(Act::Mark(packet.number));
+            if !marked && packet.markable && self.units(at - packet.arrived) > threshold {
+                actions.push(Action::Mark(packet.number));
             }
-            acts.push(Act::Leave(packet.number));
+            actions.push(Action::Leave(packet.number));
         }
-        acts
+        actions
     }
 }

@@ -1,4 +1,4 @@
-//! FQ-CoDel: what RFC 8290 promises to flows.
+//! FQ-CoDel: the properties that RFC 8290 states for flows.
 
 use crate::disciplines::harness::rate;
 use proptest::prelude::*;
@@ -27,15 +27,15 @@ fn packet(id: u64, flow: u32, size: u64) -> Packet {
     Packet { id: PacketId(id), flow: FlowId(flow), size: ByteCount(size), class: Class(0), ecn: Ecn::NotEct }
 }
 
-/// A flow that sends less than a quantum a round does not wait for those that have a queue.
+/// A flow that sends less than a quantum per round is served before flows with a standing queue.
 #[test]
-fn a_sparse_flow_goes_first() {
+fn a_sparse_flow_is_served_first() {
     let mut queue = queue(FqCodelParams::default());
     let mut drops = Drops::default();
     for id in 0..300 {
         queue.enqueue(packet(id, (id % 3) as u32, 1500), Nanos(0), &mut drops);
     }
-    // After a quantum each they are new no longer.
+    // After a quantum each, their queues are in the list of old queues.
     for _ in 0..6 {
         queue.dequeue(Nanos(0), &mut drops);
     }
@@ -48,9 +48,10 @@ fn a_sparse_flow_goes_first() {
     assert!(!drops.0.is_empty() && !drops.0.contains(&9), "{:?}", drops.0);
 }
 
-/// A flow cannot be new all the time by emptying its queue: before it is, all old ones have had a turn (section 4.2).
+/// A flow cannot stay in the list of new queues by emptying its queue again and again: before it becomes new again, all
+/// old queues have had a turn (section 4.2).
 #[test]
-fn a_queue_that_is_emptied_again_and_again_starves_nobody() {
+fn a_queue_that_empties_repeatedly_starves_nobody() {
     let mut queue = queue(FqCodelParams { quantum: ByteCount(1000), ..FqCodelParams::default() });
     let mut drops = Drops::default();
     for id in 0..100 {
@@ -58,7 +59,7 @@ fn a_queue_that_is_emptied_again_and_again_starves_nobody() {
     }
     let mut served = [0; 2];
     for id in 100..200 {
-        // The other flow always has just one packet, in good time.
+        // Flow 1 always has one packet when its turn comes.
         queue.enqueue(packet(id, 1, 1000), Nanos(0), &mut drops);
         for _ in 0..2 {
             served[queue.dequeue(Nanos(0), &mut drops).unwrap().packet.flow.index()] += 1;
@@ -72,7 +73,7 @@ fn overload_costs_the_flow_that_causes_it() {
     let mut queue = queue(FqCodelParams { limit: Limit::Packets(100), ..FqCodelParams::default() });
     let mut drops = Drops::default();
     for id in 0..10_000u64 {
-        // One in ten is of one of four other flows.
+        // One packet in ten belongs to one of four other flows.
         let flow = if id % 10 == 9 { 1 + (id / 10 % 4) as u32 } else { 0 };
         queue.enqueue(packet(id, flow, 1000), Nanos(id), &mut drops);
         if id % 2 == 0 {
@@ -82,18 +83,18 @@ fn overload_costs_the_flow_that_causes_it() {
     assert!(drops.0.len() > 4_000 && drops.0.iter().all(|&flow| flow == 0));
 }
 
-/// ns-3 goes through its queues in the order in which they came to be, and a later one must be fatter to lose. Flow 1 is
-/// known first; flow 0 is to be served first.
+/// ns-3 searches its queues in the order of their first packets, and a later queue loses only if it has more bytes.
+/// Flow 1 has the first packet; flow 0 is served next.
 #[test]
-fn of_equally_fat_queues_the_first_that_was_known_loses_in_ns3() {
-    let losers = |flavour| {
+fn of_equally_fat_queues_ns3_drops_from_the_one_that_had_its_first_packet_first() {
+    let dropped_flows = |flavour| {
         let mut queue = queue(FqCodelParams { limit: Limit::Packets(4), flavour, ..FqCodelParams::default() });
         let mut drops = Drops::default();
         let mut enqueue = |queue: &mut FqCodel, flow| queue.enqueue(packet(0, flow, 1000), Nanos(0), &mut drops);
         for flow in [1, 0, 1, 0] {
             enqueue(&mut queue, flow);
         }
-        // Two of flow 1, which uses up its quantum, and one of flow 0 with half of it left.
+        // Flow 1 sends two packets and uses up its quantum. Flow 0 sends one and keeps a third of its quantum.
         for flow in [1, 1, 0] {
             assert_eq!(queue.dequeue(Nanos(0), &mut Drops::default()).unwrap().packet.flow, FlowId(flow));
         }
@@ -102,42 +103,42 @@ fn of_equally_fat_queues_the_first_that_was_known_loses_in_ns3() {
         }
         drops.0
     };
-    assert_eq!(losers(CodelFlavour::Ns3), [1]);
-    assert_eq!([CodelFlavour::Rfc, CodelFlavour::Linux].map(losers), [[0], [0]]);
+    assert_eq!(dropped_flows(CodelFlavour::Ns3), [1]);
+    assert_eq!([CodelFlavour::Rfc, CodelFlavour::Linux].map(dropped_flows), [[0], [0]]);
 }
 
-/// ns-3's traffic control asks once more at the end of a transmission, and so turns the queues off. A flow that comes
-/// after that is new again, one that comes before is not.
+/// At the end of a transmission ns-3's traffic control requests a packet once more, which makes the queues inactive. A
+/// flow that sends after that counts as new; one that sends before does not.
 #[test]
-fn a_link_that_has_nothing_to_send_turns_the_queues_of_ns3_off() {
+fn with_ns3_an_idle_link_makes_the_queues_inactive() {
     let mut drops = Drops::default();
-    for (flavour, asks) in [(CodelFlavour::Rfc, false), (CodelFlavour::Linux, false), (CodelFlavour::Ns3, true)] {
+    for (flavour, polls) in [(CodelFlavour::Rfc, false), (CodelFlavour::Linux, false), (CodelFlavour::Ns3, true)] {
         let mut queue = queue(FqCodelParams { flavour, ..FqCodelParams::default() });
         assert!(!queue.polls_when_empty());
         queue.enqueue(packet(0, 0, 100), Nanos(0), &mut drops);
         queue.enqueue(packet(1, 1, 1514), Nanos(0), &mut drops);
         queue.dequeue(Nanos(0), &mut drops).unwrap();
-        assert!(!queue.polls_when_empty(), "one packet waits");
+        assert!(!queue.polls_when_empty(), "one packet is in the queue");
         queue.dequeue(Nanos(0), &mut drops).unwrap();
-        assert_eq!(queue.polls_when_empty(), asks);
-        if asks {
+        assert_eq!(queue.polls_when_empty(), polls);
+        if polls {
             assert!(queue.dequeue(Nanos(0), &mut drops).is_none());
-            assert!(!queue.polls_when_empty(), "it was asked");
+            assert!(!queue.polls_when_empty(), "the empty queue has been polled");
         }
         queue.enqueue(packet(2, 0, 100), Nanos(0), &mut drops);
-        assert_eq!(queue.stats().new_flows, if asks { 3 } else { 2 });
+        assert_eq!(queue.stats().new_flows, if polls { 3 } else { 2 });
     }
 }
 
 #[test]
-fn flows_that_are_placed_by_number_share_no_queue() {
+fn flows_placed_by_number_do_not_share_a_queue() {
     let active = |placement| {
         let queues = NonZeroU16::new(16).unwrap();
         let mut queue = queue(FqCodelParams { queues, placement, ..FqCodelParams::default() });
         for flow in 100..116 {
             queue.enqueue(packet(0, flow, 1000), Nanos(0), &mut Drops::default());
         }
-        // The seventeenth is with the first.
+        // The seventeenth flow shares the queue of the first.
         queue.enqueue(packet(0, 116, 1000), Nanos(0), &mut Drops::default());
         queue.stats().new_flows
     };
@@ -146,8 +147,8 @@ fn flows_that_are_placed_by_number_share_no_queue() {
 }
 
 proptest! {
-    /// While two flows have packets, deficit round robin sends as many bytes of both: they differ by two quanta and two
-    /// packets at most. No packet waits long enough for CoDel.
+    /// While two flows have packets, their sent bytes differ by at most two quanta and two packets. No packet waits
+    /// long enough for CoDel to drop.
     #[test]
     fn flows_with_packets_get_equal_bytes(
         quantum in 100..3000u64, sizes in prop::collection::vec((40..1500u64, 40..1500u64), 120)

@@ -1,8 +1,8 @@
-//! What must not drift: the outcome of the harness's long run, for a discipline of each kind.
+//! Regression test: the outcome of the harness's long run, for a discipline of each kind.
 //!
-//! A change that is meant to change behaviour changes this table, and says so; the test prints the new one.
+//! A change that alters behaviour on purpose updates this table and states why. A failing test prints the new table.
 
-use crate::disciplines::harness::{Contestant, holds_what_is_promised, long_run};
+use crate::disciplines::harness::{Contestant, check_contract, long_run};
 use queuescope_queue::{
     CodelFlavour, CodelParams, DisciplineParams, DualPi2Params, FqCodelParams, HashQueuesParams, Limit, Pi2Params,
     PieParams, Placement, RedParams, RedThresholds, TailDropParams,
@@ -73,11 +73,11 @@ fn contestants() -> [(&'static str, DisciplineParams); 15] {
 }
 
 #[test]
-fn a_long_run_ends_as_ever() {
+fn the_long_run_gives_the_recorded_outcome() {
     let steps = long_run();
     let mut table = String::new();
     for (name, params) in contestants() {
-        let outcome = holds_what_is_promised(&Contestant::new(params, Limit::None), &steps, true, 1);
+        let outcome = check_contract(&Contestant::new(params, Limit::None), &steps, true, 1);
         let waited: u64 = outcome.left.iter().map(|left| left.sojourn().0).sum();
         let mean = Nanos(waited / outcome.left.len() as u64);
         write!(table, "{name}: {} left after {} µs on average", outcome.left.len(), mean.0 / 1000).unwrap();

@@ -1,4 +1,4 @@
-//! Drives a discipline and checks each answer against what went in.
+//! Drives a discipline, and checks each departure, drop, mark and counter against the packets that it enqueued.
 
 use queuescope_queue::{
     AnyDiscipline, Discipline, DisciplineParams, DropReason, Dropped, Limit, MarkReason, Outlet, Sink,
@@ -6,12 +6,12 @@ use queuescope_queue::{
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
 use std::collections::BTreeMap;
 
-/// The link that paces: 1 Mb/s.
+/// The rate of the link in paced runs: 1 Mb/s.
 pub fn rate() -> Rate {
     Rate::from_bits_per_second(1_000_000).unwrap()
 }
 
-/// A discipline to be driven.
+/// The parameters of a discipline to drive, and the reasons for drops and marks that a long run must show.
 #[derive(Debug)]
 pub struct Contestant {
     params: DisciplineParams,
@@ -21,17 +21,17 @@ pub struct Contestant {
 }
 
 impl Contestant {
-    /// With the limit that its parameters set to all that it holds.
+    /// `limit` is the limit that the parameters set for the whole discipline.
     pub fn new(params: DisciplineParams, limit: Limit) -> Self {
         Self { params, limit, drops: Vec::new(), marks: Vec::new() }
     }
 
-    /// A long run drops for these reasons.
+    /// Expects drops for these reasons in a long run.
     pub fn drops(self, drops: &[DropReason]) -> Self {
         Self { drops: drops.to_vec(), ..self }
     }
 
-    /// A long run marks for these reasons.
+    /// Expects marks for these reasons in a long run.
     pub fn marks(self, marks: &[MarkReason]) -> Self {
         Self { marks: marks.to_vec(), ..self }
     }
@@ -41,28 +41,28 @@ impl Contestant {
     }
 }
 
-/// What happens next: after a while a packet of a flow and size arrives, or the link asks for one.
+/// One step of a run: after `gap` a packet (flow, size) arrives. `None`: without pacing, a dequeue.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     pub gap: Nanos,
     pub packet: Option<(u32, u64)>,
 }
 
-/// Some 30 s with half as much again as the link sends.
+/// About 30 s of arrivals at 1.5 times the rate of the link.
 pub fn long_run() -> Vec<Step> {
     let mut bits = 1u64;
     let mut random = |below: u64| {
         bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (bits >> 33) % below
     };
-    // Every other flow of eight sends twice as much as the others.
+    // Eight flows. The last one sends about five times as much as each of the others.
     let flow = |random: u64| (random % 12).min(7) as u32;
     (0..4000)
         .map(|_| Step { gap: Nanos(random(15_400_000)), packet: Some((flow(random(1 << 20)), 40 + random(2800))) })
         .collect()
 }
 
-/// What came out.
+/// The departures, and the number of drops and marks by reason.
 #[derive(Debug, Default, PartialEq)]
 pub struct Outcome {
     pub left: Vec<Departure>,
@@ -71,7 +71,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The reasons that should have been met and were not.
+    /// The expected reasons that did not occur.
     pub fn missing(&self, contestant: &Contestant) -> Vec<String> {
         let drops = contestant.drops.iter().filter(|&reason| !self.drops.contains_key(reason));
         let marks = contestant.marks.iter().filter(|&reason| !self.marks.contains_key(reason));
@@ -80,8 +80,8 @@ impl Outcome {
     }
 }
 
-/// Drives it twice, with the same result, and checks everything on the way.
-pub fn holds_what_is_promised(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outcome {
+/// Checks the contract of [`Discipline`] at each step. Runs the steps twice; both runs must give the same result.
+pub fn check_contract(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outcome {
     let outcome = run(contestant, steps, paced, seed);
     assert_eq!(outcome, run(contestant, steps, paced, seed), "the same seed gives the same result");
     outcome
@@ -93,7 +93,7 @@ fn run(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outco
     let mut driver = Driver {
         ids: 100..100 + discipline.queues(),
         discipline,
-        books: Books::default(),
+        records: Records::default(),
         limit: contestant.limit,
         link_free: Nanos::ZERO,
     };
@@ -111,7 +111,7 @@ fn run(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outco
             None => {}
         }
     }
-    // Whatever is left.
+    // Empty the queue.
     while driver.dequeue(now).is_some() {
         now = now + Nanos(1_000_000);
         driver.timers_until(now);
@@ -119,49 +119,49 @@ fn run(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outco
     driver.finish()
 }
 
-/// A discipline, and the books about it.
+/// A discipline, and the records to check it against.
 struct Driver {
     discipline: AnyDiscipline,
     ids: std::ops::Range<u16>,
-    books: Books,
+    records: Records,
     limit: Limit,
     link_free: Nanos,
 }
 
 impl Driver {
-    /// A flow has a class and a codepoint of its own, so that its packets stay in order wherever these decide.
+    /// Each flow has one class and one codepoint. So its packets keep their order, even if these select the queue.
     fn enqueue(&mut self, flow: u32, size: u64, now: Nanos) {
-        let id = self.books.offered.len() as u64;
+        let id = self.records.offered.len() as u64;
         let class = Class((flow / 4) as u8);
         let ecn = Ecn::from_bits(flow as u8);
         let packet = Packet { id: PacketId(id), flow: FlowId(flow), size: ByteCount(size), class, ecn };
-        self.books.now = now;
-        self.books.arriving = true;
-        self.books.offered.push(Offered { packet, at: now, backlog: self.discipline.backlog(), fate: Fate::Waits });
-        self.books.backlog.packets += 1;
-        self.books.backlog.bytes += packet.size;
-        self.discipline.enqueue(packet, now, &mut self.books);
-        self.books.arriving = false;
+        self.records.now = now;
+        self.records.arriving = true;
+        self.records.offered.push(Offered { packet, at: now, backlog: self.discipline.backlog(), fate: Fate::Queued });
+        self.records.backlog.packets += 1;
+        self.records.backlog.bytes += packet.size;
+        self.discipline.enqueue(packet, now, &mut self.records);
+        self.records.arriving = false;
         self.check_backlog();
     }
 
     fn dequeue(&mut self, now: Nanos) -> Option<Departure> {
-        self.books.now = now;
-        let left = self.discipline.dequeue(now, &mut self.books);
+        self.records.now = now;
+        let left = self.discipline.dequeue(now, &mut self.records);
         match &left {
             Some(left) => {
                 assert_eq!(left.dequeued, now);
                 assert!(self.ids.contains(&left.queue.0), "{left:?} of {:?}", self.ids);
-                self.books.leave(left);
+                self.records.leave(left);
                 assert_eq!(left.backlog_out, self.discipline.backlog(), "{left:?}");
             }
-            None => assert_eq!(self.discipline.backlog().packets, 0, "what waits is served"),
+            None => assert_eq!(self.discipline.backlog().packets, 0, "a dequeue returns a packet while there is one"),
         }
         self.check_backlog();
         left
     }
 
-    /// The link sends whenever it is free.
+    /// The link dequeues whenever it is free.
     fn serve_until(&mut self, until: Nanos) {
         while self.link_free < until {
             self.timers_until(self.link_free);
@@ -175,14 +175,14 @@ impl Driver {
     fn timers_until(&mut self, until: Nanos) {
         while let Some(due) = self.discipline.next_timer().filter(|&due| due <= until) {
             self.discipline.on_timer(due);
-            assert!(self.discipline.next_timer().is_none_or(|next| next > due), "a timer comes to an end");
+            assert!(self.discipline.next_timer().is_none_or(|next| next > due), "each call moves the timer on");
             self.check_backlog();
         }
     }
 
     fn check_backlog(&self) {
         let backlog = self.discipline.backlog();
-        assert_eq!(backlog, self.books.backlog, "the backlog is what waits");
+        assert_eq!(backlog, self.records.backlog, "the backlog is the packets that have not left");
         let largest = rate().time_for(ByteCount(3000));
         let held = match self.limit {
             Limit::None => true,
@@ -193,32 +193,32 @@ impl Driver {
         assert!(held, "{backlog:?} is above {:?}", self.limit);
     }
 
-    /// Nothing is lost, and the discipline counted the same.
+    /// Checks that no packet is lost, and that the discipline's counters agree.
     fn finish(self) -> Outcome {
-        let Self { discipline, books, .. } = self;
-        let dropped: u64 = books.outcome.drops.values().sum();
-        let offered = books.offered.len() as u64;
+        let Self { discipline, records, .. } = self;
+        let dropped: u64 = records.outcome.drops.values().sum();
+        let offered = records.offered.len() as u64;
         assert_eq!(discipline.backlog(), Backlog::default());
-        assert_eq!(offered, books.outcome.left.len() as u64 + dropped);
-        assert!(books.offered.iter().all(|offered| offered.fate == Fate::Gone));
-        // A counter of several kinds of departure or drop has the kind behind its name.
+        assert_eq!(offered, records.outcome.left.len() as u64 + dropped);
+        assert!(records.offered.iter().all(|offered| offered.fate == Fate::Gone));
+        // If there are several counters for departures or for a reason, the reason is a prefix of their names.
         let stats = discipline.counters();
         let counted = |name: &str| -> u64 {
             stats.iter().filter(|(counter, _)| counter.starts_with(name)).map(|&(_, count)| count).sum()
         };
         assert_eq!((counted("offered"), counted("departed")), (offered, offered - dropped));
         for reason in DROPS {
-            let told = books.outcome.drops.get(&reason).copied().unwrap_or(0);
-            assert_eq!(counted(&reason.name().replace('-', "_")), told, "{reason:?} in {stats:?}");
+            let reported = records.outcome.drops.get(&reason).copied().unwrap_or(0);
+            assert_eq!(counted(&reason.name().replace('-', "_")), reported, "{reason:?} in {stats:?}");
         }
-        assert_eq!(counted("marked"), books.outcome.marks.values().sum::<u64>(), "{stats:?}");
+        assert_eq!(counted("marked"), records.outcome.marks.values().sum::<u64>(), "{stats:?}");
         for reason in MARKS {
             let name = format!("marked_{}", reason.name().replace('-', "_"));
             if let Some(&(_, count)) = stats.iter().find(|(counter, _)| *counter == name) {
-                assert_eq!(count, books.outcome.marks.get(&reason).copied().unwrap_or(0), "{reason:?} in {stats:?}");
+                assert_eq!(count, records.outcome.marks.get(&reason).copied().unwrap_or(0), "{reason:?} in {stats:?}");
             }
         }
-        books.outcome
+        records.outcome
     }
 }
 
@@ -236,39 +236,39 @@ const DROPS: [DropReason; 8] = [
 const MARKS: [MarkReason; 5] =
     [MarkReason::Early, MarkReason::Forced, MarkReason::Target, MarkReason::Threshold, MarkReason::FlowWeight];
 
-/// What went in, and what has become of it.
+/// The packets that were enqueued, and what became of each.
 #[derive(Default)]
-struct Books {
+struct Records {
     now: Nanos,
-    /// Whether the last packet offered is arriving just now.
+    /// Whether the discipline is enqueuing the last packet of `offered`.
     arriving: bool,
     offered: Vec<Offered>,
     backlog: Backlog,
-    /// The last packet of each flow that left.
+    /// The last packet that left, for each flow.
     last: BTreeMap<FlowId, PacketId>,
     outcome: Outcome,
 }
 
 struct Offered {
-    /// As it is now: marked, if it was.
+    /// The packet in its current state, with CE if it was marked.
     packet: Packet,
     at: Nanos,
-    /// What waited when it came.
+    /// The backlog that it found.
     backlog: Backlog,
     fate: Fate,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
-    Waits,
+    Queued,
     Gone,
 }
 
-impl Books {
-    /// A packet is out: it was in, and is as it was.
+impl Records {
+    /// Removes a packet. It must have been in the queue, unchanged except for recorded marks.
     fn take(&mut self, packet: &Packet) -> &Offered {
         let offered = &mut self.offered[packet.id.0 as usize];
-        assert_eq!((&offered.packet, &offered.fate), (packet, &Fate::Waits));
+        assert_eq!((&offered.packet, &offered.fate), (packet, &Fate::Queued));
         offered.fate = Fate::Gone;
         self.backlog.packets -= 1;
         self.backlog.bytes -= packet.size;
@@ -284,14 +284,14 @@ impl Books {
     }
 }
 
-impl Sink for Books {
+impl Sink for Records {
     fn dropped(&mut self, dropped: &Dropped) {
         let is_arriving = self.arriving && dropped.packet.id.0 as usize == self.offered.len() - 1;
         let (now, at) = (self.now, self.take(&dropped.packet).at);
         assert_eq!((dropped.at, dropped.link_time), (now, Nanos::ZERO));
         match dropped.enqueued {
             Some(enqueued) => assert_eq!(enqueued, at),
-            None => assert!(is_arriving, "{dropped:?} had been in the queue"),
+            None => assert!(is_arriving, "{dropped:?} had entered the queue"),
         }
         *self.outcome.drops.entry(dropped.reason).or_default() += 1;
     }
@@ -300,7 +300,7 @@ impl Sink for Books {
         assert_eq!(now, self.now);
         let offered = &mut self.offered[packet.id.0 as usize];
         assert!(offered.packet.ecn.is_capable(), "{packet:?} is not ECN-capable");
-        assert_eq!(offered.fate, Fate::Waits);
+        assert_eq!(offered.fate, Fate::Queued);
         offered.packet.ecn = Ecn::Ce;
         assert_eq!(offered.packet, *packet);
         *self.outcome.marks.entry(reason).or_default() += 1;

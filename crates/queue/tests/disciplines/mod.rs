@@ -1,7 +1,7 @@
-//! What holds for every discipline; and each against its source.
+//! The contract that every discipline keeps, and tests of single disciplines against their sources.
 //!
-//! To put a discipline under the harness, add lines to [`contestants`]. Those with default parameters are there
-//! already, as soon as `DisciplineParams` knows them.
+//! To test more parameters of a discipline, add lines to [`contestants`]. The default parameters of every discipline in
+//! `DisciplineParams` are included.
 
 mod codel;
 mod codel_model;
@@ -10,7 +10,7 @@ mod golden;
 mod harness;
 mod red;
 
-use harness::{Contestant, Step, holds_what_is_promised};
+use harness::{Contestant, Step, check_contract};
 use proptest::prelude::*;
 use queuescope_queue::{
     CodelFlavour, CodelParams, DisciplineParams, DropReason, DualPi2Params, DualPi2Scheduler, FqCodelParams,
@@ -20,8 +20,8 @@ use queuescope_queue::{
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// Parameters under which a few hundred packets meet whatever the discipline can do; the limit that they set; and the
-/// reasons for drops and marks that a long run is to meet.
+/// Parameters for which a few hundred packets exercise everything that the discipline does, the limit that they set,
+/// and the reasons for drops and marks that a long run must show.
 fn contestants() -> Vec<Contestant> {
     use DisciplineParams as Any;
     use DropReason::{Early, FattestFlow, Forced, Overlimit, Target};
@@ -117,8 +117,8 @@ fn contestants() -> Vec<Contestant> {
     all
 }
 
-/// A packet of one of eight flows, or the link asks for one; after up to 20 ms. Where it is paced, a packet takes 0.3
-/// to 24 ms.
+/// After up to 20 ms, a packet of one of eight flows arrives, or the link dequeues. In a paced run the link needs 0.3
+/// to 24 ms for a packet.
 fn step() -> impl Strategy<Value = Step> {
     let gap = prop_oneof![Just(0u64), 1..20_000_000u64];
     let packet = prop::option::weighted(0.7, (0..8u32, 40..3000u64));
@@ -129,21 +129,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn what_every_discipline_promises(
+    fn every_discipline_keeps_the_contract(
         steps in prop::collection::vec(step(), 0..400), paced: bool, seed: u64
     ) {
         for contestant in contestants() {
-            holds_what_is_promised(&contestant, &steps, paced, seed);
+            check_contract(&contestant, &steps, paced, seed);
         }
     }
 }
 
-/// What the properties are about does happen: each contestant drops and marks for the reasons that it is there for.
+/// The cases that the properties check do occur: each contestant drops and marks for its expected reasons.
 #[test]
-fn a_long_run_meets_every_reason() {
+fn a_long_run_has_drops_and_marks_for_each_expected_reason() {
     for contestant in contestants() {
         let steps = harness::long_run();
-        let outcome = holds_what_is_promised(&contestant, &steps, true, 1);
+        let outcome = check_contract(&contestant, &steps, true, 1);
         assert_eq!(outcome.missing(&contestant), Vec::<String>::new(), "{}", contestant.name());
     }
 }

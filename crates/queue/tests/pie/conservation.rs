@@ -1,7 +1,7 @@
-//! No packet is lost uncounted or invented, order and limit are held, and time runs on, for each discipline of the
-//! family.
+//! The contract of each discipline of the family: every packet departs or is reported as dropped, queues keep their
+//! order, and limits hold.
 
-use crate::pie::{MS, Told, fire, packet};
+use crate::pie::{MS, RecordingSink, fire, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
     Discipline, DualPi2, DualPi2Params, DualPi2Scheduler, Limit, Outlet, Pi2, Pi2Params, Pie, PieActivation, PieDelay,
@@ -10,7 +10,8 @@ use queuescope_queue::{
 use queuescope_wire::{Backlog, ByteCount, Ecn, Nanos, QueueId, Rate};
 use std::collections::BTreeMap;
 
-/// So long after the step before, a packet of this size and codepoint comes; or the link is ready.
+/// The time since the last step in nanoseconds, and the size and codepoint of a packet that arrives; `None`: the link
+/// dequeues.
 type Step = (u64, Option<(u64, Ecn)>);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -28,7 +29,7 @@ fn limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// Runs the steps and holds the discipline to its contract. `queue_of` says which queue a packet belongs in.
+/// Runs the steps and checks the discipline's contract. `queue_of` returns the queue for a codepoint.
 fn check<D: Discipline>(
     mut queue: D,
     outlet: Outlet,
@@ -36,37 +37,38 @@ fn check<D: Discipline>(
     steps: &[Step],
     queue_of: impl Fn(Ecn) -> u16,
 ) -> Result<(), TestCaseError> {
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     let mut now = Nanos(5 * MS);
-    // What waits, by id: when it came, its size, its queue.
+    // The packets in the queue, by id: arrival, size, queue, codepoint.
     let mut waiting: BTreeMap<u64, (Nanos, u64, u16, Ecn)> = BTreeMap::new();
     let mut last_left: BTreeMap<u16, u64> = BTreeMap::new();
-    let (mut seen_drops, mut left_in_all) = (0, 0);
-    let settle = |told: &Told, waiting: &mut BTreeMap<_, (Nanos, u64, u16, Ecn)>, seen: &mut usize, now: Nanos| {
-        for dropped in &told.dropped[*seen..] {
-            let (since, _, home, _) = waiting.remove(&dropped.packet.id.0).unwrap();
-            assert_eq!(dropped.queue, QueueId(home));
-            assert_eq!(dropped.at, now);
-            assert!(dropped.enqueued.is_none_or(|enqueued| enqueued == since));
-        }
-        *seen = told.dropped.len();
-    };
+    let (mut checked_drops, mut departures) = (0, 0);
+    let check_drops =
+        |sink: &RecordingSink, waiting: &mut BTreeMap<_, (Nanos, u64, u16, Ecn)>, checked: &mut usize, now: Nanos| {
+            for dropped in &sink.dropped[*checked..] {
+                let (since, _, home, _) = waiting.remove(&dropped.packet.id.0).unwrap();
+                assert_eq!(dropped.queue, QueueId(home));
+                assert_eq!(dropped.at, now);
+                assert!(dropped.enqueued.is_none_or(|enqueued| enqueued == since));
+            }
+            *checked = sink.dropped.len();
+        };
     for (id, (gap, what)) in (0u64..).zip(steps) {
         now = now + Nanos(*gap);
         fire(&mut queue, now);
         match what {
             Some((size, ecn)) => {
                 waiting.insert(id, (now, *size, queue_of(*ecn), *ecn));
-                queue.enqueue(packet(id, *size, *ecn), now, &mut told);
-                settle(&told, &mut waiting, &mut seen_drops, now);
+                queue.enqueue(packet(id, *size, *ecn), now, &mut sink);
+                check_drops(&sink, &mut waiting, &mut checked_drops, now);
             }
             None => {
-                let left = queue.dequeue(now, &mut told);
-                settle(&told, &mut waiting, &mut seen_drops, now);
+                let left = queue.dequeue(now, &mut sink);
+                check_drops(&sink, &mut waiting, &mut checked_drops, now);
                 prop_assert_eq!(left.is_none(), waiting.is_empty());
                 if let Some(left) = left {
                     let id = left.packet.id.0;
-                    left_in_all += 1;
+                    departures += 1;
                     let (since, size, home, ecn) = waiting.remove(&id).unwrap();
                     prop_assert_eq!((left.enqueued, left.dequeued), (since, now));
                     prop_assert_eq!((left.packet.size.0, left.queue), (size, QueueId(home)));
@@ -88,9 +90,9 @@ fn check<D: Discipline>(
             Limit::None => {}
         }
     }
-    // What neither waits nor was dropped has left.
+    // Every packet is in the queue, was dropped or has left.
     let arrivals = steps.iter().filter(|(_, what)| what.is_some()).count();
-    prop_assert_eq!(arrivals, waiting.len() + told.dropped.len() + left_in_all);
+    prop_assert_eq!(arrivals, waiting.len() + sink.dropped.len() + departures);
     Ok(())
 }
 
@@ -100,7 +102,7 @@ fn outlet() -> Outlet {
 
 proptest! {
     #[test]
-    fn pie_loses_nothing_uncounted(steps in steps(), limit in limit(), delay in 0..3usize, activation in 0..3usize) {
+    fn pie_reports_every_packet(steps in steps(), limit in limit(), delay in 0..3usize, activation in 0..3usize) {
         let delays = [
             PieDelay::Timestamps { zero_when_empty: true },
             PieDelay::DepartureRate { threshold: ByteCount(3000) },
@@ -117,13 +119,13 @@ proptest! {
     }
 
     #[test]
-    fn pi2_loses_nothing_uncounted(steps in steps(), limit in limit()) {
+    fn pi2_reports_every_packet(steps in steps(), limit in limit()) {
         let params = Pi2Params { limit, alpha: 5.0, beta: 20.0, ..Pi2Params::default() };
         check(Pi2::new(params, outlet()), outlet(), limit, &steps, |_| 3)?;
     }
 
     #[test]
-    fn dual_pi2_loses_nothing_uncounted(
+    fn dual_pi2_reports_every_packet(
         steps in steps(), limit in limit(), shifted: bool, even: bool, spare_short: bool
     ) {
         let scheduler = if shifted {

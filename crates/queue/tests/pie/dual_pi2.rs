@@ -1,6 +1,6 @@
-//! DualPI2 against RFC 9332's pseudocode, and its parts by hand.
+//! DualPI2 against RFC 9332's pseudocode, and its parts against values computed by hand.
 
-use crate::pie::{MS, Told, fire, outlet, packet};
+use crate::pie::{MS, RecordingSink, fire, outlet, packet};
 use proptest::prelude::*;
 use queuescope_queue::{Discipline, DropReason, DualPi2, DualPi2Params, DualPi2Scheduler, Limit, MarkReason};
 use queuescope_wire::{ByteCount, Ecn, Nanos, QueueId};
@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 const US: u64 = 1_000;
 
-/// Appendix A's second pass, with a time-shifted FIFO; counts of the L queue for drops and marks apart, and nothing
-/// counted for a likelihood of 1.
+/// The second pass of appendix A, with a time-shifted FIFO. As in the discipline, drops and marks of the L queue have a
+/// count each, and a likelihood of 1 does not change the count.
 struct Model {
     lq: VecDeque<(u64, u64, Nanos, Ecn)>,
     cq: VecDeque<(u64, u64, Nanos, Ecn)>,
@@ -23,7 +23,7 @@ struct Model {
     l_drops: f64,
 }
 
-/// What left: its id, and whether it was marked.
+/// A packet that left: its id, and whether it was marked.
 type Left = (u64, bool);
 
 fn recur(count: &mut f64, likelihood: f64) -> bool {
@@ -115,13 +115,13 @@ fn shifted() -> DualPi2Params {
 
 proptest! {
     #[test]
-    fn the_pseudocode_is_followed(
+    fn dual_pi2_follows_the_pseudocode(
         steps in prop::collection::vec((0..3 * MS, prop::option::weighted(0.6, (40..1500u64, 0..4u8))), 0..600),
         limit in 5_000..500_000u64
     ) {
         let params = DualPi2Params { limit: Limit::Bytes(ByteCount(limit)), ..shifted() };
         let mut queue = DualPi2::new(params, outlet(8_000_000));
-        let (mut model, mut told, mut now, mut due) = (Model::new(limit), Told::default(), Nanos(0), None);
+        let (mut model, mut sink, mut now, mut due) = (Model::new(limit), RecordingSink::default(), Nanos(0), None);
         let mut early = Vec::new();
         for (id, (gap, what)) in (0u64..).zip(&steps) {
             now = now + Nanos(*gap);
@@ -130,23 +130,23 @@ proptest! {
                 due = Some(at + Nanos(15 * MS));
             }
             fire(&mut queue, now);
-            let drops = told.dropped.len();
+            let drops = sink.dropped.len();
             match what {
                 Some((size, bits)) => {
                     due = due.or(Some(now + Nanos(15 * MS)));
                     let ecn = Ecn::from_bits(*bits);
-                    queue.enqueue(packet(id, *size, ecn), now, &mut told);
-                    prop_assert_eq!(model.enqueue(id, *size, ecn, now), told.dropped.len() == drops);
+                    queue.enqueue(packet(id, *size, ecn), now, &mut sink);
+                    prop_assert_eq!(model.enqueue(id, *size, ecn, now), sink.dropped.len() == drops);
                 }
                 None => {
-                    let marks = told.marked.len();
-                    let left = queue.dequeue(now, &mut told).map(|left| (left.packet.id.0, told.marked.len() > marks));
+                    let marks = sink.marked.len();
+                    let left = queue.dequeue(now, &mut sink).map(|left| (left.packet.id.0, sink.marked.len() > marks));
                     prop_assert_eq!(left, model.dequeue(now, &mut early), "at {:?}", now);
                 }
             }
             prop_assert!((queue.base_probability() - model.p).abs() < 1e-12);
         }
-        let dropped = told.dropped.iter().filter(|dropped| dropped.reason == DropReason::Early);
+        let dropped = sink.dropped.iter().filter(|dropped| dropped.reason == DropReason::Early);
         let dropped: Vec<_> = dropped.map(|dropped| dropped.packet.id.0).collect();
         prop_assert_eq!(dropped, early);
     }
@@ -174,18 +174,19 @@ fn the_ramp_is_linear_or_a_step() {
 #[test]
 fn the_low_latency_queue_is_marked_by_its_own_step() {
     let mut queue = DualPi2::new(DualPi2Params::default().with_step(Nanos(MS)), outlet(100_000_000));
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     for id in 0..4 {
-        queue.enqueue(packet(id, 1000, Ecn::Ect1), Nanos(0), &mut told);
+        queue.enqueue(packet(id, 1000, Ecn::Ect1), Nanos(0), &mut sink);
     }
-    queue.enqueue(packet(4, 1000, Ecn::Ect0), Nanos(0), &mut told);
+    queue.enqueue(packet(4, 1000, Ecn::Ect0), Nanos(0), &mut sink);
     assert_eq!(queue.backlogs().1.packets, 4);
-    queue.dequeue(Nanos(500 * US), &mut told);
-    assert!(told.marked.is_empty(), "not yet above the step");
-    let left: Vec<_> = (0..4).map(|_| queue.dequeue(Nanos(2 * MS), &mut told).unwrap()).collect();
-    // The round robin gives the C queue its turn after the first; the last of L was alone and is not marked.
+    queue.dequeue(Nanos(500 * US), &mut sink);
+    assert!(sink.marked.is_empty(), "the delay is below the step");
+    let left: Vec<_> = (0..4).map(|_| queue.dequeue(Nanos(2 * MS), &mut sink).unwrap()).collect();
+    // The round robin serves the C queue after the first packet of L. The last packet of L was alone in its queue, so
+    // the ramp does not mark it.
     assert_eq!(left.iter().map(|left| left.packet.id.0).collect::<Vec<_>>(), [4, 1, 2, 3]);
-    assert_eq!(told.marked, [(1, MarkReason::Threshold), (2, MarkReason::Threshold)]);
+    assert_eq!(sink.marked, [(1, MarkReason::Threshold), (2, MarkReason::Threshold)]);
     assert_eq!(left.iter().map(|left| left.queue).collect::<Vec<_>>(), [3, 4, 4, 4].map(QueueId));
     assert_eq!(queue.stats().marked_ramp, 2);
 }
@@ -194,40 +195,40 @@ fn the_low_latency_queue_is_marked_by_its_own_step() {
 fn the_round_robin_gives_the_classic_queue_one_byte_of_sixteen() {
     let params = DualPi2Params { limit: Limit::None, update: Nanos(u64::MAX), ..DualPi2Params::default() };
     let mut queue = DualPi2::new(params, outlet(8_000_000));
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     for id in 0..3_200 {
         let ecn = if id % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct };
-        queue.enqueue(packet(id, 1000, ecn), Nanos(0), &mut told);
+        queue.enqueue(packet(id, 1000, ecn), Nanos(0), &mut sink);
     }
-    let classic = (0..1_600).filter(|_| queue.dequeue(Nanos(1), &mut told).unwrap().queue == QueueId(3)).count();
+    let classic = (0..1_600).filter(|_| queue.dequeue(Nanos(1), &mut sink).unwrap().queue == QueueId(3)).count();
     assert_eq!(classic, 100);
 }
 
 #[test]
 fn a_time_shifted_fifo_serves_a_classic_packet_that_waited_long() {
     let mut queue = DualPi2::new(shifted(), outlet(8_000_000));
-    let mut told = Told::default();
-    queue.enqueue(packet(0, 1000, Ecn::NotEct), Nanos(0), &mut told);
-    queue.enqueue(packet(1, 1000, Ecn::Ect1), Nanos(40 * MS), &mut told);
-    queue.enqueue(packet(2, 1000, Ecn::Ect1), Nanos(51 * MS), &mut told);
-    let order: Vec<_> = (0..3).map(|_| queue.dequeue(Nanos(60 * MS), &mut told).unwrap().packet.id.0).collect();
+    let mut sink = RecordingSink::default();
+    queue.enqueue(packet(0, 1000, Ecn::NotEct), Nanos(0), &mut sink);
+    queue.enqueue(packet(1, 1000, Ecn::Ect1), Nanos(40 * MS), &mut sink);
+    queue.enqueue(packet(2, 1000, Ecn::Ect1), Nanos(51 * MS), &mut sink);
+    let order: Vec<_> = (0..3).map(|_| queue.dequeue(Nanos(60 * MS), &mut sink).unwrap().packet.id.0).collect();
     assert_eq!(order, [1, 0, 2]);
 }
 
-/// Overload by packets that ignore marks: both queues drop with p_C, and all that stays of L is marked.
+/// Overload by packets that ignore marks: both queues drop with p_C, and every other packet of the L queue is marked.
 #[test]
 fn overload_drops_in_both_queues() {
     let mut queue = DualPi2::new(DualPi2Params { limit: Limit::None, ..DualPi2Params::default() }, outlet(8_000_000));
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     let mut left = [0u64; 2];
-    // A packet each 500 us, half of them ECT(1) and half ECT(0); the link takes one each millisecond.
+    // A packet arrives every 500 us, half of them ECT(1) and half ECT(0). The link sends one every millisecond.
     for id in 0..60_000u64 {
         let now = Nanos(id * 500 * US);
         fire(&mut queue, now);
         let ecn = if id % 4 < 2 { Ecn::Ect1 } else { Ecn::Ect0 };
-        queue.enqueue(packet(id, 1000, ecn), now, &mut told);
+        queue.enqueue(packet(id, 1000, ecn), now, &mut sink);
         if id % 2 == 0
-            && let Some(departure) = queue.dequeue(now, &mut told)
+            && let Some(departure) = queue.dequeue(now, &mut sink)
         {
             left[usize::from(departure.queue.0 - 3)] += 1;
             if id > 40_000 && departure.queue.0 == 4 {
@@ -238,9 +239,9 @@ fn overload_drops_in_both_queues() {
     assert_eq!(queue.coupled_probability(), 1.0);
     let stats = *queue.stats();
     assert!(stats.early_classic > 1_000 && stats.early_low_latency > 1_000, "{stats:?}");
-    // Half of what comes has to go: p_C settles near it, and the delay near the target.
+    // Half of the arrivals must be dropped: p_C settles near a half, and the delay near the target.
     assert!((0.4..0.6).contains(&queue.drop_probability()), "{}", queue.drop_probability());
     assert!(queue.backlog().packets < 60, "{:?}", queue.backlog());
     assert_eq!(stats.offered, 60_000);
-    assert_eq!(left[0] + left[1] + queue.backlog().packets + told.dropped.len() as u64, 60_000);
+    assert_eq!(left[0] + left[1] + queue.backlog().packets + sink.dropped.len() as u64, 60_000);
 }

@@ -1,6 +1,6 @@
-//! Egress PI: its registers against a plain controller in real numbers, what is chosen, what becomes of it.
+//! Egress PI: its registers against a controller in floating point, which packets it chooses, and what it does to them.
 
-use crate::pie::{Told, packet};
+use crate::pie::{RecordingSink, packet};
 use proptest::prelude::*;
 use queuescope_queue::{DropReason, Egress, EgressPi, EgressPiParams, Headers, Host, Pipeline, Port};
 use queuescope_wire::{Backlog, Departure, Ecn, FlowId, Nanos, QueueId};
@@ -11,7 +11,7 @@ fn program(params: EgressPiParams) -> EgressPi {
     EgressPi::new(params, 1, 7)
 }
 
-/// A packet leaves at `now`, having waited for `sojourn`: what becomes of it, and its codepoint then.
+/// A packet leaves at `now` with this sojourn time. Returns the program's decision and the packet's codepoint after it.
 fn leave(program: &mut EgressPi, ecn: Ecn, now: Nanos, sojourn: Nanos) -> (Egress, Ecn) {
     let mut departure = Departure {
         packet: packet(0, 1250, ecn),
@@ -22,23 +22,23 @@ fn leave(program: &mut EgressPi, ecn: Ecn, now: Nanos, sojourn: Nanos) -> (Egres
         backlog_out: Backlog::default(),
     };
     let mut headers = Headers::plain(Host(0), Host(1), FlowId(1));
-    let fate = program.egress(Port(0), &mut departure, &mut headers, &mut Told::default());
-    (fate, departure.packet.ecn)
+    let decision = program.egress(Port(0), &mut departure, &mut headers, &mut RecordingSink::default());
+    (decision, departure.packet.ecn)
 }
 
 fn base(program: &EgressPi) -> f64 {
     program.base_probability(Port(0)).unwrap()
 }
 
-/// A controller of which p' is so high that it stays about there: packets wait for the target.
-fn held_at(wanted: f64) -> (EgressPi, Nanos) {
+/// A program whose p' has just risen to `wanted`, and the current time.
+fn program_at(wanted: f64) -> (EgressPi, Nanos) {
     let mut program = program(EgressPiParams::default());
     let mut now = Nanos(1_000_000);
     while base(&program) < wanted {
         now = now + Nanos(125 * US);
         leave(&mut program, Ecn::Ect0, now, Nanos(500 * US));
     }
-    // The delay falls back, and takes beta's part with it: once more the same height, from the target.
+    // Back at the target, p' has lost beta's part of the rise. Raise it again from there.
     while base(&program) < wanted {
         now = now + Nanos(125 * US);
         leave(&mut program, Ecn::Ect0, now, Nanos(126 * US));
@@ -46,21 +46,22 @@ fn held_at(wanted: f64) -> (EgressPi, Nanos) {
     (program, now)
 }
 
-/// The shares of `ecn` packets that are marked and dropped, of 40 000 that leave within one update.
+/// p', and the fractions of packets with this codepoint that are marked and dropped, of 40 000 that leave within one
+/// update interval.
 fn shares(wanted: f64, ecn: Ecn) -> (f64, f64, f64) {
-    let (mut program, now) = held_at(wanted);
+    let (mut program, now) = program_at(wanted);
     let (mut marked, mut dropped) = (0, 0);
     for number in 0..40_000u64 {
-        let (fate, codepoint) = leave(&mut program, ecn, now + Nanos(number), Nanos(500 * US));
+        let (decision, codepoint) = leave(&mut program, ecn, now + Nanos(number), Nanos(500 * US));
         marked += u64::from(codepoint == Ecn::Ce);
-        dropped += u64::from(fate == Egress::Drop(DropReason::Early));
+        dropped += u64::from(decision == Egress::Drop(DropReason::Early));
     }
     let share = |count: u64| count as f64 / 40_000.0;
     (base(&program), share(marked), share(dropped))
 }
 
 #[test]
-fn classic_packets_are_marked_by_the_square_scalable_ones_by_twice_the_root() {
+fn classic_packets_are_marked_with_the_square_and_scalable_ones_with_twice_the_base() {
     for wanted in [0.1, 0.3, 0.6, 0.95] {
         let (base, marked, dropped) = shares(wanted, Ecn::Ect0);
         assert!((marked - base * base).abs() < 0.01 && dropped == 0.0, "{base} {marked}");
@@ -75,7 +76,7 @@ fn classic_packets_are_marked_by_the_square_scalable_ones_by_twice_the_root() {
 fn packets_that_waited_little_are_left_alone() {
     let EgressPiParams { calm, short, .. } = EgressPiParams::default();
     let chosen = |wanted: f64, sojourn: Nanos| {
-        let (mut program, now) = held_at(wanted);
+        let (mut program, now) = program_at(wanted);
         assert!((base(&program) - wanted).abs() < 0.02);
         let before = program.stats().chosen;
         (0..10_000).for_each(|_| _ = leave(&mut program, Ecn::Ect0, now, sojourn));
@@ -85,14 +86,14 @@ fn packets_that_waited_little_are_left_alone() {
     let [below, above] = around(calm);
     assert_eq!(chosen(0.1, below), 0);
     assert!((60..=150).contains(&chosen(0.1, above)));
-    // Where windows are small, marks come from a shorter wait on.
+    // At a high p' windows are small, and packets are chosen from a shorter sojourn time on.
     let [below, above] = around(short);
     assert_eq!(chosen(0.3, below), 0);
     assert!((800..=1_300).contains(&chosen(0.3, above)));
 }
 
 #[test]
-fn an_update_is_made_by_the_first_packet_when_it_is_due() {
+fn the_first_packet_after_an_interval_makes_the_update() {
     let mut program = program(EgressPiParams::default());
     let mut updates_after = |now: u64| {
         leave(&mut program, Ecn::Ect0, Nanos(now * US), Nanos::ZERO);
@@ -103,7 +104,7 @@ fn an_update_is_made_by_the_first_packet_when_it_is_due() {
 
 #[test]
 fn marked_packets_stay_marked() {
-    let (mut program, now) = held_at(0.999);
+    let (mut program, now) = program_at(0.999);
     for _ in 0..100 {
         assert_eq!(leave(&mut program, Ecn::Ce, now, Nanos(500 * US)), (Egress::Send, Ecn::Ce));
     }
@@ -113,9 +114,9 @@ fn marked_packets_stay_marked() {
 }
 
 proptest! {
-    /// The registers do what real numbers do, but for the unit of 1024 ns: nothing wraps, whatever the delays.
+    /// The registers agree with floating point, except for the unit of 1024 ns. Nothing wraps, whatever the delays.
     #[test]
-    fn the_registers_are_a_pi_controller(
+    fn the_registers_follow_the_pi_controller(
         delays in prop::collection::vec(0u64..20_000, 1..300),
         shifts in (0u32..=16, 0u32..=17),
         target in 0u64..8_000,
@@ -133,7 +134,7 @@ proptest! {
         let (mut expected, mut before, mut now) = (0.0f64, 0.0, Nanos(1_000_000_000));
         for delay in delays {
             now = now + Nanos(130 * US);
-            // A packet before the update's is due changes nothing.
+            // A packet before the next update is due changes nothing.
             leave(&mut program, Ecn::Ect0, now, Nanos(delay * US));
             leave(&mut program, Ecn::Ect0, now + Nanos(US), Nanos(19_999 * US));
             let delay = units(delay).min(8191.0);

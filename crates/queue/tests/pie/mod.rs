@@ -1,4 +1,4 @@
-//! The disciplines and switch programs of the PIE family against plain models, and the results that others published.
+//! The disciplines and switch programs of the PIE family against plain models and published results.
 
 mod conservation;
 mod dual_pi2;
@@ -15,23 +15,23 @@ use queuescope_wire::{ByteCount, Class, Ecn, FlowId, Nanos, Packet, PacketId, Qu
 /// A millisecond in nanoseconds.
 pub const MS: u64 = 1_000_000;
 
-/// Keeps what it is told.
+/// Records every drop and every mark.
 #[derive(Debug, Default)]
-pub struct Told {
-    /// What was dropped.
+pub struct RecordingSink {
+    /// The packets that were dropped.
     pub dropped: Vec<Dropped>,
-    /// Which packets were marked, by id.
+    /// The ids of the packets that were marked, with the reason.
     pub marked: Vec<(u64, MarkReason)>,
 }
 
-impl Told {
-    /// How many were dropped for this reason.
-    pub fn drops(&self, reason: DropReason) -> usize {
+impl RecordingSink {
+    /// The number of packets that were dropped for this reason.
+    pub fn drop_count(&self, reason: DropReason) -> usize {
         self.dropped.iter().filter(|dropped| dropped.reason == reason).count()
     }
 }
 
-impl Sink for Told {
+impl Sink for RecordingSink {
     fn dropped(&mut self, dropped: &Dropped) {
         self.dropped.push(*dropped);
     }
@@ -56,6 +56,6 @@ pub fn outlet(bits_per_second: u64) -> Outlet {
 pub fn fire<D: Discipline>(queue: &mut D, now: Nanos) {
     while let Some(due) = queue.next_timer().filter(|due| *due <= now) {
         queue.on_timer(due);
-        assert!(queue.next_timer().is_none_or(|next| next > due), "a timer moves on");
+        assert!(queue.next_timer().is_none_or(|next| next > due), "each call moves the timer on");
     }
 }

@@ -1,12 +1,12 @@
-//! RFC 8033's pseudocode and ns-3.37's behaviour in plain words: seconds as floating point, one step after the other,
-//! no regard for speed. The random numbers are those that the discipline draws.
+//! Plain models of RFC 8033's pseudocode and of ns-3.37: seconds as floating point, one step after the other, without
+//! regard for speed. Their random numbers are the same as the discipline's.
 
 use queuescope_wire::{Ecn, Nanos};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use std::collections::VecDeque;
 
-/// What became of a packet.
+/// The fate of a packet at enqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Enqueued,
@@ -15,14 +15,14 @@ pub enum Fate {
     Overlimit,
 }
 
-pub struct Coins(Pcg64Mcg);
+pub struct UniformRandom(Pcg64Mcg);
 
-impl Coins {
+impl UniformRandom {
     pub fn new(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    fn flip(&mut self) -> f64 {
+    fn draw(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
@@ -49,14 +49,14 @@ fn autotuned(p: f64, drop_prob: f64) -> f64 {
     }
 }
 
-/// Appendix A. Updates come each 15 ms after the first packet.
+/// Appendix A. It is updated every 15 ms from the first packet on.
 pub struct AppendixA {
     queue: VecDeque<(u64, Nanos)>,
     drop_prob: f64,
     burst_allowance: Nanos,
     current_qdelay: Nanos,
     qdelay_old: Nanos,
-    coins: Coins,
+    random: UniformRandom,
 }
 
 const QDELAY_REF: f64 = 0.015;
@@ -71,7 +71,7 @@ impl AppendixA {
             burst_allowance: MAX_BURST,
             current_qdelay: Nanos(0),
             qdelay_old: Nanos(0),
-            coins: Coins::new(seed),
+            random: UniformRandom::new(seed),
         }
     }
 
@@ -98,7 +98,7 @@ impl AppendixA {
         if (seconds(self.qdelay_old) < QDELAY_REF / 2.0 && self.drop_prob < 0.2) || length <= 2000 {
             return false;
         }
-        self.coins.flip() < self.drop_prob
+        self.random.draw() < self.drop_prob
     }
 
     pub fn deque(&mut self, now: Nanos) -> bool {
@@ -121,7 +121,8 @@ impl AppendixA {
 }
 
 /// Appendix B with the choices that the discipline states: no drop decision during a burst, marked packets are
-/// enqueued, marks reset too, and inactive by section 5.3's calm when less than a third waits and the delay is known.
+/// enqueued, marks reset the accumulated probability, and PIE becomes inactive by section 5.3's calm once less than a
+/// third of the limit is used and the delay is known.
 pub struct AppendixB {
     queue: VecDeque<(u64, Nanos)>,
     tail_drop: u64,
@@ -136,7 +137,7 @@ pub struct AppendixB {
     measurement_start: Nanos,
     dq_count: u64,
     avg_dq_time: f64,
-    coins: Coins,
+    random: UniformRandom,
 }
 
 const DQ_THRESHOLD: u64 = 16_384;
@@ -157,7 +158,7 @@ impl AppendixB {
             measurement_start: Nanos(0),
             dq_count: 0,
             avg_dq_time: 0.0,
-            coins: Coins::new(seed),
+            random: UniformRandom::new(seed),
         }
     }
 
@@ -229,7 +230,7 @@ impl AppendixB {
         if self.accu_prob >= 8.5 {
             return true;
         }
-        self.coins.flip() < self.drop_prob
+        self.random.draw() < self.drop_prob
     }
 
     pub fn calculate_drop_prob(&mut self) {
@@ -277,8 +278,8 @@ impl AppendixB {
     }
 }
 
-/// What ns-3.37's queue disc does with its defaults and a limit in packets: updates on multiples of 15 ms, a burst
-/// allowance that begins with a packet and comes again after 1.5 s of calm, and a probability of 0 meanwhile.
+/// ns-3.37's queue disc with its defaults and a limit in packets. Updates are at multiples of 15 ms. A burst allowance
+/// starts with a packet and again after 1.5 s of calm; the probability is 0 meanwhile.
 pub struct Ns3 {
     queue: VecDeque<(u64, Nanos)>,
     limit: usize,
@@ -286,10 +287,10 @@ pub struct Ns3 {
     delay: Nanos,
     old: Nanos,
     allowance: Nanos,
-    /// 0: none yet; 1: protecting; 2: after it.
+    /// The state of the burst allowance. 0: the next packet starts it; 1: it is running; 2: it is over.
     burst: u8,
     calm_updates: u64,
-    coins: Coins,
+    random: UniformRandom,
 }
 
 impl Ns3 {
@@ -303,7 +304,7 @@ impl Ns3 {
             allowance: Nanos(0),
             burst: 0,
             calm_updates: 0,
-            coins: Coins::new(seed),
+            random: UniformRandom::new(seed),
         }
     }
 
@@ -333,7 +334,7 @@ impl Ns3 {
         if seconds(self.old) < 0.5 * QDELAY_REF && self.p < 0.2 || self.queue.len() <= 2 {
             return false;
         }
-        self.coins.flip() < self.p
+        self.random.draw() < self.p
     }
 
     pub fn deque(&mut self, now: Nanos) -> bool {

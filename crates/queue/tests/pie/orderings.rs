@@ -1,7 +1,7 @@
-//! What a known PIE test suite expects of one setting compared with another: 400 packets of 1000 bytes, one each 10 ms,
-//! and 400 times the link is ready, each `D` ms; 8 s. Drops are random, so numbers are compared, not given.
+//! The expectations of a known PIE test suite, which compares settings with each other because drops are random: 400
+//! packets of 1000 bytes arrive, one every 10 ms, and the link dequeues 400 times, once every `drain` ms, for 8 s.
 
-use crate::pie::{MS, Told, fire, outlet, packet};
+use crate::pie::{MS, RecordingSink, fire, outlet, packet};
 use queuescope_queue::{Discipline, DropReason, Limit, Pie, PieActivation, PieBurst, PieParams};
 use queuescope_wire::{Ecn, Nanos};
 
@@ -10,13 +10,13 @@ struct Outcome {
     early: usize,
     forced: usize,
     marked: usize,
-    /// The largest rise of the probability in one update, once it was above 10 %.
+    /// The largest rise of the probability in one update that started above 10 %.
     largest_rise: f64,
 }
 
 fn run(params: PieParams, packets: u64, each: u64, drain: u64, ecn: Ecn) -> Outcome {
     let mut pie = Pie::new(PieParams { limit: Limit::Packets(300), ..params }, outlet(1_000_000));
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     let mut largest_rise = 0.0f64;
     for millisecond in 1..=8_000 {
         let now = Nanos(millisecond * MS);
@@ -26,18 +26,18 @@ fn run(params: PieParams, packets: u64, each: u64, drain: u64, ecn: Ecn) -> Outc
             largest_rise = largest_rise.max(pie.drop_probability() - before);
         }
         if millisecond % each == 0 && millisecond / each <= packets {
-            pie.enqueue(packet(millisecond, 1000, ecn), now, &mut told);
+            pie.enqueue(packet(millisecond, 1000, ecn), now, &mut sink);
         }
         if millisecond % drain == 0 && millisecond / drain <= packets {
-            pie.dequeue(now, &mut told);
+            pie.dequeue(now, &mut sink);
         }
     }
     let stats = *pie.stats();
-    assert_eq!(stats.early as usize, told.drops(DropReason::Early));
+    assert_eq!(stats.early as usize, sink.drop_count(DropReason::Early));
     Outcome {
-        early: told.drops(DropReason::Early),
-        forced: told.drops(DropReason::Overlimit),
-        marked: told.marked.len(),
+        early: sink.drop_count(DropReason::Early),
+        forced: sink.drop_count(DropReason::Overlimit),
+        marked: sink.marked.len(),
         largest_rise,
     }
 }
@@ -56,7 +56,7 @@ fn settings() -> [PieParams; 2] {
 }
 
 #[test]
-fn drops_are_ordered_as_the_suite_wants() {
+fn drops_are_ordered_as_the_suite_expects() {
     for params in settings() {
         let t2 = run(params, 400, 10, 12, Ecn::NotEct);
         assert!(t2.early > 0 && t2.forced == 0, "{t2:?}");
@@ -70,7 +70,7 @@ fn drops_are_ordered_as_the_suite_wants() {
 }
 
 #[test]
-fn the_cap_holds_an_update_to_two_percent() {
+fn the_cap_limits_an_update_to_two_percent() {
     for params in [PieParams::ns3(), PieParams { mark_below: None, ..PieParams::default() }] {
         let t7 = run(PieParams { cap: false, ..params }, 400, 10, 14, Ecn::NotEct);
         assert!(t7.largest_rise > 0.02, "{t7:?}");
@@ -80,7 +80,7 @@ fn the_cap_holds_an_update_to_two_percent() {
 }
 
 #[test]
-fn marks_come_below_the_threshold_and_drops_above() {
+fn packets_are_marked_below_the_threshold_and_dropped_above() {
     for params in settings() {
         let t11 = run(PieParams { mark_below: Some(0.3), ..params }, 400, 10, 14, Ecn::Ect0);
         assert!(t11.marked > 0 && t11.early > 0, "{t11:?}");

@@ -1,15 +1,16 @@
-//! PIE against the plain models.
+//! PIE against plain models of RFC 8033's pseudocode and of ns-3.
 
 use crate::pie::model::{AppendixA, AppendixB, Fate, Ns3};
-use crate::pie::{MS, Told, fire, outlet, packet};
+use crate::pie::{MS, RecordingSink, fire, outlet, packet};
 use proptest::prelude::*;
 use queuescope_queue::{Discipline, DropReason, Limit, Pie, PieActivation, PieDelay, PieParams};
 use queuescope_wire::{ByteCount, Ecn, Nanos};
 
-/// So long after the step before, this many packets of this size come, or leave if there is no size.
+/// The time since the last step in nanoseconds, a number of packets, and the size and codepoint of each if they arrive;
+/// `None` if they leave.
 type Step = (u64, u32, Option<(u64, Ecn)>);
 
-/// Long runs of arrivals that come a little faster or slower than departures, with pauses.
+/// Long runs of arrivals, slightly more or fewer than departures, with pauses.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ce)];
     let arrive = (1..4u32, 40..1500u64, ecn).prop_map(|(count, size, ecn)| (count, Some((size, ecn))));
@@ -18,12 +19,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((gap, prop_oneof![arrive, leave]).prop_map(|(gap, (count, what))| (gap, count, what)), 0..600)
 }
 
-/// The discipline's word for what became of packet `id`.
-fn fate(told: &Told, id: u64) -> Fate {
-    if told.marked.iter().any(|(marked, _)| *marked == id) {
+/// What became of packet `id` according to the discipline.
+fn fate(sink: &RecordingSink, id: u64) -> Fate {
+    if sink.marked.iter().any(|(marked, _)| *marked == id) {
         return Fate::Marked;
     }
-    match told.dropped.iter().find(|dropped| dropped.packet.id.0 == id).map(|dropped| dropped.reason) {
+    match sink.dropped.iter().find(|dropped| dropped.packet.id.0 == id).map(|dropped| dropped.reason) {
         Some(DropReason::Early) => Fate::Early,
         Some(DropReason::Overlimit) => Fate::Overlimit,
         Some(reason) => panic!("{reason:?}"),
@@ -31,7 +32,7 @@ fn fate(told: &Told, id: u64) -> Fate {
     }
 }
 
-/// What the models have in common.
+/// A plain model of PIE.
 trait Model {
     fn arrive(&mut self, size: u64, ecn: Ecn, now: Nanos) -> Fate;
     fn leave(&mut self, now: Nanos) -> bool;
@@ -90,11 +91,12 @@ impl Model for Ns3 {
     }
 }
 
-/// Both see the same; the model's updates come each 15 ms from `first` on, which is counted from the first packet
-/// unless `absolute`. Returns how many packets were dropped early or marked.
+/// Runs the same steps through PIE and a model, and compares the fate of every packet, the probability and whether PIE
+/// is active. The model is updated every 15 ms from the first packet on, or from time 0 if `absolute`. Returns how many
+/// packets were dropped early or marked.
 fn compare(params: PieParams, mut model: impl Model, steps: &[Step], absolute: bool) -> Result<usize, TestCaseError> {
     let mut pie = Pie::new(params, outlet(10_000_000));
-    let (mut told, mut now, mut id) = (Told::default(), Nanos(3 * MS), 0);
+    let (mut sink, mut now, mut id) = (RecordingSink::default(), Nanos(3 * MS), 0);
     let mut due = absolute.then_some(Nanos(0));
     let mut early = 0;
     for (gap, count, what) in steps {
@@ -109,12 +111,12 @@ fn compare(params: PieParams, mut model: impl Model, steps: &[Step], absolute: b
                 Some((size, ecn)) => {
                     due = due.or(Some(now + Nanos(15 * MS)));
                     let expected = model.arrive(*size, *ecn, now);
-                    pie.enqueue(packet(id, *size, *ecn), now, &mut told);
-                    prop_assert_eq!(fate(&told, id), expected, "packet {} at {:?}", id, now);
+                    pie.enqueue(packet(id, *size, *ecn), now, &mut sink);
+                    prop_assert_eq!(fate(&sink, id), expected, "packet {} at {:?}", id, now);
                     early += usize::from(matches!(expected, Fate::Early | Fate::Marked));
                     id += 1;
                 }
-                None => prop_assert_eq!(pie.dequeue(now, &mut told).is_some(), model.leave(now)),
+                None => prop_assert_eq!(pie.dequeue(now, &mut sink).is_some(), model.leave(now)),
             }
             prop_assert!((pie.drop_probability() - model.probability()).abs() < 1e-12);
             prop_assert_eq!(pie.is_active(), model.active());
@@ -123,7 +125,7 @@ fn compare(params: PieParams, mut model: impl Model, steps: &[Step], absolute: b
     Ok(early)
 }
 
-/// A slow link under a steady load that is a third too much, for the models to drop at.
+/// A slow link whose steady load is a third above its rate, so that packets are dropped early.
 fn overload(arrivals: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     for index in 0..arrivals {
@@ -164,7 +166,7 @@ proptest! {
 }
 
 #[test]
-fn the_models_agree_where_many_packets_are_dropped() {
+fn pie_agrees_with_the_models_under_overload() {
     let steps = overload(4_000);
     assert!(compare(PieParams::appendix_a(), AppendixA::new(7), &steps, false).unwrap() > 100);
     let b = compare(appendix_b(90_000), AppendixB::new(90_000, 7), &steps, false).unwrap();
@@ -172,19 +174,19 @@ fn the_models_agree_where_many_packets_are_dropped() {
     assert!(compare(ns3(500), Ns3::new(500, 7), &steps, true).unwrap() > 100);
 }
 
-/// Computed apart from all code here, from section 4.2: at each update a delay of 20, 40, 60 ... ms, held at 200 ms,
-/// then 0. An update is each second, so that one packet can wait as long as it likes between two.
+/// The expected values were computed independently of this code, from section 4.2. The delay at the updates is 20, 40,
+/// 60 ... ms up to 200 ms, then 0. The update interval is a second, so that one packet per interval can set the delay.
 #[test]
-fn a_golden_sequence_of_probabilities() {
+fn probabilities_follow_section_4_2() {
     let params = PieParams { update: Nanos(1_000 * MS), first_update: Some(Nanos(0)), ..PieParams::appendix_a() };
     let mut pie = Pie::new(params, outlet(10_000_000));
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     let mut probabilities = Vec::new();
     for step in 1..=40u64 {
         let delay = if step <= 30 { (20 * step).min(200) * MS } else { 0 };
         let now = Nanos(1_000 * MS * step - 1);
-        pie.enqueue(packet(step, 100, Ecn::NotEct), now.saturating_sub(Nanos(delay)), &mut told);
-        pie.dequeue(now, &mut told).unwrap();
+        pie.enqueue(packet(step, 100, Ecn::NotEct), now.saturating_sub(Nanos(delay)), &mut sink);
+        pie.dequeue(now, &mut sink).unwrap();
         fire(&mut pie, Nanos(1_000 * MS * step));
         probabilities.push(pie.drop_probability());
     }
@@ -213,7 +215,7 @@ const GOLDEN: [(usize, f64); 15] = [
 ];
 
 #[test]
-fn drops_are_spread_by_derandomisation() {
+fn derandomisation_bounds_the_gaps_between_drops() {
     let gaps = |derandomise: bool| {
         let params = PieParams {
             derandomise,
@@ -223,22 +225,22 @@ fn drops_are_spread_by_derandomisation() {
             alpha: 0.05,
             ..PieParams::default()
         };
-        marks_apart(params)
+        gaps_between_marks(params)
     };
     let (spread, random) = (gaps(true), gaps(false));
-    // At 5 to 5.5 %, at least 0.85 / 0.055 packets come from one mark to the next, and at most 8.5 / 0.05.
+    // At 5 to 5.5 %, the gap between marks is at least 0.85 / 0.055 packets and at most 8.5 / 0.05.
     assert!(spread.len() > 500 && spread.iter().all(|gap| (16..=170).contains(gap)), "{spread:?}");
     assert!(random.iter().any(|gap| *gap < 5), "{random:?}");
 }
 
-/// The distances of marks in packets while the probability stands still a little above 5 %.
-fn marks_apart(params: PieParams) -> Vec<u64> {
+/// The gaps between marks, in packets, at a constant probability slightly above 5 %.
+fn gaps_between_marks(params: PieParams) -> Vec<u64> {
     let mut pie = Pie::new(params, outlet(8_000_000));
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     let mut id = 0;
-    // 200 packets of 1000 bytes are 200 ms at 8 Mb/s. The probability rises until it is 5 %; then updates stop.
+    // 200 packets of 1000 bytes are 200 ms at 8 Mb/s. Updates raise the probability to 5 %, then there are no more.
     for _ in 0..200 {
-        pie.enqueue(packet(id, 1000, Ecn::Ect0), Nanos(0), &mut told);
+        pie.enqueue(packet(id, 1000, Ecn::Ect0), Nanos(0), &mut sink);
         id += 1;
     }
     while pie.drop_probability() < 0.05 || pie.burst_allowance() > Nanos(0) {
@@ -246,26 +248,26 @@ fn marks_apart(params: PieParams) -> Vec<u64> {
     }
     let start = pie.drop_probability();
     assert!(start < 0.055, "{start}");
-    told.marked.clear();
+    sink.marked.clear();
     for _ in 0..20_000 {
-        pie.enqueue(packet(id, 1000, Ecn::Ect0), Nanos(0), &mut told);
+        pie.enqueue(packet(id, 1000, Ecn::Ect0), Nanos(0), &mut sink);
         id += 1;
     }
-    told.marked.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
+    sink.marked.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
 }
 
 #[test]
-fn nothing_is_updated_while_nothing_waits() {
+fn there_are_no_updates_while_the_queue_is_empty() {
     let mut pie = Pie::new(PieParams::default(), outlet(10_000_000));
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     assert_eq!(pie.next_timer(), None);
-    pie.enqueue(packet(0, 1000, Ecn::NotEct), Nanos(MS), &mut told);
+    pie.enqueue(packet(0, 1000, Ecn::NotEct), Nanos(MS), &mut sink);
     assert_eq!(pie.next_timer(), Some(Nanos(16 * MS)));
-    pie.dequeue(Nanos(2 * MS), &mut told);
+    pie.dequeue(Nanos(2 * MS), &mut sink);
     fire(&mut pie, Nanos(1_000_000 * MS));
     assert_eq!((pie.next_timer(), pie.stats().updates), (None, 1));
-    pie.enqueue(packet(1, 1000, Ecn::NotEct), Nanos(1_000_000 * MS), &mut told);
-    assert_eq!(pie.next_timer(), Some(Nanos(1_000_006 * MS)), "the grid is that of the first packet");
+    pie.enqueue(packet(1, 1000, Ecn::NotEct), Nanos(1_000_000 * MS), &mut sink);
+    assert_eq!(pie.next_timer(), Some(Nanos(1_000_006 * MS)), "the grid starts at the first packet");
 }
 
 #[test]
@@ -282,15 +284,15 @@ fn options_that_are_off_have_no_effect() {
         limit: Limit::None,
         ..PieParams::default()
     };
-    // With all safeguards off and a gain that saturates in one update, everything that comes is dropped.
+    // With all safeguards off and a gain that saturates in one update, every arrival is dropped.
     let mut pie = Pie::new(PieParams { alpha: 1e6, cap: false, ..base }, outlet(8_000));
-    let mut told = Told::default();
-    pie.enqueue(packet(0, 100, Ecn::Ect0), Nanos(0), &mut told);
+    let mut sink = RecordingSink::default();
+    pie.enqueue(packet(0, 100, Ecn::Ect0), Nanos(0), &mut sink);
     fire(&mut pie, Nanos(15 * MS));
     assert_eq!(pie.drop_probability(), 1.0);
-    pie.enqueue(packet(1, 100, Ecn::Ect0), Nanos(16 * MS), &mut told);
-    assert_eq!((told.drops(DropReason::Early), told.marked.len()), (1, 0));
-    // Each safeguard alone saves it.
+    pie.enqueue(packet(1, 100, Ecn::Ect0), Nanos(16 * MS), &mut sink);
+    assert_eq!((sink.drop_count(DropReason::Early), sink.marked.len()), (1, 0));
+    // Each safeguard alone prevents the drop.
     for params in [
         PieParams { short_queue: Some(queuescope_queue::ShortQueue::Packets(1)), ..base },
         PieParams { burst: queuescope_queue::PieBurst::Rfc8033(Nanos(100 * MS)), ..base },
@@ -298,10 +300,10 @@ fn options_that_are_off_have_no_effect() {
         PieParams { activation: PieActivation::Delay(Nanos(1_000 * MS)), ..base },
     ] {
         let mut pie = Pie::new(PieParams { alpha: 1e6, cap: false, ..params }, outlet(8_000));
-        let mut told = Told::default();
-        pie.enqueue(packet(0, 100, Ecn::Ect0), Nanos(0), &mut told);
+        let mut sink = RecordingSink::default();
+        pie.enqueue(packet(0, 100, Ecn::Ect0), Nanos(0), &mut sink);
         fire(&mut pie, Nanos(15 * MS));
-        pie.enqueue(packet(1, 100, Ecn::Ect0), Nanos(16 * MS), &mut told);
-        assert_eq!(told.drops(DropReason::Early), 0, "{params:?}");
+        pie.enqueue(packet(1, 100, Ecn::Ect0), Nanos(16 * MS), &mut sink);
+        assert_eq!(sink.drop_count(DropReason::Early), 0, "{params:?}");
     }
 }

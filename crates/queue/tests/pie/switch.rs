@@ -1,7 +1,7 @@
-//! PIE_CP, PIE_DP and PIE_TABLE: their arithmetic, what leaves and what does not, and what the paper's section VII.A
-//! says of how fast they rise and fall.
+//! PIE_CP, PIE_DP and PIE_TABLE: their arithmetic, their drops, and how fast the probability rises and falls (the
+//! paper's section VII.A).
 
-use crate::pie::{MS, Told, fire, outlet, packet};
+use crate::pie::{MS, RecordingSink, fire, outlet, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
     AnyPipeline, Discipline, DropReason, Egress, Headers, Host, Ingress, Limit, Outlet, Pie, PieBurst, PieCpDecay,
@@ -28,7 +28,7 @@ fn tick(program: &mut impl Pipeline, now: Nanos) {
     }
 }
 
-/// A packet leaves `port` at `now`, having waited for `sojourn`.
+/// A packet leaves `port` at `now` with this sojourn time.
 fn leave(program: &mut impl Pipeline, port: Port, now: Nanos, sojourn: Nanos) -> Egress {
     let mut departure = Departure {
         packet: packet(0, 1250, Ecn::Ect0),
@@ -38,15 +38,15 @@ fn leave(program: &mut impl Pipeline, port: Port, now: Nanos, sojourn: Nanos) ->
         backlog_in: Backlog::default(),
         backlog_out: Backlog::default(),
     };
-    program.egress(port, &mut departure, &mut headers(), &mut Told::default())
+    program.egress(port, &mut departure, &mut headers(), &mut RecordingSink::default())
 }
 
 fn probability(program: &AnyPipeline) -> f64 {
     program.drop_probability(Port(0)).unwrap()
 }
 
-/// How long a program that does not act takes from 0 to 100 % while packets wait for `sojourn`, and from there back to
-/// 0 while they do not wait, in seconds. A packet leaves each 50 us.
+/// How long the probability takes from 0 to 100 % at this sojourn time, and back to 0 at a sojourn time of 0, in
+/// seconds. The program must not drop. A packet leaves every 50 us.
 fn rise_and_fall(params: &PipelineParams, sojourn: Nanos) -> (f64, f64) {
     let mut program = build(params);
     let mut now = Nanos(MS);
@@ -81,8 +81,8 @@ fn near(value: f64, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= expected * tolerance, "{value} is not {expected}");
 }
 
-/// 2^32 over (500 - 125) times the gain, each 117 us, at a delay of 500 in the register. The first update, from 0 to
-/// 500, does not help: the trend as published turns it down.
+/// Expected: 2^32 over (500 - 125) times the gain, times 117 us, at a delay of 500 in the register. The first update,
+/// from 0 to 500, does not shorten it: with the published sign it lowers the probability.
 #[test]
 fn with_exact_gains_the_table_does_not_rise_faster_than_the_shifts() {
     let full = Nanos(500 * 1024);
@@ -90,14 +90,15 @@ fn with_exact_gains_the_table_does_not_rise_faster_than_the_shifts() {
     let (by_table, _) = rise_and_fall(&table(PieTableLayout::AsStated, Trend::AsPublished), full);
     near(by_shift, 2.62, 0.005);
     near(by_table, 2.67, 0.005);
-    // As stated, the first update alone brings 500 << 19 and 500 * 676 206.
+    // With the stated sign, the first update alone adds 500 << 19, or 500 * 676 206 with the table.
     let (by_shift, _) = rise_and_fall(&dp(Trend::AsStated), full);
     let (by_table, _) = rise_and_fall(&table(PieTableLayout::AsStated, Trend::AsStated), full);
     near(by_shift, (1.0 - 500.0 * 524_288.0 / 4_294_967_295.0) * 2.617, 0.005);
     near(by_table, (1.0 - 499.5 * 676_206.0 / 4_294_967_295.0) * 2.662, 0.005);
 }
 
-/// Figure 5: PIE_CP rises last; PIE_TABLE rises and falls faster than PIE_DP; PIE_CP falls in a fraction of their time.
+/// Figure 5: PIE_CP rises most slowly, PIE_TABLE rises and falls faster than PIE_DP, and PIE_CP falls in a fraction of
+/// their time.
 #[test]
 fn the_published_programs_are_ordered_as_in_figure_5() {
     let delay = Nanos(500 * US);
@@ -113,8 +114,8 @@ fn the_published_programs_are_ordered_as_in_figure_5() {
     }
 }
 
-/// With the ranges and representatives that the paper states, the table is the slower: the published filler explains
-/// the figure.
+/// With the ranges and representatives that the paper states, the table is slower than the shifts. So the published
+/// scripts that fill the tables explain figure 5.
 #[test]
 fn the_stated_table_is_slower_than_the_shifts_both_ways() {
     let delay = Nanos(500 * US);
@@ -124,21 +125,21 @@ fn the_stated_table_is_slower_than_the_shifts_both_ways() {
 }
 
 #[test]
-fn latency_of_the_control_plane_hardly_matters_but_its_period_does() {
+fn the_rise_depends_on_the_period_of_the_control_plane_but_hardly_on_its_latency() {
     let delay = Nanos(500 * US);
     let rise = |period: u64, latency: u64| {
         let params = PieCpParams { period: Nanos(period), latency: Nanos(latency), ..cp() };
         rise_and_fall(&PipelineParams::PieCp(params), delay).0
     };
-    let (prompt, late, wished) = (rise(125 * US, 0), rise(125 * US, 125 * US), rise(117 * US, 117 * US));
+    let (prompt, late, intended) = (rise(125 * US, 0), rise(125 * US, 125 * US), rise(117 * US, 117 * US));
     near(late, prompt, 0.001);
-    near(wished / late, 117.0 / 125.0, 0.001);
+    near(intended / late, 117.0 / 125.0, 0.001);
     // A loop cannot read before it has written.
     near(rise(125 * US, 250 * US) / late, 2.0, 0.001);
 }
 
-/// PIE itself with the paper's parameters, updated each 117 us, in front of a real queue that is offered twice what the
-/// link sends; all packets are ECN-capable, so that none is dropped early. Returns when the probability is 1.
+/// PIE with the paper's parameters, updated every 117 us, on a queue whose arrivals are twice the rate of the link. All
+/// packets are ECN-capable, so that none is dropped early. Returns the time in seconds at which the probability is 1.
 fn rise_of_pie(scaling: PieScaling) -> f64 {
     let gains = PieGains::tofino();
     let params = PieParams {
@@ -152,18 +153,18 @@ fn rise_of_pie(scaling: PieScaling) -> f64 {
         mark_below: Some(1.1),
         ..PieParams::default()
     };
-    // 1250 bytes take 10 us.
+    // The link needs 10 us for 1250 bytes.
     let mut pie = Pie::new(params, outlet(1_000_000_000));
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     for step in 0.. {
         let now = Nanos(step * 5 * US);
         fire(&mut pie, now);
-        pie.enqueue(packet(step, 1250, Ecn::Ect0), now, &mut told);
+        pie.enqueue(packet(step, 1250, Ecn::Ect0), now, &mut sink);
         if step % 2 == 0 {
-            pie.dequeue(now, &mut told);
+            pie.dequeue(now, &mut sink);
         }
-        told.dropped.clear();
-        told.marked.clear();
+        sink.dropped.clear();
+        sink.marked.clear();
         if pie.drop_probability() == 1.0 {
             return now.as_secs_f64();
         }
@@ -172,49 +173,49 @@ fn rise_of_pie(scaling: PieScaling) -> f64 {
     unreachable!()
 }
 
-/// The paper's simulations take roughly 2 s to 3 s, ns-3's old scaling less than the RFC's; PIE_CP takes longer than
-/// both, since it updates more slowly.
+/// The paper's simulations take roughly 2 s to 3 s; ns-3's old scaling takes less than the RFC's. PIE_CP takes longer
+/// than both, because its update interval is longer.
 #[test]
-fn the_control_plane_rises_more_slowly_than_pie_itself() {
+fn pie_cp_rises_more_slowly_than_pie() {
     let (rfc, old) = (rise_of_pie(PieScaling::Rfc8033), rise_of_pie(PieScaling::Ns3Old));
     let (control_plane, _) = rise_and_fall(&PipelineParams::PieCp(cp()), Nanos(500 * US));
     assert!(old < rfc && rfc < control_plane, "{old} {rfc} {control_plane}");
     assert!((1.7..3.1).contains(&old) && (1.7..3.1).contains(&rfc), "{old} {rfc}");
 }
 
-/// A real queue of 500 us on a link of 1 Gb/s, offered twice that: the delay stays where the limit is.
+/// A queue of 500 us on a link of 1 Gb/s with arrivals at twice that rate: the delay stays at the limit.
 #[test]
-fn a_real_queue_gives_the_same_rise_as_a_pinned_delay() {
+fn a_queue_at_its_limit_gives_the_same_rise_as_a_constant_delay() {
     let params = dp(Trend::AsStated);
     let mut queue = TailDrop::new(params.queue(), outlet(1_000_000_000));
     let mut program = build(&params);
-    let mut told = Told::default();
+    let mut sink = RecordingSink::default();
     let mut rise = None;
     for step in 0..1_000_000u64 {
         let now = Nanos(MS + step * 5 * US);
         tick(&mut program, now);
         let mut arriving = packet(step, 1250, Ecn::NotEct);
-        assert_eq!(program.ingress(Port(0), &mut arriving, &mut headers(), now, &mut told), Ingress::Enqueue(0));
-        queue.enqueue(arriving, now, &mut told);
+        assert_eq!(program.ingress(Port(0), &mut arriving, &mut headers(), now, &mut sink), Ingress::Enqueue(0));
+        queue.enqueue(arriving, now, &mut sink);
         if step % 2 == 0
-            && let Some(mut departure) = queue.dequeue(now, &mut told)
+            && let Some(mut departure) = queue.dequeue(now, &mut sink)
         {
-            assert_eq!(program.egress(Port(0), &mut departure, &mut headers(), &mut told), Egress::Send);
+            assert_eq!(program.egress(Port(0), &mut departure, &mut headers(), &mut sink), Egress::Send);
         }
-        told.dropped.clear();
+        sink.dropped.clear();
         if probability(&program) == 1.0 {
             rise = Some(now.as_secs_f64());
             break;
         }
     }
-    let (pinned, _) = rise_and_fall(&params, Nanos(500 * US));
-    near(rise.unwrap(), pinned, 0.03);
+    let (constant, _) = rise_and_fall(&params, Nanos(500 * US));
+    near(rise.unwrap(), constant, 0.03);
 }
 
 proptest! {
-    /// Where no bit is shifted out, the step is that of integers.
+    /// If no bit is shifted out, the step equals the controller's in exact integers.
     #[test]
-    fn a_shifted_step_is_the_controllers(delay in 0..8_000u16, sampled in 0..8_000u16, published: bool) {
+    fn a_shifted_step_equals_the_exact_step(delay in 0..8_000u16, sampled in 0..8_000u16, published: bool) {
         let trend = if published { Trend::AsPublished } else { Trend::AsStated };
         let params = PieDpParams { trend, ..PieDpParams::default() };
         let (now, old) = (i64::from(delay), i64::from(sampled));
@@ -226,7 +227,7 @@ proptest! {
         prop_assert_eq!(signed, clamped);
     }
 
-    /// Whatever passes, all is deterministic, a probability of 0 drops nothing and one of 1 nearly all.
+    /// Two runs with the same seed give the same result, and a probability of 0 drops nothing.
     #[test]
     fn programs_are_deterministic(
         waits in prop::collection::vec((0..300 * US, 0..600 * US, 0..3u16), 1..200), seed: u64, which in 0..3usize
@@ -241,30 +242,30 @@ proptest! {
         let run = || {
             let mut program = all[which].build(&ports(rate, seed)).unwrap();
             let mut now = Nanos(MS);
-            let mut seen = Vec::new();
+            let mut results = Vec::new();
             for (gap, wait, port) in &waits {
                 now = now + Nanos(*gap);
                 tick(&mut program, now);
                 let before = program.drop_probability(Port(*port));
                 let came = program.ingress(
-                    Port(*port), &mut packet(0, 1250, Ecn::NotEct), &mut headers(), now, &mut Told::default(),
+                    Port(*port), &mut packet(0, 1250, Ecn::NotEct), &mut headers(), now, &mut RecordingSink::default(),
                 );
                 let left = leave(&mut program, Port(*port), now, Nanos(*wait));
                 if before.is_none_or(|probability| probability == 0.0) {
                     assert_eq!((came, left), (Ingress::Enqueue(0), Egress::Send));
                 }
-                seen.push((before, came, left));
+                results.push((before, came, left));
             }
-            seen
+            results
         };
         prop_assert_eq!(run(), run());
     }
 }
 
-/// At a probability that stands still, that part of the packets is dropped: at egress by the data plane, at ingress by
-/// the control plane; on the port that is congested and not on the other.
+/// At a constant probability, that fraction of the packets is dropped: at egress for PIE in the data plane, at ingress
+/// for PIE_CP. Only the congested port drops.
 #[test]
-fn the_probability_of_a_port_is_the_part_of_its_packets_that_is_dropped() {
+fn a_port_drops_packets_with_its_own_probability() {
     for params in [
         PipelineParams::PieCp(PieCpParams::default()),
         PipelineParams::PieDp(PieDpParams::default()),
@@ -285,7 +286,7 @@ fn the_probability_of_a_port_is_the_part_of_its_packets_that_is_dropped() {
                     &mut packet(0, 1250, Ecn::NotEct),
                     &mut headers(),
                     now,
-                    &mut Told::default(),
+                    &mut RecordingSink::default(),
                 );
                 let left = leave(&mut program, Port(port), now, Nanos(130 * US));
                 let drops = came == Ingress::Drop(DropReason::Early) || left == Egress::Drop(DropReason::Early);
@@ -296,14 +297,14 @@ fn the_probability_of_a_port_is_the_part_of_its_packets_that_is_dropped() {
     }
 }
 
-/// The register that holds the random number gives out the old one, which is 0 at first: the first packet after the
-/// probability has risen from 0 at once is dropped however small it is.
+/// The register of the random number returns the number drawn for the packet before, which is 0 at first. So the first
+/// packet after the probability has risen from 0 is dropped, however low the probability is.
 #[test]
 fn a_packet_is_judged_by_the_number_drawn_before() {
     let mut program = PieDp::new(PieDpParams { update: Nanos(u64::MAX / 4), ..PieDpParams::default() }, 1, 1);
     assert_eq!(leave(&mut program, Port(0), Nanos(MS), Nanos(200 * US)), Egress::Send);
     assert_eq!(program.target_register(), 125);
-    // A sample at 195 units: 70 << 9 up from the target, 195 << 19 up from 0.
+    // A sample of 195 units: 70 above the target adds 70 << 9, and 195 above the last delay of 0 adds 195 << 19.
     program.on_timer(Nanos(MS));
     assert_eq!(program.probability_register(Port(0)), Some((70 << 9) + (195 << 19)));
     assert_eq!(shifted_step(&PieDpParams::default(), 195, 195), PieStep { change: 70 << 9, increase: true });
@@ -314,7 +315,7 @@ fn a_packet_is_judged_by_the_number_drawn_before() {
     assert_eq!(program.probability_register(Port(1)), None);
 }
 
-/// A program that nothing changes any more asks for no timer, and is woken by a packet.
+/// Once nothing changes any more, a program has no timer. The next packet starts it again.
 #[test]
 fn an_idle_program_rests() {
     for params in [
@@ -333,10 +334,10 @@ fn an_idle_program_rests() {
     }
 }
 
-/// Once the control plane drops all at ingress, no packet leaves that could tell of a shorter queue: the last delay
-/// stays. The data plane goes on measuring, since it drops behind the queue.
+/// Once PIE_CP drops every packet at ingress, no packet leaves that could report a shorter queue, and the last delay
+/// stays in the register. PIE in the data plane goes on measuring, because it drops behind the queue.
 #[test]
-fn a_control_plane_that_drops_all_does_not_learn_that_the_queue_is_empty() {
+fn pie_cp_at_a_probability_of_1_does_not_learn_that_the_queue_is_empty() {
     let mut program = build(&PipelineParams::PieCp(PieCpParams::default()));
     let mut now = Nanos(MS);
     while probability(&program) < 1.0 {
@@ -347,8 +348,13 @@ fn a_control_plane_that_drops_all_does_not_learn_that_the_queue_is_empty() {
     for _ in 0..10_000 {
         now = now + Nanos(50 * US);
         tick(&mut program, now);
-        let came =
-            program.ingress(Port(0), &mut packet(0, 1250, Ecn::NotEct), &mut headers(), now, &mut Told::default());
+        let came = program.ingress(
+            Port(0),
+            &mut packet(0, 1250, Ecn::NotEct),
+            &mut headers(),
+            now,
+            &mut RecordingSink::default(),
+        );
         assert_eq!(came, Ingress::Drop(DropReason::Early));
     }
     assert_eq!(probability(&program), 1.0);

@@ -1,4 +1,4 @@
-//! Receive windows that are rewritten on the way back.
+//! The receive windows that the program lowers in ACKs.
 
 use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use proptest::prelude::*;
@@ -7,14 +7,14 @@ use queuescope_tcp::{Flags, Segment};
 use queuescope_wire::{ByteCount, Nanos};
 
 const MS: u64 = 1_000_000;
-/// 8 Mb/s x 100 ms.
+/// What the bottleneck's flows may have in flight together: 8 Mb/s x 100 ms, in bytes.
 const IN_FLIGHT: u64 = 100_000;
 
 fn params() -> AckWindowParams {
     AckWindowParams { base_rtt: Nanos(100 * MS), entries: 64, ..AckWindowParams::default() }
 }
 
-/// Port 0 is the bottleneck, port 1 goes back.
+/// Port 0 is the bottleneck. ACKs leave through port 1.
 fn switch(params: AckWindowParams) -> Switch<AckWindow> {
     let ports = outlets(&[8_000_000, 1_000_000_000], 1);
     let program = AckWindow::new(params, &ports).unwrap();
@@ -41,13 +41,13 @@ fn each_flow_has_its_share_in_flight() {
     let mut switch = switch(params());
     switch.offer(Nanos(0), 0, packet(0, 7, 1500), data(7, 1));
     switch.offer(Nanos(MS), 1, packet(1, 1007, 40), ack(7, 1449, 1 << 20));
-    // Lower than the share already, and of a flow whose data never came.
+    // Not lowered: a window below the share, and an ACK of a flow whose data the program never saw.
     switch.offer(Nanos(2 * MS), 1, packet(2, 1007, 40), ack(7, 1449, 5_000));
     switch.offer(Nanos(2 * MS), 1, packet(3, 1008, 40), ack(8, 1, 1 << 20));
     switch.run_until(Nanos(10 * MS));
     assert_eq!(windows(&switch), [IN_FLIGHT, 5_000, 1 << 20]);
 
-    // A second flow halves the share. The edge stands at 1449 + 100 000 until acknowledgements come near.
+    // A second flow halves the share. The right edge stays at 1449 + 100 000 until acknowledgements have caught up.
     switch.offer(Nanos(20 * MS), 0, packet(4, 8, 1500), data(8, 1));
     switch.offer(Nanos(21 * MS), 1, packet(5, 1008, 40), ack(8, 1449, 1 << 20));
     switch.offer(Nanos(22 * MS), 1, packet(6, 1007, 40), ack(7, 31_449, 1 << 20));
@@ -70,14 +70,14 @@ fn idle_flows_lose_their_share() {
     assert_eq!((switch.program.flows(Port(0)), switch.program.share(Port(0))), (2, Some(ByteCount(50_000))));
     switch.run_until(Nanos(50 * MS));
     assert_eq!((switch.program.flows(Port(0)), switch.program.share(Port(0))), (1, Some(ByteCount(100_000))));
-    // The last data came at 195 ms; the control plane looks every 50 ms, and no more once nobody is left.
+    // The last data arrived at 195 ms. The control plane looks for idle flows every 50 ms until no flow is left.
     switch.run_until(Nanos(10_000 * MS));
     assert_eq!(switch.log.timers, [50, 100, 150, 200, 250].map(|at| Nanos(at * MS)));
     assert_eq!((switch.program.flows(Port(0)), switch.program.stats().expired), (0, 2));
 }
 
 #[test]
-fn no_window_is_closed() {
+fn no_window_is_lowered_below_the_smallest_window() {
     let mut switch = switch(AckWindowParams { entries: 4096, ..params() });
     for flow in 0..500 {
         switch.offer(Nanos(0), 0, packet(u64::from(flow), flow, 1500), data(flow, 1));
@@ -87,7 +87,7 @@ fn no_window_is_closed() {
     assert_eq!(windows(&switch), [2 * 1448]);
 }
 
-/// Port 0 has 8 Mb/s and port 1 has 4; hosts are behind port 2, and behind the others too.
+/// Port 0 has 8 Mb/s and port 1 has 4 Mb/s. There are hosts behind all three ports.
 #[test]
 fn each_bottleneck_is_shared_by_its_own_flows() {
     let ports = outlets(&[8_000_000, 4_000_000, 1_000_000_000], 1);
@@ -97,24 +97,25 @@ fn each_bottleneck_is_shared_by_its_own_flows() {
     for (time, (port, flow)) in [(0, 7), (0, 8), (1, 9)].into_iter().enumerate() {
         switch.offer(Nanos(time as u64), port, packet(time as u64, flow, 1500), data(flow, 1));
     }
-    // Where the data of flow 9 goes, no ACK of it is bounded; towards the other bottleneck it is, as anywhere.
+    // An ACK of flow 9 is not bounded at the port of the flow's data. It is bounded at every other port, also at the
+    // other bottleneck.
     for (id, (port, flow)) in (10..).zip([(2, 7), (1, 8), (2, 9), (0, 9), (1, 9)]) {
         switch.offer(Nanos(id * MS), port, packet(id, 1000 + flow, 40), ack(flow, 1449, 1 << 20));
     }
     switch.run_until(Nanos(50 * MS));
     let shares = [0, 1, 2].map(|port| (switch.program.flows(Port(port)), switch.program.share(Port(port))));
     assert_eq!(shares, [(2, Some(ByteCount(50_000))), (1, Some(ByteCount(50_000))), (0, None)]);
-    let told = |id: u64| {
+    let window_of = |id: u64| {
         let sent = switch.log.sent.iter().find(|sent| sent.departure.packet.id.0 == id).unwrap();
         sent.headers.tcp.unwrap().window
     };
-    assert_eq!([10, 11, 12, 13, 14].map(told), [50_000, 50_000, 50_000, 50_000, 1 << 20]);
+    assert_eq!([10, 11, 12, 13, 14].map(window_of), [50_000, 50_000, 50_000, 50_000, 1 << 20]);
 
-    // Data may be an ACK too: of flow 9, on its way to the other bottleneck.
+    // A data packet may carry an ACK: here one of flow 9, on its way to the other bottleneck.
     let tcp = Segment { seq: 1, length: 1448, ack: 1449, window: 1 << 20, flags: Flags::ACK, ..Segment::default() };
-    let both = Headers { tcp: Some(tcp), ..headers(2, 9) };
-    switch.offer(Nanos(60 * MS), 0, packet(20, 1009, 1500), both);
-    // Flow 7 goes the other way from now on.
+    let data_with_ack = Headers { tcp: Some(tcp), ..headers(2, 9) };
+    switch.offer(Nanos(60 * MS), 0, packet(20, 1009, 1500), data_with_ack);
+    // Flow 7 moves to the other bottleneck.
     switch.offer(Nanos(61 * MS), 1, packet(21, 7, 1500), data(7, 1449));
     switch.run_until(Nanos(70 * MS));
     let flows = |switch: &Switch<AckWindow>| [0, 1].map(|port| switch.program.flows(Port(port)));
@@ -126,7 +127,7 @@ fn each_bottleneck_is_shared_by_its_own_flows() {
 }
 
 #[test]
-fn a_bottleneck_that_is_no_port_is_an_error() {
+fn a_bottleneck_that_is_not_a_port_is_an_error() {
     let bottlenecks = vec![Port(0), Port(2)];
     let error = AckWindow::new(AckWindowParams { bottlenecks, ..params() }, &outlets(&[1, 1], 1)).unwrap_err();
     assert_eq!(
@@ -136,13 +137,14 @@ fn a_bottleneck_that_is_no_port_is_an_error() {
 }
 
 proptest! {
-    /// No window is raised, none is closed, and the right edge of a flow is never moved back by the program.
+    /// The program never raises a window, never lowers one below the smallest window, and never moves the right edge of
+    /// a flow back.
     #[test]
-    fn windows_are_lowered_within_reason(
+    fn windows_are_only_lowered_and_edges_never_move_back(
         steps in prop::collection::vec((0..20u64, 0..6u32, prop::option::of((0..60_000u64, 0..1u64 << 18))), 1..120)
     ) {
         let mut switch = switch(AckWindowParams { idle: Nanos(100_000 * MS), entries: 4096, ..params() });
-        let (mut time, mut acked, mut known, mut asked) = (0, [1u64; 6], [false; 6], Vec::new());
+        let (mut time, mut acked, mut known, mut offered) = (0, [1u64; 6], [false; 6], Vec::new());
         for (id, (gap, flow, step)) in steps.iter().enumerate() {
             time += gap * MS;
             match step {
@@ -154,25 +156,25 @@ proptest! {
                     let acked = &mut acked[*flow as usize];
                     *acked += more;
                     switch.offer(Nanos(time), 1, packet(id as u64, 1000 + flow, 40), ack(*flow, *acked, *window));
-                    asked.push((*flow, *acked, *window, known[*flow as usize]));
+                    offered.push((*flow, *acked, *window, known[*flow as usize]));
                 }
             }
         }
         switch.run_out();
-        let told = windows(&switch);
-        prop_assert_eq!(told.len(), asked.len());
+        let rewritten = windows(&switch);
+        prop_assert_eq!(rewritten.len(), offered.len());
         let mut edges = [0; 6];
         let mut lowered = 0;
-        for (told, (flow, acked, window, known)) in told.iter().zip(&asked) {
-            prop_assert!(*told <= *window && *told >= (*window).min(2 * 1448));
+        for (new, (flow, acked, window, known)) in rewritten.iter().zip(&offered) {
+            prop_assert!(*new <= *window && *new >= (*window).min(2 * 1448));
             let edge = &mut edges[*flow as usize];
             if *known {
-                prop_assert!(acked + told >= (*edge).min(acked + window));
-                *edge = (*edge).max(acked + told);
+                prop_assert!(acked + new >= (*edge).min(acked + window));
+                *edge = (*edge).max(acked + new);
             } else {
-                prop_assert_eq!(told, window);
+                prop_assert_eq!(new, window);
             }
-            lowered += u64::from(told < window);
+            lowered += u64::from(new < window);
         }
         prop_assert_eq!(switch.program.stats().lowered, lowered);
     }

@@ -1,4 +1,4 @@
-//! The ConQuest AQM: against exact counts, and by what it does to flows.
+//! The ConQuest AQM against exact counts, and its effect on flows.
 
 use crate::pipelines::driver::{Log, Switch, headers, outlets, packet};
 use proptest::prelude::*;
@@ -11,7 +11,8 @@ use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet, QueueId};
 
 const MS: u64 = 1_000_000;
 
-/// One packet of 1000 bytes takes one window at 8 Mb/s: what the windows hold is exact, and so are all estimators.
+/// At 8 Mb/s the link needs one window for a packet of 1000 bytes. So each window holds one packet, and all estimators
+/// are exact.
 fn exact_params() -> ConQuestAqmParams {
     let sketch = ConQuestParams {
         snapshots: 64,
@@ -45,10 +46,10 @@ const UNITS: [WeightUnit; 5] = [
 ];
 
 proptest! {
-    /// Who is marked is who waited longer than tau and whose flow weighs enough by the definition of section 3.1, whatever
-    /// the unit and the estimator; and tau and w_T are those of the time.
+    /// A packet is marked if and only if it waited longer than tau and the exact weight of its flow (section 3.1) is at
+    /// least w_T, for every unit and every estimator. tau and w_T are those in force at its departure.
     #[test]
-    fn who_is_marked_is_whose_flow_weighs_enough_by_the_exact_count(
+    fn a_packet_is_marked_if_the_exact_weight_of_its_flow_reaches_the_threshold(
         arrivals in prop::collection::vec((0..3u64, 0..4u32), 0..150), estimator in 0..3usize, unit in 0..5usize,
         tau in 0..12u64, behind in 0..8u64, packets in 0..8u32,
         changes in prop::collection::vec((0..150u64, prop::option::of(0..12u64), prop::option::of(0..8u32)), 0..4)
@@ -70,7 +71,7 @@ proptest! {
             estimator: Estimator::ALL[estimator], unit, threshold, tau, behind: Nanos(behind * MS), changes: changes.clone(),
             ..exact_params()
         };
-        // The last one of those before; of several at one time the last in the list.
+        // The last change before the time holds; of several at the same time, the last in the list.
         let mut in_order = changes;
         in_order.sort_by_key(|change| change.at);
         let at = |time: Nanos| {
@@ -88,20 +89,21 @@ proptest! {
         switch.run_out();
         let sent = switch.log.sent.iter().map(|sent| sent.departure).collect::<Vec<_>>();
         let expected = sent.iter().filter(|packet| {
-            let meanwhile = |other: &&Departure| other.dequeued >= packet.enqueued && other.dequeued < packet.dequeued;
-            let own = sent.iter().filter(meanwhile).filter(|other| other.packet.flow == packet.packet.flow).count() as f64;
-            let all = sent.iter().filter(meanwhile).count() as f64;
+            let left_during_wait = |other: &&Departure| other.dequeued >= packet.enqueued && other.dequeued < packet.dequeued;
+            let own = sent.iter().filter(left_during_wait).filter(|other| other.packet.flow == packet.packet.flow).count() as f64;
+            let all = sent.iter().filter(left_during_wait).count() as f64;
             let weight = match unit {
                 WeightUnit::Packets => own,
                 WeightUnit::Bytes => own * 1000.0,
                 WeightUnit::ShareOfDeparted => own / all,
                 WeightUnit::ShareOfDelay => own * 1e6 / packet.sojourn().0 as f64,
-                // In whole windows all that it found leaves while it waits. Of nothing but the packet on the link no flow has a share.
+                // Everything that the packet found leaves while it waits. If it found no packets in the queue, no flow
+                // has a share.
                 WeightUnit::ShareOfQueue if packet.backlog_in.packets == 0 => 0.0,
                 WeightUnit::ShareOfQueue => own / packet.backlog_in.packets as f64,
             };
             let (tau, threshold) = at(packet.dequeued);
-            // A packet of 1000 bytes takes 1 ms.
+            // The link needs 1 ms for a packet, so `behind` in ms is a number of packets.
             packet.sojourn() > tau && packet.backlog_out.packets >= behind && weight >= threshold
         });
         let expected = expected.map(|packet| (packet.packet.id.0, MarkReason::FlowWeight, packet.dequeued));
@@ -113,7 +115,7 @@ proptest! {
     }
 }
 
-/// A burst of 8000 packets, among 200 flows of five, on the paper's link with the paper's parameters.
+/// A burst of 8000 packets of flow 0 among 200 flows of five packets each, on the paper's link.
 fn burst(params: ConQuestAqmParams) -> Switch<ConQuestAqm> {
     let mut switch = switch(params, 10_000_000_000, Limit::None, 700);
     let mut id = 0;
@@ -152,8 +154,8 @@ fn a_threshold_by_share_finds_the_same_flow() {
     }
 }
 
-/// The queue rises to some 7000 packets and drains once nothing comes any more. With a queue asked for behind them, the heavy
-/// flow's packets are marked but for those that drain it: the last 1667 of 1500 bytes are 2 ms.
+/// The queue rises to about 7000 packets and drains after the last arrival. With a `behind` of 2 ms, the packets of the
+/// heavy flow are marked except at the end, while less than 2 ms is in the queue: 1667 packets of 1500 bytes.
 #[test]
 fn packets_that_leave_a_short_queue_behind_are_not_marked() {
     let share = |behind| ConQuestAqmParams {
@@ -162,20 +164,26 @@ fn packets_that_leave_a_short_queue_behind_are_not_marked() {
         behind,
         ..ConQuestAqmParams::default()
     };
-    let [any, standing] = [Nanos::ZERO, Nanos(2 * MS)].map(|behind| burst(share(behind)).log.marked);
-    let last: Vec<_> = any.iter().filter(|mark| !standing.contains(mark)).collect();
-    assert!(standing.len() > 3_000 && last.len().abs_diff(1667 * 8 / 9) < 20, "{} and {}", standing.len(), last.len());
-    assert!(last.iter().all(|(_, _, at)| standing.iter().all(|(_, _, before)| before < at)));
+    let [without_behind, with_behind] = [Nanos::ZERO, Nanos(2 * MS)].map(|behind| burst(share(behind)).log.marked);
+    let last: Vec<_> = without_behind.iter().filter(|mark| !with_behind.contains(mark)).collect();
+    assert!(
+        with_behind.len() > 3_000 && last.len().abs_diff(1667 * 8 / 9) < 20,
+        "{} and {}",
+        with_behind.len(),
+        last.len()
+    );
+    assert!(last.iter().all(|(_, _, at)| with_behind.iter().all(|(_, _, before)| before < at)));
 }
 
-/// Every packet leaves 20 windows after it came, and every second one is of flow 1: its weight is 10 packets of 20.
-struct Steady {
+/// A steady stream in which every second packet is of flow 1 and has a sojourn time of 20 windows. So the weight of
+/// flow 1 is 10 packets of 20.
+struct SteadyStream {
     program: ConQuestAqm,
     log: Log,
     time: u64,
 }
 
-impl Steady {
+impl SteadyStream {
     fn new(params: ConQuestAqmParams) -> Self {
         let mut steady = Self { program: program(params), log: Log::default(), time: 100 };
         let (tau, curve) = (steady.program.params().tau, steady.program.params().curve.clone());
@@ -188,7 +196,7 @@ impl Steady {
         steady
     }
 
-    /// What becomes of the next packet of flow 1.
+    /// Passes the next packet of each flow. Returns the decision on the packet of flow 1, and its codepoint after it.
     fn pass(&mut self, ecn: Ecn) -> (Egress, Ecn) {
         let mut last = None;
         for flow in [0, 1] {
@@ -209,7 +217,7 @@ impl Steady {
 }
 
 #[test]
-fn packets_are_marked_as_probably_as_the_curve_says() {
+fn packets_are_marked_with_the_probability_of_the_curve() {
     let step = |from, probability| Step { from, probability };
     let steps = Steps::new([step(5.0, 0.9), step(10.0, 0.35), step(11.0, 0.8)]).unwrap();
     let cases = [
@@ -224,7 +232,7 @@ fn packets_are_marked_as_probably_as_the_curve_says() {
     ];
     const PACKETS: u32 = 20_000;
     for (curve, threshold, probability) in cases {
-        let mut steady = Steady::new(ConQuestAqmParams { threshold, curve: curve.clone(), ..exact_params() });
+        let mut steady = SteadyStream::new(ConQuestAqmParams { threshold, curve: curve.clone(), ..exact_params() });
         let marked = (0..PACKETS).filter(|_| steady.pass(Ecn::Ect0).1 == Ecn::Ce).count();
         let mean = probability * f64::from(PACKETS);
         let deviation = (mean * (1.0 - probability)).sqrt();
@@ -234,8 +242,8 @@ fn packets_are_marked_as_probably_as_the_curve_says() {
 }
 
 #[test]
-fn changes_while_it_runs_hold_from_the_next_packet_on() {
-    let mut steady = Steady::new(exact_params());
+fn changed_parameters_hold_from_the_next_packet_on() {
+    let mut steady = SteadyStream::new(exact_params());
     assert_eq!(steady.pass(Ecn::Ect0).1, Ecn::Ce);
     steady.program.set_threshold(10.5);
     assert_eq!(steady.pass(Ecn::Ect0).1, Ecn::Ect0);
@@ -251,7 +259,7 @@ fn changes_while_it_runs_hold_from_the_next_packet_on() {
 }
 
 #[test]
-fn a_response_heeds_what_can_be_marked() {
+fn a_response_depends_on_the_ecn_codepoint() {
     use {DropReason::FlowWeight, Ecn::*, Egress::*};
     let table = [
         (Response::MarkOrDrop, NotEct, (Drop(FlowWeight), NotEct)),
@@ -263,7 +271,7 @@ fn a_response_heeds_what_can_be_marked() {
         (Response::Drop, Ce, (Drop(FlowWeight), Ce)),
     ];
     for (response, ecn, expected) in table {
-        let mut steady = Steady::new(ConQuestAqmParams { response, ..exact_params() });
+        let mut steady = SteadyStream::new(ConQuestAqmParams { response, ..exact_params() });
         assert_eq!(steady.pass(ecn), expected, "{response:?} {ecn:?}");
         let stats = *steady.program.stats();
         assert_eq!((stats.congested, stats.chosen), (1, 1));
@@ -273,8 +281,8 @@ fn a_response_heeds_what_can_be_marked() {
 }
 
 #[test]
-fn ports_know_nothing_of_each_other() {
-    let mut steady = Steady::new(exact_params());
+fn each_port_has_its_own_state() {
+    let mut steady = SteadyStream::new(exact_params());
     let mut departure = Departure {
         packet: capable(0, 1, 1000),
         queue: QueueId(1),
@@ -290,9 +298,9 @@ fn ports_know_nothing_of_each_other() {
     assert!(steady.program.sketch_stats(Port(1)).is_some() && steady.program.sketch_stats(Port(7)).is_none());
 }
 
-/// The same burst, dropped behind and before the queue.
+/// The burst with drops at egress, compared with drops at ingress.
 #[test]
-fn a_flow_that_was_fed_back_is_dropped_before_the_queue_for_a_while() {
+fn a_flow_that_was_fed_back_is_dropped_at_ingress_until_its_hold_ends() {
     let hold = Nanos(MS / 2);
     let params = ConQuestAqmParams { response: Response::Drop, ..ConQuestAqmParams::default() };
     let behind = burst(params.clone());
@@ -309,8 +317,8 @@ fn a_flow_that_was_fed_back_is_dropped_before_the_queue_for_a_while() {
     let stats = *before.program.stats();
     assert_eq!((stats.fed_back, stats.chosen), (before.log.fed_back, before.log.fed_back));
     assert_eq!((stats.dropped, stats.collisions), (dropped.len() as u64, 0));
-    // Each packet that is dropped came within the hold time of a packet of its flow that had waited too long, and
-    // after its copy had gone round.
+    // Each dropped packet arrived within the hold time after a packet of its flow that had waited too long, and not
+    // before the copy of that packet had returned to ingress.
     let late = before.log.sent.iter().map(|sent| sent.departure).filter(|left| left.sojourn() > Nanos(MS / 2));
     let late = late.filter(|left| left.packet.flow.0 == 0).map(|left| left.dequeued).collect::<Vec<_>>();
     for dropped in dropped {
@@ -318,7 +326,7 @@ fn a_flow_that_was_fed_back_is_dropped_before_the_queue_for_a_while() {
         assert!(late.iter().any(fed_back), "{:?}", dropped.at);
     }
 
-    // Long after the last copy, the flow passes again.
+    // Long after the last copy, a packet of the flow passes.
     let quiet = *late.last().unwrap() + Nanos(100 * MS);
     before.offer(quiet, 0, capable(100_000, 0, 1500), headers(0, 0));
     before.run_out();
@@ -326,21 +334,21 @@ fn a_flow_that_was_fed_back_is_dropped_before_the_queue_for_a_while() {
 }
 
 #[test]
-fn with_one_register_the_last_flow_alone_is_held() {
+fn with_one_register_only_the_last_flow_is_held() {
     let act_at = ActAt::Ingress(HoldParams { hold: Nanos(MS), registers: 0 });
     let mut program = program(ConQuestAqmParams { act_at, ..exact_params() });
     let mut log = Log::default();
-    let mut come = |flow: u32, time: u64, fed_back: bool| {
+    let mut arrive = |flow: u32, time: u64, fed_back: bool| {
         let mut packet = capable(time, flow, 1000);
         let mut headers = headers(0, 0);
         headers.fed_back = fed_back;
         program.ingress(Port(0), &mut packet, &mut headers, Nanos(time), &mut log);
         packet.ecn == Ecn::Ce
     };
-    come(1, 10, true);
-    assert!(come(1, 11, false) && !come(2, 12, false));
-    come(2, 13, true);
-    assert!(come(2, 14, false) && !come(1, 15, false));
-    assert!(!come(2, 13 + MS, false));
+    arrive(1, 10, true);
+    assert!(arrive(1, 11, false) && !arrive(2, 12, false));
+    arrive(2, 13, true);
+    assert!(arrive(2, 14, false) && !arrive(1, 15, false));
+    assert!(!arrive(2, 13 + MS, false));
     assert_eq!((program.stats().collisions, program.stats().fed_back, program.stats().marked), (1, 2, 2));
 }

@@ -1,4 +1,4 @@
-//! What must not drift: the counters of each program after the same traffic.
+//! Regression test: the counters of each program after the same traffic.
 
 use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use queuescope_queue::{
@@ -13,7 +13,8 @@ const MS: u64 = 1_000_000;
 
 const EXPECTED: &str = include_str!("golden.txt");
 
-/// Five flows through 50 Mb/s for half a second, one of which sends as much as the others; their ACKs at port 1.
+/// Five flows through 50 Mb/s for half a second, and their ACKs at port 1. One flow sends more than all others
+/// together.
 fn run(params: &PipelineParams) -> String {
     let seeded = |(outlet, seed): (Outlet, u64)| Outlet { seed, ..outlet };
     let ports: Vec<_> = outlets(&[50_000_000, 1_000_000_000], 1).into_iter().zip(7..).map(seeded).collect();
@@ -28,12 +29,12 @@ fn run(params: &PipelineParams) -> String {
         let segment =
             Segment { seq: id, ack: id, window: 1 << 20, length: 1448, flags: Flags::ACK, ..Segment::default() };
         if id % 5 == 0 {
-            let back = Headers { tcp: Some(Segment { length: 0, ..segment }), ..headers(50, flow) };
-            switch.offer(time, 1, packet(id, 100 + flow, 40), back);
+            let ack = Headers { tcp: Some(Segment { length: 0, ..segment }), ..headers(50, flow) };
+            switch.offer(time, 1, packet(id, 100 + flow, 40), ack);
         } else {
             let ecn = if flow.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
-            let forth = Headers { tcp: Some(segment), ..headers(flow, 100 + flow) };
-            switch.offer(time, 0, Packet { ecn, ..packet(id, flow, 500 + (random >> 50) % 1000) }, forth);
+            let data = Headers { tcp: Some(segment), ..headers(flow, 100 + flow) };
+            switch.offer(time, 0, Packet { ecn, ..packet(id, flow, 500 + (random >> 50) % 1000) }, data);
         }
     }
     switch.run_out();
@@ -44,7 +45,7 @@ fn run(params: &PipelineParams) -> String {
 }
 
 #[test]
-fn the_same_traffic_has_the_same_ends() {
+fn the_same_traffic_gives_the_recorded_counters() {
     let conquest = ConQuestAqmParams {
         tau: Nanos(5 * MS),
         threshold: 10.0,

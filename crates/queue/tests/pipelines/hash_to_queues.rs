@@ -1,4 +1,4 @@
-//! Flows spread over the queues of a port.
+//! The program that spreads flows over the queues of a port.
 
 use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use proptest::prelude::*;
@@ -6,14 +6,15 @@ use queuescope_queue::{HashToQueues, HashToQueuesParams, Limit};
 use queuescope_wire::{FlowId, Nanos, QueueId};
 use std::collections::BTreeMap;
 
-/// A flow that sends ten times its share harms only those in its queue: round robin gives the others theirs.
+/// A flow that sends ten times its share affects only flows in its own queue. Round robin gives the other queues their
+/// share.
 #[test]
 fn a_flood_fills_only_its_own_queue() {
     let program = HashToQueues::new(HashToQueuesParams { queues: 4, seed: 3, ..HashToQueuesParams::default() });
     let flows = [0, 1, 2, 3].map(|queue| (0..).find(|flow| program.queue(FlowId(*flow)) == queue).unwrap());
     let ports = outlets(&[12_000_000], 4);
     let mut switch = Switch::new(program, &ports, 4, Limit::Packets(10), Nanos(1_000));
-    // 1000 packets a second leave; flow 0 offers 2500, the others 200 each.
+    // The link sends 1000 packets a second. Flow 0 sends 2500 a second, the others 200 each.
     let mut id = 0;
     for step in 0..25_000u64 {
         let time = Nanos(step * 400_000);
@@ -37,7 +38,7 @@ fn a_flood_fills_only_its_own_queue() {
 }
 
 proptest! {
-    /// A flow is in one queue, and its packets keep their order.
+    /// All packets of a flow enter one queue and keep their order.
     #[test]
     fn a_flow_keeps_its_queue_and_its_order(
         arrivals in prop::collection::vec((0..2_000u64, 0..20u32, 40..1500u64), 0..200), queues in 1..9u16, seed in any::<u64>()

@@ -1,27 +1,27 @@
-//! What a path of keys goes through, so that an override knows what cannot stand beside what it sets.
+//! The tables and choices along a path of keys, so that an override knows which other keys it excludes.
 
-use super::{ChoiceInfo, KeyInfo, Kind, TableInfo, inner};
+use super::{ChoiceInfo, KeyInfo, TableInfo, ValueKind, inner};
 
-/// What a path of keys goes through.
+/// A table or a choice on a path of keys.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Level<'a> {
-    /// A table, or a list of such; and whether what it does not say is as another part of the scenario says.
+pub(crate) enum PathLevel<'a> {
+    /// A table or a list of tables, and whether its defaults come from another part of the scenario.
     Table(&'a TableInfo, bool),
-    /// The name of a choice.
+    /// The options of a choice.
     Choice(&'a [ChoiceInfo]),
-    /// Nothing that is known of.
+    /// Anything else.
     Other,
 }
 
-impl<'a> Level<'a> {
-    /// What is below a key.
+impl<'a> PathLevel<'a> {
+    /// The level below a key.
     pub fn below(self, name: &str) -> Self {
         match self {
             Self::Table(info, _) => {
                 let Some(key) = info.keys.iter().find(|key| key.name == name) else { return Self::Other };
                 match inner(&key.kind) {
-                    Kind::Table(info) | Kind::Tables(info) => Self::Table(info, key.inherited),
-                    Kind::Choice { options, .. } => Self::Choice(options),
+                    ValueKind::Table(info) | ValueKind::Tables(info) => Self::Table(info, key.inherited),
+                    ValueKind::Choice { options, .. } => Self::Choice(options),
                     _ => Self::Other,
                 }
             }
@@ -33,7 +33,7 @@ impl<'a> Level<'a> {
         }
     }
 
-    /// Whether a key can only stand there without another.
+    /// Whether two keys exclude each other.
     pub fn excludes(self, name: &str, other: &str) -> bool {
         name != other
             && match self {
@@ -45,7 +45,7 @@ impl<'a> Level<'a> {
             }
     }
 
-    /// Whether a table has another key in the place of this one: by what is `written` there, or else by default.
+    /// Whether a table has a key that excludes this one: one that is `written`, or else one by default.
     pub fn has_instead(self, name: &str, written: impl Fn(&str) -> bool) -> bool {
         let Self::Table(info, inherited) = self else { return false };
         let mut groups = info.groups.iter().filter(|(names, _)| names.contains(&name));
@@ -56,8 +56,8 @@ impl<'a> Level<'a> {
         })
     }
 
-    /// The keys that a key can only stand beside with a certain value: with the key's own value that leaves them alone,
-    /// and with theirs.
+    /// The rivals of a key ([`KeyVisitor::rivals`](crate::keys::KeyVisitor::rivals)): the key's own neutral value, and
+    /// each rival with its neutral value.
     pub fn rivals(self, name: &str) -> impl Iterator<Item = (&'static str, (&'static str, &'static str))> {
         let rivals = match self {
             Self::Table(info, _) => info.rivals.as_slice(),

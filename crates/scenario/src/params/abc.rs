@@ -1,24 +1,24 @@
-//! ABC. A program of a scenario does the same with packets towards each port behind which a queue of the scenario is.
+//! The keys of ABC. In a scenario, a program has the same role at each port that has a queue of the scenario.
 
 use super::{FACTOR, STEP, TIME};
-use crate::describe::Kind;
-use crate::dom::{Node, Raw};
+use crate::describe::ValueKind;
+use crate::dom::{Node, TomlValue};
 use crate::explain::Written;
-use crate::keys::{Field, Keys, Table, choice, fields};
+use crate::keys::{Field, KeyVisitor, Table, choice, fields};
 use crate::read::Findings;
 use queuescope_queue::{AbcParams, ActivityAqmParams, Contract, DelayClass, Missing, Others, PortRole, QueueLength};
 use queuescope_text::Problem;
 use queuescope_wire::{Nanos, Rate};
 use std::ops::RangeInclusive;
 
-/// Each host is an aggregate; what it was promised, `reference` and `class` of its flows say, and of others the
-/// one here. Delay class n has queue n.
-pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
+/// Each host is an aggregate. Its contract is `reference` and `class` of its flows; for other hosts, it is the one
+/// here. Delay class n has queue n.
+pub(crate) fn abc<K: KeyVisitor>(params: &mut AbcParams, keys: &mut K) {
     let mut role = params.ports.first().copied().unwrap_or_else(|| PortRole::single(ActivityAqmParams::default()));
     keys.key(
         "meters",
         &mut role.meters,
-        "Whether packets come from outside of the domain: activity is measured and written.",
+        "Whether packets come from outside the domain: activity is measured and written.",
     );
     keys.key("aqm", &mut role.aqm, "Whether and how packets are dropped by their activity.");
     keys.key("strips", &mut role.strips, "Whether packets leave the domain: their activity is removed.");
@@ -27,7 +27,7 @@ pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
         Others::EachHost { contract, .. } | Others::Together(contract) => contract.reference,
         Others::Inside => Contract::default().reference,
     };
-    keys.key::<Rate>("reference", &mut reference, "The reference rate of a host whose flows do not say: R_r.");
+    keys.key::<Rate>("reference", &mut reference, "The reference rate of hosts whose flows do not set one: R_r.");
     if let Others::EachHost { contract, .. } | Others::Together(contract) = &mut params.aggregates.others {
         contract.reference = reference;
     }
@@ -35,26 +35,26 @@ pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
     keys.key(
         "surcharges",
         &mut surcharges,
-        "The delay classes, the most urgent first: what is added to the activity of each. `class` of flows is theirs; \
-         one above is of the last.",
+        "The surcharge of each delay class, the most urgent first: it is added to the activity. `class` of flows selects \
+         the delay class; a number above the last means the last.",
     );
     let classes = (0..).zip(surcharges.0).map(|(queue, surcharge)| DelayClass { queue, surcharge });
     params.classes = classes.collect();
-    keys.within("memory", &mut params.meter.memory, STEP, "How long the meter of activity remembers: M.");
+    keys.within("memory", &mut params.meter.memory, STEP, "The memory of the activity meter: M.");
     keys.within("least-time", &mut params.meter.least_time, STEP, "The shortest time by which bytes are divided.");
-    keys.key("missing", &mut params.missing, "How active a packet without activity is.");
-    keys.key("queue-length", &mut params.queue_length, "Which length of the queue decides.");
+    keys.key("missing", &mut params.missing, "The activity that is assumed for packets without activity.");
+    keys.key("queue-length", &mut params.queue_length, "The queue length that the AQM uses.");
 }
 
 fields!(tables: ActivityAqmParams; choices:);
 
-/// What edges add to the activity of each delay class; one of them at least.
+/// The surcharges that edges add to the activity of each delay class; at least one.
 #[derive(Debug, Clone, PartialEq)]
 struct Surcharges(Vec<f64>);
 
-/// As many as there are classes of service.
+/// The most delay classes: as many as there are classes of service.
 const MOST_CLASSES: usize = 64;
-/// As an activity in a header.
+/// The bounds of an activity in a header.
 pub(crate) const ACTIVITY: RangeInclusive<f64> = -128.0..=127.0;
 
 impl Field for Surcharges {
@@ -63,8 +63,8 @@ impl Field for Surcharges {
     }
 
     fn read(&mut self, node: &Node, findings: &mut Findings) {
-        const HELP: &str = "write a surcharge for each delay class, as [0.0, 1.0]";
-        let Raw::List(items) = &node.value else {
+        const HELP: &str = "write a surcharge for each delay class, for example [0.0, 1.0]";
+        let TomlValue::List(items) = &node.value else {
             return findings.problem(|| {
                 Problem::new("surcharges are a list of numbers")
                     .at(node.place.clone(), format!("this is {}", node.kind()))
@@ -73,8 +73,8 @@ impl Field for Surcharges {
         };
         if !(1..=MOST_CLASSES).contains(&items.len()) {
             return findings.problem(|| {
-                Problem::new(format!("there are 1 to {MOST_CLASSES} delay classes"))
-                    .at(node.place.clone(), format!("these are {}", items.len()))
+                Problem::new(format!("there must be 1 to {MOST_CLASSES} delay classes"))
+                    .at(node.place.clone(), format!("this list has {}", items.len()))
                     .help(HELP)
             });
         }
@@ -85,7 +85,7 @@ impl Field for Surcharges {
             if findings.count() == before && !ACTIVITY.contains(&surcharge) {
                 findings.problem(|| {
                     Problem::new("the surcharge is out of bounds").at(item.place.clone(), "").help(format!(
-                        "it is from {:?} to {:?}",
+                        "use {:?} to {:?}",
                         ACTIVITY.start(),
                         ACTIVITY.end()
                     ))
@@ -101,8 +101,8 @@ impl Field for Surcharges {
         Written::Inline(format!("[{}]", surcharges.join(", ")))
     }
 
-    fn kind() -> Kind {
-        Kind::List(Box::new(Kind::Number))
+    fn kind() -> ValueKind {
+        ValueKind::List(Box::new(ValueKind::Number))
     }
 }
 
@@ -111,15 +111,25 @@ impl Table for ActivityAqmParams {
         Self::default()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within(
             "least",
             &mut self.least,
             FACTOR,
             "A packet that finds no more packets than this is accepted: Q_min.",
         );
-        keys.within("base", &mut self.base, FACTOR, "Of average activity, it is dropped if it finds more: Q_base.");
-        keys.within("gamma", &mut self.gamma, FACTOR, "By how many packets less for an activity higher by 1.");
+        keys.within(
+            "base",
+            &mut self.base,
+            FACTOR,
+            "A packet of average activity is dropped if it finds more than this: Q_base.",
+        );
+        keys.within(
+            "gamma",
+            &mut self.gamma,
+            FACTOR,
+            "How many packets lower the threshold is for an activity higher by 1.",
+        );
         keys.within(
             "memory",
             &mut self.memory,
@@ -131,22 +141,22 @@ impl Table for ActivityAqmParams {
 
 choice! {
     Missing, "missing activity", keys;
-    "average", "As active as accepted packets are on average.", Self::Average, Self::Average => {};
-    "assumed", "So active.", Self::Assumed(0.0), Self::Assumed(activity) => {
-        keys.within("activity", activity, ACTIVITY, "Its activity: log2 of its rate over the reference rate.");
+    "average", "The average activity of accepted packets.", Self::Average, Self::Average => {};
+    "assumed", "A fixed activity.", Self::Assumed(0.0), Self::Assumed(activity) => {
+        keys.within("activity", activity, ACTIVITY, "The activity: log2 of the rate over the reference rate.");
     };
 }
 
 choice! {
     QueueLength, "length of the queue", keys;
-    "counted", "The true one; the program drops what does not fit into the buffer.",
+    "counted", "The exact length. The program drops packets that do not fit into the buffer.",
         Self::Counted { buffer: 24 }, Self::Counted { buffer } => {
             keys.within(
                 "buffer",
                 buffer,
                 1..=1_000_000_000,
-                "Packets that the queues hold together, however many more the link's limit is, which must be as much.",
+                "Packets that the queues hold together. The link's limit must be at least as large.",
             );
         };
-    "register", "One that is refreshed only when a packet leaves (section 5.1).", Self::Register, Self::Register => {};
+    "register", "A register that is updated only when a packet leaves (section 5.1).", Self::Register, Self::Register => {};
 }

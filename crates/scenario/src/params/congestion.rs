@@ -1,8 +1,8 @@
-//! Congestion controls. Their defaults depend on the profile.
+//! The keys of congestion controls. Defaults depend on the profile.
 
 use super::bbr::bbr;
 use super::{FACTOR, SHARE, TIME, optional};
-use crate::keys::{Choice, Keys, choice, fields};
+use crate::keys::{Choice, KeyVisitor, choice, fields};
 use crate::profile::Profile;
 use crate::value::names;
 use queuescope_tcp::congestion::{
@@ -20,8 +20,9 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// The one that stands there; if the table has another profile than `before`, with that one's parameters.
-    pub fn of(profile: Profile, before: Profile, params: AlgorithmParams) -> Self {
+    /// A congestion control with its current parameters, or with the defaults of `profile` if that differs from
+    /// `before`.
+    pub fn new(profile: Profile, before: Profile, params: AlgorithmParams) -> Self {
         let params = if profile == before { params } else { params.algorithm().params(profile.of_algorithm()) };
         Self { profile, params }
     }
@@ -50,7 +51,7 @@ impl Choice for Control {
         self.params.algorithm().about()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         match &mut self.params {
             AlgorithmParams::NewReno(params) => new_reno(params, keys),
             AlgorithmParams::Cubic(params) => cubic(params, keys),
@@ -62,64 +63,64 @@ impl Choice for Control {
     }
 }
 
-/// Whether it cannot do without ECN.
+/// Whether the congestion control requires ECN.
 pub(crate) fn counts_marks(params: &AlgorithmParams) -> bool {
     Controller::new(params, 1, 1, 0).ecn() == EcnUse::Counted
 }
 
-const ONLY_IF_LIMITED: &str = "Whether the window grows only when it was what kept the sender from sending.";
-const COUNTING: &str = "What growth counts.";
-pub(super) const RTT: &str = "Which round-trip time is read.";
-const ROUND: &str = "When a round trip is over.";
+const ONLY_IF_LIMITED: &str = "Whether the window grows only if it was what limited the sender.";
+const COUNTING: &str = "The unit in which growth is counted.";
+pub(super) const RTT: &str = "The round-trip time that is used.";
+const ROUND: &str = "When a round trip ends.";
 const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
 
-fn new_reno<K: Keys>(params: &mut NewRenoParams, keys: &mut K) {
+fn new_reno<K: KeyVisitor>(params: &mut NewRenoParams, keys: &mut K) {
     keys.key("counting", &mut params.counting, COUNTING);
-    keys.key("reduced", &mut params.reduced, "Of what half is left on congestion.");
+    keys.key("reduced", &mut params.reduced, "The quantity that is halved on congestion.");
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
 }
 
-fn cubic<K: Keys>(params: &mut CubicParams, keys: &mut K) {
+fn cubic<K: KeyVisitor>(params: &mut CubicParams, keys: &mut K) {
     keys.within("c", &mut params.c, 1e-6..=1e6, "C, in segments per second cubed.");
-    keys.within("beta", &mut params.beta, 0.01..=0.99, "What is left of the window after a reduction.");
+    keys.within("beta", &mut params.beta, 0.01..=0.99, "The factor of the window after a reduction.");
     keys.key("fast-convergence", &mut params.fast_convergence, "Whether a flow whose window shrinks twice makes room.");
     keys.key("reno-friendly", &mut params.reno_friendly, "Whether the window is at least what Reno's would be.");
-    keys.key("growth", &mut params.growth, "In fractions of a segment or by counting.");
-    keys.key("slow-start", &mut params.slow_start, "How slow start ends before a loss.");
+    keys.key("growth", &mut params.growth, "How the window grows: in fractions of a segment or in whole segments.");
+    keys.key("slow-start", &mut params.slow_start, "How slow start may end before a loss.");
     optional(
         keys,
         "slow-start-limit",
         &mut params.slow_start_limit,
         &(1..=1_000_000),
-        "The most segments that an ACK adds in it.",
+        "The most segments that an ACK adds in slow start.",
     );
     keys.within(
         "settling",
         &mut params.settling,
         TIME,
-        "For so long in congestion avoidance no round-trip time is the smallest.",
+        "The time at the start of congestion avoidance during which no round-trip time counts as the smallest.",
     );
     keys.key("rtt", &mut params.rtt, RTT);
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
-    keys.key("skips-idle", &mut params.skips_idle, "Whether time without anything in flight does not count.");
+    keys.key("skips-idle", &mut params.skips_idle, "Whether time with nothing in flight does not count.");
 }
 
 choice! {
     Growth, "growth of CUBIC", keys;
-    "continuous", "In fractions of a segment, as the RFC writes it.", Self::Continuous, Self::Continuous => {};
-    "counted", "In whole segments, as Linux and ns-3 do.",
+    "continuous", "In fractions of a segment, as in the RFC.", Self::Continuous, Self::Continuous => {};
+    "counted", "In whole segments, as in Linux and ns-3.",
         Self::Counted { most: 20, refresh: Nanos(31_250_000), one_an_ack: false, stops_at_threshold: true },
         Self::Counted { most, refresh, one_an_ack, stops_at_threshold } => {
-            keys.within("most", most, 1..=1_000_000, "Before the first congestion: a segment for at most so many.");
-            keys.within("refresh", refresh, TIME, "The target stays for so long if the window does.");
-            keys.key("one-an-ack", one_an_ack, "Whether an ACK adds one segment at most.");
+            keys.within("most", most, 1..=1_000_000, "Before the first congestion, the window grows by a segment for at most this many acknowledged segments.");
+            keys.within("refresh", refresh, TIME, "How long the target stays the same if the window does.");
+            keys.key("one-an-ack", one_an_ack, "Whether an ACK adds at most one segment.");
             keys.key("stops-at-threshold", stops_at_threshold, "Whether slow start stops at the threshold.");
         };
 }
 
 choice! {
     SlowStart, "end of slow start", keys;
-    "until-loss", "It ends with a loss (RFC 5681).", Self::UntilLoss, Self::UntilLoss => {};
+    "until-loss", "Only by a loss (RFC 5681).", Self::UntilLoss, Self::UntilLoss => {};
     "hystart", "By HyStart.",
         Self::HyStart(HyStartParams::default()), Self::HyStart(params) => hystart(params, keys);
     "hystart-plus-plus", "By HyStart++ (RFC 9406), in the first slow start.",
@@ -127,85 +128,125 @@ choice! {
         Self::HyStartPlusPlus(params) => hystart_plus_plus(params, keys);
 }
 
-fn hystart<K: Keys>(params: &mut HyStartParams, keys: &mut K) {
-    keys.key("train", &mut params.train, "Whether the length of a train of ACKs is a sign.");
-    keys.key("delay", &mut params.delay, "Whether a rise of the delay is.");
-    keys.within("low-window", &mut params.low_window, SEGMENTS, "Below this window, in segments, nothing is judged.");
-    keys.within("train-spacing", &mut params.train_spacing, TIME, "ACKs of a train are no further apart.");
+fn hystart<K: KeyVisitor>(params: &mut HyStartParams, keys: &mut K) {
+    keys.key("train", &mut params.train, "Whether the length of a train of ACKs can end slow start.");
+    keys.key("delay", &mut params.delay, "Whether an increase of the delay can end slow start.");
+    keys.within(
+        "low-window",
+        &mut params.low_window,
+        SEGMENTS,
+        "The smallest window at which slow start can end, in segments.",
+    );
+    keys.within("train-spacing", &mut params.train_spacing, TIME, "The longest gap between ACKs of a train.");
     keys.within(
         "train-divisor",
         &mut params.train_divisor,
         1..=1000,
-        "The smallest round-trip time over the length of a train.",
+        "The smallest round-trip time divided by this is the train length at which slow start ends.",
     );
-    keys.within("samples", &mut params.samples, 1..=1_000_000, "So many times are taken before the delay is judged.");
-    keys.key("later-samples", &mut params.later_samples, "Whether those after them count for the minimum too.");
-    keys.within("delay-divisor", &mut params.delay_divisor, 1..=1000, "The smallest round-trip time over the rise.");
-    keys.within("least-rise", &mut params.least_rise, TIME, "The least rise.");
-    keys.within("largest-rise", &mut params.largest_rise, TIME, "The largest rise.");
+    keys.within(
+        "samples",
+        &mut params.samples,
+        1..=1_000_000,
+        "The number of round-trip times before the delay is judged.",
+    );
+    keys.key("later-samples", &mut params.later_samples, "Whether later round-trip times also count for the minimum.");
+    keys.within(
+        "delay-divisor",
+        &mut params.delay_divisor,
+        1..=1000,
+        "The smallest round-trip time divided by this is the increase at which slow start ends.",
+    );
+    keys.within("least-rise", &mut params.least_rise, TIME, "The lower bound of that increase.");
+    keys.within("largest-rise", &mut params.largest_rise, TIME, "The upper bound of that increase.");
     keys.ensure("largest-rise", params.largest_rise >= params.least_rise, || {
-        ("the largest rise is below the least".to_owned(), format!("`least-rise` is {}", params.least_rise))
+        ("the largest rise is below the least rise".to_owned(), format!("`least-rise` is {}", params.least_rise))
     });
     keys.key(
         "judges-before-round",
         &mut params.judges_before_round,
-        "Whether the ACK that ends a round trip is its last.",
+        "Whether the ACK that ends a round trip belongs to that round trip.",
     );
     keys.key(
         "judges-reductions",
         &mut params.judges_reductions,
-        "Whether ACKs are judged in recovery too, if slow start did not end this way before.",
+        "Whether ACKs are also judged in recovery, if HyStart has not ended slow start before.",
     );
 }
 
-fn hystart_plus_plus<K: Keys>(params: &mut HyStartPlusPlusParams, keys: &mut K) {
-    keys.within("least-rise", &mut params.least_rise, TIME, "The least rise of the round-trip time (MIN_RTT_THRESH).");
-    keys.within("largest-rise", &mut params.largest_rise, TIME, "The largest (MAX_RTT_THRESH).");
+fn hystart_plus_plus<K: KeyVisitor>(params: &mut HyStartPlusPlusParams, keys: &mut K) {
+    keys.within(
+        "least-rise",
+        &mut params.least_rise,
+        TIME,
+        "The lower bound of the increase of the round-trip time that ends slow start (MIN_RTT_THRESH).",
+    );
+    keys.within("largest-rise", &mut params.largest_rise, TIME, "The upper bound of that increase (MAX_RTT_THRESH).");
     keys.ensure("largest-rise", params.largest_rise >= params.least_rise, || {
-        ("the largest rise is below the least".to_owned(), format!("`least-rise` is {}", params.least_rise))
+        ("the largest rise is below the least rise".to_owned(), format!("`least-rise` is {}", params.least_rise))
     });
     keys.within(
         "delay-divisor",
         &mut params.delay_divisor,
         1..=1000,
-        "The round-trip time over the rise (MIN_RTT_DIVISOR).",
+        "The round-trip time divided by this is that increase (MIN_RTT_DIVISOR).",
     );
-    keys.within("samples", &mut params.samples, 1..=1_000_000, "Times taken in a round trip (N_RTT_SAMPLE).");
+    keys.within(
+        "samples",
+        &mut params.samples,
+        1..=1_000_000,
+        "The number of round-trip times in a round trip before it is judged (N_RTT_SAMPLE).",
+    );
     keys.within(
         "growth-divisor",
         &mut params.growth_divisor,
         1..=1000,
-        "By how much less it grows then (CSS_GROWTH_DIVISOR).",
+        "The divisor of growth in conservative slow start (CSS_GROWTH_DIVISOR).",
     );
-    keys.within("rounds", &mut params.rounds, 1..=1_000_000, "For how many round trips (CSS_ROUNDS).");
+    keys.within(
+        "rounds",
+        &mut params.rounds,
+        1..=1_000_000,
+        "The number of round trips of conservative slow start (CSS_ROUNDS).",
+    );
 }
 
-fn vegas<K: Keys>(params: &mut VegasParams, keys: &mut K) {
-    keys.within("alpha", &mut params.alpha, FACTOR, "The window grows while fewer packets wait.");
-    keys.within("beta", &mut params.beta, FACTOR, "It shrinks while more wait.");
+fn vegas<K: KeyVisitor>(params: &mut VegasParams, keys: &mut K) {
+    keys.within("alpha", &mut params.alpha, FACTOR, "The window grows while fewer packets than this are queued.");
+    keys.within("beta", &mut params.beta, FACTOR, "The window shrinks while more packets than this are queued.");
     keys.ensure("beta", params.beta >= params.alpha, || {
         ("beta is below alpha".to_owned(), format!("`alpha` is {}", params.alpha))
     });
-    keys.within("gamma", &mut params.gamma, FACTOR, "Slow start ends when more wait.");
-    keys.key("waiting", &mut params.waiting, "How packets that wait are counted.");
-    keys.key("on-loss", &mut params.on_loss, "What is left after a loss.");
+    keys.within("gamma", &mut params.gamma, FACTOR, "Slow start ends when more packets than this are queued.");
+    keys.key("waiting", &mut params.waiting, "How queued packets are counted.");
+    keys.key("on-loss", &mut params.on_loss, "The window after a loss.");
     keys.key("counting", &mut params.counting, COUNTING);
     keys.key("round", &mut params.round, ROUND);
     keys.key("rtt", &mut params.rtt, RTT);
     keys.key(
         "forgets-when-idle",
         &mut params.forgets_when_idle,
-        "Whether idleness makes it forget the smallest round trip.",
+        "Whether the smallest round-trip time is forgotten when the flow is idle.",
     );
 }
 
-fn illinois<K: Keys>(params: &mut IllinoisParams, keys: &mut K) {
-    keys.within("least-alpha", &mut params.least_alpha, FACTOR, "The smallest increase in a round trip, in segments.");
-    keys.within("largest-alpha", &mut params.largest_alpha, FACTOR, "The largest.");
-    keys.within("base-alpha", &mut params.base_alpha, FACTOR, "That of small windows, and after a timeout.");
-    keys.within("least-beta", &mut params.least_beta, 0.0..=0.99, "The smallest part of the window that a loss takes.");
-    keys.within("largest-beta", &mut params.largest_beta, 0.0..=0.99, "The largest.");
-    keys.within("base-beta", &mut params.base_beta, 0.0..=0.99, "That of small windows, and after a timeout.");
+fn illinois<K: KeyVisitor>(params: &mut IllinoisParams, keys: &mut K) {
+    keys.within("least-alpha", &mut params.least_alpha, FACTOR, "The smallest increase per round trip, in segments.");
+    keys.within(
+        "largest-alpha",
+        &mut params.largest_alpha,
+        FACTOR,
+        "The largest increase per round trip, in segments.",
+    );
+    keys.within("base-alpha", &mut params.base_alpha, FACTOR, "The increase with small windows and after a timeout.");
+    keys.within(
+        "least-beta",
+        &mut params.least_beta,
+        0.0..=0.99,
+        "The smallest fraction of the window by which a loss reduces it.",
+    );
+    keys.within("largest-beta", &mut params.largest_beta, 0.0..=0.99, "The largest such fraction.");
+    keys.within("base-beta", &mut params.base_beta, 0.0..=0.99, "The fraction with small windows and after a timeout.");
     for (key, holds) in [
         ("largest-alpha", params.largest_alpha >= params.least_alpha),
         ("largest-beta", params.largest_beta >= params.least_beta),
@@ -216,39 +257,34 @@ fn illinois<K: Keys>(params: &mut IllinoisParams, keys: &mut K) {
         "window-threshold",
         &mut params.window_threshold,
         SEGMENTS,
-        "From this window on they follow the delay.",
+        "The smallest window at which alpha and beta follow the delay.",
     );
     keys.within(
         "theta",
         &mut params.theta,
         0..=1_000_000,
-        "Round trips of low delay after which alpha is the largest.",
+        "The number of round trips with low delay after which alpha is the largest.",
     );
-    keys.key("reduced", &mut params.reduced, "Of what beta is taken.");
+    keys.key("reduced", &mut params.reduced, "The quantity that beta is a fraction of.");
     keys.key("counting", &mut params.counting, COUNTING);
-    keys.within("delay-unit", &mut params.delay_unit, Nanos(1)..=*TIME.end(), "Delays are whole numbers of this.");
+    keys.within("delay-unit", &mut params.delay_unit, Nanos(1)..=*TIME.end(), "The unit to which delays are rounded.");
     keys.key("whole-steps", &mut params.whole_steps, "Whether increases are counted in whole numbers (ns-3).");
     keys.key(
         "always-counts-low",
         &mut params.always_counts_low,
-        "Whether low delay counts where no high one came before.",
+        "Whether low delay also counts if there was no high delay before.",
     );
     keys.key("round", &mut params.round, ROUND);
     keys.key("rtt", &mut params.rtt, RTT);
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
 }
 
-fn dctcp<K: Keys>(params: &mut DctcpParams, keys: &mut K) {
-    keys.within("gain", &mut params.gain, 1e-6..=1.0, "The weight of a window in the average: g.");
+fn dctcp<K: KeyVisitor>(params: &mut DctcpParams, keys: &mut K) {
+    keys.within("gain", &mut params.gain, 1e-6..=1.0, "The weight of a window of data in the average: g.");
     keys.within("initial-alpha", &mut params.initial_alpha, SHARE, "The average before the first window.");
-    keys.within(
-        "least-alpha",
-        &mut params.least_alpha,
-        SHARE,
-        "An average below this that gets no marks becomes nothing.",
-    );
+    keys.within("least-alpha", &mut params.least_alpha, SHARE, "Without marks, an average below this becomes zero.");
     keys.key("round", &mut params.round, ROUND);
-    keys.key("loss-halves", &mut params.loss_halves, "Whether a loss halves the window, and is no mark.");
+    keys.key("loss-halves", &mut params.loss_halves, "Whether a loss halves the window and does not count as a mark.");
     keys.within("floor", &mut params.floor, 0..=1_000_000, "The smallest window after a reduction, in segments.");
     keys.key("counting", &mut params.counting, COUNTING);
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
@@ -256,12 +292,12 @@ fn dctcp<K: Keys>(params: &mut DctcpParams, keys: &mut K) {
 
 choice! {
     Counting, "count of growth", keys;
-    "bytes", "Bytes that are acknowledged (RFC 3465).", Self::Bytes { limit: Some(1) }, Self::Bytes { limit } => {
+    "bytes", "Acknowledged bytes (RFC 3465).", Self::Bytes { limit: Some(1) }, Self::Bytes { limit } => {
         optional(keys, "limit", limit, &(1..=1_000_000), "The most segments that an ACK adds in slow start: L.");
     };
     "segments", "Whole segments (Linux, and ns-3's `TcpLinuxReno`).",
         Self::Segments { carries: true }, Self::Segments { carries } => {
-            keys.key("carries", carries, "Whether what slow start leaves over at the threshold counts, as in Linux.");
+            keys.key("carries", carries, "Whether segments that slow start leaves over at the threshold count, as in Linux.");
         };
     "acks", "ACKs (RFC 5681).", Self::Acks, Self::Acks => {};
 }

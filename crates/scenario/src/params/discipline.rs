@@ -1,8 +1,8 @@
-//! Disciplines.
+//! The keys of disciplines.
 
 use super::pie::{dual_pi2, pi2, pie};
 use super::{BYTES, SHARE, STEP, TIME, optional};
-use crate::keys::{Choice, Keys, Table, choice, fields};
+use crate::keys::{Choice, KeyVisitor, Table, choice, fields};
 use crate::value::names;
 use queuescope_queue::{
     AredParams, CodelFlavour, CodelParams, DisciplineParams, FqCodelParams, HashQueuesParams, Limit, MultiQueueParams,
@@ -32,7 +32,7 @@ impl Choice for DisciplineParams {
         self.about()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         match self {
             Self::TailDrop(TailDropParams { limit: _ }) => {}
             Self::Red(params) => red(params, keys),
@@ -64,22 +64,22 @@ pub(crate) fn with_limit(params: &DisciplineParams, limit: Limit) -> DisciplineP
     params
 }
 
-fn red<K: Keys>(params: &mut RedParams, keys: &mut K) {
+fn red<K: KeyVisitor>(params: &mut RedParams, keys: &mut K) {
     keys.key(
         "unit",
         &mut params.unit,
-        "In what the queue is measured; in bytes, large packets are dropped more probably.",
+        "The unit of the queue length. In bytes, large packets have a higher drop probability.",
     );
     keys.key(
         "thresholds",
         &mut params.thresholds,
-        "Between which averages packets are dropped early, in the unit; none: they follow from `target-delay` and the link.",
+        "The averages between which packets are dropped early, in `unit`; none: from `target-delay` and the link.",
     );
     keys.within(
         "target-delay",
         &mut params.target_delay,
         TIME,
-        "The mean wait to aim at, where the thresholds follow from it.",
+        "The target of the mean sojourn time, if the thresholds follow from it.",
     );
     optional(
         keys,
@@ -97,20 +97,24 @@ fn red<K: Keys>(params: &mut RedParams, keys: &mut K) {
     keys.key(
         "gentle",
         &mut params.gentle,
-        "Whether the probability goes on to 1 at twice the highest threshold, not at once.",
+        "Whether the probability rises to 1 at twice the highest threshold, instead of at once.",
     );
-    keys.key("wait", &mut params.wait, "Whether none is dropped for a while after a drop.");
+    keys.key("wait", &mut params.wait, "Whether there are no drops for a while after a drop.");
     keys.key("nonlinear", &mut params.nonlinear, "Whether the probability rises with the square, times 1.5.");
     keys.key("adaptation", &mut params.adaptation, "Whether and how `max-probability` follows the load.");
     keys.within("mean-packet", &mut params.mean_packet, ByteCount(1)..=ByteCount(65_535), "The mean size of packets.");
-    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked where they would be dropped.");
-    keys.key("hard-drop", &mut params.hard_drop, "Whether they are dropped above the highest threshold even so.");
+    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked instead of dropped.");
+    keys.key(
+        "hard-drop",
+        &mut params.hard_drop,
+        "Whether ECN-capable packets, too, are dropped above the highest threshold.",
+    );
     keys.key(
         "at-egress",
         &mut params.at_egress,
-        "Whether packets are judged as they leave, by the queue behind them, and marked or left alone, never dropped.",
+        "Whether packets are judged at dequeue, by the backlog behind them. They are then marked or left alone, not dropped.",
     );
-    keys.key("draws", &mut params.draws, "Whose random numbers it draws.");
+    keys.key("draws", &mut params.draws, "The source of random numbers.");
 }
 
 names! {
@@ -127,7 +131,7 @@ impl Table for RedThresholds {
         Self { min: 5.0, max: 15.0 }
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.within("min", &mut self.min, 0.0..=1e9, "Below it nothing is dropped early.");
         keys.within("max", &mut self.max, 0.0..=1e9, "At it the probability is `max-probability`.");
         keys.ensure("max", self.max >= self.min, || {
@@ -138,46 +142,57 @@ impl Table for RedThresholds {
 
 choice! {
     RedAdaptation, "adaptation of RED", keys;
-    "fixed", "It does not follow the load.", Self::Fixed, Self::Fixed => {};
-    "adaptive", "So that the average stays halfway between the thresholds (Floyd, Gummadi and Shenker 2001).",
+    "fixed", "Constant.", Self::Fixed, Self::Fixed => {};
+    "adaptive", "Keeps the average halfway between the thresholds (Floyd, Gummadi and Shenker 2001).",
         Self::Adaptive(AredParams::default()), Self::Adaptive(params) => ared(params, keys);
-    "self-configuring", "By a factor, whenever the average leaves the thresholds (Feng et al. 1999).",
+    "self-configuring", "Changes by a factor when the average leaves the thresholds (Feng et al. 1999).",
         Self::SelfConfiguring { decrease: 3.0, increase: 2.0 }, Self::SelfConfiguring { decrease, increase } => {
-            keys.within("decrease", decrease, 1.0..=1e6, "What it is divided by when the average falls below `min`.");
-            keys.within("increase", increase, 1.0..=1e6, "What it is multiplied by when the average rises above `max`.");
+            keys.within("decrease", decrease, 1.0..=1e6, "The divisor when the average falls below `min`.");
+            keys.within("increase", increase, 1.0..=1e6, "The factor when the average rises above `max`.");
         };
 }
 
-fn ared<K: Keys>(params: &mut AredParams, keys: &mut K) {
+fn ared<K: KeyVisitor>(params: &mut AredParams, keys: &mut K) {
     keys.within("interval", &mut params.interval, TIME, "The least time between two changes.");
-    keys.within("alpha", &mut params.alpha, SHARE, "What is added, but no more than a quarter of the probability.");
-    keys.within("beta", &mut params.beta, SHARE, "What it is multiplied by to decrease it.");
-    optional(keys, "bottom", &mut params.bottom, &SHARE, "Not below this; none: as ns-3 has it.");
-    keys.within("top", &mut params.top, SHARE, "Not above this.");
+    keys.within("alpha", &mut params.alpha, SHARE, "The increment of the probability, but at most a quarter of it.");
+    keys.within("beta", &mut params.beta, SHARE, "The factor that decreases the probability.");
+    optional(keys, "bottom", &mut params.bottom, &SHARE, "The lowest probability; none: as in ns-3.");
+    keys.within("top", &mut params.top, SHARE, "The highest probability.");
 }
 
-/// The state of a first interval is kept in nanoseconds, so that it must have some.
+/// An interval must not be zero.
 const INTERVAL: std::ops::RangeInclusive<Nanos> = STEP;
 const FULL: NonZeroU32 = NonZeroU32::new(65_536).unwrap();
 
-fn codel<K: Keys>(params: &mut CodelParams, keys: &mut K) {
-    keys.within("target", &mut params.target, TIME, "The wait that is acceptable for longer than an interval.");
-    keys.within("interval", &mut params.interval, INTERVAL, "As long as a long round trip.");
-    keys.within("min-bytes", &mut params.min_bytes, BYTES, "None is dropped unless more than so much stays behind it.");
-    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked where they would be dropped.");
+fn codel<K: KeyVisitor>(params: &mut CodelParams, keys: &mut K) {
+    keys.within("target", &mut params.target, TIME, "The sojourn time that is acceptable for longer than an interval.");
+    keys.within("interval", &mut params.interval, INTERVAL, "The interval, about the longest usual round-trip time.");
+    keys.within(
+        "min-bytes",
+        &mut params.min_bytes,
+        BYTES,
+        "A packet is dropped only if more than this many bytes stay behind it.",
+    );
+    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked instead of dropped.");
     optional(
         keys,
         "ce-threshold",
         &mut params.ce_threshold,
         &TIME,
-        "ECN-capable packets that waited longer are marked.",
+        "ECN-capable packets with a longer sojourn time are marked.",
     );
-    keys.key("flavour", &mut params.flavour, "Whose details: the pseudocode's, Linux's or ns-3's.");
+    keys.key("flavour", &mut params.flavour, "The implementation to follow: the RFC's pseudocode, Linux or ns-3.");
 }
 
-fn fq_codel<K: Keys>(params: &mut FqCodelParams, keys: &mut K) {
-    optional(keys, "memory-limit", &mut params.memory_limit, &BYTES, "How many bytes all queues hold, beside `limit`.");
-    keys.within("queues", &mut params.queues, NonZeroU16::MIN..=NonZeroU16::MAX, "How many queues.");
+fn fq_codel<K: KeyVisitor>(params: &mut FqCodelParams, keys: &mut K) {
+    optional(
+        keys,
+        "memory-limit",
+        &mut params.memory_limit,
+        &BYTES,
+        "The limit of all queues together in bytes, in addition to `limit`.",
+    );
+    keys.within("queues", &mut params.queues, NonZeroU16::MIN..=NonZeroU16::MAX, "The number of queues.");
     keys.within(
         "quantum",
         &mut params.quantum,
@@ -188,54 +203,54 @@ fn fq_codel<K: Keys>(params: &mut FqCodelParams, keys: &mut K) {
         "drop-batch",
         &mut params.drop_batch,
         NonZeroU32::MIN..=FULL,
-        "How many are dropped at once from the longest queue.",
+        "The most packets that are dropped at once from the queue with the most bytes.",
     );
-    keys.within("target", &mut params.target, TIME, "The wait that is acceptable for longer than an interval.");
-    keys.within("interval", &mut params.interval, INTERVAL, "As long as a long round trip.");
+    keys.within("target", &mut params.target, TIME, "The sojourn time that is acceptable for longer than an interval.");
+    keys.within("interval", &mut params.interval, INTERVAL, "The interval, about the longest usual round-trip time.");
     keys.within(
         "min-bytes",
         &mut params.min_bytes,
         BYTES,
-        "None is dropped unless more than so much stays behind it in its queue.",
+        "A packet is dropped only if more than this many bytes stay behind it in its queue.",
     );
-    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked where they would be dropped.");
+    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked instead of dropped.");
     optional(
         keys,
         "ce-threshold",
         &mut params.ce_threshold,
         &TIME,
-        "ECN-capable packets that waited longer are marked.",
+        "ECN-capable packets with a longer sojourn time are marked.",
     );
-    keys.key("flavour", &mut params.flavour, "Whose details: the pseudocode's, Linux's or ns-3's.");
-    keys.key("placement", &mut params.placement, "How a flow gets its queue: by a hash, or by its number.");
+    keys.key("flavour", &mut params.flavour, "The implementation to follow: the RFC's pseudocode, Linux or ns-3.");
+    keys.key("placement", &mut params.placement, "How flows are assigned to queues: by hash, or by flow number.");
 }
 
 const MOST_QUEUES: NonZeroU16 = NonZeroU16::new(4096).unwrap();
 
-fn multi_queue<K: Keys>(params: &mut MultiQueueParams, keys: &mut K) {
+fn multi_queue<K: KeyVisitor>(params: &mut MultiQueueParams, keys: &mut K) {
     keys.within(
         "queues",
         &mut params.queues,
         NonZeroU16::MIN..=MOST_QUEUES,
-        "How many queues; a class above stands in the last.",
+        "The number of queues. A class above the last means the last.",
     );
     keys.key("scheduler", &mut params.scheduler, "Which queue is served next.");
-    keys.key("queue-limit", &mut params.limit, "How much each queue holds.");
+    keys.key("queue-limit", &mut params.limit, "The limit of each queue.");
 }
 
-fn hash_queues<K: Keys>(params: &mut HashQueuesParams, keys: &mut K) {
-    keys.within("queues", &mut params.queues, NonZeroU16::MIN..=MOST_QUEUES, "How many queues.");
-    keys.key("queue-limit", &mut params.limit, "How much each queue holds.");
+fn hash_queues<K: KeyVisitor>(params: &mut HashQueuesParams, keys: &mut K) {
+    keys.within("queues", &mut params.queues, NonZeroU16::MIN..=MOST_QUEUES, "The number of queues.");
+    keys.key("queue-limit", &mut params.limit, "The limit of each queue.");
 }
 
 choice! {
     Scheduler, "scheduler", keys;
-    "round-robin", "Each queue that has packets in turn, packet by packet.",
+    "round-robin", "The queues with packets in turn, one packet each.",
         Self::RoundRobin, Self::RoundRobin => {};
-    "deficit", "Each queue that has packets in turn, as many bytes as the quantum on average.",
+    "deficit", "The queues with packets in turn, on average a quantum of bytes each.",
         Self::Deficit { quantum: ByteCount(1514) }, Self::Deficit { quantum } => {
-            keys.within("quantum", quantum, ByteCount(64)..=ByteCount(1 << 20), "Bytes a turn.");
+            keys.within("quantum", quantum, ByteCount(64)..=ByteCount(1 << 20), "Bytes per turn.");
         };
-    "strict-priority", "The first queue that has packets, by number.",
+    "strict-priority", "The queue with the lowest number that has packets.",
         Self::StrictPriority, Self::StrictPriority => {};
 }

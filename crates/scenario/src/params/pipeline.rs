@@ -1,9 +1,9 @@
-//! Switch programs.
+//! The keys of switch programs.
 
 use super::abc::abc;
 use super::conquest::conquest_aqm;
 use super::{FACTOR, STEP, TIME};
-use crate::keys::{Choice, Keys, Table, fields};
+use crate::keys::{Choice, KeyVisitor, Table, fields};
 use crate::value::names;
 use queuescope_queue::{
     AckWindowParams, EgressPiParams, HashToQueuesParams, PieCpDecay, PieCpParams, PieDpParams, PieGains,
@@ -32,7 +32,7 @@ impl Choice for PipelineParams {
         self.about()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         match self {
             Self::HashToQueues(params) => hash_to_queues(params, keys),
             Self::AckWindow(params) => ack_window(params, keys),
@@ -46,50 +46,55 @@ impl Choice for PipelineParams {
     }
 }
 
-fn hash_to_queues<K: Keys>(params: &mut HashToQueuesParams, keys: &mut K) {
-    keys.within("queues", &mut params.queues, 1..=4096, "How many queues.");
-    keys.within("seed", &mut params.seed, 0..=i64::MAX as u64, "Chooses the hash function.");
+fn hash_to_queues<K: KeyVisitor>(params: &mut HashToQueuesParams, keys: &mut K) {
+    keys.within("queues", &mut params.queues, 1..=4096, "The number of queues of each port.");
+    keys.within("seed", &mut params.seed, 0..=i64::MAX as u64, "The seed of the hash function.");
 }
 
-fn ack_window<K: Keys>(params: &mut AckWindowParams, keys: &mut K) {
-    keys.within("base-rtt", &mut params.base_rtt, TIME, "The round-trip time without queues.");
-    keys.within("least", &mut params.least, ByteCount(1)..=ByteCount(1 << 30), "No window is made lower than this.");
-    keys.within("idle", &mut params.idle, STEP, "A flow of which no data came for this long has no share any more.");
-    keys.within("entries", &mut params.entries, 1..=1 << 20, "Entries of the table of flows.");
+fn ack_window<K: KeyVisitor>(params: &mut AckWindowParams, keys: &mut K) {
+    keys.within("base-rtt", &mut params.base_rtt, TIME, "The round-trip time without queueing.");
+    keys.within("least", &mut params.least, ByteCount(1)..=ByteCount(1 << 30), "The smallest window.");
+    keys.within("idle", &mut params.idle, STEP, "A flow without data for this long loses its share.");
+    keys.within("entries", &mut params.entries, 1..=1 << 20, "The number of entries of the flow table.");
 }
 
-const TARGET: &str = "The delay to be held.";
+const TARGET: &str = "The target delay.";
 const ACT: &str = "Whether packets are dropped; if not, the probability is only computed.";
-const TREND: &str = "Which way the change of the delay is taken.";
+const TREND: &str = "The sign of the change of the delay.";
 
-fn pie_cp<K: Keys>(params: &mut PieCpParams, keys: &mut K) {
+fn pie_cp<K: KeyVisitor>(params: &mut PieCpParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, TARGET);
     keys.within("period", &mut params.period, STEP, "How often the control plane reads.");
-    keys.within("latency", &mut params.latency, TIME, "How long after it has read the new probability is in force.");
+    keys.within("latency", &mut params.latency, TIME, "The time from a read until the new probability is in force.");
     keys.key("gains", &mut params.gains, "The gains of the controller.");
     keys.key("decay", &mut params.decay, "When the probability decays.");
     keys.key("act", &mut params.act, ACT);
 }
 
-fn pie_dp<K: Keys>(params: &mut PieDpParams, keys: &mut K) {
+fn pie_dp<K: KeyVisitor>(params: &mut PieDpParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, TARGET);
-    keys.within("update", &mut params.update, STEP, "How often the packet generator makes a packet.");
+    keys.within("update", &mut params.update, STEP, "The period of the packet generator.");
     keys.within("alpha-shift", &mut params.alpha_shift, 0..=31, "The left shift of the distance to the target.");
     keys.within("beta-shift", &mut params.beta_shift, 0..=31, "The left shift of the change of the delay.");
     keys.key("trend", &mut params.trend, TREND);
     keys.key("act", &mut params.act, ACT);
 }
 
-fn egress_pi<K: Keys>(params: &mut EgressPiParams, keys: &mut K) {
+fn egress_pi<K: KeyVisitor>(params: &mut EgressPiParams, keys: &mut K) {
     keys.within("target", &mut params.target, Nanos(0)..=Nanos(8_000_000), TARGET);
-    keys.within("update", &mut params.update, STEP, "How long after an update the next packet makes another.");
+    keys.within("update", &mut params.update, STEP, "The time after an update when the next packet makes another one.");
     keys.within("alpha-shift", &mut params.alpha_shift, 0..=16, "The left shift of the distance to the target.");
     keys.within("beta-shift", &mut params.beta_shift, 0..=17, "The left shift of the change of the delay.");
-    keys.within("calm", &mut params.calm, TIME, "Packets that waited less are left alone while p' is below an eighth.");
-    keys.within("short", &mut params.short, TIME, "Packets that waited less are left alone in any case.");
+    keys.within(
+        "calm",
+        &mut params.calm,
+        TIME,
+        "Packets with a shorter sojourn time are left alone while p' is below an eighth.",
+    );
+    keys.within("short", &mut params.short, TIME, "Packets with a shorter sojourn time are always left alone.");
 }
 
-fn pie_table<K: Keys>(params: &mut PieTableParams, keys: &mut K) {
+fn pie_table<K: KeyVisitor>(params: &mut PieTableParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, TARGET);
     keys.within(
         "max-delay",
@@ -97,7 +102,7 @@ fn pie_table<K: Keys>(params: &mut PieTableParams, keys: &mut K) {
         Nanos(1_000)..=Nanos(4_000_000),
         "The longest delay that the tables cover.",
     );
-    keys.within("update", &mut params.update, STEP, "How often the packet generator makes a packet.");
+    keys.within("update", &mut params.update, STEP, "The period of the packet generator.");
     keys.key("gains", &mut params.gains, "The gains of the controller.");
     keys.key("layout", &mut params.layout, "The layout of the tables.");
     keys.key("trend", &mut params.trend, TREND);
@@ -117,8 +122,8 @@ impl Table for PieGains {
         Self::tofino()
     }
 
-    fn keys<K: Keys>(&mut self, keys: &mut K) {
-        keys.within("alpha", &mut self.alpha, FACTOR, "What the distance of the delay to its target weighs, in Hz.");
-        keys.within("beta", &mut self.beta, FACTOR, "What the change of the delay weighs, in Hz.");
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
+        keys.within("alpha", &mut self.alpha, FACTOR, "The gain for the distance of the delay to its target, in Hz.");
+        keys.within("beta", &mut self.beta, FACTOR, "The gain for the change of the delay, in Hz.");
     }
 }

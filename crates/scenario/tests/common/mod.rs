@@ -1,7 +1,7 @@
 //! The scenarios of the repository.
 
 #![allow(clippy::disallowed_methods, reason = "tests read the repository's files")]
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, reason = "not every test uses all functions")]
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,14 @@ pub fn text(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Writes a file of the repository anew, if `UPDATE_GOLDEN` is set.
+/// Overwrites a file of the repository if `UPDATE_GOLDEN` is set.
 pub fn update(name: &str, text: impl FnOnce() -> String) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path(name), text()).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 
-/// Names and texts of the files with an extension in a folder, by name.
+/// The names and contents of the files with an extension in a folder, sorted by name.
 pub fn files(folder: &Path, extension: &str) -> Vec<(String, Vec<u8>)> {
     let entries =
         std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("it is read").path());
@@ -36,7 +36,7 @@ pub fn files(folder: &Path, extension: &str) -> Vec<(String, Vec<u8>)> {
     files.into_iter().map(read).collect()
 }
 
-/// The scenarios that come with the project: name and text.
+/// The scenarios of the project: name and text.
 pub fn scenarios() -> Vec<(String, String)> {
     let text = |(name, bytes)| (name, String::from_utf8(bytes).expect("scenarios are text"));
     files(&path("scenarios"), "toml").into_iter().map(text).collect()

@@ -1,4 +1,4 @@
-//! Departures a second on one core: the sketch beside an exact sliding window, on the same packets, in turn.
+//! Measures departures per second on one core: the sketch and an exact sliding window, in turn, on the same packets.
 //!
 //! `cargo bench -p queuescope-sketch` prints the table of `docs/explanation/sketch.md`.
 
@@ -13,12 +13,12 @@ use std::time::Instant;
 use window::ExactWindow;
 
 const FLOWS: usize = 20_000;
-/// Packets in the queue when the next one comes.
+/// Packets in the queue when the next one arrives.
 const QUEUED: usize = 1_000;
-/// Packets of a stream, and how often it passes in one run.
+/// The packets of a stream, and how often a run repeats it.
 const PACKETS: usize = 1 << 18;
 const PASSES: usize = 8;
-/// Runs of each contestant; the median counts.
+/// The number of runs for each contestant; the median is reported.
 const RUNS: usize = 5;
 const MEMORY: ByteCount = ByteCount(65_536);
 
@@ -34,7 +34,7 @@ struct Leaving {
 struct Stream {
     leaving: Vec<Leaving>,
     keys: Vec<FlowKey>,
-    /// The longest delay, and how long it all takes.
+    /// The longest sojourn time and the length of the stream, in nanoseconds.
     longest: u64,
     length: u64,
 }
@@ -83,7 +83,7 @@ fn compare(stream: &Stream) {
     }
 }
 
-/// The contestants do the same work: the sketch never says less than is true, and nothing that it is asked about is gone.
+/// Checks that the contestants do the same work: the sketch never underestimates, and its windows cover every interval.
 fn check(stream: &Stream) {
     let mut window = ExactWindow::new(QUEUED + 1);
     let mut sketch = ConQuest::new(fit(stream, 4, Expiry::Tag)).expect("fitted");
@@ -125,13 +125,13 @@ fn sketch(stream: &Stream, snapshots: usize, expiry: Expiry) -> Contestant<'_> {
             }
             base += stream.length;
         }
-        assert_eq!(sketch.stats().dirty, 0, "the figure is of a sketch that is right");
+        assert_eq!(sketch.stats().dirty, 0, "old counts would make the estimates wrong");
         sum
     };
     Contestant { name: format!("sketch, h = {snapshots}, {expiry}"), bytes, run: Box::new(run), seconds: Vec::new() }
 }
 
-/// Starts from the five-tuple.
+/// The sketch, including the digest of the five-tuple.
 fn from_key(stream: &Stream) -> Contestant<'_> {
     let params = fit(stream, 4, Expiry::Tag);
     let bytes = params.memory().0;
@@ -161,8 +161,8 @@ fn fit(stream: &Stream, snapshots: usize, expiry: Expiry) -> ConQuestParams {
         .expect("there is memory for a column")
 }
 
-/// A link at 10 Gb/s that is never idle. Every packet met `QUEUED` others, so its delay is about the longest and all
-/// windows are read for it.
+/// The departures of a link at 10 Gb/s that is never idle. Every packet found `QUEUED` others, so all sojourn times are
+/// near the longest, and every estimate reads all windows.
 fn stream(exponent: f64) -> Stream {
     let mut random = Random(1);
     let mut shares: Vec<f64> = (1..=FLOWS).map(|rank| (rank as f64).powf(-exponent)).collect();

@@ -1,7 +1,7 @@
-//! The rival: exactly what each flow sent in `[from, now)`, for `from` that never runs back.
+//! The exact alternative to the sketch: the exact bytes of each flow in `[from, now)`. `from` must never decrease.
 //!
-//! A ring holds what left since `from`, its two ends moving on with each packet; an open-addressing table (linear
-//! probing, no more than half full, no tombstones: the gap is closed when a flow goes) holds the bytes of each flow in it.
+//! A ring holds the departures since `from`. A hash table (open addressing, linear probing, at most half full) holds
+//! the bytes of each flow in the ring. There are no tombstones: removing a flow closes the gap.
 
 /// A sliding window over departures.
 pub struct ExactWindow {
@@ -26,12 +26,12 @@ impl ExactWindow {
         Self { table: vec![(0, 0); 2 * room], ring: vec![Left::default(); room], first: 0, next: 0 }
     }
 
-    /// What it occupies.
+    /// The memory in bytes.
     pub fn bytes(&self) -> u64 {
         (size_of_val(&self.table[..]) + size_of_val(&self.ring[..])) as u64
     }
 
-    /// What `key` sent in `[from, now)`; then it sends `weight` at `now`.
+    /// Returns what `key` sent in `[from, now)`, then records that it sends `weight` at `now`.
     #[inline]
     pub fn observe(&mut self, key: u64, weight: u32, from: u64, now: u64) -> u64 {
         let mask = self.ring.len() - 1;
@@ -53,7 +53,7 @@ impl ExactWindow {
         *bytes - u64::from(weight)
     }
 
-    /// The slot of a key, or the free one where it belongs. Keys are digests: their low bits are as good as a hash.
+    /// The slot of a key, or the free slot for it. Keys are digests, so their low bits serve as a hash.
     #[inline]
     fn slot(&self, key: u64) -> usize {
         let mask = self.table.len() - 1;
@@ -73,7 +73,7 @@ impl ExactWindow {
         }
     }
 
-    /// Frees a slot, moving back those behind it that would not be found any more.
+    /// Frees a slot, and moves entries behind it back so that lookups still find them.
     #[inline]
     fn remove(&mut self, mut gap: usize) {
         let mask = self.table.len() - 1;

@@ -1,52 +1,52 @@
-//! The snapshots with a counter of its own for every key: what collisions add is what [`ConQuest`] says above this.
+//! The snapshots with exact counts for every key. Where [`ConQuest`] estimates more, collisions are the cause.
 
 use super::ConQuest;
 use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Snapshots};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
 
-/// Snapshots without collisions, in whatever memory the keys of the last few windows need: the special version of
-/// section 5.1 that tells the error of rounding to windows from that of hashing.
+/// Snapshots without collisions, in as much memory as the keys of the last few windows need: the special version of
+/// section 5.1, which separates the error of rounding to windows from that of hashing.
 #[derive(Debug, Clone)]
 pub struct Ideal {
-    /// Which window is written, and which count for a question.
-    turn: ConQuest,
-    held: BTreeMap<u64, Held>,
-    /// When so many keys are held, those without counts go.
-    full: usize,
+    /// The current window, and the windows that count for an interval. Its counters are not used.
+    windows: ConQuest,
+    keys: BTreeMap<u64, KeyCounts>,
+    /// At this number of keys, those without counts are removed.
+    prune_at: usize,
 }
 
-/// What the windows hold of a key.
+/// The counts of a key.
 #[derive(Debug, Clone)]
-struct Held {
-    /// The window in which it passed last.
+struct KeyCounts {
+    /// The window in which the key last passed.
     written: u64,
-    /// By the number of the window, modulo h.
+    /// The count of each window, by the number of the window modulo h.
     counts: Box<[u32]>,
 }
 
-/// Keys that are held before any is looked at again.
-const FEW: usize = 1 << 10;
+/// The number of keys below which none are removed.
+const MIN_PRUNE: usize = 1 << 10;
 
 impl Ideal {
-    /// Empty snapshots with the windows of these dimensions; rows and columns are of no effect, and no count grows too old.
+    /// Creates empty snapshots with the windows of these dimensions. Rows, columns and expiry have no effect.
     ///
     /// # Errors
-    /// If there can be no such windows.
+    /// Fails if the number of snapshots or the window is out of range.
     pub fn new(params: &ConQuestParams) -> Result<Self, ParamsError> {
         let params = ConQuestParams { rows: 1, columns: 1, expiry: Expiry::Tag, ..params.clone() };
-        Ok(Self { turn: ConQuest::new(params)?, held: BTreeMap::new(), full: FEW })
+        Ok(Self { windows: ConQuest::new(params)?, keys: BTreeMap::new(), prune_at: MIN_PRUNE })
     }
 
-    /// What each window holds of a key, from the current one back. A question about a later time than that of the last
-    /// record begins its window before this is asked.
+    /// The count of a key in each window, from the current one back. To start the window of a later time than that of
+    /// the last record, call [`Snapshots::estimate`] first.
     pub fn counts(&self, key: u64) -> Vec<u32> {
-        let (h, now) = (self.turn.params.snapshots as u64, self.turn.window);
-        let held = self.held.get(&key);
-        // The counters of windows since it passed last are those of earlier windows still.
+        let (h, now) = (self.windows.params.snapshots as u64, self.windows.window);
+        let entry = self.keys.get(&key);
+        // After the window in which the key last passed, counters still hold counts of earlier windows.
         let count = |age: u64| {
-            let (held, window) = (held?, now.checked_sub(age)?);
-            (window <= held.written).then(|| held.counts[(window % h) as usize])
+            let (entry, window) = (entry?, now.checked_sub(age)?);
+            (window <= entry.written).then(|| entry.counts[(window % h) as usize])
         };
         (0..h).map(|age| count(age).unwrap_or(0)).collect()
     }
@@ -54,31 +54,31 @@ impl Ideal {
 
 impl Snapshots for Ideal {
     fn record(&mut self, key: u64, weight: u32, now: Nanos) {
-        self.turn.pass(weight, now);
-        let (h, now) = (self.turn.params.snapshots as u64, self.turn.window);
-        if self.held.len() >= self.full {
-            self.held.retain(|_, held| held.written + h > now);
-            self.full = FEW.max(2 * self.held.len());
+        self.windows.advance(weight, now);
+        let (h, now) = (self.windows.params.snapshots as u64, self.windows.window);
+        if self.keys.len() >= self.prune_at {
+            self.keys.retain(|_, entry| entry.written + h > now);
+            self.prune_at = MIN_PRUNE.max(2 * self.keys.len());
         }
-        let fresh = || Held { written: now, counts: vec![0; h as usize].into() };
-        let held = self.held.entry(key).or_insert_with(fresh);
-        // The windows since it passed last held nothing of it.
-        for window in (held.written + 1..=now).rev().take(h as usize) {
-            held.counts[(window % h) as usize] = 0;
+        let new_entry = || KeyCounts { written: now, counts: vec![0; h as usize].into() };
+        let entry = self.keys.entry(key).or_insert_with(new_entry);
+        // The key did not pass in the windows since it was last written.
+        for window in (entry.written + 1..=now).rev().take(h as usize) {
+            entry.counts[(window % h) as usize] = 0;
         }
-        held.written = now;
-        let count = &mut held.counts[(now % h) as usize];
+        entry.written = now;
+        let count = &mut entry.counts[(now % h) as usize];
         *count = count.saturating_add(weight);
     }
 
     fn estimate(&mut self, key: u64, from: Nanos, to: Nanos, estimator: Estimator) -> u64 {
-        if to.0 >= self.turn.end {
-            self.turn.rotate(to);
+        if to.0 >= self.windows.end {
+            self.windows.rotate(to);
         }
-        let reach = self.turn.reach(from, to, estimator);
+        let reach = self.windows.reach(from, to, estimator);
         let counts = self.counts(key);
-        let sum = counts.into_iter().zip(reach.parts()).map(|(count, part)| u64::from(count) * part).sum();
-        self.turn.extrapolated(super::out_of_fixed_point(sum), reach, from, to, estimator)
+        let sum = counts.into_iter().zip(reach.weights()).map(|(count, weight)| u64::from(count) * weight).sum();
+        self.windows.extrapolated(super::out_of_fixed_point(sum), reach, from, to, estimator)
     }
 }
 
@@ -89,9 +89,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// With so many counters that none is shared, the sketch is the ideal.
+        /// With enough counters that no two keys share one, the sketch agrees with the exact counts.
         #[test]
-        fn without_collisions_the_sketch_is_the_ideal(
+        fn without_collisions_the_sketch_agrees_with_the_ideal(
             h in 2..9usize, window in 1..100u64, eighths in any::<bool>(),
             steps in prop::collection::vec((0..6u64, 0..100_000u32, 0..90u64, 0..900u64), 1..300)
         ) {
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_passed_long_ago_are_forgotten() {
+    fn keys_without_counts_are_removed() {
         let params = ConQuestParams::fit(Nanos(30), queuescope_wire::ByteCount(1_000), 4, None, Expiry::Tag).unwrap();
         let mut ideal = Ideal::new(&params).unwrap();
         for key in 0..100_000 {
             ideal.record(key, 1, Nanos(key));
         }
-        assert!(ideal.held.len() <= 2 * FEW, "{}", ideal.held.len());
+        assert!(ideal.keys.len() <= 2 * MIN_PRUNE, "{}", ideal.keys.len());
         assert_eq!(ideal.counts(99_999), [1, 0, 0, 0]);
         assert_eq!(ideal.counts(99_975), [0, 0, 1, 0]);
         assert_eq!(ideal.counts(99_000), [0; 4]);

@@ -1,32 +1,31 @@
-//! Rate jumps: what a key had in the two newest whole windows (section 3.3, last paragraph).
+//! Rate jumps: the counts of a key in the two newest complete windows (section 3.3, last paragraph).
 
 use super::ConQuest;
 use crate::hash::Columns;
 use queuescope_wire::Nanos;
 
-/// What a key had in the two newest whole windows. Neither is the one that is being written, of which nobody knows what
-/// it will hold.
+/// The counts of a key in the two newest complete windows. The current window is not complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Jump {
-    /// In the newer one.
+    /// The count in the newer window.
     pub newest: u64,
-    /// In the older one; nothing if it is not kept.
+    /// The count in the older window; 0 if it is not kept.
     pub before: u64,
-    /// Whether both windows are kept whole. Where they are not, a key is not new for having nothing before. When the
-    /// stream began is the caller's to know: in its first two windows everything is new.
+    /// Whether both windows are kept completely. If not, `before` may be 0 although the key is not new. It may also be
+    /// 0 in the first windows of a stream; only the caller knows when the stream started.
     pub known: bool,
 }
 
 impl Jump {
-    /// How much more passed in the newer window; what the paper computes. Negative if less did.
+    /// How much more passed in the newer window, as the paper computes it. Negative if less passed.
     pub fn difference(&self) -> i128 {
         i128::from(self.newest) - i128::from(self.before)
     }
 }
 
 impl ConQuest {
-    /// What `key` had in the two newest windows that are whole at `now`, which is no earlier than anything recorded.
-    /// Neither is underestimated. Asking in a later window begins that window.
+    /// Estimates the counts of `key` in the two newest windows that are complete at `now`. `now` must not be before any
+    /// recorded packet; if it is in a later window, that window starts. Neither count is underestimated.
     pub fn jump(&mut self, key: u64, now: Nanos) -> Jump {
         if now.0 >= self.end {
             self.rotate(now);
@@ -35,7 +34,7 @@ impl ConQuest {
         Jump { newest: self.in_window(key, 1), before: self.in_window(key, 2), known }
     }
 
-    /// What the window of this age holds of a key, if it is kept: the least over the rows.
+    /// The count of a key in the window of this age: the least over the rows; 0 if the window is not kept.
     fn in_window(&self, key: u64, age: u64) -> u64 {
         let h = self.params.snapshots;
         if age >= self.params.kept() as u64 || age > self.window {

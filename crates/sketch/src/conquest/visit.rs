@@ -1,14 +1,14 @@
-//! One visit to a key's cells: reads all windows, then writes the current one.
+//! A visit to the cells of a key: it reads all windows, then writes the current one.
 
-use super::{ConQuest, FULL, MOST, POINT, Reach, out_of_fixed_point};
+use super::{ConQuest, FULL, MAX_SNAPSHOTS, POINT, Reach, out_of_fixed_point};
 use crate::hash::Columns;
 use crate::{ConQuestParams, Expiry};
 use std::array::from_fn;
 
-/// Eight counters that are no higher have a sum that an `i32` holds.
+/// The sum of eight counters of at most this value fits into an `i32`.
 pub(super) const NARROW: u32 = i32::MAX as u32 / 8;
 
-/// The dimensions for which there is code of their own.
+/// The dimensions that have specialised code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Tag4,
@@ -19,7 +19,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    pub(super) fn of(params: &ConQuestParams) -> Self {
+    pub(super) fn from_params(params: &ConQuestParams) -> Self {
         match (params.rows, params.snapshots, params.expiry) {
             (2, 4, Expiry::Tag) => Self::Tag4,
             (2, 8, Expiry::Tag) => Self::Tag8,
@@ -31,8 +31,8 @@ impl Shape {
 }
 
 impl ConQuest {
-    /// The weighted sum of what the windows within `reach` hold of `key`, each being the least over the rows; then, if
-    /// it writes, `weight` more in the current one, and one entry of the next is cleaned.
+    /// Returns the weighted sum of the counts of `key` in the windows within `reach`. The count of a window is the
+    /// least over the rows. With `WRITE`, then adds `weight` to the current window and cleans one entry of the next.
     #[inline]
     pub(super) fn visit<const WRITE: bool>(&mut self, key: u64, weight: u32, reach: Reach) -> u64 {
         let sum = match self.shape {
@@ -45,7 +45,7 @@ impl ConQuest {
         out_of_fixed_point(sum)
     }
 
-    /// Two rows of `H` snapshots, without a branch: the compiler makes vector instructions of it, of the kind that every
+    /// For two rows of `H` snapshots, without branches, so that the compiler can use the vector instructions that every
     /// processor has. No counter is above [`NARROW`], so neither a counter nor the sum of all windows overflows.
     #[inline]
     pub(super) fn visit_pair<const H: usize, const TAG: bool, const WRITE: bool>(
@@ -56,8 +56,8 @@ impl ConQuest {
     ) -> u64 {
         let [first, second] = Columns::new(key, self.params.seed, self.params.columns).pair();
         let second = second + self.params.columns;
-        let ages: [i32; H] = *self.turn.ages.first_chunk().expect("h is at most 64");
-        let read = if reach.with_current { &self.turn.ages } else { &self.turn.past_ages };
+        let ages: [i32; H] = *self.roles.ages.first_chunk().expect("h is at most 64");
+        let read = if reach.with_current { &self.roles.ages } else { &self.roles.past_ages };
         let read: [i32; H] = *read.first_chunk().expect("h is at most 64");
         let added: [i32; H] = from_fn(|i| weight as i32 & below(ages[i], 1));
         let (cells, _) = self.counters.as_chunks_mut::<H>();
@@ -65,8 +65,9 @@ impl ConQuest {
         let mut counts = [[0; H]; 2];
         for (counts, place) in counts.iter_mut().zip([first, second]) {
             let cell = &mut cells[place];
-            let held: [u32; H] = *cell;
-            // A counter is of its window, and not of one h or more before, only if its cell was written since.
+            let old: [u32; H] = *cell;
+            // A counter holds its window's count only if its cell was written since that window. Otherwise the count is
+            // of a window h or more before.
             let mut stale = 0;
             if TAG {
                 let tag = &mut self.tags[place];
@@ -75,7 +76,7 @@ impl ConQuest {
                     *tag = now;
                 }
             }
-            *counts = from_fn(|i| held[i] as i32 & !below(ages[i], stale));
+            *counts = from_fn(|i| old[i] as i32 & !below(ages[i], stale));
             if WRITE {
                 *cell = from_fn(|i| counts[i].wrapping_add(added[i]) as u32);
             }
@@ -96,17 +97,17 @@ impl ConQuest {
         ((full as u64) << POINT) + (touched - full) as u64 * part as u64
     }
 
-    /// Any dimensions and any counts, one counter after the other: what [`Self::visit_pair`] does, in plain words.
+    /// For any dimensions and any counts, one counter after the other: the plain form of [`Self::visit_pair`].
     #[inline(never)]
     pub(super) fn visit_any<const WRITE: bool>(&mut self, key: u64, weight: u32, reach: Reach) -> u64 {
         let (h, now) = (self.params.snapshots, self.window as u32);
-        let mut least = [u32::MAX; MOST];
+        let mut least = [u32::MAX; MAX_SNAPSHOTS];
         let columns = Columns::new(key, self.params.seed, self.params.columns);
         for (row, column) in (0..self.params.rows).zip(columns) {
             let place = row * self.params.columns + column;
             let stale = self.tags.get(place).map_or(0, |tag| now.wrapping_sub(*tag));
             for (counter, count) in self.counters[place * h..][..h].iter_mut().enumerate() {
-                let age = self.turn.ages[counter] as u32;
+                let age = self.roles.ages[counter] as u32;
                 let valid = if age >= stale { *count } else { 0 };
                 least[counter] = least[counter].min(valid);
                 if WRITE {
@@ -125,13 +126,13 @@ impl ConQuest {
                 self.counters[(row * self.params.columns + next) * h + self.cleaner.counter] = 0;
             }
         }
-        let read = if reach.with_current { &self.turn.ages } else { &self.turn.past_ages };
+        let read = if reach.with_current { &self.roles.ages } else { &self.roles.past_ages };
         let parts = read[..h].iter().map(|age| (reach.windows - (age << POINT)).clamp(0, FULL) as u64);
         least.iter().zip(parts).map(|(count, part)| u64::from(*count) * part).sum()
     }
 }
 
-/// All bits where `a` is below `b`, none elsewhere; they are less than 2^31 apart.
+/// All bits set if `a` is below `b`, else 0. The two must be less than 2^31 apart.
 #[inline]
 fn below(a: i32, b: i32) -> i32 {
     a.wrapping_sub(b) >> 31
@@ -145,9 +146,9 @@ mod tests {
     use queuescope_wire::Nanos;
 
     proptest! {
-        /// The vector code is the plain code.
+        /// The specialised code gives the same results as the plain code.
         #[test]
-        fn shapes_agree(
+        fn specialised_code_agrees_with_plain_code(
             h in prop::sample::select(vec![4usize, 8]), clean in any::<bool>(), columns in 1..40usize,
             window in 1..100u64, eighths in any::<bool>(),
             steps in prop::collection::vec((0..9u64, 0..100_000u32, 0..60u64, 0..900u64), 1..200)
@@ -156,25 +157,26 @@ mod tests {
             let weights = if eighths { Weights::Eighths } else { Weights::Fine };
             let params =
                 ConQuestParams { snapshots: h, rows: 2, columns, window: Nanos(window), expiry, weights, seed: 3 };
-            let mut quick = ConQuest::new(params).expect("the dimensions are possible");
-            prop_assert_ne!(quick.shape, Shape::Any);
-            let mut plain = quick.clone();
+            let mut specialised = ConQuest::new(params).expect("the dimensions are possible");
+            prop_assert_ne!(specialised.shape, Shape::Any);
+            let mut plain = specialised.clone();
             plain.shape = Shape::Any;
             let mut now = 0;
             for (place, (key, weight, gap, delay)) in steps.into_iter().enumerate() {
                 now += gap;
                 let (from, to, estimator) = (Nanos(now.saturating_sub(delay)), Nanos(now), Estimator::ALL[place % 3]);
-                prop_assert_eq!(quick.observe(key, weight, from, to, estimator), plain.observe(key, weight, from, to, estimator));
-                prop_assert_eq!(&quick.counters, &plain.counters);
-                prop_assert_eq!(&quick.tags, &plain.tags);
-                prop_assert_eq!(quick.stats, plain.stats);
+                prop_assert_eq!(specialised.observe(key, weight, from, to, estimator), plain.observe(key, weight, from, to, estimator));
+                prop_assert_eq!(&specialised.counters, &plain.counters);
+                prop_assert_eq!(&specialised.tags, &plain.tags);
+                prop_assert_eq!(specialised.stats, plain.stats);
             }
         }
     }
 
-    /// The vector code leaves before a counter could overflow, also by dirt and by widening.
+    /// The plain code takes over before a counter could overflow, also after widening and with counts that were not
+    /// cleaned.
     #[test]
-    fn high_counts_are_left_to_the_plain_code() {
+    fn high_counts_use_the_plain_code() {
         for (expiry, widens) in [(Expiry::Tag, true), (Expiry::Clean { passes: Passes::None }, false)] {
             let params = ConQuestParams {
                 snapshots: 4,

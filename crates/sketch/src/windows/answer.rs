@@ -1,44 +1,45 @@
-//! What is said about an interval, and how right it is.
+//! The estimate for an interval, and its errors.
 
 use crate::windows::level::Window;
 use queuescope_wire::{FlowId, Nanos};
 
-/// What passed in an interval.
+/// An estimate of what passed in an interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passed {
-    /// The flows that are known of, largest first.
+    /// The flows in the lists of the windows, largest first.
     pub flows: Vec<Share>,
-    /// Bytes of all flows, known or not. Exact but for windows that are cut by an end of the interval.
+    /// The bytes of all flows, also of those that are not in `flows`. Exact except for windows that an end of the
+    /// interval cuts.
     pub bytes: u64,
-    /// Whether a part of the interval lies before what is remembered. The answer is of the rest.
+    /// Whether the interval starts before the history. The estimate then covers only the rest.
     pub clipped: bool,
-    /// The length of the longest window that an end of the interval cuts. Nothing is known of the order inside it:
-    /// the window is taken to be even.
+    /// The length of the longest window that an end of the interval cuts. The order of records in a window is not
+    /// known, so the estimate assumes a constant rate in it.
     pub resolution: Nanos,
-    /// No flow's estimate has a larger standard deviation by thinning, in bytes. What windows cut by an end of the
-    /// interval are wrong by comes on top.
+    /// An upper bound for the standard deviation of a flow's estimate, in bytes, from sampling alone. The error of
+    /// windows that an end of the interval cuts is not included.
     pub deviation: u64,
 }
 
-/// A flow's part of what passed.
+/// The bytes of a flow in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// The flow.
     pub flow: FlowId,
-    /// Its bytes, estimated.
+    /// An estimate of its bytes.
     pub bytes: u64,
 }
 
 impl Passed {
-    /// The flows that are at least `alpha` of it, largest first.
+    /// The flows with at least a fraction `alpha` of all bytes, largest first.
     pub fn at_least(&self, alpha: f64) -> impl Iterator<Item = Share> {
         let least = alpha * self.bytes as f64;
         self.flows.iter().copied().take_while(move |share| share.bytes as f64 >= least)
     }
 }
 
-/// An answer that is being put together.
-pub(super) struct Gathering {
+/// Adds up windows to an estimate.
+pub(super) struct PassedBuilder {
     from: u64,
     to: u64,
     flows: Vec<(u32, f64)>,
@@ -47,12 +48,12 @@ pub(super) struct Gathering {
     variance: f64,
 }
 
-impl Gathering {
+impl PassedBuilder {
     pub fn new(from: u64, to: u64) -> Self {
         Self { from, to, flows: Vec::new(), bytes: 0.0, resolution: 0, variance: 0.0 }
     }
 
-    /// A window, which may lie elsewhere.
+    /// Adds the part of a window that is within the interval, if any.
     pub fn add(&mut self, window: &Window, items: impl Iterator<Item = (u32, u64)>) {
         let end = window.end.saturating_add(1);
         let (from, to) = (window.start.max(self.from), end.min(self.to));
@@ -69,7 +70,8 @@ impl Gathering {
         self.flows.extend(items.map(|(flow, bytes)| (flow, part * bytes as f64)));
     }
 
-    pub fn finish(mut self, asked: u64, since: u64) -> Passed {
+    /// The estimate. `from` is the start of the interval that the caller wanted, `since` that of the history.
+    pub fn finish(mut self, from: u64, since: u64) -> Passed {
         self.flows.sort_unstable_by_key(|item| item.0);
         let sums = self.flows.chunk_by(|one, other| one.0 == other.0);
         let mut flows: Vec<_> = sums
@@ -83,7 +85,7 @@ impl Gathering {
         Passed {
             flows,
             bytes: self.bytes.round() as u64,
-            clipped: asked < since,
+            clipped: from < since,
             resolution: Nanos(self.resolution),
             deviation: self.variance.sqrt().ceil() as u64,
         }

@@ -1,47 +1,47 @@
-//! A ring of closed windows of one age.
+//! A level: a ring of closed windows.
 
 use crate::windows::tally::Tally;
 use queuescope_wire::FlowId;
 
-/// A window, without its flows.
+/// A window without its list of flows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Window {
-    /// Time of its first record.
+    /// The time of its first record, in nanoseconds.
     pub start: u64,
-    /// Time of its last record.
+    /// The time of its last record, in nanoseconds.
     pub end: u64,
-    /// What passed in it, exactly.
+    /// The exact bytes of all flows.
     pub bytes: u64,
-    /// No flow's estimate has a greater variance, in bytes squared.
+    /// An upper bound for the variance of a flow's estimate, in bytes squared.
     pub variance: f32,
-    /// How many flows it lists; known once it is in a level.
+    /// The number of flows in its list; 0 until it is in a level.
     pub len: u32,
 }
 
 impl Window {
-    /// Takes in the window that comes next.
-    pub fn join(&mut self, next: &Self) {
+    /// Adds the next window to this one.
+    pub fn merge(&mut self, next: &Self) {
         self.end = next.end;
         self.bytes += next.bytes;
         self.variance += next.variance;
     }
 }
 
-/// A ring of windows, each with a list of at most so many flows.
+/// A ring of windows, each with a list of at most `room` flows.
 #[derive(Debug, Clone)]
 pub(super) struct Level {
     windows: Box<[Window]>,
-    /// Place of the oldest window, and how many there are.
+    /// The index of the oldest window, and the number of windows.
     first: usize,
     len: usize,
-    /// Flows to a window.
+    /// The most flows of a window.
     room: usize,
     flows: Box<[u32]>,
     bytes: Box<[Packed]>,
 }
 
 impl Level {
-    /// Room for so many windows of so many flows.
+    /// Creates a ring for `windows` windows of at most `room` flows.
     pub fn new(windows: usize, room: usize) -> Self {
         Self {
             windows: vec![Window::default(); windows].into(),
@@ -61,9 +61,9 @@ impl Level {
         (self.len > 0).then(|| &self.windows[self.first])
     }
 
-    /// Adds the newest window; there is room for it, and for its flows.
+    /// Adds the newest window. There must be room for it and for its flows.
     pub fn push(&mut self, window: Window, items: impl Iterator<Item = (u32, u64)>) {
-        debug_assert!(!self.is_full(), "room was made");
+        debug_assert!(!self.is_full(), "the caller made room");
         let place = (self.first + self.len) % self.windows.len();
         let mut len = 0;
         let slots = place * self.room..(place + 1) * self.room;
@@ -76,7 +76,7 @@ impl Level {
         self.len += 1;
     }
 
-    /// Takes the oldest window out.
+    /// Removes the oldest window.
     pub fn pop(&mut self) -> Option<Window> {
         let window = *self.front()?;
         self.first = (self.first + 1) % self.windows.len();
@@ -84,7 +84,7 @@ impl Level {
         Some(window)
     }
 
-    /// Takes the oldest window out and adds its flows to a tally, which has room for them.
+    /// Removes the oldest window and adds its flows to a tally, which must have room for them.
     pub fn pop_into(&mut self, tally: &mut Tally) -> Option<Window> {
         let place = self.first;
         let window = self.pop()?;
@@ -102,7 +102,7 @@ impl Level {
         })
     }
 
-    /// Bytes of its rings.
+    /// The memory of the rings, in bytes.
     pub fn memory(&self) -> usize {
         size_of_val(&*self.windows) + size_of_val(&*self.flows) + size_of_val(&*self.bytes)
     }
@@ -114,11 +114,11 @@ impl Level {
     }
 }
 
-/// Bytes of a window, of a flow in a list.
+/// The memory of a window, and of a flow in a list, in bytes.
 pub(super) const WINDOW_BYTES: usize = size_of::<Window>();
 pub(super) const ITEM_BYTES: usize = size_of::<FlowId>() + size_of::<Packed>();
 
-/// A number of bytes in 16 bits: exact below 2^11, else with 11 significant bits, rounded to the nearest.
+/// A number of bytes in 16 bits: exact below 2^11, else rounded to 11 significant bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Packed(u16);
 
@@ -131,7 +131,7 @@ impl Packed {
             return Self(value as u16);
         }
         let rounded = (value >> (excess - 1)).div_ceil(2);
-        // Rounding up to 2^11 takes the next exponent.
+        // If rounding up gives 2^11, use the next exponent.
         let (rounded, excess) = if rounded >> DIGITS == 0 { (rounded, excess) } else { (rounded >> 1, excess + 1) };
         if excess >= 1 << (u16::BITS - DIGITS) {
             return Self(u16::MAX);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_gives_back_what_it_was_given() {
+    fn a_full_ring_returns_its_oldest_window() {
         let mut level = Level::new(2, 3);
         let mut tally = Tally::new(3);
         for n in 0..5u32 {
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_bytes_are_right_to_a_part_in_four_thousand(value in 0u64..1 << 42) {
+        fn packed_bytes_have_an_error_below_a_part_in_2048(value in 0u64..1 << 42) {
             let error = Packed::new(value).value().abs_diff(value);
             prop_assert!(error * 2048 <= value.max(1), "{value}: {error}");
         }

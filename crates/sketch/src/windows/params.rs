@@ -7,19 +7,20 @@ use queuescope_wire::{ByteCount, Nanos};
 /// The dimensions of the windows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowsParams {
-    /// Length of a window of level 0.
+    /// The length of a window of level 0.
     pub cell: Nanos,
-    /// Windows of each level, at least 4.
+    /// The number of windows of each level, 4 to 65 536.
     pub windows: usize,
-    /// k: flows of each window, 1 to 65 536. A flow that is a k-th of a window is exact in it.
+    /// k: the most flows of a window, 1 to 65 536. A flow with at least a k-th of a window's bytes is exact in it.
     pub flows: usize,
-    /// Levels, 1 to 48; windows of level i are 2^i cells long.
+    /// The number of levels, 1 to 48. Windows of level i are 2^i cells long.
     pub levels: usize,
-    /// Chooses which small flows stay.
+    /// The seed for the choice of small flows that are kept.
     pub seed: u64,
 }
 
-/// Less than a million bytes, that reach 21 seconds back if all of them are recorded, and further if only bursts are.
+/// Less than a million bytes. The history reaches back 21 seconds if all of the time has records, and further if only
+/// bursts are recorded.
 impl Default for WindowsParams {
     fn default() -> Self {
         Self { cell: Nanos(16_384), windows: 160, flows: 64, levels: 13, seed: 1 }
@@ -27,10 +28,10 @@ impl Default for WindowsParams {
 }
 
 impl WindowsParams {
-    /// As many windows of each level as a memory holds, with enough levels to reach back so far.
+    /// Chooses the fewest levels that reach back `reach`, and as many windows of each level as fit into `memory`.
     ///
     /// # Errors
-    /// If the memory is too little.
+    /// Fails if `memory` is too small, or `cell` or `flows` is out of range.
     pub fn fit(cell: Nanos, flows: usize, reach: Nanos, memory: ByteCount, seed: u64) -> Result<Self, WindowsError> {
         let fixed = Self { cell, windows: 0, flows, levels: 1, seed };
         if cell == Nanos::ZERO || flows == 0 || flows > MOST_FLOWS {
@@ -48,15 +49,15 @@ impl WindowsParams {
         Err(WindowsError::Memory { memory, flows })
     }
 
-    /// How far back memory reaches at least, in cells with records: [`Windows::since`](crate::Windows::since) is no less
-    /// before the last record.
+    /// How far back the history reaches at least, in time that has records. [`Windows::since`](crate::Windows::since)
+    /// is at least this long before the last record, once records have been discarded.
     pub fn reach(&self) -> Nanos {
         // A level keeps all but two of its windows; see `Windows::make_room`.
         let cells = (1u64 << self.levels.min(MOST_LEVELS)) - 1;
         Nanos(self.cell.0.saturating_mul(cells).saturating_mul(self.windows.saturating_sub(2) as u64))
     }
 
-    /// What windows of these dimensions occupy.
+    /// The memory of windows of these dimensions.
     pub fn memory(&self) -> ByteCount {
         let levels = self.levels * self.windows * window_bytes(self.flows);
         ByteCount((levels + 2 * Tally::memory_for(self.flows)) as u64)
@@ -84,32 +85,32 @@ const fn window_bytes(flows: usize) -> usize {
     WINDOW_BYTES + flows * ITEM_BYTES
 }
 
-/// Why there can be no such windows.
+/// Invalid dimensions of the windows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WindowsError {
-    /// A window would have no length.
+    /// The cell is 0.
     #[error("a time window of level 0 cannot be 0 ns long; give it a length, for example 16 µs")]
     Cell,
-    /// A number that is out of its range.
-    #[error("{value} {what} cannot be; choose {least} to {most}")]
+    /// A number is out of its range.
+    #[error("the number of {what} must be {least} to {most}, not {value}")]
     Dimension {
-        /// Of what.
+        /// What the number counts.
         what: &'static str,
-        /// So many were asked for.
+        /// The number that was given.
         value: usize,
-        /// The least there can be.
+        /// The lowest valid number.
         least: usize,
-        /// The most there can be.
+        /// The highest valid number.
         most: usize,
     },
-    /// The memory does not hold the windows.
+    /// The windows do not fit into the memory.
     #[error(
-        "{memory} do not hold time windows of {flows} flows that reach back so far; allow more memory, fewer flows, or a longer cell"
+        "{memory} are too little for time windows of {flows} flows that reach back that far; allow more memory, fewer flows, or a longer cell"
     )]
     Memory {
-        /// What was allowed.
+        /// The memory that was given.
         memory: ByteCount,
-        /// Flows of a window.
+        /// The most flows of a window.
         flows: usize,
     },
 }

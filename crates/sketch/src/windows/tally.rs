@@ -1,21 +1,21 @@
-//! The flows of one window and their bytes, while they are added up.
+//! The bytes of each flow of a window, while records are added.
 
-/// A list in order of first appearance, and an open-addressing table of places in it with linear probing, at most half
-/// full. The table is small and is all that must be cleared: most windows have few flows.
+/// A list of flows in order of first appearance, and a hash table of indexes into it (open addressing, linear probing,
+/// at most half full). The table is small and is all that must be cleared, because most windows have few flows.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
-    /// Flow and bytes.
+    /// Flow id and bytes.
     items: Vec<(u32, u64)>,
-    /// One more than a place in the list; 0 is a free slot.
+    /// One more than an index into the list; 0 is a free slot.
     slots: Box<[u32]>,
-    /// From a digest to a slot.
+    /// The right shift from a digest to a slot.
     shift: u32,
-    /// It is to be thinned before it has more.
+    /// The most flows; before more are added, the tally must be thinned.
     most: usize,
 }
 
 impl Tally {
-    /// Room for [`SURPLUS`] times `flows`.
+    /// Creates a tally with room for [`SURPLUS`] times `flows`.
     pub fn new(flows: usize) -> Self {
         let slots = slots(flows);
         Self {
@@ -26,7 +26,7 @@ impl Tally {
         }
     }
 
-    /// Adds bytes to a flow; whether it is a new one.
+    /// Adds bytes to a flow. Returns whether the flow is new.
     #[inline]
     pub fn add(&mut self, flow: u32, bytes: u64) -> bool {
         if bytes == 0 {
@@ -48,12 +48,12 @@ impl Tally {
         true
     }
 
-    /// Flows and bytes.
+    /// The flow ids and their bytes.
     pub fn items(&self) -> &[(u32, u64)] {
         &self.items
     }
 
-    /// Gives each flow the bytes that `thin` makes of its own; one that is left with none goes.
+    /// Replaces the bytes of each flow by the result of `thin`. Removes flows with 0 bytes.
     pub fn thin(&mut self, mut thin: impl FnMut(u64) -> u64) {
         let mut items = std::mem::take(&mut self.items);
         items.retain_mut(|item| {
@@ -93,13 +93,14 @@ impl Tally {
         size_of_val(&*self.slots) + self.items.capacity() * size_of::<(u32, u64)>()
     }
 
-    /// Bytes of a tally for so many flows to a window.
+    /// The memory in bytes of a tally for windows of `flows` flows.
     pub const fn memory_for(flows: usize) -> usize {
         slots(flows) * size_of::<u32>() + SURPLUS * flows * size_of::<(u32, u64)>()
     }
 }
 
-/// How many times the flows of a window there may be before they are thinned: the more, the less often.
+/// The factor by which a tally may exceed the flows of a window before it is thinned. With a larger factor, it is
+/// thinned less often.
 const SURPLUS: usize = 4;
 
 const fn slots(flows: usize) -> usize {
@@ -114,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_adds_up_like_a_map(adds in prop::collection::vec((prop_oneof![0..9u32, any::<u32>()], 0..3u64), 0..16)) {
+        fn a_tally_agrees_with_a_map(adds in prop::collection::vec((prop_oneof![0..9u32, any::<u32>()], 0..3u64), 0..16)) {
             let (mut tally, mut map) = (Tally::new(8), BTreeMap::new());
             for (flow, bytes) in adds {
                 let new = bytes > 0 && !map.contains_key(&flow);

@@ -1,4 +1,4 @@
-//! ABC: what becomes of traffic of constant rate at one bottleneck (section 6.2.1), and the roles of nodes.
+//! ABC: traffic of constant rate at one bottleneck (section 6.2.1), and the roles of nodes.
 
 mod roles;
 mod shares;
@@ -7,9 +7,9 @@ use crate::pipelines::driver::{Switch, outlets, packet};
 use queuescope_queue::{Abc, AbcParams, Headers, Host, Limit, Outlet, Pipeline};
 use queuescope_wire::{FlowId, Nanos};
 
-/// 4170 packets of 1500 bytes a second.
+/// The rate of the bottleneck in bit/s: 4170 packets of 1500 bytes a second.
 pub const BOTTLENECK: u64 = 4170 * 1500 * 8;
-/// Payload of a packet, in bits: rates and goodputs are of it.
+/// The payload of a packet, in bits. Rates of clients and goodputs count payload only.
 pub const PAYLOAD: f64 = 1448.0 * 8.0;
 
 pub fn ports() -> Vec<Outlet> {
@@ -25,8 +25,8 @@ pub fn switch<P: Pipeline>(program: P) -> Switch<P> {
     Switch::new(program, &ports(), 1, Limit::Packets(24), Nanos(0))
 }
 
-/// Clients that send at constant rates, in Mb/s of payload. Each packet comes a random part of the gap late, so that two
-/// clients of the same rate do not march in step.
+/// Clients that send at constant rates, in Mb/s of payload. Each packet is delayed by a random part of the gap, so that
+/// two clients of the same rate do not stay in phase.
 pub struct Clients {
     gaps: Vec<u64>,
     next: Vec<u64>,
@@ -41,7 +41,7 @@ impl Clients {
         Self { next: gaps.clone(), gaps, random: seed | 1, id: 0 }
     }
 
-    /// Their packets up to `end`: client n is host n and flow n.
+    /// Sends the packets up to `end`. Client n is host n, and its packets are flow n.
     pub fn send<P: Pipeline>(&mut self, switch: &mut Switch<P>, end: Nanos) {
         for client in 0..self.gaps.len() {
             while self.next[client] < end.0 {

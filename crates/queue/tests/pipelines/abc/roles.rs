@@ -1,4 +1,4 @@
-//! Edges, cores, exits and classes.
+//! The roles of ABC nodes (edge, core, exit), and delay classes.
 
 use super::{BOTTLENECK, Clients, abc, goodputs};
 use crate::pipelines::driver::{Switch, headers, outlets, packet};
@@ -21,17 +21,17 @@ fn role(role: PortRole) -> AbcParams {
     AbcParams { ports: vec![role], ..AbcParams::default() }
 }
 
-/// What left one node comes to the next, 5 ms later.
+/// Packets that left one node arrive at the next about 5 ms later.
 fn pass_on(from: &Switch<Abc>, to: &mut Switch<Abc>) {
     for sent in &from.log.sent {
         to.offer(sent.departure.dequeued + Nanos(5_120_000), 0, sent.departure.packet, sent.headers);
     }
 }
 
-/// Two edges, a core node with the bottleneck and a second one behind it, an exit: shares are those of a single node,
-/// though the core knows no aggregate.
+/// Two edges, a core node with the bottleneck, a second core node and an exit. The shares are those of a single node,
+/// although the core keeps no state about aggregates.
 #[test]
-fn activity_is_measured_at_the_edge_heeded_in_the_core_and_removed_at_the_exit() {
+fn activity_is_measured_at_the_edge_used_in_the_core_and_removed_at_the_exit() {
     let aqm = ActivityAqmParams::default();
     for rates in [[20.0, 40.0], [80.0, 40.0]] {
         let (mut single, until) = (abc(AbcParams::default()), Nanos(6 * SECOND));
@@ -46,7 +46,7 @@ fn activity_is_measured_at_the_edge_heeded_in_the_core_and_removed_at_the_exit()
             Clients::new(&own, 3 + client as u64).send(&mut edge, until);
             edge.run_out();
             assert_eq!(edge.program.stats().stripped, 0);
-            // Packets of the two edges have numbers of their own.
+            // Keep the packet ids of the two edges distinct.
             for sent in &mut edge.log.sent {
                 sent.departure.packet.id.0 = sent.departure.packet.id.0 * 2 + client as u64;
                 activities.insert(client as u32, sent.headers.activity.expect("an edge writes it"));
@@ -56,7 +56,7 @@ fn activity_is_measured_at_the_edge_heeded_in_the_core_and_removed_at_the_exit()
         core.run_out();
         let stats = *core.program.stats();
         assert_eq!((stats.metered, stats.missing, stats.stripped), (0, 0, 0));
-        // 2000 and 4000 to 8000 times the reference rate, and what a frame is longer than its payload.
+        // 2000, 4000 or 8000 times the reference rate, times the ratio of frame to payload.
         for (client, activity) in activities {
             let expected = (rates[client as usize] * 100.0 * 1500.0 / 1448.0).log2();
             assert!((activity.value() - expected).abs() < 0.05, "{activity:?}, not {expected}");
@@ -89,7 +89,7 @@ fn activity_from_outside_is_overwritten() {
     assert_eq!((edge.program.stats().metered, edge.program.stats().overwritten), (2, 1));
 }
 
-/// A node that is an edge for some hosts and passes on packets of others that another edge has metered.
+/// A node that is an edge for some hosts, and forwards packets of other hosts that another edge has metered.
 #[test]
 fn packets_from_inside_keep_their_activity() {
     let aggregates =
@@ -106,7 +106,8 @@ fn packets_from_inside_keep_their_activity() {
     assert_eq!((edge.program.stats().metered, edge.program.stats().missing), (1, 1));
 }
 
-/// Which of 40 packets that come at once to a core node are dropped; every second one has an activity of 5.
+/// Sends 40 packets at once to a core node; every second one has an activity of 5. Returns the ids of the dropped
+/// packets and the average activity.
 fn burst(missing: Missing) -> (Vec<u64>, Option<f64>) {
     let mut core = node(AbcParams { missing, ..role(PortRole::core(ActivityAqmParams::default())) }, BOTTLENECK);
     for id in 0..40 {
@@ -121,17 +122,18 @@ fn burst(missing: Missing) -> (Vec<u64>, Option<f64>) {
 }
 
 #[test]
-fn a_packet_without_activity_is_average_unless_told_otherwise() {
-    // All are average: dropped where 21 packets wait, the first being on the link.
+fn a_packet_without_activity_counts_as_average_or_as_configured() {
+    // All packets are average. They are dropped once 21 packets are in the queue; the first is on the link.
     assert_eq!(burst(Missing::Average), ((22..40).collect(), Some(5.0)));
-    // Far more active than the others: no more than Q_min = 6 for them. Accepted are 1, 3, 5 and 7, which finds 6.
+    // Packets without activity count as far more active, so their threshold is Q_min = 6. Packets 1, 3, 5 and 7 are
+    // accepted; 7 finds 6 packets.
     let (dropped, average) = burst(Missing::Assumed(100.0));
     assert_eq!(dropped[..4], [9, 11, 13, 15]);
     assert!((average.unwrap() - (20.0 * 5.0 + 4.0 * 100.0) / 24.0).abs() < 1e-4, "{average:?}");
 }
 
-/// Two clients of the same rate in two classes, served by priority: the same goodput, another delay. And a third, light
-/// one in the low class that a heavy one in the high class cannot starve.
+/// Runs clients at these rates in two delay classes, served by priority. The clients in `high` are in the high class,
+/// which has the surcharge. Returns the goodput of each client in Mb/s and its mean sojourn time in ms.
 fn classes(surcharge: f64, rates: &[f64], high: &[u32]) -> (Vec<f64>, Vec<f64>) {
     let contract = |class| Contract { class: Class(class), ..Contract::default() };
     let aggregates = Aggregates {
@@ -166,21 +168,21 @@ fn a_class_changes_the_delay_and_not_the_share() {
 }
 
 #[test]
-fn who_may_jump_the_queue_starves_nobody() {
+fn a_heavy_client_in_the_high_class_starves_nobody() {
     let (goodput, _) = classes(0.0, &[100.0, 5.0, 20.0], &[0]);
     assert!(goodput[1] > 4.95 && goodput[2] > 19.0, "{goodput:?}");
     assert!(goodput[0] > 22.0, "{goodput:?}");
 }
 
 #[test]
-fn haste_costs_its_surcharge() {
+fn a_surcharge_makes_the_high_class_count_as_more_active() {
     let (goodput, delay) = classes(1.0, &[30.0, 40.0], &[0]);
-    // 30 Mb/s in haste count as 60.
+    // With a surcharge of 1, 30 Mb/s in the high class count as 60.
     assert!(goodput[1] > 39.0 && goodput[0] < 10.0 && delay[0] < 1.0, "{goodput:?} {delay:?}");
 }
 
 proptest! {
-    /// Whatever comes, the packets of a host keep their order, and each has one end.
+    /// For any arrivals, the packets of a host keep their order, and each is sent or dropped once.
     #[test]
     fn packets_of_a_host_keep_their_order(
         arrivals in prop::collection::vec((0..300_000u64, 0..5u32, 40..1500u64, 0..4u8, prop::option::of(any::<i16>())), 0..200),
@@ -199,7 +201,7 @@ proptest! {
         let mut time = 0;
         for (id, (gap, host, size, class, activity)) in arrivals.into_iter().enumerate() {
             time += gap;
-            // The class of packets from inside is what an edge wrote: one for each host.
+            // An edge inside the domain wrote the class of these packets: one class for each host.
             let class = if inside { Class((host % 3) as u8) } else { Class(class) };
             let mut packet = packet(id as u64, host, size);
             packet.class = class;

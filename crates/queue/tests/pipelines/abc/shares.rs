@@ -1,4 +1,4 @@
-//! Figure 4: client 0 sends at R0, client 1 at 40 Mb/s, through 50 Mb/s.
+//! The shares of clients at one bottleneck of 50 Mb/s. As in figure 4, client 0 sends at R0 and client 1 at 40 Mb/s.
 
 use super::{Clients, abc, goodputs, switch};
 use crate::pipelines::driver::{Switch, headers, packet};
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// All that can pass, in Mb/s of payload.
+/// The capacity of the bottleneck, in Mb/s of payload.
 const CAPACITY: f64 = 4170.0 * super::PAYLOAD / 1e6;
 
-/// Goodputs at rates that stay as they are, from 1 s to 5 s: the meters are unbiased from the start.
+/// The goodputs from 1 s to 5 s at constant rates. The meters are unbiased from the start, so this is the steady state.
 fn steady(params: AbcParams, rates: &[f64]) -> Vec<f64> {
     measured(abc(params), rates, 5)
 }
@@ -28,29 +28,29 @@ fn measured<P: Pipeline>(mut switch: Switch<P>, rates: &[f64], end: u64) -> Vec<
     goodputs(&switch, rates.len() as u32, from, to)
 }
 
-/// Tail drop, of the same buffer.
+/// The goodputs with tail drop and the same buffer.
 fn without_abc(rates: &[f64]) -> Vec<f64> {
     steady(AbcParams { ports: Vec::new(), ..AbcParams::default() }, rates)
 }
 
 #[test]
-fn without_abc_goodput_is_in_proportion_to_what_is_sent() {
+fn without_abc_goodput_is_in_proportion_to_the_sending_rate() {
     for rate in [20.0, 40.0, 60.0, 80.0, 100.0] {
         let goodput = without_abc(&[rate, 40.0]);
         let expected = CAPACITY * rate / (rate + 40.0);
-        // Packets of constant rates meet the full queue in patterns; proportion is exact for random arrivals only.
+        // Arrivals at constant rates find the full queue in patterns. The proportion is exact only for random arrivals.
         assert!((goodput[0] - expected).abs() < 3.0, "{rate}: {goodput:?}, not {expected}");
         assert!((goodput[0] + goodput[1] - CAPACITY).abs() < 0.3, "{goodput:?}");
     }
 }
 
 #[test]
-fn with_abc_who_sends_more_than_the_other_gets_less() {
+fn with_abc_the_heavier_client_gets_less() {
     for rate in [5.0, 10.0, 20.0, 30.0, 50.0, 60.0, 80.0, 100.0] {
         let goodput = steady(AbcParams::default(), &[rate, 40.0]);
         let least = f64::min(rate, 40.0);
         let (lighter, heavier) = if rate < 40.0 { (goodput[0], goodput[1]) } else { (goodput[1], goodput[0]) };
-        // The lighter one passes nearly whole, the heavier one gets the rest.
+        // Nearly all packets of the lighter client pass. The heavier client gets the rest.
         assert!(lighter > 0.9 * least, "{rate}: {goodput:?}");
         assert!(heavier < CAPACITY - 0.9 * least + 0.3, "{rate}: {goodput:?}");
         // The link is full.
@@ -61,9 +61,9 @@ fn with_abc_who_sends_more_than_the_other_gets_less() {
     assert!((equal[0] - equal[1]).abs() < 4.0, "{equal:?}");
 }
 
-/// A light user among three heavy ones loses nothing, though the link is three times overloaded.
+/// A light client among three heavy ones loses almost nothing, although the load is three times the capacity.
 #[test]
-fn a_light_user_is_protected() {
+fn a_light_client_is_protected() {
     let rates = [2.0, 50.0, 50.0, 50.0];
     let goodput = steady(AbcParams::default(), &rates);
     assert!(goodput[0] > 1.99, "{goodput:?}");
@@ -80,12 +80,13 @@ fn a_higher_reference_rate_earns_more() {
         hosts: vec![(Host(0), 0), (Host(1), 1)],
         others: Others::Together(contract(10)),
     };
-    // At 60 and 40 Mb/s the second is favoured; with twice the reference rate, the first counts as sending 30.
+    // At 60 and 40 Mb/s the second client would be favoured. With twice the reference rate, the first counts as 30
+    // Mb/s.
     let goodput = steady(AbcParams { aggregates, ..AbcParams::default() }, &[60.0, 40.0]);
     assert!(goodput[0] > 44.0 && goodput[1] < 5.0, "{goodput:?}");
 }
 
-/// ABC with activities as the meter gives them, which no header could carry.
+/// ABC with the exact activities of the meter, which a header cannot carry.
 struct Unrounded {
     aqm: ActivityAqm,
     meters: BTreeMap<u32, RateMeter>,
@@ -125,25 +126,25 @@ fn unrounded() -> Switch<Unrounded> {
     switch(Unrounded { aqm: ActivityAqm::default(), meters: BTreeMap::new(), queued: 0 })
 }
 
-/// What fixed-point activities cost: nothing to be seen with 8 bits behind the point.
+/// With 8 fraction bits, rounding the activity has no visible effect on the shares.
 #[test]
-fn rounding_of_activities_is_not_to_be_seen() {
+fn eight_fraction_bits_give_the_same_shares_as_exact_activities() {
     for rates in [[30.0, 40.0], [38.0, 40.0], [40.0, 40.0], [42.0, 40.0]] {
         let exact = measured(unrounded(), &rates, 5);
-        // Where rates are equal, chance decides.
+        // Equal rates get unequal shares by chance.
         for (bits, tolerance) in [(8, if rates[0] == rates[1] { 4.0 } else { 0.3 }), (4, 4.0)] {
             let goodput = steady(AbcParams { fraction_bits: bits, ..AbcParams::default() }, &rates);
             assert!((goodput[0] - exact[0]).abs() < tolerance, "{bits} bits: {goodput:?}, not {exact:?}");
         }
     }
-    // Whole numbers cannot tell 38 from 40 Mb/s: the heavier one gets as much as the lighter one.
-    let blunt = steady(AbcParams { fraction_bits: 0, ..AbcParams::default() }, &[38.0, 40.0]);
-    assert!((blunt[0] - blunt[1]).abs() < 4.0, "{blunt:?}");
+    // Integers do not distinguish 38 from 40 Mb/s: the heavier client gets as much as the lighter one.
+    let integers = steady(AbcParams { fraction_bits: 0, ..AbcParams::default() }, &[38.0, 40.0]);
+    assert!((integers[0] - integers[1]).abs() < 4.0, "{integers:?}");
 }
 
-/// What the software switch's way to know the queue's length costs.
+/// The shares with a register for the queue length, as on a software switch, are close to those with the exact length.
 #[test]
-fn a_register_for_the_queues_length_changes_little() {
+fn a_register_for_the_queue_length_changes_shares_little() {
     for rates in [[30.0, 40.0], [60.0, 40.0], [100.0, 40.0]] {
         let counted = steady(AbcParams::default(), &rates);
         let register = steady(AbcParams { queue_length: QueueLength::Register, ..AbcParams::default() }, &rates);
@@ -151,7 +152,7 @@ fn a_register_for_the_queues_length_changes_little() {
     }
 }
 
-/// The tables of `docs/explanation/abc.md`: a minute for each figure.
+/// Prints the tables of `docs/explanation/abc.md`. Each figure is from a minute of simulated time.
 #[test]
 #[ignore = "prints tables, for a minute"]
 fn tables() {
@@ -188,9 +189,10 @@ fn tables() {
 }
 
 proptest! {
-    /// The counted length is the true one, the buffer holds, and the register is off only by what the queue dropped.
+    /// The counted length is exact and stays within the buffer. The register is too high only after the queue has
+    /// dropped.
     #[test]
-    fn the_counted_length_is_the_true_one(
+    fn the_counted_length_is_exact(
         arrivals in prop::collection::vec((0..500_000u64, 0..4u32), 0..300), buffer in 1..40u64, register in any::<bool>()
     ) {
         let queue_length = if register { QueueLength::Register } else { QueueLength::Counted { buffer: buffer.min(24) } };
@@ -224,7 +226,7 @@ proptest! {
 }
 
 #[test]
-fn two_runs_do_the_same() {
+fn two_runs_give_the_same_result() {
     let run = || {
         let mut switch = abc(AbcParams::default());
         Clients::new(&[60.0, 40.0], 8).send(&mut switch, Nanos(2 * SECOND));
