@@ -326,7 +326,8 @@ fn invalid_cells_are_reported_before_the_first_one_runs() {
     let notes = errors(&output);
     assert!(notes.contains("12 of the sweep's 48 cells cannot be run, so nothing is:\n"), "{notes}");
     assert!(
-        notes.contains("warmup=300ms, duration=200ms") && notes.contains("the warm-up is not shorter than the scenario"),
+        notes.contains("warmup=300ms, duration=200ms")
+            && notes.contains("the warm-up is not shorter than the scenario"),
         "{notes}"
     );
     assert_eq!(notes.matches("warmup=300ms, duration=200ms").count(), 4, "each combination once: {notes}");

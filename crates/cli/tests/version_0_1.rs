@@ -116,7 +116,7 @@ fn a_folder_of_a_killed_recorder_goes_on() {
 
 #[test]
 fn a_table_gives_the_report_of_its_version() {
-    let report = crate::common::Report::of("--departures --tau 1ms", &[&file(DATA).join("departures.parquet")]);
+    let report = crate::common::Report::analyze("--departures --tau 1ms", &[&file(DATA).join("departures.parquet")]);
     let old = fs::read_to_string(file(DATA).join("analyze.jsonl")).expect("it is there");
     let old: Value = serde_json::from_str(old.lines().last().expect("it has a summary")).expect("it is JSON");
     for count in ["/packets", "/bytes", "/flows", "/bursts", "/totals/peak_delay_ns"] {
