@@ -20,7 +20,8 @@ STEP_NS = 1_000_000
 OVERLOAD = grid.WORK / "overload"
 
 
-def ns3(load, until, duration, seed):    """The output of overload.cc."""
+def ns3(load, until, duration, seed):
+    """The output of overload.cc."""
     return grid.execute([str(OVERLOAD), f"--rate={LINK_GBPS}", f"--load={load}", f"--rest={REST}", f"--until={until}",
                          f"--duration={duration}", f"--seed={seed}"])
 

@@ -49,7 +49,8 @@ pub fn measure(records: u64, runs: usize) {
     );
     let history = History::open(&folder.0).unwrap_or_else(|error| panic!("{error}"));
     for question in ["src_ip", "dst_ip", "either"] {
-        let mut random = Pcg64::new(7, 7);        let mut found = (0, 0);
+        let mut random = Pcg64::new(7, 7);
+        let mut found = (0, 0);
         let seconds = median(runs.max(3), || {
             let host = host(random.next_u64());
             let address = std::net::Ipv4Addr::from_bits(host as u32);
@@ -57,7 +58,8 @@ pub fn measure(records: u64, runs: usize) {
                 "either" => format!("src_ip == {address} or dst_ip == {address}"),
                 name => format!("{name} == {address}"),
             };
-            let start = Instant::now();            found = ask(&history, &expression(&text));
+            let start = Instant::now();
+            found = ask(&history, &expression(&text));
             start.elapsed().as_secs_f64()
         });
         println!("{question:24} {:>8.0} ms, {} records, {} pages", seconds * 1e3, found.0, found.1);

@@ -21,7 +21,8 @@ const ROWS: [(usize, usize); 9] = [(0, 0), (1, 0), (2, 0), (5, 0), (0, 1), (0, 1
 struct Row {
     one: Option<f64>,
     batched: f64,
-    bytes: f64,    /// By wall-clock time, with one writer and with two.
+    bytes: f64,
+    /// By wall-clock time, with one writer and with two.
     writers: Option<[f64; 2]>,
 }
 

@@ -30,7 +30,8 @@ pub fn measure(records: u64, runs: usize) {
 
 /// How fast records are appended while the queries run continuously one after the other, and without queries.
 fn beside(pool: &[u8], queries: &[(&str, String)], records: u64, runs: usize) {
-    let queries: Vec<_> = queries.iter().map(|(_, text)| expression(text)).collect();    let (mut quiet, mut busy, mut queries_run) = (Vec::new(), Vec::new(), 0);
+    let queries: Vec<_> = queries.iter().map(|(_, text)| expression(text)).collect();
+    let (mut quiet, mut busy, mut queries_run) = (Vec::new(), Vec::new(), 0);
     for run in 0..2 * runs {
         let (log, _) = traffic::log(records, 4, 0);
         append(&log, pool, records / 2, 32);
@@ -42,7 +43,8 @@ fn beside(pool: &[u8], queries: &[(&str, String)], records: u64, runs: usize) {
                     black_box(log.snapshot().query().matching(&queries[count % queries.len()]).matched().count());
                     count += 1;
                 }
-                if count > 0 {                    queries_run = count;
+                if count > 0 {
+                    queries_run = count;
                 }
             });
             let start = Instant::now();

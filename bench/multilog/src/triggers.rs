@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
 
-pub fn measure(records: u64, runs: usize) {    // By default, the system lets a thread sleep 50 us longer.
+pub fn measure(records: u64, runs: usize) {
+    // By default, the system lets a thread sleep 50 us longer.
     rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN)).expect("any thread may");
     let pool = pool(Flows::Few);
     println!("1000 triggers over 64 COUNTs each millisecond, {runs} x 1000 passes; CPU time of the pass");
@@ -28,7 +29,8 @@ pub fn measure(records: u64, runs: usize) {    // By default, the system lets a 
             passes(runs * 1000, &rate.to_string(), |now| monitor.pass(now, |_| {}));
             over.store(true, Ordering::Relaxed);
         });
-    }    // The noise of this machine, in a pass that always does the same.
+    }
+    // The noise of this machine, in a pass that always does the same.
     passes(runs * 1000, "none: a loop of that length", |_| {
         black_box((0..10_000u32).fold(1u32, |x, n| black_box(x.wrapping_mul(5) ^ n)));
     });
@@ -103,13 +105,16 @@ fn alerts(log: &Log, pool: &[u8], records: u64, count: queuescope_log::Aggregate
         let mut monitor = Monitor::new(log);
         let (relation, threshold) = (Relation::Greater, Number::Unsigned(0));
         let trigger = Trigger { aggregate: count, relation, threshold, period: MS, window: None };
-        monitor.add(trigger).expect("it can be");        let (mut pass, mut raised) = (0, 0);
+        monitor.add(trigger).expect("it can be");
+        let (mut pass, mut raised) = (0, 0);
         while !done.load(Ordering::Relaxed) {
             monitor.pass(pass * MS, |alert| {
                 let at = clock.elapsed();
-                let appended = appended.lock().expect("nobody panics");                for (position, when) in &appended[raised..] {
+                let appended = appended.lock().expect("nobody panics");
+                for (position, when) in &appended[raised..] {
                     if *position <= alert.position {
-                        delays += at.saturating_sub(*when).as_nanos() as u64;                        raised += 1;
+                        delays += at.saturating_sub(*when).as_nanos() as u64;
+                        raised += 1;
                     }
                 }
             });

@@ -38,7 +38,8 @@ pub struct Captures {
 /// The times at which pieces arrived at the router and left it. Pieces that arrived or left twice have none.
 pub struct Times {
     came: BTreeMap<Piece, Option<u64>>,
-    left: BTreeMap<Piece, Option<u64>>,    /// Packets that a capture missed because it did not keep up.
+    left: BTreeMap<Piece, Option<u64>>,
+    /// Packets that a capture missed because it did not keep up.
     pub missed: u64,
 }
 
@@ -66,11 +67,14 @@ impl Captures {
         };
         let sides = [start(SIDES[0])?, start(SIDES[1])?];
         Ok(Self { folder, sides })
-    }    /// Ends the captures, and reads their files.
+    }
+
+    /// Ends the captures, and reads their files.
     pub fn finish(self) -> Result<Times> {
         let mut missed = 0;
         for (mut child, mut says) in self.sides {
-            rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)?;            let mut summary = String::new();
+            rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)?;
+            let mut summary = String::new();
             says.read_to_string(&mut summary)?;
             child.wait()?;
             let dropped = summary.lines().find_map(|line| line.strip_suffix(" packets dropped by kernel"));
@@ -81,9 +85,11 @@ impl Captures {
     }
 }
 
-impl Times {    /// The time of a piece in the router, if all its bytes arrived once and left once.
+impl Times {
+    /// The time of a piece in the router, if all its bytes arrived once and left once.
     pub fn delay(&self, piece: Piece) -> Option<u64> {
-        let left = (*self.left.get(&piece)?)?;        // It may have arrived as part of a super-packet.
+        let left = (*self.left.get(&piece)?)?;
+        // It may have arrived as part of a super-packet.
         let (whole, came) = self.came.range(..=Piece { bytes: u32::MAX, ..piece }).next_back()?;
         let begins = piece.from.wrapping_sub(whole.from);
         let is_part = whole.ports == piece.ports && begins + piece.bytes <= whole.bytes;

@@ -62,9 +62,11 @@ pub fn measure(seconds: u64, rounds: u64) -> Result<()> {
         let road = Road::new(OPEN, false)?;
         let (mut rates, mut ratios) = (<[Vec<f64>; 3]>::default(), <[Vec<f64>; 2]>::default());
         for round in 0..rounds {
-            let mut now = [0.0; 3];            // The order rotates, so that a slow drift of the machine affects all of them equally.
+            let mut now = [0.0; 3];
+            // The order rotates, so that a slow drift of the machine affects all of them equally.
             for turn in 0..now.len() {
-                let how = (turn + round as usize) % now.len();                // The kernel also runs the program for packets of other interfaces. This is the cost of tracing itself.
+                let how = (turn + round as usize) % now.len();
+                // The kernel also runs the program for packets of other interfaces. This is the cost of tracing itself.
                 let device = [None, Some("lo"), Some("near0")][how];
                 let probe = device.map(|device| attach(&road, device, false)).transpose()?;
                 now[how] = load(&road, time)?;

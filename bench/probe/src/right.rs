@@ -99,7 +99,8 @@ struct ProbeRun {
     counters: Counters,
 }
 
-impl ProbeRun {    /// Compares the delays with those of the captures.
+impl ProbeRun {
+    /// Compares the delays with those of the captures.
     fn compare(&self, times: &Times) {
         let of = |(event, piece): &(Event, Option<Piece>)| {
             Some((event.dequeued - event.enqueued).abs_diff(times.delay((*piece)?)?))
@@ -138,7 +139,8 @@ fn probed(road: &Road, time: Duration) -> Result<(f64, ProbeRun)> {
                         bytes: left.bytes,
                         flow: left.flow,
                         all: left.all,
-                    };                    // If the qdisc split a super-packet, the length of the whole is not known.
+                    };
+                    // If the qdisc split a super-packet, the length of the whole is not known.
                     let length = left.bytes - headers_again(&left);
                     events.push((event, Piece::of(left.headers, length)));
                 })?;
@@ -165,7 +167,8 @@ fn headers_again(left: &queuescope_live::Left<'_>) -> u32 {
 }
 
 /// The number of packets that the qdisc reports as sent.
-fn packets(device: &str) -> Result<u64> {    let output = run(&format!("tc -s -j qdisc show dev {device}"))?;
+fn packets(device: &str) -> Result<u64> {
+    let output = run(&format!("tc -s -j qdisc show dev {device}"))?;
     let all: serde_json::Value = serde_json::from_str(&output)?;
     let all = all.as_array().context("tc did not print a list")?;
     let root = all.iter().find(|qdisc| qdisc["root"] == true).context("there is no root qdisc")?;

@@ -22,7 +22,8 @@ pub struct Road {
 /// The sink's address.
 const SINK: &str = "10.9.0.2:7000";
 
-impl Road {    /// Makes the namespaces, with the queue of the `tc` commands, and with super-packets if `offload` is set.
+impl Road {
+    /// Makes the namespaces, with the queue of the `tc` commands, and with super-packets if `offload` is set.
     pub fn new(queue: &'static [&'static str], offload: bool) -> Result<Self> {
         let made = || Namespace::new().map(Arc::new);
         let (source, router, sink) = (made()?, made()?, made()?);
@@ -48,7 +49,9 @@ impl Road {    /// Makes the namespaces, with the queue of the `tc` commands, an
         within(&source, end("s0", "10.8.0.1/24", "10.8.0.2"))?;
         within(&sink, end("far0", "10.9.0.2/24", "10.9.0.1"))?;
         Ok(Self { source, router, sink })
-    }    /// Runs one TCP flow for each element of `rates`, from the source to the sink, for `time`, and returns the bytes per second that
+    }
+
+    /// Runs one TCP flow for each element of `rates`, from the source to the sink, for `time`, and returns the bytes per second that
     /// arrived. A flow sends as fast as it can, or at most its rate in bytes per second.
     pub fn flows(&self, rates: Vec<Option<f64>>, time: Duration) -> Result<f64> {
         let count = rates.len();
@@ -121,7 +124,8 @@ fn read(mut stream: TcpStream, sum: &AtomicU64) {
 }
 
 fn write(mut stream: TcpStream, rate: Option<f64>, stop: &AtomicBool) {
-    let bytes = vec![0; 1 << 16];    // Do not wait long for a writer to a full queue.
+    let bytes = vec![0; 1 << 16];
+    // Do not wait long for a writer to a full queue.
     let _ = stream.set_write_timeout(Some(Duration::from_millis(200)));
     let (begun, mut written) = (Instant::now(), 0);
     while !stop.load(Ordering::Relaxed) {
@@ -132,6 +136,7 @@ fn write(mut stream: TcpStream, rate: Option<f64>, stop: &AtomicBool) {
         } else if let Ok(count) = stream.write(&bytes[..most as usize]) {
             written += count as u64;
         }
-    }    // Unsent data must not arrive after the end.
+    }
+    // Unsent data must not arrive after the end.
     let _ = set_socket_linger(&stream, Some(Duration::ZERO));
 }

@@ -8,7 +8,8 @@ pub struct Event {
     pub enqueued: u64,
     pub dequeued: u64,
     pub digest: u64,
-    pub bytes: u32,    /// The kernel's estimates of the bytes that left meanwhile, of its flow and of all flows.
+    pub bytes: u32,
+    /// The kernel's estimates of the bytes that left meanwhile, of its flow and of all flows.
     pub flow: u64,
     pub all: u64,
 }
@@ -18,7 +19,8 @@ pub struct Event {
 pub struct Verdicts {
     pub right: u64,
     pub wrong: u64,
-    pub passed_over: u64,    /// For each wrong verdict, the distance of the flow's share from alpha.
+    pub passed_over: u64,
+    /// For each wrong verdict, the distance of the flow's share from alpha.
     apart: Vec<f64>,
 }
 
@@ -29,7 +31,9 @@ impl Verdicts {
 
     pub fn recall(&self) -> f64 {
         self.right as f64 / (self.right + self.passed_over) as f64
-    }    /// The distance from alpha that this share of the wrong verdicts does not exceed.
+    }
+
+    /// The distance from alpha that this share of the wrong verdicts does not exceed.
     pub fn apart(&mut self, share: f64) -> f64 {
         self.apart.sort_unstable_by(f64::total_cmp);
         let place = (self.apart.len() as f64 * share) as usize;
@@ -69,7 +73,8 @@ pub fn judge(events: &mut [Event], tau: u64, alphas: &[f64]) -> Vec<Verdicts> {
     for event in events.iter().filter(|event| event.dequeued - event.enqueued > tau) {
         let (own, total) = (flows[&event.digest].within(event), all.within(event));
         for (alpha, verdict) in alphas.iter().zip(&mut verdicts) {
-            let is = own as f64 > alpha * total as f64;            let is_estimated = event.flow as f64 > alpha * event.all as f64;
+            let is = own as f64 > alpha * total as f64;
+            let is_estimated = event.flow as f64 > alpha * event.all as f64;
             verdict.right += u64::from(is && is_estimated);
             verdict.wrong += u64::from(!is && is_estimated);
             verdict.passed_over += u64::from(is && !is_estimated);
