@@ -78,9 +78,9 @@ def main():
     print("control  way       flows   median      p90      p99  50 MB flow  mean delay  late p99   marked")
     for control in controls:
         for way in WAYS:
-            told = measure(seconds, control, way)
-            print(f"{control:8} {way:8} {told['flows']:6} {told['median']:8.2f} {told['p90']:8.2f} {told['p99']:8.2f} "
-                  f"{told['large']:11.0f} {told['delay']:11.2f} {told['late']:9.2f} {told['marked']:8}", flush=True)
+            result = measure(seconds, control, way)
+            print(f"{control:8} {way:8} {result['flows']:6} {result['median']:8.2f} {result['p90']:8.2f} {result['p99']:8.2f} "
+                  f"{result['large']:11.0f} {result['delay']:11.2f} {result['late']:9.2f} {result['marked']:8}", flush=True)
 
 
 main()

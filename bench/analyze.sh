@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long `queuescope analyze` takes beside `tcpdump -r FILE -w /dev/null` on the same file, which only copies packets.
+# Compares the time of `queuescope analyze` with `tcpdump -r FILE -w /dev/null` on the same file, which only copies packets.
 #
 #   bench/analyze.sh [CAPTURE [RATE [PACKETS]]] [-- OPTIONS OF ANALYZE]
 #
@@ -51,7 +51,7 @@ analyze_run() {
   seconds taskset -c "$core" "$queuescope" analyze "$file" --rate "$rate" "$@"
 }
 
-# Runs a command and prints how many seconds it took; what it says is kept for when it fails.
+# Runs a command and prints its time in seconds; its output is shown if it fails.
 seconds() {
   local start end
   start=$(date +%s.%N)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many packets a second `queuescope capture` keeps of a flood, beside tcpdump, as root.
+"""Packets per second of a flood that `queuescope capture` keeps, compared with tcpdump; needs root.
 
     bench/capture.py [SECONDS [ROUNDS]]
 
@@ -28,13 +28,13 @@ WAYS = {
     "folder": ["capture", "far0", "--log", "{folder}/log"],
     "tcpdump": ["tcpdump", "-i", "far0", "-Q", "in", "-s", "128", "-B", "32768", "-n", "-w", "{folder}/trace.pcap"],
 }
-# How they tell what was kept and what the kernel dropped.
+# The texts before the numbers of packets that were kept and that the kernel dropped.
 SAYS = [(r"packets? of far0 captured", r"packets? for which the kernel had no room"),
         (r"packets? captured", r"packets? dropped by kernel")]
 
 
 def number(text, said):
-    """What stands before a text; nothing if that was not said."""
+    """The number before a text, or nothing if the text is missing."""
     found = re.search(rf"([\d,]+) {text}", said)
     return int(found[1].replace(",", "")) if found else 0
 
@@ -48,7 +48,7 @@ def within(name, *words, **options):
 
 
 def flood(seconds):
-    """Sends, in the namespace that this process is in; how many packets a second."""
+    """Sends in the network namespace of this process; returns the packets per second."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(SOL_UDP, UDP_SEGMENT, PAYLOAD)
     sender.connect(("10.9.0.2", 7000))
@@ -59,7 +59,7 @@ def flood(seconds):
 
 
 def measure(way, seconds):
-    """Packets a second that were sent, and that were kept; and which share of those that passed was dropped."""
+    """Packets per second that were sent, packets per second that were kept, and the share of passing packets that was dropped."""
     with tempfile.TemporaryDirectory() as folder:
         words = [word.format(folder=folder) for word in WAYS[way]]
         if way != "tcpdump":
@@ -89,15 +89,15 @@ def main():
             run("ip", "netns", "exec", name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off",
                 "tx-udp-segmentation", "off")
             run("ip", "-n", name, "link", "set", device, "up")
-        # Nobody reads what comes: it is thrown away soon, and no answer is sent.
+        # No process reads the packets: they are discarded early, and no answer is sent.
         reader = within(FAR, sys.executable, "-c", "import socket, time\ns = socket.socket(2, 2)\n"
                         "s.setsockopt(1, 8, 1)\ns.bind(('10.9.0.2', 7000))\ntime.sleep(3600)")
-        told = {way: [] for way in WAYS}
+        rows_by_way = {way: [] for way in WAYS}
         for _ in range(rounds):
             for way in WAYS:
-                told[way].append(measure(way, seconds))
+                rows_by_way[way].append(measure(way, seconds))
         print(f"packets of 64 bytes, {seconds:g} s, medians of {rounds}\n\nway       sent/s    kept/s   dropped by the kernel")
-        for way, rows in told.items():
+        for way, rows in rows_by_way.items():
             sent, kept, dropped = map(statistics.median, zip(*rows))
             print(f"{way:8} {sent / 1e6:5.2f} M   {kept / 1e6:5.2f} M   {dropped:6.1%}")
         reader.terminate()

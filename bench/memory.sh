@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The most memory that `queuescope analyze` takes on a capture of at least 5 GB with more than 50 million flows.
+# Measures the peak memory of `queuescope analyze` on a capture of at least 5 GB with more than 50 million flows.
 #
 #   bench/memory.sh CAPTURE [RATE [BYTES]] [-- OPTIONS OF ANALYZE]
 #
 # CAPTURE is repeated with shifted addresses until it has BYTES bytes (6.3e9); a capture with many flows in few bytes
-# gives the most flows. It goes through a pipe unless ON_DISK=1. Says how many flows there were; look that they suffice.
+# gives the most flows. It goes through a pipe unless ON_DISK=1. Prints the number of flows; check that it is large enough.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 

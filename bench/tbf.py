@@ -31,8 +31,8 @@ def iperf(to, seconds):
     return ["-c", to, "-C", "cubic", "-P", FLOWS, "-t", seconds, "-O", OMITTED, "-J"]
 
 
-def seen(told, lost):
-    end = json.loads(told)["end"]
+def seen(output, lost):
+    end = json.loads(output)["end"]
     rtts = [stream["sender"]["mean_rtt"] / 1e3 for stream in end["streams"]]
     return {"goodput": end["sum_received"]["bits_per_second"], "rtt": statistics.mean(rtts), "loss": lost}
 
@@ -64,12 +64,12 @@ def by_link(rate, seconds):
             log = pathlib.Path(folder) / "iperf"
             words = ["link", "--rate", f"{rate:.0f}bit", "--limit", f"{rate / 8 * QUEUE * IP:.0f}B", "--one-way", "--json", "--meter", "none",
                      "--set", f"link.overhead={ETHERNET}B", "--", "iperf3", *iperf("100.64.0.1", seconds), "--logfile", log]
-            told = run(*inside, QUEUESCOPE, *words)
+            output = run(*inside, QUEUESCOPE, *words)
             out = log.read_text()
         server.wait(timeout=10)
     finally:
         subprocess.run(["ip", "netns", "del", name], check=False)
-    lines = [json.loads(line) for line in told.splitlines()]
+    lines = [json.loads(line) for line in output.splitlines()]
     link = next(line for line in lines if line["kind"] == "sim")
     timing = link["real_time"]
     if timing["is_limited_by_machine"]:

@@ -1,5 +1,5 @@
 // Routers in a chain in ns-3, and TCP flows between any two of them: one run, one JSON object on standard output, with a
-// hash over every packet that the queues between the routers let go. docs/explanation/ns3.md says what for.
+// hash over every packet that leaves the queues between the routers. docs/explanation/ns3.md explains its use.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 //   chain --hops=1 --rate=45000000 --delay=5750000 --limit=90 --writes=512 --send-buffer=10000000
@@ -25,7 +25,7 @@ namespace
 constexpr uint32_t MSS = 1448;
 constexpr uint16_t PORT = 5003;
 
-// What is asked for. Times are in nanoseconds, rates in bits a second, sizes in bytes.
+// The options. Times are in nanoseconds, rates in bits per second, sizes in bytes.
 struct Options
 {
     uint32_t hops{1};
@@ -56,7 +56,7 @@ struct Flow
     uint64_t start;
 };
 
-// What a queue between two routers saw.
+// The counters of a queue between two routers.
 struct QueueSeen
 {
     uint64_t departed{0};
@@ -67,7 +67,7 @@ struct QueueSeen
     Delays delays;
 };
 
-// What is told of a packet. It is looked at before the device puts its headers on.
+// The reported fields of a packet, read before the device adds its headers.
 struct Told
 {
     uint64_t flow{0};

@@ -73,7 +73,7 @@ def cells():
 
 
 def command(cell):
-    """How ns-3 is asked for a cell. Of the round-trip time the links between routers have half, those of hosts the rest."""
+    """The arguments of the ns-3 program for a cell. The links between routers have half of the round-trip time, those of hosts the rest."""
     rtt, hops = int(cell["rtt_ms"]) * 1_000_000, int(cell["hops"])
     flows = []
     for number, flow in enumerate(cell["flows"].split()):
@@ -92,8 +92,8 @@ def ns3(cell):
     run = subprocess.run(command(cell), capture_output=True, text=True, check=False)
     if run.returncode != 0:
         sys.exit(f"chains.py: cell {cell['cell']}: status {run.returncode}: {run.stderr.strip()[-500:]}")
-    told = json.loads(run.stdout)
-    return {key: ";".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in told[key])
+    output = json.loads(run.stdout)
+    return {key: ";".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in output[key])
             for key in RESULTS}
 
 

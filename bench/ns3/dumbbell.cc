@@ -1,5 +1,5 @@
 // A dumbbell in ns-3: N senders, two routers, N receivers, one bottleneck with a queue discipline; one run, one JSON
-// object on standard output. docs/explanation/ns3.md says what is built and why. SPDX-License-Identifier: MIT OR Apache-2.0
+// object on standard output. docs/explanation/ns3.md describes the network and the reasons. SPDX-License-Identifier: MIT OR Apache-2.0
 //
 //   dumbbell --aqm=pie --cc=cubic --flows=10 --rate=100 --rtt=40 --buffer=1 --duration=30 --warmup=5 --seed=1
 
@@ -64,7 +64,7 @@ class ConstantRate : public Application
     EventId next;
 };
 
-// Builds the network, runs it, tells what it saw.
+// Builds the network, runs it, and prints the results.
 class Dumbbell
 {
   public:

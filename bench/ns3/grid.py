@@ -39,7 +39,7 @@ DUMBBELL_SOURCES = ["dumbbell.cc", "measure.h", "options.h"]
 WHOLE = ["cell", "flows", "rate_mbps", "rtt_ms", "udp_flows", "duration_s", "warmup_s"]
 PARTS = ["buffer_bdp", "udp_load"]
 
-# What a result must hold, whoever made it.
+# Keys that the results of both programs must have.
 KEYS = ["goodput_mbps", "offered", "dropped", "marked", "delay_mean_ms", "delay_p95_ms", "packet_hops", "wall_s"]
 
 # The two scenarios that speed is measured on.
@@ -86,12 +86,12 @@ def ours(cell, seed, prefix=()):
     before = time.monotonic()
     out = output_of([*prefix, str(QUEUESCOPE), "sim", str(file), "--json", "--meter", "none"])
     wall = time.monotonic() - before
-    told = next((line for line in map(json.loads, out.splitlines()) if line["kind"] == "sim"), None)
-    if told is None:
-        raise Failed(f"{file}: queuescope tells of no simulation")
-    link = told["links"][0]
+    simulation = next((line for line in map(json.loads, out.splitlines()) if line["kind"] == "sim"), None)
+    if simulation is None:
+        raise Failed(f"{file}: queuescope printed no line of kind sim")
+    link = simulation["links"][0]
     return {
-        "goodput_mbps": sum(group["goodput_bps"] for group in told["groups"]) / 1e6,
+        "goodput_mbps": sum(group["goodput_bps"] for group in simulation["groups"]) / 1e6,
         "offered": link["offered_packets"],
         "dropped": sum(link["drops"].values()),
         "marked": sum(link["marks"].values()),
@@ -99,9 +99,9 @@ def ours(cell, seed, prefix=()):
         "delay_p95_ms": link["sojourn"]["p95_ns"] / 1e6,
         "drops": link["drops"],
         "marks": link["marks"],
-        "retransmissions": sum(group["retransmissions"] for group in told["groups"]),
-        "timeouts": sum(group["timeouts"] for group in told["groups"]),
-        "packet_hops": told["hops"],
+        "retransmissions": sum(group["retransmissions"] for group in simulation["groups"]),
+        "timeouts": sum(group["timeouts"] for group in simulation["groups"]),
+        "packet_hops": simulation["hops"],
         "wall_s": wall,
     }
 

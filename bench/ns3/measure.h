@@ -1,4 +1,4 @@
-// What a run counts at the bottleneck, and how it is told. SPDX-License-Identifier: MIT OR Apache-2.0
+// Counters of a run at the bottleneck, and their output. SPDX-License-Identifier: MIT OR Apache-2.0
 
 #pragma once
 

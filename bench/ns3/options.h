@@ -1,4 +1,4 @@
-// What is asked of the dumbbell, and what follows from it. SPDX-License-Identifier: MIT OR Apache-2.0
+// The options of the dumbbell, and values computed from them. SPDX-License-Identifier: MIT OR Apache-2.0
 
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr uint32_t LINK_HEADER = 2;      // PPP: what a packet is longer 
 inline constexpr uint32_t SEND_SIZE = 64 * MSS; // what the application hands over at once
 inline constexpr uint16_t PORT = 5003;          // with which 50 flows fall into 50 of FQ-CoDel's queues
 
-// What is asked for on the command line.
+// Options of the command line.
 struct Options
 {
     std::string aqm{"pie"};
@@ -43,7 +43,7 @@ struct Options
     void parse(int argc, char* argv[]);
 };
 
-// What follows from the options.
+// Values computed from the options.
 struct Plan
 {
     Time oneWay;                    // of the bottleneck

@@ -21,7 +21,7 @@ OVERLOAD = grid.WORK / "overload"
 
 
 def ns3(load, until, duration, seed):
-    """What overload.cc says."""
+    """The output of overload.cc."""
     return grid.execute([str(OVERLOAD), f"--rate={LINK_GBPS}", f"--load={load}", f"--rest={REST}", f"--until={until}",
                          f"--duration={duration}", f"--seed={seed}"])
 
@@ -51,8 +51,8 @@ def ours(load, until, duration, seed):
     file = grid.WORK / "overload.toml"
     file.write_text(scenario(load, until, duration, seed))
     out = grid.output_of([str(grid.QUEUESCOPE), "sim", str(file), "--json", "--meter", "none"])
-    told = next(line for line in map(json.loads, out.splitlines()) if line["kind"] == "sim")
-    return {"drops": told["links"][0]["drops"], **times(told["samples"], round(until * 1e9))}
+    simulation = next(line for line in map(json.loads, out.splitlines()) if line["kind"] == "sim")
+    return {"drops": simulation["links"][0]["drops"], **times(simulation["samples"], round(until * 1e9))}
 
 
 def times(samples, until_ns):

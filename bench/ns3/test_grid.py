@@ -38,10 +38,10 @@ class Overload(unittest.TestCase):
                                      {"rise_s": 2.0, "fall_s": None, "drops": {}}))
 
     def test_a_difference_is_ours_against_ns3s(self):
-        told = overload.table({"rise_s": 3, "fall_s": 0.1, "drops": {"Forced drop": 7}},
+        table = overload.table({"rise_s": 3, "fall_s": 0.1, "drops": {"Forced drop": 7}},
                               {"rise_s": 3.3, "fall_s": 0.1, "drops": {"overlimit": 8}})
-        self.assertIn("| 3.000 | 3.300 | +10.0 % |", told)
-        self.assertIn("| Forced drop 7 | overlimit 8 |", told)
+        self.assertIn("| 3.000 | 3.300 | +10.0 % |", table)
+        self.assertIn("| Forced drop 7 | overlimit 8 |", table)
 
     def test_the_rest_begins_where_the_overload_ends(self):
         text = overload.scenario(10, 5, 14, 1)
@@ -196,8 +196,8 @@ class Resuming(unittest.TestCase):
     def test_a_report_says_how_many_cells_are_within(self):
         cell = grid.read_cells([1])[0]
         for seed in (1, 2):
-            for side, told in (("ns3", result()), ("ours", result(delay_mean_ms=30.0))):
-                with mock.patch.dict(grid.SIDES, {side: (lambda *_, told=told: told, lambda: "v")}):
+            for side, other in (("ns3", result()), ("ours", result(delay_mean_ms=30.0))):
+                with mock.patch.dict(grid.SIDES, {side: (lambda *_, other=other: other, lambda: "v")}):
                     grid.store(side, cell, seed)
         out = self.work / "report.md"
         versions = {side: (None, lambda: "v") for side in ("ns3", "ours")}

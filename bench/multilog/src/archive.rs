@@ -1,4 +1,4 @@
-//! How fast journals become volumes, what they take, and how fast one host of a million is found in them.
+//! How fast journals become volumes, the size of volumes, and how fast one host of a million is found in them.
 
 use crate::disk::{Folder, options, recorder};
 use crate::traffic::{SIZE, attribute, expression, schema};
@@ -12,9 +12,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-/// Hosts that packets are between.
+/// Number of hosts.
 const HOSTS: u64 = 1_000_000;
-/// Records that are appended at once.
+/// Records in a batch.
 const BATCH: u64 = 1000;
 /// Records of which the rate is measured.
 const RATE: u64 = 8 << 20;
@@ -50,7 +50,7 @@ pub fn measure(records: u64, runs: usize) {
     let history = History::open(&folder.0).unwrap_or_else(|error| panic!("{error}"));
     for question in ["src_ip", "dst_ip", "either"] {
         let mut random = Pcg64::new(7, 7);
-        let mut told = (0, 0);
+        let mut found = (0, 0);
         let seconds = median(runs.max(3), || {
             let host = host(random.next_u64());
             let address = std::net::Ipv4Addr::from_bits(host as u32);
@@ -59,10 +59,10 @@ pub fn measure(records: u64, runs: usize) {
                 name => format!("{name} == {address}"),
             };
             let start = Instant::now();
-            told = ask(&history, &expression(&text));
+            found = ask(&history, &expression(&text));
             start.elapsed().as_secs_f64()
         });
-        println!("{question:24} {:>8.0} ms, {} records, {} pages", seconds * 1e3, told.0, told.1);
+        println!("{question:24} {:>8.0} ms, {} records, {} pages", seconds * 1e3, found.0, found.1);
     }
 }
 
@@ -73,7 +73,7 @@ fn with(indexes: &[&str]) -> RecorderOptions {
     }
 }
 
-/// How many records are found, in how many pages, with the attributes that a person looks at.
+/// The number of records found, and of pages read, with the attributes of a typical query.
 fn ask(history: &History, expression: &Dnf) -> (u64, u64) {
     let needed = ["src_ip", "src_port", "dst_ip", "dst_port", "protocol"].map(attribute);
     let mut found = 0;

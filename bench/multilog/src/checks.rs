@@ -35,7 +35,7 @@ pub fn measure(records: u64, runs: usize) {
     }
 }
 
-/// Appends all, while a monitor looks at the triggers each millisecond; the CPU seconds of who appends.
+/// Appends everything while a monitor evaluates the triggers each millisecond, and returns the CPU seconds of the appending thread.
 fn run(checks: u32, records: u64, batch: &[u8], histogram: &mut Histogram<u64>) -> f64 {
     let options = Options { records, memory: Memory::Prefaulted };
     let log = Log::new(Schema::packet().clone(), options).expect("there is room");

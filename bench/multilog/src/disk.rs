@@ -1,5 +1,5 @@
-//! What recording to a folder costs, and how fast it is acknowledged. The folder is made where temporary files are
-//! (`TMPDIR`), and taken away.
+//! The cost of recording to a folder, and the delay of its acknowledgements. The folder is made in `TMPDIR`,
+//! and removed afterwards.
 
 use crate::traffic::{Flows, SIZE, pool, schema};
 use crate::{median, thread_cpu};

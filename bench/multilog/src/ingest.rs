@@ -1,5 +1,5 @@
-//! Records a second, by what follows from them; CPU time of all threads. Each row is also a ratio to the limit: a loop
-//! that reserves with a fetch-and-add and copies the same records into memory that is there, in the same run.
+//! Records per second of CPU time of all threads, by the data derived from them. Each row also has the ratio to the limit: a loop
+//! that reserves with a fetch-and-add and copies the same records into allocated memory, in the same run.
 
 use crate::traffic::{self, Flows, SIZE, append, count_all, expression, pool};
 use crate::{cpu, median, triggers};
@@ -16,13 +16,13 @@ const MS: u64 = 1_000_000;
 /// How many indexes and filters.
 const ROWS: [(usize, usize); 9] = [(0, 0), (1, 0), (2, 0), (5, 0), (0, 1), (0, 16), (0, 64), (2, 16), (5, 64)];
 
-/// What is measured in one row: millions of records a second.
+/// One row of results, in millions of records per second.
 #[derive(Default)]
 struct Row {
     one: Option<f64>,
     batched: f64,
     bytes: f64,
-    /// By the clock, with one writer and with two.
+    /// By wall-clock time, with one writer and with two.
     writers: Option<[f64; 2]>,
 }
 
@@ -93,7 +93,7 @@ fn row(name: &str, limit: f64, row: &Row) {
     );
 }
 
-/// Million records a second by the clock, which so many writers share.
+/// Million records per second of wall-clock time, shared by a number of writers.
 fn by_clock(log: &Log, pool: &[u8], records: u64, writers: u64) -> f64 {
     let each = records / writers;
     let start = Instant::now();
@@ -118,7 +118,7 @@ fn per_record(log: &Log, records: u64) -> f64 {
     snapshot.usage().total() as f64 / records as f64
 }
 
-/// A writer, and a thread that looks at 1000 triggers each millisecond.
+/// A writer, and a thread that evaluates 1000 triggers each millisecond.
 fn triggered(log: &Log, filters: &[queuescope_log::FilterId], pool: &[u8], records: u64) {
     let counts = count_all(log, filters);
     let over = AtomicU64::new(0);
@@ -139,7 +139,7 @@ fn triggered(log: &Log, filters: &[queuescope_log::FilterId], pool: &[u8], recor
     });
 }
 
-/// The limit, by CPU time; of two writers by the clock, each with memory of its own and one counter.
+/// The limit by CPU time; and for two writers by wall-clock time, with separate memory and a shared counter.
 fn limit(pool: &[u8], records: u64, writers: usize) -> f64 {
     let mut memory = MmapOptions::new().len(records as usize * SIZE).map_anon().expect("there is memory");
     // Without large pages it is the system's way.

@@ -28,10 +28,10 @@ pub fn measure(records: u64, runs: usize) {
     beside(&pool, &queries, records, runs);
 }
 
-/// How fast records are appended while the queries are asked one after the other all the time, and while none is.
+/// How fast records are appended while the queries run continuously one after the other, and without queries.
 fn beside(pool: &[u8], queries: &[(&str, String)], records: u64, runs: usize) {
     let queries: Vec<_> = queries.iter().map(|(_, text)| expression(text)).collect();
-    let (mut quiet, mut busy, mut asked) = (Vec::new(), Vec::new(), 0);
+    let (mut quiet, mut busy, mut queries_run) = (Vec::new(), Vec::new(), 0);
     for run in 0..2 * runs {
         let (log, _) = traffic::log(records, 4, 0);
         append(&log, pool, records / 2, 32);
@@ -44,7 +44,7 @@ fn beside(pool: &[u8], queries: &[(&str, String)], records: u64, runs: usize) {
                     count += 1;
                 }
                 if count > 0 {
-                    asked = count;
+                    queries_run = count;
                 }
             });
             let start = Instant::now();
@@ -60,7 +60,7 @@ fn beside(pool: &[u8], queries: &[(&str, String)], records: u64, runs: usize) {
     };
     let (quiet, busy) = (middle(&mut quiet), middle(&mut busy));
     println!(
-        "appended with 4 indexes behind {} records: {quiet:.1} million/s, while {asked} queries were asked {busy:.1} ({:+.1} %)",
+        "appended with 4 indexes behind {} records: {quiet:.1} million/s, while {queries_run} queries ran {busy:.1} ({:+.1} %)",
         records / 2,
         (busy / quiet - 1.0) * 100.0
     );

@@ -6,7 +6,7 @@ use rand_pcg::rand_core::RngCore;
 
 /// Bytes of a header.
 pub const SIZE: usize = 54;
-/// Headers that are made before anything is measured, and then used again and again.
+/// Number of headers that are made before the measurement, and then reused.
 const POOL: usize = 1 << 20;
 /// Attributes that are indexed, in this order.
 const INDEXED: [&str; 5] = ["src_ip", "dst_ip", "src_port", "dst_port", "tcp_seq"];
@@ -48,7 +48,7 @@ pub fn pool(flows: Flows) -> Vec<u8> {
     pool
 }
 
-/// A log with so many indexes and filters, its memory there.
+/// A log with a number of indexes and filters, and with allocated memory.
 pub fn log(records: u64, indexes: usize, filters: usize) -> (Log, Vec<FilterId>) {
     let log = Log::new(schema().clone(), Options { records, memory: Memory::Prefaulted });
     let log = log.unwrap_or_else(|error| panic!("{error}"));
@@ -67,7 +67,7 @@ pub fn count_all(log: &Log, filters: &[FilterId]) -> Vec<queuescope_log::Aggrega
     named.collect()
 }
 
-/// Appends so many records in batches.
+/// Appends a number of records in batches.
 pub fn append(log: &Log, pool: &[u8], records: u64, batch: usize) {
     append_from(log, pool, 0, records, batch);
 }

@@ -1,4 +1,4 @@
-//! A thousand triggers each millisecond: CPU time of a pass, and how soon an alert comes.
+//! A thousand triggers each millisecond: CPU time of a pass, and the delay of an alert.
 
 use crate::thread_cpu;
 use crate::traffic::{self, Flows, SIZE, append, count_all, pool};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const MS: u64 = 1_000_000;
 
 pub fn measure(records: u64, runs: usize) {
-    // Else the system lets a sleeping thread sleep 50 us longer.
+    // By default, the system lets a thread sleep 50 us longer.
     rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN)).expect("any thread may");
     let pool = pool(Flows::Few);
     println!("1000 triggers over 64 COUNTs each millisecond, {runs} x 1000 passes; CPU time of the pass");
@@ -30,7 +30,7 @@ pub fn measure(records: u64, runs: usize) {
             over.store(true, Ordering::Relaxed);
         });
     }
-    // What this machine makes of a pass that always does the same.
+    // The noise of this machine, in a pass that always does the same.
     passes(runs * 1000, "none: a loop of that length", |_| {
         black_box((0..10_000u32).fold(1u32, |x, n| black_box(x.wrapping_mul(5) ^ n)));
     });
@@ -66,12 +66,12 @@ fn passes(passes: usize, name: &str, mut pass: impl FnMut(u64)) {
     println!("{name:32} {share:>9.2} {:>9.2} {:>9.2} {:>9.2}", at(0.5), at(0.999), histogram.max() as f64 / 1e3);
 }
 
-/// Sleeps until so many milliseconds after the start.
+/// Sleeps until a number of milliseconds after the start.
 fn until(start: Instant, ms: u64) {
     thread::sleep(Duration::from_millis(ms).saturating_sub(start.elapsed()));
 }
 
-/// Writes so many records a second, a hundredth of a millisecond's at a time.
+/// Writes at a rate of records per second, in batches of a hundredth of a millisecond.
 fn write_at(log: &Log, pool: &[u8], rate: u64, over: &AtomicBool) {
     let (start, mut sent) = (Instant::now(), 0);
     let mut batches = pool.chunks_exact(SIZE).cycle();
@@ -87,7 +87,7 @@ fn write_at(log: &Log, pool: &[u8], rate: u64, over: &AtomicBool) {
     }
 }
 
-/// At full rate: from when a record is appended to when the alert is told that it causes.
+/// At full rate: the time from appending a record to the alert that it causes.
 fn alerts(log: &Log, pool: &[u8], records: u64, count: queuescope_log::AggregateId) {
     let (clock, done) = (Instant::now(), AtomicBool::new(false));
     let mut delays = Histogram::<u64>::new(3).expect("three digits");
@@ -106,15 +106,15 @@ fn alerts(log: &Log, pool: &[u8], records: u64, count: queuescope_log::Aggregate
         let (relation, threshold) = (Relation::Greater, Number::Unsigned(0));
         let trigger = Trigger { aggregate: count, relation, threshold, period: MS, window: None };
         monitor.add(trigger).expect("it can be");
-        let (mut pass, mut told) = (0, 0);
+        let (mut pass, mut raised) = (0, 0);
         while !done.load(Ordering::Relaxed) {
             monitor.pass(pass * MS, |alert| {
                 let at = clock.elapsed();
                 let appended = appended.lock().expect("nobody panics");
-                for (position, when) in &appended[told..] {
+                for (position, when) in &appended[raised..] {
                     if *position <= alert.position {
                         delays += at.saturating_sub(*when).as_nanos() as u64;
-                        told += 1;
+                        raised += 1;
                     }
                 }
             });

@@ -1,4 +1,4 @@
-//! The same packets as another program sees them: `tcpdump` on both sides of the queue.
+//! The same packets as captured by `tcpdump` on both sides of the queue.
 
 use crate::road::{Road, within};
 use anyhow::{Context, Result, ensure};
@@ -29,21 +29,21 @@ impl Piece {
     }
 }
 
-/// Captures on both sides of the queue, as they are made.
+/// Running captures on both sides of the queue.
 pub struct Captures {
     folder: TempDir,
     sides: [(Child, BufReader<ChildStderr>); 2],
 }
 
-/// When pieces came to the router, and when they left it. Those that came or left twice are left out.
+/// The times at which pieces arrived at the router and left it. Pieces that arrived or left twice have none.
 pub struct Times {
     came: BTreeMap<Piece, Option<u64>>,
     left: BTreeMap<Piece, Option<u64>>,
-    /// Packets that neither has, since it did not keep up.
+    /// Packets that a capture missed because it did not keep up.
     pub missed: u64,
 }
 
-/// The devices and the ways of packets there.
+/// The devices, and the direction of packets there.
 const SIDES: [(&str, &str); 2] = [("r0", "in"), ("near0", "out")];
 
 impl Captures {
@@ -69,15 +69,15 @@ impl Captures {
         Ok(Self { folder, sides })
     }
 
-    /// Ends them, and reads what they have.
+    /// Ends the captures, and reads their files.
     pub fn finish(self) -> Result<Times> {
         let mut missed = 0;
         for (mut child, mut says) in self.sides {
             rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)?;
-            let mut told = String::new();
-            says.read_to_string(&mut told)?;
+            let mut summary = String::new();
+            says.read_to_string(&mut summary)?;
             child.wait()?;
-            let dropped = told.lines().find_map(|line| line.strip_suffix(" packets dropped by kernel"));
+            let dropped = summary.lines().find_map(|line| line.strip_suffix(" packets dropped by kernel"));
             missed += dropped.and_then(|count| count.trim().parse::<u64>().ok()).context("tcpdump does not count")?;
         }
         let [came, left] = SIDES.map(|(device, _)| read(&file(self.folder.path(), device)));
@@ -86,10 +86,10 @@ impl Captures {
 }
 
 impl Times {
-    /// How long a piece that left was in the router, if all its bytes came once, and left once.
+    /// The time of a piece in the router, if all its bytes arrived once and left once.
     pub fn delay(&self, piece: Piece) -> Option<u64> {
         let left = (*self.left.get(&piece)?)?;
-        // It may have come as part of a super-packet.
+        // It may have arrived as part of a super-packet.
         let (whole, came) = self.came.range(..=Piece { bytes: u32::MAX, ..piece }).next_back()?;
         let begins = piece.from.wrapping_sub(whole.from);
         let is_part = whole.ports == piece.ports && begins + piece.bytes <= whole.bytes;
@@ -112,7 +112,7 @@ fn read(path: &Path) -> Result<BTreeMap<Piece, Option<u64>>> {
     Ok(times)
 }
 
-/// Leaves those out that have bytes of others: which of them became of one is not known.
+/// Removes the times of overlapping pieces, because they cannot be matched.
 fn once(times: &mut BTreeMap<Piece, Option<u64>>) {
     let (mut open, mut twice) = (Vec::<Piece>::new(), Vec::new());
     for piece in times.keys() {

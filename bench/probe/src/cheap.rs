@@ -1,5 +1,5 @@
-//! What the probe costs: nanoseconds a run, as the kernel counts them, and throughput where the processor is the limit, with
-//! and without it in alternation.
+//! The cost of the probe: nanoseconds per run, as the kernel counts them, and throughput when the processor is the limit,
+//! alternating with and without the probe.
 
 use crate::road::{Road, within};
 use anyhow::Result;
@@ -63,10 +63,10 @@ pub fn measure(seconds: u64, rounds: u64) -> Result<()> {
         let (mut rates, mut ratios) = (<[Vec<f64>; 3]>::default(), <[Vec<f64>; 2]>::default());
         for round in 0..rounds {
             let mut now = [0.0; 3];
-            // Which comes first changes, so that who grows slower with time is none of them.
+            // The order rotates, so that a slow drift of the machine affects all of them equally.
             for turn in 0..now.len() {
                 let how = (turn + round as usize) % now.len();
-                // Attached to another interface, the kernel asks it of each packet, too: what that costs is none of our doing.
+                // The kernel also runs the program for packets of other interfaces. This is the cost of tracing itself.
                 let device = [None, Some("lo"), Some("near0")][how];
                 let probe = device.map(|device| attach(&road, device, false)).transpose()?;
                 now[how] = load(&road, time)?;
@@ -88,13 +88,13 @@ pub fn measure(seconds: u64, rounds: u64) -> Result<()> {
 
 type Load = fn(&Road, Duration) -> Result<f64>;
 
-/// Bytes a second of four flows of TCP.
+/// Bytes per second of four TCP flows.
 fn tcp(road: &Road, time: Duration) -> Result<f64> {
     road.flows(vec![None; 4], time)
 }
 
-/// Packets a second that arrive of as many as one thread sends, of 64 bytes with those of Ethernet. Who reads them does not sleep: to
-/// wake it for a packet takes a processor longer than to carry the packet, and whoever is slower by a little wakes it more often.
+/// Packets per second that arrive while one thread sends as fast as it can, each of 64 bytes including Ethernet. The reader polls:
+/// waking it for a packet takes longer than carrying the packet, and a slightly slower sender would wake it more often.
 fn udp(road: &Road, time: Duration) -> Result<f64> {
     let arrived = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
@@ -131,20 +131,20 @@ fn udp(road: &Road, time: Duration) -> Result<f64> {
     Ok(rate)
 }
 
-/// This thread runs on one processor only, so that it is the same work that is compared. Elsewhere if there is no such one.
+/// Pins this thread to a processor, so that equal work is compared. Without this processor, the thread runs anywhere.
 fn alone(processor: usize) {
     let mut set = CpuSet::new();
     set.set(processor);
     let _ = sched_setaffinity(None, &set);
 }
 
-/// All packets of flows that contribute are weighed, and one in 16 is chosen.
+/// Acting that chooses one in 16 packets of contributing flows.
 fn acting() -> Result<Acting> {
     let curve = Curve::Steps(Steps::new([Step { from: 0.0, probability: 1.0 / 16.0 }])?);
     Ok(Acting { curve, dry: false, ..Acting::default() })
 }
 
-/// The probe, and who takes what it tells.
+/// The probe, with a thread that reads its reports.
 struct Watching {
     stop: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
@@ -177,14 +177,14 @@ impl Drop for Watching {
     }
 }
 
-/// How often programs of a name ran, and for how long.
+/// The number and the total time of runs of the programs with a name.
 fn spent(name: &str) -> (u64, Duration) {
     let programs = loaded_programs().flatten().filter(|program| program.name_as_str() == Some(name));
     programs
         .fold((0, Duration::ZERO), |(runs, spent), program| (runs + program.run_count(), spent + program.run_time()))
 }
 
-/// The median, and what a quarter of the values is below and above.
+/// The lower quartile, the median and the upper quartile.
 fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     [1, 2, 3].map(|quarter| values.get(values.len() * quarter / 4).copied().unwrap_or(f64::NAN))

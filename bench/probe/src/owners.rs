@@ -1,4 +1,4 @@
-//! What it takes to find out whose flows are, on a machine with many sockets and processes.
+//! The time to find the owners of flows, on a machine with many sockets and processes.
 
 use anyhow::{Context, Result, ensure};
 use queuescope_live::{Owners, now};
@@ -11,10 +11,10 @@ const SOCKETS: usize = 1000;
 const PROCESSES: usize = 300;
 /// Files that each process has open.
 const FILES: usize = 20;
-/// Flows that are asked about at once: as many as ever are.
+/// Flows in one search: the largest number that `live` uses.
 const FLOWS: usize = 256;
 
-/// How long a look takes, of all flows at once and of one.
+/// Measures a search for all flows together and for one flow.
 pub fn measure(rounds: u64) -> Result<()> {
     let sockets = (0..SOCKETS).map(|_| {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
@@ -38,7 +38,7 @@ pub fn measure(rounds: u64) -> Result<()> {
     Ok(())
 }
 
-/// As the first look: later ones rest for nineteen times as long as they took.
+/// Measures a first search: later ones first sleep for nineteen times their duration.
 fn look(flows: &[FlowKey]) -> Result<Duration> {
     let mut owners = Owners::new("lo")?;
     flows.iter().for_each(|flow| owners.seen(flow, now()));
@@ -51,7 +51,7 @@ fn look(flows: &[FlowKey]) -> Result<Duration> {
     Ok(took)
 }
 
-/// Processes that have files open and do nothing.
+/// Idle processes with open files.
 struct Crowd(Vec<Child>);
 
 impl Crowd {

@@ -1,5 +1,5 @@
-//! How right the probe is: its delays beside those of captures on both sides of the queue, its verdicts beside the exact ones,
-//! its counts beside those of the qdisc.
+//! The accuracy of the probe: its delays compared with those of captures on both sides of the queue, its verdicts with the exact
+//! ones, and its counts with those of the qdisc.
 
 use crate::captured::{Captures, Piece, Times};
 use crate::road::{Road, run, within};
@@ -13,16 +13,16 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// Flows of TCP, which share a gigabit: few send what they can, the others a share that falls with their number.
+/// TCP flows, which share a gigabit: a few send as fast as they can, the others at rates that fall with their number.
 const FLOWS: usize = 100;
 const GREEDY: usize = 1;
-/// The first of those that have a share, in bytes a second.
+/// The rate of the first flow with a limited rate, in bytes per second.
 const FIRST: f64 = 10e6;
-/// Eight windows hold the longest wait, of 8 ms.
+/// Eight windows of this length cover the longest wait, 8 ms.
 const WINDOW_SHIFT: u32 = 19;
 const TAU: Nanos = Nanos(1_000_000);
 const ALPHAS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
-/// What delays may differ by.
+/// Nanoseconds by which delays may differ.
 const CLOSE: u64 = 50_000;
 
 /// Without offload the processor is the limit before a gigabit is, and there would be no queue.
@@ -55,15 +55,15 @@ pub fn measure(seconds: u64) -> Result<()> {
         for (queue, offload) in queues.iter().zip([true, false]) {
             let road = Road::new(queue, offload)?;
             let captures = Captures::start(&road)?;
-            let (rate, told) = probed(&road, time)?;
+            let (rate, measured) = probed(&road, time)?;
             let times = captures.finish()?;
             let qdisc = within(&road.router, || packets("near0"))?;
             let on = if offload { "on" } else { "off" };
-            let seen = 100.0 * told.counters.packets as f64 / qdisc as f64;
+            let seen = 100.0 * measured.counters.packets as f64 / qdisc as f64;
             print!("{name:10} {on:7} {qdisc:9} {seen:8.2} {:8.3}", rate * 8e-9);
-            told.compare(&times);
-            let mut events: Vec<_> = told.events.iter().map(|(event, _)| *event).collect();
-            verdicts.push((name, on, told.counters, judge(&mut events, TAU.0, &ALPHAS)));
+            measured.compare(&times);
+            let mut events: Vec<_> = measured.events.iter().map(|(event, _)| *event).collect();
+            verdicts.push((name, on, measured.counters, judge(&mut events, TAU.0, &ALPHAS)));
         }
     }
     println!(
@@ -93,14 +93,14 @@ pub fn measure(seconds: u64) -> Result<()> {
     Ok(())
 }
 
-/// What the probe told.
-struct Told {
+/// What the probe reported.
+struct ProbeRun {
     events: Vec<(Event, Option<Piece>)>,
     counters: Counters,
 }
 
-impl Told {
-    /// Delays beside those of the captures.
+impl ProbeRun {
+    /// Compares the delays with those of the captures.
     fn compare(&self, times: &Times) {
         let of = |(event, piece): &(Event, Option<Piece>)| {
             Some((event.dequeued - event.enqueued).abs_diff(times.delay((*piece)?)?))
@@ -119,14 +119,14 @@ impl Told {
     }
 }
 
-/// All that left while flows were sent; bytes a second that arrived.
-fn probed(road: &Road, time: Duration) -> Result<(f64, Told)> {
+/// Sends the flows, and returns the bytes per second that arrived and everything that left the queue meanwhile.
+fn probed(road: &Road, time: Duration) -> Result<(f64, ProbeRun)> {
     let stop = Arc::new(AtomicBool::new(false));
     let (asked, (ready, begun)) = (Arc::clone(&stop), channel());
     let watching = within(&road.router, move || {
         let params = ProbeParams { tau: TAU, all: true, window_shift: WINDOW_SHIFT, ..ProbeParams::default() };
         let mut probe = Probe::attach("near0", params)?;
-        Ok(thread::spawn(move || -> Result<Told> {
+        Ok(thread::spawn(move || -> Result<ProbeRun> {
             let _ = ready.send(());
             let mut events = Vec::new();
             loop {
@@ -140,12 +140,12 @@ fn probed(road: &Road, time: Duration) -> Result<(f64, Told)> {
                         flow: left.flow,
                         all: left.all,
                     };
-                    // Behind a qdisc that made segments of it, a super-packet has no length of its own.
+                    // If the qdisc split a super-packet, the length of the whole is not known.
                     let length = left.bytes - headers_again(&left);
                     events.push((event, Piece::of(left.headers, length)));
                 })?;
                 if last && came == 0 {
-                    return Ok(Told { events, counters: probe.counters()? });
+                    return Ok(ProbeRun { events, counters: probe.counters()? });
                 }
                 thread::sleep(Duration::from_millis(2));
             }
@@ -156,21 +156,21 @@ fn probed(road: &Road, time: Duration) -> Result<(f64, Told)> {
     let rate = road.flows((0..FLOWS).map(rate).collect(), time)?;
     thread::sleep(Duration::from_millis(300));
     stop.store(true, Ordering::Relaxed);
-    let told = watching.join().map_err(|_| anyhow::anyhow!("the probe panicked"))??;
-    Ok((rate, told))
+    let measured = watching.join().map_err(|_| anyhow::anyhow!("the probe panicked"))??;
+    Ok((rate, measured))
 }
 
-/// Bytes of the headers that each packet but the first has again, on the wire: 14 of Ethernet, 20 of IP, 20 and 12 of TCP.
+/// Bytes of the headers that each packet after the first repeats on the wire: 14 of Ethernet, 20 of IP, 20 and 12 of TCP.
 fn headers_again(left: &queuescope_live::Left<'_>) -> u32 {
     let tcp = left.headers.get(46).map_or(20, |byte| u32::from(byte >> 4) * 4);
     left.packets.saturating_sub(1) * (34 + tcp)
 }
 
-/// What the qdisc says that it sent.
+/// The number of packets that the qdisc reports as sent.
 fn packets(device: &str) -> Result<u64> {
-    let told = run(&format!("tc -s -j qdisc show dev {device}"))?;
-    let all: serde_json::Value = serde_json::from_str(&told)?;
-    let all = all.as_array().context("tc tells no list")?;
+    let output = run(&format!("tc -s -j qdisc show dev {device}"))?;
+    let all: serde_json::Value = serde_json::from_str(&output)?;
+    let all = all.as_array().context("tc did not print a list")?;
     let root = all.iter().find(|qdisc| qdisc["root"] == true).context("there is no root qdisc")?;
     root["packets"].as_u64().context("tc does not count packets")
 }

@@ -23,7 +23,7 @@ pub struct Road {
 const SINK: &str = "10.9.0.2:7000";
 
 impl Road {
-    /// With the queue that commands of `tc` make, their device left out; super-packets if there is `offload`.
+    /// Makes the namespaces, with the queue of the `tc` commands, and with super-packets if `offload` is set.
     pub fn new(queue: &'static [&'static str], offload: bool) -> Result<Self> {
         let made = || Namespace::new().map(Arc::new);
         let (source, router, sink) = (made()?, made()?, made()?);
@@ -51,8 +51,8 @@ impl Road {
         Ok(Self { source, router, sink })
     }
 
-    /// So many flows of TCP, from the source to the sink, for a time; bytes that arrived, a second. Each sends as much as it can, or
-    /// so many bytes a second at most.
+    /// Runs one TCP flow for each element of `rates`, from the source to the sink, for `time`, and returns the bytes per second that
+    /// arrived. A flow sends as fast as it can, or at most its rate in bytes per second.
     pub fn flows(&self, rates: Vec<Option<f64>>, time: Duration) -> Result<f64> {
         let count = rates.len();
         let arrived = Arc::new(AtomicU64::new(0));
@@ -85,7 +85,7 @@ impl Road {
     }
 }
 
-/// Does something in a namespace.
+/// Runs a function in a namespace.
 pub fn within<T: Send + 'static>(
     namespace: &Namespace,
     task: impl FnOnce() -> Result<T> + Send + 'static,
@@ -93,7 +93,7 @@ pub fn within<T: Send + 'static>(
     namespace.run(task)
 }
 
-/// Runs a command; what it prints.
+/// Runs a command, and returns its output.
 pub fn run(command: &str) -> Result<String> {
     let mut words = command.split_whitespace();
     let output = Command::new(words.next().unwrap_or_default()).args(words).output();
@@ -109,7 +109,7 @@ fn up(device: &str, offload: bool) -> Result<()> {
     run(&format!("ip link set {device} up")).map(drop)
 }
 
-/// The system's congestion control may be any: CUBIC is asked for.
+/// A connection with CUBIC, whatever the system's default is.
 fn connect() -> Result<TcpStream> {
     let stream = TcpStream::connect(SINK)?;
     set_tcp_congestion(&stream, "cubic").context("there is no CUBIC")?;
@@ -125,7 +125,7 @@ fn read(mut stream: TcpStream, sum: &AtomicU64) {
 
 fn write(mut stream: TcpStream, rate: Option<f64>, stop: &AtomicBool) {
     let bytes = vec![0; 1 << 16];
-    // Who writes to a full queue for long is not waited for.
+    // Do not wait long for a writer to a full queue.
     let _ = stream.set_write_timeout(Some(Duration::from_millis(200)));
     let (begun, mut written) = (Instant::now(), 0);
     while !stop.load(Ordering::Relaxed) {
@@ -137,6 +137,6 @@ fn write(mut stream: TcpStream, rate: Option<f64>, stop: &AtomicBool) {
             written += count as u64;
         }
     }
-    // What was not sent yet does not come after the end.
+    // Unsent data must not arrive after the end.
     let _ = set_socket_linger(&stream, Some(Duration::ZERO));
 }

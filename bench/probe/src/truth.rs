@@ -1,26 +1,26 @@
-//! What left while a packet waited, exactly: every packet that was told is kept.
+//! The exact bytes that left while a packet waited: every reported packet is kept.
 
 use std::collections::BTreeMap;
 
-/// A packet as the probe told it.
+/// A packet as the probe reported it.
 #[derive(Debug, Clone, Copy)]
 pub struct Event {
     pub enqueued: u64,
     pub dequeued: u64,
     pub digest: u64,
     pub bytes: u32,
-    /// The kernel's estimates of what left meanwhile, of its flow and of all.
+    /// The kernel's estimates of the bytes that left meanwhile, of its flow and of all flows.
     pub flow: u64,
     pub all: u64,
 }
 
-/// How right the sketch was about which packets are of contributing flows.
+/// How well the sketch identified the packets of contributing flows.
 #[derive(Debug, Clone, Default)]
 pub struct Verdicts {
     pub right: u64,
     pub wrong: u64,
     pub passed_over: u64,
-    /// How far the flow's part of what left was from alpha, of those that were judged wrongly.
+    /// For each wrong verdict, the distance of the flow's share from alpha.
     apart: Vec<f64>,
 }
 
@@ -33,7 +33,7 @@ impl Verdicts {
         self.right as f64 / (self.right + self.passed_over) as f64
     }
 
-    /// Within how much of alpha the flow's part was of such a share of those that were judged wrongly.
+    /// The distance from alpha that this share of the wrong verdicts does not exceed.
     pub fn apart(&mut self, share: f64) -> f64 {
         self.apart.sort_unstable_by(f64::total_cmp);
         let place = (self.apart.len() as f64 * share) as usize;
@@ -41,7 +41,7 @@ impl Verdicts {
     }
 }
 
-/// Bytes that had left by a time: pairs in order.
+/// Bytes that had left by a time, as pairs in the order of time.
 #[derive(Default)]
 struct Sums(Vec<(u64, u64)>);
 
@@ -61,7 +61,7 @@ impl Sums {
     }
 }
 
-/// For each alpha, of the packets that waited for longer than tau.
+/// The verdicts for each alpha, over the packets that waited for longer than tau.
 pub fn judge(events: &mut [Event], tau: u64, alphas: &[f64]) -> Vec<Verdicts> {
     events.sort_by_key(|event| event.dequeued);
     let (mut all, mut flows) = (Sums::default(), BTreeMap::<u64, Sums>::new());
@@ -74,11 +74,11 @@ pub fn judge(events: &mut [Event], tau: u64, alphas: &[f64]) -> Vec<Verdicts> {
         let (own, total) = (flows[&event.digest].within(event), all.within(event));
         for (alpha, verdict) in alphas.iter().zip(&mut verdicts) {
             let is = own as f64 > alpha * total as f64;
-            let is_told = event.flow as f64 > alpha * event.all as f64;
-            verdict.right += u64::from(is && is_told);
-            verdict.wrong += u64::from(!is && is_told);
-            verdict.passed_over += u64::from(is && !is_told);
-            if is != is_told {
+            let is_estimated = event.flow as f64 > alpha * event.all as f64;
+            verdict.right += u64::from(is && is_estimated);
+            verdict.wrong += u64::from(!is && is_estimated);
+            verdict.passed_over += u64::from(is && !is_estimated);
+            if is != is_estimated {
                 verdict.apart.push((own as f64 / total as f64 - alpha).abs());
             }
         }
