@@ -68,7 +68,7 @@ struct QueueSeen
 };
 
 // The reported fields of a packet, read before the device adds its headers.
-struct Told
+struct PacketFields
 {
     uint64_t flow{0};
     uint64_t number{0};
@@ -102,8 +102,8 @@ class Chain
     void connectRouters();
     void addFlow(uint32_t number);
     void addQueue(Ptr<NetDevice> device, bool bounded);
-    Told told(Ptr<const QueueDiscItem> item) const;
-    void add(QueueSeen& seen, const Told& packet, bool drop);
+    PacketFields fields_of(Ptr<const QueueDiscItem> item) const;
+    void add(QueueSeen& seen, const PacketFields& packet, bool drop);
 
     Options options;
     std::vector<Flow> flows;
@@ -199,12 +199,12 @@ Chain::addQueue(Ptr<NetDevice> device, bool bounded)
 
     using Item = Ptr<const QueueDiscItem>;
     using Dropped = Callback<void, Item, const char*>;
-    auto last = std::make_shared<Told>();
-    queue->TraceConnectWithoutContext("Dequeue", Callback<void, Item>([this, last](Item item) { *last = told(item); }));
+    auto last = std::make_shared<PacketFields>();
+    queue->TraceConnectWithoutContext("Dequeue", Callback<void, Item>([this, last](Item item) { *last = fields_of(item); }));
     queue->TraceConnectWithoutContext("DropBeforeEnqueue",
-                                      Dropped([this, all](Item item, const char*) { add(*all, told(item), true); }));
+                                      Dropped([this, all](Item item, const char*) { add(*all, fields_of(item), true); }));
     queue->TraceConnectWithoutContext("DropAfterDequeue", Dropped([this, all, last](Item item, const char*) {
-                                          add(*all, told(item), true);
+                                          add(*all, fields_of(item), true);
                                           last->valid = false;
                                       }));
     queue->TraceConnectWithoutContext("Mark", Dropped([all](Item, const char*) { ++all->marked; }));
@@ -224,8 +224,8 @@ Chain::addQueue(Ptr<NetDevice> device, bool bounded)
                                        }));
 }
 
-Told
-Chain::told(Ptr<const QueueDiscItem> item) const
+PacketFields
+Chain::fields_of(Ptr<const QueueDiscItem> item) const
 {
     auto ip = DynamicCast<const Ipv4QueueDiscItem>(item);
     TcpHeader tcp;
@@ -240,7 +240,7 @@ Chain::told(Ptr<const QueueDiscItem> item) const
 }
 
 void
-Chain::add(QueueSeen& all, const Told& packet, bool drop)
+Chain::add(QueueSeen& all, const PacketFields& packet, bool drop)
 {
     auto now = static_cast<uint64_t>(Simulator::Now().GetNanoSeconds());
     uint64_t value = hashOf({now, packet.flow, packet.number, packet.bytes});

@@ -19,7 +19,7 @@
 
 using namespace ns3;
 
-// PieQueueDisc tells its probability to nobody, and its attribute allows no threshold above 1, so that a probability of 1 would
+// PieQueueDisc does not expose its probability, and its attribute allows no threshold above 1, so that a probability of 1 would
 // drop what it should only count. An explicit instantiation may name private members.
 template <auto PROBABILITY, auto THRESHOLD>
 struct Reach
@@ -48,7 +48,7 @@ constexpr uint16_t PORT = 5003;
 constexpr double BUFFER_S = 500e-6;
 constexpr double TARGET_S = 125e-6;
 constexpr double UPDATE_S = 15e-3 / 128;        // halved seven times
-constexpr double STEP_S = 0.25;                 // between two values of the probability that are told
+constexpr double STEP_S = 0.25;                 // between two printed values of the probability
 
 // The paper's gains: RFC 8033's by its rule for each halving of the update, and in proportion to the smaller target.
 struct Gains

@@ -63,7 +63,7 @@ impl<D: FlowIndex> Findings<D> {
         );
         skipped.extend(noted("flows_forgotten", self.counts.forgotten, FORGOTTEN));
         skipped.extend(self.overtaken());
-        skipped.extend(noted("unjoined", self.counts.unjoined, UNJOINED));
+        skipped.extend(noted("burst_departures_forgotten", self.counts.unjoined, UNJOINED));
         skipped.extend(self.victims.as_ref().and_then(PacketFilter::note));
         skipped.extend(unnamed(self.counts.unnamed));
         skipped.extend(noted("show_among_heaviest", self.crowded(), AMONG_HEAVIEST));

@@ -169,7 +169,11 @@ impl LiveCapture<'_> {
                 "packets that found no room in the kernel's buffer (--buffer, --snaplen)",
             ),
             noted("super_packets", supers, "super-packets of segmentation offload; analyze --split-gso splits them"),
-            noted("unsummed", unsummed, "packets whose checksum the network card fills in later, so it is wrong here"),
+            noted(
+                "checksum_pending",
+                unsummed,
+                "packets whose checksum the network card fills in later, so it is wrong here",
+            ),
             noted("went_down", counted.went_down, "times that the interface was down"),
             noted("gone", self.is_gone.into(), gone),
         ];

@@ -139,7 +139,7 @@ fn a_burst_is_printed_with_its_culprits_as_it_ends() {
     let skipped = &summary["skipped"];
     // Packets that the interface itself sent while the probe was attached have no arrival time.
     assert!(skipped["unstamped"].as_u64().unwrap_or(0) < 5, "{skipped}");
-    assert!(skipped["stopped"] == 1 && skipped["untold"].is_null(), "{skipped}");
+    assert!(skipped["stopped"] == 1 && skipped["not_handed_over"].is_null(), "{skipped}");
     // The kernel skips a program that another one interrupts: two runs in a hundred, more beside other probes. It is counted.
     let measured = summary["packets"].as_u64().expect("it is a number");
     let unseen = skipped["unseen"].as_u64().unwrap_or(0);

@@ -110,7 +110,7 @@ fn check(pair_params: PairParams, checksums: bool) {
     let ingress = stats.ingress_no_fingerprint
         + stats.matched
         + stats.lost
-        + stats.elsewhere
+        + stats.routed_elsewhere
         + stats.ingress_copies
         + stats.ingress_outside
         + stats.ingress_evicted
@@ -119,7 +119,7 @@ fn check(pair_params: PairParams, checksums: bool) {
     let egress = stats.egress_no_fingerprint
         + stats.matched
         + stats.untapped
-        + stats.missed
+        + stats.missed_arrival
         + stats.egress_copies
         + stats.egress_outside
         + stats.reverse;

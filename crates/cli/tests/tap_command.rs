@@ -98,7 +98,7 @@ fn a_simulated_pair_gives_the_report_of_its_queue() {
     let (tap, report) = made.tap("--rate 20mbps --tau 10ms", 0..2);
     let truth = Report::analyze("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
     assert_eq!(count(&tap, "matched"), report.total("/totals/departed_packets"));
-    assert_eq!((count(&tap, "lost"), count(&tap, "missed"), count(&tap, "untapped")), (0, 0, 0));
+    assert_eq!((count(&tap, "lost"), count(&tap, "missed_arrival"), count(&tap, "untapped")), (0, 0, 0));
     for (link, (ahead, clock)) in [400_000_000, 700_000_000].into_iter().zip(list(&tap, "/ingress")).enumerate() {
         let offset = number(clock, "/clock/offset_ns");
         let drift = clock.pointer("/clock/drift_ppm").and_then(Value::as_f64).unwrap();
@@ -149,7 +149,7 @@ fn untapped_packets_are_in_the_queue_and_are_not_victims() {
     let made = SimulatedPair::new(Limit::None, usize::MAX);
     let (tap, report) = made.tap("--rate 20mbps --tau 10ms", 1..2);
     let truth = Report::analyze("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
-    let unseen = count(&tap, "untapped") + count(&tap, "missed") + count(&tap, "egress_outside");
+    let unseen = count(&tap, "untapped") + count(&tap, "missed_arrival") + count(&tap, "egress_outside");
     assert!(unseen > 500, "{tap:#}");
     assert_eq!(report.total("/totals/departed_packets"), truth.total("/totals/departed_packets"));
     assert_eq!(count(&tap, "matched") + unseen, report.total("/totals/departed_packets"));

@@ -45,10 +45,13 @@ pub(crate) fn start_network<'a, W: Ways>(
 /// Notes on packets that the link did not carry, or did not carry as it should.
 pub(crate) fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
     let counts = real.counts();
-    let none = noted("no_way", counts.no_route, "packets for an address that no host of the link has");
-    let lost = noted("not_taken", counts.not_accepted, "packets that this machine had no memory for as they arrived");
-    let uncut =
-        noted("uncut", counts.unsegmented, "super-packets that could not be segmented, and passed as one packet");
+    let none = noted("no_route", counts.no_route, "packets for an address that no host of the link has");
+    let lost = noted("no_memory", counts.not_accepted, "packets that this machine had no memory for as they arrived");
+    let uncut = noted(
+        "not_segmented",
+        counts.unsegmented,
+        "super-packets that could not be segmented, and passed as one packet",
+    );
     none.into_iter().chain(lost).chain(uncut).chain(parser_notes(real.parser()))
 }
 

@@ -57,7 +57,7 @@ fn run(params: TapParams, clocks: &[Clock], ingress: &[Vec<Seen>], egress: &[See
     let counted = stats.ingress_no_fingerprint
         + stats.matched
         + stats.lost
-        + stats.elsewhere
+        + stats.routed_elsewhere
         + stats.ingress_copies
         + stats.ingress_outside
         + stats.ingress_evicted
@@ -66,7 +66,7 @@ fn run(params: TapParams, clocks: &[Clock], ingress: &[Vec<Seen>], egress: &[See
     let counted = stats.egress_no_fingerprint
         + stats.matched
         + stats.untapped
-        + stats.missed
+        + stats.missed_arrival
         + stats.egress_copies
         + stats.egress_outside
         + stats.reverse;
@@ -174,7 +174,7 @@ fn a_packet_is_lost_if_others_on_its_route_came_out() {
     let ingress = ingress.map(|(time, flow, digest)| seen(time, flow, strong(digest, 64)));
     let egress = [(4_000, 3, 9), (20_500, 1, 3), (30_100, 1, 5)].map(|(time, flow, d)| seen(time, flow, strong(d, 63)));
     let (stats, log) = run_one(&ingress, &egress);
-    assert_eq!((stats.matched, stats.lost, stats.elsewhere, stats.ingress_outside), (2, 3, 1, 0));
+    assert_eq!((stats.matched, stats.lost, stats.routed_elsewhere, stats.ingress_outside), (2, 3, 1, 0));
     assert_eq!(
         log.lost.iter().map(|(seen, _)| seen.time.0).collect::<Vec<_>>(),
         [25_000],
@@ -203,7 +203,11 @@ fn packets_outside_the_other_capture_do_not_count_as_lost() {
     let (stats, _) = run_one(&ingress, &egress);
     // The first came before the capture behind the router started; the last may have left after its end.
     assert_eq!((stats.matched, stats.ingress_outside, stats.lost), (1, 2, 0));
-    assert_eq!((stats.missed, stats.untapped, stats.egress_outside), (1, 0, 0), "a flow that was seen to come in");
+    assert_eq!(
+        (stats.missed_arrival, stats.untapped, stats.egress_outside),
+        (1, 0, 0),
+        "a flow that was seen to come in"
+    );
 }
 
 #[test]
@@ -267,7 +271,7 @@ fn a_missing_arrival_is_interpolated_between_its_neighbours() {
     let (stats, log) = run(params, &[Clock::default()], &[ingress.to_vec()], &egress);
     let came: Vec<_> = log.departures.iter().map(|departure| departure.enqueued().map(|at| at.0)).collect();
     assert_eq!(came, [Some(10_000), Some(10_050), Some(10_100), None]);
-    assert_eq!(stats.from_neighbours, 1);
+    assert_eq!(stats.arrival_interpolated, 1);
 }
 
 #[test]

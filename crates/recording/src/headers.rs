@@ -129,7 +129,7 @@ impl Headers {
 
     /// Packets left out by the sample, and unusual headers.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
-        let unsampled = noted("unsampled", self.unsampled, "packets left out by --sample");
+        let unsampled = noted("not_sampled", self.unsampled, "packets left out by --sample");
         unsampled.into_iter().chain(parser_notes(&self.parser))
     }
 }
@@ -157,7 +157,7 @@ impl IntoFolder<'_> {
 impl Kept {
     /// Alerts, and missing packets.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
-        let fired = noted("fired", self.fired, "times a trigger fired; queuescope watch --all prints them");
+        let fired = noted("triggers_fired", self.fired, "times a trigger fired; queuescope watch --all prints them");
         self.recorded.short().chain(fired)
     }
 }

@@ -42,7 +42,7 @@ fn pair(run: usize) -> (Sim, Sim) {
 }
 
 fn comparison(runs: usize) -> Comparison {
-    let note = |count| Skipped { reason: "no_way".to_owned(), count, meaning: "packets for nobody".to_owned() };
+    let note = |count| Skipped { reason: "no_route".to_owned(), count, meaning: "packets for nobody".to_owned() };
     let pairs: Vec<_> = (0..runs).map(pair).collect();
     Comparison::of(&pairs, [note(2), note(3)]).expect("there are runs")
 }

@@ -41,10 +41,10 @@ struct Line {
     inherited: bool,
 }
 
-/// Writes a whole file.
-pub(crate) fn document<T: Table>(table: &T) -> String {
+/// Writes a whole file, with descriptions of its keys or without.
+pub(crate) fn document<T: Table>(table: &T, has_docs: bool) -> String {
     let mut text = String::new();
-    lines_of(table).render("", false, &mut text);
+    lines_of(table).render("", false, has_docs, &mut text);
     text
 }
 
@@ -96,7 +96,7 @@ impl Lines {
         }
     }
 
-    fn render(&self, path: &str, inherited: bool, text: &mut String) {
+    fn render(&self, path: &str, inherited: bool, has_docs: bool, text: &mut String) {
         for line in &self.0 {
             if let Written::Inline(value) = &line.value {
                 let comment = if inherited || line.inherited { "# " } else { "" };
@@ -105,7 +105,7 @@ impl Lines {
                 let end = [". ", "; ", ": "].iter().filter_map(|stop| line.doc.find(stop)).min();
                 let doc = end.map_or(line.doc, |end| &line.doc[..end]).trim_end_matches('.');
                 let room = if shown.chars().count() < 36 { 36 - shown.chars().count() } else { 1 };
-                match doc.is_empty() {
+                match doc.is_empty() || !has_docs {
                     true => text.push_str(&format!("{shown}\n")),
                     false => text.push_str(&format!("{shown}{:room$} # {doc}\n", "")),
                 }
@@ -122,12 +122,12 @@ impl Lines {
                     if !matches!(line.value, Written::Choice(_)) {
                         text.push_str(&format!("\n{comment}[{path}]\n"));
                     }
-                    lines.render(&path, inherited, text);
+                    lines.render(&path, inherited, has_docs, text);
                 }
                 Written::List(items) => {
                     for lines in items {
                         text.push_str(&format!("\n{comment}[[{path}]]\n"));
-                        lines.render(&path, inherited, text);
+                        lines.render(&path, inherited, has_docs, text);
                     }
                 }
             }

@@ -138,7 +138,13 @@ impl Scenario {
 
     /// Writes the scenario with all defaults, as TOML that reads back as the same scenario.
     pub fn explain(&self) -> String {
-        explain::document(self)
+        explain::document(self, true)
+    }
+
+    /// The values of the scenario with all defaults, as TOML without descriptions. Equal scenarios have the same text,
+    /// also in versions that describe keys in other words, so a digest of it identifies a scenario.
+    pub fn canonical(&self) -> String {
+        explain::document(self, false)
     }
 
     /// The JSON schema of scenario files, for editors.

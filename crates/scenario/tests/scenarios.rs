@@ -58,6 +58,10 @@ fn an_explained_scenario_reads_back_as_the_same() {
         let again = read(&format!("{file}, explained"), &explained, &[]);
         assert_eq!(again, scenario, "{file}");
         assert_eq!(again.explain(), explained, "{file}");
+        // The same values without descriptions, which other versions word differently.
+        let canonical = scenario.canonical();
+        assert_eq!(read(&format!("{file}, canonical"), &canonical, &[]), scenario);
+        assert!(canonical.contains("\nseed = ") && !canonical.contains("random numbers"), "{canonical}");
     }
 }
 

@@ -213,7 +213,7 @@ impl<D: FlowIndex> Recorder<D> {
         skipped.extend(unnamed(self.unnamed));
         skipped.extend(show.and_then(|show| self.index.note(show, &self.index.granularities())));
         skipped.extend((!complete).then(|| model::Skipped {
-            reason: "forgotten".to_owned(),
+            reason: "departures_forgotten".to_owned(),
             count: self.log.forgotten(),
             meaning: "departures that were forgotten; the oldest culprits are missing".to_owned(),
         }));

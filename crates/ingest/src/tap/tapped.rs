@@ -78,7 +78,7 @@ impl Tapped<'_> {
             stretches >= 20 && supporting * 10 < stretches
         });
         let unmatched = self.handed.links.iter().filter(|(matched, _)| *matched == 0).count() as u64;
-        let missed = self.stats.missed;
+        let missed = self.stats.missed_arrival;
         let is_part = options.rate.is_none() && options.stamps == Stamps::Last;
         let doubts = [
             noted("weak_clocks", weak.count() as u64, WEAK_CLOCKS),

@@ -239,7 +239,7 @@ fn notes(served: &Served) -> impl Iterator<Item = Skipped> {
     let notes = [
         noted("short", served.short, "flows that ended before all their bytes arrived"),
         noted("broken", served.broken, "connections that broke"),
-        noted("foreign", served.foreign, "connections of programs that are not queuescope traffic"),
+        noted("unknown_protocol", served.foreign, "connections of programs that are not queuescope traffic"),
         noted("idle", served.idle, "connections that were closed because they were idle (--idle)"),
         noted(
             "refused",

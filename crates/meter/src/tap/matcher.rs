@@ -324,14 +324,14 @@ impl Matcher {
         self.stats.matched += 1;
         self.stats.ambiguous += u64::from(ambiguous && !identified);
         self.stats.early += u64::from(time > seen.time);
-        self.stats.met_empty += u64::from(seen.time.saturating_sub(time) <= self.params.empty);
+        self.stats.no_delay += u64::from(seen.time.saturating_sub(time) <= self.params.empty);
         let envelope = if self.params.shared_clock { 0 } else { link };
         if let Some(envelope) = self.envelopes.get_mut(envelope) {
             envelope.add(ingress.time, seen.time);
         }
         let late = self.routes.came_out(&ingress.key);
         self.stats.lost += late;
-        self.stats.elsewhere -= late;
+        self.stats.routed_elsewhere -= late;
         let enqueued = time.min(seen.time);
         self.last_enqueued = self.last_enqueued.max(enqueued);
         self.depart(seen, Arrived::Seen { enqueued, link, ingress }, output);
@@ -366,7 +366,7 @@ impl Matcher {
         if !is_covered {
             self.stats.egress_outside += 1;
         } else if self.has_flow(seen.key.digest()) {
-            self.stats.missed += 1;
+            self.stats.missed_arrival += 1;
         } else {
             self.stats.untapped += 1;
         }
@@ -395,7 +395,7 @@ impl Matcher {
                     self.stats.lost += 1;
                     output.lost(&entry.seen, entry.link as usize, entry.time);
                 }
-                Fate::Undecided => self.stats.elsewhere += 1,
+                Fate::Undecided => self.stats.routed_elsewhere += 1,
             }
         }
     }
@@ -460,7 +460,7 @@ impl UndatedDepartures {
                 && let Some(enqueued) = between(before, after, departure.dequeued, max_delay)
             {
                 departure.arrived = Arrived::Between(enqueued);
-                stats.from_neighbours += 1;
+                stats.arrival_interpolated += 1;
             }
             output.departed(&departure);
         }

@@ -53,9 +53,9 @@ fn fates(tap: &Tap) -> impl Iterator<Item = (u64, &'static str)> {
     let fates = [
         (packets(&["matched"]), "matched"),
         (packets(&["lost"]), "lost in the router"),
-        (packets(&["elsewhere"]), "routed elsewhere"),
+        (packets(&["routed_elsewhere"]), "routed elsewhere"),
         (packets(&["untapped"]), "from elsewhere"),
-        (packets(&["missed"]), "missed on their way in"),
+        (packets(&["missed_arrival"]), "missed on their way in"),
         (packets(&["reverse"]), "the other way"),
         (packets(&["ingress_copies", "egress_copies"]), "copies"),
         (packets(&["retransmissions"]), "retransmissions"),

@@ -115,7 +115,7 @@ impl Variant {
 /// Reads a variant, and builds it if it names no files.
 fn check_variant(meter: Option<&str>, file: &ScenarioFile, cell: &Cell, none: &Files) -> Result<Variant, Error> {
     let scenario = file.variant(&cell.overrides)?;
-    let variant = Variant { scenario: key::sum(scenario.explain().as_bytes()), files: files_of(&scenario) };
+    let variant = Variant { scenario: key::sum(scenario.canonical().as_bytes()), files: files_of(&scenario) };
     if !variant.has_files() {
         cell::check(meter, &scenario, none)?;
     }

@@ -11,7 +11,7 @@ pub const FORMAT: u32 = 2;
 pub const READABLE: RangeInclusive<u32> = 1..=FORMAT;
 
 /// The version of the key's definition. A change makes all earlier results unusable.
-const KEY_VERSION: u32 = 1;
+const KEY_VERSION: u32 = 2;
 
 /// A SHA-256 digest.
 pub type Sum = [u8; 32];

@@ -58,7 +58,7 @@ impl Plan {
             (self.parameters != other.parameters, "their parameters differ"),
             ((self.seed, self.seeds) != (other.seed, other.seeds), "their seeds differ"),
             (self.meter != other.meter, "they were run with different --meter"),
-            (self.scenario != other.scenario, "their scenarios differ"),
+            (self.cells != other.cells && self.scenario != other.scenario, "their scenarios differ"),
             (self.cells != other.cells, "the files that their scenarios name differ"),
         ];
         checks.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
