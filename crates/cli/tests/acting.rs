@@ -333,8 +333,8 @@ fn a_suspended_command_stops_acting() {
 fn limits_of_acting_that_have_no_effect_are_refused() {
     let Some(ends) = ends("limits_of_acting_that_have_no_effect_are_refused") else { return };
     for (words, why) in [
-        ("--never tcp", "say what, by --mark, --drop, --limit or --policy-file"),
-        ("--act-for 1s", "say what, by --mark, --drop, --limit or --policy-file"),
+        ("--never tcp", "name one with --mark, --drop, --limit or --policy-file"),
+        ("--act-for 1s", "name one with --mark, --drop, --limit or --policy-file"),
         ("--drop --never delay>5ms", "`delay` is not known of a flow before the queue"),
         ("--drop --hold 2h", "use 1us to 1h"),
         ("--policy-file /nowhere/policy --hold 1s", "cannot be used with"),

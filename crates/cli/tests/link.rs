@@ -445,7 +445,7 @@ fn errors_say_why_a_link_cannot_run() {
     refused("--meter none --view", Some("true"), "leave one out");
     refused("--view --json", Some("true"), "cannot be used with");
     refused("--view", Some("true"), "nothing can be shown: standard input is not a terminal");
-    refused("scenarios/pie.toml", None, "a sweep is not run");
+    refused("scenarios/pie.toml", None, "a sweep cannot be run on real hosts");
     refused("scenarios/codel.toml --set flows.0.count=20000", None, "20000 hosts at one end");
     refused("/nowhere/scenario.toml", None, "/nowhere/scenario.toml");
     refused("scenarios/codel.toml --rate 1mbit", None, "cannot be used with");

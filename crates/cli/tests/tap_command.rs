@@ -153,8 +153,8 @@ fn untapped_packets_are_in_the_queue_and_are_not_victims() {
     assert!(unseen > 500, "{tap:#}");
     assert_eq!(report.total("/totals/departed_packets"), truth.total("/totals/departed_packets"));
     assert_eq!(count(&tap, "matched") + unseen, report.total("/totals/departed_packets"));
-    let queries = number(&list(&report.summary, "/sketch")[0], "/asked");
-    assert!(queries < number(&list(&truth.summary, "/sketch")[0], "/asked"));
+    let queries = number(&list(&report.summary, "/sketch")[0], "/queries");
+    assert!(queries < number(&list(&truth.summary, "/sketch")[0], "/queries"));
     // The culprits are the same: packets without a known arrival count among the departures.
     let (_, guessed) = made.tap("--rate 20mbps --tau 10ms --unseen neighbours", 1..2);
     let largest = |report: &Report| {

@@ -109,7 +109,7 @@ fn check_sums(report: &Report, what: &str, split: bool) {
     for score in list(&report.summary, "/sketch") {
         let outcomes =
             number(score, "/true_positives") + number(score, "/false_positives") + number(score, "/false_negatives");
-        assert!(outcomes <= number(score, "/asked"), "{what}: {score}");
+        assert!(outcomes <= number(score, "/queries"), "{what}: {score}");
     }
 }
 

@@ -180,7 +180,7 @@ fn an_incast_is_one_group() {
     assert_eq!(group["description"], "41 sources to 10.0.0.7:50010 (TCP)");
     assert_eq!((number(group, "/sources"), number(group, "/flows")), (41, 41));
     let answer = json("why --json --rate 1gbps --at 0s..1s", &path);
-    assert_eq!(answer.pointer("/direct/groups/0/reading").unwrap(), "41 sources to 10.0.0.7:50010 (TCP)");
+    assert_eq!(answer.pointer("/direct/groups/0/description").unwrap(), "41 sources to 10.0.0.7:50010 (TCP)");
     let text = printed(run("analyze --rate 1gbps", &[&path]), 0);
     assert!(text.contains("41 sources to 10.0.0.7:50010 (TCP)"), "{text}");
 }

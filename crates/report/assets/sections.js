@@ -79,7 +79,8 @@ function notices(report) {
   if (report.setup.aqm)
     notes.push([`The queue is managed by ${report.setup.aqm}`, 'The captured senders do not react to its drops and marks.']);
   for (const flag of ['input', 'victims', 'show'])
-    if (report.setup[flag]) notes.push([`--${flag} ${report.setup[flag]}`, `Shares are of the whole queue.${unfiltered(report, flag)}`]);
+    const filter = report.setup[`${flag}_filter`];
+    if (filter) notes.push([`--${flag} ${filter}`, `Shares are of the whole queue.${unfiltered(report, flag)}`]);
   const { super_packets: merged, packets } = report.totals;
   if (merged > 0)
     notes.push([
