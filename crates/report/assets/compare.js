@@ -103,13 +103,13 @@ function subjects() {
     sections.get(key).push(row);
   }
   return [...sections.values()].map((rows, at) => {
-    const [{ of, name, about }] = rows;
+    const [{ subject, name, detail }] = rows;
     const id = `compared-${at}`;
-    if (of === 'flow')
+    if (subject === 'flow')
       return section(id, 'Goodput of each flow', comparedTable('Goodput of each flow', rows, (row) => row.name));
-    const title = [of === 'link' ? `Queue of ${name}` : name, ' ', el('small', {}, about)];
+    const title = [subject === 'link' ? `Queue of ${name}` : name, ' ', el('small', {}, detail)];
     const whole = el('section', { id, 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title));
-    whole.append(comparedTable(`${name} ${about}`, rows, (_, quantity) => quantity));
+    whole.append(comparedTable(`${name} ${detail}`, rows, (_, quantity) => quantity));
     return whole;
   });
 }

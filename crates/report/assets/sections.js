@@ -78,9 +78,10 @@ function notices(report) {
     ]);
   if (report.setup.aqm)
     notes.push([`The queue is managed by ${report.setup.aqm}`, 'The captured senders do not react to its drops and marks.']);
-  for (const flag of ['input', 'victims', 'show'])
+  for (const flag of ['input', 'victims', 'show']) {
     const filter = report.setup[`${flag}_filter`];
     if (filter) notes.push([`--${flag} ${filter}`, `Shares are of the whole queue.${unfiltered(report, flag)}`]);
+  }
   const { super_packets: merged, packets } = report.totals;
   if (merged > 0)
     notes.push([

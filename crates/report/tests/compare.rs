@@ -107,7 +107,7 @@ fn values_are_below_their_worlds() {
         }
     }
     assert!(end > 0, "{text}");
-    assert!(text.contains("note  5 no_way: packets for nobody"), "{text}");
+    assert!(text.contains("note  5 no_route: packets for nobody"), "{text}");
     assert!(text.contains("678 packets of 12,345 more than 1 ms late, 9 lost before the link"), "{text}");
 }
 
