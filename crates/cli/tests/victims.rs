@@ -146,7 +146,7 @@ fn why_accepts_victims_and_show() {
     refused("--victims dst_port==11", "no packet matches 'dst_port==11'");
     refused("--victims icmp", "no packet matches 'icmp'");
     refused("--victims dst_port==11 --flow 10.0.0.2:4000", "matches 'dst_port==11'");
-    refused("--victims dst_port==10 --at 1h..2h", "no packet of which 'dst_port==10' holds waited from");
+    refused("--victims dst_port==10 --at 3600s..3601s", "no packet of which 'dst_port==10' holds waited from");
     refused("--victims dst_port==10 --at 1ms", "wait for a range of time");
     refused("--victims packet==3", "`packet` cannot be used for victims");
     refused("--victims dst_port==10 --packet 3", "cannot be used with");

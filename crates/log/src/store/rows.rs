@@ -41,8 +41,7 @@ pub enum MemoryError {
     },
     /// The system refuses the memory.
     #[error(
-        "cannot reserve {bytes} bytes of address space for the log's records: {source}; raise the limit of address space (ulimit -v), or \
-         make the log smaller"
+        "cannot reserve {bytes} bytes of address space for the log's records: raise the limit (ulimit -v), or make the log smaller"
     )]
     Refused {
         /// Requested bytes.
