@@ -110,9 +110,9 @@ impl Folder {
         Err(FolderError::NotALog { path: path.to_owned(), why })
     }
 
-    /// Whether there is a log.
+    /// Whether there is a log, or something that cannot be looked at, of which opening it returns the error.
     pub fn is_there(path: &Path) -> bool {
-        path.join(MANIFEST).exists()
+        path.join(MANIFEST).try_exists().unwrap_or(true)
     }
 
     /// Whether there are files that every log has, even if `log.toml` is missing.

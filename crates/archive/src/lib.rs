@@ -44,7 +44,7 @@ pub use derived::{Aggregates, aggregates, definitions};
 pub use error::{Damage, FolderError};
 pub use history::{Ask, History, Sources};
 pub use names::ALERTS;
-pub use prune::{Pruned, Retention, prune};
+pub use prune::{Pruned, Retention, in_future, prune};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};
 pub use recorder::{
     Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,

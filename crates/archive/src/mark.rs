@@ -13,7 +13,7 @@ use crate::folder::{Folder, Lock};
 use crate::journal::POSITIONS;
 use crate::names::{ALERTS, LOCK};
 use crate::reader::Part;
-use crate::regular::{self, Unusable};
+use crate::regular;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
@@ -138,10 +138,6 @@ impl Note {
                 Ok(Some(written)) => return Self { written, damage: None },
                 Ok(None) if !is_expected(folder) => return Self::default(),
                 Ok(None) => "it is missing or empty".to_owned(),
-                // If something other than a regular file stands there, another check reports it.
-                Err(error) if matches!(regular::unusable(&error), Some(Unusable::NotRegular(_))) => {
-                    return Self::default();
-                }
                 Err(error) => error.to_string(),
             };
             let why = format!("{why}; so missing last records or alerts would not be noticed");

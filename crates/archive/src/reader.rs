@@ -146,8 +146,11 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         let damage = if let Archived::Beyond(damage) = found { damage } else { Damage::new(&path, why) };
         files.push(FileReport::damaged(damage, next));
     }
-    let others = derived::verify(&folder)?.into_iter().chain(folder.others()?);
-    let others = others.chain(note.alerts_damage(path)?).chain(note.damage.clone());
+    let irregular = folder.others()?;
+    // A `lock` that is not a regular file is reported once.
+    let of_note = note.damage.clone().filter(|damage| irregular.iter().all(|other| other.path != damage.path));
+    let others = derived::verify(&folder)?.into_iter().chain(irregular);
+    let others = others.chain(note.alerts_damage(path)?).chain(of_note);
     files.extend(others.map(|damage| FileReport::damaged(damage, next)));
     for path in aside::kept(&folder)? {
         let bytes = fs::symlink_metadata(&path).map_or(0, |data| data.len());

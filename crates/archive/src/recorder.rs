@@ -221,7 +221,8 @@ impl Recorder {
         Folder::may_become(path)?;
         let lock = Folder::lock(path)?;
         let folder = if Folder::is_there(path) { Folder::open(path)? } else { Folder::create(path, schema)? };
-        if folder.schema.text() != schema.text() {
+        // The folder keeps the text of its schema, which may be of an earlier version with other descriptions.
+        if !folder.schema.is_compatible(schema) {
             let (found, wanted) = (folder.schema.name().to_owned(), schema.name().to_owned());
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-use crate::common::read;
+use crate::common::{numbers, read};
 use proptest::prelude::*;
 use queuescope_archive::definitions as archived;
 use queuescope_archive::{Durability, FolderError, Full, Recorder, RecorderOptions, Retention, Sources, State, verify};
@@ -340,4 +340,32 @@ fn volumes_of_a_journal_fit_memory_that_is_less_than_it_was() {
     assert_eq!(records_of, [most, most, most, u64::from(count) - 3 * most]);
     assert!(verified.files.iter().all(|file| file.is_volume() && file.lost == 0));
     assert!(read(folder.path()).expect("it is whole").0 == records(0..count));
+}
+
+#[test]
+fn a_schema_with_other_descriptions_is_the_same() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("log");
+    let old =
+        "name = \"numbers\"\n[[attribute]]\nname = \"number\"\nkind = \"u32\"\naliases = [\"n\"]\ndoc = \"old\"\n";
+    let parsed = |text: &str| Schema::parse("numbers.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let record = |schema: &Schema| {
+        let (mut recorder, _) = Recorder::open(&path, schema, numbers::options(Durability::Written))?;
+        // Those of the folder, whose schema has the old text.
+        let definitions = queuescope_archive::definitions(&path)?;
+        recorder.define(&definitions)?;
+        numbers::append(&recorder, 0..10);
+        Ok::<_, FolderError>(recorder.finish().expect("there is room").records)
+    };
+    assert_eq!(record(&parsed(old)).expect("it is new"), 10);
+    let described = format!("# Numbers.\ndoc = \"all of them\"\n{}", old.replace("old", "new"));
+    assert_eq!(record(&parsed(&described)).expect("it is the same"), 20);
+    assert_eq!(fs::read_to_string(path.join("schema.toml")).expect("it is there"), old);
+    assert_eq!(verify(&path).expect("it is whole").schema.text(), old);
+    for (from, to) in
+        [("u32", "i32"), ("\"n\"", "\"m\""), ("\"number\"", "\"count\""), ("kind", "order = \"little\"\nkind")]
+    {
+        let error = record(&parsed(&old.replacen(from, to, 1))).expect_err("it has another meaning");
+        assert!(matches!(error, FolderError::OtherSchema { .. }), "{error}");
+    }
 }

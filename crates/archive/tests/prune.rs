@@ -6,7 +6,7 @@ use crate::common;
 use crate::common::{Found, all};
 use proptest::prelude::*;
 use queuescope_archive::{
-    Durability, FolderError, Full, Pruned, Recorder, RecorderOptions, Retention, State, prune, verify,
+    Durability, FolderError, Full, Pruned, Recorder, RecorderOptions, Retention, State, in_future, prune, verify,
 };
 use queuescope_log::Schema;
 use std::path::Path;
@@ -151,6 +151,28 @@ proptest! {
         prop_assert!(records(&parts.concat(), 0).ends_with(&rest));
         prop_assert_eq!(prune(folder.path(), wanted).expect("it is whole").volumes, 0);
     }
+}
+
+#[test]
+fn a_record_from_the_future_makes_no_others_old() {
+    // 2096 is after the clock of any machine that runs this test.
+    let (start, future) = (1_600_000_000_000_000_000, 126 * 365 * DAY);
+    let days = |days: &[u64]| days.iter().map(|day| vec![start + day * DAY]).collect::<Vec<_>>();
+    let mut parts = days(&[1, 2, 10, 11]);
+    parts.insert(2, vec![future, future + 1]);
+    let week = Retention { age: Some(7 * DAY), bytes: None };
+    let folder = tempfile::tempdir().expect("there is room");
+    record(folder.path(), &parts, Retention::default());
+    assert_eq!(in_future(folder.path()).expect("it is whole"), 2);
+    assert_eq!(prune(folder.path(), week).expect("it is whole").records, 2);
+    // The volume from the future goes with the one after it.
+    let hour = Retention { age: Some(DAY / 24), bytes: None };
+    assert_eq!(prune(folder.path(), hour).expect("it is whole").records, 3);
+    assert_eq!(in_future(folder.path()).expect("it is whole"), 0);
+
+    // A recorder that removes volumes as it records keeps the same records.
+    let folder = tempfile::tempdir().expect("there is room");
+    assert_eq!(record(folder.path(), &parts, week), 4);
 }
 
 #[test]

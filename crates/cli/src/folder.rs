@@ -8,7 +8,7 @@ use anstyle::Style;
 use anyhow::{Result, bail};
 use queuescope_archive::{
     Aggregates, Compacted, FileReport, Files, FolderError, Part, Pruned, Retention, State, Verified, aggregates,
-    compact, definitions, prune, schema, verify,
+    compact, definitions, in_future, prune, schema, verify,
 };
 use queuescope_log::{Definitions, Function, Kind, Number, Schema};
 use queuescope_recording::{check_log, cut_off, kept_aside, missing};
@@ -186,11 +186,23 @@ fn run_keep(args: &KeepArgs) -> Result<Outcome> {
     let wanted = Retention { age: args.age.map(|age| age.0), bytes: args.size.map(|size| size.0) };
     let Pruned { volumes, records, bytes, left } = prune(&args.folder, wanted)?;
     let (volumes, records, bytes) = (count(volumes), count(records), count(bytes));
+    // For damaged files this is unknown. They may be what the user deletes here, so it is not an error.
+    let future = in_future(&args.folder).unwrap_or_else(|error| {
+        note(&format!("cannot count the records with times in the future: {error}"));
+        0
+    });
     print(
         false,
         |_| Ok(()),
         |out| {
             writeln!(out, "deleted: volumes {volumes}, records {records}, bytes {bytes}")?;
+            if future > 0 {
+                let future = count(future);
+                writeln!(
+                    out,
+                    "records with times more than a day in the future: {future}; age is not counted from them"
+                )?;
+            }
             match wanted.bytes.filter(|most| left > *most) {
                 Some(_) => writeln!(out, "the newest volume is always kept: it has {} bytes", count(left)),
                 None => Ok(()),
@@ -229,13 +241,7 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
         let state = match &file.state {
             State::Closed => "whole".to_owned(),
             State::Open => "whole, not closed: a process records to it, or was killed while recording".to_owned(),
-            State::Torn(Part { bytes, records, .. }) => {
-                let whole = match records {
-                    0 => String::new(),
-                    _ => format!("with {} whole packets, which are kept aside", count(*records)),
-                };
-                format!("torn end, {} bytes{whole}: cut off by the next recording", count(*bytes))
-            }
+            State::Torn(part) => torn_end(part),
             State::Kept => KEPT.to_owned(),
             State::Damaged(damage) => match damage.at {
                 Some((offset, _)) => format!("damaged at byte {}: {}", count(offset), damage.why),
@@ -252,6 +258,15 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
     write_missing(verified, folder, out)
 }
 
+/// The state of a journal with a torn end.
+fn torn_end(Part { bytes, records, .. }: &Part) -> String {
+    let whole = match records {
+        0 => String::new(),
+        _ => format!(" with {} whole packets, which are kept aside", count(*records)),
+    };
+    format!("torn end, {} bytes{whole}: cut off by the next recording", count(*bytes))
+}
+
 /// A message about the first damage, if any. A torn end of the last journal, which a killed process leaves, is not damage:
 /// no whole record is missing then.
 fn damage(verified: &Verified, folder: &Path) -> Option<String> {
@@ -264,4 +279,19 @@ fn damage(verified: &Verified, folder: &Path) -> Option<String> {
     let first = damaged.next()?;
     let others = damaged.count() as u64;
     Some(if others > 0 { format!("{first} ({} more)", count(others)) } else { first })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_end_is_described() {
+        let mut part = Part { path: "a.journal".into(), offset: 40, bytes: 5_355_765, records: 28_669, end: 50_000 };
+        let with =
+            "torn end, 5,355,765 bytes with 28,669 whole packets, which are kept aside: cut off by the next recording";
+        assert_eq!(torn_end(&part), with);
+        part.records = 0;
+        assert_eq!(torn_end(&part), "torn end, 5,355,765 bytes: cut off by the next recording");
+    }
 }

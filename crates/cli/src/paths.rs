@@ -69,9 +69,9 @@ pub fn cannot_write(path: &Path) -> String {
 /// Checks that `folder` exists and is a folder.
 ///
 /// # Errors
-/// Fails if it does not exist, or is a file.
+/// Fails if it does not exist, is a file, or cannot be looked at.
 pub fn check_log(folder: &Path) -> Result<()> {
-    if !folder.exists() {
+    if !folder.try_exists().with_context(|| format!("cannot open {}", folder.display()))? {
         bail!("cannot open {}: the folder does not exist; queuescope record creates one", folder.display());
     }
     check_folder(folder)

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-use crate::common::{at_times, file, printed, run};
+use crate::common::{at_times, command, file, printed, run};
 use queuescope_log::LAST_TIME;
 use std::path::Path;
 
@@ -302,11 +302,121 @@ fn definitions_have_a_size_limit_and_the_alerts_file_must_not_be_a_link() {
     let errors = String::from_utf8_lossy(&verified.stderr);
     let lacks = format!("alerts.jsonl is damaged: it is not there, and had {} bytes", whole.len());
     assert!(verified.status.code() == Some(1) && errors.contains(&lacks), "{errors}");
-    // Only a line that was cut short is removed from the end of the alerts.
+    // Only a line that was cut short is removed from the end of the alerts. A recording that finds alerts missing exits with 1.
     for (wrong, status) in [(vec![b'x'; 5000], 2), ([&whole[..], b"{\"kind\":"].concat(), 0)] {
         std::fs::write(&alerts, &wrong).expect("there is room");
         printed(run(record, &[&log, &demo]), status);
         let now = std::fs::read(&alerts).expect("it is there");
         assert!(if status == 2 { now == wrong } else { now.starts_with(&whole) && now.ends_with(b"\n") });
     }
+}
+
+#[test]
+fn a_lock_that_is_damaged_is_reported_by_each_command_and_by_the_recording_that_writes_it_again() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    printed(run("record --log", &[&log, &demo]), 0);
+    let (lock, out) = (log.join("lock"), folder.path().join("out.csv"));
+    std::fs::remove_file(&lock).expect("it is there");
+    std::fs::create_dir(&lock).expect("there is room");
+    for (words, paths) in [("query --select count", vec![&*log]), ("log export", vec![&*log, &*out])] {
+        let ended = run(words, &paths);
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{words}: {errors}");
+        assert!(errors.contains("lock is damaged: it is a folder") && errors.contains("not be noticed"), "{errors}");
+    }
+    let verified = run("log verify", &[&log]);
+    let errors = String::from_utf8_lossy(&verified.stderr);
+    assert!(
+        verified.status.code() == Some(1) && errors.contains("lock is damaged") && !errors.contains("more)"),
+        "{errors}"
+    );
+    // A recording writes it again, exits with 1, and the next one is whole.
+    std::fs::remove_dir(&lock).expect("it is there");
+    for status in [1, 0] {
+        let recorded = run("record --log", &[&log, &demo]);
+        assert_eq!(recorded.status.code(), Some(status), "{}", String::from_utf8_lossy(&recorded.stderr));
+        printed(run("log verify", &[&log]), 0);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_not_accessible_is_not_reported_as_absent() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().expect("there is room");
+    let commands =
+        ["log info", "log verify", "log compact", "log keep --size 1GB", "watch", "record data/demo.pcap.xz --log"];
+    let check = |words: &str, output: std::process::Output, why: &str| {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}: {errors}");
+        assert!(errors.contains(why) && !errors.contains("does not exist"), "{words}: {errors}");
+    };
+    // Whether a link to itself leads to a folder is unknown, even to root.
+    let loops = folder.path().join("loops");
+    symlink(&loops, &loops).expect("there is room");
+    for words in &commands[..5] {
+        check(words, run(words, &[&loops]), "symbolic links");
+    }
+    let log = folder.path().join("above/log");
+    std::fs::create_dir(folder.path().join("above")).expect("there is room");
+    printed(run("record data/demo.pcap.xz --log", &[&log]), 0);
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it is the own folder");
+    };
+    set(folder.path(), 0o755);
+    for closed in [log.as_path(), log.parent().expect("it has one")] {
+        set(closed, 0o000);
+        for words in commands {
+            let mut command = command(words, &[&log]);
+            if rustix::process::geteuid().is_root() {
+                command.uid(NOBODY).gid(NOBODY);
+            }
+            match command.output() {
+                Ok(output) => check(words, output, "Permission denied"),
+                Err(error) => {
+                    println!("skipped: a_folder_that_is_not_accessible_is_not_reported_as_absent: {error}");
+                    break;
+                }
+            }
+        }
+        set(closed, 0o755);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn too_little_address_space_is_explained() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let words = ["record", "data/demo.pcap.xz", "--log"];
+    let command = command("", &[]);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -v 8000000 && exec \"$0\" \"$@\""]).arg(command.get_program());
+    let output =
+        limited.args(words).arg(folder.path().join("log")).current_dir(file("")).output().expect("there is a shell");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("bytes of address space") && errors.contains("ulimit -v"), "{errors}");
+}
+
+#[test]
+fn packets_from_the_future_are_counted_and_make_no_others_old() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let log = folder.path().join("log");
+    let day = 86_400_000_000_000;
+    // 2020, and 2096.
+    let (start, future) = (1_600_000_000_000_000_000, 126 * 365 * day);
+    for time in [start, future, start + day, start + 2 * day] {
+        let capture = folder.path().join("one.pcapng");
+        std::fs::write(&capture, at_times(&[time])).expect("there is room");
+        printed(run("record --keep-for 7d --log", &[&log, &capture]), 0);
+    }
+    let kept = printed(run("log keep --for 7d", &[&log]), 0);
+    assert!(kept.contains("deleted: volumes 0, ") && kept.contains("more than a day in the future: 1;"), "{kept}");
+    assert_eq!(printed(run("query --select count --csv", &[&log]), 0), "count\n4\n");
+    // The volume from the future is as old as the one after it.
+    let kept = printed(run("log keep --for 1h", &[&log]), 0);
+    assert!(kept.contains("deleted: volumes 3, ") && !kept.contains("future"), "{kept}");
 }

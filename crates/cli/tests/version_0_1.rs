@@ -102,6 +102,12 @@ fn a_folder_of_a_queue_is_asked_as_before() {
     assert_eq!(number(&row, "/values/count"), 400);
     let met = printed(run("query --in-queue --select count --csv", &[&queued, "delay > 1ms".as_ref()]), 0);
     assert_ne!(met, "count\n0\n");
+    // It goes on, with the text of its schema.
+    let before = fs::read_to_string(queued.join("schema.toml")).expect("it is there");
+    printed(run("analyze crates/cli/tests/data/whole.pcap --rate 2mbps --log", &[&queued]), 0);
+    printed(run("log verify", &[&queued]), 0);
+    assert_ne!(printed(run("query --select count --csv", &[&queued]), 0), "count\n400\n");
+    assert_eq!(fs::read_to_string(queued.join("schema.toml")).expect("it is there"), before);
 }
 
 #[test]

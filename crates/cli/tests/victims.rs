@@ -143,7 +143,10 @@ fn why_accepts_victims_and_show() {
         assert_eq!(output.status.code(), Some(2), "{words}: {errors}");
         assert!(errors.contains(message), "{words}: {errors}");
     };
-    refused("--victims dst_port==11", "no packet of which 'dst_port==11' holds waited");
+    refused("--victims dst_port==11", "no packet matches 'dst_port==11'");
+    refused("--victims icmp", "no packet matches 'icmp'");
+    refused("--victims dst_port==11 --flow 10.0.0.2:4000", "matches 'dst_port==11'");
+    refused("--victims dst_port==10 --at 3600s..3601s", "no packet of which 'dst_port==10' holds waited from");
     refused("--victims dst_port==10 --at 1ms", "wait for a range of time");
     refused("--victims packet==3", "`packet` cannot be used for victims");
     refused("--victims dst_port==10 --packet 3", "cannot be used with");
@@ -249,7 +252,8 @@ proptest! {
         let direct: BTreeSet<_> = victims.iter().flat_map(|n| (0..*n).filter(|m| left[*m].dequeued >= left[*n].enqueued)).collect();
         let output = run(&format!("why --json --departures --alpha 0.0001 --victims dst_port=={victim}"), &[&path]);
         if longest == 0 {
-            prop_assert!(String::from_utf8_lossy(&output.stderr).contains("none had to wait for another"));
+            let why = if victims.is_empty() { "no packet matches" } else { "none had to wait for another" };
+            prop_assert!(String::from_utf8_lossy(&output.stderr).contains(why));
         } else {
             let answer: Value = serde_json::from_str(&printed(output, 0)).unwrap();
             prop_assert_eq!(listed(&answer["direct"]["by"][0]), sums(direct.iter().map(|n| &left[*n])));

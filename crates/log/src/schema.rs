@@ -74,6 +74,20 @@ impl Schema {
         &self.text
     }
 
+    /// Whether records of both have the same layout and the same meaning: all is equal except the texts for people (`doc`, comments)
+    /// and the form of the TOML.
+    pub fn is_compatible(&self, other: &Self) -> bool {
+        let Self { text: _, doc: _, name, record_size, attributes, readers: _, time, sort, names: _ } = self;
+        let is_same = |(one, other): (&Attribute, &Attribute)| {
+            let Attribute { name, aliases, kind, place, view, values, doc: _ } = one;
+            (name, aliases, kind, place, view, values)
+                == (&other.name, &other.aliases, &other.kind, &other.place, &other.view, &other.values)
+        };
+        (name, record_size, time, sort) == (&other.name, &other.record_size, &other.time, &other.sort)
+            && attributes.len() == other.attributes.len()
+            && attributes.iter().zip(&other.attributes).all(is_same)
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

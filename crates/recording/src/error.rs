@@ -30,6 +30,14 @@ pub enum Error {
     /// The folder does not exist.
     #[error("cannot open {}: the folder does not exist; queuescope record makes it", .0.display())]
     Absent(PathBuf),
+    /// Whether the folder exists is unknown: a folder above it is not accessible.
+    #[error("cannot open {}: {why}", path.display())]
+    Unreachable {
+        /// The folder.
+        path: PathBuf,
+        /// The error of the system call.
+        why: io::Error,
+    },
     /// A text is wrong; the error shows where.
     #[error(transparent)]
     Text(#[from] TextError),

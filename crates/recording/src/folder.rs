@@ -6,12 +6,13 @@ use std::path::Path;
 /// Checks that a path is an existing folder.
 ///
 /// # Errors
-/// Fails if it does not exist, or is not a folder.
+/// Fails if it does not exist, is not a folder, or cannot be looked at.
 pub fn check_log(folder: &Path) -> Result<(), Error> {
-    if !folder.exists() {
-        return Err(Error::Absent(folder.to_owned()));
+    match folder.try_exists() {
+        Ok(true) => check_folder(folder),
+        Ok(false) => Err(Error::Absent(folder.to_owned())),
+        Err(why) => Err(Error::Unreachable { path: folder.to_owned(), why }),
     }
-    check_folder(folder)
 }
 
 /// Checks that a path is not a file.

@@ -6,7 +6,7 @@ use crate::folder::check_folder;
 use crate::keeping::Keeping;
 use crate::spool::Unwritten;
 use queuescope_archive::{
-    Durability, FinishError, Finished, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
+    Damage, Durability, FinishError, Finished, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
 };
 use queuescope_ingest::notes::noted;
 use queuescope_log::{Definitions, Schema};
@@ -349,7 +349,7 @@ impl Recorded {
         notes.into_iter().flatten().chain(self.unwritten.iter().flat_map(Unwritten::notes).collect::<Vec<_>>())
     }
 
-    /// What is missing from the folder.
+    /// What is missing from the folder: packets of this recording, or records and alerts of earlier ones whose loss it found.
     pub fn damage(&self) -> Option<String> {
         if let Some(unwritten) = &self.unwritten {
             return Some(unwritten.damage());
@@ -357,7 +357,15 @@ impl Recorded {
         let (missing, late, path) = (self.refused + self.lost, self.late, self.path.display());
         let why = || format!("the disk did not keep up: {missing} packets are not in {path}");
         let too_late = || format!("{late} packets are not in {path}: their times are in the year 2262 or later");
-        (missing > 0).then(why).or_else(|| (late > 0).then(too_late))
+        (missing > 0).then(why).or_else(|| (late > 0).then(too_late)).or_else(|| self.earlier_damage())
+    }
+
+    /// The loss of earlier records or alerts, which only this recording finds: it accepts the loss, so that later checks find only new ones.
+    fn earlier_damage(&self) -> Option<String> {
+        let Recovery { missing: records, alerts, note, .. } = &self.recovery;
+        let of_records = (*records > 0).then(|| missing(&self.path, *records));
+        let damaged = |damage: &Damage| format!("{} was damaged: {}", damage.path.display(), damage.why);
+        of_records.or_else(|| alerts.as_ref().or(note.as_ref()).map(damaged))
     }
 }
 

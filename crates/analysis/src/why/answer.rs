@@ -103,8 +103,9 @@ impl<D: FlowIndex> Recorder<D> {
             Some(victims) => [
                 format!("{name}, of which '{}' holds,", victims.text()),
                 format!("of {name} of which '{}' holds", victims.text()),
+                format!("of {name} matches '{}'", victims.text()),
             ],
-            None => [name.clone(), format!("of {name}")],
+            None => [name.clone(), format!("of {name}"), String::new()],
         };
         self.waits(asked, |other| self.index.project(level, other) == flow, at, origin)
     }
@@ -114,14 +115,14 @@ impl<D: FlowIndex> Recorder<D> {
         check_range(at, "packets wait")?;
         let text = self.question.victims.as_ref().map_or("", PacketFilter::text);
         let holds = format!("of which '{text}' holds");
-        self.waits([format!("packets {holds}"), holds], |_| true, at, origin)
+        self.waits([format!("packets {holds}"), holds, format!("matches '{text}'")], |_| true, at, origin)
     }
 
-    /// Packets of some flows, or those of them that waited in a time range. The two texts name them in the question, and in
-    /// an error if there is none.
+    /// Packets of some flows, or those of them that waited in a time range. The texts name them in the question, in an error if none of
+    /// them waited, and in an error if none matches the expression for victims.
     fn waits(
         &self,
-        [whose, none]: [String; 2],
+        [whose, none, matches]: [String; 3],
         flows: impl Fn(FlowId) -> bool,
         at: Option<At>,
         origin: Nanos,
@@ -131,6 +132,9 @@ impl<D: FlowIndex> Recorder<D> {
         let when = at.map_or(String::new(), |at| format!(" {at}"));
         let is_victim = |departed: &Departed| flows(departed.flow) && self.is_victim(departed.packet);
         let Some(culprits) = self.log.of_victims(is_victim, during) else {
+            if self.question.victims.is_some() && !self.victim_flows.iter().any(|flow| flows(*flow)) {
+                return Err(WhyError::NothingMatches { packets: matches });
+            }
             let packets = format!("{none} waited{when}");
             return Err(if drops > 0 {
                 WhyError::OnlyDrops { packets, drops }

@@ -69,6 +69,12 @@ pub enum WhyError {
         /// Which packets, and when.
         packets: String,
     },
+    /// The expression for victims matches none of the packets in the question.
+    #[error("no packet {packets}")]
+    NothingMatches {
+        /// Which packets, and the expression.
+        packets: String,
+    },
     /// None of the packets in the question waited, but some were dropped.
     #[error("no packet {packets}, but {drops} were dropped: choose one of these by its number")]
     OnlyDrops {

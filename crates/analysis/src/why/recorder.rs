@@ -10,6 +10,7 @@ use queuescope_queue::{self as queue, MarkReason, Sink};
 use queuescope_sim::Output;
 use queuescope_wire::parse::Frame;
 use queuescope_wire::{Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, PacketId};
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
@@ -26,6 +27,8 @@ pub struct Recorder<D> {
     pub(super) splits: Vec<(u64, u64, u64)>,
     /// Whether each packet may be a victim, by packet id; empty if all may.
     is_victim: Vec<bool>,
+    /// The flows of packets that the expression for victims matches.
+    pub(super) victim_flows: BTreeSet<FlowId>,
     /// Packets whose flow key is not known, where the expression for victims needs it.
     pub(super) unnamed: u64,
     pub(super) failure: Option<LogError>,
@@ -42,6 +45,7 @@ impl<D> Recorder<D> {
             frames: 0,
             splits: Vec::new(),
             is_victim: Vec::new(),
+            victim_flows: BTreeSet::new(),
             unnamed: 0,
             failure: None,
         }
@@ -72,6 +76,9 @@ impl<D: FlowIndex> Recorder<D> {
             self.is_victim.resize(packet + 1, false);
         }
         self.is_victim[packet] = victims.holds_uncounted(&without_flow(departure), &key.unwrap_or_default());
+        if self.is_victim[packet] {
+            self.victim_flows.insert(departure.packet.flow);
+        }
     }
 
     /// Whether a packet may be a victim.

@@ -47,7 +47,7 @@ pub struct KeepArgs {
     pub folder: PathBuf,
 
     /// Delete volumes whose records are all older than the newest record of the folder by more than this, such as 7d, 12h or
-    /// 30min
+    /// 30min; times more than a day in the future do not count
     #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
     pub age: Option<Nanos>,
 

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
     mut_arg("keep_size", |arg| arg.help_heading(None))
 )]
 #[command(
-    after_help = "Exit status: 0 if all went well; 1 if the capture is damaged (what came before the damage is recorded), or if packets were left out or lost because the disk was too slow; 2 if nothing could be done, or if not all acknowledged packets could be kept. SIGINT (Ctrl-C) and SIGTERM end the input, and what was read is kept; a second signal ends the command at once.\n\n\
+    after_help = "Exit status: 0 if all went well; 1 if the capture is damaged (what came before the damage is recorded), or if packets were left out or lost because the disk was too slow, or if packets or alerts of earlier recordings are gone (they are counted); 2 if nothing could be done, or if not all acknowledged packets could be kept. SIGINT (Ctrl-C) and SIGTERM end the input, and what was read is kept; a second signal ends the command at once.\n\n\
                         Examples: queuescope record trace.pcap --log traffic --index src_ip,dst_ip\n          \
                         tcpdump -U -w - -s 128 | queuescope record - --log traffic --where 'tcp' --durability synced"
 )]
@@ -161,7 +161,7 @@ pub struct Keeping {
     pub when_full: WhenFull,
 
     /// Delete old volumes while recording: those whose packets are older than the newest packet by more than this, such as
-    /// 7d
+    /// 7d; times more than a day in the future do not count
     #[arg(long, value_name = "TIME", value_parser = Nanos::read_long, requires = "log")]
     pub keep_for: Option<Nanos>,
 

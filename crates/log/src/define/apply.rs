@@ -67,7 +67,7 @@ impl Definitions {
     /// # Errors
     /// As [`apply`](Self::apply).
     pub fn apply_from(&self, log: &Log, before: impl Fn(&str) -> Option<State>) -> Result<Defined, ApplyError> {
-        if log.schema() != &self.schema {
+        if !log.schema().is_compatible(&self.schema) {
             let [defined, log] = [&self.schema, log.schema()].map(|schema| schema.name().to_owned());
             return Err(ApplyError::OtherSchema { defined, log });
         }

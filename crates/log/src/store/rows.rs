@@ -40,7 +40,9 @@ pub enum MemoryError {
         size: usize,
     },
     /// The system refuses the memory.
-    #[error("the system does not give {bytes} bytes for the log's records: ask for fewer records, or free memory")]
+    #[error(
+        "cannot reserve {bytes} bytes of address space for the log's records: raise the limit (ulimit -v), or make the log smaller"
+    )]
     Refused {
         /// Requested bytes.
         bytes: usize,
