@@ -15,7 +15,7 @@ const ABOUT: &str = "\
 # Notes of reports
 
 Each stage counts what it skipped, cut short or corrected. In text these counts are the lines that begin with `note`, in JSON the field `skipped` of the
-`summary`: a list of `reason`, `count` and `meaning`. This page lists the reasons with their meanings. It is made from the code by
+`summary`, as counts by reason. This page lists the reasons with their meanings. It is made from the code by
 `cargo xtask notes --write`; where a meaning has a value of the run in it, this page has `…`.
 ";
 
