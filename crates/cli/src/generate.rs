@@ -24,12 +24,17 @@ pub fn run(what: Generated) -> Result<()> {
     }
 }
 
-/// The man page: the program, then each of its commands.
+/// The man page: the program, then each of its commands. All of them are in one page, so it does not refer to others.
 fn man() -> Result<Vec<u8>> {
     let mut page = Vec::new();
-    let mut cli = Cli::command();
+    let mut cli = visible();
     cli.build();
-    clap_mangen::Man::new(cli.clone()).render(&mut page)?;
+    let man = clap_mangen::Man::new(cli.clone());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
     for command in commands(&cli) {
         let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
         writeln!(page, ".SH \"{}\"", name.to_uppercase())?;
@@ -52,6 +57,19 @@ fn commands(cli: &clap::Command) -> Vec<&clap::Command> {
 
 fn completions(shell: Shell) -> Vec<u8> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "queuescope", &mut text);
+    clap_complete::generate(shell, &mut visible(), "queuescope", &mut text);
     text
+}
+
+/// The command line without hidden commands, which only queuescope itself starts. Generators list hidden ones, too.
+fn visible() -> clap::Command {
+    let cli = Cli::command();
+    let commands: Vec<_> = cli.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
+    let text = |text: Option<&clap::builder::StyledStr>| text.cloned().unwrap_or_default();
+    clap::Command::new("queuescope")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(text(cli.get_about()))
+        .long_about(text(cli.get_long_about().or(cli.get_about())))
+        .args(cli.get_arguments().cloned().collect::<Vec<_>>())
+        .subcommands(commands)
 }
