@@ -2,6 +2,7 @@
 
 use crate::event::Turn;
 use crate::packets::Packets;
+use crate::replay::Retries;
 use crate::summary::Times;
 use crate::topology::{LinkId, LinkParams};
 use crate::workload::Random;
@@ -53,6 +54,10 @@ pub(crate) struct Link {
     pub switch: Option<(u32, Port)>,
     /// Whether an event will serve the queue.
     pub serving: bool,
+    /// Whether it is idle although packets wait, because the discipline holds them back: until the next timer or arrival.
+    pub held_back: bool,
+    /// How often in a row a timer came at the same time without a packet that may leave.
+    pub retries: Retries,
     /// When the discipline's timer event comes; the latest possible time if there is none.
     pub timer: Nanos,
     /// Packets in flight on it, with their arrival times and their turns then: those of when they were sent.
@@ -123,6 +128,8 @@ impl Link {
             loss: (params.loss > 0.0).then(|| (params.loss, Random::new(seed))),
             switch,
             serving: false,
+            held_back: false,
+            retries: Retries::default(),
             timer: Nanos::MAX,
             sent: VecDeque::new(),
             turn: Turn::default(),
@@ -166,6 +173,14 @@ impl Queue {
         match self {
             Self::One(discipline) => discipline.polls_when_empty(),
             Self::Many(_) => false,
+        }
+    }
+
+    /// The name of the discipline.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::One(discipline) => discipline.name(),
+            Self::Many(_) => "queues",
         }
     }
 

@@ -69,7 +69,11 @@ impl Simulation {
     }
 
     /// Samples the state at each multiple of `interval`.
+    ///
+    /// # Panics
+    /// Panics if `interval` is zero.
     pub fn sample_every(&mut self, interval: Nanos) {
+        assert!(interval > Nanos::ZERO, "sample_every: the interval between samples must be above zero");
         self.interval = Some(interval);
         self.network.events.push(Nanos::ZERO, Event::Sample);
     }
