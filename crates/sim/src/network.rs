@@ -4,7 +4,7 @@ use crate::BuildError;
 use crate::Observer;
 use crate::detour::Detour;
 use crate::event::{Event, Events};
-use crate::link::{Link, LinkSink, LinkStats, Queue};
+use crate::link::{Link, LinkSink, LinkStats, Queue, unknown_packet};
 use crate::packets::{InFlight, Owner, Packets};
 use crate::program::check_passes;
 use crate::replay::timer_stays;
@@ -56,10 +56,13 @@ impl Network {
     /// An empty network.
     ///
     /// # Errors
-    /// Fails if a switch cannot run its program.
+    /// Fails if a switch cannot run its program, or if a link's loss is not a share.
     pub fn new(topology: &Topology, seed: u64) -> Result<Self, BuildError> {
         if topology.links.len() > Events::MOST as usize {
             return Err(BuildError::TooLarge { links: topology.links.len() });
+        }
+        if let Some(link) = topology.links.iter().find(|link| !(0.0..=1.0).contains(&link.loss)) {
+            return Err(BuildError::Loss { link: link.name.clone(), loss: link.loss });
         }
         let mut switches = Vec::new();
         let mut links: Vec<Option<Link>> = topology.links.iter().map(|_| None).collect();
@@ -137,6 +140,10 @@ impl Network {
             Some((next, _, turn)) => self.events.push_in_turn(*next, Event::Arrive(link), *turn),
             // The next packet then begins at the start of the ring, which is in the caches.
             None => sent.clear(),
+        }
+        if !self.packets.has(id) {
+            let packet = Packet { id, flow: self.packets.at(id).flow, ..Packet::default() };
+            unknown_packet(self.links[link as usize].queue.name(), "departed and dropped, or departed twice,", &packet);
         }
         let packet = self.packets.at(id);
         packet.hop += 1;
@@ -234,6 +241,9 @@ impl Network {
             self.set_queue_timer(index);
             return;
         };
+        if !self.packets.has(departure.packet.id) {
+            unknown_packet(link.queue.name(), "departed", &departure.packet);
+        }
         link.transmitter.send(ByteCount(departure.packet.size.0 + u64::from(link.overhead)));
         link.turn = self.events.turn();
         if link.switch.is_some() {

@@ -267,3 +267,100 @@ fn samples_need_an_interval() {
     let mut simulation = Simulation::new(Topology::default(), 1, Nanos::ZERO).unwrap();
     simulation.sample_every(Nanos::ZERO);
 }
+
+/// A FIFO that departs or drops packets that it does not have.
+#[derive(Debug)]
+struct Inventive {
+    fifo: Fifo,
+    drops: bool,
+}
+
+impl Discipline for Inventive {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
+        self.fifo.push(packet, now);
+        if self.drops {
+            let unknown = Packet { id: PacketId(12_345), ..packet };
+            sink.dropped(&Dropped::on_arrival(unknown, QueueId(0), now, queuescope_queue::DropReason::Early));
+        }
+    }
+
+    fn dequeue(&mut self, now: Nanos, _: &mut impl Sink) -> Option<Departure> {
+        let mut first = self.fifo.pop()?;
+        first.packet.id = PacketId(12_345);
+        Some(first.depart(QueueId(0), now, self.fifo.backlog()))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+}
+
+fn simulate_inventive(drops: bool) {
+    let mut topology = Topology::default();
+    let [from, to] = ["from", "to"].map(|name| topology.add_node(name));
+    let discipline = DisciplineFactory::new("inventive", move |_| Inventive { fifo: Fifo::default(), drops });
+    add_both(&mut topology, ("", ""), (from, to), &Wire::new(rate(), Nanos::ZERO, discipline), true);
+    let mut simulation = Simulation::new(topology, 1, Nanos::ZERO).unwrap();
+    let datagrams = std::iter::once((Nanos::ZERO, ByteCount(1_000)).into());
+    simulation.add_datagrams(DatagramParams::new(from, to), datagrams).unwrap();
+    simulation.run_until(Nanos(MS), &mut ());
+}
+
+#[test]
+#[should_panic(expected = "the discipline 'inventive' departed Packet { id: PacketId(12345)")]
+fn a_departure_of_an_unknown_packet_names_the_discipline() {
+    simulate_inventive(false);
+}
+
+#[test]
+#[should_panic(expected = "the discipline 'inventive' dropped Packet { id: PacketId(12345)")]
+fn a_drop_of_an_unknown_packet_names_the_discipline() {
+    simulate_inventive(true);
+}
+
+/// A link cannot lose a share of its packets that is not a share.
+#[test]
+fn a_loss_is_a_share() {
+    use queuescope_sim::{BuildError, DisciplineChoice, LinkParams, LinkRate};
+    for loss in [f64::NAN, -1.0, 2.0, f64::INFINITY] {
+        let mut topology = Topology::default();
+        let [from, to] = ["from", "to"].map(|name| topology.add_node(name));
+        topology.add_link(LinkParams {
+            name: "lossy".to_owned(),
+            from,
+            to,
+            rate: LinkRate::Constant(rate()),
+            delay: Nanos::ZERO,
+            loss,
+            overhead: 0,
+            discipline: DisciplineChoice::default(),
+            measured: false,
+        });
+        let error = Simulation::new(topology, 1, Nanos::ZERO).unwrap_err();
+        assert!(matches!(&error, BuildError::Loss { link, .. } if link == "lossy"), "{error}");
+        assert!(error.to_string().contains(&format!("a share of {loss}")), "{error}");
+    }
+}
+
+/// Flows need a route there and back. Of a later flow this is known only when it starts.
+#[test]
+fn a_flow_without_a_route_is_an_error() {
+    use queuescope_sim::workload::FlowStart;
+    use queuescope_sim::{BuildError, NodeId, Transport};
+    use queuescope_tcp::{Algorithm, Profile, TcpParams};
+    let mut topology = Topology::default();
+    let [from, to, alone] = ["from", "to", "alone"].map(|name| topology.add_node(name));
+    let wire = Wire::new(rate(), Nanos::ZERO, queuescope_queue::DisciplineParams::default());
+    add_both(&mut topology, ("", ""), (from, to), &wire, true);
+    let mut simulation = Simulation::new(topology, 1, Nanos::ZERO).unwrap();
+    let transport = || Transport::new(TcpParams::linux(), Algorithm::Cubic.params(Profile::Linux));
+    for (there, name) in [(alone, "alone"), (from, "from"), (NodeId(77), "node 77")] {
+        let start = std::iter::once(FlowStart::new(from, there));
+        let error = simulation.add_flows(0, transport(), None, start).unwrap_err();
+        assert_eq!(error, BuildError::NoWay { from: "from".to_owned(), to: name.to_owned() });
+    }
+    let starts = [FlowStart::new(from, to), FlowStart { at: Nanos(1), ..FlowStart::new(from, alone) }];
+    simulation.add_flows(0, transport(), None, starts.into_iter()).unwrap();
+    simulation.run_until(Nanos(MS), &mut ());
+    assert_eq!((simulation.flows().len(), simulation.flows_without_route()), (1, 1));
+}
