@@ -8,7 +8,8 @@
 //! - [`why`] explains what made a packet, a flow, or the packets of a time range wait.
 //!
 //! ```no_run
-//! use queuescope_analysis::Analyzer;
+//! # use queuescope_analysis as queuescope;
+//! use queuescope::Analyzer;
 //! use std::fs::File;
 //!
 //! let report = Analyzer::new("100mbps".parse()?).by(["5tuple".parse()?]).run(File::open("trace.pcap.gz")?)?;

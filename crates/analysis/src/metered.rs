@@ -248,6 +248,7 @@ impl<W: Watcher> Metered<W> {
             only: self.chosen.as_ref().map(|chosen| chosen.text().to_owned()),
             knows_drops: true,
             skipped,
+            read_error: None,
         };
         let (findings, watcher) = self.analysis.finish();
         (findings.report(source), watcher)

@@ -47,7 +47,7 @@ impl AnalysisOptions {
     /// The parameters for one queue, whose packets lack the `unknown` attributes.
     ///
     /// # Errors
-    /// Fails if the dimensions of the sketch are invalid, or if an expression is invalid.
+    /// Fails if `alpha` is not a share, if the dimensions of the sketch are invalid, or if an expression is invalid.
     pub fn params(
         &self,
         unknown: Unknown,
@@ -55,6 +55,9 @@ impl AnalysisOptions {
         rate: Option<Rate>,
         scale: Scale,
     ) -> Result<AnalysisParams, Error> {
+        if !(0.0..=1.0).contains(&self.alpha) {
+            return Err(Error::Alpha { alpha: self.alpha });
+        }
         let mut estimators = self.estimators.clone();
         estimators.sort_unstable();
         estimators.dedup();

@@ -36,6 +36,45 @@ pub struct Question {
     pub show: Option<Show>,
 }
 
+/// Builders.
+impl Question {
+    /// Asks why a packet waited: its number in the input, counted from 1.
+    #[must_use]
+    pub fn about_packet(self, packet: NonZeroU64) -> Self {
+        Self { packet: Some(packet), ..self }
+    }
+
+    /// Asks about a flow, by its name in a report, or by a part that occurs in no other name.
+    #[must_use]
+    pub fn about_flow(self, flow: impl Into<String>) -> Self {
+        Self { flow: Some(flow.into()), ..self }
+    }
+
+    /// Asks about packets that match an expression.
+    #[must_use]
+    pub fn about_victims(self, victims: PacketFilter<Departures>) -> Self {
+        Self { victims: Some(victims), ..self }
+    }
+
+    /// Sets the time range, or the moment.
+    #[must_use]
+    pub fn at(self, at: At) -> Self {
+        Self { at: Some(at), ..self }
+    }
+
+    /// Sets the least share of the bytes for a flow to be listed, from 0 to 1.
+    #[must_use]
+    pub fn alpha(self, share: f64) -> Self {
+        Self { alpha: share, ..self }
+    }
+
+    /// Lists only these flows.
+    #[must_use]
+    pub fn show(self, show: Show) -> Self {
+        Self { show: Some(show), ..self }
+    }
+}
+
 impl Default for Question {
     fn default() -> Self {
         Self { packet: None, flow: None, victims: None, at: None, alpha: ALPHA, show: None }

@@ -6,11 +6,11 @@ use crate::notes::noted;
 use crate::packet_filter::PacketFilter;
 use crate::rows::Rows;
 use crate::rows::{damage, departure, malformed, odd};
+use crate::sorter::DepartureSorter;
 use crate::stop::Stop;
 use queuescope_report::model::Skipped;
 use queuescope_table::DepartureReader;
-use queuescope_wire::{Departure, Nanos};
-use std::collections::BTreeMap;
+use queuescope_wire::Nanos;
 
 /// Counts and notes of a table that was read.
 #[derive(Debug)]
@@ -26,9 +26,6 @@ pub struct Read {
     /// What ended the table early, or rows that could not be parsed.
     pub damage: Option<String>,
 }
-
-/// Number of rows over which departures are sorted by time.
-const REORDER: usize = 1 << 16;
 
 /// Passes the departures of a table to `listener`, in the order of their departure times: all, or those that `chosen`
 /// matches. Reads to the end of the table, or until a signal comes.
@@ -73,50 +70,18 @@ pub fn read<L: Listener<Key = str>>(
         span = (span.0.min(row.enqueued), span.1.max(row.dequeued));
         packets += 1;
         bytes += departure.packet.size.0;
-        order.push(departure);
-        if order.waiting.len() > REORDER {
-            order.pop(listener);
-        }
+        order.push(departure, listener);
         listener.row(number..rows)?;
     };
-    while !order.waiting.is_empty() {
-        order.pop(listener);
-    }
+    order.finish(listener);
     let stats = reader.stats();
     let left_out = chosen.iter().flat_map(PacketFilter::notes);
     let late = "rows too far out of order to be sorted; treated as leaving with the row before them";
     let order = [
         noted("out_of_order", stats.out_of_order, "rows whose packet left before that of an earlier row; sorted"),
-        noted("too_late", order.late, late),
+        noted("too_late", order.too_late(), late),
     ];
     let skipped = left_out.chain(malformed(stats)).chain(order.into_iter().flatten()).chain(odd(stats, oversized));
     let (skipped, damage) = (skipped.collect(), damage(ended.as_ref(), stats));
     Ok(Read { packets, bytes, span: (span.0.min(span.1), span.1), skipped, damage })
-}
-
-/// Sorts departures by time, over a bounded number of rows.
-#[derive(Debug, Default)]
-struct DepartureSorter {
-    /// By departure time, then by row.
-    waiting: BTreeMap<(Nanos, u64), (Departure, bool)>,
-    now: Nanos,
-    late: u64,
-}
-
-impl DepartureSorter {
-    fn push(&mut self, departure: Departure) {
-        let is_late = departure.dequeued < self.now;
-        self.late += u64::from(is_late);
-        let dequeued = departure.dequeued.max(self.now);
-        self.waiting.insert((dequeued, departure.packet.id.0), (Departure { dequeued, ..departure }, is_late));
-    }
-
-    fn pop(&mut self, listener: &mut impl Listener) {
-        let Some((_, (departure, is_late))) = self.waiting.pop_first() else { return };
-        self.now = departure.dequeued;
-        if is_late {
-            listener.moved();
-        }
-        listener.departed(&departure);
-    }
 }

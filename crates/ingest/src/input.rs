@@ -51,6 +51,15 @@ impl Input {
 }
 
 /// The queue that the packets of a capture pass, and how they arrive at it.
+///
+/// ```
+/// use queuescope_ingest::Queue;
+/// use queuescope_queue::Limit;
+///
+/// let queue = Queue::default().with_aqm("codel,target=10ms".parse()?).with_limit(Limit::Packets(1000));
+/// assert!(queue.is_fifo());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Queue {
@@ -70,6 +79,51 @@ pub struct Queue {
     pub split_gso: bool,
     /// Whether the flow of a tunnelled packet is that of the inner packet.
     pub inner: bool,
+}
+
+/// Builders.
+impl Queue {
+    /// Sets the discipline or switch program that manages it.
+    #[must_use]
+    pub fn with_aqm(self, aqm: Aqm) -> Self {
+        Self { aqm: Some(aqm), ..self }
+    }
+
+    /// Sets its limit.
+    #[must_use]
+    pub fn with_limit(self, limit: Limit) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Sets the factor by which packets arrive faster than they were captured.
+    #[must_use]
+    pub fn with_speedup(self, speedup: Speedup) -> Self {
+        Self { speedup, ..self }
+    }
+
+    /// Sets what the link sends with each packet beyond its bytes in the queue.
+    #[must_use]
+    pub fn with_overhead(self, overhead: Overhead) -> Self {
+        Self { overhead, ..self }
+    }
+
+    /// Sets the largest packet of the network, in bytes.
+    #[must_use]
+    pub fn with_mtu(self, mtu: u32) -> Self {
+        Self { mtu, ..self }
+    }
+
+    /// Sets whether super-packets are split into the packets that the wire carried.
+    #[must_use]
+    pub fn with_split_gso(self, split_gso: bool) -> Self {
+        Self { split_gso, ..self }
+    }
+
+    /// Sets whether the flow of a tunnelled packet is that of the inner packet.
+    #[must_use]
+    pub fn with_inner(self, inner: bool) -> Self {
+        Self { inner, ..self }
+    }
 }
 
 impl Queue {

@@ -59,6 +59,7 @@ mod place;
 pub mod records;
 #[cfg(feature = "table")]
 pub mod rows;
+mod sorter;
 mod source;
 mod stop;
 #[cfg(feature = "table")]
@@ -72,6 +73,7 @@ pub use input::{How, Input, Queue};
 pub use listener::Listener;
 pub use packet_filter::{Flag, PacketFilter, expression};
 pub use place::{Place, read_text};
+pub use sorter::DepartureSorter;
 pub use source::{Opened, OpenedCapture, Source, open};
 pub use stop::Stop;
 #[cfg(feature = "table")]

@@ -12,7 +12,7 @@ use crate::stop::Stop;
 #[cfg(feature = "table")]
 use crate::table::OpenedTable;
 use crate::{Progress, capture};
-use queuescope_pcap::CaptureReader;
+use queuescope_pcap::{CaptureReader, Damage};
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model;
 use queuescope_sim::Replay;
@@ -114,6 +114,10 @@ impl OpenedCapture {
                 first_ns: read.first.0,
                 damage: read.damage.as_ref().map(ToString::to_string),
             },
+            read_error: read.damage.as_ref().and_then(|error| match &error.damage {
+                Damage::Io(why) => Some(why.kind()),
+                _ => None,
+            }),
             packets: read.packets,
             bytes: read.bytes,
             span: read.span,
@@ -166,6 +170,10 @@ impl Origin {
 pub struct Source {
     /// The input.
     pub input: model::Input,
+    /// The kind of the error of the system or of the decompressor that ended reading early, such as
+    /// [`ConnectionReset`](std::io::ErrorKind::ConnectionReset). Compressed data that is cut has
+    /// [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof). `None` for all other damage, and for inputs other than captures.
+    pub read_error: Option<std::io::ErrorKind>,
     /// Number of packets that came to the queue, or left it.
     pub packets: u64,
     /// Their bytes, as counted in the queue.
@@ -218,6 +226,7 @@ impl Source {
             only: None,
             knows_drops: false,
             skipped: Vec::new(),
+            read_error: None,
         }
     }
 

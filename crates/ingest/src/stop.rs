@@ -32,7 +32,7 @@ fn sighup_unless_ignored() -> Option<i32> {
     (ignored & 1 << (SIGHUP - 1) == 0).then_some(SIGHUP)
 }
 
-/// A request to stop, set by a signal. Clones share it.
+/// A request to stop, set by a signal or by the program. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Stop {
     requested: Arc<AtomicBool>,
@@ -41,9 +41,38 @@ pub struct Stop {
     /// Becomes readable when a signal comes, which wakes a reader that waits for input.
     #[cfg(unix)]
     wake: Arc<UnixStream>,
+    /// What is written to it becomes readable there.
+    #[cfg(unix)]
+    waker: Arc<UnixStream>,
 }
 
 impl Stop {
+    /// A stop that no signal requests, only [`request`](Self::request).
+    ///
+    /// # Errors
+    /// Returns the error of the system, which has no sockets left.
+    pub fn manual() -> io::Result<Self> {
+        #[cfg(unix)]
+        let (wake, waker) = UnixStream::pair()?;
+        Ok(Self {
+            requested: Arc::default(),
+            obeyed: Arc::default(),
+            #[cfg(unix)]
+            wake: Arc::new(wake),
+            #[cfg(unix)]
+            waker: Arc::new(waker),
+        })
+    }
+
+    /// Requests a stop, as a signal does. Another thread may do so while a reader waits for input.
+    pub fn request(&self) {
+        if !self.requested.swap(true, Ordering::Relaxed) {
+            // If this fails, the reader is gone and does not need to be woken.
+            #[cfg(unix)]
+            let _ = (&*self.waker).write_all(&[0]);
+        }
+    }
+
     /// Installs signal handlers. The first SIGINT, SIGTERM or SIGHUP requests a stop; a second signal of any of these ends
     /// the process at once. A SIGHUP that is ignored (`nohup`) stays ignored. On systems other than Unix, signals end the
     /// process as usual.
@@ -53,7 +82,7 @@ impl Stop {
     #[cfg(unix)]
     pub fn on_signals() -> Result<Self, Error> {
         let requested = Arc::new(AtomicBool::new(false));
-        let register = || -> io::Result<UnixStream> {
+        let register = || -> io::Result<(UnixStream, UnixStream)> {
             let (wake, mut waker) = UnixStream::pair()?;
             let early = Arc::new(AtomicBool::new(false));
             for signal in SIGNALS.into_iter().chain(sighup_unless_ignored()) {
@@ -67,10 +96,10 @@ impl Stop {
             if early.load(Ordering::Relaxed) && !requested.swap(true, Ordering::Relaxed) {
                 waker.write_all(&[0])?;
             }
-            Ok(wake)
+            Ok((wake, waker))
         };
-        let wake = Arc::new(register().map_err(Error::Signals)?);
-        Ok(Self { requested, obeyed: Arc::default(), wake })
+        let (wake, waker) = register().map_err(Error::Signals)?;
+        Ok(Self { requested, obeyed: Arc::default(), wake: Arc::new(wake), waker: Arc::new(waker) })
     }
 
     /// The same, but calls `last` before the second signal ends the process, to restore state that outlives it, such as the
@@ -82,8 +111,9 @@ impl Stop {
     pub fn on_signals_but_first(last: impl Fn() + Send + 'static) -> Result<Self, Error> {
         let requested = Arc::new(AtomicBool::new(false));
         let begun = Arc::clone(&requested);
-        let register = || -> io::Result<UnixStream> {
+        let register = || -> io::Result<(UnixStream, UnixStream)> {
             let (wake, mut waker) = UnixStream::pair()?;
+            let other = waker.try_clone()?;
             // The terminal being closed requests a stop too, and so does its quit key.
             let mut signals = Signals::new(SIGNALS.into_iter().chain([SIGHUP, SIGQUIT]))?;
             // Signal handlers may call hardly any functions, so a thread handles the signals.
@@ -99,10 +129,10 @@ impl Stop {
                     let _ = waker.write_all(&[0]);
                 }
             })?;
-            Ok(wake)
+            Ok((wake, other))
         };
-        let wake = Arc::new(register().map_err(Error::Signals)?);
-        Ok(Self { requested, obeyed: Arc::default(), wake })
+        let (wake, waker) = register().map_err(Error::Signals)?;
+        Ok(Self { requested, obeyed: Arc::default(), wake: Arc::new(wake), waker: Arc::new(waker) })
     }
 
     /// The same on systems without these signals, where a stop is never requested.
@@ -114,7 +144,7 @@ impl Stop {
         Ok(Self { requested: Arc::default(), obeyed: Arc::default() })
     }
 
-    /// Whether a signal came.
+    /// Whether a stop was requested.
     #[inline]
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)

@@ -71,6 +71,7 @@ impl OpenedTable {
             only: self.origin.only,
             knows_drops: false,
             skipped: read.skipped,
+            read_error: None,
         })
     }
 

@@ -47,6 +47,7 @@ pub struct Alert {
 
 /// Why a trigger could not be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TriggerError {
     /// The aggregate does not exist.
     #[error("the log does not have this aggregate; it may have been removed")]

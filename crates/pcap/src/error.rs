@@ -22,11 +22,12 @@ pub enum OpenError {
         name: String,
     },
     /// The system refused to open or read it, or its compressed data is damaged before the first packet.
-    #[error("cannot read {name}: {why}")]
+    #[error("cannot read {name}")]
     Unreadable {
         /// The file.
         name: String,
         /// The error of the system or of the decoder.
+        #[source]
         why: io::Error,
     },
     /// It contains no bytes.

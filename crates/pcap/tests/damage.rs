@@ -243,7 +243,10 @@ fn an_open_error_gives_the_cause() {
     };
     assert!(matches!(with(b""), OpenError::Empty { .. }));
     assert!(matches!(with(&gzip(b"")), OpenError::Empty { compression: Compression::Gzip, .. }));
-    assert!(matches!(with(&gzip(b"abc")[..9]), OpenError::Unreadable { .. }));
+    let unreadable = with(&gzip(b"abc")[..9]);
+    assert!(matches!(unreadable, OpenError::Unreadable { .. }));
+    let cause = std::error::Error::source(&unreadable).expect("it has a cause").to_string();
+    assert!(!unreadable.to_string().contains(&cause), "the cause is printed once: {unreadable}: {cause}");
     let text = with(b"time,flow\n1,2\n").to_string();
     assert!(text.contains("74 69 6d 65 2c 66 6c 6f (text)"), "{text}");
     assert!(with(b"BZh91AY&SY").to_string().contains("bzip2: decompress it first"));

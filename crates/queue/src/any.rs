@@ -123,6 +123,10 @@ macro_rules! disciplines {
                 }
             }
 
+            fn name(&self) -> &'static str {
+                Self::name(self)
+            }
+
             fn is_fifo(&self) -> bool {
                 match self {
                     $(Self::$Type(discipline) => Discipline::is_fifo(discipline),)*

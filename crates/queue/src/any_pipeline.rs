@@ -31,6 +31,7 @@ impl PipelineParams {
 
 /// Parameters that are invalid for every program, or for this switch.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PipelineError {
     /// The parameters of [`AckWindow`] are invalid.
     #[error(transparent)]

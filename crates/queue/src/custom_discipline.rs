@@ -94,6 +94,10 @@ impl Discipline for CustomDiscipline {
         self.discipline.on_timer(now);
     }
 
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
     fn is_fifo(&self) -> bool {
         self.discipline.is_fifo()
     }

@@ -4,34 +4,91 @@ use queuescope_wire::{Backlog, Departure, Nanos, Packet, QueueId, Rate};
 
 /// One queue. The driver (a replay, a simulator, a real-time link) passes the time; times never decrease.
 ///
-/// Each packet that enters either departs, unchanged except for its ECN codepoint, or is reported to the [`Sink`] as
-/// dropped: exactly one of the two, exactly once.
+/// # Rules
+///
+/// - **Packets.** Each packet that enters either departs, unchanged except for its ECN codepoint, or is reported to the
+///   [`Sink`] as dropped: exactly one of the two, exactly once. The ids of the packets in the queue are distinct.
+/// - **Order.** Packets may depart in any order. If [`is_fifo`](Self::is_fifo) is true, they depart in the order of
+///   their arrival.
+/// - **Backlog.** After each call, [`backlog`](Self::backlog) is exactly the packets that have entered and have neither
+///   departed nor been dropped. A driver calls [`dequeue`](Self::dequeue) as long as packets wait.
+/// - **Shaping.** `dequeue` may return `None` while packets wait, because none of them may leave yet. The link then stays
+///   idle, and calls `dequeue` again after each timer and after each arrival. A discipline without a timer is called again
+///   at the next arrival only; packets that it never releases stay in the queue.
+/// - **Timers.** [`next_timer`](Self::next_timer) changes only in the calls of the other methods. After
+///   [`on_timer`](Self::on_timer), it is later than the time at which the timer was due, or `None`.
+///
+/// A driver panics, and names the discipline, if it cannot continue because a rule is broken. The wrapper
+/// [`Checked`](crate::Checked) checks all rules at each call.
+///
+/// ```
+/// use queuescope_queue::{Discipline, Fifo, Outlet, Sink};
+/// use queuescope_wire::{Backlog, Departure, Nanos, Packet, QueueId};
+///
+/// /// Lets a packet leave every `gap` at most.
+/// struct Paced { fifo: Fifo, queue: QueueId, gap: Nanos, ready: Nanos, timer: Option<Nanos> }
+///
+/// impl Discipline for Paced {
+///     fn enqueue(&mut self, packet: Packet, now: Nanos, _sink: &mut impl Sink) {
+///         self.fifo.push(packet, now);
+///     }
+///
+///     fn dequeue(&mut self, now: Nanos, _sink: &mut impl Sink) -> Option<Departure> {
+///         if now < self.ready {
+///             self.timer = Some(self.ready);
+///             return None;
+///         }
+///         let first = self.fifo.pop()?;
+///         self.ready = now + self.gap;
+///         Some(first.depart(self.queue, now, self.fifo.backlog()))
+///     }
+///
+///     fn backlog(&self) -> Backlog {
+///         self.fifo.backlog()
+///     }
+///
+///     fn next_timer(&self) -> Option<Nanos> {
+///         self.timer
+///     }
+///
+///     fn on_timer(&mut self, _now: Nanos) {
+///         self.timer = None;
+///     }
+/// }
+/// ```
 pub trait Discipline {
     /// Enqueues a packet that arrives. The queue may drop or mark it, or another packet in its place.
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink);
 
-    /// Dequeues the next packet when the link is ready to send, or returns `None` if there is none. The queue may drop
-    /// or mark packets on the way.
+    /// Dequeues the next packet when the link is ready to send. Returns `None` if no packet waits, or if none of them may
+    /// leave yet. The queue may drop or mark packets on the way.
     fn dequeue(&mut self, now: Nanos, sink: &mut impl Sink) -> Option<Departure>;
 
     /// The current backlog.
     fn backlog(&self) -> Backlog;
 
     /// Whether the link must call [`Self::dequeue`] once more on the empty queue when it has sent everything, because
-    /// that call changes the queue's state.
+    /// that call changes the queue's state. It is false after that call.
     #[inline]
     fn polls_when_empty(&self) -> bool {
         false
     }
 
     /// When to call [`Self::on_timer`] next, if ever. It changes only in calls to this trait's other methods.
+    /// [`Nanos::MAX`] means never.
     #[inline]
     fn next_timer(&self) -> Option<Nanos> {
         None
     }
 
-    /// Called at the time that [`Self::next_timer`] returned.
+    /// Called at the time that [`Self::next_timer`] returned. It sets the timer to a later time, or clears it. If packets
+    /// wait before an idle link, the link then calls [`Self::dequeue`].
     fn on_timer(&mut self, _now: Nanos) {}
+
+    /// The name in messages: by default that of the type.
+    fn name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
 
     /// Whether all packets leave in the order of their arrival.
     fn is_fifo(&self) -> bool {

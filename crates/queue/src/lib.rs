@@ -60,6 +60,7 @@ mod abc;
 mod ack_window;
 mod any;
 mod any_pipeline;
+mod checked;
 mod codel;
 mod conquest_aqm;
 mod counters;
@@ -88,6 +89,7 @@ mod tail_drop;
 mod update_clock;
 
 pub use any_pipeline::PipelineError;
+pub use checked::Checked;
 pub use custom_discipline::{CustomDiscipline, DisciplineFactory};
 pub use custom_pipeline::{CustomPipeline, PipelineFactory};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};

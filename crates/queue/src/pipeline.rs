@@ -35,7 +35,8 @@ pub trait Pipeline {
         None
     }
 
-    /// Called at the time that [`Self::next_timer`] returned.
+    /// Called at the time that [`Self::next_timer`] returned. It sets the timer to a later time, or clears it; otherwise the
+    /// driver panics and names the program.
     fn on_timer(&mut self, _now: Nanos) {}
 
     /// The queues and the scheduler of a port with this `limit`. The limit applies to each queue, or to all together if
@@ -104,7 +105,8 @@ pub enum Ingress {
     Enqueue(u16),
     /// Drop it.
     Drop(DropReason),
-    /// Send it to ingress again, after the time that recirculation takes.
+    /// Send it to ingress again, after the time that recirculation takes. The driver panics, and names the program, if it
+    /// recirculates a packet more than 10 000 times in a row.
     Recirculate,
     /// Remove it without counting a drop: it is a copy that was fed back and has done its work.
     Consume,

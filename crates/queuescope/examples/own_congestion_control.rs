@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let transports = [Transport::new(TcpParams::linux(), aimd), Transport::new(TcpParams::linux(), cubic)];
     for (n, transport) in transports.into_iter().enumerate() {
         let start = FlowStart::new(dumbbell.left[n], dumbbell.right[n]);
-        simulation.add_flows(n as u32, transport, None, once(start));
+        simulation.add_flows(n as u32, transport, None, once(start))?;
     }
     simulation.run_until("60s".parse()?, &mut ());
 

@@ -3,7 +3,7 @@
 //! The mean wait is the same in any order that does not look at sizes, but who waits is not: `cargo run --release -p
 //! queuescope --features sim --example own_discipline`.
 
-use queuescope::queue::{Discipline, DisciplineFactory, DisciplineParams, Outlet, Sink, Waiting};
+use queuescope::queue::{Checked, Discipline, DisciplineFactory, DisciplineParams, Outlet, Sink, Waiting};
 use queuescope::sim::shapes::{Wire, add_both};
 use queuescope::sim::workload::{Spacing, UdpParams, UdpSource};
 use queuescope::sim::{Datagram, DatagramParams, DisciplineChoice, Simulation, Topology};
@@ -44,7 +44,8 @@ impl Discipline for Lifo {
 
 fn main() -> Result<(), Box<dyn Error>> {
     simulate(DisciplineParams::default().into())?;
-    simulate(DisciplineFactory::new("lifo", Lifo::new).into())
+    // `Checked` panics if a discipline breaks a rule, such as to depart a packet twice. Leave it out for long runs.
+    simulate(DisciplineFactory::new("lifo", |outlet| Checked::new(Lifo::new(outlet))).into())
 }
 
 /// A link of 10 Mb/s, at random times nine tenths of what it can send.

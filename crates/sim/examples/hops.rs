@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (n, (from, to)) in left.iter().zip(&right).enumerate() {
         let transport = Transport::new(TcpParams::linux(), algorithm.parse::<Algorithm>()?.params(Profile::Linux));
         let start = FlowStart { at: Nanos(n as u64 * 1_000_000), ..FlowStart::new(*from, *to) };
-        simulation.add_flows(0, transport, None, std::iter::once(start));
+        simulation.add_flows(0, transport, None, std::iter::once(start)).unwrap();
     }
     let started = Instant::now();
     simulation.run_until(Nanos(seconds * 1_000_000_000), &mut ());

@@ -97,7 +97,7 @@ pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     for source in traffic(scenario, files, hosts)? {
         match source {
             TrafficSource::Flows { group, transport, stop, starts } => {
-                simulation.add_flows(group, *transport, stop, starts);
+                simulation.add_flows(group, *transport, stop, starts)?;
             }
             TrafficSource::Datagrams { params, datagrams } => simulation.add_datagrams(params, datagrams)?,
         }

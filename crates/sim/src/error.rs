@@ -5,6 +5,7 @@ use queuescope_queue::PipelineError;
 
 /// Why a simulation cannot be built.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// No links lead from one node to another.
     #[error("there is no route from {from} to {to}: no links lead there")]
@@ -20,6 +21,17 @@ pub enum BuildError {
         /// The number of links.
         links: usize,
     },
+    /// The share of packets that a link loses is not a share.
+    #[error("link {link} loses a share of {loss} of its packets: it must be from 0 to 1")]
+    Loss {
+        /// The link's name.
+        link: String,
+        /// The number.
+        loss: f64,
+    },
+    /// A replayed workload cannot have this speedup.
+    #[error(transparent)]
+    Speedup(#[from] crate::SpeedupError),
     /// The network does not have this switch.
     #[error("there is no switch {name}")]
     NoSwitch {

@@ -2,6 +2,7 @@
 
 use crate::event::Turn;
 use crate::packets::Packets;
+use crate::replay::Retries;
 use crate::summary::Times;
 use crate::topology::{LinkId, LinkParams};
 use crate::workload::Random;
@@ -53,6 +54,10 @@ pub(crate) struct Link {
     pub switch: Option<(u32, Port)>,
     /// Whether an event will serve the queue.
     pub serving: bool,
+    /// Whether it is idle although packets wait, because the discipline holds them back: until the next timer or arrival.
+    pub held_back: bool,
+    /// How often in a row a timer came at the same time without a packet that may leave.
+    pub retries: Retries,
     /// When the discipline's timer event comes; the latest possible time if there is none.
     pub timer: Nanos,
     /// Packets in flight on it, with their arrival times and their turns then: those of when they were sent.
@@ -94,6 +99,8 @@ pub struct LinkStats {
     pub wasted: Nanos,
     /// The longest queue that a packet found, in bytes.
     pub longest: ByteCount,
+    /// The name of the discipline.
+    discipline: &'static str,
     /// Counters of each group of flows, by group number, up to the last group with packets.
     groups: Option<Vec<GroupStats>>,
 }
@@ -113,7 +120,7 @@ pub struct GroupStats {
 
 impl Link {
     pub fn new(id: LinkId, params: &LinkParams, queue: Queue, switch: Option<(u32, Port)>, seed: u64) -> Self {
-        let seed = seed::derive(!seed, u64::from(id.0));
+        let (seed, name) = (seed::derive(!seed, u64::from(id.0)), queue.name());
         Self {
             id,
             queue,
@@ -123,10 +130,12 @@ impl Link {
             loss: (params.loss > 0.0).then(|| (params.loss, Random::new(seed))),
             switch,
             serving: false,
+            held_back: false,
+            retries: Retries::default(),
             timer: Nanos::MAX,
             sent: VecDeque::new(),
             turn: Turn::default(),
-            stats: LinkStats::new(params.measured),
+            stats: LinkStats::new(params.measured, name),
         }
     }
 
@@ -166,6 +175,14 @@ impl Queue {
         match self {
             Self::One(discipline) => discipline.polls_when_empty(),
             Self::Many(_) => false,
+        }
+    }
+
+    /// The name of the discipline.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::One(discipline) => discipline.name(),
+            Self::Many(_) => "queues",
         }
     }
 
@@ -221,7 +238,7 @@ impl Sending {
 }
 
 impl LinkStats {
-    fn new(measured: bool) -> Self {
+    fn new(measured: bool, discipline: &'static str) -> Self {
         Self {
             offered: Backlog::default(),
             sent: Backlog::default(),
@@ -230,13 +247,14 @@ impl LinkStats {
             marks: [0; MarkReason::ALL.len()],
             wasted: Nanos::ZERO,
             longest: ByteCount(0),
+            discipline,
             groups: measured.then(Vec::new),
         }
     }
 
     /// Resets all counters.
     pub(crate) fn reset(&mut self) {
-        *self = Self::new(self.is_measured());
+        *self = Self::new(self.is_measured(), self.discipline);
     }
 
     /// Whether sojourn times and groups of flows are recorded.
@@ -289,6 +307,9 @@ pub(crate) struct LinkSink<'a, O> {
 
 impl<O: Observer> Sink for LinkSink<'_, O> {
     fn dropped(&mut self, dropped: &Dropped) {
+        if !self.packets.has(dropped.packet.id) {
+            unknown_packet(self.stats.discipline, "dropped", &dropped.packet);
+        }
         self.stats.drops[dropped.reason as usize] += 1;
         let packet = self.packets.remove(dropped.packet.id);
         self.gone.push(packet.owner);
@@ -299,6 +320,9 @@ impl<O: Observer> Sink for LinkSink<'_, O> {
     }
 
     fn marked(&mut self, packet: &Packet, reason: MarkReason, now: Nanos) {
+        if !self.packets.has(packet.id) {
+            unknown_packet(self.stats.discipline, "marked", packet);
+        }
         self.stats.marks[reason as usize] += 1;
         let on_its_way = self.packets.at(packet.id);
         if let Some(group) = self.stats.group(on_its_way.group) {
@@ -306,4 +330,13 @@ impl<O: Observer> Sink for LinkSink<'_, O> {
         }
         self.observer.marked(self.link, packet, reason, now, on_its_way);
     }
+}
+
+/// Panics: a discipline gave a packet that it did not have.
+#[cold]
+pub(crate) fn unknown_packet(discipline: &str, verb: &str, packet: &Packet) -> ! {
+    panic!(
+        "the discipline '{discipline}' {verb} {packet:?}, which it did not have: wrap the discipline in queuescope_queue::Checked \
+         to find the call"
+    );
 }

@@ -4,8 +4,10 @@ use crate::BuildError;
 use crate::Observer;
 use crate::detour::Detour;
 use crate::event::{Event, Events};
-use crate::link::{Link, LinkSink, LinkStats, Queue};
+use crate::link::{Link, LinkSink, LinkStats, Queue, unknown_packet};
 use crate::packets::{InFlight, Owner, Packets};
+use crate::program::check_passes;
+use crate::replay::timer_stays;
 use crate::topology::{LinkId, NodeId, Topology};
 use queuescope_queue::{
     AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
@@ -36,8 +38,8 @@ pub(crate) struct Network {
 pub(crate) struct Switch {
     pipeline: AnyPipeline,
     recirculation: Nanos,
-    /// Recirculated packets: their time, link and id.
-    recirculated: VecDeque<(Nanos, u32, PacketId)>,
+    /// Recirculated packets: their time, their link, how often in a row they were, and their id.
+    recirculated: VecDeque<(Nanos, u32, u32, PacketId)>,
     /// When the program's timer event comes; the latest possible time if there is none.
     timer: Nanos,
 }
@@ -54,10 +56,13 @@ impl Network {
     /// An empty network.
     ///
     /// # Errors
-    /// Fails if a switch cannot run its program.
+    /// Fails if a switch cannot run its program, or if a link's loss is not a share.
     pub fn new(topology: &Topology, seed: u64) -> Result<Self, BuildError> {
         if topology.links.len() > Events::MOST as usize {
             return Err(BuildError::TooLarge { links: topology.links.len() });
+        }
+        if let Some(link) = topology.links.iter().find(|link| !(0.0..=1.0).contains(&link.loss)) {
+            return Err(BuildError::Loss { link: link.name.clone(), loss: link.loss });
         }
         let mut switches = Vec::new();
         let mut links: Vec<Option<Link>> = topology.links.iter().map(|_| None).collect();
@@ -136,6 +141,10 @@ impl Network {
             // The next packet then begins at the start of the ring, which is in the caches.
             None => sent.clear(),
         }
+        if !self.packets.has(id) {
+            let packet = Packet { id, flow: self.packets.at(id).flow, ..Packet::default() };
+            unknown_packet(self.links[link as usize].queue.name(), "departed and dropped, or departed twice,", &packet);
+        }
         let packet = self.packets.at(id);
         packet.hop += 1;
         let (route, hop) = (packet.route, packet.hop);
@@ -167,7 +176,7 @@ impl Network {
             link.stats.longest = backlog.bytes;
         }
         if link.switch.is_some() {
-            self.through_ingress(index, packet, observer);
+            self.through_ingress(index, packet, 0, observer);
         } else {
             self.enqueue(index, 0, packet, observer);
         }
@@ -190,6 +199,10 @@ impl Network {
         }
         if !link.serving && link.queue.backlog().packets > 0 {
             link.serving = true;
+            if link.held_back {
+                link.held_back = false;
+                link.transmitter.wait_until(now);
+            }
             let free = link.transmitter.free_at();
             if free <= now {
                 self.idle.push(index);
@@ -222,14 +235,21 @@ impl Network {
         let link = &mut self.links[index as usize];
         let (packets, gone) = (&mut self.packets, &mut self.gone);
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
-        if let Some(departure) = link.queue.dequeue(now, &mut sink) {
-            link.transmitter.send(ByteCount(departure.packet.size.0 + u64::from(link.overhead)));
-            link.turn = self.events.turn();
-            if link.switch.is_some() {
-                self.through_egress(index, departure, observer);
-            } else {
-                self.transmit(index, &departure, observer);
-            }
+        let Some(departure) = link.queue.dequeue(now, &mut sink) else {
+            // If packets wait, the discipline holds them back.
+            link.held_back = link.queue.backlog().packets > 0;
+            self.set_queue_timer(index);
+            return;
+        };
+        if !self.packets.has(departure.packet.id) {
+            unknown_packet(link.queue.name(), "departed", &departure.packet);
+        }
+        link.transmitter.send(ByteCount(departure.packet.size.0 + u64::from(link.overhead)));
+        link.turn = self.events.turn();
+        if link.switch.is_some() {
+            self.through_egress(index, departure, observer);
+        } else {
+            self.transmit(index, &departure, observer);
         }
         let link = &mut self.links[index as usize];
         if link.queue.backlog().packets > 0 || link.queue.polls_when_empty() {
@@ -270,12 +290,32 @@ impl Network {
             return;
         }
         link.timer = Nanos::MAX;
+        let mut fired = false;
         if let Queue::One(discipline) = &mut link.queue {
-            while discipline.next_timer().is_some_and(|due| due <= now) {
+            while let Some(due) = discipline.next_timer().filter(|due| *due <= now) {
                 discipline.on_timer(now);
+                if discipline.next_timer().is_some_and(|next| next <= due) {
+                    timer_stays(discipline.name(), due);
+                }
+                fired = true;
             }
         }
+        if fired && link.held_back {
+            self.serve_held_back(index);
+        }
         self.set_queue_timer(index);
+    }
+
+    /// A timer came while the discipline held packets back: perhaps one of them may leave now.
+    #[cold]
+    fn serve_held_back(&mut self, index: u32) {
+        let now = self.now;
+        let link = &mut self.links[index as usize];
+        link.retries.count(now, link.queue.name());
+        (link.held_back, link.serving) = (false, true);
+        link.transmitter.wait_until(now);
+        let turn = self.events.turn();
+        self.events.push_in_turn(link.transmitter.free_at().max(now), Event::Serve(index), turn);
     }
 
     // Each packet comes here twice per link. The compiler alone does not inline it, which takes 2 % more instructions per hop.
@@ -293,7 +333,8 @@ impl Network {
 
 /// Switches.
 impl Network {
-    fn through_ingress(&mut self, index: u32, mut packet: Packet, observer: &mut impl Observer) {
+    /// `passes` is how often in a row ingress sent the packet to itself.
+    fn through_ingress(&mut self, index: u32, mut packet: Packet, passes: u32, observer: &mut impl Observer) {
         let now = self.now;
         let link = &mut self.links[index as usize];
         let Some((switch, port)) = link.switch else { return };
@@ -308,7 +349,7 @@ impl Network {
         }
         match verdict {
             Ingress::Enqueue(queue) => self.enqueue(index, queue, packet, observer),
-            Ingress::Recirculate => self.recirculate(switch, index, packet.id),
+            Ingress::Recirculate => self.recirculate(switch, index, passes + 1, packet.id),
             Ingress::Consume => {
                 let owner = self.packets.remove(packet.id).owner;
                 self.gone.push(owner);
@@ -340,13 +381,13 @@ impl Network {
             Egress::SendAndFeedBack => {
                 let copy = InFlight { owner: Owner::Switch, ..*self.packets.at(packet.id) };
                 let copy = self.packets.insert(copy, Headers { fed_back: true, ..headers });
-                self.recirculate(switch, index, copy);
+                self.recirculate(switch, index, 0, copy);
                 self.transmit(index, &departure, observer);
             }
             Egress::Recirculate => {
                 let link = &mut self.links[index as usize];
                 link.stats.wasted = link.stats.wasted.saturating_add(lost_turn);
-                self.recirculate(switch, index, packet.id);
+                self.recirculate(switch, index, 0, packet.id);
             }
             Egress::Drop(_) => {}
         }
@@ -361,26 +402,27 @@ impl Network {
         (on_its_way.ecn, on_its_way.class) = (packet.ecn, packet.class);
     }
 
-    fn recirculate(&mut self, switch: u32, link: u32, id: PacketId) {
+    fn recirculate(&mut self, switch: u32, link: u32, passes: u32, id: PacketId) {
         let state = &mut self.switches[switch as usize];
+        check_passes(passes, state.pipeline.name());
         let at = self.now.saturating_add(state.recirculation);
         if state.recirculated.is_empty() {
             self.events.push(at, Event::Recirculated(switch));
         }
-        state.recirculated.push_back((at, link, id));
+        state.recirculated.push_back((at, link, passes, id));
     }
 
     /// Recirculated packets come to ingress again.
     pub fn on_recirculated(&mut self, switch: u32, observer: &mut impl Observer) {
         let state = &mut self.switches[switch as usize];
-        let Some((_, index, id)) = state.recirculated.pop_front() else { return };
+        let Some((_, index, passes, id)) = state.recirculated.pop_front() else { return };
         if let Some((next, ..)) = state.recirculated.front() {
             self.events.push(*next, Event::Recirculated(switch));
         }
         let on_its_way = self.packets.at(id);
         let size = ByteCount(on_its_way.bytes.into());
         let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
-        self.through_ingress(index, packet, observer);
+        self.through_ingress(index, packet, passes, observer);
     }
 
     /// The timer of a switch's program may be due.
@@ -391,8 +433,11 @@ impl Network {
             return;
         }
         state.timer = Nanos::MAX;
-        while state.pipeline.next_timer().is_some_and(|due| due <= now) {
+        while let Some(due) = state.pipeline.next_timer().filter(|due| *due <= now) {
             state.pipeline.on_timer(now);
+            if state.pipeline.next_timer().is_some_and(|next| next <= due) {
+                timer_stays(state.pipeline.name(), due);
+            }
         }
         self.set_switch_timer(switch);
     }

@@ -136,6 +136,9 @@ fn key([source, destination]: [Host; 2], number: u64, protocol: u8) -> FlowKey {
 /// The most packets that one event can send: no simulation has a window of a million segments.
 const MARGIN: usize = 1 << 20;
 
+/// The number of links behind a packet whose slot is free. No route is as long.
+const GONE: u16 = u16::MAX;
+
 /// Bits of a [`PacketId`] for the slot; the other bits are the number of the packet in the order of sending.
 const SLOT: u32 = 24;
 
@@ -193,7 +196,16 @@ impl Packets {
     #[inline]
     pub fn remove(&mut self, id: PacketId) -> InFlight {
         self.free.push(slot(id) as u32);
-        self.slots[slot(id)]
+        let packet = &mut self.slots[slot(id)];
+        let removed = *packet;
+        packet.hop = GONE;
+        removed
+    }
+
+    /// Whether a packet may be in flight. False if it never was, or if it was removed and no other packet has its slot.
+    #[inline]
+    pub fn has(&self, id: PacketId) -> bool {
+        self.slots.get(slot(id)).is_some_and(|packet| packet.hop != GONE)
     }
 
     /// The number of packets in flight.

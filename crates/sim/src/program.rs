@@ -1,5 +1,6 @@
 //! A stream of packets through a switch program and the queues of one port, drained at a rate.
 
+use crate::replay::timer_stays;
 use crate::shapes::RECIRCULATION;
 use crate::{Output, Transmitter};
 use queuescope_queue::{
@@ -17,10 +18,25 @@ pub struct ReplayedProgram {
     link: Transmitter,
     /// Bytes that the link adds to each packet.
     overhead: u32,
-    /// Headers of waiting packets, as the program left them.
-    headers: BTreeMap<PacketId, Headers>,
-    /// Recirculated packets, and when they come to ingress again.
-    recirculated: VecDeque<(Nanos, Packet, Headers)>,
+    /// Headers of waiting packets, as the program left them, and how often they were recirculated.
+    headers: BTreeMap<PacketId, (Headers, u32)>,
+    /// Recirculated packets, when they come to ingress again, and how often they did.
+    recirculated: VecDeque<(Nanos, Packet, Headers, u32)>,
+}
+
+/// The most times that a program may send a packet to ingress again.
+const MOST_PASSES: u32 = 10_000;
+
+/// Checks how often a packet was recirculated.
+///
+/// # Panics
+/// Panics if it was too often: the program would never let it leave.
+#[inline]
+pub(crate) fn check_passes(passes: u32, program: &str) {
+    assert!(
+        passes <= MOST_PASSES,
+        "the switch program '{program}' recirculated a packet {MOST_PASSES} times: it must enqueue or drop each packet in the end"
+    );
 }
 
 /// The only port.
@@ -49,7 +65,7 @@ impl ReplayedProgram {
     /// A packet arrives, no earlier than the previous one. All departures before that are reported first.
     pub fn arrive(&mut self, packet: Packet, headers: Headers, now: Nanos, output: &mut impl Output) {
         self.advance(now, output);
-        self.ingress(packet, headers, now, output);
+        self.ingress(packet, headers, 0, now, output);
     }
 
     /// No packet arrives before `now`: all departures up to then happen.
@@ -96,14 +112,14 @@ impl ReplayedProgram {
         match next {
             Next::Served => self.serve(at, output),
             Next::Recirculated => {
-                if let Some((_, packet, headers)) = self.recirculated.pop_front() {
-                    self.ingress(packet, headers, at, output);
+                if let Some((_, packet, headers, passes)) = self.recirculated.pop_front() {
+                    self.ingress(packet, headers, passes, at, output);
                 }
             }
         }
     }
 
-    fn ingress(&mut self, mut packet: Packet, mut headers: Headers, now: Nanos, output: &mut impl Output) {
+    fn ingress(&mut self, mut packet: Packet, mut headers: Headers, passes: u32, now: Nanos, output: &mut impl Output) {
         let verdict = self.program.ingress(PORT, &mut packet, &mut headers, now, output);
         // A copy that was fed back is not a packet of the stream.
         if headers.fed_back {
@@ -115,12 +131,12 @@ impl ReplayedProgram {
                 if self.queues.backlog().packets == 0 {
                     self.link.wait_until(now);
                 }
-                self.headers.insert(packet.id, headers);
+                self.headers.insert(packet.id, (headers, passes));
                 let (queues, all) = (&mut self.queues, &mut self.headers);
                 queues.enqueue_to(queue, packet, now, &mut Forgetting { all, output });
             }
             Ingress::Drop(reason) => output.dropped(&Dropped::on_arrival(packet, QueueId(0), now, reason)),
-            Ingress::Recirculate => self.again(packet, headers, now),
+            Ingress::Recirculate => self.again(packet, headers, passes + 1, now),
             Ingress::Consume => debug_assert!(false, "{packet:?} is no copy, and cannot be consumed"),
         }
     }
@@ -129,13 +145,13 @@ impl ReplayedProgram {
         let Some(mut departure) = self.queues.dequeue(now, output) else { return };
         let from = self.link.free_at();
         self.link.send(ByteCount(departure.packet.size.0 + u64::from(self.overhead)));
-        let Some(mut headers) = self.headers.remove(&departure.packet.id) else { return };
+        let Some((mut headers, passes)) = self.headers.remove(&departure.packet.id) else { return };
         let verdict = self.program.egress(PORT, &mut departure, &mut headers, output);
         let Departure { packet, queue, enqueued, .. } = departure;
         match verdict {
             Egress::Send => output.departed(&departure),
             Egress::SendAndFeedBack => {
-                self.again(packet, Headers { fed_back: true, ..headers }, now);
+                self.again(packet, Headers { fed_back: true, ..headers }, 0, now);
                 output.departed(&departure);
             }
             Egress::Drop(reason) => {
@@ -143,25 +159,29 @@ impl ReplayedProgram {
                 let link_time = self.link.free_at().saturating_sub(from);
                 output.dropped(&Dropped { link_time, ..dropped });
             }
-            Egress::Recirculate => self.again(packet, headers, now),
+            Egress::Recirculate => self.again(packet, headers, passes + 1, now),
         }
     }
 
-    fn again(&mut self, packet: Packet, headers: Headers, now: Nanos) {
-        self.recirculated.push_back((now.saturating_add(RECIRCULATION), packet, headers));
+    fn again(&mut self, packet: Packet, headers: Headers, passes: u32, now: Nanos) {
+        check_passes(passes, self.program.name());
+        self.recirculated.push_back((now.saturating_add(RECIRCULATION), packet, headers, passes));
     }
 
     /// Fires timers that are due by `now`.
     fn fire_until(&mut self, now: Nanos) {
         while let Some(due) = self.program.next_timer().filter(|due| *due <= now) {
             self.program.on_timer(due);
+            if self.program.next_timer().is_some_and(|next| next <= due) {
+                timer_stays(self.program.name(), due);
+            }
         }
     }
 }
 
 /// Removes the headers of packets that a queue drops.
 struct Forgetting<'a, O> {
-    all: &'a mut BTreeMap<PacketId, Headers>,
+    all: &'a mut BTreeMap<PacketId, (Headers, u32)>,
     output: &'a mut O,
 }
 

@@ -6,6 +6,11 @@ use queuescope_wire::{ByteCount, Departure, Nanos, Packet};
 
 /// A queue under a [`Discipline`] that a link drains at a rate.
 ///
+/// If the discipline holds its packets back, the link is idle until the next timer or arrival. At the end
+/// ([`Replay::finish`]), packets that the discipline never releases stay in the queue.
+///
+/// Panics, and names the discipline, if its timer stays in the past.
+///
 /// A packet departs when the link starts to send it. A packet that departs at the same time as another arrives is
 /// still in the queue for that one: this is the `[a, d)` of ConQuest's definition 3.1.
 #[derive(Debug)]
@@ -15,6 +20,8 @@ pub struct Replay<D> {
     /// Bytes that the link adds to each packet.
     overhead: u32,
     now: Nanos,
+    /// The last time at which a timer was set for a time that had passed, and how often in a row.
+    retries: Retries,
 }
 
 /// Receives all packets that come out of a queue: departures, and drops and marks of [`Sink`].
@@ -26,7 +33,13 @@ pub trait Output: Sink {
 impl<D: Discipline> Replay<D> {
     /// An empty queue before an idle link. The link's overhead takes transmission time, but the queue does not count it.
     pub fn new(discipline: D, link: &Outlet) -> Self {
-        Self { discipline, link: Transmitter::new(link.rate), overhead: link.overhead, now: Nanos::ZERO }
+        Self {
+            discipline,
+            link: Transmitter::new(link.rate),
+            overhead: link.overhead,
+            now: Nanos::ZERO,
+            retries: Retries::default(),
+        }
     }
 
     /// A packet arrives, no earlier than the previous one. All departures before that are reported first.
@@ -47,10 +60,19 @@ impl<D: Discipline> Replay<D> {
         self.serve_until(now, output);
     }
 
-    /// No packet arrives any more: all waiting packets depart.
+    /// No packet arrives any more: all waiting packets depart, except those that the discipline does not release at any of
+    /// its next million timers.
     pub fn finish(&mut self, output: &mut impl Output) {
-        while self.discipline.backlog().packets > 0 {
-            self.serve_one(output);
+        let mut in_vain = 0;
+        while self.discipline.backlog().packets > 0 && in_vain < MOST_TIMERS {
+            if self.serve_one(output) {
+                in_vain = 0;
+                continue;
+            }
+            in_vain += 1;
+            if self.wait_for_timer(Nanos::MAX).is_none() {
+                break;
+            }
         }
     }
 
@@ -62,7 +84,9 @@ impl<D: Discipline> Replay<D> {
     #[inline(always)]
     fn serve_until(&mut self, now: Nanos, output: &mut impl Output) {
         while self.link.free_at() < now && self.discipline.backlog().packets > 0 {
-            self.serve_one(output);
+            if !self.serve_one(output) {
+                self.wait_for_timer(now);
+            }
         }
         if self.link.free_at() < now && self.discipline.polls_when_empty() {
             self.serve_one(output);
@@ -73,19 +97,78 @@ impl<D: Discipline> Replay<D> {
     /// Fires timers that are due by `now`.
     #[inline(always)]
     fn fire_until(&mut self, now: Nanos) {
-        while let Some(due) = self.discipline.next_timer().filter(|due| *due <= now) {
+        while let Some(due) = self.discipline.next_timer().filter(|due| *due <= now && *due < Nanos::MAX) {
             self.discipline.on_timer(due);
+            if self.discipline.next_timer().is_some_and(|next| next <= due) {
+                timer_stays(self.discipline.name(), due);
+            }
         }
     }
 
+    /// Whether a packet departed.
     #[inline(always)]
-    fn serve_one(&mut self, output: &mut impl Output) {
+    fn serve_one(&mut self, output: &mut impl Output) -> bool {
         self.fire_until(self.link.free_at());
-        if let Some(departure) = self.discipline.dequeue(self.link.free_at(), output) {
+        let departure = self.discipline.dequeue(self.link.free_at(), output);
+        if let Some(departure) = &departure {
             self.link.send(ByteCount(departure.packet.size.0 + u64::from(self.overhead)));
-            output.departed(&departure);
+            output.departed(departure);
         }
+        departure.is_some()
     }
+
+    /// The discipline released no packet. If packets wait, the link is idle until the next timer, and no longer than
+    /// `until`. Returns the time of that timer.
+    #[cold]
+    fn wait_for_timer(&mut self, until: Nanos) -> Option<Nanos> {
+        if self.discipline.backlog().packets == 0 {
+            return None;
+        }
+        let now = self.link.free_at();
+        let due = self.discipline.next_timer().filter(|due| *due < Nanos::MAX);
+        match due {
+            // Earlier timers have fired, so this call set it. It fires before the next call.
+            Some(due) if due <= now => self.retries.count(now, self.discipline.name()),
+            _ => self.link.wait_until(due.unwrap_or(until).min(until)),
+        }
+        due
+    }
+}
+
+/// The most timers at which a discipline may hold back all of its packets when no packet arrives any more.
+const MOST_TIMERS: u32 = 1_000_000;
+
+/// The most calls of a discipline at the same time that return no packet and set a timer for a time that has passed.
+const MOST_RETRIES: u32 = 1_000;
+
+/// How often in a row a discipline set its timer for a time that had passed, without a packet that may leave.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Retries {
+    at: Nanos,
+    count: u32,
+}
+
+impl Retries {
+    /// Counts a call at `now` that returned no packet.
+    ///
+    /// # Panics
+    /// Panics if there were too many at the same time.
+    pub fn count(&mut self, now: Nanos, discipline: &str) {
+        self.count = if now == self.at { self.count + 1 } else { 1 };
+        self.at = now;
+        assert!(
+            self.count < MOST_RETRIES,
+            "the discipline '{discipline}' holds its packets back at {} ns, and its timer asks to be called again at that \
+             time: set next_timer to a later time, at which a packet may leave",
+            now.0
+        );
+    }
+}
+
+/// Panics: a timer would fire again and again at the same time.
+#[cold]
+pub(crate) fn timer_stays(name: &str, due: Nanos) -> ! {
+    panic!("'{name}' did not move its timer on: after on_timer({} ns), next_timer must be later, or None", due.0);
 }
 
 #[cfg(test)]

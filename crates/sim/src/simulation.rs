@@ -40,7 +40,7 @@ impl Simulation {
     /// A network without traffic. Nothing counts before `warmup`.
     ///
     /// # Errors
-    /// Fails if a switch cannot run its program.
+    /// Fails if a switch cannot run its program, or if a link's loss is not a share.
     pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Result<Self, BuildError> {
         let network = Network::new(&topology, seed)?;
         let (traffic, ways, routes) = (Traffic::default(), BTreeMap::new(), BTreeMap::new());
@@ -69,30 +69,42 @@ impl Simulation {
     }
 
     /// Samples the state at each multiple of `interval`.
+    ///
+    /// # Panics
+    /// Panics if `interval` is zero.
     pub fn sample_every(&mut self, interval: Nanos) {
+        assert!(interval > Nanos::ZERO, "sample_every: the interval between samples must be above zero");
         self.interval = Some(interval);
         self.network.events.push(Nanos::ZERO, Event::Sample);
     }
 
     /// Adds flows of the same kind. Their `from` and `to` are numbers of nodes. `group` is a number of the caller's choice. At `stop` they
-    /// still send what was handed to TCP, and no more.
+    /// still send what was handed to TCP, and no more. Later flows without a route do not start;
+    /// [`flows_without_route`](Self::flows_without_route) counts them.
+    ///
+    /// # Errors
+    /// Fails if there is no route for the first flow and its acknowledgements, as from a node to itself.
     pub fn add_flows(
         &mut self,
         group: u32,
         transport: Transport,
         stop: Option<Nanos>,
         starts: impl Iterator<Item = FlowStart> + Send + 'static,
-    ) {
+    ) -> Result<(), BuildError> {
         let index = self.traffic.workloads.len() as u32;
         let mut workload = Workload { group, transport, starts: Box::new(starts), next: None };
         workload.next = workload.starts.next();
         if let Some(next) = &workload.next {
+            let [from, to] = [next.from, next.to].map(|node| NodeId(node as u32));
+            self.way(from, to)?;
+            self.way(to, from)?;
             self.network.events.push(next.at, Event::Start(index));
         }
         if let Some(stop) = stop {
             self.network.events.push(stop, Event::Stop(index));
         }
         self.traffic.workloads.push(workload);
+        Ok(())
     }
 
     /// Adds a source of datagrams, which must be in order of time.
@@ -155,7 +167,9 @@ impl Simulation {
             return Ok(*way);
         }
         let Some(links) = self.links_between(from, to).filter(|links| !links.is_empty()) else {
-            let name = |node| self.topology.node_name(node).to_owned();
+            let exists = |node: NodeId| (node.0 as usize) < self.topology.len();
+            let name =
+                |node| if exists(node) { self.topology.node_name(node).to_owned() } else { format!("node {}", node.0) };
             return Err(BuildError::NoWay { from: name(from), to: name(to) });
         };
         self.network.routes.push(links.into());
@@ -167,6 +181,9 @@ impl Simulation {
     /// The links from one node to another. A host has only one link away from it: its routes continue as those of the switch there, which are
     /// computed once.
     fn links_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+        if [from, to].iter().any(|node| node.0 as usize >= self.topology.len()) {
+            return None;
+        }
         let mut links = Vec::new();
         let mut start = from;
         if let Some(only) = self.topology.only_link_from(from)
@@ -350,8 +367,10 @@ impl Simulation {
             self.network.events.push(next.at.max(self.network.now), Event::Start(index));
         }
         let nodes = [NodeId(start.from as u32), NodeId(start.to as u32)];
-        // The routes were checked when the workload was added; a node that does not exist has none.
-        let (Ok(there), Ok(back)) = (self.way(nodes[0], nodes[1]), self.way(nodes[1], nodes[0])) else { return };
+        let (Ok(there), Ok(back)) = (self.way(nodes[0], nodes[1]), self.way(nodes[1], nodes[0])) else {
+            self.traffic.without_route += 1;
+            return;
+        };
         let traffic = &mut self.traffic;
         let (number, now) = (traffic.started, self.network.now);
         traffic.started += 1;
@@ -538,6 +557,11 @@ impl Simulation {
         flows.extend(traffic.records.iter().cloned());
         flows.sort_unstable_by_key(|flow| flow.number);
         flows
+    }
+
+    /// Flows that could not start, because there is no route between their hosts.
+    pub fn flows_without_route(&self) -> u64 {
+        self.traffic.without_route
     }
 
     /// The results of each source of datagrams.

@@ -17,9 +17,15 @@ impl Speedup {
     pub const NONE: Self = Self { numerator: 1, denominator: 1 };
 
     /// The nearest multiple of a billionth to a factor above zero; at least a billionth.
-    pub fn nearest(factor: f64) -> Self {
+    ///
+    /// # Errors
+    /// Fails if the factor is not a finite number above zero.
+    pub fn nearest(factor: f64) -> Result<Self, SpeedupError> {
         const BILLION: u64 = 1_000_000_000;
-        Self { numerator: ((factor * BILLION as f64).round() as u64).max(1), denominator: BILLION }
+        if !(factor > 0.0 && factor.is_finite()) {
+            return Err(SpeedupError { text: factor.to_string() });
+        }
+        Ok(Self { numerator: ((factor * BILLION as f64).round() as u64).max(1), denominator: BILLION })
     }
 
     /// Converts captured time to replayed time.
@@ -89,6 +95,11 @@ mod tests {
         }
         for text in ["", "0", "0.0", "-1", "+1", "1e3", "x", "1.2.3", "inf", "12345678901"] {
             assert!(text.parse::<Speedup>().is_err(), "{text}");
+        }
+        assert_eq!(Speedup::nearest(2.5).unwrap().apply(Nanos(1_000)), Nanos(400));
+        for factor in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -3.0, 0.0] {
+            let error = Speedup::nearest(factor).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("'{factor}' is not a speedup")), "{error}");
         }
     }
 }

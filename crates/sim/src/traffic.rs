@@ -25,6 +25,8 @@ pub(crate) struct Traffic {
     pub foreign: Vec<DatagramRecord>,
     /// Number of flows of all sources.
     pub datagram_flows: u32,
+    /// Flows that could not start, because there is no route.
+    pub without_route: u64,
 }
 
 /// Flows of a group that start one after another.

@@ -87,6 +87,7 @@ impl FlowStart {
 
 /// Why a workload is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WorkloadError {
     /// A rate of arrivals out of its bounds.
     #[error("{rate} flows a second are impossible: use a number from 1e-9 to 1e9")]

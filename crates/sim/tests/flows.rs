@@ -48,7 +48,7 @@ fn flows_with_an_end_finish_and_make_room() {
         to: to[0].0 as usize,
         bytes: Some(1 + n * 97 % 40_000),
     });
-    simulation.add_flows(0, setting.transport(), None, starts);
+    simulation.add_flows(0, setting.transport(), None, starts).unwrap();
     simulation.run_until(Nanos(40_000_000_000), &mut ());
     let flows = simulation.flows();
     assert_eq!(flows.len(), 1_000);
@@ -89,7 +89,7 @@ fn a_link_counts_each_group() {
             3 => (1..100).map(|n| FlowStart { at: Nanos(n * 150_000_000), from, to, bytes: Some(1_000) }).collect(),
             _ => vec![FlowStart { at: Nanos::ZERO, from, to, bytes: None }],
         };
-        simulation.add_flows(group as u32, setting.transport(), None, starts.into_iter());
+        simulation.add_flows(group as u32, setting.transport(), None, starts.into_iter()).unwrap();
     }
     simulation.run_until(Nanos(15_000_000_000), &mut ());
     let bottleneck = simulation.measured().next().unwrap();
@@ -129,7 +129,7 @@ fn a_flow_that_stops_is_over() {
     let (mut simulation, from, to) = setting.network();
     let (from, to) = (from[0].0 as usize, to[0].0 as usize);
     let start = FlowStart { at: Nanos(0), from, to, bytes: None };
-    simulation.add_flows(0, setting.transport(), Some(Nanos(2_000_000_000)), std::iter::once(start));
+    simulation.add_flows(0, setting.transport(), Some(Nanos(2_000_000_000)), std::iter::once(start)).unwrap();
     simulation.run_until(Nanos(2_000_000_000), &mut ());
     let at_the_stop = simulation.flows()[0].delivered;
     simulation.run_until(Nanos(8_000_000_000), &mut ());

@@ -8,6 +8,7 @@ mod datagrams;
 mod extension;
 mod flows;
 mod grid;
+mod held_back;
 mod loss;
 mod ns3;
 mod outside;

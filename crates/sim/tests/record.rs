@@ -28,7 +28,7 @@ fn a_record_agrees_with_the_simulation() {
     let tcp = TcpParams { ecn: true, ..TcpParams::linux() };
     let transport = Transport { class: Class(5), ..Transport::new(tcp, Algorithm::Cubic.params(Profile::Linux)) };
     let start = FlowStart { bytes: Some(300_000), ..FlowStart::new(left[0], right[0]) };
-    simulation.add_flows(0, transport, None, std::iter::once(start));
+    simulation.add_flows(0, transport, None, std::iter::once(start)).unwrap();
     let datagrams = (0..50).map(|n| (Nanos(n * 1_000_000), ByteCount(500)).into());
     simulation.add_datagrams(DatagramParams::new(left[1], right[1]), datagrams).unwrap();
     let mut records = Records::default();

@@ -5,6 +5,7 @@ use std::io;
 
 /// A table that cannot be read or written. Each message says what failed, where, why, and what to do next.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TableError {
     /// The file could not be opened.
     #[error("{table}: cannot open: {error}")]

@@ -54,6 +54,7 @@ impl Tapped<'_> {
             packets: self.handed.packets,
             bytes: self.handed.bytes,
             span,
+            read_error: None,
             super_packets: 0,
             rate: options.rate,
             aqm: None,

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// Why definitions could not be added to a log. Nothing was added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ApplyError {
     /// They are for records of another schema.
     #[error("the definitions are for records of `{defined}`, and the log has `{log}`: read them with its schema")]

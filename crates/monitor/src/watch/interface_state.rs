@@ -59,6 +59,7 @@ impl InterfaceState {
             only: self.options.only.clone(),
             knows_drops: false,
             skipped,
+            read_error: None,
         };
         let mut report = findings.report(source);
         "the probe's".clone_into(&mut report.setup.sketch.window_source);

@@ -1,7 +1,7 @@
 //! Drives a discipline, and checks each departure, drop, mark and counter against the packets that it enqueued.
 
 use queuescope_queue::{
-    AnyDiscipline, Discipline, DisciplineParams, DropReason, Dropped, Limit, MarkReason, Outlet, Sink,
+    AnyDiscipline, Checked, Discipline, DisciplineParams, DropReason, Dropped, Limit, MarkReason, Outlet, Sink,
 };
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ pub fn check_contract(contestant: &Contestant, steps: &[Step], paced: bool, seed
 
 fn run(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outcome {
     let outlet = Outlet { overhead: 0, rate: rate(), queue: QueueId(100), seed };
-    let discipline = contestant.params.build(outlet);
+    let discipline = Checked::new(contestant.params.build(outlet));
     let mut driver = Driver {
         ids: 100..100 + discipline.queues(),
         discipline,
@@ -121,7 +121,7 @@ fn run(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outco
 
 /// A discipline, and the records to check it against.
 struct Driver {
-    discipline: AnyDiscipline,
+    discipline: Checked<AnyDiscipline>,
     ids: std::ops::Range<u16>,
     records: Records,
     limit: Limit,

@@ -3,6 +3,7 @@
 //! To test more parameters of a discipline, add lines to [`contestants`]. The default parameters of every discipline in
 //! `DisciplineParams` are included.
 
+mod checked;
 mod codel;
 mod codel_model;
 mod fq_codel;

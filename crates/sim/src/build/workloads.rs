@@ -90,7 +90,8 @@ pub(super) fn add_workload(
         scenario::Arrivals::Capture(capture) => {
             let packets = files.captures.get(&capture.file);
             let packets = packets.ok_or_else(|| BuildError::NoFile { path: capture.file.clone() })?;
-            add_capture(sources, group, load, capture.speedup, packets, hosts[0]);
+            let speedup = Speedup::nearest(capture.speedup)?;
+            add_capture(sources, group, load, speedup, packets, hosts[0]);
             return Ok(());
         }
     };
@@ -106,11 +107,10 @@ fn add_capture(
     sources: &mut Vec<TrafficSource>,
     group: u32,
     load: &scenario::Workload,
-    speedup: f64,
+    speedup: Speedup,
     packets: &Arc<[CapturedPacket]>,
     (from, to): Pair,
 ) {
-    let speedup = Speedup::nearest(speedup);
     let params = CaptureParams { start: load.start, speedup, ..CaptureParams::default() };
     let flows = packets.iter().map(|packet| packet.flow.0).max().map_or(1, |last| last.saturating_add(1));
     let datagrams = DatagramParams { group, class: Class(load.class), flows, ..DatagramParams::new(from, to) };

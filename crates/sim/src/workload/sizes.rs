@@ -34,6 +34,7 @@ enum Kind {
 
 /// Why a distribution of sizes is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SizesError {
     /// A flow has at least a byte.
     #[error("a flow cannot have 0 bytes: use at least 1")]

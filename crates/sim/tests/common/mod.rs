@@ -62,7 +62,7 @@ pub fn run(setting: &Setting) -> Simulation {
     for (n, (from, to)) in (0u64..).zip(left.iter().zip(&right)) {
         let at = Nanos(n * 10_000_000);
         let start = FlowStart { at, ..FlowStart::new(*from, *to) };
-        simulation.add_flows(0, setting.transport(), None, std::iter::once(start));
+        simulation.add_flows(0, setting.transport(), None, std::iter::once(start)).unwrap();
     }
     simulation.run_until(Nanos(setting.seconds * 1_000_000_000), &mut ());
     simulation

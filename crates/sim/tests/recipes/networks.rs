@@ -105,7 +105,7 @@ impl Building {
             let algorithm = self.algorithm.params(Profile::Linux).into();
             let transport = Transport { tcp: self.tcp, algorithm, class: *class, l4s: false, activity: None };
             let start = FlowStart { at: *at, from: from.0 as usize, to: to.0 as usize, bytes: Some(*bytes) };
-            simulation.add_flows(0, transport, None, std::iter::once(start));
+            simulation.add_flows(0, transport, None, std::iter::once(start)).unwrap();
         }
         simulation
     }

@@ -79,7 +79,7 @@ mod tests {
         });
         for (from, to) in dumbbell.left.iter().zip(&dumbbell.right) {
             let transport = Transport::new(*tcp, control.clone());
-            simulation.add_flows(0, transport, None, std::iter::once(FlowStart::new(*from, *to)));
+            simulation.add_flows(0, transport, None, std::iter::once(FlowStart::new(*from, *to))).unwrap();
         }
         simulation.run_until(Nanos((1 + SECONDS) * 1_000 * MS), &mut ());
         let openings = openings.lock().unwrap().clone();
