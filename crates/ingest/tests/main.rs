@@ -2,3 +2,4 @@
 
 mod aqm;
 mod tap;
+mod times;
