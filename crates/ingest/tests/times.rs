@@ -3,7 +3,7 @@
 use crate::aqm::{capture, replay};
 use queuescope_ingest::{OpenedCapture, Source};
 use queuescope_queue::Limit;
-use queuescope_wire::Departure;
+use queuescope_wire::{Departure, Nanos, PacketId};
 use std::io::Cursor;
 
 /// Departures of packets of 1500 bytes at these times (µs) through 10 Mb/s and a queue of 20 packets, the number of drops, and the source.
@@ -12,6 +12,11 @@ fn departures(times: &[u64]) -> (Vec<Departure>, usize, Source) {
     let capture = OpenedCapture::from_reader(Cursor::new(file), "made", "10mbps".parse().unwrap(), None).unwrap();
     let (log, source) = replay(capture, None, Limit::Packets(20));
     (log.departures, log.drops.len(), source)
+}
+
+/// What happens to a packet, without the backlog that it leaves behind: that depends on the next packet.
+fn fate(departure: &Departure) -> (PacketId, Nanos, Nanos) {
+    (departure.packet.id, departure.enqueued, departure.dequeued)
 }
 
 fn count(source: &Source, reason: &str) -> u64 {
@@ -32,7 +37,7 @@ fn one_wrong_time_moves_one_packet() {
         times[100] = wrong;
         let (departures, drops, source) = departures(&times);
         assert_eq!((departures.len(), drops), (500, 0));
-        let differing: Vec<_> = (0..500).filter(|n| departures[*n] != right.0[*n]).collect();
+        let differing: Vec<_> = (0..500).filter(|n| fate(&departures[*n]) != fate(&right.0[*n])).collect();
         // The packet arrives with that before it, and leaves behind it.
         assert_eq!(differing, [100]);
         assert_eq!(departures[100].enqueued, departures[99].enqueued);
@@ -49,7 +54,7 @@ fn a_fraction_that_is_no_fraction_moves_one_packet() {
     let capture = OpenedCapture::from_reader(Cursor::new(file), "made", "10mbps".parse().unwrap(), None).unwrap();
     let (log, source) = replay(capture, None, Limit::Packets(20));
     let (right, ..) = departures(&steady());
-    let differing: Vec<_> = (0..500).filter(|n| log.departures[*n] != right[*n]).collect();
+    let differing: Vec<_> = (0..500).filter(|n| fate(&log.departures[*n]) != fate(&right[*n])).collect();
     assert_eq!(differing, [100]);
     assert_eq!((log.drops.len(), count(&source, "time_out_of_range"), count(&source, "time_ran_back")), (0, 1, 0));
 }
@@ -64,11 +69,8 @@ fn a_clock_that_is_set_back_keeps_the_traffic() {
     assert!(gaps.into_iter().all(|gap| gap == 1_500_000));
     assert_eq!((count(&source, "clock_steps"), count(&source, "time_ran_back")), (1, 0));
     let note = source.skipped.iter().find(|note| note.reason == "clock_steps").unwrap();
-    assert!(
-        note.meaning.contains("3599.9985 s") || note.meaning.contains("1.00 h") || note.meaning.contains("3600"),
-        "{}",
-        note.meaning
-    );
+    let step = Nanos(3_600_000_000_000 - 1_500_000);
+    assert!(note.meaning.contains(&format!("by up to {step}")), "{}", note.meaning);
 }
 
 #[test]
