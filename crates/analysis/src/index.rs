@@ -109,6 +109,7 @@ impl FlowIndex for Flows {
             description: row.reading(granularity),
             explosion: row.explosion.map(|explosion| explosion.to_string()),
             overlaps,
+            remainder: row.remainder,
             flows: row.weight.flows,
             sources: row.sources,
             destinations: row.destinations,

@@ -39,7 +39,7 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
         attached => attached.map_err(watch_error)?,
     };
     let log = queued::open(&args.queued)?;
-    let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?.shifting_times(attached.to_epoch());
     let lines =
         Lines { interface: &args.interface, is_json, is_output_closed: false, lines_lost: None, is_torn: false };
     let watch = attached.begin(outputs, lines)?;

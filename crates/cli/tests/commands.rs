@@ -146,7 +146,10 @@ fn completions_and_the_man_page_have_every_flag() {
 fn the_man_page_renders() {
     let page = printed(run("generate man", &[]), 0);
     assert!(page.contains(".TH queuescope 1"));
-    assert!(!page.contains("\\-analyze(1)") && !page.contains("-analyze(1)"), "it refers to a page that does not exist");
+    assert!(
+        !page.contains("\\-analyze(1)") && !page.contains("-analyze(1)"),
+        "it refers to a page that does not exist"
+    );
     for generated in ["man", "bash", "zsh", "fish"] {
         let text = printed(run(&format!("generate {generated}"), &[]), 0);
         assert!(text.contains("analyze") && !text.contains("TIE"), "{generated} lists the internal command");

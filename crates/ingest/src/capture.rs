@@ -50,6 +50,7 @@ pub fn replay<L: Listener<Key = MaskedKey>>(
     listener: &mut L,
     progress: Progress<'_>,
 ) -> Result<Read, L::Error> {
+    arriving.reader.correct_times();
     let mut feed = CaptureFeed {
         reading,
         mask,

@@ -18,7 +18,23 @@ pub fn file_notes(reader: &CaptureReader) -> impl Iterator<Item = Skipped> + use
         read.first_hole.unwrap_or_default(),
         count(read.skipped_bytes)
     );
+    let steps = format!(
+        "places where the capture's clock was set back by more than 1 s (by up to {}); the times behind are moved to continue after the packet before",
+        read.largest_clock_step
+    );
+    let has_no_times = read.packets > 0 && read.untimed + read.time_out_of_range == read.packets;
     let notes = [
+        (
+            "no_times",
+            if has_no_times { read.packets } else { 0 },
+            "packets, and none has a timestamp: all count as arriving together, so delays, bursts and drops are wrong",
+        ),
+        ("clock_steps", read.clock_steps, &*steps),
+        (
+            "time_outliers",
+            read.time_outliers,
+            "packets with a timestamp more than 1 s from those before and behind; treated as arriving with the packet before them",
+        ),
         ("zeros", read.holes, &*zeros),
         ("untimed", read.untimed, "packets without a timestamp; treated as arriving with the packet before them"),
         (

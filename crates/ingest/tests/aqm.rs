@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 const LIMIT: u64 = 20;
 
 /// All events of a queue, in order.
-struct Log {
+pub struct Log {
     flows: Flows,
-    departures: Vec<Departure>,
-    drops: Vec<Dropped>,
+    pub departures: Vec<Departure>,
+    pub drops: Vec<Dropped>,
     /// When something left or was dropped.
     times: Vec<Nanos>,
     marked: Vec<Packet>,
@@ -64,7 +64,7 @@ impl Listener for Log {
     }
 }
 
-fn replay(capture: OpenedCapture, aqm: Option<Aqm>, limit: Limit) -> (Log, Source) {
+pub fn replay(capture: OpenedCapture, aqm: Option<Aqm>, limit: Limit) -> (Log, Source) {
     let (mut log, mut queue) = (Log::new(), Queue::default());
     (queue.aqm, queue.limit) = (aqm, limit);
     let Ok(source) = capture.replay(&queue, KeyMask::WHOLE, &mut log, &mut |_, _| ());
@@ -191,7 +191,7 @@ fn one_queue_of_several_is_a_tail_drop_queue() {
 }
 
 /// A capture of IPv4 UDP packets, given by time (µs), source port, size and DSCP.
-fn capture(packets: impl IntoIterator<Item = (u64, u16, u16, u8)>) -> Vec<u8> {
+pub fn capture(packets: impl IntoIterator<Item = (u64, u16, u16, u8)>) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 101] {
         file.extend(word.to_le_bytes());

@@ -3,3 +3,4 @@
 mod aqm;
 mod read_error;
 mod tap;
+mod times;

@@ -36,6 +36,8 @@ pub struct Probe {
     device: [u32; 2],
     /// The start; packets that were stamped earlier do not exist.
     since: Nanos,
+    /// When the first program was attached.
+    began: Nanos,
     /// The name and the link of the program before the queue.
     before: Option<(&'static str, SchedClassifierLinkId)>,
 }
@@ -149,7 +151,7 @@ impl Probe {
     pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
         let mut bpf = object(btf, VerifierLogLevel::DISABLE)?;
         let events = of(bpf.take_map("events"))?;
-        let mut probe = Self { bpf, events, device, since: now(), before: None };
+        let mut probe = Self { bpf, events, device, since: now(), began: now(), before: None };
         probe.set(params)?;
         Ok(probe)
     }
@@ -166,6 +168,7 @@ impl Probe {
                 why => ProbeError::refused("load a program of tracing", &why),
             })?;
         }
+        self.began = now();
         for (program, ..) in TRACED {
             let program: &mut BtfTracePoint = program_of(&mut self.bpf, program)?;
             program.attach().map_err(|why| ProbeError::refused("attach to a tracepoint of the kernel", &why))?;
@@ -270,6 +273,12 @@ impl Probe {
             }
         }
         Ok(())
+    }
+
+    /// When measuring began, by `CLOCK_MONOTONIC`: no packet was seen before. The kernel takes some tenths of a second before that to verify the
+    /// programs.
+    pub fn began(&self) -> Nanos {
+        self.began
     }
 
     /// Calls `each` with the packets that left since the last call, at most [`AT_ONCE`](Self::AT_ONCE). Returns their number.

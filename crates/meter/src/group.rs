@@ -108,6 +108,9 @@ pub struct Group {
     pub destinations: u64,
     /// Its flows that are heavy by themselves, heaviest first, to be shown below it. Their bytes are included in `weight`.
     pub heavy: Vec<(FlowKey, Share)>,
+    /// Whether other flows fit `pattern` as well: flows of earlier rows, or heavy flows. Then the group is only the rest of what has the pattern.
+    /// Always false for overlaps.
+    pub remainder: bool,
     /// The flow, if the row is a single one.
     pub flow: Option<FlowKey>,
     /// The name for this pattern of many flows, if there is one.
@@ -188,6 +191,7 @@ fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
             FlowKey { dst: key.dst, family: key.family, ..FlowKey::default() }.digest()
         }),
         heavy,
+        remainder: single.is_none() && lattice.is_remainder(found, &pattern),
         flow: single,
         explosion: None,
     };

@@ -75,6 +75,28 @@ fn incasts_of_few_senders_are_named() {
     }
 }
 
+/// One source fills a third of the burst in the scope of all others.
+#[test]
+fn a_group_without_some_flows_of_its_scope_says_that_it_is_the_rest() {
+    let others = |n: u32| {
+        flow(&format!("15.61.{}.{}:{}>21.93.{}.{}:{}", n % 7, n % 251, 2_000 + n, n % 9, n % 241, 9_000 + n), 17, 1_000)
+    };
+    let mut flows: Vec<_> = (0..900).map(others).collect();
+    let whole = explain(&flows);
+    assert!(whole.rows.iter().all(|row| !row.remainder), "{whole:?}");
+    flows.extend(
+        (0..1_200).map(|n| flow(&format!("15.61.3.3:{}>21.93.{}.{}:53", 2_000 + n, n % 9, n % 239), 17, 1_000)),
+    );
+    let grouped = explain(&flows);
+    let rest = grouped.rows.iter().find(|row| row.pattern.src.is_some_and(|src| !src.is_whole())).expect("it is named");
+    let fit = flows.iter().filter(|(key, _)| rest.pattern.fits(key)).count() as u64;
+    assert!(rest.remainder && fit > rest.weight.flows, "{grouped:?}");
+    assert!(rest.reading(FIVE).contains(" other sources in 15.61.0.0/16 to "), "{}", rest.reading(FIVE));
+    assert!(!rest.reading(FIVE).contains("other destinations"), "{}", rest.reading(FIVE));
+    let first = &grouped.rows[0];
+    assert!(!first.remainder && first.reading(FIVE).starts_with("15.61.3.3 to "), "{grouped:?}");
+}
+
 #[test]
 fn readings_state_what_a_group_has_in_common() {
     let mut flows: Vec<_> = (0..41)
@@ -171,7 +193,11 @@ fn a_host_at_either_end_of_connections_is_named() {
 fn a_heavy_flow_is_not_its_group() {
     let mut flows = vec![flow("10.9.9.9:1000>10.0.0.7:443", 6, 100_000)];
     flows.extend((0..30).map(|n| flow(&format!("{}.1.4.{n}:{}>10.0.0.7:443", 60 + n, 3_000 + n), 6, 1_000)));
-    assert_eq!(readings(&flows, FIVE), ["10.9.9.9:1000 > 10.0.0.7:443 tcp", "30 sources to 10.0.0.7:443 (TCP)"], "one");
+    assert_eq!(
+        readings(&flows, FIVE),
+        ["10.9.9.9:1000 > 10.0.0.7:443 tcp", "30 other sources to 10.0.0.7:443 (TCP)"],
+        "one"
+    );
     let flows: Vec<_> = (0..3).map(|n| flow(&format!("{}.1.4.{n}:9>10.0.0.7:443", 60 + n * 9), 6, 9_000 + n)).collect();
     let grouped = explain(&flows);
     assert_eq!(grouped.rows.len(), 1);

@@ -25,8 +25,10 @@ pub struct Feed {
     chosen: Option<PacketFilter<Departures>>,
     /// The packets of one call, to be sorted by departure time.
     batch: Vec<KernelPacket>,
-    /// The start, by the kernel's monotonic clock.
+    /// The start of measuring, by the kernel's monotonic clock.
     pub origin: Nanos,
+    /// The end: packets that left later are ignored.
+    pub until: Nanos,
     /// The offset from the kernel's monotonic clock to the Unix epoch, ns.
     pub to_epoch: u64,
     /// The last departure time that was passed on; departures are passed on in order.
@@ -82,6 +84,7 @@ impl Feed {
             chosen: PacketFilter::where_unknown(Flag::Input, only, Unknown::OF_OUTSIDE)?,
             batch: Vec::new(),
             origin: now(),
+            until: Nanos::MAX,
             to_epoch: to_epoch(),
             last: Nanos::ZERO,
             dropped: VecDeque::new(),
@@ -112,7 +115,8 @@ impl Feed {
         let came = probe.left(|left| batch.push(KernelPacket::new(&left)))?;
         // The queues of an interface dequeue in parallel, so packets may arrive out of order.
         batch.sort_by_key(|packet| packet.dequeued);
-        for packet in &batch {
+        let until = self.until;
+        for packet in batch.iter().take_while(|packet| packet.dequeued <= until) {
             self.lose_before(packet.dequeued, receivers.analysis);
             self.departed(packet, receivers)?;
         }

@@ -70,10 +70,16 @@ impl Attached {
     /// Fails if the interface does not exist, the kernel or the user's rights do not allow a probe, or the options are invalid.
     pub fn new(options: WatchOptions, stop: Stop, seer: Option<Seer>) -> Result<Self, WatchError> {
         let params = options.probe()?;
-        let feed = Feed::new(options.only.as_deref(), options.asked.mask(), options.inner)?;
+        let mut feed = Feed::new(options.only.as_deref(), options.asked.mask(), options.inner)?;
         let analysed = options.analysis(&params)?;
         let probe = Probe::attach_unless(&options.interface, params, &|| stop.is_requested())?;
+        feed.origin = probe.began();
         Ok(Self { options, probe, params, analysed, feed, seer, stop })
+    }
+
+    /// The offset from the times of departures, which count from boot, to the Unix epoch, in nanoseconds.
+    pub fn to_epoch(&self) -> u64 {
+        self.feed.to_epoch
     }
 
     /// Starts to read packets. If a view is drawn, this takes the terminal.
@@ -103,6 +109,7 @@ impl Attached {
             counted: origin,
             deepest: Backlog::default(),
             is_gone: false,
+            ended: None,
             feed,
             options,
         };
@@ -151,7 +158,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
     /// Passes on the packets that the kernel has ready, and reports the bursts that ended. Returns the number of packets.
     fn take(&mut self) -> Result<u64, R::Error> {
         let at = now();
-        if at >= self.state.counted.saturating_add(COUNT) {
+        if self.state.ended.is_none() && at >= self.state.counted.saturating_add(COUNT) {
             self.count()?;
         }
         let InterfaceState { feed, owners, .. } = &mut self.state;
@@ -274,9 +281,12 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
         // The report must appear on the normal screen.
         self.screen = None;
         self.state.acts.end(&mut self.probe).map_err(WatchError::from)?;
-        // Detached first: otherwise new packets could come without end.
-        self.probe.detach()?;
+        // Detaching takes about a second. What leaves meanwhile is not part of the measurement, and neither is that second.
         self.count()?;
+        self.state.ended = Some(self.state.counted);
+        self.state.feed.until = self.state.counted;
+        // Detached before the last packets are read: otherwise new ones could come without end.
+        self.probe.detach()?;
         while self.take()? > 0 {}
         self.look()?;
         self.state.owners.settle();

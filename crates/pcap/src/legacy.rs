@@ -90,7 +90,7 @@ impl Legacy {
     pub(crate) fn next(
         &mut self,
         buffer: &mut Buffer,
-        _stats: &mut ReadStats,
+        stats: &mut ReadStats,
     ) -> Result<Option<BufferedRecord>, Damage> {
         if !buffer.need(self.record_header).map_err(Damage::Io)? {
             return self.ends(buffer);
@@ -112,18 +112,38 @@ impl Legacy {
             return Err(Damage::Cut { what: "a packet", needed, found });
         }
         self.before = seconds;
-        // At most 2^32 seconds and 2^32 microseconds: far from overflow.
-        let time = Nanos(u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.nanos_per_tick);
+        let time = self.time(seconds, ticks);
+        stats.time_out_of_range += u64::from(time.is_none());
         let (link, from) = (self.link, self.record_header);
-        Ok(Some(BufferedRecord { time: Some(time), link, interface: 0, original_len, captured, from, length }))
+        Ok(Some(BufferedRecord { time, link, interface: 0, original_len, captured, from, length }))
     }
 
-    /// Whether `bytes` have a whole record. If its header is zeros, more bytes are needed to decide whether it is one.
+    /// The length of the record at the start of `bytes`, if they have all of it. If its header is zeros, more bytes are needed to decide whether it
+    /// is one.
     #[inline]
-    pub(crate) fn has_next(&self, bytes: &[u8]) -> bool {
-        self.header(bytes).is_some_and(|header| {
-            !header.is_zeros() && bytes.len() >= self.record_header.saturating_add(header.captured as usize)
-        })
+    pub(crate) fn has_next(&self, bytes: &[u8]) -> Option<usize> {
+        let header = self.header(bytes).filter(|header| !header.is_zeros())?;
+        let length = self.record_header.saturating_add(header.captured as usize);
+        (bytes.len() >= length).then_some(length)
+    }
+
+    /// The time of the record behind the first `length` bytes, and where that record ends, if there is a record with a time.
+    pub(crate) fn time_behind(&self, buffer: &mut Buffer, length: usize) -> Option<(Nanos, usize)> {
+        if !buffer.need(length + self.record_header).ok()? {
+            return None;
+        }
+        let header = self.header(buffer.available().get(length..)?)?;
+        let is_record = !header.is_zeros() && header.captured <= self.most_captured;
+        let time = self.time(header.seconds, header.ticks).filter(|_| is_record)?;
+        Some((time, length + self.record_header + header.captured as usize))
+    }
+
+    /// The time of a record, unless its fraction is a second or more.
+    #[inline(always)]
+    fn time(&self, seconds: u32, ticks: u32) -> Option<Nanos> {
+        // At most 2^32 seconds and 2^32 microseconds: far from overflow.
+        let fraction = u64::from(ticks) * self.nanos_per_tick;
+        (fraction < 1_000_000_000).then(|| Nanos(u64::from(seconds) * 1_000_000_000 + fraction))
     }
 
     #[inline(always)]
@@ -170,7 +190,7 @@ impl Legacy {
 
     fn is_likely(&self, header: &Header, before: u32) -> bool {
         let Header { seconds, ticks, captured, original_len } = *header;
-        u64::from(ticks) * self.nanos_per_tick < 1_000_000_000
+        self.time(seconds, ticks).is_some()
             && captured <= original_len
             && (1..=zeros::LONGEST).contains(&original_len)
             && (before == 0 || before.abs_diff(seconds) < APART)

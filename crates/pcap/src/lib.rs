@@ -12,6 +12,7 @@ mod error;
 mod legacy;
 mod pcapng;
 mod reader;
+mod timeline;
 mod write;
 mod zeros;
 

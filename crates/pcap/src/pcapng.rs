@@ -30,6 +30,10 @@ const CUSTOM: [u32; 2] = [0xbad, 0x4000_0bad];
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Bytes for the type, the length, and the length again at the end.
 const FRAME: u32 = 12;
+/// Bytes of a packet block before its data.
+const ENHANCED_FIELDS: usize = 28;
+/// The most bytes of other blocks between two packets at which the time of the second is still looked for early.
+const LOOKAHEAD: usize = 1 << 20;
 
 const OPTION_END: u16 = 0;
 const OPTION_TSRESOL: u16 = 9;
@@ -100,22 +104,56 @@ impl Pcapng {
         }
     }
 
-    /// Whether `bytes` have a whole packet block, preceded only by whole blocks of this section. Their contents are not
-    /// checked.
+    /// The length of the blocks at the start of `bytes` up to the end of a packet block, if they have all of them, and all are of this section. Their
+    /// contents are not checked.
     #[inline]
-    pub(crate) fn has_next(&self, mut bytes: &[u8]) -> bool {
-        while bytes.len() >= FRAME as usize {
-            let (kind, length) = (self.order.word(bytes, 0), self.order.word(bytes, 4));
+    pub(crate) fn has_next(&self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while bytes.len() - at >= FRAME as usize {
+            let rest = &bytes[at..];
+            let (kind, length) = (self.order.word(rest, 0), self.order.word(rest, 4));
             // The lengths of another section may be in the other byte order.
-            if kind == SECTION_HEADER || length < FRAME || bytes.len() < length as usize {
-                return false;
+            if kind == SECTION_HEADER || length < FRAME || rest.len() < length as usize {
+                return None;
             }
+            at += length as usize;
             if [ENHANCED_PACKET, PACKET, SIMPLE_PACKET].contains(&kind) {
-                return true;
+                return Some(at);
             }
-            bytes = &bytes[length as usize..];
         }
-        false
+        None
+    }
+
+    /// The time of the first packet behind the first `length` bytes, and where its block ends. `None` unless it is near, of this section, on a known
+    /// interface, and has a time.
+    pub(crate) fn time_behind(&self, buffer: &mut Buffer, length: usize) -> Option<(Nanos, usize)> {
+        let mut at = length;
+        while at - length < LOOKAHEAD {
+            // The fixed fields of a packet block; the smallest block of another kind at the end of a file is shorter, and has no packet behind it.
+            if !buffer.need(at + ENHANCED_FIELDS).ok()? {
+                return None;
+            }
+            let block = &buffer.available()[at..];
+            let (kind, block_length) = (self.order.word(block, 0), self.order.word(block, 4));
+            match kind {
+                SECTION_HEADER | SIMPLE_PACKET => return None,
+                ENHANCED_PACKET | PACKET => {
+                    let (number, ticks) = self.stamp(block, kind);
+                    let time = self.interface_of(number).ok()?.time(ticks)?;
+                    return (block_length <= LONGEST_BLOCK).then_some((time, at + block_length as usize));
+                }
+                _ if block_length < FRAME => return None,
+                _ => at += block_length as usize,
+            }
+        }
+        None
+    }
+
+    /// The interface of a packet block, and its time in ticks.
+    #[inline]
+    fn stamp(&self, block: &[u8], kind: u32) -> (u32, u64) {
+        let number = if kind == PACKET { self.order.half(block, 8).into() } else { self.order.word(block, 8) };
+        (number, u64::from(self.order.word(block, 12)) << 32 | u64::from(self.order.word(block, 16)))
     }
 
     /// Whether a block of a known type begins here, judged by both of its lengths.
@@ -201,9 +239,8 @@ impl Pcapng {
     fn packet(&self, buffer: &Buffer, kind: u32, length: u32, stats: &mut ReadStats) -> Result<BufferedRecord, Damage> {
         const DATA: u32 = 28;
         let body = buffer.available();
-        let number = if kind == PACKET { self.order.half(body, 8).into() } else { self.order.word(body, 8) };
+        let (number, ticks) = self.stamp(body, kind);
         let interface = self.interface_of(number)?;
-        let ticks = u64::from(self.order.word(body, 12)) << 32 | u64::from(self.order.word(body, 16));
         let (captured, original_len) = (self.order.word(body, 20), self.order.word(body, 24));
         let room = length - DATA - 4;
         if captured > room {
@@ -294,7 +331,7 @@ enum Resolution {
     Parts(u64),
     /// A second divided by 2 this many times.
     Halvings(u8),
-    /// So short that 64 bits of ticks are less than a nanosecond.
+    /// So short that 64 bits of ticks are less than a nanosecond: no time can be represented.
     Vanishing,
 }
 
@@ -308,7 +345,9 @@ impl Resolution {
             0..=9 => Self::Times(10u64.pow(9 - u32::from(value))),
             10..=28 => Self::Parts(10u64.pow(u32::from(value) - 9)),
             29..=127 => Self::Vanishing,
-            128.. => Self::Halvings(value & 0x7f),
+            // 2^64 ticks of 2^-94 s are 0.93 ns.
+            128..=221 => Self::Halvings(value & 0x7f),
+            222.. => Self::Vanishing,
         }
     }
 
@@ -319,7 +358,7 @@ impl Resolution {
             Self::Parts(parts) => Some(ticks / parts),
             // 64 bits by 30 bits.
             Self::Halvings(halvings) => u64::try_from((u128::from(ticks) * 1_000_000_000) >> halvings).ok(),
-            Self::Vanishing => Some(0),
+            Self::Vanishing => None,
         }
     }
 }

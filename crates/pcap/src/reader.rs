@@ -11,6 +11,7 @@ use crate::buffer::Buffer;
 use crate::error::{Damage, OpenError, ReadError, describe_magic};
 use crate::legacy::{self, Legacy};
 use crate::pcapng::{self, Pcapng};
+use crate::timeline::{Timeline, is_before};
 use queuescope_unpack::{Compression, Unpacked};
 
 /// A capture, read packet by packet in constant memory.
@@ -25,6 +26,8 @@ pub struct CaptureReader {
     buffer: Buffer,
     parser: Parser,
     stats: ReadStats,
+    /// Corrects the times, if the caller wants that.
+    timeline: Option<Timeline>,
     /// The first damage behind which packets were read; it is returned at the end.
     passed: Option<Box<ReadError>>,
     ended: bool,
@@ -93,7 +96,17 @@ impl CaptureReader {
         };
         let damaged = |damage| ReadError { name: name.into(), format, offset: 0, record: 1, damage };
         let parser = parser.map_err(damaged)?;
-        Ok(Self { name: name.into(), format, buffer, parser, stats, passed: None, ended: false })
+        Ok(Self { name: name.into(), format, buffer, parser, stats, timeline: None, passed: None, ended: false })
+    }
+
+    /// Corrects the times of packets from here on, for a caller that replays them. An outlier, which is more than 1 s away from the packets before and
+    /// behind it, gets the time of the packet before. Where the clock was set back by more than 1 s, the times behind continue after the packet
+    /// before. [`ReadStats`] counts both. Times that never decrease, and disorder of up to 1 s, stay as they are.
+    ///
+    /// To judge a time that is more than 1 s from the one before, and the first, the reader also reads the packet behind.
+    /// If that one is back, it reads a third.
+    pub fn correct_times(&mut self) {
+        self.timeline.get_or_insert_default();
     }
 
     /// The next packet, or none at the end of the file. After an error there are no more packets. Zeros behind which
@@ -110,8 +123,9 @@ impl CaptureReader {
                     self.stats.packets += 1;
                     self.stats.cut += u64::from(found.captured < found.original_len);
                     self.stats.captured_over_original += u64::from(found.captured > found.original_len);
+                    let time = self.time(&found);
                     let data = self.buffer.take(found.length, found.from, found.captured as usize);
-                    let BufferedRecord { time, link, interface, original_len, .. } = found;
+                    let BufferedRecord { link, interface, original_len, .. } = found;
                     return Ok(Some(Record { time, link, interface, original_len, data }));
                 }
                 Ok(None) => {
@@ -125,14 +139,45 @@ impl CaptureReader {
     }
 
     /// Whether the next packet is certainly in memory: then [`next_record`](Self::next_record) does not read from the
-    /// source, and does not wait for it.
+    /// source, and does not wait for it. If times are [corrected](Self::correct_times), so must the two behind it.
     #[inline]
     pub fn has_next(&self) -> bool {
-        let bytes = self.buffer.available();
-        match &self.parser {
-            Parser::Legacy(legacy) => legacy.has_next(bytes),
-            Parser::Pcapng(pcapng) => pcapng.has_next(bytes),
+        let mut bytes = self.buffer.available();
+        let count = if self.timeline.is_some() { 3 } else { 1 };
+        (0..count).all(|_| {
+            let length = match &self.parser {
+                Parser::Legacy(legacy) => legacy.has_next(bytes),
+                Parser::Pcapng(pcapng) => pcapng.has_next(bytes),
+            };
+            bytes = length.and_then(|length| bytes.get(length..)).unwrap_or_default();
+            length.is_some()
+        })
+    }
+
+    /// The time of a packet that is still in the buffer, corrected if the caller wants that.
+    #[inline(always)]
+    fn time(&mut self, found: &BufferedRecord) -> Option<Nanos> {
+        match (&mut self.timeline, found.time) {
+            (Some(timeline), Some(time)) => timeline.continues(time).or_else(|| self.corrected(time, found.length)),
+            (_, time) => time,
         }
+    }
+
+    /// The corrected time of a packet of `length` bytes at the front of the buffer.
+    #[cold]
+    fn corrected(&mut self, time: Nanos, length: usize) -> Option<Nanos> {
+        let timeline = self.timeline.as_mut()?;
+        // An error comes again when the packet itself is read.
+        let mut behind = |length| match &self.parser {
+            Parser::Legacy(legacy) => legacy.time_behind(&mut self.buffer, length),
+            Parser::Pcapng(pcapng) => pcapng.time_behind(&mut self.buffer, length),
+        };
+        let next = if timeline.is_doubtful(time) { behind(length) } else { None };
+        let next = next.filter(|(next, length)| {
+            !timeline.needs_third(time, *next) || behind(*length).is_none_or(|(third, _)| is_before(third, time))
+        });
+        let next = next.map(|(next, _)| next);
+        Some(timeline.correct(time, next, &mut self.stats))
     }
 
     /// The kind of file, and its compression.
@@ -183,8 +228,8 @@ impl fmt::Debug for CaptureReader {
 /// One captured packet, borrowed until the next one is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it was captured, since the Unix epoch; simple packet blocks have no time. Finer resolutions are rounded
-    /// down.
+    /// When it was captured, since the Unix epoch, or its [corrected](CaptureReader::correct_times) time. `None` for simple packet blocks, which have
+    /// no time, and for impossible times. Finer resolutions are rounded down.
     pub time: Option<Nanos>,
     /// Its link-layer header type, a number of the LINKTYPE_ registry.
     pub link: u32,
@@ -260,8 +305,15 @@ pub struct ReadStats {
     pub captured_over_original: u64,
     /// Packets without a time (simple packet blocks).
     pub untimed: u64,
-    /// Packets whose time is before 1970 or after 2554, delivered without one.
+    /// Packets with an impossible time, delivered without one: before 1970 or after 2554, with a fraction of a second or more, or of an interface whose
+    /// resolution is so fine that its times cannot reach a nanosecond.
     pub time_out_of_range: u64,
+    /// Packets whose time was more than 1 s from those before and behind; [corrected](CaptureReader::correct_times).
+    pub time_outliers: u64,
+    /// Places where the clock was set back by more than 1 s; the times behind them are [corrected](CaptureReader::correct_times).
+    pub clock_steps: u64,
+    /// The largest of these steps.
+    pub largest_clock_step: Nanos,
     /// Sections (pcapng).
     pub sections: u64,
     /// Interfaces described, in all sections.

@@ -6,4 +6,5 @@ mod golden;
 mod legacy;
 mod pcapng;
 mod round_trip;
+mod times;
 mod zeros;

@@ -29,16 +29,19 @@ fn resolutions_are_exact() {
     assert_eq!(with(18, u64::MAX), Some(18_446_744_073));
     assert_eq!(with(19, u64::MAX), Some(1_844_674_407));
     assert_eq!(with(28, u64::MAX), Some(1));
-    assert_eq!(with(29, u64::MAX), Some(0));
-    assert_eq!(with(127, u64::MAX), Some(0));
-    // Powers of 2: 2^-0, 2^-1, 2^-20, 2^-32 (as NTP counts), 2^-63, 2^-127.
+    // Finer than 64 bits of ticks can express a nanosecond: the packet has no time.
+    assert_eq!(with(29, u64::MAX), None);
+    assert_eq!(with(127, u64::MAX), None);
+    // Powers of 2: 2^-0, 2^-1, 2^-20, 2^-32 (as NTP counts), 2^-63, 2^-93, 2^-94, 2^-127.
     assert_eq!(with(0x80, seconds), Some(seconds * 1_000_000_000));
     assert_eq!(with(0x81, 3), Some(1_500_000_000));
     assert_eq!(with(0x94, 1), Some(953));
     assert_eq!(with(0xa0, (seconds << 32) | 0x8000_0001), Some(seconds * 1_000_000_000 + 500_000_000));
     assert_eq!(with(0xa0, (seconds << 32) | 5), Some(seconds * 1_000_000_000 + 1));
     assert_eq!(with(0xbf, u64::MAX), Some(1_999_999_999));
-    assert_eq!(with(0xff, u64::MAX), Some(0));
+    assert_eq!(with(0xdd, u64::MAX), Some(1));
+    assert_eq!(with(0xde, u64::MAX), None);
+    assert_eq!(with(0xff, u64::MAX), None);
     // A time that does not fit 64 bits of nanoseconds is missing, and counted.
     assert_eq!(with(6, u64::MAX), None);
     assert_eq!(with(0x80, u64::MAX), None);

@@ -49,6 +49,15 @@ impl Outputs {
         Ok(Self { annotator, table, log: log.map(Passing::new), ..Self::default() })
     }
 
+    /// Adds this many nanoseconds to the times of departures and drops in the log, if they count from another moment than the Unix epoch.
+    #[must_use]
+    pub fn shifting_times(mut self, to_epoch: u64) -> Self {
+        if let Some(log) = &mut self.log {
+            log.shift_times(to_epoch);
+        }
+        self
+    }
+
     /// What could not be written so far, for each output.
     pub fn unwritten(&mut self) -> Vec<Unwritten> {
         let capture = self.annotator.as_mut().and_then(|(_, annotator)| annotator.get_mut().unwritten().cloned());

@@ -87,6 +87,8 @@ pub struct Passing {
     waiting: VecDeque<Waiting>,
     flows: Lasting<()>,
     headless: u64,
+    /// Nanoseconds from the clock of departures to that of records.
+    to_epoch: u64,
 }
 
 /// The headers of packets in the queue.
@@ -102,7 +104,24 @@ struct Waiting {
 impl Passing {
     /// No packet has come yet.
     pub fn new(log: QueuedLog) -> Self {
-        Self { log, frames: Frames::default(), waiting: VecDeque::new(), flows: Lasting::new(), headless: 0 }
+        Self {
+            log,
+            frames: Frames::default(),
+            waiting: VecDeque::new(),
+            flows: Lasting::new(),
+            headless: 0,
+            to_epoch: 0,
+        }
+    }
+
+    /// Adds this many nanoseconds to the times of departures and drops, so that records of a clock that starts at boot have times since the Unix
+    /// epoch.
+    pub fn shift_times(&mut self, to_epoch: u64) {
+        self.to_epoch = to_epoch;
+    }
+
+    fn since_epoch(&self, time: Nanos) -> Nanos {
+        Nanos(time.0.saturating_add(self.to_epoch))
     }
 
     /// Call this for each frame, read at `time`, with the packets that it becomes: none if it is left out.
@@ -125,8 +144,9 @@ impl Passing {
     /// Fails if it cannot be kept.
     pub fn departed(&mut self, departure: &Departure, flow: FlowId) -> Result<(), Error> {
         let packet = self.numbered(departure.packet, flow);
+        let (enqueued, dequeued) = (self.since_epoch(departure.enqueued), self.since_epoch(departure.dequeued));
         match headers(&mut self.waiting, packet) {
-            Some(headers) => self.log.departed(headers, &Departure { packet, ..*departure })?,
+            Some(headers) => self.log.departed(&headers, &Departure { packet, enqueued, dequeued, ..*departure })?,
             None => self.headless += 1,
         }
         self.forget_known();
@@ -139,8 +159,9 @@ impl Passing {
     /// Fails if it cannot be kept.
     pub fn dropped(&mut self, dropped: &Dropped, flow: FlowId) -> Result<(), Error> {
         let packet = self.numbered(dropped.packet, flow);
+        let (enqueued, at) = (dropped.enqueued.map(|time| self.since_epoch(time)), self.since_epoch(dropped.at));
         match headers(&mut self.waiting, packet) {
-            Some(headers) => self.log.dropped(headers, &Dropped { packet, ..*dropped })?,
+            Some(headers) => self.log.dropped(&headers, &Dropped { packet, enqueued, at, ..*dropped })?,
             None => self.headless += 1,
         }
         self.forget_known();
@@ -190,17 +211,39 @@ impl Passing {
 const HEADLESS: &str = "packets whose arrival was not seen: their headers and arrival times are not known; \
                         not recorded";
 
-/// The headers of a packet whose outcome is known now.
-fn headers(waiting: &mut VecDeque<Waiting>, packet: Packet) -> Option<&[u8; packet::SIZE]> {
+/// The headers of a packet whose outcome is known now. A packet of a split super-packet has its own length: the bytes that the queue held of it.
+fn headers(waiting: &mut VecDeque<Waiting>, packet: Packet) -> Option<[u8; packet::SIZE]> {
     let position = waiting.partition_point(|waiting| waiting.packets.end <= packet.id.0);
     let found = waiting.get_mut(position).filter(|waiting| waiting.packets.contains(&packet.id.0))?;
     found.unknown -= 1;
-    Some(&found.headers)
+    let mut headers = found.headers;
+    if found.packets.end - found.packets.start > 1 {
+        packet::fill_length(&mut headers, u32::try_from(packet.size.0).unwrap_or(u32::MAX));
+    }
+    Some(headers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuescope_wire::{ByteCount, Class, Ecn, PacketId};
+
+    #[test]
+    fn packets_of_a_super_packet_have_their_own_lengths() {
+        let length =
+            |headers: [u8; packet::SIZE]| u32::from_le_bytes([headers[8], headers[9], headers[10], headers[11]]);
+        let mut whole = [0; packet::SIZE];
+        packet::fill_length(&mut whole, 4_000);
+        let came = |packets: Range<u64>| Waiting { headers: whole, unknown: packets.end - packets.start, packets };
+        let mut waiting = VecDeque::from([came(0..3), came(3..4)]);
+        let sizes = [1_500, 1_500, 1_100, 4_000];
+        let lengths = (0..).zip(sizes).map(|(id, size)| {
+            let (id, size, flow) = (PacketId(id), ByteCount(size), FlowId(0));
+            length(headers(&mut waiting, Packet { id, flow, size, class: Class(0), ecn: Ecn::NotEct }).unwrap())
+        });
+        assert_eq!(lengths.collect::<Vec<_>>(), [1_500, 1_500, 1_100, 4_000]);
+        assert!(waiting.iter().all(|waiting| waiting.unknown == 0));
+    }
 
     #[test]
     fn reasons_have_the_names_of_the_schema() {

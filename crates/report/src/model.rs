@@ -156,7 +156,7 @@ pub struct SketchSetup {
 /// Counts and extremes over the whole input.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Totals {
-    /// Packets read.
+    /// Packets read. Of `live`: packets that left the queue, without drops, since the kernel does not count the bytes of those.
     pub packets: u64,
     /// Their bytes in the queue, without link overhead (`overhead_bytes` of the setup).
     #[serde(with = "decimal")]
@@ -164,7 +164,7 @@ pub struct Totals {
     pub bytes: u64,
     /// Number of flows, for each granularity.
     pub flows: Vec<FlowCount>,
-    /// From the first packet to the last.
+    /// From the first packet to the last. Of `live`: from the moment when measuring began to that when it ended.
     #[serde(with = "decimal")]
     #[schemars(with = "Decimal")]
     pub duration_ns: u64,
@@ -184,7 +184,7 @@ pub struct Totals {
     /// Packets marked (CE) by the queue, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub marks: BTreeMap<String, u64>,
-    /// Mean rate offered to the link, with link overhead, in bits per second; none if the input has no duration.
+    /// Mean rate of `bytes` in `duration_ns`, with link overhead, in bits per second; none if the input has no duration.
     pub offered_bps: Option<f64>,
     /// Share of the time in which the link was sending; none for a table of departures.
     pub utilisation: Option<f64>,

@@ -128,8 +128,10 @@ impl Capture {
         work: &'a Work<'p>,
         stop: Option<&Stop>,
     ) -> Result<Reading<'a, 'p>, OpenError> {
+        let mut arriving = CaptureInput::open(&self.path, stop)?;
+        arriving.reader.correct_times();
         Ok(Reading {
-            arriving: CaptureInput::open(&self.path, stop)?,
+            arriving,
             parser: Parser::new(self.tunnel),
             capture: self,
             chosen: self.chosen.clone(),

@@ -101,6 +101,13 @@ pub fn fill(record: &mut [u8; SIZE], captured: &Captured, frame: &Frame, telemet
     to.put(16, to.has.to_be_bytes());
 }
 
+/// Sets the length on the wire in the record of a packet: that of one packet of a split super-packet. The other fields stay those of the
+/// super-packet.
+pub fn fill_length(record: &mut [u8; SIZE], length: u32) {
+    let has = u16::from_be_bytes([record[16], record[17]]);
+    Writer { record, has }.put(8, length.to_le_bytes());
+}
+
 /// Writes telemetry into the record of a packet.
 pub fn fill_telemetry(record: &mut [u8; SIZE], telemetry: &Telemetry) {
     let has = u16::from_be_bytes([record[16], record[17]]);

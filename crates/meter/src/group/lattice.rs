@@ -116,6 +116,18 @@ impl<'a> Lattice<'a> {
         members.cells.iter().flat_map(|cell| self.all.flows_in(*cell))
     }
 
+    /// Whether flows fit the pattern of a group that are not its members.
+    pub(super) fn is_remainder(&self, members: &Members, pattern: &Pattern) -> bool {
+        let mut is_member = vec![false; self.all.cells.len()];
+        members.cells.iter().for_each(|cell| is_member[*cell] = true);
+        let others: Vec<_> = (0..self.all.cells.len()).filter(|cell| !is_member[*cell]).collect();
+        if pattern.connections {
+            // A connection fits in either direction, but cells have only one.
+            return others.iter().any(|cell| self.all.flows_in(*cell).any(|(key, _)| pattern.fits(key)));
+        }
+        !self.matching(&members.picks, &others).is_empty()
+    }
+
     /// What the flows of a row have in common; for a single flow, its key.
     pub(super) fn pattern(&self, members: &Members, granularity: Granularity) -> Pattern {
         let flow = self.flows_of(members).next().filter(|_| members.single);

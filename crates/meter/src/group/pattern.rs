@@ -99,7 +99,7 @@ impl fmt::Display for Subnet {
 
 impl Group {
     /// The group in one line: `41 sources to 10.0.0.7:50010 (TCP)`, `10.1.2.3 to 130 destinations, port 443 (TCP)`. A
-    /// single flow has its usual name.
+    /// single flow has its usual name. A remainder says so: `989 other sources in 10.1.0.0/16 to 10.0.0.7`, `10.1.2.3 to 130 other destinations`.
     pub fn reading(&self, granularity: Granularity) -> String {
         if let Some(flow) = &self.flow {
             return granularity.name(flow);
@@ -108,16 +108,20 @@ impl Group {
         let plain = ["source", "destination"];
         let [near, far] = if self.pattern.connections { ["host", "host"] } else { plain };
         let least = if self.error == Amount::default() { "" } else { "at least " };
-        let source = side(src, src_port, &(least.to_owned() + &counted(self.sources, near)));
-        let destination = side(dst, dst_port, &(least.to_owned() + &counted(self.destinations, far)));
+        let other = if self.remainder { "other " } else { "" };
+        let is_one = |end: Option<Subnet>| end.is_some_and(|end| end.is_whole());
+        // The first number says it.
+        let other_far = if is_one(src) || matches!(granularity, Granularity::Destination(_)) { other } else { "" };
+        let source = side(src, src_port, &(least.to_owned() + &counted(self.sources, other, near)));
+        let destination = side(dst, dst_port, &(least.to_owned() + &counted(self.destinations, other_far, far)));
         // Separates a port after a number of sources on both sides.
-        let comma = if src_port.is_some() && !src.is_some_and(|src| src.is_whole()) { "," } else { "" };
+        let comma = if src_port.is_some() && !is_one(src) { "," } else { "" };
         let mut text = match granularity {
             Granularity::Source(_) => source,
             Granularity::Destination(_) => destination,
             Granularity::Connection => format!("{source}{comma} with {destination}"),
             Granularity::FiveTuple | Granularity::Pair => format!("{source}{comma} to {destination}"),
-            Granularity::Dscp | Granularity::Vlan => counted(self.weight.flows, "class"),
+            Granularity::Dscp | Granularity::Vlan => counted(self.weight.flows, other, "class"),
         };
         if let Some(protocol) = self.pattern.protocol {
             text.push_str(&format!(" ({})", protocol_name(protocol)));
@@ -126,11 +130,11 @@ impl Group {
             text.push_str(&format!(" (EtherType {ethertype:#06x})"));
         }
         // If both ends are single addresses, only the number of flows shows that it is a group.
-        if [src, dst].iter().all(|end| end.is_some_and(|end| end.is_whole())) {
+        if [src, dst].into_iter().all(is_one) {
             text.push_str(&format!(
                 ", {}{}",
                 if least.is_empty() { "" } else { "about " },
-                counted(self.weight.flows, "flow")
+                counted(self.weight.flows, other, "flow")
             ));
         }
         text
@@ -151,13 +155,13 @@ fn side(subnet: Option<Subnet>, port: Option<u16>, many: &str) -> String {
     }
 }
 
-fn counted(count: u64, noun: &str) -> String {
+fn counted(count: u64, other: &str, noun: &str) -> String {
     let plural = match (count, noun) {
         (1, _) => "",
         (_, "class") => "es",
         _ => "s",
     };
-    format!("{count} {noun}{plural}")
+    format!("{count} {other}{noun}{plural}")
 }
 
 fn protocol_name(number: u8) -> String {

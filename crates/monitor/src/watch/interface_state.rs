@@ -30,6 +30,8 @@ pub struct InterfaceState {
     pub deepest: Backlog,
     /// Whether the interface is gone.
     pub is_gone: bool,
+    /// When measuring ended, if it has.
+    pub ended: Option<Nanos>,
 }
 
 impl InterfaceState {
@@ -44,9 +46,10 @@ impl InterfaceState {
         let (input, skipped) = (self.input(), self.skipped());
         let source = Source {
             input,
-            packets: packets + dropped,
+            // The kernel does not count the bytes of dropped packets, so neither count has them.
+            packets,
             bytes,
-            span: (self.feed.origin, now()),
+            span: (self.feed.origin, self.ended.unwrap_or_else(now)),
             super_packets: self.feed.super_packets,
             rate: None,
             aqm: None,

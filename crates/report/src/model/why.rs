@@ -148,6 +148,10 @@ pub struct Group {
     /// Whether its flows may be in other groups too. Among groups that do not overlap, each flow is in at most one.
     #[serde(default)]
     pub overlaps: bool,
+    /// Whether it is only the rest of the flows that fit `description`: others are in groups before it, or are listed as heavy flows. Then
+    /// `description` says `other`.
+    #[serde(default)]
+    pub remainder: bool,
     /// Number of flows.
     pub flows: u64,
     /// Number of sources.
