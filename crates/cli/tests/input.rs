@@ -275,5 +275,5 @@ fn a_table_that_analyze_wrote_can_be_queried() {
     let out = directory.path().join("udp.parquet");
     let (_, answer) =
         rows("--departures --select enqueued,dequeued,flow,length --parquet", &[&out, &table, "udp".as_ref()]);
-    assert!(number(&answer, "/found") > 4_000 && out.exists());
+    assert!(number(&answer, "/matched") > 4_000 && out.exists());
 }

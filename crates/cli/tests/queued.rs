@@ -128,13 +128,24 @@ fn a_log_of_a_capture_has_its_headers_and_its_departures() {
 }
 
 #[test]
-fn segments_of_super_packets_have_the_headers_of_the_frame() {
+fn segments_of_super_packets_have_the_headers_of_the_frame_and_lengths_of_their_own() {
     let demo = file("data/demo.pcap.xz");
     check(&demo, "--rate 20mbps --limit 20ms --split-gso");
     let logged = LoggedRun::new("analyze --json --split-gso --rate 100mbps", &[&demo]);
-    let parts = logged.query(&["--group", "tcp_seq,length", "--select", "count,sum(occupied)"]);
-    let split = parts.iter().filter(|row| of(row, "length") > 1514 && of(row, "count") > 1).count();
-    assert!(split > 100, "{split}");
+    let parts = logged.query(&[
+        "tcp",
+        "--group",
+        "tcp_seq,ip_length",
+        "--select",
+        "count,max(length),sum(length),sum(occupied)",
+    ]);
+    // `ip_length` is the frame's. The lengths of the segments are their own, so a sum over them is what the wire carried.
+    let split: Vec<_> = parts.iter().filter(|row| of(row, "ip_length") > 1500 && of(row, "count") > 1).collect();
+    assert!(split.len() > 100, "{}", split.len());
+    for row in split {
+        assert!(of(row, "max(length)") <= 1514, "{row:?}");
+        assert_eq!(of(row, "sum(length)"), of(row, "sum(occupied)"), "{row:?}");
+    }
 }
 
 /// Computes the backlog of each packet from the times of all departures.

@@ -57,7 +57,7 @@ impl Input {
 /// use queuescope_queue::Limit;
 ///
 /// let queue = Queue::default().with_aqm("codel,target=10ms".parse()?).with_limit(Limit::Packets(1000));
-/// assert!(queue.is_fifo());
+/// assert_eq!(queue.limit, Limit::Packets(1000));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@
 //! - [`tap`] reads captures on both sides of a router, also for a [`Listener`].
 //! - [`CaptureInput`] is a capture whose reading may block; [`Stop`] is a request by a signal to stop.
 //! - [`PacketFilter`] selects packets by an expression. It evaluates the expression on [`records`] of the packets.
+//!
 //! Tables need the feature `table`, which depends on Arrow and Parquet.
 //!
 //! ```no_run

@@ -131,7 +131,11 @@ function keyNumbers(report) {
           : `queue limit: ${setup.limit.replace(/(\d) (?=\w+$)/, `$1${THIN}`)}`,
     ),
     totals.utilisation === null
-      ? tile('Offered', totals.offered_bps === null ? 'all at once' : rate(totals.offered_bps), 'mean over the input')
+      ? tile(
+          report.input.format === 'interface' ? 'Sent' : 'Offered',
+          totals.offered_bps === null ? 'all at once' : rate(totals.offered_bps),
+          'mean over the input',
+        )
       : tile('Utilisation', percent(totals.utilisation), offered(totals)),
     tile('Packets', count(totals.packets), `${bytes(totals.bytes)} in ${duration(totals.duration_ns)}`),
     flows

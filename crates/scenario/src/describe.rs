@@ -453,7 +453,7 @@ mod tests {
                 *count += 1;
                 match inner(&key.kind) {
                     ValueKind::Table(info) | ValueKind::Tables(info) | ValueKind::Paths(info) => {
-                        walk(&path, info, count)
+                        walk(&path, info, count);
                     }
                     ValueKind::Choice { options, .. } => {
                         let named: BTreeSet<_> = options.iter().map(|option| option.name).collect();

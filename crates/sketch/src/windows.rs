@@ -10,17 +10,13 @@
 //! Here a window is a short list of flows with their bytes. Two neighbouring windows are merged into a coarser one:
 //!
 //! - Level 0 has windows of one *cell* of time. A window of level i is merged from two windows of level i - 1. Each level
-//!   is a ring with a fixed number of windows. When it is full, its two oldest windows are merged into the newest
-//! window
+//!   is a ring with a fixed number of windows. When it is full, its two oldest windows are merged into the newest window
 //!   of the next level. Exponential histograms (Datar et al., SODA 2002) age in the same way.
 //! - A list has at most k flows. If there are more, threshold sampling selects k of them (Duffield, Lund, Thorup, *Learn
-//!   more, sample less*, 2005): flows of at least a threshold keep their bytes; any other flow of `b` bytes is kept
-//! with
+//!   more, sample less*, 2005): flows of at least a threshold keep their bytes; any other flow of `b` bytes is kept with
 //!   probability `b / threshold`, and then counts as `threshold` bytes. The threshold is chosen so that k flows are
-//! kept.
-//!   Estimates have no bias, however often windows were merged. A flow with at least a k-th of a window's bytes is
-//! exact
-//!   in it.
+//!   kept. Estimates have no bias, however often windows were merged. A flow with at least a k-th of a window's bytes
+//!   is exact in it.
 //!
 //! Time without records takes no memory. A caller that records only relevant times, such as those when a queue is
 //! congested, gets a history that reaches further back.

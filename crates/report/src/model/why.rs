@@ -150,7 +150,7 @@ pub struct Group {
     pub overlaps: bool,
     /// Whether it is only the rest of the flows that fit `description`: others are in groups before it, or are listed as heavy flows. Then
     /// `description` says `other`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remainder: bool,
     /// Number of flows.
     pub flows: u64,

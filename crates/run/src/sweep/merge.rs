@@ -76,7 +76,7 @@ impl Shards {
                     found.defects.differs |= *result != *first;
                 }
                 (Found::Damaged(why), _) => {
-                    found.defects.damaged.push(format!("{} ({why})", store.path(key).display()))
+                    found.defects.damaged.push(format!("{} ({why})", store.path(key).display()));
                 }
             }
         }
