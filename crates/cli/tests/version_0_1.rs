@@ -3,6 +3,8 @@
 //! They are in `tests/data/v0.1`, written by that version from the first 400 packets of `data/demo.pcap.xz` (`analyze`
 //! and `record`, with a rate of 2 Mb/s) and from `sweep.toml`. `killed` is the folder of a recorder that was killed.
 
+#![allow(clippy::disallowed_methods, reason = "a test looks at files")]
+
 use crate::common::{ROOT, file, integer, number, printed, run};
 use queuescope_report::json::{Line, write_line};
 use serde_json::Value;

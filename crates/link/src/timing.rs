@@ -145,9 +145,9 @@ impl RealTimePriority {
         if is_real_time != self.is_real_time {
             self.is_real_time = is_real_time;
             if is_real_time {
-                schedule(libc::SCHED_RR, 1, Nanos::ZERO)
+                schedule(libc::SCHED_RR, 1, Nanos::ZERO);
             } else {
-                schedule(libc::SCHED_OTHER, -20, SLICE)
+                schedule(libc::SCHED_OTHER, -20, SLICE);
             }
         }
     }
