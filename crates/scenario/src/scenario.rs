@@ -22,7 +22,7 @@ use queuescope_wire::Nanos;
 /// Everything that the result of a run depends on. Values are within their bounds and fit each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// The format of the file: [`FORMAT`].
+    /// The format of the file: 1.
     pub format: u64,
     /// The name in reports.
     pub name: String,
@@ -62,7 +62,7 @@ fields!(tables: Scenario; choices:);
 
 /// The format of scenario files. It grows when a key gets another name or meaning; new keys do not change it. A file
 /// without `format` has format 1.
-pub const FORMAT: u64 = 1;
+const FORMAT: u64 = 1;
 
 /// The largest file in bytes; real scenarios are much smaller.
 const LARGEST_FILE: usize = 1 << 20;
