@@ -14,7 +14,7 @@ use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Two namespaces with a queue of 50 Mb/s between them. If they cannot be made, prints why, and returns `None`.
 fn ends(test: &str) -> Option<Ends> {
@@ -352,6 +352,8 @@ fn packets_go_into_a_folder_and_a_capture() {
     let Some(ends) = ends("packets_go_into_a_folder_and_a_capture") else { return };
     let folder = tempfile::tempdir().expect("there is room");
     let (log, capture) = (folder.path().join("log"), folder.path().join("burst.pcapng"));
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later").as_nanos() as u64;
+    let start = now();
     let words = format!("live near0 --json --log {} --pcapng {}", log.display(), capture.display());
     let (mut live, _) = Live::start(&ends, words.leak());
     burst(&ends);
@@ -362,6 +364,11 @@ fn packets_go_into_a_folder_and_a_capture() {
     let count = printed(run("query --select count --csv", &[&log, "dst_port == 7 and delay > 1ms".as_ref()]), 0);
     let waited: u64 = count.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
     assert!(waited > 0 && waited <= measured, "{waited} of {measured}");
+    // Times are those of the clock, and not of the time since boot. A second allows for a clock that is set meanwhile.
+    let times = printed(run("query --select min(enqueued),max(dequeued) --csv", &[&log, "delay > 1ms".as_ref()]), 0);
+    let times: Vec<u64> = times.lines().nth(1).into_iter().flat_map(|line| line.split(',')).flat_map(str::parse).collect();
+    let [first, last] = times[..] else { panic!("{times:?}") };
+    assert!(start - 1_000_000_000 < first && first < last && last < now() + 1_000_000_000, "{start}: {times:?}");
     let found = printed(run("query --select count --csv", &[&capture, "udp dst port 7".as_ref()]), 0);
     let found: u64 = found.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
     assert!(found >= waited, "{found} of {waited}");

@@ -120,6 +120,10 @@ fn the_culprit_of_a_light_flow_is_named_for_twenty_seconds() {
     let hit: u64 = bursts.iter().filter_map(|burst| burst["packets_over_tau"].as_u64()).sum();
     assert!(hit > 100 && hit <= count("/totals/victims/packets"), "{hit} of {light}: {summary}");
     assert!(count("/totals/victims/packets") <= light && count("/skipped/not_victims") > heavy / 2, "{summary}");
+    // Packets and bytes are of the same packets: those that left. A sixth of the packets was dropped, and the kernel does
+    // not count the bytes of these.
+    let mean = crate::common::number(&summary, "/bytes") / count("/packets");
+    assert!((1_300..1_442).contains(&mean), "{mean}: {summary}");
     // Drops are those of the whole queue.
     let all: u64 = summary["totals"]["drops"].as_object().expect("reasons").values().filter_map(Value::as_u64).sum();
     let of_bursts: u64 = bursts.iter().filter_map(|burst| burst["drops"].as_u64()).sum();

@@ -75,7 +75,7 @@ function inCommon(burst) {
 
 /** What a group of flows has in common: how many they are, which, and other facts about them. */
 function groupReading(group) {
-  const good = (error) => (error > 0 ? ` ±${percent(error)}` : '');
+  const good = (error) => (error > 0 ? ` ±${bound(error)}` : '');
   const notes = [
     group.overlaps ? 'overlapping' : null,
     group.share_error > 0 ? `share${good(group.share_error)}` : null,

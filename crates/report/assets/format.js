@@ -77,6 +77,11 @@ function percent(share) {
   return `${value < 9.95 || value > 99 ? number(value, 2 + (value > 99)) : value.toFixed(0)}${THIN}%`;
 }
 
+/** The largest error of a share as a percentage, rounded up so that the printed bound holds. */
+function bound(error) {
+  return `${(Math.ceil(error * 1000) / 10).toFixed(1)}${THIN}%`;
+}
+
 /** The date `ns` after the Unix epoch. A time that is not a date (a count from some start) is described as such. */
 function date(ns) {
   if (ns < 86400e9 * 365) return `${duration(ns)} on the clock of the input (not a date)`;

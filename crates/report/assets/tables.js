@@ -104,7 +104,7 @@ function culpritsTable(culprits, slots, alpha, ramps = false) {
     ),
     restLine(culprits, alpha),
     culprits.share_error > 0
-      ? el('p', { class: 'hint' }, `Summed from the heaviest flows that were tracked: a share may be wrong by up to ${percent(culprits.share_error)}.`)
+      ? el('p', { class: 'hint' }, `Summed from the heaviest flows that were tracked: a share may be wrong by up to ${bound(culprits.share_error)}.`)
       : null,
   );
 }

@@ -32,6 +32,11 @@ pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
 }
 
+/// The largest error of a share, as a percentage. It is rounded up, so that the printed bound holds.
+pub fn bound(error: f64) -> String {
+    format!("{:.1} %", (error * 1000.0).ceil() / 10.0)
+}
+
 /// A name as one line of visible text. Names from a table may contain any characters, including those that reverse or
 /// break a line.
 pub fn plain(name: &str) -> String {
@@ -49,6 +54,7 @@ mod tests {
     #[test]
     fn numbers_are_rounded() {
         assert_eq!([0.0, 0.0001, 0.631, 1.0].map(percent), ["0.0 %", "<0.1 %", "63.1 %", "100.0 %"]);
+        assert_eq!([0.0, 0.00001, 0.0014, 0.002].map(bound), ["0.0 %", "0.1 %", "0.2 %", "0.2 %"]);
         assert_eq!(rate(0.2), "0 b/s");
         assert_eq!([0, 4_691_795_000, 1_000_000_001].map(moment), ["0.000000 s", "4.691795 s", "1.000000001 s"]);
     }

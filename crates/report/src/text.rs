@@ -10,7 +10,7 @@ mod sweep;
 mod tap;
 mod why;
 
-use crate::format::{bytes, count, duration, percent, plain, rate};
+use crate::format::{bound, bytes, count, duration, percent, plain, rate};
 use crate::model::{Burst, Culprit, Culprits, Group, NO_METER, NotShown, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
@@ -283,7 +283,7 @@ fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
         }
         more(culprits, &shown, &" ".repeat(18), gap, out)?;
         if culprits.share_error > 0.0 {
-            let error = percent(culprits.share_error);
+            let error = bound(culprits.share_error);
             writeln!(
                 out,
                 "{:>16}  {DIM}{:>9}  not all flows were tracked: shares of flows are ±{error}{DIM:#}",
@@ -310,7 +310,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
         };
         let error = match culprits.share_error {
             0.0 => String::new(),
-            error => format!(" (from the heaviest flows of each: a share may be up to {} larger)", percent(error)),
+            error => format!(" (from the heaviest flows of each: a share may be larger by up to {})", bound(error)),
         };
         writeln!(out, "\n{BOLD}Who filled the queue over {which}{BOLD:#}, by {}{error}:\n", culprits.granularity)?;
         writeln!(out, "{DIM}{:>9}  {:>9}  {:>9}  {:>12}  flow{DIM:#}", "share", "bytes", "packets", "held at most")?;
@@ -473,7 +473,7 @@ fn named(group: &Group) -> String {
 
 /// The share of packets, if it adds information to that of bytes, and the errors of the shares.
 fn more_of(group: &Group) -> String {
-    let good_to = |error: f64| if error > 0.0 { format!(" ±{}", percent(error)) } else { String::new() };
+    let good_to = |error: f64| if error > 0.0 { format!(" ±{}", bound(error)) } else { String::new() };
     let bytes = if group.share_error > 0.0 { format!("; share{}", good_to(group.share_error)) } else { String::new() };
     if group.packets_share < 0.1 || group.packets_share < 1.5 * group.share {
         return bytes;
