@@ -31,6 +31,16 @@ pub enum FolderError {
         /// What is missing, or wrong.
         why: String,
     },
+    /// A later version of the program made it.
+    #[error("{} has format {found}, and this version of queuescope reads format {known}: use a newer version", path.display())]
+    Format {
+        /// The folder.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format that can be read.
+        known: u32,
+    },
     /// Another process records to it.
     #[error("{} is being recorded to by another process; only one process at a time can record (others may read it)", .0.display())]
     Busy(PathBuf),

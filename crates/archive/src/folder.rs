@@ -40,11 +40,18 @@ pub(crate) const FORMAT: u32 = 1;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
-    /// The format of the folder.
-    format: u32,
+    /// Read before, as [`Version`]; no other keys are allowed.
+    #[serde(rename = "format")]
+    _format: u32,
     /// The checksum of the schema's text.
     #[serde(default)]
     schema: u32,
+}
+
+/// The format in `log.toml`, whatever else it contains.
+#[derive(Debug, Deserialize)]
+struct Version {
+    format: u32,
 }
 
 /// A folder with a log.
@@ -134,12 +141,16 @@ impl Folder {
             let no_text = |_| FolderError::from(Damage::new(&file, "it is not as it was written: it is not text"));
             String::from_utf8(bytes?).map_err(no_text)
         };
-        let manifest: Manifest = toml::from_str(&read(MANIFEST, regular::SMALL)?).map_err(|error| {
+        let text = read(MANIFEST, regular::SMALL)?;
+        let broken = |error: toml::de::Error| {
             not(format!("its {MANIFEST} cannot be read: {}; put a copy in its place", error.message()))
-        })?;
-        if manifest.format != FORMAT {
-            return Err(not(format!("its format is {}, and this program knows {FORMAT}", manifest.format)));
+        };
+        // First, since a later format may have other keys.
+        let Version { format } = toml::from_str(&text).map_err(broken)?;
+        if format != FORMAT {
+            return Err(FolderError::Format { path: path.to_owned(), found: format, known: FORMAT });
         }
+        let manifest: Manifest = toml::from_str(&text).map_err(broken)?;
         let (name, text) = (path.join(SCHEMA), read(SCHEMA, regular::TEXT)?);
         if crc32fast::hash(text.as_bytes()) != manifest.schema {
             let why = format!("it is not as it was written, or {MANIFEST} beside it is not");

@@ -149,7 +149,10 @@ fn folders_without_a_log_are_refused() {
     let other = error(Recorder::open(folder.path(), Schema::ethernet_tcp(), options).map(|_| ()));
     assert!(other.contains("'numbered', not of 'ethernet-tcp'"), "{other}");
     fs::write(folder.path().join("log.toml"), "format = 7").expect("there is room");
-    assert!(reading(folder.path()).contains("its format is 7"));
+    assert!(
+        reading(folder.path())
+            .contains("has format 7, and this version of queuescope reads format 1: use a newer version")
+    );
     fs::write(folder.path().join("log.toml"), "format = ").expect("there is room");
     assert!(reading(folder.path()).contains("log.toml cannot be read"));
 }

@@ -366,7 +366,8 @@ fn packets_go_into_a_folder_and_a_capture() {
     assert!(waited > 0 && waited <= measured, "{waited} of {measured}");
     // Times are those of the clock, and not of the time since boot. A second allows for a clock that is set meanwhile.
     let times = printed(run("query --select min(enqueued),max(dequeued) --csv", &[&log, "delay > 1ms".as_ref()]), 0);
-    let times: Vec<u64> = times.lines().nth(1).into_iter().flat_map(|line| line.split(',')).flat_map(str::parse).collect();
+    let times: Vec<u64> =
+        times.lines().nth(1).into_iter().flat_map(|line| line.split(',')).flat_map(str::parse).collect();
     let [first, last] = times[..] else { panic!("{times:?}") };
     assert!(start - 1_000_000_000 < first && first < last && last < now() + 1_000_000_000, "{start}: {times:?}");
     let found = printed(run("query --select count --csv", &[&capture, "udp dst port 7".as_ref()]), 0);

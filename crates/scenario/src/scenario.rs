@@ -189,7 +189,10 @@ impl Table for Scenario {
     fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
         keys.key("format", &mut self.format, "Version of the format of this file.");
         keys.ensure("format", self.format == FORMAT, || {
-            let label = format!("format {}, and this version of queuescope reads format {FORMAT}", self.format);
+            let label = format!(
+                "the scenario is of format {}, and this version of queuescope reads format {FORMAT}",
+                self.format
+            );
             (label, "use a newer version of queuescope".to_owned())
         });
         keys.key("name", &mut self.name, "The name in reports.");

@@ -4,6 +4,7 @@ use crate::cut::Cut;
 use crate::problem::Problem;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use std::fmt;
+use textwrap::WordSplitter;
 
 /// The most problems that are shown; the others are only counted.
 const MOST: usize = 20;
@@ -52,8 +53,12 @@ impl TextError {
     /// All problems for display, `width` columns wide, with colours or without.
     pub fn render(&self, width: usize, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-        let handler =
-            GraphicalReportHandler::new_themed(theme).with_width(width).with_context_lines(1).without_cause_chain();
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(width)
+            .with_context_lines(1)
+            .without_cause_chain()
+            // Names with hyphens stay whole, so that they can be copied.
+            .with_word_splitter(WordSplitter::NoHyphenation);
         let mut text = String::new();
         for problem in &self.problems {
             let shown = ProblemReport::new(problem, &self.sources);

@@ -39,7 +39,10 @@ impl Plan {
     /// Why this plan is not valid; `None` if it is.
     pub fn problem(&self) -> Option<String> {
         if !READABLE.contains(&self.format) {
-            return Some(format!("its format is {}, and this version reads up to {FORMAT}", self.format));
+            return Some(format!(
+                "its format is {}, and this version of queuescope reads up to {FORMAT}: use a newer version",
+                self.format
+            ));
         }
         let values = self.parameters.iter().map(|parameter| parameter.values.len() as u64);
         let cells = values.fold(u64::from(self.seeds), u64::saturating_mul);
