@@ -65,25 +65,3 @@ pub fn create(path: &Path) -> Result<AtomicFile> {
 pub fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
-
-/// Checks that `folder` exists and is a folder.
-///
-/// # Errors
-/// Fails if it does not exist, is a file, or cannot be looked at.
-pub fn check_log(folder: &Path) -> Result<()> {
-    if !folder.try_exists().with_context(|| format!("cannot open {}", folder.display()))? {
-        bail!("cannot open {}: the folder does not exist; queuescope record creates one", folder.display());
-    }
-    check_folder(folder)
-}
-
-/// Checks that `folder` is not a file.
-///
-/// # Errors
-/// Fails if it is a file.
-pub fn check_folder(folder: &Path) -> Result<()> {
-    if folder.exists() && !folder.is_dir() {
-        bail!("{} is a file; a log is a folder", folder.display());
-    }
-    Ok(())
-}

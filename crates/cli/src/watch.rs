@@ -2,9 +2,9 @@
 
 use crate::args::Watch;
 use crate::outcome::{Outcome, ignore_closed_pipe};
-use crate::paths::check_log;
 use anyhow::{Context, Result};
 use queuescope_archive::{AlertLines, is_recorded, schema};
+use queuescope_recording::check_log;
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 

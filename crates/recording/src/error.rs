@@ -28,7 +28,7 @@ pub enum Error {
     #[error("{} is a file; a log is a folder", .0.display())]
     NoFolder(PathBuf),
     /// The folder does not exist.
-    #[error("cannot open {}: the folder does not exist; queuescope record makes it", .0.display())]
+    #[error("cannot open {}: the folder does not exist; queuescope record creates it", .0.display())]
     Absent(PathBuf),
     /// Whether the folder exists is unknown: a folder above it is not accessible.
     #[error("cannot open {}: {why}", path.display())]

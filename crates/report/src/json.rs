@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// The version of the format of JSON lines. It grows when a field gets another name, type or meaning; new fields do not
-/// change it. Lines of version 0.1 of the program have no `format_version`: they are of format 1. [`Line`] reads both.
+/// change it. Older lines have no `format_version`: they are of format 1. [`Line`] reads both.
 pub const FORMAT_VERSION: u32 = 2;
 
 /// One line of the output.

@@ -150,6 +150,8 @@ pub struct SketchSetup {
     /// `tag` or `clean`.
     pub expiry: String,
     /// Memory of one sketch.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
 }
 

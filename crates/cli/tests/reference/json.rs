@@ -10,10 +10,10 @@ With `--json` commands print JSON Lines: one object per line, each with its `for
 `summary`. This page is made from the schema, which `queuescope generate schema` prints and which is [here](../report.schema.json) as a file.
 
 - `format_version` is the version of the fields of the line: 2. It grows when a field gets another name, type or meaning. New fields do not change it, so
-  ignore fields that you do not know. Lines without `format_version` are of version 0.1; the changelog lists what changed since.
+  ignore fields that you do not know. Older lines have none: their format is 1, and the changelog lists the differences.
 - Names end in their unit: `_ns` is nanoseconds, `_bps` bits per second, `_bytes` bytes.
-- An integer that can exceed 2^53 is a [string of its digits](#decimal), always, since many readers of JSON would round a number of
-  that size: points in time, lengths of runs and bursts, byte totals, and seeds. All other integers are numbers: packets, delays, depths of queues, rates.
+- An integer that can exceed 2^53 is a [string of its digits](#decimal), always: points in time, lengths of runs and bursts, `bytes`
+  and totals of bytes, and seeds. Many readers of JSON would round a larger number. All other integers are numbers: packets, delays, depths of queues, rates.
 - A field is always there unless the table says *optional*.
 ";
 

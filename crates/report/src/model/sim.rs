@@ -290,6 +290,8 @@ pub struct SimLinkSample {
     /// Packets sent.
     pub sent_packets: u64,
     /// Their bytes, without link overhead.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub sent_bytes: u64,
     /// Packets that were sent and lost on the link.
     pub lost: u64,
@@ -314,5 +316,7 @@ pub struct SimFlowSample {
     /// The smoothed round-trip time.
     pub rtt_ns: Option<u64>,
     /// Bytes delivered in order since the previous sample.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub delivered_bytes: u64,
 }

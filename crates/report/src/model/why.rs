@@ -64,6 +64,8 @@ pub struct Victim {
     /// Its flow, at the first granularity.
     pub flow: String,
     /// Its bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Its class of service.
     pub class: u8,
@@ -83,6 +85,8 @@ pub struct OnLink {
     /// Its flow, at the first granularity.
     pub flow: String,
     /// Its bytes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "Decimal")]
     pub bytes: u64,
     /// Remaining time to send it.
     pub remaining_ns: u64,
