@@ -116,7 +116,7 @@ impl Feed {
         // The queues of an interface dequeue in parallel, so packets may arrive out of order.
         batch.sort_by_key(|packet| packet.dequeued);
         let until = self.until;
-        for packet in batch.iter().take_while(|packet| packet.dequeued <= until) {
+        for packet in batch.iter().filter(|packet| packet.dequeued <= until) {
             self.lose_before(packet.dequeued, receivers.analysis);
             self.departed(packet, receivers)?;
         }
