@@ -1,6 +1,7 @@
-// Passes the events of ns3.txt to ns-3.37's congestion controls, and rewrites that table. Run by hand, with libns3-dev installed:
+// Passes the events of events.txt to ns-3.37's congestion controls, and writes what each did to NAME.txt. Run by hand, with libns3-dev
+// installed:
 //
-//   g++ -std=c++17 ns3.cc -o ns3 -lns3-internet -lns3-network -lns3-core && ./ns3 < ns3.txt > new.txt
+//   g++ -std=c++17 ns3.cc -o /tmp/ns3 -lns3-internet -lns3-network -lns3-core && /tmp/ns3 < events.txt
 //
 // It does what TcpSocketBase does around them: the window is the threshold after a loss and a segment after a timeout,
 // and BBR is called through CongControl. In flight is counted in eighths of the window, or of 200 segments if that is less.
@@ -15,8 +16,9 @@
 #include "ns3/tcp-rate-ops.h"
 #include "ns3/tcp-vegas.h"
 
-#include <deque>
+#include <fstream>
 #include <iostream>
+#include <list>
 #include <sstream>
 
 using namespace ns3;
@@ -25,7 +27,7 @@ static const uint32_t MSS = 1000;
 
 struct Event
 {
-    std::string text, kind;
+    std::string kind;
     int64_t later = 0;
     std::vector<int64_t> numbers;
 };
@@ -33,14 +35,20 @@ struct Event
 struct Peer
 {
     Ptr<TcpCongestionOps> control;
-    bool bbr = false;
+    // Writes to NAME.txt.
+    std::ofstream results;
+    bool bbr;
     Ptr<TcpSocketState> state = CreateObject<TcpSocketState>();
     uint64_t acknowledged = 0;
     bool recovering = false, opens = false;
-    std::deque<std::string> results;
 
-    void Begin()
+    Peer(const std::string& name, Ptr<TcpCongestionOps> control)
+        : control(control), results(name + ".txt"), bbr(name == "bbr")
     {
+        if (bbr)
+        {
+            control->SetAttribute("Stream", UintegerValue(4));
+        }
         state->m_segmentSize = MSS;
         state->m_initialCWnd = 10;
         state->m_cWnd = 10 * MSS;
@@ -115,13 +123,12 @@ struct Peer
             state->m_congState = TcpSocketState::CA_OPEN;
             recovering = false;
         }
-        std::ostringstream result;
-        result << " " << state->m_cWnd.Get();
+        results << state->m_cWnd.Get();
         if (bbr)
         {
-            result << " " << state->m_pacingRate.Get().GetBitRate();
+            results << " " << state->m_pacingRate.Get().GetBitRate();
         }
-        results.push_back(result.str());
+        results << "\n";
     }
 
     void Ack(const Event& event, uint32_t inFlight)
@@ -173,12 +180,10 @@ main()
     {
         if (line[0] == '#')
         {
-            std::cout << line << "\n";
             continue;
         }
         Event event;
-        event.text = line.substr(0, line.find(" |"));
-        std::istringstream words(event.text);
+        std::istringstream words(line);
         words >> event.kind >> event.later;
         for (int64_t number; words >> number;)
         {
@@ -202,20 +207,14 @@ main()
             break;
         }
     }
-    std::vector<Peer> peers(6);
-    peers[0].control = CreateObject<TcpNewReno>();
-    peers[1].control = CreateObject<TcpCubic>();
-    peers[2].control = CreateObject<TcpVegas>();
-    peers[3].control = CreateObject<TcpIllinois>();
-    peers[4].control = CreateObject<TcpDctcp>();
-    peers[5].control = CreateObject<TcpBbr>();
-    peers[5].control->SetAttribute("Stream", UintegerValue(4));
-    peers[5].bbr = true;
+    std::list<Peer> peers;
+    peers.emplace_back("newreno", CreateObject<TcpNewReno>());
+    peers.emplace_back("cubic", CreateObject<TcpCubic>());
+    peers.emplace_back("vegas", CreateObject<TcpVegas>());
+    peers.emplace_back("illinois", CreateObject<TcpIllinois>());
+    peers.emplace_back("dctcp", CreateObject<TcpDctcp>());
+    peers.emplace_back("bbr", CreateObject<TcpBbr>());
     int64_t now = 0;
-    for (auto& peer : peers)
-    {
-        peer.Begin();
-    }
     for (const auto& event : events)
     {
         now += event.later;
@@ -227,14 +226,4 @@ main()
         });
     }
     Simulator::Run();
-    for (const auto& event : events)
-    {
-        std::cout << event.text << " |";
-        for (auto& peer : peers)
-        {
-            std::cout << peer.results.front();
-            peer.results.pop_front();
-        }
-        std::cout << "\n";
-    }
 }
