@@ -16,10 +16,16 @@
 //!
 //! - [`Windows`]: which flows passed in any interval of the past; the resolution decreases with age. [`WindowsParams`]: its
 //!   dimensions. [`Passed`]: the estimate for an interval.
+//!
+//! For flows and their congestion controls:
+//!
+//! - [`Fingerprint`]: the group of congestion controls that a flow belongs to, as P4air finds it (Turkovic and Kuipers,
+//!   ICNP 2020). [`SendingRate`] and [`QueueGrowth`] are its halves before and behind a queue.
 
 mod conquest;
 mod count_min;
 mod estimator;
+mod fingerprint;
 mod hash;
 mod params;
 mod windows;
@@ -27,5 +33,9 @@ mod windows;
 pub use conquest::{ConQuest, ConQuestStats, Ideal, Jump};
 pub use count_min::CountMin;
 pub use estimator::{Estimator, EstimatorError, Snapshots};
+pub use fingerprint::{
+    Fingerprint, FingerprintParams, FlowGroup, QueueGrowth, RatePattern, Rise, RoundTrip, SendingRate, SlowStartEnd,
+    Ticks,
+};
 pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};
 pub use windows::{Passed, Share, Windows, WindowsError, WindowsParams, WindowsStats};
