@@ -3,8 +3,8 @@
 //! The crate's root has the list of programs; this file builds them.
 
 use crate::{
-    Abc, AbcError, AckWindow, AckWindowError, AnyPipeline, ConQuestAqm, EgressPi, HashToQueues, Outlet, PieCp, PieDp,
-    PieTable, PipelineParams,
+    Abc, AbcError, AckWindow, AckWindowError, AnyPipeline, ConQuestAqm, EgressPi, HashToQueues, Outlet, P4air,
+    P4airError, PieCp, PieDp, PieTable, PipelineParams,
 };
 use queuescope_sketch::ParamsError;
 
@@ -25,6 +25,7 @@ impl PipelineParams {
             Self::EgressPi(params) => AnyPipeline::EgressPi(EgressPi::new(*params, ports, seed)),
             Self::ConQuestAqm(params) => AnyPipeline::ConQuestAqm(ConQuestAqm::new(params.clone(), outlets)?),
             Self::Abc(params) => AnyPipeline::Abc(Abc::new(params.clone(), outlets)?),
+            Self::P4air(params) => AnyPipeline::P4air(P4air::new(params.clone(), outlets)?),
         })
     }
 }
@@ -42,6 +43,9 @@ pub enum PipelineError {
     /// The parameters of [`Abc`] are invalid.
     #[error(transparent)]
     Abc(#[from] AbcError),
+    /// The parameters of [`P4air`] do not fit the switch.
+    #[error(transparent)]
+    P4air(#[from] P4airError),
     /// The switch has more ports than a port number of 16 bits can count.
     #[error("{0} ports are more than a switch can have")]
     Ports(usize),
@@ -219,7 +223,7 @@ mod tests {
             assert!(program.counters().iter().all(|(_, count)| *count == 0), "{}", params.name());
             let port = (params.name().starts_with("pie") || params.name() == "egress-pi").then_some(0.0);
             assert_eq!(program.drop_probability(Port(0)), port);
-            assert_eq!(program.sees_all_ports(), params.name() == "ack-window");
+            assert_eq!(program.sees_all_ports(), ["ack-window", "p4air"].contains(&params.name()));
             let held = program.queues(Limit::Packets(7));
             let limits =
                 if params.name() == "abc" { (held.shared_limit, held.limit) } else { (held.limit, held.shared_limit) };

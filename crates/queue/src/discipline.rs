@@ -203,11 +203,15 @@ pub enum DropReason {
     /// No queue is known to have dropped it. It entered a queue that is only observed from outside and was never seen
     /// again; in telemetry, it was lost on a link.
     Lost,
+    /// Its flow filled its share of the link in slow start (P4air).
+    SlowStart,
+    /// Its flow sent more than its share of the link (P4air).
+    FairShare,
 }
 
 impl DropReason {
     /// All reasons. The number of a reason is its index here.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Overlimit,
         Self::Early,
         Self::Forced,
@@ -216,6 +220,8 @@ impl DropReason {
         Self::FlowWeight,
         Self::Activity,
         Self::Lost,
+        Self::SlowStart,
+        Self::FairShare,
     ];
 
     /// The name in reports.
@@ -229,6 +235,8 @@ impl DropReason {
             Self::FlowWeight => "flow-weight",
             Self::Activity => "activity",
             Self::Lost => "lost",
+            Self::SlowStart => "slow-start",
+            Self::FairShare => "fair-share",
         }
     }
 }

@@ -54,6 +54,11 @@ any_pipeline::pipelines! {
         MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
     }:
         "Activity-based congestion management: the most active senders are dropped first (Menth and Zeitler 2018, Brummer et al. 2019).";
+    "p4air" p4air::{
+        P4air, P4airParams, ActEvery, FlowAction, FlowTable, GroupActions, GroupMove, Newest, P4airError, P4airStats,
+        ShareForm, Start,
+    }:
+        "Flows are grouped by their congestion control, and each group has its own queues (Turkovic and Kuipers, ICNP 2020).";
 }
 
 mod abc;
@@ -75,6 +80,7 @@ mod hash_queues;
 mod hash_to_queues;
 mod limit;
 mod multi;
+mod p4air;
 mod pi2;
 mod pie;
 mod pie_cp;

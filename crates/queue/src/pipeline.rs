@@ -84,12 +84,17 @@ pub struct Headers {
     pub activity: Option<Activity>,
     /// Whether this is a copy that [`Egress::SendAndFeedBack`] made and that has returned to ingress.
     pub fed_back: bool,
+    /// Packets in its queue when it entered, which a switch provides at egress. The driver sets it.
+    pub queue_depth: u32,
+    /// What the program's ingress hands to its egress with the packet, or to ingress when the packet is recirculated. 0 at
+    /// first. It does not leave the switch.
+    pub metadata: u64,
 }
 
 impl Headers {
     /// The headers of a packet without TCP that has not met a pipeline.
     pub fn plain(source: Host, destination: Host, reverse: FlowId) -> Self {
-        Self { source, destination, reverse, tcp: None, activity: None, fed_back: false }
+        Self { source, destination, reverse, tcp: None, activity: None, fed_back: false, queue_depth: 0, metadata: 0 }
     }
 }
 

@@ -7,6 +7,7 @@ mod congestion;
 mod conquest;
 mod discipline;
 mod draws;
+mod p4air;
 mod pie;
 mod pipeline;
 mod tcp;

@@ -22,7 +22,7 @@ macro_rules! integers {
                         Ok(value) => *self = value,
                         Err(_) => {
                             let (low, high) =
-                                findings.bounds.clone().unwrap_or_else(|| ("0".to_owned(), <$type>::MAX.to_string()));
+                                findings.bounds.clone().unwrap_or_else(|| (<$type>::MIN.to_string(), <$type>::MAX.to_string()));
                             let key = findings.key().to_owned();
                             findings.problem(|| {
                                 let wrong = if number < 0 { format!("below {low}") } else { format!("above {high}") };
@@ -53,7 +53,7 @@ macro_rules! integers {
     };
 }
 
-integers!(u8, u16, u32, u64, usize);
+integers!(u8, u16, u32, u64, usize, i8);
 
 /// Implements [`Field`] for whole numbers above zero.
 macro_rules! positive {

@@ -237,7 +237,7 @@ impl Connection {
         let kinds = if data { [Kind::Data, Kind::Acknowledgements] } else { [Kind::Acknowledgements, Kind::Data] };
         let [flow, reverse] = kinds.map(|kind| flow_id(number, kind));
         let activity = activity.filter(|_| data);
-        let headers = Headers { source, destination, reverse, tcp: Some(segment), activity, fed_back: false };
+        let headers = Headers { tcp: Some(segment), activity, ..Headers::plain(source, destination, reverse) };
         let packet = InFlight {
             flow,
             // Fewer than 2^32, because the record of each is kept.

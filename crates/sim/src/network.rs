@@ -6,7 +6,7 @@ use crate::detour::Detour;
 use crate::event::{Event, Events};
 use crate::link::{Link, LinkSink, LinkStats, Queue, unknown_packet};
 use crate::packets::{InFlight, Owner, Packets};
-use crate::program::check_passes;
+use crate::program::{check_passes, depth};
 use crate::replay::timer_stays;
 use crate::topology::{LinkId, NodeId, Topology};
 use queuescope_queue::{
@@ -191,6 +191,9 @@ impl Network {
         if link.queue.backlog().packets == 0 {
             link.transmitter.wait_until(now);
         }
+        if let Queue::Many(queues) = &link.queue {
+            self.packets.headers(packet.id).queue_depth = depth(queues, queue);
+        }
         let (packets, gone) = (&mut self.packets, &mut self.gone);
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
         match &mut link.queue {
@@ -374,7 +377,9 @@ impl Network {
             sink.dropped(&Dropped { link_time: lost_turn, ..dropped });
             link.stats.wasted = link.stats.wasted.saturating_add(lost_turn);
         } else {
-            self.rewrite(&packet, &headers);
+            // Metadata does not leave the switch.
+            let stays = verdict == Egress::Recirculate;
+            self.rewrite(&packet, &Headers { metadata: if stays { headers.metadata } else { 0 }, ..headers });
         }
         match verdict {
             Egress::Send => self.transmit(index, &departure, observer),
@@ -480,6 +485,12 @@ impl Network {
             }
             (Queue::Many(_), None) => ("queues", Vec::new()),
         }
+    }
+
+    /// The switch program that manages a link's queues; `None` if a discipline does.
+    pub fn program(&self, link: LinkId) -> Option<&AnyPipeline> {
+        let (switch, _) = self.links[link.index()].switch?;
+        Some(&self.switches[switch as usize].pipeline)
     }
 
     /// The current drop probability of a link's queue, if its manager has one.

@@ -39,6 +39,12 @@ pub(crate) fn check_passes(passes: u32, program: &str) {
     );
 }
 
+/// Packets in one of the queues of a port, as a switch counts them for its program.
+#[inline]
+pub(crate) fn depth(queues: &MultiQueue, queue: u16) -> u32 {
+    u32::try_from(queues.backlog_of(queue).packets).unwrap_or(u32::MAX)
+}
+
 /// The only port.
 const PORT: Port = Port(0);
 
@@ -131,6 +137,7 @@ impl ReplayedProgram {
                 if self.queues.backlog().packets == 0 {
                     self.link.wait_until(now);
                 }
+                headers.queue_depth = depth(&self.queues, queue);
                 self.headers.insert(packet.id, (headers, passes));
                 let (queues, all) = (&mut self.queues, &mut self.headers);
                 queues.enqueue_to(queue, packet, now, &mut Forgetting { all, output });

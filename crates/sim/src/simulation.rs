@@ -12,7 +12,7 @@ use crate::topology::{LinkId, NodeId, Routes, Topology};
 use crate::traffic::{DATAGRAM_HEADERS, Datagram, DatagramParams, DatagramRecord, Source, Traffic, Workload};
 use crate::workload::FlowStart;
 use crate::{BuildError, seed};
-use queuescope_queue::{Headers, Host};
+use queuescope_queue::{AnyPipeline, Headers, Host};
 use queuescope_tcp::CongestionControl;
 use queuescope_wire::{Backlog, ByteCount, Nanos, PacketId};
 use std::collections::BTreeMap;
@@ -536,6 +536,11 @@ impl Simulation {
     /// The name of what manages a link's queue, and its counters since the start.
     pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
         self.network.discipline(link)
+    }
+
+    /// The switch program that manages a link's queues; `None` if a discipline does.
+    pub fn program(&self, link: LinkId) -> Option<&AnyPipeline> {
+        self.network.program(link)
     }
 
     /// Whether packets leave a link's queue in the order in which they came.

@@ -13,6 +13,7 @@ mod loss;
 mod ns3;
 mod outside;
 mod overhead;
+mod p4air;
 mod programs;
 mod recipes;
 mod record;

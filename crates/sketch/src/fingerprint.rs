@@ -17,7 +17,8 @@
 //! | --- | --- |
 //! | one percent of what | of the largest depth of the previous round trip, and at least one packet ([`Rise`]) |
 //! | what a reduction of the rate is | an eighth less than in the previous round trip ([`FingerprintParams::reduction_shift`]); one packet less is noise, because a round trip does not hold a whole number of packets |
-//! | what BwEst counts | pulses: an eighth more, then an eighth less within [`FingerprintParams::pulse`] round trips ([`RatePattern`]); an increase alone is also what slow start and every recovery show |
+//! | whether the count starts again with a new group | yes ([`FingerprintParams::restarts`]): the paper's figure 6(d) has NewReno become loss-based at `m_PL` = 6 some 120 round trips after it became loss-delay at `m_LD` = 4, and not two |
+//! | what BwEst counts | pulses: an eighth more after a settled rate, then an eighth less within [`FingerprintParams::pulse`] round trips ([`RatePattern`]); slow start and the recovery from a loss have increases, too |
 //! | when the count ends | never; but a pulse counts only if another came within [`FingerprintParams::period`] round trips |
 //! | packets or bytes | what the caller counts: P4air counts packets |
 //! | a flow whose handshake was not seen | has [`FingerprintParams::default_rtt`] |
@@ -84,6 +85,8 @@ pub struct FingerprintParams {
     pub loss_based_after: u8,
     /// Pulses of the rate after which a flow becomes model-based: `m_M`, 4.
     pub model_based_after: u8,
+    /// Whether a flow's count of round trips starts again when it changes its group: true.
+    pub restarts: bool,
     /// By how much the deepest queue of a round trip must exceed that of the previous one.
     pub rise: Rise,
     /// A round trip with fewer packets than the previous one less `previous >> reduction_shift` is a reduction: 3, an
@@ -93,6 +96,8 @@ pub struct FingerprintParams {
     pub pattern: RatePattern,
     /// The most round trips from the increase of a pulse to its decrease: 2.
     pub pulse: u8,
+    /// The fewest round trips without a decrease before the increase of a pulse: 3. The rebound after a loss is not a pulse.
+    pub settled: u8,
     /// The most round trips between two pulses that count together; 0 for any number. 32, which is four of BBR's cycles.
     pub period: u8,
     /// The round-trip time of a flow whose handshake was not seen: 100 ms.
@@ -105,10 +110,12 @@ impl Default for FingerprintParams {
             loss_delay_after: 4,
             loss_based_after: 12,
             model_based_after: 4,
+            restarts: true,
             rise: Rise::OfPrevious { shift: 7 },
             reduction_shift: 3,
             pattern: RatePattern::Pulses,
             pulse: 2,
+            settled: 3,
             period: 32,
             default_rtt: Nanos(100_000_000),
         }
@@ -183,6 +190,8 @@ pub struct SendingRate {
     since_pulse: u8,
     /// Round trips since an increase that no decrease has followed yet; 0 if there is none.
     since_increase: u8,
+    /// Round trips since the last decrease.
+    since_decrease: u8,
 }
 
 /// A round trip of a flow that has ended.
@@ -254,7 +263,7 @@ impl SendingRate {
 
     /// Forgets the pulses: tracking starts when a flow becomes long-lived.
     pub fn forget_pulses(&mut self) {
-        (self.pulses, self.since_pulse, self.since_increase) = (0, 0, 0);
+        (self.pulses, self.since_pulse, self.since_increase, self.since_decrease) = (0, 0, 0, 0);
     }
 
     fn judge(&mut self, params: &FingerprintParams) -> RoundTrip {
@@ -265,7 +274,7 @@ impl SendingRate {
         self.since_pulse = self.since_pulse.saturating_add(1);
         let pulsed = match params.pattern {
             RatePattern::Increases => increased,
-            RatePattern::Pulses => self.is_pulse(increased, decreased, params.pulse),
+            RatePattern::Pulses => self.is_pulse(increased, decreased, params),
         };
         if pulsed {
             let apart = params.period > 0 && self.since_pulse > params.period;
@@ -276,8 +285,10 @@ impl SendingRate {
         RoundTrip { sent, before, is_reduced, pulses: self.pulses }
     }
 
-    fn is_pulse(&mut self, increased: bool, decreased: bool, most: u8) -> bool {
-        if increased {
+    fn is_pulse(&mut self, increased: bool, decreased: bool, params: &FingerprintParams) -> bool {
+        self.since_decrease = if decreased { 0 } else { self.since_decrease.saturating_add(1) };
+        // The increase itself counts as a round trip without a decrease.
+        if increased && self.since_decrease > params.settled {
             self.since_increase = 1;
             return false;
         }
@@ -285,7 +296,7 @@ impl SendingRate {
         self.since_increase = match self.since_increase {
             0 => 0,
             _ if pulsed => 0,
-            since if since >= most => 0,
+            since if since >= params.pulse => 0,
             since => since + 1,
         };
         pulsed
@@ -327,7 +338,11 @@ impl QueueGrowth {
         let backs_off = group == FlowGroup::DelayBased && ended.is_reduced;
         self.aggressiveness = if grown && !backs_off { self.aggressiveness.saturating_add(1) } else { 0 };
         (self.before, self.depth) = (self.depth, depth);
-        params.group_after(group, self.aggressiveness, ended.pulses)
+        let to = params.group_after(group, self.aggressiveness, ended.pulses);
+        if to.is_some() && params.restarts {
+            self.aggressiveness = 0;
+        }
+        to
     }
 }
 
@@ -492,7 +507,7 @@ mod tests {
     #[test]
     fn a_cycle_of_bbr_is_one_pulse_and_two_increases() {
         let cycle = [125, 75, 100, 100, 100, 100, 100, 100];
-        let counts: Vec<u32> = [100].into_iter().chain(cycle.into_iter().cycle().take(8 * 5)).chain([1]).collect();
+        let counts: Vec<u32> = [100; 5].into_iter().chain(cycle.into_iter().cycle().take(8 * 5)).chain([1]).collect();
         for (pattern, expected) in [(RatePattern::Pulses, 5), (RatePattern::Increases, 1 + 10)] {
             let params = FingerprintParams { pattern, ..FingerprintParams::default() };
             let ended = send(&mut established(), &counts, &params);
@@ -502,7 +517,7 @@ mod tests {
 
     #[test]
     fn pulses_far_apart_do_not_add_up() {
-        let mut counts = vec![100];
+        let mut counts = vec![100; 5];
         for _ in 0..4 {
             counts.extend([130, 80]);
             counts.extend([100; 40]);
@@ -513,6 +528,17 @@ mod tests {
         };
         assert_eq!(pulses(32), Some(1));
         assert_eq!(pulses(0), Some(4));
+    }
+
+    /// CUBIC's recoveries, as a simulation gave them.
+    #[test]
+    fn the_rebound_after_a_loss_is_not_a_pulse() {
+        let recovery = [104, 72, 75, 101, 75, 107, 105, 105, 99, 71, 84, 101, 74, 107, 104, 104];
+        let counts: Vec<u32> = recovery.into_iter().cycle().take(160).chain([1]).collect();
+        let ended = send(&mut established(), &counts, &FingerprintParams::default());
+        assert_eq!(ended.last().map(|round| round.pulses), Some(0));
+        let any = FingerprintParams { settled: 0, ..FingerprintParams::default() };
+        assert!(send(&mut established(), &counts, &any).last().is_some_and(|round| round.pulses >= 10));
     }
 
     #[test]
@@ -542,7 +568,7 @@ mod tests {
     fn a_queue_that_grows_for_long_makes_a_flow_loss_delay_and_then_loss_based() {
         let growing: Vec<u32> = (1..40).collect();
         let moves = depths(FlowGroup::DelayBased, &growing, false);
-        assert_eq!(moves, [(4, FlowGroup::LossDelay), (12, FlowGroup::LossBased)]);
+        assert_eq!(moves, [(4, FlowGroup::LossDelay), (16, FlowGroup::LossBased)]);
     }
 
     #[test]

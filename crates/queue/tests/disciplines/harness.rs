@@ -222,7 +222,7 @@ impl Driver {
     }
 }
 
-const DROPS: [DropReason; 8] = [
+const DROPS: [DropReason; 10] = [
     DropReason::Overlimit,
     DropReason::Early,
     DropReason::Forced,
@@ -231,6 +231,8 @@ const DROPS: [DropReason; 8] = [
     DropReason::FlowWeight,
     DropReason::Activity,
     DropReason::Lost,
+    DropReason::SlowStart,
+    DropReason::FairShare,
 ];
 
 const MARKS: [MarkReason; 5] =

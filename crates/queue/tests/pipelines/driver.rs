@@ -218,6 +218,7 @@ impl<P: Pipeline> Switch<P> {
         match verdict {
             Ingress::Enqueue(queue) => {
                 let queue = &mut out.queues[usize::from(queue)];
+                headers.queue_depth = queue.backlog().packets as u32;
                 self.headers.insert(packet.id.0, headers);
                 let drops = self.log.dropped.len();
                 queue.enqueue(packet, self.now, &mut self.log);

@@ -3,7 +3,7 @@
 use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use queuescope_queue::{
     AbcParams, AckWindowParams, ActAt, ConQuestAqmParams, Curve, HashToQueuesParams, Headers, HoldParams, MeterParams,
-    Outlet, Pipeline, PipelineParams, QueueLength,
+    Outlet, P4airParams, Pipeline, PipelineParams, QueueLength,
 };
 use queuescope_sketch::ConQuestParams;
 use queuescope_tcp::{Flags, Segment};
@@ -66,6 +66,7 @@ fn the_same_traffic_gives_the_recorded_counters() {
             queue_length: QueueLength::Counted { buffer: 8 },
             ..AbcParams::default()
         }),
+        PipelineParams::P4air(P4airParams::default()),
     ];
     let table = programs.iter().map(run).collect::<String>();
     assert_eq!(table, EXPECTED, "\n{table}");

@@ -6,3 +6,4 @@ mod conquest_aqm;
 mod driver;
 mod golden;
 mod hash_to_queues;
+mod p4air;

@@ -2,6 +2,7 @@
 
 use super::abc::abc;
 use super::conquest::conquest_aqm;
+use super::p4air::p4air;
 use super::{FACTOR, STEP, TIME};
 use crate::keys::{Choice, KeyVisitor, Table, fields};
 use crate::value::names;
@@ -42,6 +43,7 @@ impl Choice for PipelineParams {
             Self::EgressPi(params) => egress_pi(params, keys),
             Self::ConQuestAqm(params) => conquest_aqm(params, keys),
             Self::Abc(params) => abc(params, keys),
+            Self::P4air(params) => p4air(params, keys),
         }
     }
 }

@@ -1,16 +1,15 @@
 //! Fits programs of switches to the ports and hosts of a scenario.
 
-use queuescope_queue::{AckWindowParams, Contract, Host, Others, PipelineParams, Port, PortRole};
+use queuescope_queue::{AckWindowParams, Contract, Host, Others, P4airParams, PipelineParams, Port, PortRole};
 use queuescope_wire::{Class, Rate};
 
 /// The program for these ports; `managed` says for each port whether the program manages it.
 pub(crate) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
     match pipeline {
         PipelineParams::AckWindow(params) => {
-            let ports = (0..).map(Port).zip(managed);
-            let bottlenecks = ports.filter_map(|(port, managed)| managed.then_some(port)).collect();
-            PipelineParams::AckWindow(AckWindowParams { bottlenecks, ..params })
+            PipelineParams::AckWindow(AckWindowParams { bottlenecks: ports(managed), ..params })
         }
+        PipelineParams::P4air(params) => PipelineParams::P4air(P4airParams { ports: ports(managed), ..params }),
         PipelineParams::Abc(mut params) => {
             let role = params.ports.first().copied().unwrap_or_default();
             params.ports = managed.iter().map(|managed| if *managed { role } else { PortRole::default() }).collect();
@@ -33,6 +32,11 @@ pub(crate) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Ho
         | PipelineParams::EgressPi(_)
         | PipelineParams::ConQuestAqm(_)) => other,
     }
+}
+
+/// The ports that are managed.
+fn ports(managed: &[bool]) -> Vec<Port> {
+    (0..).map(Port).zip(managed).filter_map(|(port, managed)| managed.then_some(port)).collect()
 }
 
 /// The promises to a host; where one is missing, the program's default applies.

@@ -1,0 +1,747 @@
+//! P4air: finds the kind of congestion control of each flow, gives each kind its own queues, and slows down flows that
+//! send more than their share (Turkovic and Kuipers, ICNP 2020).
+//!
+//! Three modules work on each packet (figure 2):
+//!
+//! 1. *Fingerprint* (section III-A): [`SendingRate`] before the queue and [`QueueGrowth`] behind it. A flow that changes
+//!    its group is sent back to ingress, where groups are kept.
+//! 2. *Reallocation* (section III-B): the queues of a port are divided among the four groups of long-lived flows, so that
+//!    each queue has about as many flows. Queue 0 is for ants, queue 1 for mice.
+//! 3. *Actions* (section III-C): a flow that has sent more than its share of the link in a round trip has a packet
+//!    dropped or delayed, or its receive window lowered, by its group.
+//!
+//! Everything is in integers, and flows are kept in a table that is found by a hash, as on a switch, or without
+//! collisions ([`FlowTable`]).
+//!
+//! The paper leaves these points open; a parameter measures the effect of each choice.
+//!
+//! | open in the paper | here |
+//! | --- | --- |
+//! | what an ant is | a flow without TCP, and one without data. Without TCP, it is long-lived once it fills its share of the link |
+//! | whether a new flow counts in its own share | it does: with no other flow, its share is the whole link |
+//! | what "the newest flow" is | the one that was assigned last to its queue; only that flow is moved to another group ([`Newest::OfQueue`]) |
+//! | what becomes of the others | they are judged when they are the newest in turn: within a round trip after the newest has moved |
+//! | how often actions apply | once in a round trip ([`ActEvery`]) |
+//! | which action for which group | drops for loss-based and loss-delay flows, recirculation for delay-based ones, the receive window for model-based ones, which ignore both ([`GroupActions`]) |
+//! | how long a packet is delayed | [`P4airParams::delay_passes`] passes of recirculation |
+//! | whether a reclassified packet itself is recirculated | a copy of its headers is: the packet goes on, so that nothing is reordered and no time on the link is lost |
+//! | when a flow ends | with a FIN, or after [`P4airParams::idle`] without a packet |
+
+mod flows;
+mod shares;
+
+use crate::counters::counters;
+use crate::{
+    DropReason, Egress, Headers, Ingress, Limit, MultiQueueParams, Outlet, Pipeline, Port, Sink, TailDropParams,
+};
+pub use flows::FlowTable;
+use flows::{Flow, Flows};
+use queuescope_sketch::{FingerprintParams, FlowGroup, QueueGrowth, RoundTrip, SendingRate, SlowStartEnd, Ticks};
+use queuescope_tcp::{Flags, Segment};
+use queuescope_wire::{ByteCount, Departure, FlowId, Nanos, Packet, Rate};
+use shares::QueueShares;
+pub use shares::Start;
+use std::num::NonZeroU16;
+
+/// The queues of short-lived flows.
+const ANTS: u16 = 0;
+const MICE: u16 = 1;
+/// The first queue of long-lived flows.
+const LONG_LIVED: u16 = 2;
+
+/// The parameters of [`P4air`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct P4airParams {
+    /// The ports that the program manages. Flows whose data leaves through one of them share the rate of its link. The
+    /// program sees the ACKs of these flows on all ports.
+    pub ports: Vec<Port>,
+    /// Queues of each port: 32, as in the paper's table I. At least 6: two for short-lived flows and one for each other
+    /// group.
+    pub queues: u16,
+    /// The queue of each port, which the driver keeps. The limit holds for each queue. No limit by default.
+    pub queue: TailDropParams,
+    /// How flows are told apart by their congestion control.
+    pub fingerprint: FingerprintParams,
+    /// Where flows are kept.
+    pub table: FlowTable,
+    /// Which flow moves to another group when a queue grows.
+    pub newest: Newest,
+    /// How queues are divided before there are flows.
+    pub start: Start,
+    /// How a flow's share of the link in a round trip is computed.
+    pub share: ShareForm,
+    /// The size of a packet, in which shares are counted: 1500 bytes.
+    pub packet: ByteCount,
+    /// What is done to flows above their share. [`GroupActions::IDLE`] is the paper's Idle P4air.
+    pub actions: GroupActions,
+    /// How often.
+    pub act_every: ActEvery,
+    /// How often a packet is recirculated to delay it: 8.
+    pub delay_passes: u16,
+    /// The lowest receive window that the program writes: two segments of 1448 bytes, below which a sender waits for
+    /// delayed ACKs.
+    pub least_window: ByteCount,
+    /// A flow without a packet for this long has ended: 10 s.
+    pub idle: Nanos,
+}
+
+/// Which flow moves to another group when a queue grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Newest {
+    /// The one that was assigned last to that queue.
+    OfQueue,
+    /// The one that was assigned last to its group on that port: the paper's words.
+    OfGroup,
+    /// Any flow that sees the queue grow.
+    Any,
+}
+
+/// How many packets fill a flow's share of the link in a round trip (the paper's BDP).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareForm {
+    /// `rate x RTT / flows / packet`, exactly: a switch cannot compute this.
+    Exact,
+    /// `RTT >> s`, where `2^s` is at most the time between two packets of the flow at its share (section III-D). So it is
+    /// up to twice the share.
+    Shift {
+        /// Added to `s`. Higher values make the share smaller and the actions more frequent.
+        sensitivity: i8,
+    },
+}
+
+/// How often actions apply to a flow above its share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActEvery {
+    /// Once in each round trip.
+    RoundTrip,
+    /// To each packet.
+    Packet,
+}
+
+/// What is done to a flow above its share, by its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupActions {
+    /// To delay-based flows.
+    pub delay_based: FlowAction,
+    /// To loss-delay flows.
+    pub loss_delay: FlowAction,
+    /// To loss-based flows.
+    pub loss_based: FlowAction,
+    /// To model-based flows.
+    pub model_based: FlowAction,
+}
+
+/// What is done to a flow above its share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowAction {
+    /// Nothing.
+    Nothing,
+    /// A packet is dropped.
+    Drop,
+    /// A packet is recirculated before it enters the queue.
+    Delay,
+    /// The receive window in its ACKs is lowered to its share.
+    Window,
+}
+
+impl Default for P4airParams {
+    fn default() -> Self {
+        Self {
+            ports: vec![Port(0)],
+            queues: 32,
+            queue: TailDropParams::default(),
+            fingerprint: FingerprintParams::default(),
+            table: FlowTable::default(),
+            newest: Newest::OfQueue,
+            start: Start::NewFlows,
+            share: ShareForm::Shift { sensitivity: 0 },
+            packet: ByteCount(1500),
+            actions: GroupActions::default(),
+            act_every: ActEvery::RoundTrip,
+            delay_passes: 8,
+            least_window: ByteCount(2 * 1448),
+            idle: Nanos(10_000_000_000),
+        }
+    }
+}
+
+impl Default for GroupActions {
+    fn default() -> Self {
+        Self {
+            delay_based: FlowAction::Delay,
+            loss_delay: FlowAction::Drop,
+            loss_based: FlowAction::Drop,
+            model_based: FlowAction::Window,
+        }
+    }
+}
+
+impl GroupActions {
+    /// No actions: flows are grouped, and each group has its own queues.
+    pub const IDLE: Self = Self::all(FlowAction::Nothing);
+
+    /// The same action for each group.
+    pub const fn all(action: FlowAction) -> Self {
+        Self { delay_based: action, loss_delay: action, loss_based: action, model_based: action }
+    }
+
+    fn of(&self, group: FlowGroup) -> FlowAction {
+        match group {
+            FlowGroup::Ant | FlowGroup::Mouse => FlowAction::Nothing,
+            FlowGroup::DelayBased => self.delay_based,
+            FlowGroup::LossDelay => self.loss_delay,
+            FlowGroup::LossBased => self.loss_based,
+            FlowGroup::ModelBased => self.model_based,
+        }
+    }
+}
+
+/// P4air on the managed ports of a switch.
+#[derive(Debug)]
+pub struct P4air {
+    params: P4airParams,
+    /// By port number; `None` for a port that is not managed.
+    ports: Vec<Option<P4airPort>>,
+    flows: Flows,
+    /// How many flows have been assigned to a group so far.
+    assigned: u32,
+    moves: Vec<GroupMove>,
+    /// When to look for idle flows next.
+    sweep: Option<Nanos>,
+    stats: P4airStats,
+}
+
+/// The registers of a port.
+#[derive(Debug)]
+struct P4airPort {
+    rate: Rate,
+    /// The time that the link needs for a packet of the size in which shares are counted, in ns; at least 1.
+    packet_time: u64,
+    shares: QueueShares,
+    /// The newest flow of each queue, or of each group: when it was assigned. 0 after it has moved.
+    newest: Vec<u32>,
+}
+
+/// The counters of P4air, for all ports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct P4airStats {
+    /// Packets of tracked flows that came to ingress.
+    pub tracked: u64,
+    /// Packets without TCP data or of no known flow, which count as ants.
+    pub ants: u64,
+    /// Packets whose flow found the entry of another active flow.
+    pub collisions: u64,
+    /// Flows whose slow start ended because they sent less.
+    pub slow_start_less: u64,
+    /// Flows whose slow start ended at their share of the link.
+    pub slow_start_share: u64,
+    /// Flows that became loss-delay.
+    pub loss_delay: u64,
+    /// Flows that became loss-based.
+    pub loss_based: u64,
+    /// Flows that became model-based.
+    pub model_based: u64,
+    /// Copies that came back to ingress with a new group.
+    pub fed_back: u64,
+    /// Queues that moved from one group to another.
+    pub queues_moved: u64,
+    /// Flows that changed their queue within their group.
+    pub requeued: u64,
+    /// Round trips in which a long-lived flow sent more than its share.
+    pub above_share: u64,
+    /// Packets that the actions dropped.
+    pub dropped: u64,
+    /// Packets that the actions delayed.
+    pub delayed: u64,
+    /// ACKs whose window the actions lowered.
+    pub lowered: u64,
+    /// Flows that ended, with a FIN or idle.
+    pub ended: u64,
+}
+
+counters!(P4airStats {
+    tracked,
+    ants,
+    collisions,
+    slow_start_less,
+    slow_start_share,
+    loss_delay,
+    loss_based,
+    model_based,
+    fed_back,
+    queues_moved,
+    requeued,
+    above_share,
+    dropped,
+    delayed,
+    lowered,
+    ended,
+});
+
+/// A flow that changed its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupMove {
+    /// The flow.
+    pub flow: FlowId,
+    /// When.
+    pub at: Nanos,
+    /// The round trip of the flow in which it happened, counted from its first.
+    pub round: u32,
+    /// The group that it left.
+    pub from: FlowGroup,
+    /// The group that it entered.
+    pub to: FlowGroup,
+}
+
+/// What ingress hands to egress with a packet: the flow's entry, its group, and the round trip that the packet ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Metadata {
+    entry: u32,
+    group: FlowGroup,
+    ended: Option<RoundTrip>,
+}
+
+impl Metadata {
+    const TRACKED: u64 = 1 << 63;
+    const ENDED: u64 = 1 << 62;
+    const REDUCED: u64 = 1 << 61;
+
+    /// A packet of no tracked flow has no metadata, which is 0.
+    #[inline]
+    fn pack(self) -> u64 {
+        let ended = self.ended.map_or(0, |ended| {
+            Self::ENDED | (u64::from(ended.is_reduced) * Self::REDUCED) | u64::from(ended.pulses) << 40
+        });
+        Self::TRACKED | ended | (self.group as u64) << 32 | u64::from(self.entry)
+    }
+
+    #[inline]
+    fn unpack(bits: u64) -> Option<Self> {
+        if bits & Self::TRACKED == 0 {
+            return None;
+        }
+        let ended = (bits & Self::ENDED != 0).then_some(RoundTrip {
+            sent: 0,
+            before: 0,
+            is_reduced: bits & Self::REDUCED != 0,
+            pulses: (bits >> 40) as u8,
+        });
+        let group = FlowGroup::ALL[(bits >> 32) as usize & 0b111];
+        Some(Self { entry: bits as u32, group, ended })
+    }
+}
+
+/// The mark of a packet that ingress delays.
+const DELAYED: u64 = 1 << 60;
+
+/// The most changes of groups that are recorded, of 40 bytes each.
+const MOST_MOVES: usize = 1 << 16;
+
+impl P4air {
+    /// Creates the program for a switch with these ports. It knows no flow yet.
+    ///
+    /// # Errors
+    /// Fails if a managed port is not one of the switch's.
+    pub fn new(params: P4airParams, outlets: &[Outlet]) -> Result<Self, P4airError> {
+        let params =
+            P4airParams { queues: params.queues.max(LONG_LIVED + 4), idle: params.idle.max(Nanos(1)), ..params };
+        let mut ports: Vec<Option<P4airPort>> = outlets.iter().map(|_| None).collect();
+        for Port(number) in params.ports.iter().copied() {
+            let Some(outlet) = outlets.get(usize::from(number)) else {
+                return Err(P4airError { port: number, ports: outlets.len() });
+            };
+            ports[usize::from(number)] = Some(P4airPort {
+                rate: outlet.rate,
+                packet_time: outlet.rate.time_for(params.packet).0.max(1),
+                shares: QueueShares::new(params.queues - LONG_LIVED, params.start),
+                newest: vec![0; usize::from(params.queues)],
+            });
+        }
+        let flows = Flows::new(params.table);
+        Ok(Self { ports, flows, assigned: 0, moves: Vec::new(), sweep: None, stats: P4airStats::default(), params })
+    }
+
+    /// The counters so far.
+    pub fn stats(&self) -> &P4airStats {
+        &self.stats
+    }
+
+    /// The changes of groups so far, in the order in which they took effect. Only the first 65 536 are kept; the counters
+    /// have them all.
+    pub fn moves(&self) -> &[GroupMove] {
+        &self.moves
+    }
+
+    /// The group of a flow; `None` if the program does not know it.
+    pub fn group(&self, flow: FlowId) -> Option<FlowGroup> {
+        self.flows.find(flow).map(|entry| self.flows.at(entry).group)
+    }
+
+    /// The round-trip time of a flow as the handshake gave it; `None` if the program does not know it.
+    pub fn rtt(&self, flow: FlowId) -> Option<Nanos> {
+        self.flows.find(flow).and_then(|entry| self.flows.at(entry).rate.rtt())
+    }
+
+    /// The queues of a group of long-lived flows on a port, and how many flows it has; `None` for a port that is not
+    /// managed, and for short-lived flows.
+    pub fn queues_of(&self, port: Port, group: FlowGroup) -> Option<(std::ops::Range<u16>, u32)> {
+        let shares = &self.ports.get(usize::from(port.0))?.as_ref()?.shares;
+        let (group, range) = group.long_lived().map(|group| (group, shares.queues(group)))?;
+        Some((range.start + LONG_LIVED..range.end + LONG_LIVED, shares.flows(group)))
+    }
+
+    /// A packet on its way to a managed port.
+    fn enter(&mut self, port: Port, packet: &Packet, headers: &mut Headers, now: Nanos) -> Ingress {
+        headers.metadata = 0;
+        let data = headers.tcp.is_none_or(|tcp| tcp.length > 0);
+        let syn = headers.tcp.is_some_and(|tcp| tcp.flags.contains(Flags::SYN));
+        let Some(entry) = self.entry_of(port, packet.flow, headers.tcp.as_ref(), now) else {
+            self.stats.ants += 1;
+            return Ingress::Enqueue(ANTS);
+        };
+        let flow = self.flows.at_mut(entry);
+        flow.last = Ticks::new(now);
+        if headers.tcp.is_some_and(|tcp| tcp.flags.contains(Flags::FIN)) {
+            flow.has_ended = true;
+        }
+        if syn {
+            return Ingress::Enqueue(MICE);
+        }
+        self.stats.tracked += 1;
+        let known = flow.rate.rtt().is_some();
+        // The ACK that ends the handshake gives the round-trip time, but only data counts.
+        let ended =
+            (data || !known).then(|| flow.rate.on_packet(u32::from(data), now, &self.params.fingerprint)).flatten();
+        if ended.is_some() {
+            flow.round = flow.round.saturating_add(1);
+            flow.was_above = std::mem::take(&mut flow.is_above);
+        }
+        if !data {
+            return Ingress::Enqueue(self.queue_of(port, entry));
+        }
+        let verdict = self.judge(port, entry, ended.as_ref(), headers.tcp.is_some(), now);
+        headers.metadata = Metadata { entry, group: self.flows.at(entry).group, ended }.pack();
+        match verdict {
+            Verdict::Pass => Ingress::Enqueue(self.queue_of(port, entry)),
+            Verdict::Drop(reason) => Ingress::Drop(reason),
+            Verdict::Delay => {
+                headers.metadata |= DELAYED;
+                Ingress::Recirculate
+            }
+        }
+    }
+
+    /// A packet that ingress delays comes again. Its metadata counts the passes.
+    fn delay(&mut self, port: Port, headers: &mut Headers) -> Ingress {
+        const PASS: u64 = 1 << 48;
+        let passes = (headers.metadata >> 48) & 0xfff;
+        if passes + 1 < u64::from(self.params.delay_passes.min(0xfff)) {
+            headers.metadata += PASS;
+            return Ingress::Recirculate;
+        }
+        headers.metadata &= !(DELAYED | 0xfff << 48);
+        match Metadata::unpack(headers.metadata) {
+            Some(Metadata { entry, .. }) => Ingress::Enqueue(self.queue_of(port, entry)),
+            None => Ingress::Enqueue(ANTS),
+        }
+    }
+
+    /// The entry of a packet's flow. `None` if the packet opens no entry: it is without data and its SYN was not seen.
+    fn entry_of(&mut self, port: Port, flow: FlowId, tcp: Option<&Segment>, now: Nanos) -> Option<u32> {
+        let ticks = Ticks::new(now);
+        let idle = (self.params.idle.0 >> 10).min(u64::from(u32::MAX)) as u32;
+        let is_live = |known: &Flow| ticks.since(known.last) < idle && !known.has_ended;
+        let syn = tcp.is_some_and(|tcp| tcp.flags.contains(Flags::SYN));
+        let entry = self.flows.slot(flow);
+        if let Some(known) = self.flows.get(entry) {
+            if known.flow == flow && (is_live(known) || !syn) {
+                return Some(entry);
+            }
+            if is_live(known) {
+                // A switch does not store which flow an entry belongs to: both flows are one to it.
+                self.stats.collisions += 1;
+                return Some(entry);
+            }
+            self.end(entry);
+        }
+        let data = tcp.is_none_or(|tcp| tcp.length > 0);
+        if !syn && !data {
+            return None;
+        }
+        let rate = if syn {
+            SendingRate::with_syn(now)
+        } else {
+            SendingRate::without_handshake(now, &self.params.fingerprint)
+        };
+        let group = if tcp.is_some() { FlowGroup::Mouse } else { FlowGroup::Ant };
+        self.flows.insert(entry, Flow::new(flow, port, group, rate, ticks));
+        self.sweep.get_or_insert(now.saturating_add(self.params.idle));
+        Some(entry)
+    }
+
+    /// What becomes of a packet of data that has been counted.
+    fn judge(&mut self, port: Port, entry: u32, ended: Option<&RoundTrip>, is_tcp: bool, now: Nanos) -> Verdict {
+        let flow = self.flows.at(entry);
+        let group = flow.group;
+        if group.long_lived().is_some() {
+            return self.act(port, entry, group);
+        }
+        let fair = self.fair_share(port, &flow.rate, true);
+        let params = &self.params.fingerprint;
+        let Some(end) = params.end_of_slow_start(&flow.rate, ended, fair).filter(|end| {
+            // Without TCP there is no slow start that could end by itself.
+            is_tcp || *end == SlowStartEnd::FairShare
+        }) else {
+            return Verdict::Pass;
+        };
+        match end {
+            SlowStartEnd::SentLess => self.stats.slow_start_less += 1,
+            SlowStartEnd::FairShare => self.stats.slow_start_share += 1,
+        }
+        self.move_to(entry, FlowGroup::DelayBased, now);
+        if is_tcp && end == SlowStartEnd::FairShare {
+            return Verdict::Drop(DropReason::SlowStart);
+        }
+        Verdict::Pass
+    }
+
+    /// The action on a packet of a long-lived flow, if it sends more than its share.
+    fn act(&mut self, port: Port, entry: u32, group: FlowGroup) -> Verdict {
+        let actions = self.params.actions;
+        let fair = self.fair_share(port, &self.flows.at(entry).rate, false);
+        let every = self.params.act_every;
+        let flow = self.flows.at_mut(entry);
+        if flow.rate.sent() <= fair || (flow.is_above && every == ActEvery::RoundTrip) {
+            return Verdict::Pass;
+        }
+        self.stats.above_share += u64::from(!flow.is_above);
+        flow.is_above = true;
+        match actions.of(group) {
+            FlowAction::Nothing | FlowAction::Window => Verdict::Pass,
+            FlowAction::Drop => {
+                self.stats.dropped += 1;
+                Verdict::Drop(DropReason::FairShare)
+            }
+            FlowAction::Delay if self.params.delay_passes == 0 => Verdict::Pass,
+            FlowAction::Delay => {
+                self.stats.delayed += 1;
+                Verdict::Delay
+            }
+        }
+    }
+
+    /// Lowers the window in an ACK of a flow that sends more than its share.
+    fn lower_window(&mut self, port: Port, headers: &mut Headers) {
+        let Some(tcp) = headers.tcp.as_mut().filter(|tcp| tcp.flags.contains(Flags::ACK)) else { return };
+        let Some(entry) = self.flows.find(headers.reverse) else { return };
+        let flow = self.flows.at(entry);
+        if flow.port == port
+            || !(flow.is_above || flow.was_above)
+            || self.params.actions.of(flow.group) != FlowAction::Window
+        {
+            return;
+        }
+        let packets = self.fair_share(flow.port, &flow.rate, false);
+        let window = u64::from(packets).saturating_mul(self.params.packet.0).max(self.params.least_window.0);
+        if window < tcp.window {
+            tcp.window = window;
+            self.stats.lowered += 1;
+        }
+    }
+
+    /// Packets that fill a flow's share of its link in a round trip; at least 1. `joins` is whether the flow is not yet one
+    /// of the long-lived flows.
+    #[inline]
+    fn fair_share(&self, port: Port, rate: &SendingRate, joins: bool) -> u32 {
+        let Some(Some(state)) = self.ports.get(usize::from(port.0)) else { return u32::MAX };
+        let Some(rtt) = rate.rtt() else { return u32::MAX };
+        let flows = u64::from(state.shares.all_flows()) + u64::from(joins);
+        let flows = flows.max(1);
+        let packets = match self.params.share {
+            ShareForm::Exact => state.rate.bytes_in(rtt).0 / flows / self.params.packet.0.max(1),
+            ShareForm::Shift { sensitivity } => {
+                let between = state.packet_time.saturating_mul(flows);
+                let shift = i64::from(between.ilog2()) + i64::from(sensitivity);
+                rtt.0.checked_shr(shift.clamp(0, 63) as u32).unwrap_or(0)
+            }
+        };
+        u32::try_from(packets).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// The queue of a flow, which may have changed.
+    #[inline]
+    fn queue_of(&mut self, port: Port, entry: u32) -> u16 {
+        let flow = self.flows.at_mut(entry);
+        let Some(group) = flow.group.long_lived() else {
+            return if flow.group == FlowGroup::Ant { ANTS } else { MICE };
+        };
+        let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return ANTS };
+        let queue = state.shares.queue(group, flow.queue);
+        if flow.queue != Some(queue) {
+            self.stats.requeued += u64::from(flow.queue.is_some());
+            flow.queue = Some(queue);
+        }
+        let place = match self.params.newest {
+            Newest::OfQueue => usize::from(queue),
+            Newest::OfGroup => group,
+            Newest::Any => return queue + LONG_LIVED,
+        };
+        state.newest[place] = state.newest[place].max(flow.assigned);
+        queue + LONG_LIVED
+    }
+
+    /// Moves a flow to another group. Takes effect at ingress.
+    fn move_to(&mut self, entry: u32, to: FlowGroup, now: Nanos) {
+        let flow = self.flows.at_mut(entry);
+        let from = flow.group;
+        if from == to {
+            return;
+        }
+        if self.moves.len() < MOST_MOVES {
+            self.moves.push(GroupMove { flow: flow.flow, at: now, round: flow.round, from, to });
+        }
+        self.assigned = self.assigned.wrapping_add(1).max(1);
+        let (port, queue, assigned) = (flow.port, flow.queue, flow.assigned);
+        (flow.group, flow.queue, flow.assigned) = (to, None, self.assigned);
+        if from.long_lived().is_none() {
+            flow.rate.forget_pulses();
+            flow.growth = QueueGrowth::default();
+        }
+        match to {
+            FlowGroup::LossDelay => self.stats.loss_delay += 1,
+            FlowGroup::LossBased => self.stats.loss_based += 1,
+            FlowGroup::ModelBased => self.stats.model_based += 1,
+            FlowGroup::Ant | FlowGroup::Mouse | FlowGroup::DelayBased => {}
+        }
+        self.leave(port, from, queue, assigned);
+        let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return };
+        self.stats.queues_moved += u64::from(state.shares.move_flow(from.long_lived(), to.long_lived()));
+    }
+
+    /// The flow that was the newest of its queue or group is no longer there.
+    fn leave(&mut self, port: Port, group: FlowGroup, queue: Option<u16>, assigned: u32) {
+        let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return };
+        let place = match self.params.newest {
+            Newest::OfQueue => queue.map(usize::from),
+            Newest::OfGroup => group.long_lived(),
+            Newest::Any => None,
+        };
+        if let Some(newest) = place.and_then(|place| state.newest.get_mut(place)).filter(|newest| **newest == assigned)
+        {
+            *newest = 0;
+        }
+    }
+
+    /// A flow has ended.
+    fn end(&mut self, entry: u32) {
+        let Some(Flow { port, group, queue, assigned, .. }) = self.flows.remove(entry) else { return };
+        self.stats.ended += 1;
+        self.leave(port, group, queue, assigned);
+        if let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) {
+            state.shares.move_flow(group.long_lived(), None);
+        }
+    }
+
+    fn is_newest(&self, port: Port, flow: &Flow) -> bool {
+        let Some(Some(state)) = self.ports.get(usize::from(port.0)) else { return false };
+        let place = match self.params.newest {
+            Newest::OfQueue => flow.queue.map(usize::from),
+            Newest::OfGroup => flow.group.long_lived(),
+            Newest::Any => return true,
+        };
+        place.is_some_and(|place| flow.assigned >= state.newest[place])
+    }
+}
+
+/// What becomes of a packet at ingress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    Drop(DropReason),
+    Delay,
+}
+
+impl Pipeline for P4air {
+    fn ingress(
+        &mut self,
+        port: Port,
+        packet: &mut Packet,
+        headers: &mut Headers,
+        now: Nanos,
+        _: &mut impl Sink,
+    ) -> Ingress {
+        if headers.fed_back {
+            self.stats.fed_back += 1;
+            if let Some(Metadata { entry, group, .. }) = Metadata::unpack(headers.metadata)
+                && self.flows.get(entry).is_some_and(|flow| flow.flow == packet.flow || self.flows.is_hashed())
+            {
+                self.move_to(entry, group, now);
+            }
+            return Ingress::Consume;
+        }
+        if headers.metadata & DELAYED != 0 {
+            return self.delay(port, headers);
+        }
+        self.lower_window(port, headers);
+        if !matches!(self.ports.get(usize::from(port.0)), Some(Some(_))) {
+            return Ingress::Enqueue(0);
+        }
+        self.enter(port, packet, headers, now)
+    }
+
+    fn egress(&mut self, port: Port, _: &mut Departure, headers: &mut Headers, _: &mut impl Sink) -> Egress {
+        let Some(Metadata { entry, group, ended }) = Metadata::unpack(headers.metadata) else { return Egress::Send };
+        let depth = headers.queue_depth;
+        let Some(flow) = self.flows.get_mut(entry) else { return Egress::Send };
+        if flow.group.long_lived().is_none() || flow.group != group {
+            return Egress::Send;
+        }
+        let to = flow.growth.on_packet(depth, group, ended.as_ref(), &self.params.fingerprint);
+        let flow = *flow;
+        let Some(to) = to.filter(|to| *to == FlowGroup::ModelBased || self.is_newest(port, &flow)) else {
+            return Egress::Send;
+        };
+        headers.metadata = Metadata { entry, group: to, ended: None }.pack();
+        Egress::SendAndFeedBack
+    }
+
+    fn queues(&self, limit: Limit) -> MultiQueueParams {
+        let queues = NonZeroU16::new(self.params.queues).unwrap_or(NonZeroU16::MIN);
+        MultiQueueParams { queues, ..MultiQueueParams::one(limit) }
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.sweep
+    }
+
+    /// Removes flows that have ended, as a control plane would.
+    fn on_timer(&mut self, now: Nanos) {
+        if self.sweep.is_none_or(|sweep| now < sweep) {
+            return;
+        }
+        let idle = (self.params.idle.0 >> 10).min(u64::from(u32::MAX)) as u32;
+        let ticks = Ticks::new(now);
+        for entry in self.flows.entries(|flow| flow.has_ended || ticks.since(flow.last) >= idle) {
+            self.end(entry);
+        }
+        self.sweep = (!self.flows.is_empty()).then(|| now.saturating_add(self.params.idle));
+    }
+
+    fn sees_all_ports(&self) -> bool {
+        true
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
+    }
+}
+
+/// A managed port that the switch does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("P4air cannot manage port {port}: the switch has {ports} ports, numbered from 0")]
+pub struct P4airError {
+    /// The port number that was given.
+    pub port: u16,
+    /// The number of ports of the switch.
+    pub ports: usize,
+}

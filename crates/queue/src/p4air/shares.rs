@@ -1,0 +1,271 @@
+//! The queues of a port, divided among the groups of long-lived flows so that each queue serves about as many flows
+//! (section III-B and figure 4 of the paper).
+//!
+//! Each group has a range of adjacent queues; the boundaries between the ranges are the paper's `l_i`. A flow gets the
+//! next queue of its group in turn. A counter for each group (the paper's `c_i`) says how many flows fit into its queues
+//! at `flows_per_queue` flows each. When a group is full and another has room for more than a queue of flows, a queue
+//! moves from the one with the most room to it.
+//!
+//! The paper's figure has two groups. With four, the groups between giver and taker keep their number of queues and
+//! shift by one. The paper does not say where the boundaries start: here the group of new flows, the delay-based one, has
+//! all queues but one for each other group ([`Start::NewFlows`]), or all groups have the same number ([`Start::Even`]).
+
+use queuescope_sketch::FlowGroup;
+
+/// The groups that have queues.
+const GROUPS: usize = FlowGroup::LONG_LIVED.len();
+
+/// How queues are divided before there are flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The delay-based group, where every long-lived flow begins, has all queues but one for each other group.
+    NewFlows,
+    /// Each group has the same number, except for a remainder, which goes to the first ones.
+    Even,
+}
+
+/// The division of a port's queues. Groups are numbered as in [`FlowGroup::LONG_LIVED`], queues from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct QueueShares {
+    /// The first queue of each group, and the end of the last one's: `l_i`.
+    bounds: [u16; GROUPS + 1],
+    flows: [u32; GROUPS],
+    /// How many more flows fit into each group's queues: `c_i`. Below zero, a group has more flows than fit.
+    room: [i64; GROUPS],
+    /// The next queue of each group, counted from its first one.
+    next: [u16; GROUPS],
+    /// The queue that a group has received, and how many flows of the group still move to it.
+    gained: [(u16, u32); GROUPS],
+    flows_per_queue: u32,
+}
+
+impl QueueShares {
+    /// Divides `queues` queues; fewer than one for each group count as that.
+    pub fn new(queues: u16, start: Start) -> Self {
+        let groups = GROUPS as u16;
+        let queues = queues.max(groups);
+        let size = |group: u16| match start {
+            Start::NewFlows if group == 0 => queues - (groups - 1),
+            Start::NewFlows => 1,
+            Start::Even => queues / groups + u16::from(group < queues % groups),
+        };
+        let mut bounds = [0; GROUPS + 1];
+        for group in 0..GROUPS {
+            bounds[group + 1] = bounds[group] + size(group as u16);
+        }
+        let mut shares = Self {
+            bounds,
+            flows: [0; GROUPS],
+            room: [0; GROUPS],
+            next: [0; GROUPS],
+            gained: [(0, 0); GROUPS],
+            flows_per_queue: 1,
+        };
+        for group in 0..GROUPS {
+            shares.room[group] = i64::from(shares.size(group));
+        }
+        shares
+    }
+
+    /// Long-lived flows.
+    #[inline]
+    pub fn all_flows(&self) -> u32 {
+        self.flows.iter().sum()
+    }
+
+    /// The flows of a group.
+    pub fn flows(&self, group: usize) -> u32 {
+        self.flows[group]
+    }
+
+    /// The queues of a group.
+    pub fn queues(&self, group: usize) -> std::ops::Range<u16> {
+        self.bounds[group]..self.bounds[group + 1]
+    }
+
+    /// A flow leaves group `from` and enters group `to`; either is `None` for a flow that was or becomes short-lived, or
+    /// ended. Returns whether a queue has moved.
+    pub fn move_flow(&mut self, from: Option<usize>, to: Option<usize>) -> bool {
+        if let Some(from) = from {
+            self.flows[from] = self.flows[from].saturating_sub(1);
+            self.room[from] += 1;
+        }
+        if let Some(to) = to {
+            self.flows[to] += 1;
+            self.room[to] -= 1;
+        }
+        self.set_flows_per_queue();
+        to.is_some_and(|to| self.give_queue_to(to))
+    }
+
+    /// The queue of a flow of this group that was last in `stored`. It changes if that queue belongs to another group
+    /// now, if it is new here, or if the group has received a queue that needs flows.
+    #[inline]
+    pub fn queue(&mut self, group: usize, stored: Option<u16>) -> u16 {
+        let (gained, wanted) = self.gained[group];
+        let range = self.queues(group);
+        match stored.filter(|queue| range.contains(queue)) {
+            Some(queue) if wanted == 0 || queue == gained => queue,
+            _ if wanted > 0 && range.contains(&gained) => {
+                self.gained[group].1 -= 1;
+                gained
+            }
+            Some(queue) => queue,
+            None => self.next_queue(group),
+        }
+    }
+
+    fn next_queue(&mut self, group: usize) -> u16 {
+        let turn = self.next[group] % self.size(group);
+        self.next[group] = turn + 1;
+        self.bounds[group] + turn
+    }
+
+    fn size(&self, group: usize) -> u16 {
+        self.bounds[group + 1] - self.bounds[group]
+    }
+
+    /// The least number of flows in a queue with which all of them fit.
+    fn set_flows_per_queue(&mut self) {
+        let queues = u32::from(self.bounds[GROUPS]);
+        let all = self.all_flows();
+        while all > self.flows_per_queue.saturating_mul(queues) {
+            self.flows_per_queue += 1;
+            self.add_room(1);
+        }
+        // Two thresholds, so that one flow that comes and goes does not change it each time.
+        while self.flows_per_queue > 1 && all.saturating_add(queues / 2) < (self.flows_per_queue - 1) * queues {
+            self.flows_per_queue -= 1;
+            self.add_room(-1);
+        }
+    }
+
+    fn add_room(&mut self, each: i64) {
+        for group in 0..GROUPS {
+            self.room[group] += each * i64::from(self.size(group));
+        }
+    }
+
+    fn give_queue_to(&mut self, to: usize) -> bool {
+        let each = i64::from(self.flows_per_queue);
+        let may_give = |group: &usize| *group != to && self.room[*group] > each && self.size(*group) > 1;
+        let giver = (0..GROUPS).filter(may_give).max_by_key(|group| (self.room[*group], group.abs_diff(to)));
+        let Some(from) = giver.filter(|_| self.room[to] <= 0) else { return false };
+        self.room[from] -= each;
+        self.room[to] += each;
+        let gained = if from < to {
+            for bound in &mut self.bounds[from + 1..=to] {
+                *bound -= 1;
+            }
+            self.bounds[to]
+        } else {
+            for bound in &mut self.bounds[to + 1..=from] {
+                *bound += 1;
+            }
+            self.bounds[to + 1] - 1
+        };
+        self.gained[to] = (gained, self.flows_per_queue);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const DELAY: usize = 0;
+    const LOSS_DELAY: usize = 1;
+    const LOSS: usize = 2;
+
+    fn sizes(shares: &QueueShares) -> [u16; GROUPS] {
+        std::array::from_fn(|group| shares.size(group))
+    }
+
+    #[test]
+    fn new_flows_have_all_queues_but_one_for_each_other_group() {
+        assert_eq!(sizes(&QueueShares::new(30, Start::NewFlows)), [27, 1, 1, 1]);
+        assert_eq!(sizes(&QueueShares::new(30, Start::Even)), [8, 8, 7, 7]);
+        assert_eq!(sizes(&QueueShares::new(0, Start::Even)), [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_full_group_receives_a_queue_from_the_one_with_the_most_room() {
+        let mut shares = QueueShares::new(8, Start::NewFlows);
+        assert_eq!(sizes(&shares), [5, 1, 1, 1]);
+        assert!(!shares.move_flow(None, Some(DELAY)));
+        assert!(shares.move_flow(Some(DELAY), Some(LOSS_DELAY)), "its only queue is full");
+        assert_eq!(sizes(&shares), [4, 2, 1, 1]);
+        assert_eq!(shares.queues(LOSS_DELAY), 4..6);
+        // The flow that caused it goes to the new queue.
+        assert_eq!(shares.queue(LOSS_DELAY, Some(0)), 4);
+        assert_eq!(shares.queue(LOSS_DELAY, Some(4)), 4);
+    }
+
+    /// Figure 4(b): flows of the queue that moved are spread over the group's other queues; the new queue fills with
+    /// flows of the group that received it.
+    #[test]
+    fn flows_of_a_moved_queue_are_spread_over_the_rest_of_their_group() {
+        let mut shares = QueueShares::new(4 + 3, Start::Even);
+        assert_eq!(sizes(&shares), [2, 2, 2, 1]);
+        for group in [LOSS_DELAY, LOSS] {
+            for _ in 0..2 {
+                shares.move_flow(None, Some(group));
+            }
+        }
+        // Delay-based gave one to each; flows_per_queue is still 1.
+        assert_eq!(shares.queues(LOSS).len() + shares.queues(LOSS_DELAY).len(), 5);
+        let before = shares.queues(LOSS_DELAY);
+        let stays = before.start;
+        assert_eq!(shares.queue(DELAY, Some(before.start)), 0, "it belongs to another group now");
+        assert_eq!(shares.queue(LOSS_DELAY, Some(stays)), stays);
+    }
+
+    #[test]
+    fn when_flows_exceed_the_queues_each_queue_takes_one_more() {
+        let mut shares = QueueShares::new(8, Start::Even);
+        for _ in 0..17 {
+            shares.move_flow(None, Some(LOSS));
+        }
+        assert_eq!(shares.flows_per_queue, 3);
+        // The others keep a queue each.
+        assert_eq!(sizes(&shares), [1, 1, 5, 1]);
+        for _ in 0..17 {
+            shares.move_flow(Some(LOSS), None);
+        }
+        assert_eq!((shares.flows_per_queue, shares.all_flows()), (1, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn room_and_queues_always_add_up(
+            queues in 0u16..64,
+            even in any::<bool>(),
+            moves in proptest::collection::vec((0usize..64, 0usize..=GROUPS), 0..400),
+        ) {
+            let mut shares = QueueShares::new(queues, if even { Start::Even } else { Start::NewFlows });
+            let mut flows: [(Option<usize>, Option<u16>); 64] = [(None, None); 64];
+            for (flow, to) in moves {
+                let to = (to < GROUPS).then_some(to);
+                let (from, _) = flows[flow];
+                shares.move_flow(from, to);
+                flows[flow].0 = to;
+                for (group, queue) in flows.iter_mut().filter_map(|(group, queue)| Some((((*group)?), queue))) {
+                    let given = shares.queue(group, *queue);
+                    prop_assert!(shares.queues(group).contains(&given));
+                    *queue = Some(given);
+                    prop_assert_eq!(shares.queue(group, *queue), given, "a flow does not wander");
+                }
+                prop_assert_eq!(shares.bounds[GROUPS], queues.max(GROUPS as u16));
+                for group in 0..GROUPS {
+                    let size = i64::from(shares.size(group));
+                    prop_assert!(size >= 1);
+                    let counted = flows.iter().filter(|(of, _)| *of == Some(group)).count();
+                    prop_assert_eq!(shares.flows(group) as usize, counted);
+                    let fit = size * i64::from(shares.flows_per_queue);
+                    prop_assert_eq!(shares.room[group], fit - counted as i64);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! P4air: groups, queues and actions, step by step.
+
+use crate::pipelines::driver::{Switch, headers, outlets, packet};
+use proptest::prelude::*;
+use queuescope_queue::{
+    ActEvery, DropReason, FlowAction, FlowTable, GroupActions, Headers, Limit, Newest, P4air, P4airParams, Pipeline,
+    Port, ShareForm, Start,
+};
+use queuescope_sketch::{FingerprintParams, FlowGroup, RatePattern};
+use queuescope_tcp::{Flags, Segment};
+use queuescope_wire::{ByteCount, FlowId, Nanos};
+
+/// A tick of the switch's clock, 1024 ns.
+const TICK: u64 = 1 << 10;
+/// The round-trip time of all flows: 12 000 ticks, some 12 ms.
+const RTT: u64 = 12_000 * TICK;
+
+/// 1500-byte packets take 1 ms: 12 fill the link in a round trip.
+const RATE: u64 = 12_000_000;
+
+fn params() -> P4airParams {
+    P4airParams { share: ShareForm::Exact, table: FlowTable::Exact, ..P4airParams::default() }
+}
+
+/// Port 0 is managed, and ACKs leave through port 1.
+struct Bench {
+    switch: Switch<P4air>,
+    ids: u64,
+}
+
+impl Bench {
+    fn new(params: P4airParams) -> Self {
+        let ports = outlets(&[RATE, 1_000_000_000], 1);
+        let program = P4air::new(params, &ports).unwrap();
+        let queues = program.queues(Limit::Packets(1000)).queues.get();
+        Self { switch: Switch::new(program, &ports, queues, Limit::Packets(1000), Nanos(1_000)), ids: 0 }
+    }
+
+    fn offer(&mut self, at: u64, port: u16, flow: u32, headers: Headers, size: u64) {
+        self.switch.offer(Nanos(at), port, packet(self.ids, flow, size), headers);
+        self.ids += 1;
+    }
+
+    /// The handshake of `flow` from `at` to `at + RTT`.
+    fn open(&mut self, at: u64, flow: u32) {
+        let segment = |flags| Headers {
+            tcp: Some(Segment { flags, window: 1 << 20, ..Segment::default() }),
+            ..headers(flow, 1000 + flow)
+        };
+        self.offer(at, 0, flow, segment(Flags::SYN), 60);
+        self.offer(at + RTT, 0, flow, segment(Flags::ACK), 52);
+    }
+
+    /// `count` packets of data, spread over `time` from `at`.
+    fn data(&mut self, at: u64, time: u64, count: u64, flow: u32) {
+        for n in 0..count {
+            let tcp = Segment { length: 1448, window: 1 << 20, flags: Flags::ACK, ..Segment::default() };
+            self.offer(at + n * time / count, 0, flow, Headers { tcp: Some(tcp), ..headers(flow, 1000 + flow) }, 1500);
+        }
+    }
+
+    fn run(&mut self, until: u64) {
+        self.switch.run_until(Nanos(until));
+    }
+
+    fn group(&self, flow: u32) -> Option<FlowGroup> {
+        self.switch.program.group(FlowId(flow))
+    }
+
+    /// The queues that the flow's packets left. While a flow moves, it has packets in both.
+    fn queues(&self, flow: u32) -> Vec<u16> {
+        let sent = self.switch.log.sent.iter().filter(|sent| sent.departure.packet.flow.0 == flow);
+        let mut queues: Vec<u16> = sent.map(|sent| sent.departure.queue.0).collect();
+        queues.sort_unstable();
+        queues.dedup();
+        queues
+    }
+}
+
+#[test]
+fn the_handshake_gives_the_round_trip_time() {
+    let mut bench = Bench::new(params());
+    bench.open(0, 1);
+    bench.run(RTT);
+    assert_eq!(bench.switch.program.rtt(FlowId(1)), Some(Nanos(RTT)));
+    assert_eq!(bench.group(1), Some(FlowGroup::Mouse));
+}
+
+#[test]
+fn slow_start_ends_at_the_share_and_one_packet_is_dropped() {
+    let mut bench = Bench::new(params());
+    bench.open(0, 1);
+    // 12 packets fill the link, but a round trip begins with the ACK of the handshake.
+    bench.data(RTT + TICK, RTT / 2, 11, 1);
+    bench.run(2 * RTT - 1);
+    assert_eq!((bench.group(1), bench.switch.log.dropped.len()), (Some(FlowGroup::Mouse), 0));
+    bench.data(2 * RTT - 1, 1, 1, 1);
+    bench.run(3 * RTT);
+    assert_eq!(bench.group(1), Some(FlowGroup::DelayBased));
+    assert_eq!(bench.switch.log.dropped_for(DropReason::SlowStart), 1);
+    assert_eq!(bench.switch.program.stats().slow_start_share, 1);
+}
+
+#[test]
+fn slow_start_also_ends_when_a_flow_sends_less_and_then_nothing_is_dropped() {
+    let mut bench = Bench::new(params());
+    bench.open(0, 1);
+    for (round, count) in [(1, 8), (2, 10), (3, 9), (4, 1)] {
+        bench.data(round * RTT + TICK, RTT / 2, count, 1);
+    }
+    bench.run(6 * RTT);
+    assert_eq!(bench.group(1), Some(FlowGroup::DelayBased));
+    assert_eq!((bench.switch.program.stats().slow_start_less, bench.switch.log.dropped.len()), (1, 0));
+}
+
+#[test]
+fn a_share_is_the_link_divided_by_the_long_lived_flows() {
+    let mut bench = Bench::new(params());
+    for flow in 1..=3 {
+        let start = u64::from(flow) * 10 * RTT;
+        bench.open(start, flow);
+        // The first flow fills the link, the second half of it, the third a third.
+        bench.data(start + RTT + TICK, RTT / 2, 12 / u64::from(flow), flow);
+        bench.run(start + 2 * RTT);
+        assert_eq!(bench.group(flow), Some(FlowGroup::DelayBased), "{flow}");
+    }
+    assert_eq!(bench.switch.log.dropped_for(DropReason::SlowStart), 3);
+}
+
+/// A flow whose queue grows in each round trip.
+fn growing(params: P4airParams, rounds: u64) -> Bench {
+    let mut bench = Bench::new(params);
+    bench.open(0, 1);
+    bench.data(RTT + TICK, RTT / 2, 12, 1);
+    // The link sends 12 a round trip: the queue grows by 3.
+    for round in 2..2 + rounds {
+        bench.data(round * RTT + TICK, RTT - 2 * TICK, 15, 1);
+    }
+    bench.run((4 + rounds) * RTT);
+    bench
+}
+
+#[test]
+fn a_flow_that_fills_the_queue_becomes_loss_delay_and_then_loss_based() {
+    let idle = P4airParams { actions: GroupActions::IDLE, ..params() };
+    for (rounds, group) in
+        [(3, FlowGroup::DelayBased), (8, FlowGroup::LossDelay), (15, FlowGroup::LossDelay), (20, FlowGroup::LossBased)]
+    {
+        let bench = growing(idle.clone(), rounds);
+        assert_eq!(bench.group(1), Some(group), "{rounds}");
+        bench.switch.check();
+    }
+    let bench = growing(idle, 25);
+    let groups: Vec<_> = bench.switch.program.moves().iter().map(|moved| moved.to).collect();
+    assert_eq!(groups, [FlowGroup::DelayBased, FlowGroup::LossDelay, FlowGroup::LossBased]);
+    assert_eq!(bench.switch.log.fed_back, 2, "each change at egress sends one copy to ingress");
+    // Mice, then one queue in each group; a queue goes to a group that is full.
+    assert_eq!(bench.queues(1), [1, 2, 28, 29]);
+    assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::LossBased), Some((29..31, 1)));
+}
+
+#[test]
+fn the_newest_flow_of_a_queue_changes_its_group_first() {
+    for newest in [Newest::OfQueue, Newest::OfGroup, Newest::Any] {
+        // 6 queues are one for each group.
+        let params = P4airParams { queues: 6, start: Start::Even, actions: GroupActions::IDLE, newest, ..params() };
+        let mut bench = Bench::new(params);
+        for flow in [1, 2] {
+            bench.open(0, flow);
+            bench.data(RTT + u64::from(flow) * TICK, RTT / 2, 12, flow);
+        }
+        // 16 packets a round trip on a link for 12.
+        for round in 2..12 {
+            for flow in [1, 2] {
+                bench.data(round * RTT + u64::from(flow) * TICK, RTT - 4 * TICK, 8, flow);
+            }
+        }
+        bench.run(13 * RTT);
+        let moves = bench.switch.program.moves().iter().filter(|moved| moved.to == FlowGroup::LossDelay);
+        let moves: Vec<_> = moves.map(|moved| (moved.flow.0, moved.at.0)).collect();
+        let together = |moves: &[(u32, u64)]| moves.len() == 2 && moves[1].1 - moves[0].1 < RTT / 2;
+        assert!(!moves.is_empty());
+        assert_eq!(together(&moves), newest == Newest::Any, "{newest:?}: {moves:?}");
+        assert!(newest == Newest::Any || moves[0].0 == 2, "{newest:?}: {moves:?}");
+    }
+}
+
+#[test]
+fn a_flow_whose_rate_pulses_becomes_model_based() {
+    let mut bench = Bench::new(P4airParams { actions: GroupActions::IDLE, ..params() });
+    bench.open(0, 1);
+    bench.data(RTT + TICK, RTT / 2, 12, 1);
+    for round in 2..60 {
+        let count = match round % 8 {
+            0 => 15,
+            1 => 9,
+            _ => 12,
+        };
+        bench.data(round * RTT + TICK, RTT - 2 * TICK, count, 1);
+    }
+    bench.run(62 * RTT);
+    assert_eq!(bench.group(1), Some(FlowGroup::ModelBased));
+    assert_eq!(bench.switch.program.stats().model_based, 1);
+}
+
+/// A flow of `group` that sends twice its share in each of `rounds` round trips: a second flow is there to halve it.
+fn above_share(actions: GroupActions, act_every: ActEvery, rounds: u64) -> Bench {
+    let mut bench = Bench::new(P4airParams { actions, act_every, ..params() });
+    for flow in [1, 2] {
+        bench.open(0, flow);
+        bench.data(RTT + u64::from(flow) * TICK, RTT / 2, 12, flow);
+    }
+    for round in 2..2 + rounds {
+        bench.data(round * RTT + TICK, RTT - 4 * TICK, 12, 1);
+        bench.data(round * RTT + 2 * TICK, RTT - 4 * TICK, 1, 2);
+        let ack = Segment { ack: 1, window: 1 << 20, flags: Flags::ACK, ..Segment::default() };
+        for flow in [1, 2] {
+            bench.offer(
+                round * RTT + RTT - 3 * TICK,
+                1,
+                1000 + flow,
+                Headers { tcp: Some(ack), ..headers(9, flow) },
+                52,
+            );
+        }
+    }
+    bench.run((4 + rounds) * RTT);
+    bench
+}
+
+#[test]
+fn actions_apply_once_in_a_round_trip_or_to_each_packet_above_the_share() {
+    let drop = GroupActions::all(FlowAction::Drop);
+    let bench = above_share(drop, ActEvery::RoundTrip, 3);
+    assert_eq!(bench.switch.log.dropped_for(DropReason::FairShare), 3);
+    // The share is 6 of the 12.
+    let bench = above_share(drop, ActEvery::Packet, 3);
+    assert_eq!(bench.switch.log.dropped_for(DropReason::FairShare), 3 * 6);
+    assert_eq!(bench.switch.program.stats().above_share, 3);
+    assert!(
+        bench
+            .switch
+            .log
+            .dropped
+            .iter()
+            .all(|dropped| { dropped.packet.flow.0 == 1 || dropped.reason == DropReason::SlowStart })
+    );
+    let bench = above_share(GroupActions::IDLE, ActEvery::Packet, 3);
+    assert_eq!(bench.switch.log.dropped_for(DropReason::FairShare), 0);
+    assert_eq!(bench.switch.program.stats().above_share, 3);
+}
+
+#[test]
+fn a_delayed_packet_passes_ingress_as_often_as_configured_and_is_counted_once() {
+    let bench = above_share(GroupActions::all(FlowAction::Delay), ActEvery::RoundTrip, 3);
+    assert_eq!(bench.switch.log.recirculated, 3 * 8);
+    assert_eq!(bench.switch.program.stats().delayed, 3);
+    let all = bench.switch.log.sent.iter().filter(|sent| sent.departure.packet.flow.0 == 1).count();
+    let dropped = bench.switch.log.dropped.len();
+    assert_eq!(all + dropped, 2 + 12 + 3 * 12 + usize::from(dropped == 2), "nothing is lost or sent twice");
+    bench.switch.check();
+}
+
+#[test]
+fn the_receive_window_is_lowered_to_the_share_of_a_flow_that_is_above_it() {
+    let bench = above_share(GroupActions::all(FlowAction::Window), ActEvery::RoundTrip, 3);
+    let windows = |flow: u32| -> Vec<u64> {
+        let acks = bench.switch.log.sent.iter().filter(|sent| sent.departure.packet.flow.0 == 1000 + flow);
+        acks.map(|sent| sent.headers.tcp.unwrap().window).collect()
+    };
+    assert_eq!(windows(1), [6 * 1500; 3]);
+    assert_eq!(windows(2), [1 << 20; 3]);
+    assert_eq!(bench.switch.program.stats().lowered, 3);
+}
+
+#[test]
+fn shares_by_shift_are_at_most_twice_the_exact_ones() {
+    // 12 packets fill the link: a shift of 19 for 1 ms, which is 23 packets.
+    for (sensitivity, share) in [(0, 23), (1, 11), (2, 5)] {
+        let mut bench = Bench::new(P4airParams { share: ShareForm::Shift { sensitivity }, ..params() });
+        bench.open(0, 1);
+        bench.data(RTT + TICK, RTT / 2, share - 1, 1);
+        bench.run(2 * RTT - 1);
+        assert_eq!(bench.group(1), Some(FlowGroup::Mouse), "{sensitivity}");
+        bench.data(2 * RTT - 1, 1, 1, 1);
+        bench.run(2 * RTT);
+        assert_eq!(bench.group(1), Some(FlowGroup::DelayBased), "{sensitivity}");
+    }
+}
+
+#[test]
+fn flows_without_tcp_are_ants_until_they_fill_their_share() {
+    let mut bench = Bench::new(params());
+    for n in 0..20 {
+        bench.offer(n * 50_000_000, 0, 7, headers(7, 1007), 1500);
+    }
+    bench.run(2_000_000_000);
+    assert_eq!((bench.group(7), bench.queues(7)), (Some(FlowGroup::Ant), vec![0]));
+    // A flood: the default round trip of 100 ms takes 100 packets.
+    for n in 0..150 {
+        bench.offer(3_000_000_000 + n * 100_000, 0, 8, headers(8, 1008), 1500);
+    }
+    bench.run(4_000_000_000);
+    assert_eq!(bench.group(8), Some(FlowGroup::DelayBased));
+    assert_eq!(bench.switch.log.dropped_for(DropReason::SlowStart), 0);
+}
+
+#[test]
+fn a_flow_that_has_ended_leaves_its_share_to_the_others() {
+    let mut bench = Bench::new(params());
+    bench.open(0, 1);
+    bench.data(RTT + TICK, RTT / 2, 12, 1);
+    bench.run(2 * RTT);
+    assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::DelayBased).map(|(_, flows)| flows), Some(1));
+    let fin = Segment { flags: Flags::FIN | Flags::ACK, window: 1 << 20, ..Segment::default() };
+    bench.offer(2 * RTT, 0, 1, Headers { tcp: Some(fin), ..headers(1, 1001) }, 52);
+    bench.run(20_000_000_000);
+    assert_eq!(bench.group(1), None);
+    assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::DelayBased).map(|(_, flows)| flows), Some(0));
+    assert_eq!(bench.switch.program.next_timer(), None, "an empty table needs no timer");
+}
+
+#[test]
+fn flows_with_the_same_hash_are_one_flow_on_a_switch() {
+    let mut bench = Bench::new(P4airParams { table: FlowTable::Hashed { entries: 1, seed: 0 }, ..params() });
+    bench.open(0, 1);
+    bench.open(TICK, 2);
+    bench.data(RTT + 2 * TICK, RTT / 2, 6, 1);
+    bench.data(RTT + 3 * TICK, RTT / 2, 6, 2);
+    bench.run(2 * RTT);
+    // Neither has filled the link; together they have.
+    assert_eq!((bench.group(1), bench.group(2)), (Some(FlowGroup::DelayBased), Some(FlowGroup::DelayBased)));
+    assert!(bench.switch.program.stats().collisions > 0);
+}
+
+#[test]
+fn a_port_that_does_not_exist_is_an_error() {
+    let error = P4air::new(P4airParams { ports: vec![Port(3)], ..params() }, &outlets(&[RATE], 1)).unwrap_err();
+    assert_eq!(error.to_string(), "P4air cannot manage port 3: the switch has 1 ports, numbered from 0");
+}
+
+fn any_params() -> impl Strategy<Value = P4airParams> {
+    let action = prop_oneof![
+        Just(FlowAction::Nothing),
+        Just(FlowAction::Drop),
+        Just(FlowAction::Delay),
+        Just(FlowAction::Window)
+    ];
+    let fingerprint = (any::<[u8; 8]>(), any::<bool>(), any::<u32>()).prop_map(|(bytes, increases, rtt)| {
+        let [ld, pl, m, reduction, pulse, settled, period, _] = bytes;
+        FingerprintParams {
+            loss_delay_after: ld,
+            loss_based_after: pl,
+            model_based_after: m,
+            reduction_shift: reduction,
+            pulse,
+            settled,
+            period,
+            pattern: if increases { RatePattern::Increases } else { RatePattern::Pulses },
+            default_rtt: Nanos(rtt.into()),
+            ..FingerprintParams::default()
+        }
+    });
+    let table = prop_oneof![
+        Just(FlowTable::Exact),
+        (0u32..9, any::<u64>()).prop_map(|(entries, seed)| FlowTable::Hashed { entries, seed })
+    ];
+    let share =
+        prop_oneof![Just(ShareForm::Exact), any::<i8>().prop_map(|sensitivity| ShareForm::Shift { sensitivity })];
+    let newest = prop_oneof![Just(Newest::OfQueue), Just(Newest::OfGroup), Just(Newest::Any)];
+    (
+        fingerprint,
+        table,
+        share,
+        newest,
+        [action.clone(), action.clone(), action.clone(), action],
+        any::<[bool; 2]>(),
+        (0u16..40, 0u16..20, 0u64..3000, any::<u32>()),
+    )
+        .prop_map(|(fingerprint, table, share, newest, actions, [even, packet], (queues, passes, size, idle))| {
+            let [delay_based, loss_delay, loss_based, model_based] = actions;
+            P4airParams {
+                queues,
+                fingerprint,
+                table,
+                share,
+                newest,
+                start: if even { Start::Even } else { Start::NewFlows },
+                actions: GroupActions { delay_based, loss_delay, loss_based, model_based },
+                act_every: if packet { ActEvery::Packet } else { ActEvery::RoundTrip },
+                delay_passes: passes,
+                packet: ByteCount(size),
+                idle: Nanos(idle.into()),
+                ..P4airParams::default()
+            }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Damaged headers and absurd parameters: every packet is sent, dropped or queued once, and flows are counted in the
+    /// group that they are in.
+    #[test]
+    fn any_headers_and_parameters_are_safe(
+        params in any_params(),
+        packets in proptest::collection::vec((any::<u8>(), 0u32..12, 0u64..1 << 28, 0u64..9000, any::<[u32; 3]>(), any::<bool>()), 1..300),
+    ) {
+        let mut bench = Bench::new(params);
+        let mut now = 0;
+        for (flags, flow, later, size, [seq, ack, window], tcp) in packets {
+            now += later;
+            let segment = Segment {
+                seq: seq.into(),
+                ack: ack.into(),
+                window: window.into(),
+                length: if flags & 0x40 == 0 { size as u32 } else { 0 },
+                flags: Flags::from_bits(flags),
+                ..Segment::default()
+            };
+            let headers = Headers { tcp: tcp.then_some(segment), ..headers(flow, (flow + 3) % 12) };
+            bench.offer(now, (flags >> 7).into(), flow, headers, size);
+        }
+        bench.run(now + 1_000_000_000);
+        bench.switch.check();
+        let program = &bench.switch.program;
+        for group in FlowGroup::LONG_LIVED {
+            let (queues, flows) = program.queues_of(Port(0), group).unwrap();
+            prop_assert!(!queues.is_empty());
+            prop_assert!(flows <= 12);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The keys of P4air. In a scenario, it manages the ports whose queues have it.
+
+use super::{STEP, TIME};
+use crate::keys::{KeyVisitor, Table, choice, fields};
+use crate::value::names;
+use queuescope_queue::{ActEvery, FlowAction, FlowTable, GroupActions, Newest, P4airParams, ShareForm, Start};
+use queuescope_sketch::{FingerprintParams, RatePattern, Rise};
+use queuescope_wire::{ByteCount, Nanos};
+
+pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
+    keys.within(
+        "queues",
+        &mut params.queues,
+        6..=4096,
+        "The number of queues of each port; two are for short-lived flows.",
+    );
+    keys.key("fingerprint", &mut params.fingerprint, "How flows are told apart by their congestion control.");
+    keys.key("table", &mut params.table, "Where flows are kept.");
+    keys.key("newest", &mut params.newest, "Which flow moves to another group when a queue grows.");
+    keys.key("start", &mut params.start, "How queues are divided before there are flows.");
+    keys.key("share", &mut params.share, "How a flow's share of the link in a round trip is computed.");
+    keys.within(
+        "packet",
+        &mut params.packet,
+        ByteCount(64)..=ByteCount(65_536),
+        "The size of a packet, in which shares are counted.",
+    );
+    keys.key("actions", &mut params.actions, "What is done to flows above their share.");
+    keys.key("act-every", &mut params.act_every, "How often.");
+    keys.within("delay-passes", &mut params.delay_passes, 0..=4095, "How often a packet is recirculated to delay it.");
+    keys.within(
+        "least-window",
+        &mut params.least_window,
+        ByteCount(1)..=ByteCount(1 << 30),
+        "The lowest receive window that is written.",
+    );
+    keys.within("idle", &mut params.idle, STEP, "A flow without a packet for this long has ended.");
+}
+
+fields!(tables: FingerprintParams, GroupActions; choices:);
+
+impl Table for FingerprintParams {
+    fn fresh() -> Self {
+        Self::default()
+    }
+
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
+        keys.within(
+            "loss-delay-after",
+            &mut self.loss_delay_after,
+            1..=255,
+            "Round trips of a growing queue after which a delay-based flow becomes loss-delay: m_LD.",
+        );
+        keys.within(
+            "loss-based-after",
+            &mut self.loss_based_after,
+            1..=255,
+            "Round trips of a growing queue after which a loss-delay flow becomes loss-based: m_PL.",
+        );
+        keys.within(
+            "model-based-after",
+            &mut self.model_based_after,
+            1..=255,
+            "Pulses of the rate after which a flow becomes model-based: m_M.",
+        );
+        keys.key(
+            "restarts",
+            &mut self.restarts,
+            "Whether the count of round trips starts again when a flow changes its group.",
+        );
+        keys.key(
+            "rise",
+            &mut self.rise,
+            "By how much the deepest queue of a round trip exceeds that of the previous one when the queue grows.",
+        );
+        keys.within("reduction-shift", &mut self.reduction_shift, 0..=31, "The right shift of the previous count of packets: with fewer packets by that many, a flow has reduced its rate.");
+        keys.key("pattern", &mut self.pattern, "What counts towards `model-based-after`.");
+        keys.within(
+            "pulse",
+            &mut self.pulse,
+            1..=255,
+            "The most round trips from the increase of a pulse to its decrease.",
+        );
+        keys.within(
+            "settled",
+            &mut self.settled,
+            0..=255,
+            "The fewest round trips without a decrease before the increase of a pulse.",
+        );
+        keys.within(
+            "period",
+            &mut self.period,
+            0..=255,
+            "The most round trips between two pulses that count together; 0 for any number.",
+        );
+        keys.within(
+            "default-rtt",
+            &mut self.default_rtt,
+            Nanos(1_000)..=*TIME.end(),
+            "The round-trip time of a flow whose handshake was not seen.",
+        );
+    }
+}
+
+impl Table for GroupActions {
+    fn fresh() -> Self {
+        Self::default()
+    }
+
+    fn keys<K: KeyVisitor>(&mut self, keys: &mut K) {
+        keys.key("delay-based", &mut self.delay_based, "The action on delay-based flows.");
+        keys.key("loss-delay", &mut self.loss_delay, "The action on loss-delay flows.");
+        keys.key("loss-based", &mut self.loss_based, "The action on loss-based flows.");
+        keys.key("model-based", &mut self.model_based, "The action on model-based flows.");
+    }
+}
+
+choice! {
+    FlowTable, "table of flows", keys;
+    "hashed", "Registers that are found by a hash; flows with the same hash are one flow.",
+        Self::default(), Self::Hashed { entries, seed } => {
+            keys.within("entries", entries, 1..=1 << 24, "The number of registers.");
+            keys.within("seed", seed, 0..=i64::MAX as u64, "The seed of the hash function.");
+        };
+    "exact", "One entry for each flow, without collisions.", Self::Exact, Self::Exact => {};
+}
+
+choice! {
+    ShareForm, "form of a share", keys;
+    "shift", "The round-trip time shifted right, as a switch computes it.",
+        Self::Shift { sensitivity: 0 }, Self::Shift { sensitivity } => {
+            keys.within("sensitivity", sensitivity, -16..=16, "Added to the shift: a higher value makes the share smaller.");
+        };
+    "exact", "The exact quotient.", Self::Exact, Self::Exact => {};
+}
+
+choice! {
+    Rise, "rise of a queue", keys;
+    "of-previous", "More than the previous depth shifted right.",
+        Self::OfPrevious { shift: 7 }, Self::OfPrevious { shift } => {
+            keys.within("shift", shift, 0..=31, "The right shift of the previous depth.");
+        };
+    "packets", "A number of packets.", Self::Packets(1), Self::Packets(count) => {
+        keys.within("count", count, 1..=1_000_000, "The number of packets.");
+    };
+}
+
+names! {
+    Newest, "a flow to move": "of-queue" = Newest::OfQueue, "of-group" = Newest::OfGroup, "any" = Newest::Any;
+    Start, "a division of queues": "new-flows" = Start::NewFlows, "even" = Start::Even;
+    ActEvery, "a frequency of actions": "round-trip" = ActEvery::RoundTrip, "packet" = ActEvery::Packet;
+    FlowAction, "an action":
+        "nothing" = FlowAction::Nothing, "drop" = FlowAction::Drop, "delay" = FlowAction::Delay,
+        "window" = FlowAction::Window;
+    RatePattern, "a pattern of rates": "increases" = RatePattern::Increases, "pulses" = RatePattern::Pulses;
+}
