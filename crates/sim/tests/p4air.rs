@@ -1,54 +1,110 @@
-//! P4air in scenarios.
-use queuescope_queue::AnyPipeline;
-use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Files, build};
+//! P4air in scenarios: which group flows of real congestion controls end in, and what that does for fairness.
 
+use queuescope_queue::{AnyPipeline, P4air, Port};
+use queuescope_scenario::{Override, Scenario};
+use queuescope_sim::{Built, Files, build};
+use queuescope_sketch::FlowGroup;
+use queuescope_wire::FlowId;
+use std::collections::BTreeMap;
+
+fn run(text: &str, changes: &[String]) -> Built {
+    let overrides: Vec<_> = changes.iter().map(String::as_str).map(Override::new).collect();
+    let scenario = Scenario::parse("test", text, &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let mut built = build(&scenario, &Files::default()).unwrap();
+    built.simulation.run_until(scenario.duration, &mut ());
+    built
+}
+
+fn program(built: &Built) -> &P4air {
+    let Some(AnyPipeline::P4air(program)) = built.simulation.program(built.meters[0]) else { panic!("it is P4air") };
+    program
+}
+
+/// The setting of the paper's figure 3: 1000 packets a second, 100 packets of buffer.
 const ONE: &str = r#"
-duration = "45s"
 access = { rate = "1gbps", delay = "1ms" }
+
 [link]
 rate = "12mbps"
 delay = "10ms"
 limit = "100packets"
-[link.pipeline.p4air]
-actions = { delay-based = "nothing", loss-delay = "nothing", loss-based = "nothing", model-based = "nothing" }
+
+[link.pipeline.p4air.actions]
+delay-based = "nothing"
+loss-delay = "nothing"
+loss-based = "nothing"
+model-based = "nothing"
+
 [[flows]]
-tcp = "cubic"
-rtt = "100ms"
 "#;
 
+/// Figure 6 in small: one flow alone, with round-trip times from 50 to 150 ms, for 400 round trips.
 #[test]
-#[ignore]
-fn explore() {
-    let extra: Vec<String> =
-        std::env::var("P4SET").unwrap_or_default().split(';').filter(|s| !s.is_empty()).map(str::to_owned).collect();
-    let ccs = std::env::var("P4CC").unwrap_or("newreno,cubic,illinois,vegas,bbr".into());
-    for cc in ccs.split(',') {
-        let mut ends = std::collections::BTreeMap::new();
-        let mut lines = Vec::new();
-        for rtt in (50..=150).step_by(10) {
-            for seed in 1..=std::env::var("P4SEEDS").map_or(1, |s| s.parse().unwrap()) {
-                let mut changes = vec![
-                    format!("flows.0.tcp=\"{cc}\""),
-                    format!("flows.0.rtt=\"{rtt}ms\""),
-                    format!("seed={seed}"),
-                    format!("duration=\"{}ms\"", rtt * 400),
-                ];
-                changes.extend(extra.iter().cloned());
-                let overrides: Vec<_> = changes.iter().map(|c| Override::new(c)).collect();
-                let scenario = Scenario::parse("test", ONE, &overrides).unwrap_or_else(|error| panic!("{error}"));
-                let mut built = build(&scenario, &Files::default()).unwrap();
-                built.simulation.run_until(scenario.duration, &mut ());
-                let Some(AnyPipeline::P4air(program)) = built.simulation.program(built.meters[0]) else { panic!() };
-                let moves: Vec<_> = program.moves().iter().map(|m| format!("{}@{}", m.to.name(), m.round)).collect();
-                let end = program.moves().last().map(|m| m.to.name()).unwrap_or("mouse");
-                *ends.entry(end).or_insert(0) += 1;
-                lines.push(format!("   {rtt} ms: {}", moves.join(" ")));
-            }
+fn flows_end_in_the_group_of_their_congestion_control() {
+    let ends = |control: &str| {
+        let mut ends = BTreeMap::new();
+        for rtt in (50..=150).step_by(20) {
+            let duration = rtt * 400;
+            let changes = [
+                format!("flows.0.tcp=\"{control}\""),
+                format!("flows.0.rtt=\"{rtt}ms\""),
+                format!("duration=\"{duration}ms\""),
+            ];
+            let built = run(ONE, &changes);
+            let program = program(&built);
+            // The handshake gives the round-trip time, to 1.5 % (the paper's figure 7(a)).
+            let measured = program.rtt(FlowId(0)).expect("it is known").as_secs_f64() * 1e3;
+            assert!((measured / f64::from(rtt) - 1.0).abs() < 0.015, "{control}: {measured} ms instead of {rtt} ms");
+            *ends.entry(program.group(FlowId(0)).expect("it is known")).or_insert(0) += 1;
         }
-        println!("{cc}: {ends:?}");
-        for l in lines {
-            println!("{l}");
-        }
+        ends
+    };
+    assert_eq!(ends("vegas"), BTreeMap::from([(FlowGroup::DelayBased, 6)]));
+    assert_eq!(ends("bbr"), BTreeMap::from([(FlowGroup::ModelBased, 6)]));
+    assert_eq!(ends("cubic"), BTreeMap::from([(FlowGroup::LossBased, 6)]));
+    // The paper has 30 of 100 runs of NewReno loss-based, and all others loss-delay.
+    let new_reno = ends("newreno");
+    assert_eq!(new_reno.keys().copied().collect::<Vec<_>>(), [FlowGroup::LossDelay, FlowGroup::LossBased]);
+    assert!((1..=3).contains(&new_reno[&FlowGroup::LossBased]), "{new_reno:?}");
+}
+
+/// 32 flows of four controls; each queue of a port that has several holds its share of the buffer.
+fn mix(link: &str) -> (f64, Built) {
+    let mut text = format!(
+        r#"
+duration = "30s"
+warmup = "10s"
+access = {{ rate = "1gbps", delay = "1ms" }}
+[link]
+rate = "250mbps"
+delay = "10ms"
+{link}
+"#
+    );
+    for control in ["cubic", "illinois", "bbr", "vegas"] {
+        text += &format!("[[flows]]\nname = \"{control}\"\ncount = 8\ntcp = \"{control}\"\nrtt = \"100ms\"\n");
+    }
+    let built = run(&text, &[]);
+    let flows = built.simulation.flows();
+    let rates: Vec<f64> = flows.iter().map(|flow| (flow.delivered - flow.in_warmup.delivered) as f64).collect();
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+    (sum * sum / (rates.len() as f64 * squares), built)
+}
+
+#[test]
+fn flows_of_four_kinds_share_more_fairly_than_without_it() {
+    let (no_aqm, _) = mix("limit = \"2083packets\"");
+    let (queues, _) = mix("limit = \"65packets\"\npipeline = { hash-to-queues = { queues = 32 } }");
+    let (p4air, built) = mix("limit = \"65packets\"\npipeline = { p4air = {} }");
+    assert!(p4air > no_aqm && p4air > queues, "{p4air:.3}, without AQM {no_aqm:.3}, with hashed queues {queues:.3}");
+    let program = program(&built);
+    // All flows are long-lived, and each has a queue of its group.
+    let flows: u32 =
+        FlowGroup::LONG_LIVED.iter().map(|group| program.queues_of(Port(0), *group).expect("it is long-lived").1).sum();
+    assert_eq!(flows, 32);
+    for flow in built.simulation.flows() {
+        let group = program.group(FlowId(2 * flow.number as u32)).expect("it is known");
+        let control = ["cubic", "illinois", "bbr", "vegas"][flow.group as usize];
+        assert!(control != "bbr" || group == FlowGroup::ModelBased, "{control}: {group:?}");
     }
 }
