@@ -4,7 +4,7 @@ use super::Port;
 use crate::hash_to_queues::{digest, reduce};
 use queuescope_sketch::{FlowGroup, QueueGrowth, SendingRate, Ticks};
 use queuescope_wire::FlowId;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Where a program keeps its flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(super) struct Flows {
 #[derive(Debug)]
 enum Places {
     Hashed(u64),
-    Exact(HashMap<FlowId, u32>),
+    Exact(BTreeMap<FlowId, u32>),
 }
 
 impl Flows {
@@ -91,7 +91,7 @@ impl Flows {
             FlowTable::Hashed { entries, seed } => {
                 Self { entries: vec![None; entries.max(1) as usize], places: Places::Hashed(seed) }
             }
-            FlowTable::Exact => Self { entries: Vec::new(), places: Places::Exact(HashMap::new()) },
+            FlowTable::Exact => Self { entries: Vec::new(), places: Places::Exact(BTreeMap::new()) },
         }
     }
 

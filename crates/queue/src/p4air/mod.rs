@@ -60,7 +60,7 @@ pub struct P4airParams {
     pub queues: u16,
     /// The queue of each port, which the driver keeps. The limit holds for each queue. No limit by default.
     pub queue: TailDropParams,
-    /// How flows are told apart by their congestion control.
+    /// How flows are classified by their congestion control.
     pub fingerprint: FingerprintParams,
     /// Where flows are kept.
     pub table: FlowTable,

@@ -14,7 +14,7 @@ pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
         6..=4096,
         "The number of queues of each port; two are for short-lived flows.",
     );
-    keys.key("fingerprint", &mut params.fingerprint, "How flows are told apart by their congestion control.");
+    keys.key("fingerprint", &mut params.fingerprint, "How flows are classified by their congestion control.");
     keys.key("table", &mut params.table, "Where flows are kept.");
     keys.key("newest", &mut params.newest, "Which flow moves to another group when a queue grows.");
     keys.key("start", &mut params.start, "How queues are divided before there are flows.");
