@@ -7,6 +7,7 @@ mod congestion;
 mod conquest;
 mod discipline;
 mod draws;
+mod hstcp;
 mod pie;
 mod pipeline;
 mod tcp;

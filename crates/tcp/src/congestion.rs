@@ -9,6 +9,7 @@ mod common;
 mod cubic;
 mod custom;
 mod dctcp;
+mod hstcp;
 mod hystart;
 mod illinois;
 mod new_reno;
@@ -37,6 +38,8 @@ any::algorithms! {
         "Illinois (Liu, Başar and Srikant 2006).";
     "dctcp" dctcp::{Dctcp, DctcpParams, DctcpStats}:
         "DCTCP (RFC 8257); it needs ECN.";
+    "hstcp" hstcp::{HighSpeed, HighSpeedParams, Coefficients, HighSpeedSteps}:
+        "HighSpeed TCP (RFC 3649).";
 }
 
 /// A congestion control. Times passed to it never decrease.

@@ -275,3 +275,9 @@ impl RttSource {
 pub(super) fn may_grow(ack: &Ack) -> bool {
     ack.acked > 0 && matches!(ack.phase, Phase::Open | Phase::Loss)
 }
+
+/// Whether this ACK ends the repair after a timeout and acknowledges nothing beyond it.
+#[inline]
+pub(super) fn ends_repair(ack: &Ack) -> bool {
+    ack.acked == 0 && ack.delivered > 0 && ack.phase == Phase::Open
+}
