@@ -10,6 +10,7 @@ mod draws;
 mod hstcp;
 mod pie;
 mod pipeline;
+mod scalable;
 mod tcp;
 
 pub(crate) use abc::ACTIVITY;

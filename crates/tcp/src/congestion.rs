@@ -13,6 +13,7 @@ mod hstcp;
 mod hystart;
 mod illinois;
 mod new_reno;
+mod scalable;
 mod vegas;
 
 pub use any::{Profile, UnknownName};
@@ -40,6 +41,8 @@ any::algorithms! {
         "DCTCP (RFC 8257); it needs ECN.";
     "hstcp" hstcp::{HighSpeed, HighSpeedParams, Coefficients, HighSpeedSteps}:
         "HighSpeed TCP (RFC 3649).";
+    "scalable" scalable::{Scalable, ScalableParams, ScalableSteps}:
+        "Scalable TCP (Kelly 2003).";
 }
 
 /// A congestion control. Times passed to it never decrease.

@@ -2,6 +2,7 @@
 
 use super::bbr::bbr;
 use super::hstcp::high_speed;
+use super::scalable::scalable;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::{Choice, KeyVisitor, choice, fields};
 use crate::profile::Profile;
@@ -61,6 +62,7 @@ impl Choice for Control {
             AlgorithmParams::Illinois(params) => illinois(params, keys),
             AlgorithmParams::Dctcp(params) => dctcp(params, keys),
             AlgorithmParams::HighSpeed(params) => high_speed(params, keys),
+            AlgorithmParams::Scalable(params) => scalable(params, keys),
         }
     }
 }

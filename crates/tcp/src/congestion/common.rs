@@ -79,7 +79,13 @@ impl Window {
     /// larger window is worth one segment.
     #[inline]
     pub fn avoid_by_segments(&mut self, acked: u64) {
-        let size = self.segments();
+        self.avoid_by_segments_of(acked, self.segments());
+    }
+
+    /// The same, with one segment for each `size` acknowledged segments.
+    #[inline]
+    pub fn avoid_by_segments_of(&mut self, acked: u64, size: u64) {
+        let size = size.max(1);
         if self.credit >= size {
             self.credit = 0;
             self.add_segments(1);

@@ -14,6 +14,7 @@ mod new_reno;
 mod ns3;
 mod properties;
 mod rounds;
+mod scalable;
 mod vegas;
 
 /// Bytes of data in a segment, in all these tests.

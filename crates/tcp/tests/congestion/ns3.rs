@@ -91,7 +91,7 @@ impl Peer {
 }
 
 /// What ns-3 did.
-const TABLES: [(Algorithm, &str); 7] = [
+const TABLES: [(Algorithm, &str); 8] = [
     (Algorithm::NewReno, include_str!("ns3/newreno.txt")),
     (Algorithm::Cubic, include_str!("ns3/cubic.txt")),
     (Algorithm::Vegas, include_str!("ns3/vegas.txt")),
@@ -99,6 +99,7 @@ const TABLES: [(Algorithm, &str); 7] = [
     (Algorithm::Dctcp, include_str!("ns3/dctcp.txt")),
     (Algorithm::Bbr, include_str!("ns3/bbr.txt")),
     (Algorithm::HighSpeed, include_str!("ns3/hstcp.txt")),
+    (Algorithm::Scalable, include_str!("ns3/scalable.txt")),
 ];
 
 #[test]
