@@ -8,6 +8,7 @@ mod conquest;
 mod discipline;
 mod draws;
 mod hstcp;
+mod htcp;
 mod pie;
 mod pipeline;
 mod scalable;

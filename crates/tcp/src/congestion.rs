@@ -10,6 +10,7 @@ mod cubic;
 mod custom;
 mod dctcp;
 mod hstcp;
+mod htcp;
 mod hystart;
 mod illinois;
 mod new_reno;
@@ -43,6 +44,8 @@ any::algorithms! {
         "HighSpeed TCP (RFC 3649).";
     "scalable" scalable::{Scalable, ScalableParams, ScalableSteps}:
         "Scalable TCP (Kelly 2003).";
+    "htcp" htcp::{Htcp, HtcpParams, HtcpIncrease, HtcpThroughput}:
+        "H-TCP (draft-leith-tcp-htcp-06).";
 }
 
 /// A congestion control. Times passed to it never decrease.

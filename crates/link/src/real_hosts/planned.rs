@@ -184,5 +184,6 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Dctcp => "dctcp",
         Algorithm::HighSpeed => "highspeed",
         Algorithm::Scalable => "scalable",
+        Algorithm::Htcp => "htcp",
     }
 }

@@ -2,6 +2,7 @@
 
 use super::bbr::bbr;
 use super::hstcp::high_speed;
+use super::htcp::htcp;
 use super::scalable::scalable;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::{Choice, KeyVisitor, choice, fields};
@@ -63,6 +64,7 @@ impl Choice for Control {
             AlgorithmParams::Dctcp(params) => dctcp(params, keys),
             AlgorithmParams::HighSpeed(params) => high_speed(params, keys),
             AlgorithmParams::Scalable(params) => scalable(params, keys),
+            AlgorithmParams::Htcp(params) => htcp(params, keys),
         }
     }
 }

@@ -6,6 +6,7 @@ mod cubic;
 mod dctcp;
 mod golden;
 mod hstcp;
+mod htcp;
 mod hystart;
 mod illinois;
 mod link;

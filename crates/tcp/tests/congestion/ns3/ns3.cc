@@ -123,8 +123,8 @@ struct Peer
             if (bbr)
             {
                 control->CongestionStateSet(state, TcpSocketState::CA_OPEN);
+                state->m_congState = TcpSocketState::CA_OPEN;
             }
-            state->m_congState = TcpSocketState::CA_OPEN;
             recovering = false;
         }
         results << state->m_cWnd.Get();
@@ -166,6 +166,7 @@ struct Peer
         if (opens)
         {
             control->CongestionStateSet(state, TcpSocketState::CA_OPEN);
+            state->m_congState = TcpSocketState::CA_OPEN;
             opens = false;
         }
         if (!recovering)
