@@ -3,6 +3,7 @@
 
 mod abc;
 mod bbr;
+mod bic;
 mod congestion;
 mod conquest;
 mod discipline;

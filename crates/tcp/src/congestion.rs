@@ -5,6 +5,7 @@
 
 mod any;
 mod bbr;
+mod bic;
 mod common;
 mod cubic;
 mod custom;
@@ -46,6 +47,8 @@ any::algorithms! {
         "Scalable TCP (Kelly 2003).";
     "htcp" htcp::{Htcp, HtcpParams, HtcpIncrease, HtcpThroughput}:
         "H-TCP (draft-leith-tcp-htcp-06).";
+    "bic" bic::{Bic, BicParams, BicSearch, BicSteps, FastConvergence}:
+        "BIC (Xu, Harfoush and Rhee 2004).";
 }
 
 /// A congestion control. Times passed to it never decrease.

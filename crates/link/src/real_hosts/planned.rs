@@ -185,5 +185,6 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::HighSpeed => "highspeed",
         Algorithm::Scalable => "scalable",
         Algorithm::Htcp => "htcp",
+        Algorithm::Bic => "bic",
     }
 }

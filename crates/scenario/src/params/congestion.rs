@@ -1,6 +1,7 @@
 //! The keys of congestion controls. Defaults depend on the profile.
 
 use super::bbr::bbr;
+use super::bic::bic;
 use super::hstcp::high_speed;
 use super::htcp::htcp;
 use super::scalable::scalable;
@@ -65,6 +66,7 @@ impl Choice for Control {
             AlgorithmParams::HighSpeed(params) => high_speed(params, keys),
             AlgorithmParams::Scalable(params) => scalable(params, keys),
             AlgorithmParams::Htcp(params) => htcp(params, keys),
+            AlgorithmParams::Bic(params) => bic(params, keys),
         }
     }
 }

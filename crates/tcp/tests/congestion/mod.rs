@@ -2,6 +2,7 @@
 //! spaces, and one flow through one link, packet by packet.
 
 mod bbr;
+mod bic;
 mod cubic;
 mod dctcp;
 mod golden;

@@ -91,7 +91,7 @@ impl Peer {
 }
 
 /// What ns-3 did.
-const TABLES: [(Algorithm, &str); 9] = [
+const TABLES: [(Algorithm, &str); 10] = [
     (Algorithm::NewReno, include_str!("ns3/newreno.txt")),
     (Algorithm::Cubic, include_str!("ns3/cubic.txt")),
     (Algorithm::Vegas, include_str!("ns3/vegas.txt")),
@@ -101,6 +101,7 @@ const TABLES: [(Algorithm, &str); 9] = [
     (Algorithm::HighSpeed, include_str!("ns3/hstcp.txt")),
     (Algorithm::Scalable, include_str!("ns3/scalable.txt")),
     (Algorithm::Htcp, include_str!("ns3/htcp.txt")),
+    (Algorithm::Bic, include_str!("ns3/bic.txt")),
 ];
 
 #[test]
