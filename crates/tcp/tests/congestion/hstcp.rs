@@ -48,6 +48,26 @@ fn the_formulas_give_the_table() {
     assert_eq!((params.increase(38.0), params.decrease(38.0)), (1.0, 0.5));
 }
 
+/// Each row of the table that ns-3 and Linux use has the formulas' values at its last window.
+#[test]
+fn the_rows_of_the_table_are_the_formulas() {
+    let (exact, table, linux) = (HighSpeedParams::default(), HighSpeedParams::ns3(), HighSpeedParams::linux());
+    let mut rows = 1;
+    for window in (38..94_717).map(f64::from) {
+        let (row, next) = (table.increase(window), table.increase(window + 1.0));
+        if row == next {
+            continue;
+        }
+        assert_eq!((row, next), (f64::from(rows), f64::from(rows) + 1.0));
+        rows += 1;
+        let (a, b) = (exact.increase(window), exact.decrease(window));
+        assert!((a - row).abs() < 0.05, "a({window}) = {a}");
+        assert_eq!(table.decrease(window), (100.0 * b).round() / 100.0, "{window}");
+        assert!((0.0..1.0 / 256.0).contains(&(b - linux.decrease(window))), "{window}");
+    }
+    assert_eq!(rows, 73);
+}
+
 /// `a(w)` is the increase with which one loss for each `1 / p` segments keeps the average window at `w`: between losses the
 /// window grows from `1 - b` of its peak to the peak, and its average is `1 - b / 2` of it.
 #[test]
