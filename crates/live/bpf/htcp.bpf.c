@@ -15,7 +15,7 @@ enum { REFERENCE = 100, EIGHTHS = 8, LEAST_SCALE = 4, LARGEST_SCALE = 80 };
 /* Beta follows the round-trip times only above this. The largest one rises by at most RISE at once, and FADE percent of what it has above
  * the smallest remain after a congestion event. */
 enum { LEAST_RTT = 10, RISE = 20, FADE = 95 };
-/* So many round trips after a congestion event, the throughput is still a new one. */
+/* Up to this number of round trips after a congestion event, a measured throughput replaces the earlier ones. */
 enum { NEW = 3 };
 
 struct htcp {

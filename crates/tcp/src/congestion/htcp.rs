@@ -91,8 +91,8 @@ pub enum HtcpThroughput {
 pub enum HtcpIncrease {
     /// By alpha segments for each window of acknowledged bytes. Alpha is computed with each ACK.
     Bytes,
-    /// By a segment for each 1 / alpha of a window of acknowledged segments; the ACK that adds it does not count. Alpha is
-    /// then computed anew (Linux).
+    /// By a segment for each 1 / alpha of a window of acknowledged segments; the ACK that adds it does not count. Then alpha is
+    /// computed (Linux).
     Segments,
     /// By `mss^2 / window + alpha` bytes for each ACK (ns-3).
     BytesForEachAck,
