@@ -4,43 +4,39 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* The table of appendix B. Above this window, a is one more, and b is this in units of 1/256. In the first row, up to 38 segments, a is
- * 1 and b is 1/2. The program has no map, so the table is code. */
+/* The table of appendix B: a, the largest window for which it holds, and b in units of 1/256. Larger windows have LAST. The program has no
+ * map, so the table is code. */
 #define TABLE \
-	ROW(38, 112) ROW(118, 104) ROW(221, 98) ROW(347, 93) ROW(495, 89) ROW(663, 86) ROW(851, 83) \
-	ROW(1058, 81) ROW(1284, 78) ROW(1529, 76) ROW(1793, 74) ROW(2076, 72) ROW(2378, 71) ROW(2699, 69) \
-	ROW(3039, 68) ROW(3399, 66) ROW(3778, 65) ROW(4177, 64) ROW(4596, 62) ROW(5036, 61) ROW(5497, 60) \
-	ROW(5979, 59) ROW(6483, 58) ROW(7009, 57) ROW(7558, 56) ROW(8130, 55) ROW(8726, 54) ROW(9346, 53) \
-	ROW(9991, 52) ROW(10661, 52) ROW(11358, 51) ROW(12082, 50) ROW(12834, 49) ROW(13614, 48) ROW(14424, 48) \
-	ROW(15265, 47) ROW(16137, 46) ROW(17042, 45) ROW(17981, 45) ROW(18955, 44) ROW(19965, 43) ROW(21013, 43) \
-	ROW(22101, 42) ROW(23230, 41) ROW(24402, 41) ROW(25618, 40) ROW(26881, 39) ROW(28193, 39) ROW(29557, 38) \
-	ROW(30975, 38) ROW(32450, 37) ROW(33986, 36) ROW(35586, 36) ROW(37253, 35) ROW(38992, 35) ROW(40808, 34) \
-	ROW(42707, 33) ROW(44694, 33) ROW(46776, 32) ROW(48961, 32) ROW(51258, 31) ROW(53677, 30) ROW(56230, 30) \
-	ROW(58932, 29) ROW(61799, 28) ROW(64851, 28) ROW(68113, 27) ROW(71617, 26) ROW(75401, 26) ROW(79517, 25) \
-	ROW(84035, 24)
-
-enum { UNITS = 8, HALF = 1 << (UNITS - 1) };
+	ROW(1, 38, 128) ROW(2, 118, 112) ROW(3, 221, 104) ROW(4, 347, 98) ROW(5, 495, 93) ROW(6, 663, 89) \
+	ROW(7, 851, 86) ROW(8, 1058, 83) ROW(9, 1284, 81) ROW(10, 1529, 78) ROW(11, 1793, 76) ROW(12, 2076, 74) \
+	ROW(13, 2378, 72) ROW(14, 2699, 71) ROW(15, 3039, 69) ROW(16, 3399, 68) ROW(17, 3778, 66) ROW(18, 4177, 65) \
+	ROW(19, 4596, 64) ROW(20, 5036, 62) ROW(21, 5497, 61) ROW(22, 5979, 60) ROW(23, 6483, 59) ROW(24, 7009, 58) \
+	ROW(25, 7558, 57) ROW(26, 8130, 56) ROW(27, 8726, 55) ROW(28, 9346, 54) ROW(29, 9991, 53) ROW(30, 10661, 52) \
+	ROW(31, 11358, 52) ROW(32, 12082, 51) ROW(33, 12834, 50) ROW(34, 13614, 49) ROW(35, 14424, 48) ROW(36, 15265, 48) \
+	ROW(37, 16137, 47) ROW(38, 17042, 46) ROW(39, 17981, 45) ROW(40, 18955, 45) ROW(41, 19965, 44) ROW(42, 21013, 43) \
+	ROW(43, 22101, 43) ROW(44, 23230, 42) ROW(45, 24402, 41) ROW(46, 25618, 41) ROW(47, 26881, 40) ROW(48, 28193, 39) \
+	ROW(49, 29557, 39) ROW(50, 30975, 38) ROW(51, 32450, 38) ROW(52, 33986, 37) ROW(53, 35586, 36) ROW(54, 37253, 36) \
+	ROW(55, 38992, 35) ROW(56, 40808, 35) ROW(57, 42707, 34) ROW(58, 44694, 33) ROW(59, 46776, 33) ROW(60, 48961, 32) \
+	ROW(61, 51258, 32) ROW(62, 53677, 31) ROW(63, 56230, 30) ROW(64, 58932, 30) ROW(65, 61799, 29) ROW(66, 64851, 28) \
+	ROW(67, 68113, 28) ROW(68, 71617, 27) ROW(69, 75401, 26) ROW(70, 79517, 26) ROW(71, 84035, 25)
+enum { UNITS = 8, HALF = 1 << (UNITS - 1), LAST = 72, LAST_DECREASE = 24 };
 
 struct high_speed {
-	/* a - 1, and b, as found when the window was last about to grow in congestion avoidance. */
-	u32 row, decrease;
+	/* b, as found when the window was last about to grow in congestion avoidance. */
+	u32 decrease;
 };
 
 FITS(high_speed);
 
-INLINE void look_up(struct high_speed *hs, u32 window)
+/* The row of the table: a and b, in one word. */
+INLINE u32 look_up(u32 window)
 {
-	u32 row = 0, decrease = HALF;
-
-#define ROW(end, units)           \
-	if (window > (end)) {     \
-		row++;            \
-		decrease = units; \
-	}
+#define ROW(a, end, b)         \
+	if (window <= (end))   \
+		return (a) << UNITS | (b);
 	TABLE
 #undef ROW
-	hs->row = row;
-	hs->decrease = decrease;
+	return LAST << UNITS | LAST_DECREASE;
 }
 
 INLINE u32 reduced(struct high_speed *hs, u32 window)
@@ -52,7 +48,6 @@ void init(u64 *args)
 {
 	struct high_speed *hs = OWN((struct tcp_sock *)args[0]);
 
-	hs->row = 0;
 	hs->decrease = HALF;
 }
 
@@ -69,7 +64,7 @@ void cong_avoid(u64 *args)
 	struct tcp_sock *tp = (void *)args[0];
 	u32 acked = args[2];
 	struct high_speed *hs = OWN(tp);
-	u32 count, window;
+	u32 count, window, row;
 
 	if (!is_limited(tp))
 		return;
@@ -78,9 +73,10 @@ void cong_avoid(u64 *args)
 		return;
 	}
 	window = tp->snd_cwnd;
-	look_up(hs, window);
+	row = look_up(window);
+	hs->decrease = row & ((1 << UNITS) - 1);
 	/* Each ACK counts once, however many segments it acknowledges. */
-	count = tp->snd_cwnd_cnt + hs->row + 1;
+	count = tp->snd_cwnd_cnt + (row >> UNITS);
 	if (count >= window) {
 		count -= window;
 		set_window(tp, window + 1);

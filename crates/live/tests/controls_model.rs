@@ -181,6 +181,21 @@ fn runs() -> impl Strategy<Value = Vec<(usize, u32, u32)>> {
         .prop_map(|runs| [vec![(1, 1, 60_000), (1, 1, 10_000)], runs].concat())
 }
 
+/// Losses after runs of ACKs at a steady rate: the number of ACKs, how many tenths more than one segment each acknowledges, and the
+/// round-trip time in microseconds. Windows are larger than those of `steps`.
+fn epochs() -> impl Strategy<Value = Vec<Step>> {
+    let rtt = prop_oneof![Just(11_500u32), 11_001..20_000u32, 30_000..60_000u32];
+    let tenths = prop_oneof![3 => 0..20u32, 2 => 10..13u32];
+    prop::collection::vec((1..400u32, tenths, rtt), 2..12).prop_map(|epochs| {
+        let acks = |(acks, tenths, rtt): (u32, u32, u32)| {
+            let reached = move |ack: u32| ack + ack * tenths / 10;
+            let acks = (0..acks).map(move |ack| Step::Ack(reached(ack + 1) - reached(ack), rtt, true));
+            acks.chain([Step::Lost])
+        };
+        epochs.into_iter().flat_map(acks).collect()
+    })
+}
+
 /// The event that the model gets for an ACK.
 fn model_ack(acked: u32, marked: u32, rtt: u32, reached: u32, next: u32, phase: Phase, limited: bool) -> Ack {
     let bytes = |segments: u32| u64::from(segments) * SEGMENT;
@@ -309,6 +324,17 @@ proptest! {
         compare_each("htcp", &AlgorithmParams::Htcp(HtcpParams::linux()), &steps, |rtt| rtt, Nanos(between))?;
     }
 
+    #[test]
+    fn htcp_has_the_same_windows_at_steady_rates(steps in epochs(), between in 1_000_000..10_000_000u64) {
+        compare_each("htcp", &AlgorithmParams::Htcp(HtcpParams::linux()), &steps, |rtt| rtt, Nanos(between))?;
+    }
+
+    #[test]
+    fn hstcp_and_bic_have_the_same_larger_windows(steps in epochs()) {
+        compare("hstcp", &AlgorithmParams::HighSpeed(HighSpeedParams::linux()), &steps, |rtt| rtt)?;
+        compare("bic", &AlgorithmParams::Bic(BicParams::linux()), &steps, |rtt| rtt)?;
+    }
+
     /// The program's time is in whole milliseconds.
     #[test]
     fn bic_has_the_same_windows(steps in steps(0.9), between in 0..40u64) {
@@ -378,6 +404,22 @@ fn illinois_grows_by_ten_segments_with_an_empty_queue() {
     assert_eq!(windows, [100, 109, 118, 127]);
     kernel.lose();
     assert_eq!(kernel.get(WINDOW), 127 - 127 / 8);
+}
+
+/// The table of the program is that of the model, also for windows that no flow of these tests reaches.
+#[test]
+fn hstcp_has_the_same_table() {
+    let params = HighSpeedParams::linux();
+    let mut kernel = Connection::new("hstcp", 100, 0);
+    kernel.put(THRESHOLD, 2);
+    for window in (3..100_000).step_by(7) {
+        kernel.put(WINDOW, window);
+        kernel.put(COUNT, 0);
+        kernel.grow(1);
+        assert_eq!(f64::from(kernel.get(COUNT)), params.increase(f64::from(window)), "{window}");
+        let taken = (f64::from(window) * params.decrease(f64::from(window))) as u32;
+        assert_eq!(kernel.call("ssthresh", &[]), window - taken, "{window}");
+    }
 }
 
 /// Where the kernel skipped a run and used a random value as the result, the next ACK corrects it.
