@@ -16,6 +16,7 @@ mod hystart;
 mod illinois;
 mod new_reno;
 mod scalable;
+mod throughput;
 mod vegas;
 
 pub use any::{Profile, UnknownName};

@@ -28,6 +28,7 @@
 //! - Before the first event, beta is zero, and the time counts from the start of the simulation.
 
 use super::common::{Reduced, ReductionStats, RttSource, Timeouts, Window, may_grow};
+use super::throughput::{SECOND, Throughput};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3, Phase};
 use queuescope_wire::Nanos;
 
@@ -210,7 +211,8 @@ impl HtcpParams {
 }
 
 const MILLISECOND: u64 = 1_000_000;
-const SECOND: u64 = 1_000_000_000;
+/// Up to this number of round trips after a congestion event, a measured throughput replaces the earlier ones.
+const NEW: u64 = 3;
 /// Linux's alpha and beta are in units of the inverse of this.
 const UNITS: u128 = 128;
 
@@ -234,20 +236,6 @@ pub struct Htcp {
     throughput: Throughput,
     timeouts: Timeouts,
     stats: ReductionStats,
-}
-
-/// Measurements of the throughput. Units are the same within a profile: bytes per second, or segments in Linux.
-#[derive(Debug, Clone, Copy, Default)]
-struct Throughput {
-    /// What was delivered since `from`, in bytes.
-    sum: u64,
-    from: Nanos,
-    current: f64,
-    largest: f64,
-    /// Its value before the last congestion event.
-    before: f64,
-    /// Whether the throughput was steady at the last event.
-    steady: bool,
 }
 
 impl Htcp {
@@ -319,32 +307,21 @@ impl Htcp {
     }
 
     fn measure_window(&mut self, ack: &Ack, counts: bool, now: Nanos) {
-        let throughput = &mut self.throughput;
         if !counts {
-            (throughput.sum, throughput.from) = (0, now);
+            self.throughput.begin(now);
             return;
         }
-        throughput.sum = throughput.sum.saturating_add(ack.delivered);
-        let Some(smallest) = self.smallest else { return };
-        let elapsed = now.saturating_sub(throughput.from);
         let missing = (self.alpha as u64).max(1).saturating_mul(self.window.mss);
         // In Linux the difference wraps: with an alpha above the window it does not measure.
         let wraps = self.params.fixed_point && missing > self.window.bytes;
-        let enough = !wraps && throughput.sum >= self.window.bytes.saturating_sub(missing);
-        if !enough || elapsed < smallest || elapsed.0 == 0 {
+        let enough = if wraps { u64::MAX } else { self.window.bytes.saturating_sub(missing) };
+        let Some(round_trip) = self.smallest else {
+            self.throughput.sum = self.throughput.sum.saturating_add(ack.delivered);
             return;
-        }
-        let round_trips = now.saturating_sub(self.since).0 / smallest.0;
-        if self.params.fixed_point {
-            let segments = u128::from(throughput.sum / self.window.mss);
-            let measured = (segments * u128::from(SECOND) / u128::from(elapsed.0)) as f64;
-            throughput.add(measured, round_trips <= 3);
-            throughput.current = throughput.current.floor();
-            throughput.largest = throughput.largest.floor();
-        } else {
-            throughput.add(throughput.sum as f64 * SECOND as f64 / elapsed.0 as f64, round_trips <= 3);
-        }
-        (throughput.sum, throughput.from) = (0, now);
+        };
+        let is_new = now.saturating_sub(self.since).0 / round_trip.0.max(1) <= NEW;
+        let unit = self.params.fixed_point.then_some(self.window.mss);
+        self.throughput.measure(ack.delivered, enough, round_trip, is_new, unit, now);
     }
 
     fn measure_average(&mut self, ack: &Ack, open: bool, now: Nanos) {
@@ -443,18 +420,6 @@ impl Htcp {
                     self.window.set(self.window.bytes.saturating_add(more as u64));
                 }
             }
-        }
-    }
-}
-
-impl Throughput {
-    /// A window of data had this throughput. The first ones after a congestion event replace the earlier ones.
-    fn add(&mut self, measured: f64, replaces: bool) {
-        if replaces {
-            (self.current, self.largest) = (measured, measured);
-        } else {
-            self.current = (3.0 * self.current + measured) / 4.0;
-            self.largest = self.largest.max(self.current);
         }
     }
 }
