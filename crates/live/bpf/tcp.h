@@ -112,11 +112,12 @@ INLINE u32 slow_start(struct tcp_sock *tp, u32 acked)
 	return acked - (window - before);
 }
 
-/* Grows by one segment for each window of acknowledged segments. A count that a larger window left over is worth one segment. */
-INLINE void avoid_congestion(struct tcp_sock *tp, u32 acked)
+/* Grows by one segment for each `size` acknowledged segments. A count that is larger from before is worth one segment. */
+INLINE void avoid_congestion_by(struct tcp_sock *tp, u32 acked, u32 size)
 {
-	u32 size = most(tp->snd_cwnd, 1), window = tp->snd_cwnd, count = tp->snd_cwnd_cnt;
+	u32 window = tp->snd_cwnd, count = tp->snd_cwnd_cnt;
 
+	size = most(size, 1);
 	if (count >= size) {
 		count = 0;
 		window++;
@@ -128,6 +129,12 @@ INLINE void avoid_congestion(struct tcp_sock *tp, u32 acked)
 	}
 	tp->snd_cwnd_cnt = count;
 	set_window(tp, window);
+}
+
+/* Grows by one segment for each window of acknowledged segments. */
+INLINE void avoid_congestion(struct tcp_sock *tp, u32 acked)
+{
+	avoid_congestion_by(tp, acked, tp->snd_cwnd);
 }
 
 INLINE void reno(struct tcp_sock *tp, u32 acked)
@@ -167,6 +174,12 @@ INLINE bool is_unanswered(struct tcp_sock *tp)
 		tp->snd_ssthresh = tp->snd_cwnd;
 	}
 	return BITS(&tp->inet_conn, icsk_ca_state) >= REDUCED && tp->snd_ssthresh > most(window_before(tp), 2);
+}
+
+/* The time in milliseconds, which wraps. */
+INLINE u32 milliseconds(void)
+{
+	return ktime() / 1000000;
 }
 
 /* The window before a reduction that was not needed. */

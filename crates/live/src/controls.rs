@@ -28,6 +28,14 @@ pub enum Control {
     Illinois,
     /// RFC 8257, as `DctcpParams::linux`. It needs ECN, and is Reno on connections without it. The receiver must use it, too.
     Dctcp,
+    /// HighSpeed TCP (RFC 3649), as `HighSpeedParams::linux`.
+    HighSpeed,
+    /// Kelly 2003, as `ScalableParams::linux`.
+    Scalable,
+    /// H-TCP (draft-leith-tcp-htcp-06), as `HtcpParams::linux`.
+    Htcp,
+    /// Xu, Harfoush and Rhee 2004, as `BicParams::linux`.
+    Bic,
 }
 
 /// Registered congestion controls. Sockets can select them until this value is dropped.
@@ -71,6 +79,25 @@ static SOURCES: [Source; Control::ALL.len()] = [
         object: include_bytes_aligned!("../bpf/dctcp.bpf.o"),
         needs_ecn: true,
     },
+    Source {
+        control: Control::HighSpeed,
+        name: "highspeed",
+        object: include_bytes_aligned!("../bpf/hstcp.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Scalable,
+        name: "scalable",
+        object: include_bytes_aligned!("../bpf/scalable.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Htcp,
+        name: "htcp",
+        object: include_bytes_aligned!("../bpf/htcp.bpf.o"),
+        needs_ecn: false,
+    },
+    Source { control: Control::Bic, name: "bic", object: include_bytes_aligned!("../bpf/bic.bpf.o"), needs_ecn: false },
 ];
 
 /// A registered congestion control.
@@ -84,9 +111,10 @@ struct Registered {
 
 impl Control {
     /// All congestion controls.
-    pub const ALL: [Self; 3] = [Self::Vegas, Self::Illinois, Self::Dctcp];
+    pub const ALL: [Self; 7] =
+        [Self::Vegas, Self::Illinois, Self::Dctcp, Self::HighSpeed, Self::Scalable, Self::Htcp, Self::Bic];
 
-    /// Its name, without the process's suffix.
+    /// Its name in Linux, without the process's suffix.
     pub fn name(self) -> &'static str {
         self.source().name
     }
@@ -223,7 +251,8 @@ mod tests {
         for control in Control::ALL {
             let names: BTreeSet<_> = numbers(u32::MAX).map(|number| own_name(control.name(), number)).collect();
             assert_eq!(names.len(), TRIES as usize);
-            assert!(names.iter().all(|name| name.len() <= 15 && name.starts_with(control.name())), "{names:?}");
+            let start = control.name().get(..8).unwrap_or(control.name());
+            assert!(names.iter().all(|name| name.len() <= 15 && name.starts_with(start)), "{names:?}");
         }
         assert_eq!(own_name("vegas", 0x3f_2a9c), "vegas_3f2a9c");
     }

@@ -91,7 +91,11 @@ fn each_carries_data_and_vegas_keeps_the_queue_short() {
     let [vegas, illinois, dctcp, cubic] = ["vegas", "illinois", "dctcp", "cubic"].map(met);
     assert!(cubic.rtt > Nanos(20_000_000), "{cubic:?}");
     assert!(vegas.rtt.0 * 5 < cubic.rtt.0 && vegas.retransmitted == 0, "{vegas:?} {cubic:?}");
-    // It reacts to losses.
+    // They react to losses.
+    for control in [Control::HighSpeed, Control::Scalable, Control::Htcp, Control::Bic] {
+        let result = met(control.name());
+        assert!(result.rtt > Nanos(15_000_000), "{control:?}: {result:?}");
+    }
     assert!(illinois.rtt > Nanos(15_000_000), "{illinois:?}");
     // Its ends negotiate ECN regardless of the settings of the namespaces.
     assert!(dctcp.ecn && !vegas.ecn, "{dctcp:?} {vegas:?}");
@@ -220,13 +224,14 @@ fn processes_do_not_clash_and_leave_nothing_behind() {
     let mut names: Vec<_> = processes.iter().flat_map(|(_, names)| names.clone()).collect();
     names.extend(mine.iter().map(|controls| controls.name("vegas").to_owned()));
     let has = |names: &[String]| names.iter().filter(|name| available().contains(name)).count();
-    assert_eq!((has(&names), maps(&names)), (8, 8), "{names:?} {:?}", available());
+    let all = 2 * Control::ALL.len() + 2;
+    assert_eq!((has(&names), maps(&names)), (all, all), "{names:?} {:?}", available());
     for (child, _) in &mut processes {
         child.kill().expect("it is ours");
         child.wait().expect("it ends");
     }
     // The kernel removes a name when its link is closed, and frees the map some time later.
-    let (dead, mine_names) = names.split_at(6);
+    let (dead, mine_names) = names.split_at(2 * Control::ALL.len());
     assert_eq!((has(dead), has(mine_names)), (0, 2), "{:?}", available());
     until("the maps are gone", || (maps(dead) == 0).then_some(()));
     drop(mine);

@@ -4,10 +4,14 @@
 
 use aya_obj::Object;
 use proptest::prelude::*;
-use queuescope_tcp::congestion::{Dctcp, DctcpParams, Illinois, IllinoisParams, NewRenoParams, VegasParams};
+use queuescope_tcp::congestion::{
+    BicParams, Dctcp, DctcpParams, HighSpeedParams, HtcpParams, Illinois, IllinoisParams, NewRenoParams,
+    ScalableParams, VegasParams,
+};
 use queuescope_tcp::{Ack, AlgorithmParams, Congestion, CongestionControl, Controller, Phase};
 use queuescope_wire::Nanos;
 use rbpf::EbpfVmRaw;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// A segment of the model, bytes.
@@ -40,6 +44,11 @@ const LOSS: u8 = 4;
 const LOST: u64 = 3;
 /// The threshold before any loss.
 const INFINITE: u32 = 0x7fff_ffff;
+
+thread_local! {
+    /// The time that programs read, in nanoseconds.
+    static TIME: Cell<u64> = const { Cell::new(0) };
+}
 
 /// A connection and the programs of its congestion control, in place of the kernel.
 struct Connection {
@@ -91,6 +100,7 @@ impl Connection {
         for helper in [49, 116] {
             machine.register_helper(helper, |_, _, _, _, _| 0).expect("it can be");
         }
+        machine.register_helper(5, |_, _, _, _, _| TIME.get()).expect("it can be");
         machine.execute_program(&mut self.memory).unwrap_or_else(|error| panic!("{name}: {error}")) as u32
     }
 
@@ -153,7 +163,11 @@ enum Step {
 /// Steps in which the window limits the sender with this probability. (Linux's Vegas checks this where it behaves like Reno; the model
 /// does not.)
 fn steps(limits: f64) -> impl Strategy<Value = Vec<Step>> {
-    let rtt = prop_oneof![Just(10_000u32), 10_000..10_400u32, 10_000..30_000u32];
+    steps_with(limits, prop_oneof![Just(10_000u32), 10_000..10_400u32, 10_000..30_000u32])
+}
+
+/// The same with other round-trip times, in microseconds.
+fn steps_with(limits: f64, rtt: impl Strategy<Value = u32>) -> impl Strategy<Value = Vec<Step>> {
     let ack =
         (1..4u32, rtt, prop::bool::weighted(limits)).prop_map(|(acked, rtt, limited)| Step::Ack(acked, rtt, limited));
     prop::collection::vec(prop_oneof![200 => ack, 2 => Just(Step::Lost), 1 => Just(Step::Expired)], 1..800)
@@ -165,6 +179,21 @@ fn runs() -> impl Strategy<Value = Vec<(usize, u32, u32)>> {
     let rtt = prop_oneof![10_000..10_200u32, 10_000..60_000u32];
     prop::collection::vec((1..200usize, 1..4u32, rtt), 1..40)
         .prop_map(|runs| [vec![(1, 1, 60_000), (1, 1, 10_000)], runs].concat())
+}
+
+/// Losses after runs of ACKs at a steady rate: the number of ACKs, how many tenths more than one segment each acknowledges, and the
+/// round-trip time in microseconds. Windows are larger than those of `steps`.
+fn epochs() -> impl Strategy<Value = Vec<Step>> {
+    let rtt = prop_oneof![Just(11_500u32), 11_001..20_000u32, 30_000..60_000u32];
+    let tenths = prop_oneof![3 => 0..20u32, 2 => 10..13u32];
+    prop::collection::vec((1..400u32, tenths, rtt), 2..12).prop_map(|epochs| {
+        let acks = |(acks, tenths, rtt): (u32, u32, u32)| {
+            let reached = move |ack: u32| ack + ack * tenths / 10;
+            let acks = (0..acks).map(move |ack| Step::Ack(reached(ack + 1) - reached(ack), rtt, true));
+            acks.chain([Step::Lost])
+        };
+        epochs.into_iter().flat_map(acks).collect()
+    })
 }
 
 /// The event that the model gets for an ACK.
@@ -197,13 +226,26 @@ fn compare(
     steps: &[Step],
     measured: impl Fn(u32) -> u32,
 ) -> Result<(), TestCaseError> {
+    compare_each(control, params, steps, measured, Nanos(1_000_000))
+}
+
+/// The same with this time between steps.
+fn compare_each(
+    control: &str,
+    params: &AlgorithmParams,
+    steps: &[Step],
+    measured: impl Fn(u32) -> u32,
+    between: Nanos,
+) -> Result<(), TestCaseError> {
+    TIME.set(0);
     let mut kernel = Connection::new(control, 10, 0);
     let mut model = Controller::new(params, SEGMENT as u32, 10 * SEGMENT, 0);
     let (mut reached, mut next, mut now, mut phase) = (0, 10, Nanos(0), Phase::Open);
     // The sequence number whose acknowledgement ends the recovery.
     let mut repaired = 0;
     for (number, step) in steps.iter().enumerate() {
-        now = now + Nanos(1_000_000);
+        now = now + between;
+        TIME.set(now.0);
         let in_flight = u64::from(next - reached) * SEGMENT;
         let congestion = Congestion { in_flight, lost: SEGMENT, delivered: 0, next: u64::from(next) * SEGMENT };
         match *step {
@@ -262,6 +304,41 @@ proptest! {
     #[test]
     fn dctcp_without_marks_is_reno(steps in steps(0.9)) {
         compare("dctcp", &AlgorithmParams::NewReno(NewRenoParams::linux()), &steps, |rtt| rtt)?;
+    }
+
+    #[test]
+    fn hstcp_has_the_same_windows(steps in steps(0.9)) {
+        compare("hstcp", &AlgorithmParams::HighSpeed(HighSpeedParams::linux()), &steps, |rtt| rtt)?;
+    }
+
+    #[test]
+    fn scalable_has_the_same_windows(steps in steps(0.9)) {
+        compare("scalable", &AlgorithmParams::Scalable(ScalableParams::linux()), &steps, |rtt| rtt)?;
+    }
+
+    /// A time between steps that lets alpha rise; round-trip times that let beta follow them.
+    #[test]
+    fn htcp_has_the_same_windows(
+        steps in steps_with(0.9, prop_oneof![Just(12_000u32), 11_001..14_000u32, 8_000..150_000u32]), between in 0..40_000_000u64,
+    ) {
+        compare_each("htcp", &AlgorithmParams::Htcp(HtcpParams::linux()), &steps, |rtt| rtt, Nanos(between))?;
+    }
+
+    #[test]
+    fn htcp_has_the_same_windows_at_steady_rates(steps in epochs(), between in 1_000_000..10_000_000u64) {
+        compare_each("htcp", &AlgorithmParams::Htcp(HtcpParams::linux()), &steps, |rtt| rtt, Nanos(between))?;
+    }
+
+    #[test]
+    fn hstcp_and_bic_have_the_same_larger_windows(steps in epochs()) {
+        compare("hstcp", &AlgorithmParams::HighSpeed(HighSpeedParams::linux()), &steps, |rtt| rtt)?;
+        compare("bic", &AlgorithmParams::Bic(BicParams::linux()), &steps, |rtt| rtt)?;
+    }
+
+    /// The program's time is in whole milliseconds.
+    #[test]
+    fn bic_has_the_same_windows(steps in steps(0.9), between in 0..40u64) {
+        compare_each("bic", &AlgorithmParams::Bic(BicParams::linux()), &steps, |rtt| rtt, Nanos(between * 1_000_000))?;
     }
 
     #[test]
@@ -329,10 +406,27 @@ fn illinois_grows_by_ten_segments_with_an_empty_queue() {
     assert_eq!(kernel.get(WINDOW), 127 - 127 / 8);
 }
 
+/// The table of the program is that of the model, also for windows that no flow of these tests reaches.
+#[test]
+fn hstcp_has_the_same_table() {
+    let params = HighSpeedParams::linux();
+    let mut kernel = Connection::new("hstcp", 100, 0);
+    kernel.put(THRESHOLD, 2);
+    for window in (3..100_000).step_by(7) {
+        kernel.put(WINDOW, window);
+        kernel.put(COUNT, 0);
+        kernel.grow(1);
+        assert_eq!(f64::from(kernel.get(COUNT)), params.increase(f64::from(window)), "{window}");
+        let taken = (f64::from(window) * params.decrease(f64::from(window))) as u32;
+        assert_eq!(kernel.call("ssthresh", &[]), window - taken, "{window}");
+    }
+}
+
 /// Where the kernel skipped a run and used a random value as the result, the next ACK corrects it.
 #[test]
 fn the_next_ack_corrects_a_skipped_run() {
-    for (control, left) in [("vegas", 20), ("illinois", 20), ("dctcp", 20)] {
+    let others = [("hstcp", 20), ("scalable", 35), ("htcp", 20), ("bic", 31)];
+    for (control, left) in [("vegas", 20), ("illinois", 20), ("dctcp", 20)].into_iter().chain(others) {
         let mut kernel = Connection::new(control, 40, 40);
         kernel.put(PRIOR, 40);
         kernel.put(THRESHOLD, 2_165_326_096);

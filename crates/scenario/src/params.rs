@@ -3,13 +3,17 @@
 
 mod abc;
 mod bbr;
+mod bic;
 mod congestion;
 mod conquest;
 mod discipline;
 mod draws;
 mod p4air;
+mod hstcp;
+mod htcp;
 mod pie;
 mod pipeline;
+mod scalable;
 mod tcp;
 
 pub(crate) use abc::ACTIVITY;

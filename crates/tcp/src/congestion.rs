@@ -5,13 +5,18 @@
 
 mod any;
 mod bbr;
+mod bic;
 mod common;
 mod cubic;
 mod custom;
 mod dctcp;
+mod hstcp;
+mod htcp;
 mod hystart;
 mod illinois;
 mod new_reno;
+mod scalable;
+mod throughput;
 mod vegas;
 
 pub use any::{Profile, UnknownName};
@@ -37,6 +42,14 @@ any::algorithms! {
         "Illinois (Liu, Başar and Srikant 2006).";
     "dctcp" dctcp::{Dctcp, DctcpParams, DctcpStats}:
         "DCTCP (RFC 8257); it needs ECN.";
+    "hstcp" hstcp::{HighSpeed, HighSpeedParams, Coefficients, HighSpeedSteps}:
+        "HighSpeed TCP (RFC 3649).";
+    "scalable" scalable::{Scalable, ScalableParams, ScalableSteps}:
+        "Scalable TCP (Kelly 2003).";
+    "htcp" htcp::{Htcp, HtcpParams, HtcpIncrease, HtcpThroughput}:
+        "H-TCP (draft-leith-tcp-htcp-06).";
+    "bic" bic::{Bic, BicParams, BicSearch, BicSteps, FastConvergence}:
+        "BIC (Xu, Harfoush and Rhee 2004).";
 }
 
 /// A congestion control. Times passed to it never decrease.

@@ -182,5 +182,9 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Vegas => "vegas",
         Algorithm::Illinois => "illinois",
         Algorithm::Dctcp => "dctcp",
+        Algorithm::HighSpeed => "highspeed",
+        Algorithm::Scalable => "scalable",
+        Algorithm::Htcp => "htcp",
+        Algorithm::Bic => "bic",
     }
 }

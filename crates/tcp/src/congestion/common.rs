@@ -79,7 +79,13 @@ impl Window {
     /// larger window is worth one segment.
     #[inline]
     pub fn avoid_by_segments(&mut self, acked: u64) {
-        let size = self.segments();
+        self.avoid_by_segments_of(acked, self.segments());
+    }
+
+    /// The same, with one segment for each `size` acknowledged segments.
+    #[inline]
+    pub fn avoid_by_segments_of(&mut self, acked: u64, size: u64) {
+        let size = size.max(1);
         if self.credit >= size {
             self.credit = 0;
             self.add_segments(1);
@@ -274,4 +280,10 @@ impl RttSource {
 #[inline]
 pub(super) fn may_grow(ack: &Ack) -> bool {
     ack.acked > 0 && matches!(ack.phase, Phase::Open | Phase::Loss)
+}
+
+/// Whether this ACK ends the repair after a timeout and acknowledges nothing beyond it.
+#[inline]
+pub(super) fn ends_repair(ack: &Ack) -> bool {
+    ack.acked == 0 && ack.delivered > 0 && ack.phase == Phase::Open
 }

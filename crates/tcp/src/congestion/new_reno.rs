@@ -9,7 +9,7 @@
 //! - ns-3's `TcpNewReno` counts ACKs, not bytes: with delayed ACKs it grows half as fast. It also grows if the
 //!   application, not the window, limited the sender.
 
-use super::common::{Reduced, ReductionStats, Timeouts, Window, may_grow};
+use super::common::{Reduced, ReductionStats, Timeouts, Window, ends_repair, may_grow};
 use super::{Ack, Congestion, CongestionControl, Ns3, Phase};
 use queuescope_wire::Nanos;
 
@@ -161,8 +161,7 @@ impl Counting {
     /// repair after a timeout and acknowledges nothing beyond it: the count of a larger window may be worth a segment.
     #[inline]
     pub(super) fn may_grow(self, ack: &Ack) -> bool {
-        let ends_repair = ack.acked == 0 && ack.delivered > 0 && ack.phase == Phase::Open;
-        may_grow(ack) || (ends_repair && self == Self::Segments { carries: false })
+        may_grow(ack) || (self == Self::Segments { carries: false } && ends_repair(ack))
     }
 
     /// A window that grows in this way.
@@ -175,6 +174,25 @@ impl Counting {
     /// Grows the window by Reno's rules for `acked` acknowledged bytes.
     #[inline]
     pub(super) fn grow(self, window: &mut Window, acked: u64) {
+        let Some(rest) = self.slow_start_first(window, acked) else { return };
+        match self {
+            Self::Acks => {
+                // An ACK that crosses the threshold also counts in congestion avoidance if it covers more than a
+                // segment.
+                if rest > 0 {
+                    let added = (window.mss * window.mss / window.bytes).max(1);
+                    window.set(window.bytes + added);
+                }
+            }
+            Self::Bytes { .. } => window.avoid_congestion(rest),
+            Self::Segments { .. } => window.avoid_by_segments(rest / window.mss),
+        }
+    }
+
+    /// Slow start, if the window is in it. Returns the bytes that remain for congestion avoidance, in whole segments unless
+    /// bytes are counted; `None` without congestion avoidance.
+    #[inline]
+    pub(super) fn slow_start_first(self, window: &mut Window, acked: u64) -> Option<u64> {
         match self {
             Self::Acks => {
                 let mut segments = window.whole_segments(acked);
@@ -182,32 +200,22 @@ impl Counting {
                     window.add_segments(1);
                     segments -= 1;
                 }
-                // An ACK that crosses the threshold also counts in congestion avoidance if it covers more than a
-                // segment.
-                if !window.in_slow_start() && segments > 0 {
-                    let added = (window.mss * window.mss / window.bytes).max(1);
-                    window.set(window.bytes + added);
-                }
+                (!window.in_slow_start()).then_some(segments * window.mss)
             }
             Self::Bytes { limit } => {
-                let mut rest = acked;
-                if window.in_slow_start() {
-                    rest = window.slow_start(acked, limit);
-                    if rest == 0 || window.in_slow_start() {
-                        return;
-                    }
+                if !window.in_slow_start() {
+                    return Some(acked);
                 }
-                window.avoid_congestion(rest);
+                let rest = window.slow_start(acked, limit);
+                (rest > 0 && !window.in_slow_start()).then_some(rest)
             }
             Self::Segments { carries } => {
-                let mut segments = window.whole_segments(acked);
-                if window.in_slow_start() {
-                    segments = window.slow_start(segments * window.mss, None) / window.mss;
-                    if !carries || segments == 0 {
-                        return;
-                    }
+                let segments = window.whole_segments(acked);
+                if !window.in_slow_start() {
+                    return Some(segments * window.mss);
                 }
-                window.avoid_by_segments(segments);
+                let rest = window.slow_start(segments * window.mss, None) / window.mss * window.mss;
+                (carries && rest > 0).then_some(rest)
             }
         }
     }

@@ -2,9 +2,12 @@
 //! spaces, and one flow through one link, packet by packet.
 
 mod bbr;
+mod bic;
 mod cubic;
 mod dctcp;
 mod golden;
+mod hstcp;
+mod htcp;
 mod hystart;
 mod illinois;
 mod link;
@@ -13,6 +16,7 @@ mod new_reno;
 mod ns3;
 mod properties;
 mod rounds;
+mod scalable;
 mod vegas;
 
 /// Bytes of data in a segment, in all these tests.

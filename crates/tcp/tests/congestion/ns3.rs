@@ -91,13 +91,17 @@ impl Peer {
 }
 
 /// What ns-3 did.
-const TABLES: [(Algorithm, &str); 6] = [
+const TABLES: [(Algorithm, &str); 10] = [
     (Algorithm::NewReno, include_str!("ns3/newreno.txt")),
     (Algorithm::Cubic, include_str!("ns3/cubic.txt")),
     (Algorithm::Vegas, include_str!("ns3/vegas.txt")),
     (Algorithm::Illinois, include_str!("ns3/illinois.txt")),
     (Algorithm::Dctcp, include_str!("ns3/dctcp.txt")),
     (Algorithm::Bbr, include_str!("ns3/bbr.txt")),
+    (Algorithm::HighSpeed, include_str!("ns3/hstcp.txt")),
+    (Algorithm::Scalable, include_str!("ns3/scalable.txt")),
+    (Algorithm::Htcp, include_str!("ns3/htcp.txt")),
+    (Algorithm::Bic, include_str!("ns3/bic.txt")),
 ];
 
 #[test]

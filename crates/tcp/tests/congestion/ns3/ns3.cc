@@ -10,10 +10,14 @@
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/tcp-bbr.h"
+#include "ns3/tcp-bic.h"
 #include "ns3/tcp-cubic.h"
 #include "ns3/tcp-dctcp.h"
+#include "ns3/tcp-highspeed.h"
+#include "ns3/tcp-htcp.h"
 #include "ns3/tcp-illinois.h"
 #include "ns3/tcp-rate-ops.h"
+#include "ns3/tcp-scalable.h"
 #include "ns3/tcp-vegas.h"
 
 #include <fstream>
@@ -119,8 +123,8 @@ struct Peer
             if (bbr)
             {
                 control->CongestionStateSet(state, TcpSocketState::CA_OPEN);
+                state->m_congState = TcpSocketState::CA_OPEN;
             }
-            state->m_congState = TcpSocketState::CA_OPEN;
             recovering = false;
         }
         results << state->m_cWnd.Get();
@@ -162,6 +166,7 @@ struct Peer
         if (opens)
         {
             control->CongestionStateSet(state, TcpSocketState::CA_OPEN);
+            state->m_congState = TcpSocketState::CA_OPEN;
             opens = false;
         }
         if (!recovering)
@@ -214,6 +219,10 @@ main()
     peers.emplace_back("illinois", CreateObject<TcpIllinois>());
     peers.emplace_back("dctcp", CreateObject<TcpDctcp>());
     peers.emplace_back("bbr", CreateObject<TcpBbr>());
+    peers.emplace_back("hstcp", CreateObject<TcpHighSpeed>());
+    peers.emplace_back("scalable", CreateObject<TcpScalable>());
+    peers.emplace_back("htcp", CreateObject<TcpHtcp>());
+    peers.emplace_back("bic", CreateObject<TcpBic>());
     int64_t now = 0;
     for (const auto& event : events)
     {
