@@ -7,7 +7,7 @@
 //! Deviations and choices:
 //! - The table ends at 94717 segments. Larger windows have the values of that one, because `b(w)` would become negative.
 //! - A timeout sets the threshold by `b(w)`, too, as in Linux and ns-3.
-//! - Section 6 suggests a limit of slow start (RFC 3742); it is not part of this, nor of Linux or ns-3.
+//! - The limit of slow start that the RFC mentions (RFC 3742) is not part of this, nor of Linux or ns-3.
 //!
 //! Linux and ns-3 use the table, whose increase is the next whole number. Parameters describe their differences:
 //! - ns-3 has 53667 in the table, where the RFC and the formula have 53677. It reduces what is in flight. It keeps its

@@ -1,8 +1,8 @@
 //! Scalable TCP (Kelly, *Scalable TCP: Improving Performance in Highspeed Wide Area Networks*, 2003).
 //!
-//! Each acknowledged segment adds a hundredth of a segment to the window, and a loss takes an eighth of it (section 3 of the
-//! paper). The time to recover from a loss is then the same for all windows: about 13 round trips. Up to the legacy window of
-//! 16 segments it is NewReno.
+//! Each acknowledged segment adds a hundredth of a segment to the window, and a loss takes an eighth of it. The time to
+//! recover from a loss is then the same for all windows: about 13 round trips. Up to the legacy window of 16 segments it is
+//! NewReno.
 //!
 //! Parameters describe the differences of Linux and ns-3. Neither has a legacy window: they add a segment for each `interval`
 //! acknowledged ones or for each window of them, whichever is less, so below `interval` segments they grow as NewReno and

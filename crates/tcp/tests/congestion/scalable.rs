@@ -34,7 +34,7 @@ fn each_segment_adds_a_hundredth() {
     assert_eq!(control.window(), 1_402 * MSS);
 }
 
-/// Section 3: the window is back after `log(1 - b) / log(1 + a)` round trips, 13.4, whatever its size. NewReno would need
+/// The window is back after `log(1 - b) / log(1 + a)` round trips, 13.4, whatever its size. NewReno would need
 /// half a window of them.
 #[test]
 fn the_recovery_time_does_not_depend_on_the_window() {
