@@ -10,6 +10,7 @@ mod draws;
 mod pie;
 mod pipeline;
 mod tcp;
+mod veno;
 
 pub(crate) use abc::ACTIVITY;
 pub(crate) use congestion::{Control, counts_marks};

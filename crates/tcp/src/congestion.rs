@@ -13,6 +13,7 @@ mod hystart;
 mod illinois;
 mod new_reno;
 mod vegas;
+mod veno;
 
 pub use any::{Profile, UnknownName};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
@@ -37,6 +38,8 @@ any::algorithms! {
         "Illinois (Liu, Başar and Srikant 2006).";
     "dctcp" dctcp::{Dctcp, DctcpParams, DctcpStats}:
         "DCTCP (RFC 8257); it needs ECN.";
+    "veno" veno::{Veno, VenoParams, VenoPace, VenoSampling, VenoStats}:
+        "Veno (Fu and Liew 2003).";
 }
 
 /// A congestion control. Times passed to it never decrease.

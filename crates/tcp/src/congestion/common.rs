@@ -91,6 +91,15 @@ impl Window {
         }
     }
 
+    /// Whether as many segments were counted as the window has. If so, the count restarts, without `acked` segments;
+    /// otherwise they are counted.
+    #[inline]
+    pub fn has_counted_a_window(&mut self, acked: u64) -> bool {
+        let counted = self.credit >= self.segments();
+        self.credit = if counted { 0 } else { self.credit.saturating_add(acked) };
+        counted
+    }
+
     /// The whole segments that `acked` bytes complete together with the remainder of earlier ACKs.
     #[inline]
     pub fn whole_segments(&mut self, acked: u64) -> u64 {

@@ -14,6 +14,7 @@ mod ns3;
 mod properties;
 mod rounds;
 mod vegas;
+mod veno;
 
 /// Bytes of data in a segment, in all these tests.
 const MSS: u64 = 1_000;

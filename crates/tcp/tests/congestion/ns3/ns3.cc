@@ -15,6 +15,7 @@
 #include "ns3/tcp-illinois.h"
 #include "ns3/tcp-rate-ops.h"
 #include "ns3/tcp-vegas.h"
+#include "ns3/tcp-veno.h"
 
 #include <fstream>
 #include <iostream>
@@ -213,6 +214,7 @@ main()
     peers.emplace_back("vegas", CreateObject<TcpVegas>());
     peers.emplace_back("illinois", CreateObject<TcpIllinois>());
     peers.emplace_back("dctcp", CreateObject<TcpDctcp>());
+    peers.emplace_back("veno", CreateObject<TcpVeno>());
     peers.emplace_back("bbr", CreateObject<TcpBbr>());
     int64_t now = 0;
     for (const auto& event : events)
