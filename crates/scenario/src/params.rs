@@ -11,6 +11,7 @@ mod pie;
 mod pipeline;
 mod tcp;
 mod veno;
+mod westwood;
 
 pub(crate) use abc::ACTIVITY;
 pub(crate) use congestion::{Control, counts_marks};

@@ -14,6 +14,7 @@ mod illinois;
 mod new_reno;
 mod vegas;
 mod veno;
+mod westwood;
 
 pub use any::{Profile, UnknownName};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
@@ -40,6 +41,8 @@ any::algorithms! {
         "DCTCP (RFC 8257); it needs ECN.";
     "veno" veno::{Veno, VenoParams, VenoPace, VenoSampling, VenoStats}:
         "Veno (Fu and Liew 2003).";
+    "westwood" westwood::{Westwood, WestwoodParams, WestwoodFilter, WestwoodSampling, WestwoodStats, WestwoodUnit}:
+        "Westwood+ (Grieco and Mascolo 2004).";
 }
 
 /// A congestion control. Times passed to it never decrease.

@@ -2,6 +2,7 @@
 
 use super::bbr::bbr;
 use super::veno::veno;
+use super::westwood::westwood;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::{Choice, KeyVisitor, choice, fields};
 use crate::profile::Profile;
@@ -61,6 +62,7 @@ impl Choice for Control {
             AlgorithmParams::Illinois(params) => illinois(params, keys),
             AlgorithmParams::Dctcp(params) => dctcp(params, keys),
             AlgorithmParams::Veno(params) => veno(params, keys),
+            AlgorithmParams::Westwood(params) => westwood(params, keys),
         }
     }
 }

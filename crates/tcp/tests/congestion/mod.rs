@@ -15,6 +15,7 @@ mod properties;
 mod rounds;
 mod vegas;
 mod veno;
+mod westwood;
 
 /// Bytes of data in a segment, in all these tests.
 const MSS: u64 = 1_000;

@@ -91,13 +91,14 @@ impl Peer {
 }
 
 /// What ns-3 did.
-const TABLES: [(Algorithm, &str); 7] = [
+const TABLES: [(Algorithm, &str); 8] = [
     (Algorithm::NewReno, include_str!("ns3/newreno.txt")),
     (Algorithm::Cubic, include_str!("ns3/cubic.txt")),
     (Algorithm::Vegas, include_str!("ns3/vegas.txt")),
     (Algorithm::Illinois, include_str!("ns3/illinois.txt")),
     (Algorithm::Dctcp, include_str!("ns3/dctcp.txt")),
     (Algorithm::Veno, include_str!("ns3/veno.txt")),
+    (Algorithm::Westwood, include_str!("ns3/westwood.txt")),
     (Algorithm::Bbr, include_str!("ns3/bbr.txt")),
 ];
 

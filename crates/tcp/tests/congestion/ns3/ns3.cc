@@ -16,6 +16,7 @@
 #include "ns3/tcp-rate-ops.h"
 #include "ns3/tcp-vegas.h"
 #include "ns3/tcp-veno.h"
+#include "ns3/tcp-westwood.h"
 
 #include <fstream>
 #include <iostream>
@@ -208,6 +209,8 @@ main()
             break;
         }
     }
+    auto westwood = CreateObject<TcpWestwood>();
+    westwood->SetAttribute("ProtocolType", EnumValue(TcpWestwood::WESTWOODPLUS));
     std::list<Peer> peers;
     peers.emplace_back("newreno", CreateObject<TcpNewReno>());
     peers.emplace_back("cubic", CreateObject<TcpCubic>());
@@ -215,6 +218,7 @@ main()
     peers.emplace_back("illinois", CreateObject<TcpIllinois>());
     peers.emplace_back("dctcp", CreateObject<TcpDctcp>());
     peers.emplace_back("veno", CreateObject<TcpVeno>());
+    peers.emplace_back("westwood", westwood);
     peers.emplace_back("bbr", CreateObject<TcpBbr>());
     int64_t now = 0;
     for (const auto& event : events)
