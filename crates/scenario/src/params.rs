@@ -7,6 +7,7 @@ mod congestion;
 mod conquest;
 mod discipline;
 mod draws;
+mod hybla;
 mod pie;
 mod pipeline;
 mod tcp;

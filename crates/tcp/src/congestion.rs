@@ -9,6 +9,7 @@ mod common;
 mod cubic;
 mod custom;
 mod dctcp;
+mod hybla;
 mod hystart;
 mod illinois;
 mod new_reno;
@@ -39,6 +40,8 @@ any::algorithms! {
         "Illinois (Liu, Başar and Srikant 2006).";
     "dctcp" dctcp::{Dctcp, DctcpParams, DctcpStats}:
         "DCTCP (RFC 8257); it needs ECN.";
+    "hybla" hybla::{Hybla, HyblaParams, HyblaStart, HyblaSteps}:
+        "Hybla (Caini and Firrincieli 2004).";
     "veno" veno::{Veno, VenoParams, VenoPace, VenoSampling, VenoStats}:
         "Veno (Fu and Liew 2003).";
     "westwood" westwood::{Westwood, WestwoodParams, WestwoodFilter, WestwoodSampling, WestwoodStats, WestwoodUnit}:

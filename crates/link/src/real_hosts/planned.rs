@@ -182,6 +182,7 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Vegas => "vegas",
         Algorithm::Illinois => "illinois",
         Algorithm::Dctcp => "dctcp",
+        Algorithm::Hybla => "hybla",
         Algorithm::Veno => "veno",
         Algorithm::Westwood => "westwood",
     }

@@ -1,6 +1,7 @@
 //! The keys of congestion controls. Defaults depend on the profile.
 
 use super::bbr::bbr;
+use super::hybla::hybla;
 use super::veno::veno;
 use super::westwood::westwood;
 use super::{FACTOR, SHARE, TIME, optional};
@@ -61,6 +62,7 @@ impl Choice for Control {
             AlgorithmParams::Vegas(params) => vegas(params, keys),
             AlgorithmParams::Illinois(params) => illinois(params, keys),
             AlgorithmParams::Dctcp(params) => dctcp(params, keys),
+            AlgorithmParams::Hybla(params) => hybla(params, keys),
             AlgorithmParams::Veno(params) => veno(params, keys),
             AlgorithmParams::Westwood(params) => westwood(params, keys),
         }

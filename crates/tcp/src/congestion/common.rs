@@ -19,7 +19,7 @@ pub(super) struct Window {
     /// The slow-start threshold in bytes; `u64::MAX` before the first congestion event.
     pub threshold: u64,
     /// Bytes acknowledged in congestion avoidance since the window last grew; or segments, where segments are counted.
-    credit: u64,
+    pub credit: u64,
     /// Whether a reduction keeps `credit`.
     pub keeps_credit: bool,
     /// Acknowledged bytes that do not make a segment yet; see [`Self::whole_segments`].

@@ -5,6 +5,7 @@ mod bbr;
 mod cubic;
 mod dctcp;
 mod golden;
+mod hybla;
 mod hystart;
 mod illinois;
 mod link;

@@ -3,7 +3,7 @@
 //! floating-point number, agrees to a millionth.
 
 use crate::congestion::MSS;
-use queuescope_tcp::congestion::{Bbr, BbrParams};
+use queuescope_tcp::congestion::{Bbr, BbrParams, Hybla, HyblaParams};
 use queuescope_tcp::{Ack, Algorithm, Congestion, CongestionControl, Controller, Phase, Profile, RateSample};
 use queuescope_wire::Nanos;
 
@@ -23,6 +23,11 @@ impl Peer {
             // In the table's run, the random choice was always the first phase.
             let params = BbrParams { cycle_starts: 1, ..BbrParams::ns3() };
             control = Controller::Bbr(Bbr::new(params, MSS as u32, 10 * MSS, 0));
+        }
+        if algorithm == Algorithm::Hybla {
+            // So that rho is above 1: the smallest round-trip time of the events is 40 ms.
+            let params = HyblaParams { reference: Nanos(15_000_000), ..HyblaParams::ns3() };
+            control = Controller::Hybla(Hybla::new(params, MSS as u32, 10 * MSS, 0));
         }
         control.on_established(Some(Nanos(40_000_000)), Nanos::ZERO);
         Self { control, phase: Phase::Open, now: 0, acknowledged: 0, delivered: 0 }
@@ -91,12 +96,13 @@ impl Peer {
 }
 
 /// What ns-3 did.
-const TABLES: [(Algorithm, &str); 8] = [
+const TABLES: [(Algorithm, &str); 9] = [
     (Algorithm::NewReno, include_str!("ns3/newreno.txt")),
     (Algorithm::Cubic, include_str!("ns3/cubic.txt")),
     (Algorithm::Vegas, include_str!("ns3/vegas.txt")),
     (Algorithm::Illinois, include_str!("ns3/illinois.txt")),
     (Algorithm::Dctcp, include_str!("ns3/dctcp.txt")),
+    (Algorithm::Hybla, include_str!("ns3/hybla.txt")),
     (Algorithm::Veno, include_str!("ns3/veno.txt")),
     (Algorithm::Westwood, include_str!("ns3/westwood.txt")),
     (Algorithm::Bbr, include_str!("ns3/bbr.txt")),

@@ -16,6 +16,7 @@
 #include "ns3/tcp-rate-ops.h"
 #include "ns3/tcp-vegas.h"
 #include "ns3/tcp-veno.h"
+#include "ns3/tcp-hybla.h"
 #include "ns3/tcp-westwood.h"
 
 #include <fstream>
@@ -211,12 +212,16 @@ main()
     }
     auto westwood = CreateObject<TcpWestwood>();
     westwood->SetAttribute("ProtocolType", EnumValue(TcpWestwood::WESTWOODPLUS));
+    // The smallest round-trip time of the events is below the reference's default, and rho would stay 1.
+    auto hybla = CreateObject<TcpHybla>();
+    hybla->SetAttribute("RRTT", TimeValue(MilliSeconds(15)));
     std::list<Peer> peers;
     peers.emplace_back("newreno", CreateObject<TcpNewReno>());
     peers.emplace_back("cubic", CreateObject<TcpCubic>());
     peers.emplace_back("vegas", CreateObject<TcpVegas>());
     peers.emplace_back("illinois", CreateObject<TcpIllinois>());
     peers.emplace_back("dctcp", CreateObject<TcpDctcp>());
+    peers.emplace_back("hybla", hybla);
     peers.emplace_back("veno", CreateObject<TcpVeno>());
     peers.emplace_back("westwood", westwood);
     peers.emplace_back("bbr", CreateObject<TcpBbr>());
