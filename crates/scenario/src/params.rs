@@ -13,6 +13,7 @@ mod pipeline;
 mod tcp;
 mod veno;
 mod westwood;
+mod yeah;
 
 pub(crate) use abc::ACTIVITY;
 pub(crate) use congestion::{Control, counts_marks};

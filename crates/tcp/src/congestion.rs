@@ -16,6 +16,7 @@ mod new_reno;
 mod vegas;
 mod veno;
 mod westwood;
+mod yeah;
 
 pub use any::{Profile, UnknownName};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
@@ -42,6 +43,8 @@ any::algorithms! {
         "DCTCP (RFC 8257); it needs ECN.";
     "hybla" hybla::{Hybla, HyblaParams, HyblaStart, HyblaSteps}:
         "Hybla (Caini and Firrincieli 2004).";
+    "yeah" yeah::{Yeah, YeahParams, YeahQueue, YeahStats}:
+        "YeAH (Baiocchi, Castellani and Vacirca 2007).";
     "veno" veno::{Veno, VenoParams, VenoPace, VenoSampling, VenoStats}:
         "Veno (Fu and Liew 2003).";
     "westwood" westwood::{Westwood, WestwoodParams, WestwoodFilter, WestwoodSampling, WestwoodStats, WestwoodUnit}:

@@ -183,6 +183,7 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Illinois => "illinois",
         Algorithm::Dctcp => "dctcp",
         Algorithm::Hybla => "hybla",
+        Algorithm::Yeah => "yeah",
         Algorithm::Veno => "veno",
         Algorithm::Westwood => "westwood",
     }

@@ -4,6 +4,7 @@ use super::bbr::bbr;
 use super::hybla::hybla;
 use super::veno::veno;
 use super::westwood::westwood;
+use super::yeah::yeah;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::{Choice, KeyVisitor, choice, fields};
 use crate::profile::Profile;
@@ -63,6 +64,7 @@ impl Choice for Control {
             AlgorithmParams::Illinois(params) => illinois(params, keys),
             AlgorithmParams::Dctcp(params) => dctcp(params, keys),
             AlgorithmParams::Hybla(params) => hybla(params, keys),
+            AlgorithmParams::Yeah(params) => yeah(params, keys),
             AlgorithmParams::Veno(params) => veno(params, keys),
             AlgorithmParams::Westwood(params) => westwood(params, keys),
         }

@@ -67,10 +67,17 @@ impl Window {
     /// Congestion avoidance by bytes: one segment for each window of acknowledged bytes.
     #[inline]
     pub fn avoid_congestion(&mut self, acked: u64) {
+        self.avoid_congestion_within(acked, u64::MAX);
+    }
+
+    /// The same, but one segment for each `most` acknowledged bytes if the window is larger.
+    #[inline]
+    pub fn avoid_congestion_within(&mut self, acked: u64, most: u64) {
+        let size = self.bytes.min(most).max(1);
         self.credit = self.credit.saturating_add(acked.min(LARGEST_WINDOW));
-        if self.credit >= self.bytes {
-            let segments = self.credit / self.bytes;
-            self.credit %= self.bytes;
+        if self.credit >= size {
+            let segments = self.credit / size;
+            self.credit %= size;
             self.add_segments(segments);
         }
     }
@@ -79,7 +86,13 @@ impl Window {
     /// larger window is worth one segment.
     #[inline]
     pub fn avoid_by_segments(&mut self, acked: u64) {
-        let size = self.segments();
+        self.avoid_by_segments_within(acked, u64::MAX);
+    }
+
+    /// The same, but one segment for each `most` acknowledged segments if the window is larger.
+    #[inline]
+    pub fn avoid_by_segments_within(&mut self, acked: u64, most: u64) {
+        let size = self.segments().min(most).max(1);
         if self.credit >= size {
             self.credit = 0;
             self.add_segments(1);

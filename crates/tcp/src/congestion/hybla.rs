@@ -222,9 +222,9 @@ impl Hybla {
                     segments -= 1;
                 }
                 if !self.window.in_slow_start() {
-                    // More can hardly have been in flight; the bound also keeps the loop short.
                     let size = self.window.segments();
-                    for _ in 0..segments.min(2 * size).min(1 << 16) {
+                    // No ACK is for more; the bound keeps the loop short.
+                    for _ in 0..segments.min(1 << 16) {
                         self.steps += self.rho.powf(2.0) / size as f64;
                     }
                     self.add_whole_steps();

@@ -17,6 +17,7 @@ mod rounds;
 mod vegas;
 mod veno;
 mod westwood;
+mod yeah;
 
 /// Bytes of data in a segment, in all these tests.
 const MSS: u64 = 1_000;

@@ -96,23 +96,41 @@ impl Peer {
 }
 
 /// What ns-3 did.
-const TABLES: [(Algorithm, &str); 9] = [
+const TABLES: [(Algorithm, &str); 10] = [
     (Algorithm::NewReno, include_str!("ns3/newreno.txt")),
     (Algorithm::Cubic, include_str!("ns3/cubic.txt")),
     (Algorithm::Vegas, include_str!("ns3/vegas.txt")),
     (Algorithm::Illinois, include_str!("ns3/illinois.txt")),
     (Algorithm::Dctcp, include_str!("ns3/dctcp.txt")),
     (Algorithm::Hybla, include_str!("ns3/hybla.txt")),
+    (Algorithm::Yeah, include_str!("ns3/yeah.txt")),
     (Algorithm::Veno, include_str!("ns3/veno.txt")),
     (Algorithm::Westwood, include_str!("ns3/westwood.txt")),
     (Algorithm::Bbr, include_str!("ns3/bbr.txt")),
 ];
 
+/// What it did with the events of `ns3/rounds/events.txt`.
+const ROUNDS: [(Algorithm, &str); 4] = [
+    (Algorithm::Hybla, include_str!("ns3/rounds/hybla.txt")),
+    (Algorithm::Yeah, include_str!("ns3/rounds/yeah.txt")),
+    (Algorithm::Veno, include_str!("ns3/rounds/veno.txt")),
+    (Algorithm::Westwood, include_str!("ns3/rounds/westwood.txt")),
+];
+
 #[test]
 fn the_ns3_profiles_behave_as_ns3_does() {
-    let events: Vec<&str> = include_str!("ns3/events.txt").lines().filter(|line| !line.starts_with('#')).collect();
+    compare(include_str!("ns3/events.txt"), &TABLES);
+}
+
+#[test]
+fn the_ns3_profiles_behave_as_ns3_does_over_many_round_trips() {
+    compare(include_str!("ns3/rounds/events.txt"), &ROUNDS);
+}
+
+fn compare(events: &str, tables: &[(Algorithm, &str)]) {
+    let events: Vec<&str> = events.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(events.len() > 300);
-    for (algorithm, table) in TABLES {
+    for (algorithm, table) in tables.iter().copied() {
         let mut peer = Peer::new(algorithm);
         assert_eq!(table.lines().count(), events.len(), "{algorithm}");
         for (place, (event, theirs)) in events.iter().zip(table.lines()).enumerate() {
