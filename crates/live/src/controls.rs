@@ -28,6 +28,14 @@ pub enum Control {
     Illinois,
     /// RFC 8257, as `DctcpParams::linux`. It needs ECN, and is Reno on connections without it. The receiver must use it, too.
     Dctcp,
+    /// Caini and Firrincieli 2004, as `HyblaParams::linux`.
+    Hybla,
+    /// Baiocchi, Castellani and Vacirca 2007, as `YeahParams::linux`.
+    Yeah,
+    /// Fu and Liew 2003, as `VenoParams::linux`.
+    Veno,
+    /// Grieco and Mascolo 2004, as `WestwoodParams::linux`.
+    Westwood,
 }
 
 /// Registered congestion controls. Sockets can select them until this value is dropped.
@@ -71,6 +79,30 @@ static SOURCES: [Source; Control::ALL.len()] = [
         object: include_bytes_aligned!("../bpf/dctcp.bpf.o"),
         needs_ecn: true,
     },
+    Source {
+        control: Control::Hybla,
+        name: "hybla",
+        object: include_bytes_aligned!("../bpf/hybla.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Yeah,
+        name: "yeah",
+        object: include_bytes_aligned!("../bpf/yeah.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Veno,
+        name: "veno",
+        object: include_bytes_aligned!("../bpf/veno.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Westwood,
+        name: "westwood",
+        object: include_bytes_aligned!("../bpf/westwood.bpf.o"),
+        needs_ecn: false,
+    },
 ];
 
 /// A registered congestion control.
@@ -84,7 +116,8 @@ struct Registered {
 
 impl Control {
     /// All congestion controls.
-    pub const ALL: [Self; 3] = [Self::Vegas, Self::Illinois, Self::Dctcp];
+    pub const ALL: [Self; 7] =
+        [Self::Vegas, Self::Illinois, Self::Dctcp, Self::Hybla, Self::Yeah, Self::Veno, Self::Westwood];
 
     /// Its name, without the process's suffix.
     pub fn name(self) -> &'static str {

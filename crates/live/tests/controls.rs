@@ -95,6 +95,11 @@ fn each_carries_data_and_vegas_keeps_the_queue_short() {
     assert!(illinois.rtt > Nanos(15_000_000), "{illinois:?}");
     // Its ends negotiate ECN regardless of the settings of the namespaces.
     assert!(dctcp.ecn && !vegas.ecn, "{dctcp:?} {vegas:?}");
+    let [veno, westwood, hybla, yeah] = ["veno", "westwood", "hybla", "yeah"].map(met);
+    // They react to losses, too; YeAH allows a long queue, and removes a longer one.
+    for control in [&veno, &westwood, &hybla, &yeah] {
+        assert!(control.rtt > Nanos(10_000_000) && !control.ecn, "{control:?}");
+    }
 }
 
 /// A namespace behind the near end, which forwards its packets to the far one. A sender limits the backlog in queues of its own machine,

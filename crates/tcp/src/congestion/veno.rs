@@ -121,11 +121,19 @@ impl VenoParams {
 
     /// How many packets of a window of `segments` segments wait: the paper's `N`.
     pub fn waiting(&self, segments: f64, base: Nanos, rtt: Nanos) -> f64 {
-        let share = base.0.max(1) as f64 / rtt.0.max(1) as f64;
-        let without = segments * share.min(1.0);
-        match self.parts.map(|parts| f64::from(parts.max(1))) {
-            None => segments - without,
-            Some(parts) => segments - (segments * parts * share.min(1.0)).floor() / parts,
+        let (base, rtt) = (base.min(rtt).0.max(1), rtt.0.max(1));
+        let share = base as f64 / rtt as f64;
+        match self.parts.map(|parts| parts.max(1)) {
+            None => segments - segments * share,
+            // ns-3 rounds the quotient of the times before it multiplies.
+            Some(parts) if self.sampling == VenoSampling::SmallestRecounted => {
+                let parts = f64::from(parts);
+                segments - (segments * parts * share).floor() / parts
+            }
+            Some(parts) => {
+                let without = segments as u128 * u128::from(parts) * u128::from(base) / u128::from(rtt);
+                segments - without as f64 / f64::from(parts)
+            }
         }
     }
 }
