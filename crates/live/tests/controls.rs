@@ -224,14 +224,15 @@ fn processes_do_not_clash_and_leave_nothing_behind() {
     let mine = mine.map(|controls| controls.unwrap_or_else(|error| panic!("{error}")));
     let mut names: Vec<_> = processes.iter().flat_map(|(_, names)| names.clone()).collect();
     names.extend(mine.iter().map(|controls| controls.name("vegas").to_owned()));
+    let each = Control::ALL.len();
     let has = |names: &[String]| names.iter().filter(|name| available().contains(name)).count();
-    assert_eq!((has(&names), maps(&names)), (8, 8), "{names:?} {:?}", available());
+    assert_eq!((has(&names), maps(&names)), (2 * each + 2, 2 * each + 2), "{names:?} {:?}", available());
     for (child, _) in &mut processes {
         child.kill().expect("it is ours");
         child.wait().expect("it ends");
     }
     // The kernel removes a name when its link is closed, and frees the map some time later.
-    let (dead, mine_names) = names.split_at(6);
+    let (dead, mine_names) = names.split_at(2 * each);
     assert_eq!((has(dead), has(mine_names)), (0, 2), "{:?}", available());
     until("the maps are gone", || (maps(dead) == 0).then_some(()));
     drop(mine);

@@ -453,6 +453,63 @@ fn illinois_grows_by_ten_segments_with_an_empty_queue() {
     assert_eq!(kernel.get(WINDOW), 127 - 127 / 8);
 }
 
+/// Acknowledges segments one by one in congestion avoidance, with the times of these round trips, and compares after each.
+fn compare_rounds(control: &str, params: &AlgorithmParams, rtts: &[(u32, u32)], lose: bool) {
+    let first = rtts[0].1;
+    let mut kernel = Connection::established(control, 10, 0, first, 1);
+    let mut model = Controller::new(params, SEGMENT as u32, 10 * SEGMENT, 0);
+    model.on_established(Some(Nanos(u64::from(first) * 1_000)), Nanos(0));
+    let (mut reached, mut repairs) = (0, false);
+    for (rounds, rtt) in rtts {
+        for _ in 0..*rounds {
+            let window = kernel.get(WINDOW);
+            for _ in 0..window {
+                reached += 1;
+                kernel.ack(1, 0, *rtt, reached + window);
+                kernel.put(WINDOW + 44, 0);
+                if std::mem::take(&mut repairs) {
+                    kernel.repaired();
+                    model.on_recovered(Nanos(0));
+                }
+                kernel.grow(1);
+                let ack = model_ack(1, 0, rtt + 1, reached, reached + window, Phase::Open, true);
+                model.on_ack(&ack, Nanos(0));
+                assert_eq!(u64::from(kernel.get(WINDOW)), model.window() / SEGMENT, "{control} {rtt}");
+            }
+        }
+        let window = kernel.get(WINDOW);
+        let congestion = Congestion { in_flight: u64::from(window) * SEGMENT, lost: SEGMENT, delivered: 0, next: 0 };
+        if lose {
+            kernel.lose();
+            model.on_congestion(&congestion, Nanos(0));
+            repairs = true;
+            assert_eq!(u64::from(kernel.get(WINDOW)), model.window() / SEGMENT, "{control} {rtt}");
+        }
+    }
+}
+
+/// Rounds enough for what counts them: 16 with a queue, 51 without one, between long queues and losses.
+#[test]
+fn yeah_counts_round_trips_as_the_model() {
+    let yeah = AlgorithmParams::Yeah(YeahParams::linux());
+    let long =
+        [(4, 10_000), (3, 30_000), (30, 12_000), (2, 60_000), (60, 10_000), (10, 30_000), (60, 13_000), (1, 90_000)];
+    compare_rounds("yeah", &yeah, &long, false);
+    let losses = [(4, 10_000), (30, 12_000), (15, 12_000), (17, 12_000), (60, 10_000), (40, 10_500), (14, 12_000)];
+    compare_rounds("yeah", &yeah, &losses, true);
+}
+
+/// All eighths of rho, and windows so large that an ACK adds nothing.
+#[test]
+fn hybla_adds_the_same_for_all_eighths() {
+    let hybla = AlgorithmParams::Hybla(HyblaParams::linux());
+    for eighths in 8..48 {
+        let rtt = eighths * 25_000 / 8 + 5;
+        compare_rounds("hybla", &hybla, &[(2, rtt), (3, rtt)], true);
+    }
+    compare_rounds("hybla", &hybla, &[(9, 10_000), (5, 10_000)], true);
+}
+
 /// Where the kernel skipped a run and used a random value as the result, the next ACK corrects it.
 #[test]
 fn the_next_ack_corrects_a_skipped_run() {

@@ -28,7 +28,11 @@ pub(crate) fn hybla<K: KeyVisitor>(params: &mut HyblaParams, keys: &mut K) {
         &(1..=1_000_000_000),
         "The largest window, in segments.",
     );
-    keys.key("repairs-as-reno", &mut params.repairs_as_reno, "Whether it grows as Reno while it repairs a timeout.");
+    keys.key(
+        "repairs-as-reno",
+        &mut params.repairs_as_reno,
+        "Whether it grows as Reno while it repairs a timeout, and ignores round-trip times while it answers a loss.",
+    );
     keys.key("reduced", &mut params.reduced, "The quantity that is halved on congestion.");
     keys.key("counting", &mut params.counting, COUNTING);
     keys.key("rtt", &mut params.rtt, RTT);

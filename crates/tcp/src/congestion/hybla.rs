@@ -14,8 +14,8 @@
 //! - ns-3's reference is 50 ms, and its round-trip times are whole milliseconds. The window does not start larger.
 //! - Linux has `rho` in whole eighths. Each ACK counts once, however much it acknowledges, in whole 1/128 segments. The
 //!   window starts with `rho` segments, rounded down: one segment below 50 ms. The exponent is at most about 16, the
-//!   window at most 65 535 segments. It grows as Reno while it repairs a timeout. If the handshake was not measured,
-//!   `rho` stays 1.
+//!   window at most 65 535 segments. It grows as Reno while it repairs a timeout, and ignores round-trip times while it
+//!   answers a loss or mark. If the handshake was not measured, `rho` stays 1.
 
 use super::common::{LARGEST_WINDOW, Reduced, ReductionStats, RttSource, Timeouts, Window, may_grow};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3, Phase};
@@ -38,7 +38,8 @@ pub struct HyblaParams {
     pub largest_exponent: Option<u32>,
     /// The largest window, in segments.
     pub largest_window: Option<u64>,
-    /// Whether it grows as Reno while it repairs a timeout (Linux).
+    /// Whether it grows as Reno while it repairs a timeout, and ignores round-trip times while it answers a loss or mark
+    /// (Linux).
     pub repairs_as_reno: bool,
     /// What congestion halves; the result is at least two segments. With the window, the result is whole segments.
     pub reduced: Reduced,
@@ -301,7 +302,9 @@ impl CongestionControl for Hybla {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
         self.timeouts.on_ack(ack);
-        self.observe(ack);
+        if may_grow(ack) || !self.params.repairs_as_reno {
+            self.observe(ack);
+        }
         if !may_grow(ack) || (self.params.only_if_limited && !ack.window_limited) {
             return;
         }

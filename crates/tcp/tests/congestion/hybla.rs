@@ -140,6 +140,21 @@ fn in_linux_large_windows_grow_as_reno() {
 }
 
 #[test]
+fn linux_ignores_round_trip_times_during_a_repair() {
+    for (params, rho) in [(HyblaParams::linux(), 4.0), (HyblaParams::default(), 2.0)] {
+        let (mut control, mut rounds) = (with(params, 10, Nanos(100 * MILLISECOND)), Rounds::new());
+        control.on_congestion(&rounds.loss(&control), rounds.now);
+        rounds.phase = Phase::Recovery;
+        rounds.ack(&mut control, MSS, Nanos(50 * MILLISECOND));
+        assert_eq!(control.rho(), rho);
+        rounds.phase = Phase::Open;
+        control.on_recovered(rounds.now);
+        rounds.ack(&mut control, MSS, Nanos(50 * MILLISECOND));
+        assert_eq!(control.rho(), 2.0);
+    }
+}
+
+#[test]
 fn linux_repairs_a_timeout_as_reno() {
     let rtt = Nanos(100 * MILLISECOND);
     for (params, after) in [(HyblaParams::linux(), 2), (HyblaParams::default(), 16)] {
