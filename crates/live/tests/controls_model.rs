@@ -477,6 +477,9 @@ fn compare_rounds(control: &str, params: &AlgorithmParams, rtts: &[(u32, u32)], 
                 assert_eq!(u64::from(kernel.get(WINDOW)), model.window() / SEGMENT, "{control} {rtt}");
             }
         }
+        if let Controller::Yeah(yeah) = &model {
+            assert_eq!(f64::from(kernel.get(OWN + 28)), yeah.competitor(), "{rtt}");
+        }
         let window = kernel.get(WINDOW);
         let congestion = Congestion { in_flight: u64::from(window) * SEGMENT, lost: SEGMENT, delivered: 0, next: 0 };
         if lose {
@@ -495,7 +498,17 @@ fn yeah_counts_round_trips_as_the_model() {
     let long =
         [(4, 10_000), (3, 30_000), (30, 12_000), (2, 60_000), (60, 10_000), (10, 30_000), (60, 13_000), (1, 90_000)];
     compare_rounds("yeah", &yeah, &long, false);
-    let losses = [(4, 10_000), (30, 12_000), (15, 12_000), (17, 12_000), (60, 10_000), (40, 10_500), (14, 12_000)];
+    let losses = [
+        (4, 10_000),
+        (30, 12_000),
+        (15, 12_000),
+        (17, 12_000),
+        (30, 10_000),
+        (30, 10_000),
+        (60, 10_000),
+        (40, 10_500),
+        (14, 12_000),
+    ];
     compare_rounds("yeah", &yeah, &losses, true);
 }
 
