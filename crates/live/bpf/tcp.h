@@ -41,6 +41,8 @@ struct tcp_sock {
 	u32 packets_out, max_packets_out;
 	u8 is_cwnd_limited : 1;
 	u8 ecn_flags;
+	/* The smoothed round-trip time in units of 1/8 microsecond, and the size of a segment in bytes. */
+	u32 srtt_us, mss_cache;
 } CORE;
 
 struct ack_sample {
@@ -51,7 +53,7 @@ struct ack_sample {
 
 /* The congestion state of a connection (tcp_ca_state), events (tcp_ca_event), and states of its socket (tcp_states.h). */
 enum { OPEN = 0, REDUCED = 2, RECOVERY = 3, LOSS = 4 };
-enum { TX_START = 0, CWND_RESTART = 1, EVENT_LOSS = 3, ECN_NO_CE = 4, ECN_IS_CE = 5 };
+enum { TX_START = 0, CWND_RESTART = 1, COMPLETE_CWR = 2, EVENT_LOSS = 3, ECN_NO_CE = 4, ECN_IS_CE = 5 };
 enum { CLOSED = 7, LISTENS = 10 };
 
 /* The control's private state of a connection. */

@@ -36,6 +36,14 @@ pub enum Control {
     Htcp,
     /// Xu, Harfoush and Rhee 2004, as `BicParams::linux`.
     Bic,
+    /// Caini and Firrincieli 2004, as `HyblaParams::linux`.
+    Hybla,
+    /// Baiocchi, Castellani and Vacirca 2007, as `YeahParams::linux`.
+    Yeah,
+    /// Fu and Liew 2003, as `VenoParams::linux`.
+    Veno,
+    /// Grieco and Mascolo 2004, as `WestwoodParams::linux`.
+    Westwood,
 }
 
 /// Registered congestion controls. Sockets can select them until this value is dropped.
@@ -98,6 +106,30 @@ static SOURCES: [Source; Control::ALL.len()] = [
         needs_ecn: false,
     },
     Source { control: Control::Bic, name: "bic", object: include_bytes_aligned!("../bpf/bic.bpf.o"), needs_ecn: false },
+    Source {
+        control: Control::Hybla,
+        name: "hybla",
+        object: include_bytes_aligned!("../bpf/hybla.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Yeah,
+        name: "yeah",
+        object: include_bytes_aligned!("../bpf/yeah.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Veno,
+        name: "veno",
+        object: include_bytes_aligned!("../bpf/veno.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Westwood,
+        name: "westwood",
+        object: include_bytes_aligned!("../bpf/westwood.bpf.o"),
+        needs_ecn: false,
+    },
 ];
 
 /// A registered congestion control.
@@ -111,8 +143,19 @@ struct Registered {
 
 impl Control {
     /// All congestion controls.
-    pub const ALL: [Self; 7] =
-        [Self::Vegas, Self::Illinois, Self::Dctcp, Self::HighSpeed, Self::Scalable, Self::Htcp, Self::Bic];
+    pub const ALL: [Self; 11] = [
+        Self::Vegas,
+        Self::Illinois,
+        Self::Dctcp,
+        Self::HighSpeed,
+        Self::Scalable,
+        Self::Htcp,
+        Self::Bic,
+        Self::Hybla,
+        Self::Yeah,
+        Self::Veno,
+        Self::Westwood,
+    ];
 
     /// Its name in Linux, without the process's suffix.
     pub fn name(self) -> &'static str {

@@ -99,6 +99,11 @@ fn each_carries_data_and_vegas_keeps_the_queue_short() {
     assert!(illinois.rtt > Nanos(15_000_000), "{illinois:?}");
     // Its ends negotiate ECN regardless of the settings of the namespaces.
     assert!(dctcp.ecn && !vegas.ecn, "{dctcp:?} {vegas:?}");
+    let [veno, westwood, hybla, yeah] = ["veno", "westwood", "hybla", "yeah"].map(met);
+    // They react to losses, too; YeAH allows a long queue, and removes a longer one.
+    for control in [&veno, &westwood, &hybla, &yeah] {
+        assert!(control.rtt > Nanos(10_000_000) && !control.ecn, "{control:?}");
+    }
 }
 
 /// A namespace behind the near end, which forwards its packets to the far one. A sender limits the backlog in queues of its own machine,
@@ -223,15 +228,15 @@ fn processes_do_not_clash_and_leave_nothing_behind() {
     let mine = mine.map(|controls| controls.unwrap_or_else(|error| panic!("{error}")));
     let mut names: Vec<_> = processes.iter().flat_map(|(_, names)| names.clone()).collect();
     names.extend(mine.iter().map(|controls| controls.name("vegas").to_owned()));
+    let each = Control::ALL.len();
     let has = |names: &[String]| names.iter().filter(|name| available().contains(name)).count();
-    let all = 2 * Control::ALL.len() + 2;
-    assert_eq!((has(&names), maps(&names)), (all, all), "{names:?} {:?}", available());
+    assert_eq!((has(&names), maps(&names)), (2 * each + 2, 2 * each + 2), "{names:?} {:?}", available());
     for (child, _) in &mut processes {
         child.kill().expect("it is ours");
         child.wait().expect("it ends");
     }
     // The kernel removes a name when its link is closed, and frees the map some time later.
-    let (dead, mine_names) = names.split_at(2 * Control::ALL.len());
+    let (dead, mine_names) = names.split_at(2 * each);
     assert_eq!((has(dead), has(mine_names)), (0, 2), "{:?}", available());
     until("the maps are gone", || (maps(dead) == 0).then_some(()));
     drop(mine);

@@ -5,8 +5,8 @@
 use aya_obj::Object;
 use proptest::prelude::*;
 use queuescope_tcp::congestion::{
-    BicParams, Dctcp, DctcpParams, HighSpeedParams, HtcpParams, Illinois, IllinoisParams, NewRenoParams,
-    ScalableParams, VegasParams,
+    BicParams, Dctcp, DctcpParams, HighSpeedParams, HtcpParams, HyblaParams, Illinois, IllinoisParams, NewRenoParams,
+    ScalableParams, VegasParams, VenoParams, Westwood, WestwoodParams, YeahParams,
 };
 use queuescope_tcp::{Ack, AlgorithmParams, Congestion, CongestionControl, Controller, Phase};
 use queuescope_wire::Nanos;
@@ -35,30 +35,40 @@ const DELIVERED: usize = WINDOW + 32;
 const MARKED: usize = WINDOW + 36;
 const LIMITED: usize = WINDOW + 48;
 const ECN: usize = WINDOW + 49;
-const END: usize = WINDOW + 56;
+const SRTT: usize = WINDOW + 52;
+const MSS: usize = WINDOW + 56;
+const END: usize = WINDOW + 64;
 
 /// Values of `tcp_ca_state` and of `tcp_ca_event`.
 const OPEN: u8 = 0;
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
+const COMPLETE_CWR: u64 = 2;
 const LOST: u64 = 3;
 /// The threshold before any loss.
 const INFINITE: u32 = 0x7fff_ffff;
 
 thread_local! {
-    /// The time that programs read, in nanoseconds.
-    static TIME: Cell<u64> = const { Cell::new(0) };
+    /// What the kernel's clock shows, in nanoseconds.
+    static CLOCK: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A connection and the programs of its congestion control, in place of the kernel.
 struct Connection {
     programs: BTreeMap<String, Vec<u8>>,
     memory: Vec<u8>,
+    /// Sequence numbers for each segment.
+    unit: u32,
 }
 
 impl Connection {
     /// An established connection with a window of `window` segments; `next` is the sequence number of the next segment.
     fn new(control: &str, window: u32, next: u32) -> Self {
+        Self::established(control, window, next, 0, 1)
+    }
+
+    /// The same, with the round-trip time of the handshake in microseconds, and segments of `unit` sequence numbers.
+    fn established(control: &str, window: u32, next: u32, rtt: u32, unit: u32) -> Self {
         let path = format!("{}/bpf/{control}.bpf.o", env!("CARGO_MANIFEST_DIR"));
         let mut object = Object::parse(&std::fs::read(path).expect("it is there")).expect("it is an object");
         // Relocates the object to its own types, which is the layout of this test's connection.
@@ -71,8 +81,15 @@ impl Connection {
         let functions = object.functions.values();
         let programs = functions
             .map(|function| (function.name.clone(), function.instructions.iter().flat_map(code).collect::<Vec<u8>>()));
-        let mut connection = Self { programs: programs.collect(), memory: vec![0; END] };
-        for (at, value) in [(WINDOW, window), (THRESHOLD, INFINITE), (CLAMP, u32::MAX), (NEXT, next)] {
+        let mut connection = Self { programs: programs.collect(), memory: vec![0; END], unit };
+        for (at, value) in [
+            (WINDOW, window),
+            (THRESHOLD, INFINITE),
+            (CLAMP, u32::MAX),
+            (NEXT, next * unit),
+            (MSS, unit),
+            (SRTT, 8 * rtt),
+        ] {
             connection.put(at, value);
         }
         (connection.memory[LIMITED], connection.memory[ECN]) = (1, 1);
@@ -100,7 +117,7 @@ impl Connection {
         for helper in [49, 116] {
             machine.register_helper(helper, |_, _, _, _, _| 0).expect("it can be");
         }
-        machine.register_helper(5, |_, _, _, _, _| TIME.get()).expect("it can be");
+        machine.register_helper(5, |_, _, _, _, _| CLOCK.get()).expect("it can be");
         machine.execute_program(&mut self.memory).unwrap_or_else(|error| panic!("{name}: {error}")) as u32
     }
 
@@ -111,12 +128,13 @@ impl Connection {
 
     /// An ACK for `acked` segments, of which `marked` were marked; `next` is the next sequence number to be sent.
     fn ack(&mut self, acked: u32, marked: u32, rtt: u32, next: u32) {
-        let reached = self.get(ACKNOWLEDGED) + acked;
+        let reached = self.get(ACKNOWLEDGED) + acked * self.unit;
         for (at, more) in [(DELIVERED, acked), (MARKED, marked)] {
             self.put(at, self.get(at) + more);
         }
         self.put(ACKNOWLEDGED, reached);
-        self.put(NEXT, next);
+        self.put(NEXT, next * self.unit);
+        self.put(SRTT, 8 * rtt);
         self.put(SAMPLE, acked);
         self.put(SAMPLE + 4, rtt);
         let sample = self.memory.as_ptr() as u64 + SAMPLE as u64;
@@ -137,6 +155,14 @@ impl Connection {
         self.put(COUNT, 0);
         self.state(RECOVERY);
         self.put(WINDOW, self.get(THRESHOLD));
+    }
+
+    /// The last loss was repaired.
+    fn repaired(&mut self) {
+        if self.memory[STATE] & 0x1f == RECOVERY {
+            self.call("cwnd_event", &[COMPLETE_CWR]);
+        }
+        self.state(OPEN);
     }
 
     /// The retransmission timer expired.
@@ -171,6 +197,19 @@ fn steps_with(limits: f64, rtt: impl Strategy<Value = u32>) -> impl Strategy<Val
     let ack =
         (1..4u32, rtt, prop::bool::weighted(limits)).prop_map(|(acked, rtt, limited)| Step::Ack(acked, rtt, limited));
     prop::collection::vec(prop_oneof![200 => ack, 2 => Just(Step::Lost), 1 => Just(Step::Expired)], 1..800)
+}
+
+/// Steps in which the delay stays the same for hundreds of ACKs, so that round trips end with queues of all lengths.
+fn long_steps() -> impl Strategy<Value = Vec<Step>> {
+    let rtt = prop_oneof![2 => Just(10_000u32), 2 => 10_000..11_500u32, 2 => 10_000..60_000u32];
+    let run = (rtt, 1..4u32, 1..400usize, prop::bool::weighted(0.95), prop::option::weighted(0.1, any::<bool>()));
+    prop::collection::vec(run, 1..30).prop_map(|runs| {
+        let each = |(rtt, acked, acks, limited, end)| {
+            let end = Option::map(end, |expired: bool| if expired { Step::Expired } else { Step::Lost });
+            std::iter::repeat_n(Step::Ack(acked, rtt, limited), acks).chain(end)
+        };
+        runs.into_iter().flat_map(each).collect()
+    })
 }
 
 /// Runs of ACKs: their number, the segments of each, and the round-trip time. Some runs are longer than a round trip without a queue.
@@ -237,15 +276,18 @@ fn compare_each(
     measured: impl Fn(u32) -> u32,
     between: Nanos,
 ) -> Result<(), TestCaseError> {
-    TIME.set(0);
-    let mut kernel = Connection::new(control, 10, 0);
+    CLOCK.set(0);
+    let rtt =
+        steps.iter().find_map(|step| if let Step::Ack(_, rtt, _) = step { Some(*rtt) } else { None }).unwrap_or(0);
+    let mut kernel = Connection::established(control, 10, 0, rtt, 1);
     let mut model = Controller::new(params, SEGMENT as u32, 10 * SEGMENT, 0);
+    model.on_established(Some(Nanos(u64::from(rtt) * 1_000)), Nanos(0));
     let (mut reached, mut next, mut now, mut phase) = (0, 10, Nanos(0), Phase::Open);
     // The sequence number whose acknowledgement ends the recovery.
     let mut repaired = 0;
     for (number, step) in steps.iter().enumerate() {
         now = now + between;
-        TIME.set(now.0);
+        CLOCK.set(now.0);
         let in_flight = u64::from(next - reached) * SEGMENT;
         let congestion = Congestion { in_flight, lost: SEGMENT, delivered: 0, next: u64::from(next) * SEGMENT };
         match *step {
@@ -257,7 +299,7 @@ fn compare_each(
                 kernel.ack(acked, 0, measured(rtt), next);
                 if phase != Phase::Open && reached >= repaired {
                     phase = Phase::Open;
-                    kernel.state(OPEN);
+                    kernel.repaired();
                     model.on_recovered(now);
                 }
                 // Prevents slow start from using the recent maximum of segments in flight.
@@ -299,6 +341,78 @@ proptest! {
     fn vegas_has_the_same_windows(steps in steps(1.0)) {
         // The program adds a microsecond to each sample, as Linux does.
         compare("vegas", &AlgorithmParams::Vegas(VegasParams::linux()), &steps, |rtt| rtt - 1)?;
+    }
+
+    #[test]
+    fn veno_has_the_same_windows(steps in steps(0.9)) {
+        compare("veno", &AlgorithmParams::Veno(VenoParams::linux()), &steps, |rtt| rtt - 1)?;
+    }
+
+    #[test]
+    fn yeah_has_the_same_windows(steps in long_steps()) {
+        compare("yeah", &AlgorithmParams::Yeah(YeahParams::linux()), &steps, |rtt| rtt - 1)?;
+    }
+
+    /// With times of 10 to 30 ms, and of 50 to 150.
+    #[test]
+    fn hybla_has_the_same_windows(steps in steps(0.9), times in prop_oneof![Just(1), Just(5)]) {
+        let longer = |step: &Step| match *step {
+            Step::Ack(most, rtt, limited) => Step::Ack(most, times * rtt, limited),
+            other => other,
+        };
+        let steps: Vec<_> = steps.iter().map(longer).collect();
+        compare("hybla", &AlgorithmParams::Hybla(HyblaParams::linux()), &steps, |rtt| rtt)?;
+    }
+
+    /// Sequence numbers are bytes here. An ACK may acknowledge nothing new.
+    #[test]
+    fn westwood_has_the_same_windows(
+        steps in prop::collection::vec((0..20_000u32, 0..4u32, 1..80_000u32, 0..200u32), 1..600), rtt in 1..80_000u32,
+    ) {
+        let unit = SEGMENT as u32;
+        CLOCK.set(0);
+        let mut kernel = Connection::established("westwood", 10, 10, rtt, unit);
+        let mut model = Westwood::new(WestwoodParams::linux(), unit, 10 * SEGMENT, 0);
+        model.on_established(Some(Nanos(u64::from(rtt) * 1_000)), Nanos(0));
+        let (mut reached, mut next, mut phase) = (0, 10, Phase::Open);
+        for (number, (later, acked, rtt, event)) in steps.into_iter().enumerate() {
+            CLOCK.set(CLOCK.get() + u64::from(later) * 1_000);
+            let now = Nanos(CLOCK.get());
+            let congestion = Congestion { in_flight: 0, lost: SEGMENT, delivered: 0, next: u64::from(next) * SEGMENT };
+            if phase != Phase::Open && event < 50 {
+                kernel.repaired();
+                model.on_recovered(now);
+                phase = Phase::Open;
+            } else if phase == Phase::Open && event < 4 {
+                kernel.lose();
+                model.on_congestion(&congestion, now);
+                phase = Phase::Recovery;
+            } else if phase == Phase::Open && event < 6 {
+                kernel.expire();
+                model.on_timeout(&congestion, now);
+                phase = Phase::Loss;
+            }
+            reached += acked;
+            next = next.max(reached + 10);
+            kernel.ack(acked, 0, rtt, next);
+            let mut ack = model_ack(acked, 0, rtt, reached, next, phase, true);
+            if acked == 0 {
+                // It reported a segment out of order.
+                kernel.put(DELIVERED, kernel.get(DELIVERED) + 1);
+                kernel.call("in_ack_event", &[0]);
+                ack.delivered = SEGMENT;
+            }
+            kernel.put(WINDOW + 44, 0);
+            if phase != Phase::Recovery && acked > 0 {
+                kernel.grow(acked);
+            }
+            model.on_ack(&ack, now);
+            let found = [WINDOW, THRESHOLD].map(|at| u64::from(kernel.get(at)));
+            prop_assert_eq!(f64::from(kernel.get(OWN)), model.bandwidth() / 8_000.0, "step {}", number);
+            prop_assert_eq!(found[0], model.window() / SEGMENT, "step {}", number);
+            let threshold = model.slow_start_threshold();
+            prop_assert_eq!(found[1], if threshold == u64::MAX { u64::from(INFINITE) } else { threshold / SEGMENT });
+        }
     }
 
     #[test]
@@ -422,11 +536,93 @@ fn hstcp_has_the_same_table() {
     }
 }
 
+/// Acknowledges segments one by one in congestion avoidance, with the times of these round trips, and compares after each.
+fn compare_rounds(control: &str, params: &AlgorithmParams, rtts: &[(u32, u32)], lose: bool) {
+    let first = rtts[0].1;
+    let mut kernel = Connection::established(control, 10, 0, first, 1);
+    let mut model = Controller::new(params, SEGMENT as u32, 10 * SEGMENT, 0);
+    model.on_established(Some(Nanos(u64::from(first) * 1_000)), Nanos(0));
+    let (mut reached, mut repairs) = (0, false);
+    for (rounds, rtt) in rtts {
+        for _ in 0..*rounds {
+            let window = kernel.get(WINDOW);
+            for _ in 0..window {
+                reached += 1;
+                kernel.ack(1, 0, *rtt, reached + window);
+                kernel.put(WINDOW + 44, 0);
+                if std::mem::take(&mut repairs) {
+                    kernel.repaired();
+                    model.on_recovered(Nanos(0));
+                }
+                kernel.grow(1);
+                let ack = model_ack(1, 0, rtt + 1, reached, reached + window, Phase::Open, true);
+                model.on_ack(&ack, Nanos(0));
+                assert_eq!(u64::from(kernel.get(WINDOW)), model.window() / SEGMENT, "{control} {rtt}");
+            }
+        }
+        if let Controller::Yeah(yeah) = &model {
+            assert_eq!(f64::from(kernel.get(OWN + 28)), yeah.competitor(), "{rtt}");
+        }
+        let window = kernel.get(WINDOW);
+        let congestion = Congestion { in_flight: u64::from(window) * SEGMENT, lost: SEGMENT, delivered: 0, next: 0 };
+        if lose {
+            kernel.lose();
+            model.on_congestion(&congestion, Nanos(0));
+            repairs = true;
+            assert_eq!(u64::from(kernel.get(WINDOW)), model.window() / SEGMENT, "{control} {rtt}");
+        }
+    }
+}
+
+/// Rounds enough for what counts them: 16 with a queue, 51 without one, between long queues and losses.
+#[test]
+fn yeah_counts_round_trips_as_the_model() {
+    let yeah = AlgorithmParams::Yeah(YeahParams::linux());
+    let long =
+        [(4, 10_000), (3, 30_000), (30, 12_000), (2, 60_000), (60, 10_000), (10, 30_000), (60, 13_000), (1, 90_000)];
+    compare_rounds("yeah", &yeah, &long, false);
+    let losses = [
+        (4, 10_000),
+        (30, 12_000),
+        (15, 12_000),
+        (17, 12_000),
+        (30, 10_000),
+        (30, 10_000),
+        (60, 10_000),
+        (40, 10_500),
+        (14, 12_000),
+    ];
+    compare_rounds("yeah", &yeah, &losses, true);
+}
+
+/// All eighths of rho, and windows so large that an ACK adds nothing.
+#[test]
+fn hybla_adds_the_same_for_all_eighths() {
+    let hybla = AlgorithmParams::Hybla(HyblaParams::linux());
+    for eighths in 8..48 {
+        let rtt = eighths * 25_000 / 8 + 5;
+        compare_rounds("hybla", &hybla, &[(2, rtt), (3, rtt)], true);
+    }
+    compare_rounds("hybla", &hybla, &[(9, 10_000), (5, 10_000)], true);
+}
+
 /// Where the kernel skipped a run and used a random value as the result, the next ACK corrects it.
 #[test]
 fn the_next_ack_corrects_a_skipped_run() {
-    let others = [("hstcp", 20), ("scalable", 35), ("htcp", 20), ("bic", 31)];
-    for (control, left) in [("vegas", 20), ("illinois", 20), ("dctcp", 20)].into_iter().chain(others) {
+    for (control, left) in [
+        ("vegas", 20),
+        ("illinois", 20),
+        ("dctcp", 20),
+        ("hybla", 20),
+        // None of its own segments wait: a fifth, or an eighth.
+        ("veno", 32),
+        ("yeah", 35),
+        ("westwood", 20),
+        ("hstcp", 20),
+        ("scalable", 35),
+        ("htcp", 20),
+        ("bic", 31),
+    ] {
         let mut kernel = Connection::new(control, 40, 40);
         kernel.put(PRIOR, 40);
         kernel.put(THRESHOLD, 2_165_326_096);

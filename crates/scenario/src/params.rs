@@ -10,11 +10,15 @@ mod discipline;
 mod draws;
 mod hstcp;
 mod htcp;
+mod hybla;
 mod p4air;
 mod pie;
 mod pipeline;
 mod scalable;
 mod tcp;
+mod veno;
+mod westwood;
+mod yeah;
 
 pub(crate) use abc::ACTIVITY;
 pub(crate) use congestion::{Control, counts_marks};

@@ -12,12 +12,16 @@ mod custom;
 mod dctcp;
 mod hstcp;
 mod htcp;
+mod hybla;
 mod hystart;
 mod illinois;
 mod new_reno;
 mod scalable;
 mod throughput;
 mod vegas;
+mod veno;
+mod westwood;
+mod yeah;
 
 pub use any::{Profile, UnknownName};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
@@ -50,6 +54,14 @@ any::algorithms! {
         "H-TCP (draft-leith-tcp-htcp-06).";
     "bic" bic::{Bic, BicParams, BicSearch, BicSteps, FastConvergence}:
         "BIC (Xu, Harfoush and Rhee 2004).";
+    "hybla" hybla::{Hybla, HyblaParams, HyblaStart, HyblaSteps}:
+        "Hybla (Caini and Firrincieli 2004).";
+    "yeah" yeah::{Yeah, YeahParams, YeahQueue, YeahStats}:
+        "YeAH (Baiocchi, Castellani and Vacirca 2007).";
+    "veno" veno::{Veno, VenoParams, VenoPace, VenoSampling, VenoStats}:
+        "Veno (Fu and Liew 2003).";
+    "westwood" westwood::{Westwood, WestwoodParams, WestwoodFilter, WestwoodSampling, WestwoodStats, WestwoodUnit}:
+        "Westwood+ (Grieco and Mascolo 2004).";
 }
 
 /// A congestion control. Times passed to it never decrease.

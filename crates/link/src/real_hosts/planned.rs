@@ -186,5 +186,9 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Scalable => "scalable",
         Algorithm::Htcp => "htcp",
         Algorithm::Bic => "bic",
+        Algorithm::Hybla => "hybla",
+        Algorithm::Yeah => "yeah",
+        Algorithm::Veno => "veno",
+        Algorithm::Westwood => "westwood",
     }
 }

@@ -4,7 +4,11 @@ use super::bbr::bbr;
 use super::bic::bic;
 use super::hstcp::high_speed;
 use super::htcp::htcp;
+use super::hybla::hybla;
 use super::scalable::scalable;
+use super::veno::veno;
+use super::westwood::westwood;
+use super::yeah::yeah;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::{Choice, KeyVisitor, choice, fields};
 use crate::profile::Profile;
@@ -67,6 +71,10 @@ impl Choice for Control {
             AlgorithmParams::Scalable(params) => scalable(params, keys),
             AlgorithmParams::Htcp(params) => htcp(params, keys),
             AlgorithmParams::Bic(params) => bic(params, keys),
+            AlgorithmParams::Hybla(params) => hybla(params, keys),
+            AlgorithmParams::Yeah(params) => yeah(params, keys),
+            AlgorithmParams::Veno(params) => veno(params, keys),
+            AlgorithmParams::Westwood(params) => westwood(params, keys),
         }
     }
 }

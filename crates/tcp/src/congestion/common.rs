@@ -19,7 +19,7 @@ pub(super) struct Window {
     /// The slow-start threshold in bytes; `u64::MAX` before the first congestion event.
     pub threshold: u64,
     /// Bytes acknowledged in congestion avoidance since the window last grew; or segments, where segments are counted.
-    credit: u64,
+    pub credit: u64,
     /// Whether a reduction keeps `credit`.
     pub keeps_credit: bool,
     /// Acknowledged bytes that do not make a segment yet; see [`Self::whole_segments`].
@@ -67,10 +67,17 @@ impl Window {
     /// Congestion avoidance by bytes: one segment for each window of acknowledged bytes.
     #[inline]
     pub fn avoid_congestion(&mut self, acked: u64) {
+        self.avoid_congestion_within(acked, u64::MAX);
+    }
+
+    /// The same, but one segment for each `most` acknowledged bytes if the window is larger.
+    #[inline]
+    pub fn avoid_congestion_within(&mut self, acked: u64, most: u64) {
+        let size = self.bytes.min(most).max(1);
         self.credit = self.credit.saturating_add(acked.min(LARGEST_WINDOW));
-        if self.credit >= self.bytes {
-            let segments = self.credit / self.bytes;
-            self.credit %= self.bytes;
+        if self.credit >= size {
+            let segments = self.credit / size;
+            self.credit %= size;
             self.add_segments(segments);
         }
     }
@@ -95,6 +102,15 @@ impl Window {
             self.add_segments(self.credit / size);
             self.credit %= size;
         }
+    }
+
+    /// Whether as many segments were counted as the window has. If so, the count restarts, without `acked` segments;
+    /// otherwise they are counted.
+    #[inline]
+    pub fn has_counted_a_window(&mut self, acked: u64) -> bool {
+        let counted = self.credit >= self.segments();
+        self.credit = if counted { 0 } else { self.credit.saturating_add(acked) };
+        counted
     }
 
     /// The whole segments that `acked` bytes complete together with the remainder of earlier ACKs.

@@ -8,6 +8,7 @@ mod dctcp;
 mod golden;
 mod hstcp;
 mod htcp;
+mod hybla;
 mod hystart;
 mod illinois;
 mod link;
@@ -18,6 +19,9 @@ mod properties;
 mod rounds;
 mod scalable;
 mod vegas;
+mod veno;
+mod westwood;
+mod yeah;
 
 /// Bytes of data in a segment, in all these tests.
 const MSS: u64 = 1_000;

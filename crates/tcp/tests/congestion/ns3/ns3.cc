@@ -3,6 +3,8 @@
 //
 //   g++ -std=c++17 ns3.cc -o /tmp/ns3 -lns3-internet -lns3-network -lns3-core && /tmp/ns3 < events.txt
 //
+// The same in the folder rounds, whose events reach what takes many round trips.
+//
 // It does what TcpSocketBase does around them: the window is the threshold after a loss and a segment after a timeout,
 // and BBR is called through CongControl. In flight is counted in eighths of the window, or of 200 segments if that is less.
 
@@ -19,8 +21,13 @@
 #include "ns3/tcp-rate-ops.h"
 #include "ns3/tcp-scalable.h"
 #include "ns3/tcp-vegas.h"
+#include "ns3/tcp-veno.h"
+#include "ns3/tcp-yeah.h"
+#include "ns3/tcp-hybla.h"
+#include "ns3/tcp-westwood.h"
 
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <list>
 #include <sstream>
@@ -212,27 +219,41 @@ main()
             break;
         }
     }
+    auto westwood = CreateObject<TcpWestwood>();
+    westwood->SetAttribute("ProtocolType", EnumValue(TcpWestwood::WESTWOODPLUS));
+    // The smallest round-trip time of the events is below the reference's default, and rho would stay 1.
+    auto hybla = CreateObject<TcpHybla>();
+    hybla->SetAttribute("RRTT", TimeValue(MilliSeconds(15)));
     std::list<Peer> peers;
     peers.emplace_back("newreno", CreateObject<TcpNewReno>());
     peers.emplace_back("cubic", CreateObject<TcpCubic>());
     peers.emplace_back("vegas", CreateObject<TcpVegas>());
     peers.emplace_back("illinois", CreateObject<TcpIllinois>());
     peers.emplace_back("dctcp", CreateObject<TcpDctcp>());
+    peers.emplace_back("hybla", hybla);
+    peers.emplace_back("yeah", CreateObject<TcpYeah>());
+    peers.emplace_back("veno", CreateObject<TcpVeno>());
+    peers.emplace_back("westwood", westwood);
     peers.emplace_back("bbr", CreateObject<TcpBbr>());
     peers.emplace_back("hstcp", CreateObject<TcpHighSpeed>());
     peers.emplace_back("scalable", CreateObject<TcpScalable>());
     peers.emplace_back("htcp", CreateObject<TcpHtcp>());
     peers.emplace_back("bic", CreateObject<TcpBic>());
-    int64_t now = 0;
-    for (const auto& event : events)
-    {
-        now += event.later;
-        Simulator::Schedule(MicroSeconds(now), [&peers, &event]() {
+    // Each event schedules the next one, so that a control's timer that ends at the same time comes before it. So do timers in a
+    // simulation: they are older than the packet.
+    std::function<void(size_t)> run = [&](size_t place) {
+        if (place > 0)
+        {
             for (auto& peer : peers)
             {
-                peer.Take(event);
+                peer.Take(events[place - 1]);
             }
-        });
-    }
+        }
+        if (place < events.size())
+        {
+            Simulator::Schedule(MicroSeconds(events[place].later), [&run, place]() { run(place + 1); });
+        }
+    };
+    run(0);
     Simulator::Run();
 }
