@@ -7,6 +7,7 @@ mod congestion;
 mod conquest;
 mod discipline;
 mod draws;
+mod lola;
 mod pie;
 mod pipeline;
 mod tcp;

@@ -11,6 +11,7 @@ mod custom;
 mod dctcp;
 mod hystart;
 mod illinois;
+mod lola;
 mod new_reno;
 mod vegas;
 
@@ -37,6 +38,8 @@ any::algorithms! {
         "Illinois (Liu, Başar and Srikant 2006).";
     "dctcp" dctcp::{Dctcp, DctcpParams, DctcpStats}:
         "DCTCP (RFC 8257); it needs ECN.";
+    "lola" lola::{Lola, LolaParams, LolaState, LolaStats, QueueUnit}:
+        "LoLa (Hock, Neumeister, Zitterbart and Bless 2017).";
 }
 
 /// A congestion control. Times passed to it never decrease.

@@ -182,5 +182,6 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Vegas => "vegas",
         Algorithm::Illinois => "illinois",
         Algorithm::Dctcp => "dctcp",
+        Algorithm::Lola => "lola",
     }
 }

@@ -1,6 +1,7 @@
 //! The keys of congestion controls. Defaults depend on the profile.
 
 use super::bbr::bbr;
+use super::lola::lola;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::{Choice, KeyVisitor, choice, fields};
 use crate::profile::Profile;
@@ -59,6 +60,7 @@ impl Choice for Control {
             AlgorithmParams::Vegas(params) => vegas(params, keys),
             AlgorithmParams::Illinois(params) => illinois(params, keys),
             AlgorithmParams::Dctcp(params) => dctcp(params, keys),
+            AlgorithmParams::Lola(params) => lola(params, keys),
         }
     }
 }
@@ -68,10 +70,10 @@ pub(crate) fn counts_marks(params: &AlgorithmParams) -> bool {
     Controller::new(params, 1, 1, 0).ecn() == EcnUse::Counted
 }
 
-const ONLY_IF_LIMITED: &str = "Whether the window grows only if it was what limited the sender.";
-const COUNTING: &str = "The unit in which growth is counted.";
+pub(super) const ONLY_IF_LIMITED: &str = "Whether the window grows only if it was what limited the sender.";
+pub(super) const COUNTING: &str = "The unit in which growth is counted.";
 pub(super) const RTT: &str = "The round-trip time that is used.";
-const ROUND: &str = "When a round trip ends.";
+pub(super) const ROUND: &str = "When a round trip ends.";
 const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
 
 fn new_reno<K: KeyVisitor>(params: &mut NewRenoParams, keys: &mut K) {

@@ -8,6 +8,7 @@ mod golden;
 mod hystart;
 mod illinois;
 mod link;
+mod lola;
 mod names;
 mod new_reno;
 mod ns3;

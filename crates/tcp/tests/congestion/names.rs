@@ -8,7 +8,7 @@ use queuescope_wire::Nanos;
 #[test]
 fn each_has_a_name_that_reads_back() {
     let names: Vec<_> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
-    assert_eq!(names, ["newreno", "cubic", "bbr", "vegas", "illinois", "dctcp"]);
+    assert_eq!(names, ["newreno", "cubic", "bbr", "vegas", "illinois", "dctcp", "lola"]);
     for algorithm in Algorithm::ALL {
         assert_eq!(algorithm.name().parse(), Ok(*algorithm));
         for profile in Profile::ALL {
@@ -27,7 +27,10 @@ fn each_has_a_name_that_reads_back() {
 #[test]
 fn the_error_for_an_unknown_name_lists_the_known_ones() {
     let error = "reno".parse::<Algorithm>().unwrap_err().to_string();
-    assert_eq!(error, "'reno' is not a congestion control; there are newreno, cubic, bbr, vegas, illinois, dctcp");
+    assert_eq!(
+        error,
+        "'reno' is not a congestion control; there are newreno, cubic, bbr, vegas, illinois, dctcp, lola"
+    );
     let error = "bsd".parse::<Profile>().unwrap_err().to_string();
     assert_eq!(error, "'bsd' is not a profile; there are standard, ns3, linux");
 }
