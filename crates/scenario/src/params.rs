@@ -10,6 +10,7 @@ mod draws;
 mod lola;
 mod pie;
 mod pipeline;
+mod prague;
 mod tcp;
 
 pub(crate) use abc::ACTIVITY;

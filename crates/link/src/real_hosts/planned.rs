@@ -183,5 +183,6 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Illinois => "illinois",
         Algorithm::Dctcp => "dctcp",
         Algorithm::Lola => "lola",
+        Algorithm::Prague => "prague",
     }
 }

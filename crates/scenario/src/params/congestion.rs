@@ -2,6 +2,7 @@
 
 use super::bbr::bbr;
 use super::lola::lola;
+use super::prague::prague;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::{Choice, KeyVisitor, choice, fields};
 use crate::profile::Profile;
@@ -10,7 +11,7 @@ use queuescope_tcp::congestion::{
     Counting, CubicParams, DctcpParams, Growth, HyStartParams, HyStartPlusPlusParams, IllinoisParams, NewRenoParams,
     OnLoss, Reduced, RoundEnd, RttSource, SlowStart, VegasParams, Waiting,
 };
-use queuescope_tcp::{Algorithm, AlgorithmParams, CongestionControl, Controller, EcnUse};
+use queuescope_tcp::{Algorithm, AlgorithmParams, CongestionControl, Controller};
 use queuescope_wire::Nanos;
 
 /// A congestion control whose defaults are those of a profile.
@@ -61,13 +62,14 @@ impl Choice for Control {
             AlgorithmParams::Illinois(params) => illinois(params, keys),
             AlgorithmParams::Dctcp(params) => dctcp(params, keys),
             AlgorithmParams::Lola(params) => lola(params, keys),
+            AlgorithmParams::Prague(params) => prague(params, keys),
         }
     }
 }
 
 /// Whether the congestion control requires ECN.
 pub(crate) fn counts_marks(params: &AlgorithmParams) -> bool {
-    Controller::new(params, 1, 1, 0).ecn() == EcnUse::Counted
+    Controller::new(params, 1, 1, 0).ecn().counts()
 }
 
 pub(super) const ONLY_IF_LIMITED: &str = "Whether the window grows only if it was what limited the sender.";

@@ -376,13 +376,14 @@ impl Lola {
     }
 
     /// Moves the window towards the cubic function of the time when the data sent now is acknowledged.
-    fn follow_curve(&mut self, acked: u64, rtt: Nanos, now: Nanos) {
+    fn follow_curve(&mut self, acked: u64, now: Nanos) {
         let (size, largest) = (self.size(), self.largest);
         let params = self.params;
         let curve = self.curve.get_or_insert_with(|| {
             let largest = largest.max(size);
             Curve { began: now, k: params.k(largest, size), largest }
         });
+        let rtt = self.base.unwrap_or(Nanos::ZERO);
         let since = now.saturating_add(rtt).saturating_sub(curve.began).as_secs_f64() - curve.k;
         let target = (curve.largest + params.c * since * since * since).clamp(size, 1.5 * size);
         let segments = (acked as f64 / self.window.mss as f64).min(size);
@@ -416,7 +417,7 @@ impl CongestionControl for Lola {
                 self.params.counting.slow_start(&mut self.window, ack.acked);
             }
             LolaState::SlowStart => self.begin_cubic(ack.next),
-            LolaState::Cubic => self.follow_curve(ack.acked, ack.smoothed_rtt, now),
+            LolaState::Cubic => self.follow_curve(ack.acked, now),
             LolaState::FairFlow | LolaState::Hold => {}
         }
     }

@@ -12,6 +12,7 @@ mod lola;
 mod names;
 mod new_reno;
 mod ns3;
+mod prague;
 mod properties;
 mod rounds;
 mod vegas;
