@@ -3,6 +3,7 @@
 
 mod abc;
 mod bbr;
+mod bbr3;
 mod congestion;
 mod conquest;
 mod discipline;

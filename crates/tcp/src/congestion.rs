@@ -5,6 +5,7 @@
 
 mod any;
 mod bbr;
+mod bbr3;
 mod common;
 mod cubic;
 mod custom;
@@ -41,6 +42,8 @@ any::algorithms! {
         "DCTCP (RFC 8257); it needs ECN.";
     "lola" lola::{Lola, LolaParams, LolaState, LolaStats, QueueUnit}:
         "LoLa (Hock, Neumeister, Zitterbart and Bless 2017).";
+    "bbr3" bbr3::{Bbr3, Bbr3Params, Bbr3State, Bbr3Stats}:
+        "BBR version 3 (draft-ietf-ccwg-bbr).";
     "prague" prague::{Prague, PragueParams, PragueStats}:
         "Prague (draft-briscoe-iccrg-prague-congestion-control-04), the control of L4S; it needs ECN.";
 }

@@ -183,6 +183,7 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Illinois => "illinois",
         Algorithm::Dctcp => "dctcp",
         Algorithm::Lola => "lola",
+        Algorithm::Bbr3 => "bbr3",
         Algorithm::Prague => "prague",
     }
 }

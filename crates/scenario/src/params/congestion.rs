@@ -1,6 +1,7 @@
 //! The keys of congestion controls. Defaults depend on the profile.
 
 use super::bbr::bbr;
+use super::bbr3::bbr3;
 use super::lola::lola;
 use super::prague::prague;
 use super::{FACTOR, SHARE, TIME, optional};
@@ -62,6 +63,7 @@ impl Choice for Control {
             AlgorithmParams::Illinois(params) => illinois(params, keys),
             AlgorithmParams::Dctcp(params) => dctcp(params, keys),
             AlgorithmParams::Lola(params) => lola(params, keys),
+            AlgorithmParams::Bbr3(params) => bbr3(params, keys),
             AlgorithmParams::Prague(params) => prague(params, keys),
         }
     }

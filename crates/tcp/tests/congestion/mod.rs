@@ -2,6 +2,7 @@
 //! spaces, and one flow through one link, packet by packet.
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod golden;

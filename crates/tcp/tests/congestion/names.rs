@@ -8,7 +8,7 @@ use queuescope_wire::Nanos;
 #[test]
 fn each_has_a_name_that_reads_back() {
     let names: Vec<_> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
-    assert_eq!(names, ["newreno", "cubic", "bbr", "vegas", "illinois", "dctcp", "lola", "prague"]);
+    assert_eq!(names, ["newreno", "cubic", "bbr", "vegas", "illinois", "dctcp", "lola", "bbr3", "prague"]);
     for algorithm in Algorithm::ALL {
         assert_eq!(algorithm.name().parse(), Ok(*algorithm));
         for profile in Profile::ALL {
@@ -29,7 +29,7 @@ fn the_error_for_an_unknown_name_lists_the_known_ones() {
     let error = "reno".parse::<Algorithm>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "'reno' is not a congestion control; there are newreno, cubic, bbr, vegas, illinois, dctcp, lola, prague"
+        "'reno' is not a congestion control; there are newreno, cubic, bbr, vegas, illinois, dctcp, lola, bbr3, prague"
     );
     let error = "bsd".parse::<Profile>().unwrap_err().to_string();
     assert_eq!(error, "'bsd' is not a profile; there are standard, ns3, linux");
@@ -46,8 +46,9 @@ fn only_some_count_marks_or_pace_or_rule_recovery() {
             _ => EcnUse::Classic,
         };
         assert_eq!(control.ecn(), ecn);
-        assert_eq!(control.rules_recovery(), *algorithm == Algorithm::Bbr);
-        assert_eq!(control.pacing_rate().is_some(), matches!(algorithm, Algorithm::Bbr | Algorithm::Prague));
+        let models = matches!(algorithm, Algorithm::Bbr | Algorithm::Bbr3);
+        assert_eq!(control.rules_recovery(), models);
+        assert_eq!(control.pacing_rate().is_some(), models || *algorithm == Algorithm::Prague);
     }
 }
 
