@@ -41,6 +41,8 @@ struct tcp_sock {
 	u32 packets_out, max_packets_out;
 	u8 is_cwnd_limited : 1;
 	u8 ecn_flags;
+	/* The time of the last ACK, in microseconds. */
+	u64 tcp_mstamp;
 } CORE;
 
 struct ack_sample {

@@ -28,6 +28,8 @@ pub enum Control {
     Illinois,
     /// RFC 8257, as `DctcpParams::linux`. It needs ECN, and is Reno on connections without it. The receiver must use it, too.
     Dctcp,
+    /// Hock, Neumeister, Zitterbart and Bless 2017, as `LolaParams::linux`.
+    Lola,
 }
 
 /// Registered congestion controls. Sockets can select them until this value is dropped.
@@ -71,6 +73,12 @@ static SOURCES: [Source; Control::ALL.len()] = [
         object: include_bytes_aligned!("../bpf/dctcp.bpf.o"),
         needs_ecn: true,
     },
+    Source {
+        control: Control::Lola,
+        name: "lola",
+        object: include_bytes_aligned!("../bpf/lola.bpf.o"),
+        needs_ecn: false,
+    },
 ];
 
 /// A registered congestion control.
@@ -84,7 +92,7 @@ struct Registered {
 
 impl Control {
     /// All congestion controls.
-    pub const ALL: [Self; 3] = [Self::Vegas, Self::Illinois, Self::Dctcp];
+    pub const ALL: [Self; 4] = [Self::Vegas, Self::Illinois, Self::Dctcp, Self::Lola];
 
     /// Its name, without the process's suffix.
     pub fn name(self) -> &'static str {

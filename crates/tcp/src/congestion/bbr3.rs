@@ -137,6 +137,8 @@ struct Sample {
     /// Bytes found lost since the packet was sent, and bytes in flight then.
     lost: u64,
     sent_in_flight: u64,
+    /// Bytes in flight before and after the ACK.
+    in_flight_before: u64,
     in_flight: u64,
     window_limited: bool,
     recovers: bool,
@@ -293,6 +295,7 @@ impl Bbr3 {
     fn sample(&mut self, ack: &Ack) -> Sample {
         let mut sample = Sample {
             acked: ack.delivered,
+            in_flight_before: ack.in_flight_before,
             in_flight: ack.in_flight,
             window_limited: ack.window_limited,
             recovers: ack.phase == Phase::Recovery,

@@ -118,7 +118,9 @@ impl Bbr3 {
 
     fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
         let bound = self.long_in_flight;
-        if self.params.precautionary && self.cycle.too_high && bound.is_some_and(|bound| sample.in_flight >= bound) {
+        // The bound is reached when no other segment fits.
+        let reaches = |bound| sample.in_flight_before.saturating_add(self.mss) > bound;
+        if self.params.precautionary && self.cycle.too_high && bound.is_some_and(reaches) {
             self.cycle.precautionary = true;
             return true;
         }
