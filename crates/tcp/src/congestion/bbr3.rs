@@ -25,7 +25,9 @@
 //! - Neither ns-3 nor Linux has version 3: see [`Bbr3Params::ns3`] and [`Bbr3Params::linux`].
 
 mod control;
+mod losses;
 mod params;
+mod path;
 mod probe;
 mod sent;
 
@@ -38,7 +40,9 @@ use super::bbr::rounds::PacketRounds;
 use super::bbr::to_rate;
 use super::common::{LARGEST_WINDOW, ReductionStats, Timeouts};
 use super::{Ack, Congestion, CongestionControl, Ns3, Phase};
-use probe::{AckPhase, Cycle};
+use losses::Latest;
+use path::ProbeRtt;
+use probe::Cycle;
 use queuescope_wire::{Nanos, Rate};
 use sent::SentRecords;
 
@@ -158,26 +162,6 @@ impl FullPipe {
     fn reset(&mut self, bandwidth: f64) {
         (self.now, self.bandwidth, self.rounds) = (false, bandwidth, 0);
     }
-}
-
-/// The delivery of the last round trip.
-#[derive(Debug, Clone, Copy, Default)]
-struct Latest {
-    bandwidth: f64,
-    in_flight: u64,
-    /// This round trip ends when a packet is acknowledged that was sent after this many bytes were delivered.
-    round_end: u64,
-    round_started: bool,
-    loses: bool,
-    losses: u32,
-}
-
-/// A probe of the round-trip time.
-#[derive(Debug, Clone, Copy, Default)]
-struct ProbeRtt {
-    /// When it may end; set once little enough is in flight.
-    end: Option<Nanos>,
-    round_passed: bool,
 }
 
 impl Bbr3State {
@@ -320,26 +304,6 @@ impl Bbr3 {
         sample
     }
 
-    /// Congestion in this round trip.
-    fn note_loss(&mut self) {
-        if !self.latest.loses {
-            self.latest.round_end = self.rounds.delivered;
-        }
-        self.latest.loses = true;
-    }
-
-    fn handle_losses(&mut self, sample: &Sample, now: Nanos) {
-        if sample.newly_lost == 0 {
-            return;
-        }
-        self.note_loss();
-        self.latest.losses = self.latest.losses.saturating_add(1);
-        if self.cycle.probes && self.is_too_high(sample) {
-            let in_flight = self.params.in_flight_at_loss(sample.sent_in_flight, sample.lost, sample.newly_lost);
-            self.handle_too_high(in_flight, sample.limited, now);
-        }
-    }
-
     /// Takes the rate of a sample, and counts round trips.
     fn take_rate(&mut self, ack: &Ack, sample: &Sample) {
         self.rounds.started = false;
@@ -358,30 +322,6 @@ impl Bbr3 {
         if !sample.limited || sample.rate >= self.bandwidths.largest() {
             self.bandwidths.update(self.cycles, sample.rate);
         }
-    }
-
-    /// Once in a round trip, reduces the short-term bounds if there was congestion.
-    fn adapt_short_term(&mut self) {
-        if !self.latest.round_started {
-            return;
-        }
-        if self.latest.loses && !self.state.accelerates() {
-            let beta = self.params.beta;
-            let bandwidth = self.short_bandwidth.unwrap_or(self.bandwidths.largest());
-            let in_flight = self.short_in_flight.unwrap_or(self.window);
-            self.short_bandwidth = Some(self.latest.bandwidth.max(beta * bandwidth));
-            self.short_in_flight = Some(self.latest.in_flight.max((beta * in_flight as f64) as u64));
-        }
-        self.latest.loses = false;
-    }
-
-    fn reset_short_term(&mut self) {
-        (self.short_bandwidth, self.short_in_flight) = (None, None);
-    }
-
-    fn reset_signals(&mut self) {
-        self.latest.loses = false;
-        (self.latest.bandwidth, self.latest.in_flight) = (0.0, 0);
     }
 
     fn check_full_pipe(&mut self, sample: &Sample) {
@@ -424,67 +364,6 @@ impl Bbr3 {
         let late = self.params.drain_rounds.is_some_and(|most| passed > most);
         if late || sample.in_flight <= self.in_flight(self.bandwidth, 1.0) {
             self.start_down(now);
-        }
-    }
-
-    fn follow_path(&mut self, ack: &Ack, now: Nanos) {
-        let expired = now > self.recent_path_at.saturating_add(self.params.probe_rtt_interval);
-        if let Some(rtt) = self.params.rtt.of(ack)
-            && (expired || self.recent_path.is_none_or(|recent| rtt < recent))
-        {
-            (self.recent_path, self.recent_path_at) = (Some(rtt), now);
-        }
-        let old = now > self.path_at.saturating_add(self.params.rtt_window);
-        if let Some(recent) = self.recent_path
-            && (old || self.path.is_none_or(|path| recent < path))
-        {
-            (self.path, self.path_at) = (Some(recent), self.recent_path_at);
-        }
-        if expired && !self.idle_restart && self.state != Bbr3State::ProbeRtt {
-            // A larger window that was saved before stays, as in the draft.
-            self.enter(Bbr3State::ProbeRtt);
-            self.save_window();
-            self.probe_rtt = Some(ProbeRtt::default());
-            self.cycle.acks = AckPhase::Stopping;
-            self.rounds.begin();
-            self.stats.rtt_probes += 1;
-        }
-        if self.state == Bbr3State::ProbeRtt {
-            self.follow_probe_rtt(ack, now);
-        }
-        if ack.delivered > 0 {
-            self.idle_restart = false;
-        }
-    }
-
-    fn follow_probe_rtt(&mut self, ack: &Ack, now: Nanos) {
-        self.rounds.limit(ack.in_flight);
-        let (window, started) = (self.probe_rtt_window(), self.rounds.started);
-        let Some(probe) = &mut self.probe_rtt else { return };
-        if probe.end.is_some() {
-            probe.round_passed |= started;
-            if probe.round_passed {
-                self.check_probe_rtt_over(now);
-            }
-        } else if ack.in_flight <= window {
-            *probe = ProbeRtt { end: Some(now.saturating_add(self.params.probe_rtt)), round_passed: false };
-            self.rounds.begin();
-        }
-    }
-
-    fn check_probe_rtt_over(&mut self, now: Nanos) {
-        if !self.probe_rtt.and_then(|probe| probe.end).is_some_and(|end| now > end) {
-            return;
-        }
-        self.probe_rtt = None;
-        self.recent_path_at = now;
-        self.restore_window();
-        self.reset_short_term();
-        if self.full.reached {
-            self.start_down(now);
-            self.enter(Bbr3State::Cruise);
-        } else {
-            self.enter(Bbr3State::Startup);
         }
     }
 

@@ -169,7 +169,7 @@ fn probes_are_as_rare_as_renos_losses() {
         let (mut began, mut waits) = (None, Vec::new());
         for pair in states.windows(2) {
             match (pair[0].0, pair[1].0) {
-                // After a probe of the round-trip time the wait begins anew.
+                // After a probe of the round-trip time the wait begins again.
                 (_, Bbr3State::Down) | (Bbr3State::ProbeRtt, _) => began = Some(pair[1].1),
                 (_, Bbr3State::Refill) => waits.extend(began.take().map(|began| (pair[1].1 - began) / MILLISECOND)),
                 _ => {}
