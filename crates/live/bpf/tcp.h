@@ -43,6 +43,8 @@ struct tcp_sock {
 	u8 ecn_flags;
 	/* The smoothed round-trip time in units of 1/8 microsecond, and the size of a segment in bytes. */
 	u32 srtt_us, mss_cache;
+	/* The time of the last ACK, in microseconds. */
+	u64 tcp_mstamp;
 } CORE;
 
 struct ack_sample {

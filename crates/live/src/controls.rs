@@ -44,6 +44,8 @@ pub enum Control {
     Veno,
     /// Grieco and Mascolo 2004, as `WestwoodParams::linux`.
     Westwood,
+    /// Hock, Neumeister, Zitterbart and Bless 2017, as `LolaParams::linux`.
+    Lola,
 }
 
 /// Registered congestion controls. Sockets can select them until this value is dropped.
@@ -130,6 +132,12 @@ static SOURCES: [Source; Control::ALL.len()] = [
         object: include_bytes_aligned!("../bpf/westwood.bpf.o"),
         needs_ecn: false,
     },
+    Source {
+        control: Control::Lola,
+        name: "lola",
+        object: include_bytes_aligned!("../bpf/lola.bpf.o"),
+        needs_ecn: false,
+    },
 ];
 
 /// A registered congestion control.
@@ -143,7 +151,7 @@ struct Registered {
 
 impl Control {
     /// All congestion controls.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Vegas,
         Self::Illinois,
         Self::Dctcp,
@@ -155,6 +163,7 @@ impl Control {
         Self::Yeah,
         Self::Veno,
         Self::Westwood,
+        Self::Lola,
     ];
 
     /// Its name in Linux, without the process's suffix.

@@ -88,9 +88,10 @@ fn each_carries_data_and_vegas_keeps_the_queue_short() {
         assert!(met.took < Nanos(6_000_000_000), "{control}: {met:?}");
         met
     };
-    let [vegas, illinois, dctcp, cubic] = ["vegas", "illinois", "dctcp", "cubic"].map(met);
+    let [vegas, illinois, dctcp, lola, cubic] = ["vegas", "illinois", "dctcp", "lola", "cubic"].map(met);
     assert!(cubic.rtt > Nanos(20_000_000), "{cubic:?}");
     assert!(vegas.rtt.0 * 5 < cubic.rtt.0 && vegas.retransmitted == 0, "{vegas:?} {cubic:?}");
+    assert!(lola.rtt.0 * 2 < cubic.rtt.0, "{lola:?} {cubic:?}");
     // They react to losses.
     for control in [Control::HighSpeed, Control::Scalable, Control::Htcp, Control::Bic] {
         let result = met(control.name());
@@ -228,15 +229,16 @@ fn processes_do_not_clash_and_leave_nothing_behind() {
     let mine = mine.map(|controls| controls.unwrap_or_else(|error| panic!("{error}")));
     let mut names: Vec<_> = processes.iter().flat_map(|(_, names)| names.clone()).collect();
     names.extend(mine.iter().map(|controls| controls.name("vegas").to_owned()));
-    let each = Control::ALL.len();
     let has = |names: &[String]| names.iter().filter(|name| available().contains(name)).count();
-    assert_eq!((has(&names), maps(&names)), (2 * each + 2, 2 * each + 2), "{names:?} {:?}", available());
+    let of_processes = processes.len() * Control::ALL.len();
+    let all = of_processes + 2;
+    assert_eq!((has(&names), maps(&names)), (all, all), "{names:?} {:?}", available());
     for (child, _) in &mut processes {
         child.kill().expect("it is ours");
         child.wait().expect("it ends");
     }
     // The kernel removes a name when its link is closed, and frees the map some time later.
-    let (dead, mine_names) = names.split_at(2 * each);
+    let (dead, mine_names) = names.split_at(of_processes);
     assert_eq!((has(dead), has(mine_names)), (0, 2), "{:?}", available());
     until("the maps are gone", || (maps(dead) == 0).then_some(()));
     drop(mine);

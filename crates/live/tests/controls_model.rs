@@ -5,8 +5,8 @@
 use aya_obj::Object;
 use proptest::prelude::*;
 use queuescope_tcp::congestion::{
-    BicParams, Dctcp, DctcpParams, HighSpeedParams, HtcpParams, HyblaParams, Illinois, IllinoisParams, NewRenoParams,
-    ScalableParams, VegasParams, VenoParams, Westwood, WestwoodParams, YeahParams,
+    BicParams, Dctcp, DctcpParams, HighSpeedParams, HtcpParams, HyblaParams, Illinois, IllinoisParams, LolaParams,
+    NewRenoParams, ScalableParams, VegasParams, VenoParams, Westwood, WestwoodParams, YeahParams,
 };
 use queuescope_tcp::{Ack, AlgorithmParams, Congestion, CongestionControl, Controller, Phase};
 use queuescope_wire::Nanos;
@@ -37,7 +37,8 @@ const LIMITED: usize = WINDOW + 48;
 const ECN: usize = WINDOW + 49;
 const SRTT: usize = WINDOW + 52;
 const MSS: usize = WINDOW + 56;
-const END: usize = WINDOW + 64;
+const TIME: usize = WINDOW + 64;
+const END: usize = WINDOW + 72;
 
 /// Values of `tcp_ca_state` and of `tcp_ca_event`.
 const OPEN: u8 = 0;
@@ -103,6 +104,11 @@ impl Connection {
 
     fn put(&mut self, at: usize, value: u32) {
         self.memory[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+
+    /// Sets the time of the last ACK.
+    fn set_time(&mut self, now: Nanos) {
+        self.memory[TIME..TIME + 8].copy_from_slice(&(now.0 / 1_000).to_ne_bytes());
     }
 
     /// Calls a program with the connection and further arguments, and returns its result. A program that a control lacks does nothing.
@@ -212,6 +218,18 @@ fn long_steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+/// Many steps, whose round-trip times stay within 300 us of a level for 100 steps or more, so that queueing delays last.
+fn level_steps(limits: f64) -> impl Strategy<Value = Vec<Step>> {
+    let level = prop_oneof![10_000..12_000u32, 10_000..18_000u32];
+    let acks = prop::collection::vec((1..4u32, 0..300u32, prop::bool::weighted(limits)), 100..300);
+    let run = (level, acks, prop_oneof![3 => Just(None), 2 => Just(Some(Step::Lost)), 1 => Just(Some(Step::Expired))])
+        .prop_map(|(level, acks, event)| {
+            let acks = acks.into_iter().map(move |(acked, more, limited)| Step::Ack(acked, level + more, limited));
+            acks.chain(event).collect::<Vec<_>>()
+        });
+    prop::collection::vec(run, 1..8).prop_map(|runs| runs.concat())
+}
+
 /// Runs of ACKs: their number, the segments of each, and the round-trip time. Some runs are longer than a round trip without a queue.
 /// They begin with a long queue, so that rounding to microseconds is a small part of the largest delay.
 fn runs() -> impl Strategy<Value = Vec<(usize, u32, u32)>> {
@@ -265,16 +283,17 @@ fn compare(
     steps: &[Step],
     measured: impl Fn(u32) -> u32,
 ) -> Result<(), TestCaseError> {
-    compare_each(control, params, steps, measured, Nanos(1_000_000))
+    compare_with(control, params, steps, measured, Nanos(1_000_000), |_| 0)
 }
 
-/// The same with this time between steps.
-fn compare_each(
+/// The same with this time between steps. Windows may differ by `apart` of the model's, in segments, and thresholds by one more.
+fn compare_with(
     control: &str,
     params: &AlgorithmParams,
     steps: &[Step],
     measured: impl Fn(u32) -> u32,
     between: Nanos,
+    apart: impl Fn(u64) -> u64,
 ) -> Result<(), TestCaseError> {
     CLOCK.set(0);
     let rtt =
@@ -288,6 +307,7 @@ fn compare_each(
     for (number, step) in steps.iter().enumerate() {
         now = now + between;
         CLOCK.set(now.0);
+        kernel.set_time(now);
         let in_flight = u64::from(next - reached) * SEGMENT;
         let congestion = Congestion { in_flight, lost: SEGMENT, delivered: 0, next: u64::from(next) * SEGMENT };
         match *step {
@@ -327,9 +347,11 @@ fn compare_each(
             bytes => bytes / SEGMENT,
         };
         let found = [WINDOW, THRESHOLD].map(|at| u64::from(kernel.get(at)));
-        prop_assert_eq!(found[0], model.window() / SEGMENT, "step {}: {:?}", number, step);
+        let window = model.window() / SEGMENT;
+        prop_assert!(found[0].abs_diff(window) <= apart(window), "step {}: {:?} {} {}", number, step, found[0], window);
         // Linux computes three quarters of a window as a half plus a quarter, each rounded down.
-        prop_assert!(found[1].abs_diff(model_threshold) <= 1, "step {}: {:?} {}", number, found, model_threshold);
+        let more = 1 + apart(model_threshold);
+        prop_assert!(found[1].abs_diff(model_threshold) <= more, "step {}: {:?} {}", number, found, model_threshold);
     }
     Ok(())
 }
@@ -435,12 +457,12 @@ proptest! {
     fn htcp_has_the_same_windows(
         steps in steps_with(0.9, prop_oneof![Just(12_000u32), 11_001..14_000u32, 8_000..150_000u32]), between in 0..40_000_000u64,
     ) {
-        compare_each("htcp", &AlgorithmParams::Htcp(HtcpParams::linux()), &steps, |rtt| rtt, Nanos(between))?;
+        compare_with("htcp", &AlgorithmParams::Htcp(HtcpParams::linux()), &steps, |rtt| rtt, Nanos(between), |_| 0)?;
     }
 
     #[test]
     fn htcp_has_the_same_windows_at_steady_rates(steps in epochs(), between in 1_000_000..10_000_000u64) {
-        compare_each("htcp", &AlgorithmParams::Htcp(HtcpParams::linux()), &steps, |rtt| rtt, Nanos(between))?;
+        compare_with("htcp", &AlgorithmParams::Htcp(HtcpParams::linux()), &steps, |rtt| rtt, Nanos(between), |_| 0)?;
     }
 
     #[test]
@@ -452,7 +474,7 @@ proptest! {
     /// The program's time is in whole milliseconds.
     #[test]
     fn bic_has_the_same_windows(steps in steps(0.9), between in 0..40u64) {
-        compare_each("bic", &AlgorithmParams::Bic(BicParams::linux()), &steps, |rtt| rtt, Nanos(between * 1_000_000))?;
+        compare_with("bic", &AlgorithmParams::Bic(BicParams::linux()), &steps, |rtt| rtt, Nanos(between * 1_000_000), |_| 0)?;
     }
 
     #[test]
@@ -497,6 +519,20 @@ proptest! {
             prop_assert!((f64::from(threshold) - f64::from(window) * (1.0 - beta)).abs() <= 1.0, "{} {}", threshold, beta);
             next = reached + window;
         }
+    }
+}
+
+proptest! {
+    // Running these programs without the kernel takes long.
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None, max_shrink_iters: 100, ..ProptestConfig::with_cases(16)
+    })]
+
+    #[test]
+    fn lola_has_the_same_windows(steps in level_steps(0.95)) {
+        // The program counts time in units of 1/1024 s, and keeps the fraction of a segment that a loss leaves away.
+        let params = AlgorithmParams::Lola(LolaParams::linux());
+        compare_with("lola", &params, &steps, |rtt| rtt, Nanos(1_000_000), |window| 1 + window / 50)?;
     }
 }
 
@@ -622,6 +658,7 @@ fn the_next_ack_corrects_a_skipped_run() {
         ("scalable", 35),
         ("htcp", 20),
         ("bic", 31),
+        ("lola", 28),
     ] {
         let mut kernel = Connection::new(control, 40, 40);
         kernel.put(PRIOR, 40);

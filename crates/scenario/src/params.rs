@@ -3,6 +3,7 @@
 
 mod abc;
 mod bbr;
+mod bbr3;
 mod bic;
 mod congestion;
 mod conquest;
@@ -11,9 +12,13 @@ mod draws;
 mod hstcp;
 mod htcp;
 mod hybla;
+mod lola;
 mod p4air;
 mod pie;
+mod pie;
 mod pipeline;
+mod pipeline;
+mod prague;
 mod scalable;
 mod tcp;
 mod veno;

@@ -106,6 +106,36 @@ fn a_link_counts_each_group() {
     assert!(mean(3) * 5.0 < mean(0) && mean(3) * 5.0 < mean(1), "{} {} {}", mean(0), mean(1), mean(3));
 }
 
+/// Prague's data is ECT(1), so DualPI2 puts it into its L queue, where it waits for about a millisecond. CUBIC's waits
+/// for the 15 ms of the C queue. Both get about the same rate, as RFC 9332 intends.
+#[test]
+fn prague_waits_little_beside_cubic_in_dual_pi2() {
+    let discipline = DisciplineParams::defaults().into_iter().find(|params| params.name() == "dual-pi2").unwrap();
+    let setting = |algorithm| Setting {
+        algorithm,
+        flows: 2,
+        ecn: true,
+        discipline: discipline.clone(),
+        seconds: 30,
+        warmup: 10,
+        ..Setting::default()
+    };
+    let (mut simulation, from, to) = setting(Algorithm::Cubic).network();
+    for (group, algorithm) in [Algorithm::Prague, Algorithm::Cubic].into_iter().enumerate() {
+        let start = FlowStart { at: Nanos::ZERO, from: from[group].0 as usize, to: to[group].0 as usize, bytes: None };
+        let transport = setting(algorithm).transport();
+        simulation.add_flows(group as u32, transport, None, std::iter::once(start)).unwrap();
+    }
+    simulation.run_until(Nanos(30_000_000_000), &mut ());
+    let groups = simulation.link(simulation.measured().next().unwrap()).groups().to_vec();
+    let [prague, cubic] = [0, 1].map(|group: usize| groups[group].sojourn.mean().unwrap() * 1e-6);
+    assert!(prague < 1.5 && cubic > 5.0, "{prague} {cubic} ms");
+    assert!(groups[0].dropped == 0 && groups[0].marked > 100, "{} {}", groups[0].dropped, groups[0].marked);
+    let rates: Vec<_> = simulation.flows().iter().map(delivered).collect();
+    let ratio = rates[0] as f64 / rates[1] as f64;
+    assert!((0.5..2.0).contains(&ratio), "{rates:?}");
+}
+
 /// The bytes that a link sent are those that came out of it: payload, headers, and retransmitted data.
 #[test]
 fn delivered_bytes_were_sent() {

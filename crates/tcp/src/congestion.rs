@@ -5,6 +5,7 @@
 
 mod any;
 mod bbr;
+mod bbr3;
 mod bic;
 mod common;
 mod cubic;
@@ -15,7 +16,9 @@ mod htcp;
 mod hybla;
 mod hystart;
 mod illinois;
+mod lola;
 mod new_reno;
+mod prague;
 mod scalable;
 mod throughput;
 mod vegas;
@@ -28,7 +31,7 @@ pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
 pub use custom::{ControlFactory, CustomControl, Opening};
 pub use hystart::{HyStartParams, HyStartPlusPlusParams};
 
-use queuescope_wire::{Nanos, Rate};
+use queuescope_wire::{Ecn, Nanos, Rate};
 
 // Every congestion control: its name in scenarios and reports, what its file exports (the type, its parameters, the
 // rest),
@@ -62,6 +65,12 @@ any::algorithms! {
         "Veno (Fu and Liew 2003).";
     "westwood" westwood::{Westwood, WestwoodParams, WestwoodFilter, WestwoodSampling, WestwoodStats, WestwoodUnit}:
         "Westwood+ (Grieco and Mascolo 2004).";
+    "lola" lola::{Lola, LolaParams, LolaState, LolaStats, QueueUnit}:
+        "LoLa (Hock, Neumeister, Zitterbart and Bless 2017).";
+    "bbr3" bbr3::{Bbr3, Bbr3Params, Bbr3State, Bbr3Stats}:
+        "BBR version 3 (draft-ietf-ccwg-bbr).";
+    "prague" prague::{Prague, PragueParams, PragueStats}:
+        "Prague (draft-briscoe-iccrg-prague-congestion-control-04), the control of L4S; it needs ECN.";
 }
 
 /// A congestion control. Times passed to it never decrease.
@@ -227,4 +236,20 @@ pub enum EcnUse {
     /// It counts marks (RFC 8257), and the receiver echoes each of them. Data is sent as ECT(0). The first mark in a
     /// window of data is still a congestion event.
     Counted,
+    /// As [`Self::Counted`], but data is sent as ECT(1): queues may mark it early and often (RFC 9331).
+    Scalable,
+}
+
+impl EcnUse {
+    /// Whether marks are counted, so that the receiver echoes each of them.
+    #[inline]
+    pub fn counts(self) -> bool {
+        self != Self::Classic
+    }
+
+    /// The codepoint of ECN-capable packets.
+    #[inline]
+    pub fn codepoint(self) -> Ecn {
+        if self == Self::Scalable { Ecn::Ect1 } else { Ecn::Ect0 }
+    }
 }

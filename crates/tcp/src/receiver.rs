@@ -405,8 +405,10 @@ impl Receiver {
                     self.marks = Marks::Fresh;
                 }
             }
-            EcnUse::Counted if self.params.counted_echo_lags => self.note_counted_lagging(segment, marked),
-            EcnUse::Counted => {
+            EcnUse::Counted | EcnUse::Scalable if self.params.counted_echo_lags => {
+                self.note_counted_lagging(segment, marked)
+            }
+            EcnUse::Counted | EcnUse::Scalable => {
                 if segment.length == 0 || marked == (self.marks != Marks::None) {
                     return;
                 }
@@ -455,6 +457,7 @@ impl Receiver {
     }
 
     fn codepoint(&self) -> Ecn {
-        if self.ecn && self.ecn_use == EcnUse::Counted && self.params.ecn_on_controls { Ecn::Ect0 } else { Ecn::NotEct }
+        let capable = self.ecn && self.ecn_use.counts() && self.params.ecn_on_controls;
+        if capable { self.ecn_use.codepoint() } else { Ecn::NotEct }
     }
 }

@@ -190,5 +190,8 @@ fn kernel_name(algorithm: Algorithm) -> &'static str {
         Algorithm::Yeah => "yeah",
         Algorithm::Veno => "veno",
         Algorithm::Westwood => "westwood",
+        Algorithm::Lola => "lola",
+        Algorithm::Bbr3 => "bbr3",
+        Algorithm::Prague => "prague",
     }
 }

@@ -1,10 +1,13 @@
 //! The keys of congestion controls. Defaults depend on the profile.
 
 use super::bbr::bbr;
+use super::bbr3::bbr3;
 use super::bic::bic;
 use super::hstcp::high_speed;
 use super::htcp::htcp;
 use super::hybla::hybla;
+use super::lola::lola;
+use super::prague::prague;
 use super::scalable::scalable;
 use super::veno::veno;
 use super::westwood::westwood;
@@ -17,7 +20,7 @@ use queuescope_tcp::congestion::{
     Counting, CubicParams, DctcpParams, Growth, HyStartParams, HyStartPlusPlusParams, IllinoisParams, NewRenoParams,
     OnLoss, Reduced, RoundEnd, RttSource, SlowStart, VegasParams, Waiting,
 };
-use queuescope_tcp::{Algorithm, AlgorithmParams, CongestionControl, Controller, EcnUse};
+use queuescope_tcp::{Algorithm, AlgorithmParams, CongestionControl, Controller};
 use queuescope_wire::Nanos;
 
 /// A congestion control whose defaults are those of a profile.
@@ -75,13 +78,16 @@ impl Choice for Control {
             AlgorithmParams::Yeah(params) => yeah(params, keys),
             AlgorithmParams::Veno(params) => veno(params, keys),
             AlgorithmParams::Westwood(params) => westwood(params, keys),
+            AlgorithmParams::Lola(params) => lola(params, keys),
+            AlgorithmParams::Bbr3(params) => bbr3(params, keys),
+            AlgorithmParams::Prague(params) => prague(params, keys),
         }
     }
 }
 
 /// Whether the congestion control requires ECN.
 pub(crate) fn counts_marks(params: &AlgorithmParams) -> bool {
-    Controller::new(params, 1, 1, 0).ecn() == EcnUse::Counted
+    Controller::new(params, 1, 1, 0).ecn().counts()
 }
 
 pub(super) const ONLY_IF_LIMITED: &str = "Whether the window grows only if it was what limited the sender.";
@@ -89,6 +95,7 @@ pub(super) const COUNTING: &str = "The unit in which growth is counted.";
 pub(super) const RTT: &str = "The round-trip time that is used.";
 pub(super) const ROUND: &str = "When a round trip ends.";
 pub(super) const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
+const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
 
 fn new_reno<K: KeyVisitor>(params: &mut NewRenoParams, keys: &mut K) {
     keys.key("counting", &mut params.counting, COUNTING);

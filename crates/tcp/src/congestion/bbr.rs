@@ -13,12 +13,13 @@
 //!   not know which ACKs were delayed.
 //! - Marks are ignored, as in version 1.
 
-mod aggregation;
-mod chance;
+pub(super) mod aggregation;
+pub(super) mod chance;
 mod control;
-mod filter;
+pub(super) mod filter;
 mod params;
 mod policer;
+pub(super) mod rounds;
 
 pub use aggregation::{AggregationParams, Limit};
 pub use params::{AfterRecovery, BbrParams, Quantum};
@@ -31,6 +32,7 @@ use chance::PhaseDraws;
 use filter::MaxFilter;
 use policer::{Observation, Policer, PolicerChange};
 use queuescope_wire::{Nanos, Rate};
+use rounds::PacketRounds;
 
 /// BBR.
 #[derive(Debug, Clone)]
@@ -51,20 +53,14 @@ pub struct Bbr {
     bandwidth: MaxFilter,
     path: Option<Nanos>,
     path_at: Nanos,
-    delivered: u64,
     lost: u64,
-    /// The round trip ends when a packet is acknowledged that was sent after this many bytes were delivered.
-    round_end: u64,
-    rounds: u64,
-    round_start: bool,
+    rounds: PacketRounds,
     full: FullPipe,
     cycle_index: usize,
     cycle_began: Nanos,
     probe: Option<ProbeRtt>,
     /// Whether the round-trip time was ever probed.
     probed: bool,
-    /// Samples of packets that were sent while the delivered bytes were in this range are limited by the probe.
-    limited: Option<(u64, u64)>,
     idle_restart: bool,
     repair: Repair,
     /// The window before recovery or before the probe of the round-trip time, in bytes.
@@ -145,17 +141,13 @@ impl Bbr {
             bandwidth: MaxFilter::new(params.bandwidth_rounds, params.late_third),
             path: None,
             path_at: Nanos::ZERO,
-            delivered: 0,
             lost: 0,
-            round_end: 0,
-            rounds: 0,
-            round_start: false,
+            rounds: PacketRounds::default(),
             full: FullPipe::default(),
             cycle_index: 0,
             cycle_began: Nanos::ZERO,
             probe: None,
             probed: false,
-            limited: None,
             idle_restart: false,
             repair: Repair::No,
             saved_window: initial_window,
@@ -208,40 +200,28 @@ impl Bbr {
     }
 
     fn take_rate(&mut self, ack: &Ack, now: Nanos) {
-        self.round_start = false;
+        self.rounds.started = false;
         let Some(sample) = ack.rate else {
-            self.delivered = self.delivered.saturating_add(ack.delivered);
+            self.rounds.delivered = self.rounds.delivered.saturating_add(ack.delivered);
             return;
         };
-        self.delivered = self.delivered.max(sample.delivered);
+        self.rounds.delivered = self.rounds.delivered.max(sample.delivered);
         self.lost = self.lost.saturating_add(sample.lost);
         if sample.interval == Nanos::ZERO {
             return;
         }
-        if sample.prior_delivered >= self.round_end {
-            self.begin_round();
-            self.rounds += 1;
+        if self.rounds.take(&sample) {
             self.stats.rounds += 1;
-            self.round_start = true;
             if let Repair::Recovery { conserves } = &mut self.repair {
                 *conserves = false;
             }
         }
-        let limited = self.is_limited(&sample);
+        let limited = self.rounds.is_limited(&sample);
         self.look_for_policer(&sample, limited, now);
         let rate = self.rounded(sample.amount as f64 * 1e9 / sample.interval.0 as f64);
         if !limited || rate >= self.bandwidth.largest() {
-            self.bandwidth.update(self.rounds, rate);
+            self.bandwidth.update(self.rounds.count, rate);
         }
-    }
-
-    fn is_limited(&self, sample: &RateSample) -> bool {
-        let by_probe = self.limited.is_some_and(|(from, to)| (from..=to).contains(&sample.prior_delivered));
-        sample.application_limited || by_probe
-    }
-
-    fn begin_round(&mut self) {
-        self.round_end = self.delivered;
     }
 
     fn look_for_policer(&mut self, sample: &RateSample, application_limited: bool, now: Nanos) {
@@ -249,11 +229,11 @@ impl Bbr {
             return;
         };
         let seen = Observation {
-            delivered: self.delivered,
+            delivered: self.rounds.delivered,
             lost: self.lost,
             loses: sample.lost > 0,
             application_limited,
-            round_start: self.round_start,
+            round_start: self.rounds.started,
             probing: self.mode == BbrMode::ProbeBandwidth,
         };
         if policer.observe(&seen, now) == PolicerChange::Over {
@@ -287,8 +267,8 @@ impl Bbr {
     }
 
     fn check_full_pipe(&mut self, ack: &Ack) {
-        let limited = ack.rate.is_some_and(|sample| self.is_limited(&sample));
-        if self.full.is_full || !self.round_start || limited {
+        let limited = ack.rate.is_some_and(|sample| self.rounds.is_limited(&sample));
+        if self.full.is_full || !self.rounds.started || limited {
             return;
         }
         let largest = self.bandwidth.largest();
@@ -349,19 +329,17 @@ impl Bbr {
 
     fn probe_rtt(&mut self, ack: &Ack, now: Nanos) {
         if self.params.probe_limits_samples {
-            let until = self.delivered.saturating_add(ack.in_flight);
-            let from = self.limited.filter(|(_, to)| self.delivered <= *to).map_or(self.delivered, |(from, _)| from);
-            self.limited = Some((from, until));
+            self.rounds.limit(ack.in_flight);
         }
         let least = self.least_window();
-        let round_start = self.round_start;
+        let round_start = self.rounds.started;
         let Some(probe) = &mut self.probe else {
             return;
         };
         if probe.end.is_none() {
             if ack.in_flight <= least {
                 *probe = ProbeRtt { end: Some(now.saturating_add(self.params.probe_rtt)), round_passed: false };
-                self.begin_round();
+                self.rounds.begin();
             }
             return;
         }
@@ -418,7 +396,7 @@ impl CongestionControl for Bbr {
             && ack.rate.is_some_and(|sample| sample.interval > Nanos::ZERO)
         {
             let largest = self.bandwidth.largest();
-            aggregation.on_ack(ack.delivered, largest, self.window, self.round_start, now);
+            aggregation.on_ack(ack.delivered, largest, self.window, self.rounds.started, now);
         }
         self.follow_cycle(ack, now);
         self.check_full_pipe(ack);
@@ -443,7 +421,7 @@ impl CongestionControl for Bbr {
         let delivered = if self.params.recovery_begins_round { 0 } else { congestion.delivered };
         self.window = left.saturating_add(delivered.max(self.mss)).min(LARGEST_WINDOW);
         if self.params.recovery_begins_round {
-            self.begin_round();
+            self.rounds.begin();
         }
         if self.params.after_recovery == AfterRecovery::Threshold {
             // ns-3 saves the window twice, the second time with the deliveries.
@@ -479,7 +457,7 @@ impl CongestionControl for Bbr {
         let may = if self.params.restarts_once_probed {
             self.probed
         } else {
-            self.repair == Repair::No && self.delivered > 0
+            self.repair == Repair::No && self.rounds.delivered > 0
         };
         if in_flight > bytes || !may {
             return;
@@ -528,6 +506,6 @@ impl Ns3 for Bbr {
 }
 
 /// Converts bytes per second to a rate.
-fn to_rate(bytes_per_second: f64) -> Option<Rate> {
+pub(super) fn to_rate(bytes_per_second: f64) -> Option<Rate> {
     Rate::from_bits_per_second((bytes_per_second * 8.0) as u64)
 }

@@ -2,7 +2,7 @@
 
 use super::sent::SentSegment;
 use super::{Sender, State};
-use crate::congestion::{CongestionControl, EcnUse, Phase};
+use crate::congestion::{CongestionControl, Phase};
 use crate::params::Rescue;
 use crate::segment::{Flags, Sacks, Segment, Timestamps};
 use queuescope_wire::{Ecn, Nanos};
@@ -219,7 +219,7 @@ impl<C: CongestionControl> Sender<C> {
             flags = flags | Flags::CWR;
         }
         self.note_usage();
-        let codepoint = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+        let codepoint = if self.ecn { self.control.ecn().codepoint() } else { Ecn::NotEct };
         let segment = self.leave(&sent, flags, now);
         self.schedule_probe(now);
         (segment, codepoint)
@@ -231,7 +231,8 @@ impl<C: CongestionControl> Sender<C> {
         let sent = self.flight.repeat(seq, most, |sent| delivery.stamp(sent, begins, now))?;
         self.stats.repeated += 1;
         let flags = if sent.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        let codepoint = if self.ecn && self.params.ecn_on_repeats { Ecn::Ect0 } else { Ecn::NotEct };
+        let capable = self.ecn && self.params.ecn_on_repeats;
+        let codepoint = if capable { self.control.ecn().codepoint() } else { Ecn::NotEct };
         Some((self.leave(&sent, flags, now), codepoint))
     }
 
@@ -267,8 +268,8 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     fn control_codepoint(&self) -> Ecn {
-        let capable = self.control.ecn() == EcnUse::Counted && self.params.ecn_on_controls;
-        if capable { Ecn::Ect0 } else { Ecn::NotEct }
+        let ecn = self.control.ecn();
+        if ecn.counts() && self.params.ecn_on_controls { ecn.codepoint() } else { Ecn::NotEct }
     }
 
     /// Remembers the most of the window that was used within a round trip.

@@ -4,7 +4,7 @@
 
 use crate::congestion::link::{Flow, Path};
 use crate::congestion::{MILLISECOND, MSS, SECOND};
-use queuescope_tcp::{Algorithm, CongestionControl, Controller, EcnUse, Profile};
+use queuescope_tcp::{Algorithm, CongestionControl, Controller, Profile};
 use queuescope_wire::Nanos;
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ fn table() -> String {
         for profile in Profile::ALL {
             let mut control = Controller::new(&algorithm.params(*profile), MSS as u32, 10 * MSS, 7);
             control.on_established(Some(Nanos(PATH.delay)), Nanos::ZERO);
-            let mark_above = (control.ecn() == EcnUse::Counted).then_some(15);
+            let mark_above = control.ecn().counts().then_some(15);
             let mut flow = Flow::new(control, Path { mark_above, ..PATH });
             write!(text, "{:8} {:8}", algorithm.name(), profile.name()).unwrap();
             for step in [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] {

@@ -1,10 +1,12 @@
-//! One flow through one link, packet by packet: a rate, a delay, a buffer. A packet that finds the buffer full is lost.
+//! Flows through one link, packet by packet: a rate, a delay, a buffer. A packet that finds the buffer full is lost.
 //! The sender learns of it when the ACK would have come, and sends another packet. Nothing is random.
 
 use crate::congestion::MSS;
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase, RateSample};
 use queuescope_wire::Nanos;
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// A path.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +33,8 @@ pub struct Flow<C> {
     pub control: C,
     path: Path,
     pub now: u64,
-    free: u64,
+    /// When the link is free again.
+    free: Rc<Cell<u64>>,
     flying: VecDeque<Packet>,
     sent: u64,
     resolved: u64,
@@ -62,7 +65,7 @@ impl<C: CongestionControl> Flow<C> {
             control,
             path,
             now: 0,
-            free: 0,
+            free: Rc::default(),
             flying: VecDeque::new(),
             sent: 0,
             resolved: 0,
@@ -76,28 +79,48 @@ impl<C: CongestionControl> Flow<C> {
         }
     }
 
+    /// Another flow through the same link, which starts at `start`.
+    pub fn beside(&self, control: C, path: Path, start: u64) -> Self {
+        Self { free: Rc::clone(&self.free), now: start, ..Self::new(control, path) }
+    }
+
     /// Runs until a time; calls `look` after each ACK.
-    pub fn run(&mut self, until: u64, mut look: impl FnMut(&Self)) {
+    pub fn run(&mut self, until: u64, look: impl FnMut(&Self)) {
+        Self::run_all(std::slice::from_mut(self), until, look);
+    }
+
+    /// Runs flows through the same link until a time; calls `look` with the flow after each ACK.
+    pub fn run_all(flows: &mut [Self], until: u64, mut look: impl FnMut(&Self)) {
         loop {
-            let may_send = self.in_flight() + MSS <= self.control.window();
-            let send_at = may_send.then_some(self.now.max(self.release));
-            let ack_at = self.flying.front().map(|packet| packet.ack_at);
-            let next = match (send_at, ack_at) {
-                (Some(send), Some(ack)) => send.min(ack),
-                (Some(time), None) | (None, Some(time)) => time,
-                (None, None) => return,
+            let events = flows.iter().enumerate().filter_map(|(index, flow)| Some((flow.next_event()?, index)));
+            let Some(((at, acks), index)) = events.min_by_key(|((at, _), _)| *at).filter(|((at, _), _)| *at <= until)
+            else {
+                break;
             };
-            if next > until {
-                self.now = until;
-                return;
-            }
-            self.now = next;
-            if ack_at == Some(next) {
-                self.resolve();
-                look(self);
+            let flow = &mut flows[index];
+            flow.now = at;
+            if acks {
+                flow.resolve();
+                look(flow);
             } else {
-                self.send();
+                flow.send();
             }
+        }
+        for flow in flows {
+            flow.now = until;
+        }
+    }
+
+    /// When the next thing happens, and whether that is an ACK.
+    fn next_event(&self) -> Option<(u64, bool)> {
+        let may_send = self.in_flight() + MSS <= self.control.window();
+        let send_at = may_send.then_some(self.now.max(self.release));
+        let ack_at = self.flying.front().map(|packet| packet.ack_at);
+        match (send_at, ack_at) {
+            (Some(send), Some(ack)) if send < ack => Some((send, false)),
+            (_, Some(ack)) => Some((ack, true)),
+            (Some(send), None) => Some((send, false)),
+            (None, None) => None,
         }
     }
 
@@ -112,7 +135,7 @@ impl<C: CongestionControl> Flow<C> {
 
     /// Segments that wait or are being sent.
     pub fn backlog(&self) -> u64 {
-        self.free.saturating_sub(self.now).div_ceil(self.path.segment_time)
+        self.free.get().saturating_sub(self.now).div_ceil(self.path.segment_time)
     }
 
     pub fn in_recovery(&self) -> bool {
@@ -124,9 +147,9 @@ impl<C: CongestionControl> Flow<C> {
             (self.first_sent_at, self.delivered_at) = (self.now, self.now);
         }
         let lost = self.backlog() > self.path.buffer;
-        let begins = self.now.max(self.free);
+        let begins = self.now.max(self.free.get());
         if !lost {
-            self.free = begins + self.path.segment_time;
+            self.free.set(begins + self.path.segment_time);
         }
         self.flying.push_back(Packet {
             sent_at: self.now,

@@ -2,6 +2,7 @@
 //! spaces, and one flow through one link, packet by packet.
 
 mod bbr;
+mod bbr3;
 mod bic;
 mod cubic;
 mod dctcp;
@@ -12,9 +13,11 @@ mod hybla;
 mod hystart;
 mod illinois;
 mod link;
+mod lola;
 mod names;
 mod new_reno;
 mod ns3;
+mod prague;
 mod properties;
 mod rounds;
 mod scalable;

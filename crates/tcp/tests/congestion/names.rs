@@ -12,7 +12,7 @@ fn each_has_a_name_that_reads_back() {
         names,
         [
             "newreno", "cubic", "bbr", "vegas", "illinois", "dctcp", "hstcp", "scalable", "htcp", "bic", "hybla",
-            "yeah", "veno", "westwood"
+            "yeah", "veno", "westwood", "lola", "bbr3", "prague"
         ]
     );
     for algorithm in Algorithm::ALL {
@@ -35,19 +35,26 @@ fn the_error_for_an_unknown_name_lists_the_known_ones() {
     let error = "reno".parse::<Algorithm>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "'reno' is not a congestion control; there are newreno, cubic, bbr, vegas, illinois, dctcp, hstcp, scalable, htcp, bic, hybla, yeah, veno, westwood"
+        "'reno' is not a congestion control; there are newreno, cubic, bbr, vegas, illinois, dctcp, hstcp, scalable, htcp, bic, hybla, yeah, veno, westwood, lola, bbr3, prague"
     );
     let error = "bsd".parse::<Profile>().unwrap_err().to_string();
     assert_eq!(error, "'bsd' is not a profile; there are standard, ns3, linux");
 }
 
 #[test]
-fn only_dctcp_counts_marks_and_only_bbr_rules_recovery_and_paces() {
+fn only_some_count_marks_or_pace_or_rule_recovery() {
     for algorithm in Algorithm::ALL {
-        let control = Controller::new(&algorithm.params(Profile::Linux), 1_448, 14_480, 1);
-        assert_eq!(control.ecn() == EcnUse::Counted, *algorithm == Algorithm::Dctcp);
-        assert_eq!(control.rules_recovery(), *algorithm == Algorithm::Bbr);
-        assert_eq!(control.pacing_rate().is_some(), *algorithm == Algorithm::Bbr);
+        let mut control = Controller::new(&algorithm.params(Profile::Linux), 1_448, 14_480, 1);
+        control.on_established(Some(Nanos(10_000_000)), Nanos::ZERO);
+        let ecn = match algorithm {
+            Algorithm::Dctcp => EcnUse::Counted,
+            Algorithm::Prague => EcnUse::Scalable,
+            _ => EcnUse::Classic,
+        };
+        assert_eq!(control.ecn(), ecn);
+        let models = matches!(algorithm, Algorithm::Bbr | Algorithm::Bbr3);
+        assert_eq!(control.rules_recovery(), models);
+        assert_eq!(control.pacing_rate().is_some(), models || *algorithm == Algorithm::Prague);
     }
 }
 

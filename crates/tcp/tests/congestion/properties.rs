@@ -134,13 +134,13 @@ proptest! {
                 let least = if params == Algorithm::Dctcp.params(Profile::Ns3) { 0 } else { mss };
                 prop_assert!((least..=LARGEST).contains(&control.window()), "{:?} {}", params, control.window());
                 if matches!(event, Event::Congestion(_))
-                    && params.algorithm() != Algorithm::Bbr
+                    && !control.rules_recovery()
                     && params != Algorithm::Dctcp.params(Profile::Ns3)
                 {
                     prop_assert!(control.window() >= 2 * mss);
                     prop_assert_eq!(control.window(), control.slow_start_threshold());
                 }
-                if params.algorithm() == Algorithm::Bbr {
+                if control.rules_recovery() {
                     prop_assert!(control.pacing_rate().is_none_or(|rate| rate.bits_per_second() > 0));
                 }
                 prop_assert_eq!(control.window(), again.window());

@@ -313,3 +313,39 @@ proptest! {
                 prop_assert_eq!(reported, pair.receiver.stats().marked * mss);
     }
 }
+
+/// A sender whose control is scalable sends its data as ECT(1), and each mark is echoed as for one that counts marks.
+#[test]
+fn data_of_a_scalable_control_is_ect_1_and_each_mark_is_echoed() {
+    for (ecn, codepoint) in [(EcnUse::Scalable, Ecn::Ect1), (EcnUse::Counted, Ecn::Ect0)] {
+        let params = TcpParams { ecn: true, ..TcpParams::default() };
+        let mss = u64::from(params.mss);
+        // Every third segment with data is marked, and one is lost.
+        let mut copies = 0;
+        let plan = move |direction, _, segment: &Segment, _| {
+            let data = direction == Direction::Forth && segment.length > 0;
+            let number = segment.seq / mss;
+            copies += u64::from(data && number == 31);
+            Fate { marked: data && number % 3 == 0, lost: data && number == 31 && copies == 1, ..Fate::default() }
+        };
+        let control = Reno { ecn, ..Reno::fixed(params.mss, 12) };
+        let mut pair = Pair::new(&params, control, Some(90 * mss), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(5_000 * MS)));
+        let mut sent = std::collections::BTreeSet::new();
+        for passed in &pair.passed {
+            let repeated =
+                !sent.insert((passed.direction == Direction::Forth, passed.segment.seq, passed.segment.length));
+            if passed.segment.length > 0 {
+                let capable = !repeated || params.ecn_on_repeats;
+                assert_eq!(passed.ecn, if capable { codepoint } else { Ecn::NotEct });
+            } else {
+                assert!(matches!(passed.ecn, Ecn::NotEct) || passed.ecn == codepoint);
+            }
+        }
+        // Segments 0, 3, .. 87, without those that were found by an ACK of two.
+        let echoes = pair.sender.stats().echoes;
+        assert!((25..=35).contains(&echoes), "{echoes}");
+        assert_eq!(pair.receiver.stats().marked, 30);
+    }
+}

@@ -45,7 +45,7 @@ impl AggregationParams {
 
 /// Measures unexplained deliveries.
 #[derive(Debug, Clone)]
-pub(super) struct Aggregation {
+pub(in crate::congestion) struct Aggregation {
     params: AggregationParams,
     limit: u64,
     began: Nanos,
@@ -62,6 +62,11 @@ impl Aggregation {
             Limit::Bytes(bytes) => bytes,
         };
         Self { params, limit, began: Nanos::ZERO, acked: 0, extra: [0; 2], rounds: 0 }
+    }
+
+    /// Changes how many round trips a period has.
+    pub fn set_rounds(&mut self, rounds: u32) {
+        self.params.rounds = rounds;
     }
 
     /// Nothing was in flight: the count restarts.

@@ -12,7 +12,7 @@ const STREAM: u64 = (1 << 63) + 4;
 
 /// A source of random numbers.
 #[derive(Debug, Clone)]
-pub(super) enum PhaseDraws {
+pub(in crate::congestion) enum PhaseDraws {
     Own(Pcg64Mcg),
     Ns3(Mrg32k3a),
 }

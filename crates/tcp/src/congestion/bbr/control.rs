@@ -101,7 +101,7 @@ impl Bbr {
             // What ns-3 keeps in 32 bits wraps: see `AfterRecovery::Threshold`.
             let wraps = self.params.after_recovery == AfterRecovery::Threshold && self.window == u64::from(u32::MAX);
             self.window = if wraps { acked } else { sum.min(target) };
-        } else if self.window < target || self.delivered < self.initial_window {
+        } else if self.window < target || self.rounds.delivered < self.initial_window {
             self.window = sum;
         }
         self.window = self.window.max(self.least_window());

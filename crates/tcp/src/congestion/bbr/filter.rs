@@ -6,7 +6,7 @@
 
 /// The largest value of a window.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MaxFilter {
+pub(in crate::congestion) struct MaxFilter {
     window: u64,
     /// Whether the third is taken half a window after the second, in place of after the best.
     late_third: bool,
