@@ -24,7 +24,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// With the first class of service.
+    /// Connections with these parameters in the first class of service, not for L4S, without an activity.
     pub fn new(tcp: TcpParams, algorithm: impl Into<ControlChoice>) -> Self {
         Self { tcp, algorithm: algorithm.into(), class: Class(0), l4s: false, activity: None }
     }

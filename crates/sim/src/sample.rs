@@ -21,7 +21,7 @@ pub struct LinkSample {
     pub link: LinkId,
     /// The packets and bytes that wait.
     pub backlog: Backlog,
-    /// What it has sent.
+    /// Packets and bytes that it has sent.
     pub sent: Backlog,
     /// Packets of these that were lost on it.
     pub lost: u64,
