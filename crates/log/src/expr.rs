@@ -93,6 +93,14 @@ pub enum Test {
 }
 
 /// A relation between two values.
+///
+/// ```
+/// use queuescope_log::Relation;
+///
+/// assert!(Relation::AtLeast.holds(&5, &5));
+/// let symbols = Relation::ALL.map(Relation::symbol);
+/// assert_eq!(symbols, ["<", "<=", "==", "!=", ">=", ">"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// `<`

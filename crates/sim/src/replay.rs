@@ -55,6 +55,33 @@ pub struct Replay<D> {
 }
 
 /// Receives all packets that come out of a queue: departures, and drops and marks of [`Sink`].
+///
+/// ```
+/// use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_sim::Output;
+/// use queuescope_wire::{ByteCount, Departure, Nanos, Packet};
+///
+/// /// The bytes that passed, and the packets that did not.
+/// #[derive(Default)]
+/// struct Passed { bytes: ByteCount, drops: u64 }
+///
+/// impl Output for Passed {
+///     fn departed(&mut self, departure: &Departure) {
+///         self.bytes += departure.packet.size;
+///     }
+/// }
+///
+/// impl Sink for Passed {
+///     fn dropped(&mut self, _: &Dropped) {
+///         self.drops += 1;
+///     }
+///     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// }
+///
+/// let mut passed = Passed::default();
+/// passed.departed(&Departure { packet: Packet { size: ByteCount(1500), ..Packet::default() }, ..Departure::default() });
+/// assert_eq!((passed.bytes, passed.drops), (ByteCount(1500), 0));
+/// ```
 pub trait Output: Sink {
     /// A packet left the queue.
     fn departed(&mut self, departure: &Departure);

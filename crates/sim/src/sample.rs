@@ -6,7 +6,7 @@ use queuescope_wire::{Backlog, Nanos};
 /// The state at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// The time.
+    /// The time, since the start of the simulation.
     pub at: Nanos,
     /// The states of the measured links.
     pub links: Vec<LinkSample>,

@@ -96,7 +96,7 @@ pub struct WorkloadParams {
 /// The start of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowStart {
-    /// The time.
+    /// When it starts, since the start of the simulation.
     pub at: Nanos,
     /// The sending host.
     pub from: usize,
