@@ -1,7 +1,8 @@
-//! Checks the book in `docs`: every page is in it, and links in it and in all other Markdown of the repository have
-//! targets.
+//! Checks the book in `docs`: every page is in it, links in it and in all other Markdown of the repository have targets,
+//! and the types that the glossary names exist.
 
 mod built;
+mod glossary;
 mod markdown;
 
 use crate::notes;
@@ -32,6 +33,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut problems = files.dead_links();
     problems.extend(files.left_out());
     problems.extend(files.dead_names(&root)?);
+    problems.extend(glossary::unknown_types(&root, &files.all)?);
     let notes = fs::read_to_string(root.join(notes::PAGE)).unwrap_or_default();
     if notes != notes::page(&root)? {
         problems.push(format!("{} is outdated: run cargo xtask notes --write", notes::PAGE));

@@ -19,8 +19,8 @@ const HELP: &str = "\
 The project's own development tasks.
 
 cargo xtask book [FOLDER]
-    Check that the book in docs has every page, and that all links of Markdown in the repository have targets. With FOLDER,
-    also check the links of the built book in it.
+    Check that the book in docs has every page, that all links of Markdown in the repository have targets, and that the types
+    in the glossary exist. With FOLDER, also check the links of the built book in it.
 
 cargo xtask circles
     Check that no more than ten files of a crate import each other in a circle.

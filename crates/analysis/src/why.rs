@@ -19,6 +19,14 @@ use std::num::NonZeroU64;
 ///
 /// The first of the fields `packet`, `flow`, `victims` and `at` that is given is the question. With a flow or with victims,
 /// a time range restricts it. If none is given, the question is about all packets that waited.
+///
+/// ```
+/// use queuescope_analysis::why::Question;
+///
+/// let question = Question::default().about_flow("10.0.0.1:443").alpha(0.05);
+/// assert_eq!(question.flow.as_deref(), Some("10.0.0.1:443"));
+/// assert_eq!(question.alpha, 0.05);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Question {

@@ -30,9 +30,9 @@ pub struct History {
 pub struct Ask<'a> {
     /// Records must match this expression. It uses only attributes of the schema.
     pub expression: &'a Dnf,
-    /// Records must have this time or a later one, in nanoseconds since the records' epoch,
+    /// The time of the first record, in nanoseconds since the records' epoch.
     pub from: u64,
-    /// and a time before this one; `u64::MAX` means no end.
+    /// Records must have a time before this one, in nanoseconds since the records' epoch; `u64::MAX` means no end.
     pub to: u64,
     /// Other attributes that the caller reads. Attributes that are not listed may be zero in the records that are returned.
     pub needed: &'a [AttributeId],

@@ -165,6 +165,30 @@ pub enum FinishError {
 }
 
 /// A log that is recorded to a folder.
+///
+/// ```
+/// use queuescope_archive::{Ask, History, Recorder, RecorderOptions};
+/// use queuescope_log::{Schema, Scope, departure};
+/// use std::ops::ControlFlow;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("log");
+/// let (recorder, recovery) = Recorder::open(&path, Schema::departure(), RecorderOptions::default())?;
+/// assert_eq!(recovery.records, 0, "the folder is new");
+/// recorder.append(&[0; 3 * departure::SIZE]);
+/// println!("{} records are kept", recorder.finish()?.records);
+///
+/// let scope = Scope::new(Schema::departure());
+/// let all = scope.parse("")?.dnf(&scope)?;
+/// let mut count = 0;
+/// let ask = Ask { expression: &all, from: 0, to: u64::MAX, needed: &[] };
+/// History::open(&path)?.each(ask, &mut |_position, _record| {
+///     count += 1;
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(count, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,

@@ -43,6 +43,40 @@ pub enum Opened {
 }
 
 /// An opened capture.
+///
+/// ```
+/// use queuescope_ingest::{Listener, OpenedCapture, Queue};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_sim::Output;
+/// use queuescope_wire::{Departure, FlowId, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet};
+///
+/// /// Counts packets that waited for more than 10 ms.
+/// struct Late { packets: u64, flows: Flows }
+///
+/// impl Output for Late {
+///     fn departed(&mut self, departure: &Departure) {
+///         self.packets += u64::from(departure.sojourn() > Nanos(10_000_000));
+///     }
+/// }
+/// # impl Sink for Late {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+/// # impl Listener for Late {
+/// #     type Key = MaskedKey;
+/// #     type Error = std::convert::Infallible;
+/// #     fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId { self.flows.intern(key, now, |_, _| ()) }
+/// # }
+///
+/// let by = [Granularity::FiveTuple];
+/// let mut late = Late { packets: 0, flows: Flows::new(&by, 1 << 20) };
+/// # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+/// let capture = OpenedCapture::open(trace.as_ref(), "20mbps".parse()?, Some("tcp"), None)?;
+/// let source = capture.replay(&Queue::default(), KeyMask::covering(&by), &mut late, &mut |_, _| ())?;
+/// println!("{} of {} packets were late", late.packets, source.packets);
+/// assert!(late.packets > 0 && late.packets < source.packets);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct OpenedCapture {
     arriving: CaptureInput,

@@ -20,6 +20,20 @@ use arrow_schema::{ArrowError, SchemaRef};
 use std::sync::Arc;
 
 /// Turns records into batches of columns.
+///
+/// ```
+/// use queuescope_log::arrow::Batches;
+/// use queuescope_log::{Schema, departure};
+///
+/// let schema = Schema::departure();
+/// let columns = ["delay", "length"].map(|name| schema.find(name)).into_iter().flatten().collect::<Vec<_>>();
+/// let mut batches = Batches::new(schema, &columns, 2);
+/// assert!(batches.push(&[0; departure::SIZE])?.is_none());
+/// let batch = batches.push(&[0; departure::SIZE])?.ok_or("the batch is not full")?;
+/// println!("{:?}", batch.schema());
+/// assert_eq!((batch.num_rows(), batch.num_columns()), (2, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Batches {
     columns: Vec<Column>,

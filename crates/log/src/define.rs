@@ -88,9 +88,9 @@ pub struct TriggerDefinition {
     pub name: String,
     /// The aggregate that it checks.
     pub aggregate: String,
-    /// The trigger fires if the aggregate has this relation
+    /// The relation of the aggregate to `threshold` with which the trigger fires.
     pub relation: Relation,
-    /// to this number.
+    /// The number that the aggregate is compared with, in the unit of its attribute.
     pub threshold: Number,
     /// How often it is checked, in nanoseconds; [`SHORTEST_PERIOD`] or more.
     pub period: u64,

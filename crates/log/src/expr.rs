@@ -33,6 +33,17 @@ pub use term::{AggregateTest, MaskTest, Predicate, Term};
 use crate::{AttributeId, Schema};
 
 /// A condition on records. Built by [`Scope::parse`], or by hand with [`Expr::all`] and [`Expr::any`].
+///
+/// ```
+/// use queuescope_log::{Expr, NoAggregates, Schema, Scope, departure};
+///
+/// let scope = Scope::new(Schema::departure());
+/// let both = Expr::all([scope.parse("delay > 1ms")?, scope.parse("dst_port == 443")?.not()]);
+/// assert_eq!(both, scope.parse("delay > 1ms and not dst_port == 443")?);
+/// let record = [0; departure::SIZE];
+/// assert!(!both.holds(Schema::departure(), &record, &NoAggregates), "its delay is 0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
     /// True for all records, or for none.
@@ -82,6 +93,14 @@ pub enum Test {
 }
 
 /// A relation between two values.
+///
+/// ```
+/// use queuescope_log::Relation;
+///
+/// assert!(Relation::AtLeast.holds(&5, &5));
+/// let symbols = Relation::ALL.map(Relation::symbol);
+/// assert_eq!(symbols, ["<", "<=", "==", "!=", ">=", ">"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// `<`

@@ -5,6 +5,27 @@ use crate::log::Log;
 use std::ops::AddAssign;
 
 /// A writer's input to a log, with a capture filter and a sampling ratio (paper, table 1). Each writer has its own.
+///
+/// ```
+/// use queuescope_log::{Intake, Log, Memory, Options, Schema, departure};
+/// use queuescope_wire::{Departure, FlowKey, Nanos};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 10_000, memory: Memory::Lazy })?;
+/// let scope = log.scope();
+/// let late = scope.parse("delay > 1ms")?.dnf(&scope)?;
+/// let mut intake = Intake::new(&log).filtered(&late).sampled(0.5, 1)?;
+/// let mut record = [0; departure::SIZE];
+/// for n in 0..2_000 {
+///     let left = Departure { dequeued: Nanos(n * 1_001), ..Departure::default() };
+///     departure::fill(&mut record, &left, &FlowKey::default());
+///     intake.offer(&record);
+/// }
+/// let counts = intake.counts();
+/// println!("{counts:?}");
+/// assert_eq!((counts.filtered, counts.appended + counts.unsampled), (1_000, 1_000));
+/// assert!((400..600).contains(&counts.appended));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Intake<'a> {
     log: &'a Log,
@@ -15,6 +36,17 @@ pub struct Intake<'a> {
 }
 
 /// Samples a share of records at random; the same records for the same seed.
+///
+/// ```
+/// use queuescope_log::Sampling;
+///
+/// let mut sampling = Sampling::new(0.1, 1)?;
+/// let kept = (0..10_000).filter(|_| sampling.keeps()).count();
+/// println!("{kept} of 10 000");
+/// assert!((900..1_100).contains(&kept));
+/// assert!(Sampling::new(0.0, 1).is_err());
+/// # Ok::<(), queuescope_log::RatioError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Sampling {
     /// Records are kept if their random number is below this; `None`: all are kept.

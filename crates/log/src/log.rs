@@ -16,6 +16,27 @@ use std::sync::{Arc, Mutex};
 ///
 /// Old records can be [released](Self::release). Later snapshots begin behind them, and their memory is freed when
 /// no earlier snapshot is left; aggregates still include them.
+///
+/// ```
+/// use queuescope_log::{Log, Memory, Options, Schema, departure};
+/// use queuescope_wire::{ByteCount, Departure, FlowKey, Nanos, Packet, PacketId};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 1_000, memory: Memory::Lazy })?;
+/// let mut record = [0; departure::SIZE];
+/// for n in 0..100 {
+///     let packet = Packet { id: PacketId(n), size: ByteCount(1500), ..Packet::default() };
+///     let left = Departure { packet, dequeued: Nanos(n * 10_000), ..Departure::default() };
+///     departure::fill(&mut record, &left, &FlowKey::default());
+///     assert_eq!(log.append(&record).refused, 0);
+/// }
+/// let scope = log.scope();
+/// let late = log.add_filter(scope.parse("delay > 500us")?.dnf(&scope)?);
+/// let snapshot = log.snapshot();
+/// let count = snapshot.filter(late).ok_or("the filter is gone")?.matched().count();
+/// println!("{count} of {} packets waited for more than 500 us", snapshot.len());
+/// assert_eq!(count, 49);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Log {
     schema: Schema,

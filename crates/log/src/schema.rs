@@ -31,6 +31,28 @@ const MOST_LISTED: usize = 24;
 pub const LAST_TIME: u64 = 9_214_646_400_000_000_000 - 1;
 
 /// The schema of records: their size and attributes.
+///
+/// ```
+/// use queuescope_log::Schema;
+///
+/// let text = r#"
+///     name = "probe"
+///     time = "seen"
+///     [[attribute]]
+///     name = "seen"
+///     kind = "time"
+///     [[attribute]]
+///     name = "rtt"
+///     kind = "u32"
+/// "#;
+/// let schema = Schema::parse("probe.toml", text)?;
+/// assert_eq!((schema.name(), schema.record_size()), ("probe", 12));
+/// let rtt = schema.find("rtt").ok_or("unknown attribute")?;
+/// let record = [0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 1, 0];
+/// println!("{} is {}", schema.attribute(rtt).name, schema.attribute(rtt).text_of(schema.key(rtt, &record)));
+/// assert_eq!(schema.key(rtt, &record), 256);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
     text: String,
@@ -46,6 +68,19 @@ pub struct Schema {
 }
 
 /// One value in every record.
+///
+/// ```
+/// use queuescope_log::Schema;
+///
+/// let schema = Schema::packet();
+/// let protocol = schema.attribute(schema.find("protocol").ok_or("unknown attribute")?);
+/// assert_eq!(protocol.key_of("TCP"), Ok(6));
+/// assert_eq!(protocol.text_of(17), "UDP");
+/// println!("{}: {}", protocol.name, protocol.doc);
+/// let error = protocol.key_of("TPC").unwrap_err();
+/// println!("{error}");
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute {
     /// Its name.

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex};
 pub struct Trigger {
     /// The aggregate value to check.
     pub aggregate: AggregateId,
-    /// The trigger fires if the value has this relation
+    /// The relation of the value to `threshold` with which the trigger fires.
     pub relation: Relation,
-    /// to this number.
+    /// The number that the value is compared with, in the unit of the aggregate.
     pub threshold: Number,
     /// How often it is checked, in nanoseconds.
     pub period: u64,
@@ -35,7 +35,7 @@ pub struct TriggerId(u64);
 pub struct Alert {
     /// The trigger.
     pub trigger: TriggerId,
-    /// The time that was passed to the pass.
+    /// The time of the pass, as the caller gave it, in nanoseconds.
     pub at: u64,
     /// The aggregate's value.
     pub value: Number,
@@ -76,6 +76,25 @@ pub(crate) fn periods(period: u64, window: Option<u64>) -> Result<Option<usize>,
 
 /// Triggers over the aggregates of a log. It holds no records between its passes. A window misses records that came and were
 /// [released](Log::release) between two passes; triggers over all records still include them.
+///
+/// ```
+/// use queuescope_log::{Function, Log, Memory, Monitor, Number, Options, Relation, Schema, Trigger, departure};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 1_000, memory: Memory::Lazy })?;
+/// let packets = log.add_aggregate(&["packets"], None, &Function::Count)?;
+/// let mut monitor = Monitor::new(&log);
+/// let (relation, threshold) = (Relation::Greater, Number::Unsigned(5));
+/// monitor.add(Trigger { aggregate: packets, relation, threshold, period: 1_000_000, window: None })?;
+///
+/// let mut fired = Vec::new();
+/// for millisecond in 0..10 {
+///     log.append(&[0; departure::SIZE]);
+///     monitor.pass(millisecond * 1_000_000, |alert| fired.push((millisecond, alert.new)));
+/// }
+/// println!("{fired:?}");
+/// assert_eq!(fired[..2], [(5, true), (6, false)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Monitor<'a> {
     log: &'a Log,

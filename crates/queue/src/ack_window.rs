@@ -49,6 +49,31 @@ impl Default for AckWindowParams {
 }
 
 /// A program that lowers receive windows.
+///
+/// ```
+/// use queuescope_queue::{AckWindow, AckWindowParams, Headers, Host, Outlet, Pipeline, Port};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_tcp::Segment;
+/// use queuescope_wire::{ByteCount, FlowId, Nanos, Packet, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// // 40 ms of 20 Mb/s are 100 000 bytes, for all flows together.
+/// let ports = [Outlet { rate: "20mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 }];
+/// let mut program = AckWindow::new(AckWindowParams::default(), &ports)?;
+/// for flow in 0..4 {
+///     let mut packet = Packet { flow: FlowId(flow), size: ByteCount(1500), ..Packet::default() };
+///     let tcp = Some(Segment { seq: 1, length: 1448, ..Segment::default() });
+///     let mut headers = Headers { tcp, ..Headers::plain(Host(flow), Host(9), FlowId(100 + flow)) };
+///     program.ingress(Port(0), &mut packet, &mut headers, Nanos::ZERO, &mut NoSink);
+/// }
+/// assert_eq!(program.flows(Port(0)), 4);
+/// assert_eq!(program.share(Port(0)), Some(ByteCount(25_000)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct AckWindow {
     params: AckWindowParams,

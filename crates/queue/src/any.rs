@@ -19,6 +19,20 @@ macro_rules! disciplines {
         $(pub use $module::{$Type, $Params $(, $more)*};)*
 
         /// The parameters of one of the disciplines.
+        ///
+        /// ```
+        /// use queuescope_queue::{Discipline, DisciplineParams, Outlet};
+        /// use queuescope_wire::QueueId;
+        ///
+        /// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+        /// for params in DisciplineParams::defaults() {
+        ///     let queue = params.build(outlet);
+        ///     println!("{}: {} FIFO: {}", params.name(), params.about(), queue.is_fifo());
+        ///     assert_eq!(queue.backlog().packets, 0);
+        /// }
+        /// assert!(DisciplineParams::NAMES.contains(&"fq-codel"));
+        /// # Ok::<(), queuescope_wire::UnitError>(())
+        /// ```
         #[derive(Debug, Clone, PartialEq)]
         pub enum DisciplineParams {
             $(#[doc = $about] $Type($Params),)*
@@ -56,6 +70,17 @@ macro_rules! disciplines {
         }
 
         /// One of the disciplines.
+        ///
+        /// ```
+        /// use queuescope_queue::{AnyDiscipline, CodelParams, Discipline, DisciplineParams, Outlet};
+        /// use queuescope_wire::QueueId;
+        ///
+        /// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+        /// let queue: AnyDiscipline = DisciplineParams::Codel(CodelParams::default()).build(outlet);
+        /// assert_eq!(queue.name(), "codel");
+        /// assert!(queue.counters().contains(&("offered", 0)));
+        /// # Ok::<(), queuescope_wire::UnitError>(())
+        /// ```
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant, reason = "there are few of them, and each packet would follow the pointer")]
         pub enum AnyDiscipline {

@@ -58,6 +58,20 @@ macro_rules! pipelines {
         $(pub use $module::{$Type, $Params $(, $more)*};)*
 
         /// The parameters of any switch program.
+        ///
+        /// ```
+        /// use queuescope_queue::{Outlet, Pipeline, PipelineParams};
+        /// use queuescope_wire::QueueId;
+        ///
+        /// let ports = [Outlet { rate: "10gbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 }];
+        /// for params in PipelineParams::defaults() {
+        ///     let params = params.with_limit("1000 packets".parse()?);
+        ///     let program = params.build(&ports)?;
+        ///     println!("{}: {} queues a port", params.name(), program.queues(params.queue().limit).queues);
+        ///     assert_eq!(program.name(), params.name());
+        /// }
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         #[derive(Debug, Clone, PartialEq)]
         #[allow(clippy::large_enum_variant, reason = "there is one of them for a switch")]
         pub enum PipelineParams {

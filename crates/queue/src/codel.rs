@@ -68,6 +68,30 @@ pub enum CodelFlavour {
 }
 
 /// A CoDel queue.
+///
+/// ```
+/// use queuescope_queue::{Codel, CodelParams, Discipline, Outlet};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let mut queue = Codel::new(CodelParams { target: "10ms".parse()?, ..CodelParams::default() }, outlet);
+/// for n in 0..300 {
+///     queue.enqueue(Packet { id: PacketId(n), size: ByteCount(1500), ..Packet::default() }, Nanos::ZERO, &mut NoSink);
+/// }
+/// // Each packet takes 1.2 ms on the link. Packets wait for more than 10 ms for longer than the interval of 100 ms.
+/// for n in 0..200 {
+///     queue.dequeue(Nanos(n * 1_200_000), &mut NoSink);
+/// }
+/// println!("{} packets were dropped at the head", queue.stats().target);
+/// assert!(queue.stats().target > 0);
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct Codel {
     queue: QueueId,
@@ -89,7 +113,7 @@ pub struct CodelStats {
     pub overlimit: u64,
     /// Packets that were dropped at the head, because of the target.
     pub target: u64,
-    /// Packets that were marked instead.
+    /// Packets that were marked, because of the target, instead of dropped.
     pub marked_target: u64,
     /// Packets that were marked because their sojourn time was above the CE threshold.
     pub marked_threshold: u64,

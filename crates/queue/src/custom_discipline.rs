@@ -10,6 +10,18 @@ use std::sync::Arc;
 
 /// Creates a discipline of your own for each link that uses it, as [`DisciplineParams`](crate::DisciplineParams) create
 /// the disciplines of this crate.
+///
+/// ```
+/// use queuescope_queue::{Discipline, DisciplineFactory, Outlet, TailDrop, TailDropParams};
+/// use queuescope_wire::QueueId;
+///
+/// // A discipline of your own takes the place of `TailDrop`; its parameters are in the closure.
+/// let params = TailDropParams { limit: "30ms".parse()? };
+/// let factory = DisciplineFactory::new("mine", move |outlet| TailDrop::new(params, outlet));
+/// let queue = factory.build(Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 });
+/// assert_eq!((queue.name(), queue.backlog().packets), ("mine", 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct DisciplineFactory {
     name: &'static str,

@@ -7,6 +7,17 @@ use std::sync::Arc;
 
 /// Creates a switch program of your own, as [`PipelineParams`](crate::PipelineParams) create the programs of this
 /// crate.
+///
+/// ```
+/// use queuescope_queue::{HashToQueues, HashToQueuesParams, Outlet, PipelineFactory};
+/// use queuescope_wire::QueueId;
+///
+/// // A program of your own takes the place of `HashToQueues`.
+/// let factory = PipelineFactory::new("mine", |_ports| HashToQueues::new(HashToQueuesParams::default()));
+/// let ports = [Outlet { rate: "10gbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 }];
+/// assert_eq!(factory.build(&ports).name(), "mine");
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Clone)]
 pub struct PipelineFactory {
     name: &'static str,

@@ -90,7 +90,8 @@ pub trait Discipline {
         std::any::type_name::<Self>()
     }
 
-    /// Whether all packets leave in the order of their arrival.
+    /// Whether packets depart in the order of their arrival. False by default, and for CoDel, which drops packets that have
+    /// waited.
     fn is_fifo(&self) -> bool {
         false
     }
@@ -112,6 +113,16 @@ pub trait Discipline {
 }
 
 /// The link that a queue feeds, and the id of the queue.
+///
+/// ```
+/// use queuescope_queue::Outlet;
+/// use queuescope_wire::{Backlog, ByteCount, Nanos, QueueId};
+///
+/// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 24, queue: QueueId(0), seed: 1 };
+/// let backlog = Backlog { packets: 10, bytes: ByteCount(12_260) };
+/// assert_eq!(outlet.time_for(backlog), Nanos(10_000_000), "12 500 bytes on the link");
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlet {
     /// The rate of the link, which converts a limit in time. For a link of varying rate, its mean.
@@ -134,6 +145,34 @@ impl Outlet {
 }
 
 /// Receives every drop and every mark.
+///
+/// ```
+/// use queuescope_queue::{Discipline, Dropped, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
+/// use queuescope_wire::{ByteCount, Nanos, Packet, PacketId, QueueId};
+///
+/// #[derive(Default)]
+/// struct Counts { drops: u64, marks: u64 }
+///
+/// impl Sink for Counts {
+///     fn dropped(&mut self, dropped: &Dropped) {
+///         println!("{} at {}", dropped.reason.name(), dropped.at);
+///         self.drops += 1;
+///     }
+///     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {
+///         self.marks += 1;
+///     }
+/// }
+///
+/// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let mut queue = TailDrop::new(TailDropParams { limit: Limit::Packets(3) }, outlet);
+/// let mut counts = Counts::default();
+/// for n in 0..5 {
+///     let packet = Packet { id: PacketId(n), size: ByteCount(1500), ..Packet::default() };
+///     queue.enqueue(packet, Nanos(n), &mut counts);
+/// }
+/// assert_eq!((counts.drops, counts.marks), (2, 0));
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 pub trait Sink {
     /// A packet will not leave the queue, or was dropped behind it.
     fn dropped(&mut self, dropped: &Dropped);
@@ -184,6 +223,14 @@ impl Dropped {
 }
 
 /// Why a packet was dropped.
+///
+/// ```
+/// use queuescope_queue::DropReason;
+///
+/// let names = DropReason::ALL.map(DropReason::name);
+/// println!("{}", names.join(", "));
+/// assert_eq!(DropReason::ALL.iter().position(|&reason| reason == DropReason::Early), Some(1));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// The queue had no room for it.

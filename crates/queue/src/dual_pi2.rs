@@ -130,6 +130,28 @@ impl DualPi2Params {
 }
 
 /// Two queues under DualPI2. The C queue has the outlet's id, the L queue the next one. Backlogs count both.
+///
+/// ```
+/// use queuescope_queue::{Discipline, DualPi2, DualPi2Params, Outlet};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, Ecn, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let outlet = Outlet { rate: "40mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let mut queue = DualPi2::new(DualPi2Params::default(), outlet);
+/// for n in 0..20 {
+///     let ecn = if n < 19 { Ecn::NotEct } else { Ecn::Ect1 }; // ECT(1) marks L4S
+///     let packet = Packet { id: PacketId(n), size: ByteCount(1500), ecn, ..Packet::default() };
+///     queue.enqueue(packet, Nanos::ZERO, &mut NoSink);
+/// }
+/// let (classic, low_latency) = queue.backlogs();
+/// assert_eq!((classic.packets, low_latency.packets), (19, 1));
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct DualPi2 {
     params: DualPi2Params,

@@ -86,6 +86,29 @@ impl Default for EgressPiParams {
 }
 
 /// Egress PI on every port of a switch.
+///
+/// ```
+/// use queuescope_queue::{EgressPi, EgressPiParams, Headers, Host, Pipeline, Port};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, Departure, Ecn, FlowId, Nanos, Packet, PacketId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let mut program = EgressPi::new(EgressPiParams::default(), 1, 1);
+/// for n in 0..100_000 {
+///     // For more than a second, packets wait 500 us: four times the target.
+///     let packet = Packet { id: PacketId(n), size: ByteCount(1500), ecn: Ecn::Ect0, ..Packet::default() };
+///     let (enqueued, dequeued) = (Nanos(12_000 * n), Nanos(12_000 * n + 500_000));
+///     let mut departure = Departure { packet, enqueued, dequeued, ..Departure::default() };
+///     program.egress(Port(0), &mut departure, &mut Headers::plain(Host(1), Host(2), FlowId(9)), &mut NoSink);
+/// }
+/// println!("p' is {:?} after {} updates", program.base_probability(Port(0)), program.stats().updates);
+/// assert!(program.base_probability(Port(0)) > Some(0.2));
+/// assert!(program.stats().marked > 0);
+/// ```
 #[derive(Debug)]
 pub struct EgressPi {
     params: EgressPiParams,

@@ -4,6 +4,21 @@ use queuescope_wire::{Backlog, Departure, Nanos, Packet, QueueId};
 use std::collections::VecDeque;
 
 /// Packets in the order of their arrival.
+///
+/// ```
+/// use queuescope_queue::Fifo;
+/// use queuescope_wire::{ByteCount, Nanos, Packet, PacketId, QueueId};
+///
+/// let mut fifo = Fifo::default();
+/// for n in 0..3 {
+///     fifo.push(Packet { id: PacketId(n), size: ByteCount(500), ..Packet::default() }, Nanos(n));
+/// }
+/// let first = fifo.pop().ok_or("the queue is empty")?;
+/// let departure = first.depart(QueueId(0), Nanos(100), fifo.backlog());
+/// assert_eq!((departure.packet.id, departure.sojourn()), (PacketId(0), Nanos(100)));
+/// assert_eq!(departure.backlog_out.bytes, ByteCount(1000));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Fifo {
     waiting: VecDeque<Waiting>,

@@ -92,6 +92,31 @@ impl Default for FqCodelParams {
 }
 
 /// An FQ-CoDel queue.
+///
+/// ```
+/// use queuescope_queue::{Discipline, FqCodel, FqCodelParams, Outlet};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, FlowId, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let mut queue = FqCodel::new(FqCodelParams::default(), outlet);
+/// let (bulk, call) = (FlowId(1), FlowId(2));
+/// for n in 0..101 {
+///     let flow = if n < 100 { bulk } else { call };
+///     let packet = Packet { id: PacketId(n), flow, size: ByteCount(1500), ..Packet::default() };
+///     queue.enqueue(packet, Nanos::ZERO, &mut NoSink);
+/// }
+/// let mut leaving = std::iter::from_fn(|| queue.dequeue(Nanos(1), &mut NoSink));
+/// let place = leaving.position(|departure| departure.packet.flow == call);
+/// println!("the call came after 100 packets, and leaves after {place:?}");
+/// assert!(place < Some(5));
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct FqCodel {
     queue: QueueId,
@@ -132,7 +157,7 @@ pub struct FqCodelStats {
     pub fattest_flow: u64,
     /// Packets that CoDel dropped.
     pub target: u64,
-    /// Packets that were marked instead.
+    /// Packets that CoDel marked instead of dropping them.
     pub marked_target: u64,
     /// Packets that were marked because their sojourn time was above the CE threshold.
     pub marked_threshold: u64,

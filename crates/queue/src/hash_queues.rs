@@ -26,6 +26,18 @@ impl Default for HashQueuesParams {
 }
 
 /// Queues by hash of the flow, served round robin. A departure carries the id of the queue that it left.
+///
+/// ```
+/// use queuescope_queue::{HashQueues, HashQueuesParams, Outlet};
+/// use queuescope_wire::{FlowId, QueueId};
+///
+/// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let queues = HashQueues::new(HashQueuesParams::default(), outlet);
+/// let sharing = (1..100).find(|&flow| queues.queue_of(FlowId(flow)) == queues.queue_of(FlowId(0)));
+/// println!("flow 0 shares its queue with flow {sharing:?}");
+/// assert!(sharing.is_some(), "there are more flows than queues");
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct HashQueues {
     hash: FlowHash,

@@ -27,6 +27,19 @@ impl Default for HashToQueuesParams {
 }
 
 /// A program that spreads flows over the queues of a port.
+///
+/// ```
+/// use queuescope_queue::{HashToQueues, HashToQueuesParams};
+/// use queuescope_wire::FlowId;
+///
+/// let program = HashToQueues::new(HashToQueuesParams { queues: 4, ..HashToQueuesParams::default() });
+/// let mut flows = [0; 4];
+/// for flow in 0..1_000 {
+///     flows[usize::from(program.queue(FlowId(flow)))] += 1;
+/// }
+/// println!("flows by queue: {flows:?}");
+/// assert!(flows.iter().all(|&count| count > 150));
+/// ```
 #[derive(Debug, Clone)]
 pub struct HashToQueues {
     params: HashToQueuesParams,

@@ -7,6 +7,19 @@ use std::str::FromStr;
 
 /// How much a queue may hold. The packet that the link is sending has left the queue and does not count. Bytes are
 /// those of the packets in the queue. A time is measured on the link, including what it adds to each packet.
+///
+/// ```
+/// use queuescope_queue::{Limit, Outlet};
+/// use queuescope_wire::{Backlog, ByteCount, QueueId};
+///
+/// let limit: Limit = "10ms".parse()?;
+/// let outlet = Outlet { rate: "12mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let backlog = |packets| Backlog { packets, bytes: ByteCount(1500 * packets) };
+/// assert!(limit.admits(backlog(10), ByteCount(1500), &outlet), "10 packets take 10 ms");
+/// assert!(!limit.admits(backlog(11), ByteCount(1500), &outlet));
+/// assert_eq!("100 packets".parse(), Ok(Limit::Packets(100)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Limit {
     /// No limit.

@@ -67,6 +67,28 @@ pub enum Scheduler {
 }
 
 /// Several tail-drop queues of one port.
+///
+/// ```
+/// use queuescope_queue::{Limit, MultiQueue, MultiQueueParams, Outlet, Scheduler};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let params = MultiQueueParams { scheduler: Scheduler::StrictPriority, ..MultiQueueParams::default() };
+/// let mut port = MultiQueue::new(params, outlet);
+/// for queue in [7, 3, 0] {
+///     let packet = Packet { id: PacketId(u64::from(queue)), size: ByteCount(100), ..Packet::default() };
+///     port.enqueue_to(queue, packet, Nanos::ZERO, &mut NoSink);
+/// }
+/// let order: Vec<_> = std::iter::from_fn(|| port.dequeue(Nanos(1), &mut NoSink)).map(|left| left.queue.0).collect();
+/// assert_eq!(order, [0, 3, 7]);
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct MultiQueue {
     first: QueueId,

@@ -61,6 +61,18 @@ impl Default for Pi2Params {
 }
 
 /// A queue under PI2.
+///
+/// ```
+/// use queuescope_queue::{Outlet, Pi2, Pi2Params};
+/// use queuescope_wire::QueueId;
+///
+/// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let queue = Pi2::new(Pi2Params { target: "15ms".parse()?, ..Pi2Params::default() }, outlet);
+/// let p = queue.base_probability();
+/// assert_eq!(queue.drop_probability(), p * p);
+/// assert_eq!(queue.scalable_probability(), 2.0 * p);
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct Pi2 {
     params: Pi2Params,

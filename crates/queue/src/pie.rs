@@ -36,6 +36,35 @@ use departure_rate::DepartureRate;
 use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet};
 
 /// A queue under PIE.
+///
+/// ```
+/// use queuescope_queue::{Discipline, Outlet, Pie, PieParams};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let outlet = Outlet { rate: "12mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let mut queue = Pie::new(PieParams::default(), outlet);
+/// for n in 0..2_000 {
+///     // For two seconds, two packets come in each millisecond, and one leaves.
+///     let now = Nanos(n * 1_000_000);
+///     if queue.next_timer().is_some_and(|due| due <= now) {
+///         queue.on_timer(now);
+///     }
+///     for id in [2 * n, 2 * n + 1] {
+///         let packet = Packet { id: PacketId(id), size: ByteCount(1500), ..Packet::default() };
+///         queue.enqueue(packet, now, &mut NoSink);
+///     }
+///     queue.dequeue(now, &mut NoSink);
+/// }
+/// println!("drops {:.0} %, delay {}", 100.0 * queue.drop_probability(), queue.queue_delay());
+/// assert!(queue.stats().early > 100 && queue.drop_probability() > 0.1);
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct Pie {
     params: PieParams,

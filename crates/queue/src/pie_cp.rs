@@ -62,6 +62,18 @@ impl Default for PieCpParams {
 }
 
 /// PIE_CP on every port of a switch.
+///
+/// ```
+/// use queuescope_queue::{Pipeline, PieCp, PieCpParams, Port};
+///
+/// let mut program = PieCp::new(PieCpParams::default(), 2, 1);
+/// while let Some(due) = program.next_timer().filter(|due| due.0 < 1_000_000) {
+///     program.on_timer(due); // The control plane reads the registers, and writes new probabilities.
+/// }
+/// println!("{} rounds in a millisecond", program.stats().updates);
+/// assert_eq!(program.probability_register(Port(0)), Some(0), "no packet came");
+/// assert_eq!(program.probability_register(Port(2)), None);
+/// ```
 #[derive(Debug)]
 pub struct PieCp {
     params: PieCpParams,

@@ -10,6 +10,31 @@ use crate::{DropReason, Egress, Headers, PieStep, Pipeline, Port, Sink};
 use queuescope_wire::{Departure, Nanos};
 
 /// PIE in the data plane, on every port of a switch: [`PieDp`](crate::PieDp) or [`PieTable`](crate::PieTable).
+///
+/// ```
+/// use queuescope_queue::{Egress, Headers, Host, PieDp, PieDpParams, Pipeline, Port};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{Departure, FlowId, Nanos, Packet};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let mut program = PieDp::new(PieDpParams::default(), 1, 1);
+/// for n in 0..20_000 {
+///     // Packets wait for 400 us, with a target of 125 us.
+///     let (enqueued, now) = (Nanos(n * 12_000), Nanos(n * 12_000 + 400_000));
+///     while program.next_timer().is_some_and(|due| due <= now) {
+///         program.on_timer(now);
+///     }
+///     let mut departure = Departure { packet: Packet::default(), enqueued, dequeued: now, ..Departure::default() };
+///     let mut headers = Headers::plain(Host(1), Host(2), FlowId(9));
+///     let _: Egress = program.egress(Port(0), &mut departure, &mut headers, &mut NoSink);
+/// }
+/// println!("{} packets were dropped", program.stats().early);
+/// assert!(program.stats().early > 0);
+/// ```
 #[derive(Debug)]
 pub struct PieDataPlane<R> {
     pub(crate) rule: R,

@@ -5,6 +5,14 @@ use crate::{Limit, TailDropParams};
 use queuescope_wire::Nanos;
 
 /// The gains of PIE's controller, in changes of the probability per second of delay and update (Hz).
+///
+/// ```
+/// use queuescope_queue::PieGains;
+///
+/// let gains = PieGains::tofino();
+/// println!("alpha {:.4} Hz, beta {:.2} Hz", gains.alpha, gains.beta);
+/// assert_eq!(gains.shifts(), (9, 19));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PieGains {
     /// The gain for the distance of the delay to its target.
@@ -86,6 +94,16 @@ pub(crate) fn fraction(probability: u32) -> f64 {
 }
 
 /// A change of the probability, as the data plane has it: a magnitude and a direction.
+///
+/// ```
+/// use queuescope_queue::{PieDpParams, shifted_step};
+///
+/// let params = PieDpParams::default();
+/// let step = shifted_step(&params, 300, 300); // a constant delay far above the target of 125
+/// assert!(step.increase);
+/// assert_eq!(step.apply(u32::MAX), u32::MAX, "the register saturates");
+/// assert!(step.apply(0) > 0);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PieStep {
     /// The magnitude, where 2^32 - 1 is one.

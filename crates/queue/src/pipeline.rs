@@ -10,6 +10,38 @@ use queuescope_tcp::Segment;
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 
 /// A switch program. Times never decrease.
+///
+/// ```
+/// use queuescope_queue::{Egress, Headers, Host, MarkReason, Pipeline, Port, Sink};
+/// # use queuescope_queue::Dropped;
+/// use queuescope_wire::{Departure, Ecn, FlowId, Nanos, Packet};
+///
+/// /// Marks packets that waited longer than `tau`.
+/// struct MarkLate { tau: Nanos, marked: u64 }
+///
+/// impl Pipeline for MarkLate {
+///     fn egress(&mut self, _: Port, departure: &mut Departure, _: &mut Headers, sink: &mut impl Sink) -> Egress {
+///         if departure.sojourn() > self.tau && departure.packet.ecn.is_capable() {
+///             departure.packet.ecn = Ecn::Ce;
+///             self.marked += 1;
+///             sink.marked(&departure.packet, MarkReason::Threshold, departure.dequeued);
+///         }
+///         Egress::Send
+///     }
+/// }
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let mut program = MarkLate { tau: Nanos(1_000_000), marked: 0 };
+/// let packet = Packet { ecn: Ecn::Ect0, ..Packet::default() };
+/// let mut late = Departure { packet, dequeued: Nanos(2_000_000), ..Departure::default() };
+/// let mut headers = Headers::plain(Host(1), Host(2), FlowId(9));
+/// assert_eq!(program.egress(Port(0), &mut late, &mut headers, &mut NoSink), Egress::Send);
+/// assert_eq!((late.packet.ecn, program.marked), (Ecn::Ce, 1));
+/// ```
 pub trait Pipeline {
     /// Called before the queue, for a packet that will leave through `port`. The program may rewrite the packet and its
     /// headers. By default the packet enters the port's only queue.
@@ -70,6 +102,17 @@ pub struct Port(pub u16);
 pub struct Host(pub u32);
 
 /// The headers that a switch program may read and rewrite, in addition to the [`Packet`] that queues see.
+///
+/// ```
+/// use queuescope_queue::{Headers, Host};
+/// use queuescope_tcp::Segment;
+/// use queuescope_wire::FlowId;
+///
+/// let segment = Segment { seq: 1, length: 1448, ..Segment::default() };
+/// let headers = Headers { tcp: Some(segment), ..Headers::plain(Host(1), Host(2), FlowId(9)) };
+/// assert_eq!(headers.tcp.map(|tcp| tcp.length), Some(1448));
+/// assert_eq!(headers.activity, None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Headers {
     /// The source address.
@@ -100,6 +143,16 @@ impl Headers {
 
 /// The activity of a packet's aggregate in the format of ABC's header: log2 of measured over reference rate, in units
 /// of 1/256.
+///
+/// ```
+/// use queuescope_queue::Activity;
+///
+/// // Twice the reference rate is an activity of 1.
+/// let activity = Activity::nearest(queuescope_queue::activity(20_000.0, "10kbps".parse()?), 8);
+/// assert_eq!(activity, Activity(256));
+/// assert_eq!(activity.value(), 1.0);
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Activity(pub i16);
 

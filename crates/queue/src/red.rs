@@ -169,6 +169,28 @@ impl RedParams {
 }
 
 /// A RED queue.
+///
+/// ```
+/// use queuescope_queue::{Discipline, Limit, Outlet, Red, RedParams};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, Ecn, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// // As DCTCP requires: a packet that finds 20 packets or more is marked.
+/// let outlet = Outlet { rate: "10gbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let mut queue = Red::new(RedParams::step(20, Limit::Packets(100)), outlet);
+/// for n in 0..50 {
+///     let packet = Packet { id: PacketId(n), size: ByteCount(1500), ecn: Ecn::Ect0, ..Packet::default() };
+///     queue.enqueue(packet, Nanos::ZERO, &mut NoSink);
+/// }
+/// assert_eq!(queue.stats().marked_threshold, 30);
+/// assert_eq!(queue.backlog().packets, 50, "nothing was dropped");
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct Red {
     queue: QueueId,
@@ -202,7 +224,8 @@ pub struct RedStats {
     pub marked_early: u64,
     /// Packets marked because the average was too high.
     pub marked_forced: u64,
-    /// The same, if the current queue is the average and both thresholds are equal (DCTCP).
+    /// Packets marked because the queue was at the threshold, where both thresholds are equal and the average is the current
+    /// queue (DCTCP).
     pub marked_threshold: u64,
 }
 

@@ -17,6 +17,26 @@ pub struct TailDropParams {
 }
 
 /// A tail-drop queue.
+///
+/// ```
+/// use queuescope_queue::{Discipline, Limit, Outlet, TailDrop, TailDropParams};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let outlet = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let mut queue = TailDrop::new(TailDropParams { limit: Limit::Bytes(ByteCount(4_000)) }, outlet);
+/// for n in 0..5 {
+///     let packet = Packet { id: PacketId(n), size: ByteCount(1500), ..Packet::default() };
+///     queue.enqueue(packet, Nanos::ZERO, &mut NoSink); // a `Sink` that ignores drops
+/// }
+/// assert_eq!((queue.stats().overlimit, queue.backlog().packets), (3, 2));
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug)]
 pub struct TailDrop {
     queue: QueueId,

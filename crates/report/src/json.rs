@@ -18,6 +18,17 @@ use std::io::{self, Write};
 pub const FORMAT_VERSION: u32 = 2;
 
 /// One line of the output.
+///
+/// ```
+/// use queuescope_report::json::Line;
+///
+/// // A line of `queuescope query --json`.
+/// let line: Line = serde_json::from_str(r#"{"kind": "row", "values": {"dst_port": 443, "delay": 1200}}"#)?;
+/// let Line::Row { values } = line else { return Err("another kind of line".into()) };
+/// println!("waited {} ns", values["delay"]);
+/// assert_eq!(values["delay"], 1200);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[schemars(title = "queuescope report line")]

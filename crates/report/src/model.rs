@@ -32,6 +32,18 @@ pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 
 /// All results of an analysis.
+///
+/// ```
+/// use queuescope_report::model::Report;
+///
+/// /// The flow that filled most of the queue in the burst with the longest delay, and its share of the bytes, 0 to 1.
+/// fn worst_flow(report: &Report) -> Option<(&str, f64)> {
+///     let burst = report.bursts.iter().max_by_key(|burst| burst.peak_delay_ns)?;
+///     let flow = burst.culprits.first()?.flows.first()?;
+///     Some((flow.flow.as_str(), flow.share))
+/// }
+/// # let _ = worst_flow;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Report {
     /// The input.

@@ -37,6 +37,22 @@ impl Ran {
 }
 
 /// The world in which everything is simulated, as fast as the machine can.
+///
+/// ```
+/// use queuescope_run::{ScenarioFile, Simulated, World};
+/// use queuescope_sim::files_of;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bufferbloat.toml");
+/// let file = ScenarioFile::read(path.as_ref(), ["duration=2s".into(), "warmup=0s".into()])?;
+/// let scenario = file.scenario()?;
+/// let (files, _skipped) = file.files(files_of(&scenario))?;
+/// let summary = Simulated.run(&scenario, &files)?.summary();
+/// for link in &summary.links {
+///     println!("{}: {} packets", link.name, link.sent_packets);
+/// }
+/// assert!(summary.links.iter().any(|link| link.sent_packets > 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Simulated;
 

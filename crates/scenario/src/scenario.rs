@@ -20,6 +20,20 @@ use queuescope_text::{Place, Problem, Source, TextError};
 use queuescope_wire::Nanos;
 
 /// Everything that the result of a run depends on. Values are within their bounds and fit each other.
+///
+/// ```
+/// use queuescope_scenario::{Override, Scenario};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bufferbloat.toml");
+/// let text = std::fs::read_to_string(path)?;
+/// let scenario = Scenario::parse("bufferbloat.toml", &text, &[Override::new("seed=7")])?;
+/// assert_eq!(scenario.seed, 7);
+///
+/// let error = Scenario::parse("bufferbloat.toml", &text, &[Override::new("sed=7")]).unwrap_err();
+/// println!("{error}"); // shows the override, and the nearest key
+/// assert!(error.to_string().contains("seed"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// The format of the file: 1.

@@ -14,6 +14,23 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 
 /// Any discipline or switch program, or a custom one. It is known to be buildable: parameters that do not fit a switch are errors when it is created.
+///
+/// ```
+/// use queuescope_queue::{Limit, Outlet};
+/// use queuescope_sim::Aqm;
+/// use queuescope_wire::QueueId;
+///
+/// let link = Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let aqm: Aqm = "codel,target=10ms".parse()?;
+/// let queue = aqm.replay(Limit::Packets(1_000), &link);
+/// assert!(!aqm.is_tail_drop() && queue.is_empty());
+/// assert!(queue.counters().iter().any(|(name, _)| *name == "target"));
+///
+/// let error = "codel,goal=10ms".parse::<Aqm>().unwrap_err();
+/// println!("{error}");
+/// assert!(error.to_string().contains("goal"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Aqm {
     text: String,

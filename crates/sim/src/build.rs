@@ -86,6 +86,23 @@ pub fn files_of(scenario: &Scenario) -> NamedFiles {
 ///
 /// # Errors
 /// Fails if a file is missing, or if no route leads from one host to another.
+///
+/// ```
+/// use queuescope_scenario::Scenario;
+/// use queuescope_sim::{Files, build};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bufferbloat.toml");
+/// let text = std::fs::read_to_string(path)?;
+/// let scenario = Scenario::parse("bufferbloat.toml", &text, &[])?;
+/// let mut built = build(&scenario, &Files::default())?;
+/// built.simulation.run_until("2s".parse()?, &mut ());
+/// for &link in &built.meters {
+///     let stats = built.simulation.link(link);
+///     println!("{}: {} packets", built.simulation.topology().link(link).name, stats.sent.packets);
+///     assert!(stats.sent.packets > 0);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let mut built = lay_out(scenario, files)?;
     let Built { simulation, hosts, .. } = &mut built;

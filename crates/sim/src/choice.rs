@@ -8,6 +8,18 @@ use queuescope_tcp::{AlgorithmParams, ControlFactory, Controller, Opening};
 
 /// A built-in component with parameters `P`, or a custom one with a factory `F`. Parameters and factories convert into
 /// it (`params.into()`).
+///
+/// ```
+/// use queuescope_queue::{CodelParams, DisciplineFactory, DisciplineParams, TailDrop, TailDropParams};
+/// use queuescope_sim::DisciplineChoice;
+///
+/// let choices: [DisciplineChoice; 2] = [
+///     DisciplineParams::Codel(CodelParams::default()).into(),
+///     DisciplineFactory::new("mine", |outlet| TailDrop::new(TailDropParams::default(), outlet)).into(),
+/// ];
+/// assert!(matches!(choices[0], DisciplineChoice::BuiltIn(_)));
+/// assert!(matches!(choices[1], DisciplineChoice::Custom(_)));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choice<P, F> {
     /// A built-in component.

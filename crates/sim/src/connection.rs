@@ -24,7 +24,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// With the first class of service.
+    /// Connections with these parameters in the first class of service, not for L4S, without an activity.
     pub fn new(tcp: TcpParams, algorithm: impl Into<ControlChoice>) -> Self {
         Self { tcp, algorithm: algorithm.into(), class: Class(0), l4s: false, activity: None }
     }
@@ -92,6 +92,24 @@ pub(crate) struct ConnectionIdentity {
 }
 
 /// The results of a flow.
+///
+/// ```
+/// use queuescope_sim::FlowRecord;
+/// use queuescope_wire::Nanos;
+///
+/// /// Goodput in bits per second from the start of a flow to its end, or to `now` if it has not ended.
+/// fn goodput(flow: &FlowRecord, now: Nanos) -> f64 {
+///     let lifetime = flow.finished.unwrap_or(now).saturating_sub(flow.started);
+///     8.0 * flow.delivered as f64 / lifetime.as_secs_f64()
+/// }
+/// # use queuescope_sim::Progress;
+/// # let flow = FlowRecord {
+/// #     number: 0, group: 0, key: Default::default(), hosts: [queuescope_queue::Host(0); 2], started: Nanos(0),
+/// #     finished: Some(Nanos(2_000_000_000)), bytes: Some(1_000_000), in_warmup: Progress::default(), delivered: 1_000_000,
+/// #     retransmissions: 0, timeouts: 0, smoothed_rtt: None,
+/// # };
+/// assert_eq!(goodput(&flow, Nanos::ZERO), 4e6); // a megabyte in two seconds
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowRecord {
     /// Its number, in the order of starting, from 0.

@@ -7,11 +7,11 @@ use crate::workload::Random;
 /// Which packets take a detour, and through which node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetourParams {
-    /// The source of the packets,
+    /// The source of the packets.
     pub from: NodeId,
-    /// the node that they go through,
+    /// The node that they go through, which is not on their route.
     pub via: NodeId,
-    /// and their destination.
+    /// The destination of the packets.
     pub to: NodeId,
     /// The number of the connection or source of datagrams; `None`: all.
     pub flow: Option<u32>,

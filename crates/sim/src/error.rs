@@ -26,7 +26,7 @@ pub enum BuildError {
     Loss {
         /// The link's name.
         link: String,
-        /// The number.
+        /// The share that was given.
         loss: f64,
     },
     /// A replayed workload cannot have this speedup.

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// The rate of a link.
 #[derive(Debug, Clone)]
 pub enum LinkRate {
-    /// A constant rate.
+    /// A constant rate, in bits per second of everything that the link sends, with its overhead.
     Constant(Rate),
     /// The rate of a trace.
     Varying(crate::RateTrace),

@@ -7,6 +7,31 @@ use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_wire::{Departure, Nanos, Packet, PacketId};
 
 /// Receives the events of a simulation, in order of time. The default methods do nothing.
+///
+/// ```
+/// use queuescope_queue::{Dropped, Headers};
+/// use queuescope_sim::{InFlight, LinkId, Observer};
+/// use queuescope_wire::Nanos;
+///
+/// /// The time of the first drop.
+/// #[derive(Default)]
+/// struct FirstDrop(Option<Nanos>);
+///
+/// impl Observer for FirstDrop {
+///     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &InFlight, _headers: &Headers) {
+///         if self.0.is_none() {
+///             println!("link {}: {} bytes of group {}", link.0, packet.bytes, packet.group);
+///             self.0 = Some(dropped.at);
+///         }
+///     }
+/// }
+///
+/// // Pass it to `Simulation::run_until(end, &mut first)`.
+/// let mut first = FirstDrop::default();
+/// assert_eq!(first.0, None);
+/// # fn is_observer(_: &mut impl Observer) {}
+/// # is_observer(&mut first);
+/// ```
 pub trait Observer {
     /// A packet left the queue of a link, and its transmission began.
     #[inline]

@@ -10,6 +10,27 @@ use queuescope_tcp::Segment;
 use queuescope_wire::{Class, Ecn, FlowId, Nanos};
 
 /// The route of packets from one host to another.
+///
+/// ```
+/// # use queuescope_queue::DisciplineParams;
+/// use queuescope_sim::shapes::{Dumbbell, Wire};
+/// use queuescope_sim::{EntranceParams, ExternalPacket, Simulation};
+/// use queuescope_wire::{Class, Ecn, FlowId, Nanos};
+///
+/// let wire = Wire::new("8mbps".parse()?, "1ms".parse()?, DisciplineParams::default());
+/// let dumbbell = Dumbbell::new(&wire, None, [wire.clone()]);
+/// let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO)?;
+/// let hosts = (dumbbell.left[0], dumbbell.right[0]);
+/// let entrance = simulation.entrance(EntranceParams { hosts, group: 0, class: Class(0), activity: None })?;
+/// for tag in 0..3 {
+///     let packet = ExternalPacket { tag, flow: FlowId(0), bytes: 1000, ecn: Ecn::NotEct, tcp: None };
+///     simulation.come(&entrance, &packet, Nanos::ZERO, &mut ());
+/// }
+/// // An observer learns by `InFlight::foreign` which packets were delivered.
+/// simulation.run_until("1s".parse()?, &mut ());
+/// assert_eq!(simulation.link(dumbbell.bottleneck).sent.packets, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Entrance {
     route: u32,

@@ -8,6 +8,20 @@ use queuescope_log::packet::{self, Known, Segment, fill_known, fill_telemetry};
 use queuescope_queue::Headers;
 
 /// Makes records of simulated packets.
+///
+/// ```
+/// use queuescope_log::{Schema, packet};
+/// use queuescope_sim::{Journey, Records};
+///
+/// /// Appends a packet of a simulation to records; [`Telemetry`](queuescope_sim::Telemetry) calls it.
+/// fn keep(rows: &mut Vec<u8>, records: &mut Records, journey: &Journey<'_>) {
+///     if journey.dropped.is_none() {
+///         rows.extend_from_slice(records.fill(journey));
+///     }
+/// }
+/// assert_eq!(Schema::packet().record_size(), packet::SIZE);
+/// # let _ = (keep as fn(&mut Vec<u8>, &mut Records, &Journey<'_>), Records::default());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Records {
     record: Box<[u8; packet::SIZE]>,

@@ -13,6 +13,36 @@ use queuescope_wire::{ByteCount, Departure, Nanos, Packet};
 ///
 /// A packet departs when the link starts to send it. A packet that departs at the same time as another arrives is
 /// still in the queue for that one: this is the `[a, d)` of ConQuest's definition 3.1.
+///
+/// ```
+/// use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_sim::{Output, Replay};
+/// use queuescope_wire::{ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
+///
+/// #[derive(Default)]
+/// struct Longest { wait: Nanos, drops: u64 }
+/// impl Output for Longest {
+///     fn departed(&mut self, departure: &Departure) {
+///         self.wait = self.wait.max(departure.sojourn());
+///     }
+/// }
+/// # impl Sink for Longest {
+/// #     fn dropped(&mut self, _: &Dropped) { self.drops += 1; }
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let link = Outlet { rate: "12mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 };
+/// let queue = TailDrop::new(TailDropParams { limit: Limit::Packets(20) }, link);
+/// let (mut replay, mut longest) = (Replay::new(queue, &link), Longest::default());
+/// for n in 0..50 { // all at once; each takes a millisecond on the link
+///     replay.arrive(Packet { id: PacketId(n), size: ByteCount(1500), ..Packet::default() }, Nanos(0), &mut longest);
+/// }
+/// replay.finish(&mut longest);
+/// println!("the longest wait was {}", longest.wait);
+/// assert_eq!((longest.wait, longest.drops), ("19ms".parse()?, 30));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Replay<D> {
     discipline: D,
@@ -25,6 +55,33 @@ pub struct Replay<D> {
 }
 
 /// Receives all packets that come out of a queue: departures, and drops and marks of [`Sink`].
+///
+/// ```
+/// use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_sim::Output;
+/// use queuescope_wire::{ByteCount, Departure, Nanos, Packet};
+///
+/// /// The bytes that passed, and the packets that did not.
+/// #[derive(Default)]
+/// struct Passed { bytes: ByteCount, drops: u64 }
+///
+/// impl Output for Passed {
+///     fn departed(&mut self, departure: &Departure) {
+///         self.bytes += departure.packet.size;
+///     }
+/// }
+///
+/// impl Sink for Passed {
+///     fn dropped(&mut self, _: &Dropped) {
+///         self.drops += 1;
+///     }
+///     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// }
+///
+/// let mut passed = Passed::default();
+/// passed.departed(&Departure { packet: Packet { size: ByteCount(1500), ..Packet::default() }, ..Departure::default() });
+/// assert_eq!((passed.bytes, passed.drops), (ByteCount(1500), 0));
+/// ```
 pub trait Output: Sink {
     /// A packet left the queue.
     fn departed(&mut self, departure: &Departure);

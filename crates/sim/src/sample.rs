@@ -6,7 +6,7 @@ use queuescope_wire::{Backlog, Nanos};
 /// The state at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// The time.
+    /// The time, since the start of the simulation.
     pub at: Nanos,
     /// The states of the measured links.
     pub links: Vec<LinkSample>,
@@ -21,7 +21,7 @@ pub struct LinkSample {
     pub link: LinkId,
     /// The packets and bytes that wait.
     pub backlog: Backlog,
-    /// What it has sent.
+    /// Packets and bytes that it has sent.
     pub sent: Backlog,
     /// Packets of these that were lost on it.
     pub lost: u64,

@@ -30,6 +30,18 @@ impl Wire {
 }
 
 /// Hosts on both sides of one link.
+///
+/// ```
+/// use queuescope_queue::DisciplineParams;
+/// use queuescope_sim::shapes::{Dumbbell, Wire};
+///
+/// let bottleneck = Wire::new("10mbps".parse()?, "10ms".parse()?, DisciplineParams::default());
+/// let host = Wire::new("100mbps".parse()?, "1ms".parse()?, DisciplineParams::default());
+/// let dumbbell = Dumbbell::new(&bottleneck, None, vec![host; 3]);
+/// assert_eq!((dumbbell.left.len(), dumbbell.right.len()), (3, 3));
+/// assert_eq!(dumbbell.topology.len(), 8, "six hosts and two routers");
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Dumbbell {
     /// The nodes and links.

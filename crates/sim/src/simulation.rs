@@ -21,6 +21,30 @@ use std::collections::BTreeMap;
 const FLOWS_SAMPLED: usize = 64;
 
 /// Traffic over a network. The results are the same for the same topology, traffic and seed, on every machine.
+///
+/// ```
+/// use queuescope_queue::{Limit, TailDropParams, DisciplineParams};
+/// use queuescope_sim::shapes::{Dumbbell, Wire};
+/// use queuescope_sim::workload::FlowStart;
+/// use queuescope_sim::{Simulation, Transport};
+/// use queuescope_tcp::{Algorithm, Profile, TcpParams};
+/// use queuescope_wire::Nanos;
+///
+/// let buffer = DisciplineParams::TailDrop(TailDropParams { limit: Limit::Packets(100) });
+/// let bottleneck = Wire::new("10mbps".parse()?, "10ms".parse()?, buffer);
+/// let host = Wire::new("100mbps".parse()?, "1ms".parse()?, DisciplineParams::default());
+/// let dumbbell = Dumbbell::new(&bottleneck, None, [host]);
+/// let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO)?;
+///
+/// let cubic = Transport::new(TcpParams::linux(), Algorithm::Cubic.params(Profile::Linux));
+/// let start = FlowStart { bytes: Some(1_000_000), ..FlowStart::new(dumbbell.left[0], dumbbell.right[0]) };
+/// simulation.add_flows(0, cubic, None, std::iter::once(start))?;
+/// simulation.run_until("10s".parse()?, &mut ());
+/// let finished = simulation.flows()[0].finished.ok_or("the flow is not done")?;
+/// println!("a megabyte took {finished}");
+/// assert!(finished > "800ms".parse()? && finished < "2s".parse()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Simulation {
     network: Network,

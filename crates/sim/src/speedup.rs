@@ -6,6 +6,17 @@ use std::str::FromStr;
 
 /// How many times faster than captured a stream is replayed (ConQuest section 5.1 replays its trace 50 times faster).
 /// An exact ratio: time `t` after the first packet becomes `t * denominator / numerator`, rounded down.
+///
+/// ```
+/// use queuescope_sim::Speedup;
+/// use queuescope_wire::Nanos;
+///
+/// let speedup: Speedup = "2.5x".parse()?;
+/// assert_eq!(speedup.apply(Nanos(1_000)), Nanos(400));
+/// assert_eq!(Speedup::NONE.apply(Nanos(1_000)), Nanos(1_000));
+/// assert!("0".parse::<Speedup>().is_err());
+/// # Ok::<(), queuescope_sim::SpeedupError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Speedup {
     numerator: u64,

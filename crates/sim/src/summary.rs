@@ -8,6 +8,14 @@ use queuescope_wire::Nanos;
 /// discrimination for resource allocation in shared computer systems", DEC TR-301, 1984.)
 ///
 /// The shares must not be negative; their unit does not matter.
+///
+/// ```
+/// use queuescope_sim::summary::jain;
+///
+/// assert_eq!(jain([5.0, 5.0, 5.0, 5.0]), Some(1.0));
+/// assert_eq!(jain([20.0, 0.0, 0.0, 0.0]), Some(0.25));
+/// assert_eq!(jain([]), None);
+/// ```
 pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0u64, 0.0, 0.0);
     for share in shares {
@@ -22,6 +30,21 @@ pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
 ///
 /// Its memory depends on the range of the values, not on their number: some 300 kB for a nanosecond to an hour; it grows
 /// as needed. In percentiles, values above 146 years count as 146 years.
+///
+/// ```
+/// use queuescope_sim::summary::Times;
+/// use queuescope_wire::Nanos;
+///
+/// let mut waits = Times::new();
+/// for milliseconds in 1..=100 {
+///     waits.record(Nanos(milliseconds * 1_000_000));
+/// }
+/// assert_eq!(waits.mean(), Some(50_500_000.0));
+/// let p99 = waits.percentile(99.0).ok_or("empty")?;
+/// println!("99th percentile {p99}");
+/// assert!((99_000_000..=99_099_000).contains(&p99.0), "at most a thousandth more");
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Times {
     histogram: Histogram<u64>,

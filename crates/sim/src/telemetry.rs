@@ -11,6 +11,28 @@ use queuescope_queue::{DropReason, Dropped, Headers, MarkReason};
 use queuescope_wire::{Backlog, Departure, Nanos, Packet, PacketId};
 
 /// Collects the hops of each packet, and reports its journey when it is delivered or dropped. Passes all events on to an inner observer.
+///
+/// ```
+/// # use queuescope_queue::DisciplineParams;
+/// use queuescope_sim::shapes::{Dumbbell, Wire};
+/// use queuescope_sim::workload::{UdpParams, UdpSource};
+/// use queuescope_sim::{Datagram, DatagramParams, Simulation, Telemetry};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let wire = Wire::new("10mbps".parse()?, "1ms".parse()?, DisciplineParams::default());
+/// let dumbbell = Dumbbell::new(&wire, None, [wire.clone()]);
+/// let mut simulation = Simulation::new(dumbbell.topology.clone(), 1, Nanos::ZERO)?;
+/// let source = UdpSource::new(&UdpParams::constant("1mbps".parse()?, ByteCount(1250)), 1)?;
+/// let ends = DatagramParams::new(dumbbell.left[0], dumbbell.right[0]);
+/// simulation.add_datagrams(ends, source.map(Datagram::from))?;
+///
+/// let mut hops = Vec::new();
+/// let mut telemetry = Telemetry::new(&dumbbell.topology, (), |journey| hops.push(journey.hops.len()));
+/// simulation.run_until("1s".parse()?, &mut telemetry);
+/// println!("{} packets arrived", hops.len());
+/// assert!(hops.len() > 90 && hops.iter().all(|&hops| hops == 3), "each passed its host and two routers");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Telemetry<O, F> {
     /// The observer that receives all events.
@@ -22,10 +44,10 @@ pub struct Telemetry<O, F> {
     hops: Vec<Vec<Hop>>,
 }
 
-/// What a packet found at a switch, on the way to a link.
+/// What a packet found in the queue of a link on its path. The first hop is the queue of its sending host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
-    /// The switch.
+    /// The node whose queue it was: the sending host, a router or a switch.
     pub node: NodeId,
     /// The link that it was sent on.
     pub link: LinkId,
@@ -50,7 +72,7 @@ pub struct Journey<'a> {
     pub packet: &'a InFlight,
     /// The headers that its end hosts saw.
     pub headers: &'a Headers,
-    /// The switches on its path, in order.
+    /// The queues on its path, in order, starting with that of its sending host.
     pub hops: &'a [Hop],
     /// When the journey ended.
     pub at: Nanos,

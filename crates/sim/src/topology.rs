@@ -7,6 +7,22 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Nodes and the links between them.
+///
+/// ```
+/// use queuescope_queue::DisciplineParams;
+/// use queuescope_sim::shapes::{Wire, add_both};
+/// use queuescope_sim::{LinkId, Topology};
+///
+/// let mut topology = Topology::default();
+/// let [a, b, c] = ["a", "b", "c"].map(|name| topology.add_node(name));
+/// let wire = Wire::new("10mbps".parse()?, "5ms".parse()?, DisciplineParams::default());
+/// let (first, _) = add_both(&mut topology, ("a-b", "b-a"), (a, b), &wire, true);
+/// let (second, _) = add_both(&mut topology, ("b-c", "c-b"), (b, c), &wire, true);
+/// let route = topology.routes_from(a).to(c).ok_or("there is no route")?;
+/// assert_eq!(route, [first.0, second.0]);
+/// assert_eq!(topology.link(LinkId(route[1])).name, "b-c");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Topology {
     pub(crate) nodes: Vec<Node>,

@@ -21,6 +21,22 @@ use std::sync::Arc;
 use steps::{StepLink, Steps};
 
 /// The rate of a link over time. Copies share memory.
+///
+/// ```
+/// use queuescope_sim::RateTrace;
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let trace = RateTrace::steps("0s 8mbps\n1s 0 # an outage\n1.5s 16mbps\n2s repeat")?;
+/// assert_eq!(trace.period(), Some(Nanos(2_000_000_000)));
+/// assert_eq!(trace.mean_rate().bits_per_second(), 8_000_000);
+/// assert_eq!(trace.capacity(Nanos(0)..Nanos(1_500_000_000)), ByteCount(1_000_000));
+/// assert_eq!(trace.next_opportunity(Nanos(1_200_000_000)), Nanos(1_500_000_000));
+///
+/// let error = RateTrace::mahimahi("3\n2\n").unwrap_err();
+/// println!("{error}");
+/// assert_eq!(error.line, 2);
+/// # Ok::<(), queuescope_sim::TraceError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateTrace(Kind);
 
@@ -114,6 +130,19 @@ impl RateTrace {
 /// The difference: the time when the link is free for the next packet ([`free_at`](Self::free_at)) may be later
 /// than the time when the last bit of a packet was sent ([`finished_at`](Self::finished_at)), because nothing can be
 /// sent in between.
+///
+/// ```
+/// use queuescope_sim::{RateTrace, Varying};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let mut link = Varying::new(RateTrace::steps("0s 8mbps\n1ms 0\n5ms 8mbps")?);
+/// for _ in 0..2 {
+///     link.send(ByteCount(800)); // 0.8 ms at 8 Mb/s
+/// }
+/// println!("the second packet is sent at {}", link.finished_at());
+/// assert_eq!(link.finished_at(), Nanos(5_600_000), "it waits for the end of the outage");
+/// # Ok::<(), queuescope_sim::TraceError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Varying(State);
 

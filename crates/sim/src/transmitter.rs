@@ -7,6 +7,20 @@ use queuescope_wire::{ByteCount, Nanos, Rate};
 /// The time when it is free again is kept as whole nanoseconds and a remainder in units of `1 / rate`
 /// nanoseconds, so a busy period of any length ends exactly where the sum of its bits says, without drift. With the rounding of
 /// ns-3 ([`Transmitter::round_each`]) it drifts.
+///
+/// ```
+/// use queuescope_sim::Transmitter;
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let mut link = Transmitter::new("7mbps".parse()?);
+/// for _ in 0..7_000 {
+///     link.send(ByteCount(1_000));
+/// }
+/// assert_eq!(link.free_at(), Nanos(8_000_000_000), "7000 times 8/7 ms, without drift");
+/// link.wait_until(Nanos(9_000_000_000));
+/// assert_eq!(link.free_at(), Nanos(9_000_000_000));
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Transmitter {
     rate: Rate,

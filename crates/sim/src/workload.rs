@@ -37,6 +37,21 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Flows that start one after another.
+///
+/// ```
+/// use queuescope_sim::workload::{Arrivals, Pairs, Sizes, Workload, WorkloadParams};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let arrivals = Arrivals::Poisson { rate: 100.0 };
+/// let sizes = Sizes::uniform(ByteCount(1_000), ByteCount(9_000))?;
+/// let pairs = Pairs::to_one([0, 1, 2], 3);
+/// let params = WorkloadParams::new(arrivals, Some(sizes), pairs);
+/// let flows: Vec<_> = Workload::new(&params, 1)?.take_while(|flow| flow.at < Nanos(10_000_000_000)).collect();
+/// println!("{} flows, the first of {:?} bytes", flows.len(), flows[0].bytes);
+/// assert!((900..1_100).contains(&flows.len()));
+/// assert!(flows.iter().all(|flow| flow.to == 3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Workload {
     starts: Starts,
@@ -49,6 +64,19 @@ pub struct Workload {
 }
 
 /// Parameters of a workload.
+///
+/// ```
+/// use queuescope_sim::workload::{Arrivals, Pairs, Sizes, WorkloadParams};
+/// use queuescope_wire::Rate;
+///
+/// let sizes = Sizes::named("web-search").ok_or("unknown distribution")?;
+/// let link: Rate = "10gbps".parse()?;
+/// let arrivals = Arrivals::at_load(0.6, link, sizes.mean());
+/// let params = WorkloadParams::new(arrivals, Some(sizes), Pairs::Fixed { from: 0, to: 1 });
+/// let load = params.load_on(link).ok_or("the load is not bounded")?;
+/// assert!((load - 0.6).abs() < 1e-9);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadParams {
     /// When flows start.
@@ -68,7 +96,7 @@ pub struct WorkloadParams {
 /// The start of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowStart {
-    /// The time.
+    /// When it starts, since the start of the simulation.
     pub at: Nanos,
     /// The sending host.
     pub from: usize,
@@ -209,6 +237,17 @@ impl Iterator for Workload {
 
 /// Merges workloads in order of time; each flow comes with the number of its workload, from 0. Flows that start in
 /// the same nanosecond come in the order of their workloads.
+///
+/// ```
+/// use queuescope_sim::NodeId;
+/// use queuescope_sim::workload::{FlowStart, merge};
+/// use queuescope_wire::Nanos;
+///
+/// let at = |at| FlowStart { at: Nanos(at), ..FlowStart::new(NodeId(0), NodeId(1)) };
+/// let merged: Vec<_> = merge([vec![at(1), at(5)].into_iter(), vec![at(3)].into_iter()]).collect();
+/// let order: Vec<_> = merged.iter().map(|(workload, flow)| (*workload, flow.at.0)).collect();
+/// assert_eq!(order, [(0, 1), (1, 3), (0, 5)]);
+/// ```
 pub fn merge<I: Iterator<Item = FlowStart>>(workloads: impl IntoIterator<Item = I>) -> Merged<I> {
     let mut merged = Merged { workloads: workloads.into_iter().collect(), next: Vec::new(), order: BinaryHeap::new() };
     for index in 0..merged.workloads.len() {

@@ -17,6 +17,26 @@ use rotation::{Cleaner, Reciprocal};
 use visit::{NARROW, Shape};
 
 /// Count-Min snapshots of the last few time windows.
+///
+/// ```
+/// use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// // For packets that wait up to 4 ms, in 64 KiB: 4 snapshots, 2 rows.
+/// let params = ConQuestParams::fit("4ms".parse()?, ByteCount(65_536), 4, None, Expiry::Tag)?;
+/// let mut sketch = ConQuest::new(params)?;
+/// let (bulk, call) = (1, 2);
+/// for n in 0..100 {
+///     sketch.record(bulk, 1500, Nanos(n * 100_000));
+///     sketch.record(call, 200, Nanos(n * 100_000 + 50_000));
+/// }
+/// // A packet leaves after 10 ms, having waited for 4 ms: how much of the queue is of the bulk transfer?
+/// let (enqueued, now) = ("6ms".parse()?, "10ms".parse()?);
+/// let bytes = sketch.estimate(bulk, enqueued, now, Estimator::Overlap);
+/// println!("the bulk transfer sent {bytes} bytes meanwhile");
+/// assert!((bytes as f64 - 40.0 * 1500.0).abs() < 0.1 * 60_000.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct ConQuest {
     params: ConQuestParams,

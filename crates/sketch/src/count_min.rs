@@ -4,6 +4,19 @@ use crate::hash::Columns;
 
 /// A Count-Min Sketch. It gives the same counts as a snapshot of [`ConQuest`](crate::ConQuest) of the same dimensions
 /// and seed.
+///
+/// ```
+/// use queuescope_sketch::CountMin;
+///
+/// let mut counts = CountMin::new(2, 512, 1);
+/// for key in 0..1000 {
+///     counts.add(key, 10);
+/// }
+/// counts.add(7, 5_000);
+/// let estimate = counts.estimate(7);
+/// println!("about {estimate} of key 7");
+/// assert!((5_010..6_000).contains(&estimate), "never less, and little more");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountMin {
     counters: Vec<u32>,

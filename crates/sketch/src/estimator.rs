@@ -5,6 +5,16 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Which windows count for the interval `[from, to)`, and how much.
+///
+/// ```
+/// use queuescope_sketch::Estimator;
+///
+/// let estimator: Estimator = "overlap".parse()?;
+/// assert_eq!(estimator, Estimator::Overlap);
+/// println!("choose from {}", Estimator::ALL.map(|estimator| estimator.to_string()).join(", "));
+/// assert!("middle".parse::<Estimator>().is_err());
+/// # Ok::<(), queuescope_sketch::EstimatorError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Estimator {
     /// Windows within the interval: `ceil(from / T)` to `floor(to / T) - 1` (section 3.3). Misses both ends.
@@ -41,6 +51,21 @@ impl FromStr for Estimator {
 }
 
 /// Counts of keys in windows of time, to compare with exact counts.
+///
+/// ```
+/// use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, Ideal, Snapshots};
+/// use queuescope_wire::Nanos;
+///
+/// fn bytes_of(snapshots: &mut impl Snapshots, key: u64) -> u64 {
+///     snapshots.record(key, 1_500, Nanos(0));
+///     snapshots.estimate(key, Nanos(0), Nanos(1), Estimator::Outer)
+/// }
+///
+/// let params = ConQuestParams::fit("4ms".parse()?, "64KiB".parse()?, 4, None, Expiry::Tag)?;
+/// assert_eq!(bytes_of(&mut Ideal::new(&params)?, 1), 1_500);
+/// assert_eq!(bytes_of(&mut ConQuest::new(params)?, 1), 1_500);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Snapshots {
     /// Records that `weight` of `key` passes at `now`.
     fn record(&mut self, key: u64, weight: u32, now: Nanos);

@@ -4,6 +4,19 @@ use queuescope_wire::{ByteCount, Nanos};
 use std::fmt;
 
 /// The dimensions of the snapshots, with the paper's letters.
+///
+/// ```
+/// use queuescope_sketch::{ConQuestParams, Expiry};
+/// use queuescope_wire::ByteCount;
+///
+/// let params = ConQuestParams::fit("4ms".parse()?, ByteCount(65_536), 4, None, Expiry::Tag)?;
+/// println!("{} columns, windows of {}, {}", params.columns, params.window, params.memory());
+/// assert!(params.memory() <= ByteCount(65_536));
+/// assert!(params.span() >= "4ms".parse()?);
+/// let (epsilon, delta) = params.error_bound();
+/// assert!(epsilon < 0.01 && delta < 0.3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConQuestParams {
     /// h: the number of snapshots, 2 to 64; at least 3 if the expiry is [`Expiry::Clean`].
@@ -163,6 +176,16 @@ impl fmt::Display for Expiry {
 }
 
 /// Invalid dimensions of a sketch.
+///
+/// ```
+/// use queuescope_sketch::{ConQuest, ConQuestParams, Expiry, ParamsError};
+///
+/// let params = ConQuestParams { rows: 9, ..ConQuestParams::fit("4ms".parse()?, "64KiB".parse()?, 4, None, Expiry::Tag)? };
+/// let error = ConQuest::new(params).unwrap_err();
+/// println!("{error}");
+/// assert_eq!(error, ParamsError::Rows { rows: 9 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamsError {
     /// Too few or too many snapshots.

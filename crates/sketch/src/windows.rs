@@ -36,6 +36,23 @@ use crate::windows::thin::Thinner;
 use queuescope_wire::{ByteCount, FlowId, Nanos};
 
 /// The history of flows' bytes, as far back as the memory reaches.
+///
+/// ```
+/// use queuescope_sketch::{Windows, WindowsParams};
+/// use queuescope_wire::{FlowId, Nanos};
+///
+/// let mut history = Windows::new(WindowsParams::default())?;
+/// for millisecond in 0..10_000_u64 {
+///     let flow = if millisecond < 2_000 { FlowId(1) } else { FlowId(2) };
+///     history.record(flow, 1_000, Nanos(millisecond * 1_000_000));
+/// }
+/// // Which flows passed in the third second, eight seconds ago?
+/// let passed = history.passed("2s".parse()?, "3s".parse()?);
+/// assert_eq!(passed.at_least(0.1).next().ok_or("no flow")?.flow, FlowId(2));
+/// assert!((passed.bytes as f64 - 1e6).abs() < 1e5);
+/// println!("{} bytes, to {}; {} of memory", passed.bytes, passed.resolution, history.memory());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Windows {
     params: WindowsParams,

@@ -74,6 +74,31 @@ any::algorithms! {
 }
 
 /// A congestion control. Times passed to it never decrease.
+///
+/// ```
+/// use queuescope_tcp::{Ack, Congestion, CongestionControl};
+/// use queuescope_wire::Nanos;
+///
+/// /// A constant window, which nothing changes.
+/// struct Constant { bytes: u64 }
+///
+/// impl CongestionControl for Constant {
+///     fn on_ack(&mut self, _ack: &Ack, _now: Nanos) {}
+///     fn on_congestion(&mut self, _congestion: &Congestion, _now: Nanos) {}
+///     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {}
+///     fn on_recovered(&mut self, _now: Nanos) {}
+///     fn window(&self) -> u64 {
+///         self.bytes
+///     }
+///     fn slow_start_threshold(&self) -> u64 {
+///         self.bytes
+///     }
+/// }
+///
+/// let mut control = Constant { bytes: 30_000 };
+/// control.on_congestion(&Congestion { in_flight: 30_000, lost: 1448, delivered: 1448, next: 60_000 }, Nanos::ZERO);
+/// assert_eq!(control.window(), 30_000);
+/// ```
 pub trait CongestionControl {
     /// The connection is established. `rtt` is the round-trip time of the handshake, if it was measured.
     fn on_established(&mut self, _rtt: Option<Nanos>, _now: Nanos) {}
@@ -186,7 +211,7 @@ pub struct Ack {
 pub struct RateSample {
     /// All bytes delivered on the connection so far, including those of this ACK.
     pub delivered: u64,
-    /// The same at the time when the acknowledged packet was sent.
+    /// All bytes delivered on the connection when the acknowledged packet was sent.
     pub prior_delivered: u64,
     /// Bytes delivered in `interval`: the difference of the two, unless the sample repeats the previous rate
     /// ([`RateMethod::Ns3`](crate::RateMethod::Ns3)).

@@ -6,6 +6,15 @@
 use queuescope_wire::Nanos;
 
 /// The parameters of a TCP; both ends use the same. The default is [`TcpParams::linux`].
+///
+/// ```
+/// use queuescope_tcp::{LossDetection, TcpParams};
+///
+/// // Linux with jumbo frames, and losses found by duplicate ACKs alone.
+/// let params = TcpParams { mss: 8948, detection: LossDetection::Rfc6675, ..TcpParams::linux() };
+/// assert_eq!(params.initial_window, 10);
+/// assert_ne!(TcpParams::ns3().delayed_ack_timeout, params.delayed_ack_timeout);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TcpParams {
     /// Most bytes of data in a segment.

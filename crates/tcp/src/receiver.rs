@@ -15,6 +15,26 @@ use queuescope_wire::{Ecn, Nanos};
 use std::collections::VecDeque;
 
 /// The receiving end of a connection.
+///
+/// ```
+/// use queuescope_tcp::{EcnUse, Flags, Receiver, Segment, TcpParams};
+/// use queuescope_wire::{Ecn, Nanos};
+///
+/// let mut receiver = Receiver::new(&TcpParams::linux(), EcnUse::Classic);
+/// receiver.receive(&Segment { flags: Flags::SYN, ..Segment::default() }, Ecn::NotEct, Nanos(0));
+/// let (answer, _) = receiver.transmit(Nanos(0)).ok_or("no answer to a SYN")?;
+/// assert!(answer.flags.contains(Flags::SYN | Flags::ACK));
+/// assert_eq!(receiver.transmit(Nanos(0)), None);
+///
+/// // The second segment comes before the first: the ACK reports it as a selective acknowledgement.
+/// let data = Segment { seq: 1449, ack: 1, length: 1448, flags: Flags::ACK, ..Segment::default() };
+/// receiver.receive(&data, Ecn::NotEct, Nanos(1_000_000));
+/// let (ack, _) = receiver.transmit(Nanos(1_000_000)).ok_or("no ACK")?;
+/// println!("expects {}, has {:?}", ack.ack, ack.sacks.iter().collect::<Vec<_>>());
+/// assert_eq!(ack.ack, 1);
+/// assert_eq!(receiver.stats().out_of_order, 1);
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug)]
 pub struct Receiver {
     params: TcpParams,

@@ -4,6 +4,16 @@ use std::ops::{BitOr, Range};
 
 /// A TCP segment. Sequence numbers count bytes from 0 and do not wrap: the SYN is number 0, the first byte of data
 /// number 1.
+///
+/// ```
+/// use queuescope_tcp::{Flags, Segment, Timestamps};
+///
+/// let segment = Segment { seq: 1, ack: 1, length: 1448, flags: Flags::ACK, ..Segment::default() };
+/// assert_eq!(segment.end(), 1449);
+/// assert_eq!(segment.header_bytes(), 20);
+/// let with_times = Segment { timestamps: Some(Timestamps::default()), ..segment };
+/// assert_eq!(with_times.header_bytes(), 32);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segment {
     /// The sequence number of the first byte.
@@ -55,6 +65,15 @@ impl Segment {
 }
 
 /// The control bits of a header (RFC 9293 section 3.1; ECE and CWR of RFC 3168 section 6.1).
+///
+/// ```
+/// use queuescope_tcp::Flags;
+///
+/// let flags = Flags::from_bits(0x12);
+/// assert_eq!(flags, Flags::SYN | Flags::ACK);
+/// assert!(flags.contains(Flags::SYN) && !flags.contains(Flags::FIN));
+/// assert_eq!(flags.bits(), 0x12);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -100,6 +119,17 @@ impl BitOr for Flags {
 
 /// Up to three blocks of data that arrived out of order, as half-open ranges of sequence numbers; newest first (RFC
 /// 2018 section 4).
+///
+/// ```
+/// use queuescope_tcp::Sacks;
+///
+/// let mut sacks = Sacks::default();
+/// sacks.push(4345..5793);
+/// sacks.push(1449..2897);
+/// assert_eq!(sacks.len(), 2);
+/// let bytes: u64 = sacks.iter().map(|block| block.end - block.start).sum();
+/// assert_eq!(bytes, 2 * 1448);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sacks {
     blocks: [(u64, u64); 3],

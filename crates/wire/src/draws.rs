@@ -6,6 +6,14 @@
 //! numbers, a run can be compared with one of ns-3 packet by packet.
 
 /// The source of random numbers.
+///
+/// ```
+/// use queuescope_wire::Draws;
+///
+/// assert_eq!(Draws::default(), Draws::Own);
+/// let as_ns3 = Draws::Ns3 { run: 1 };
+/// assert_ne!(as_ns3, Draws::default());
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Draws {
     /// Our own generator: each consumer of random numbers has a stream of its own, with its own seed.
@@ -19,6 +27,15 @@ pub enum Draws {
 }
 
 /// MRG32k3a: a substream of a stream.
+///
+/// ```
+/// use queuescope_wire::Mrg32k3a;
+///
+/// let mut numbers = Mrg32k3a::new(0, 1);
+/// let mean = (0..10_000).map(|_| numbers.unit()).sum::<f64>() / 10_000.0;
+/// assert!((mean - 0.5).abs() < 0.02);
+/// assert_eq!(Mrg32k3a::new(3, 1).unit(), Mrg32k3a::new(3, 1).unit());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Mrg32k3a {
     first: [u64; 3],

@@ -9,6 +9,19 @@ use hashbrown::HashTable;
 use std::borrow::Borrow;
 
 /// Maps keys to ids and back, for one granularity.
+///
+/// ```
+/// use queuescope_wire::{FlowId, FlowKey, FlowTable, Nanos};
+///
+/// let mut table: FlowTable<FlowKey> = FlowTable::with_limit(1000);
+/// let web = FlowKey { dst_port: 443, ..FlowKey::default() };
+/// assert_eq!(table.intern(&web, web.digest(), Nanos(0)), (FlowId(0), true));
+/// assert_eq!(table.intern(&web, web.digest(), Nanos(5)), (FlowId(0), false));
+/// assert_eq!(table.key(FlowId(0)).dst_port, 443);
+///
+/// table.expire(Nanos(6), |id, key| println!("{id:?} of port {} is free", key.dst_port));
+/// assert!(table.is_empty());
+/// ```
 #[derive(Debug)]
 pub struct FlowTable<K> {
     index: HashTable<u32>,
@@ -171,6 +184,23 @@ impl<K: Eq> FlowTable<K> {
 
 /// Maps keys to ids at several granularities in one pass. Packets carry the id of the finest key, and each granularity
 /// is a projection of it.
+///
+/// ```
+/// use queuescope_wire::{FlowKey, Flows, Granularity, KeyMask, Nanos};
+///
+/// let granularities: [Granularity; 2] = ["5tuple".parse()?, "dst".parse()?];
+/// let mask = KeyMask::covering(&granularities);
+/// let mut flows = Flows::new(&granularities, 1000);
+/// let mut id = |port| {
+///     let key = FlowKey { src_port: port, dst: 1, protocol: 6, ..FlowKey::default() };
+///     flows.intern(&mask.mask(&key), Nanos::ZERO, |_, _| ())
+/// };
+/// let (first, second) = (id(1), id(2));
+/// assert_ne!(first, second);
+/// assert_eq!(flows.project(1, first), flows.project(1, second), "they have one destination");
+/// assert_eq!((flows.level(0).len(), flows.level(1).len()), (2, 1));
+/// # Ok::<(), queuescope_wire::GranularityError>(())
+/// ```
 #[derive(Debug)]
 pub struct Flows {
     finest: FlowTable<FlowKey>,

@@ -1,6 +1,10 @@
 //! Counts with digits in groups, for people.
 
 /// Writes `number` with a comma before each group of three digits: `1,234,567`.
+///
+/// ```
+/// assert_eq!(queuescope_wire::grouped(1_234_567), "1,234,567");
+/// ```
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);

@@ -6,6 +6,17 @@ use std::str::FromStr;
 
 /// The fields that distinguish flows. A field that a granularity does not use is zero, so that equal flows have equal
 /// keys.
+///
+/// ```
+/// use queuescope_wire::{FlowKey, Granularity};
+///
+/// let (granularity, key) = FlowKey::named("10.0.0.1:443 > 10.0.0.2:50010 tcp").ok_or("not a name")?;
+/// assert_eq!(granularity, Granularity::FiveTuple);
+/// assert_eq!((key.src_port, key.dst_port, key.protocol), (443, 50010, 6));
+/// assert_eq!(key.src, 0x0a00_0001);
+/// assert_ne!(key.digest(), FlowKey::default().digest());
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// Source address; an IPv4 or MAC address stands in the low bits.
@@ -92,6 +103,17 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 /// How finely packets are grouped into flows.
+///
+/// ```
+/// use queuescope_wire::{FlowKey, Granularity};
+///
+/// let (_, key) = FlowKey::named("10.0.0.1:443 > 10.0.0.2:50010 tcp").ok_or("not a name")?;
+/// let subnets: Granularity = "dst/24".parse()?;
+/// let flow = subnets.project(&key);
+/// assert_eq!(subnets.name(&flow), "> 10.0.0.0/24");
+/// assert_eq!(flow.src_port, 0, "the key has only what the granularity uses");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Granularity {
     /// Addresses, ports and protocol, each direction a flow of its own. Written `5tuple`.
@@ -159,6 +181,18 @@ impl Granularity {
 }
 
 /// The bits of a key's fields that are kept: the coarsest key from which several granularities can still be projected.
+///
+/// ```
+/// use queuescope_wire::{FlowKey, Granularity, KeyMask};
+///
+/// let mask = KeyMask::covering(&["src".parse()?, "dst/24".parse()?]);
+/// let (_, key) = FlowKey::named("10.0.0.1:443 > 10.0.0.2:50010 tcp").ok_or("not a name")?;
+/// let reduced = *mask.mask(&key).key();
+/// assert_eq!((reduced.src_port, reduced.dst_port), (0, 0));
+/// let pairs: Granularity = "src".parse()?;
+/// assert_eq!(pairs.name(&pairs.project(&reduced)), "10.0.0.1 >");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyMask {
     src: Ends,

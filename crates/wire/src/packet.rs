@@ -3,6 +3,14 @@
 use crate::{ByteCount, Nanos};
 
 /// A packet as a queue sees it: its flow and size, without its bytes.
+///
+/// ```
+/// use queuescope_wire::{ByteCount, Ecn, FlowId, Packet, PacketId};
+///
+/// let packet = Packet { id: PacketId(7), flow: FlowId(1), size: ByteCount(1500), ecn: Ecn::Ect0, ..Packet::default() };
+/// assert_eq!(packet.class.0, 0);
+/// assert!(packet.ecn.is_capable());
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Its position in its input, from 0.
@@ -19,6 +27,21 @@ pub struct Packet {
 }
 
 /// A packet that left a queue. All analyses start from these records.
+///
+/// ```
+/// use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet};
+///
+/// let departure = Departure {
+///     packet: Packet { size: ByteCount(1500), ..Packet::default() },
+///     enqueued: "10ms".parse()?,
+///     dequeued: "12.5ms".parse()?,
+///     backlog_in: Backlog { packets: 2, bytes: ByteCount(3000) },
+///     ..Departure::default()
+/// };
+/// println!("waited {} behind {}", departure.sojourn(), departure.backlog_in.bytes); // waited 2.50 ms behind 3.00 kB
+/// assert_eq!(departure.sojourn(), Nanos(2_500_000));
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Departure {
     /// The packet.
@@ -44,6 +67,14 @@ impl Departure {
 }
 
 /// The content of a queue.
+///
+/// ```
+/// use queuescope_wire::{Backlog, ByteCount};
+///
+/// let backlog = Backlog { packets: 10, bytes: ByteCount(15_000) };
+/// // Preamble, frame check sequence and gap of Ethernet are 24 bytes a packet.
+/// assert_eq!(backlog.on_link(24), ByteCount(15_240));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets in the queue.
@@ -84,6 +115,16 @@ pub struct QueueId(pub u16);
 pub struct Class(pub u8);
 
 /// The ECN field of an IP header (RFC 3168 section 5).
+///
+/// ```
+/// use queuescope_wire::Ecn;
+///
+/// let traffic_class = 0b1011_1010;
+/// let ecn = Ecn::from_bits(traffic_class);
+/// assert_eq!(ecn, Ecn::Ect0);
+/// assert!(ecn.is_capable());
+/// assert_eq!(Ecn::Ce.bits(), 0b11);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ecn {
     /// Not ECN-capable, or not an IP packet.

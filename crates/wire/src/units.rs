@@ -6,6 +6,17 @@ use std::str::FromStr;
 
 /// A point in time or a span, in nanoseconds. Points count from an origin that the source of packets chooses
 /// (for captures, the Unix epoch).
+///
+/// ```
+/// use queuescope_wire::Nanos;
+///
+/// let interval: Nanos = "1.5ms".parse()?;
+/// assert_eq!(interval, Nanos(1_500_000));
+/// assert_eq!((interval + Nanos(500)).to_string(), "1.50 ms");
+/// assert_eq!(Nanos(10).saturating_sub(interval), Nanos::ZERO);
+/// assert!("1.5".parse::<Nanos>().is_err(), "the unit is required");
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -99,6 +110,18 @@ const TIMES: [(&str, u64); 11] = [
 const SHORT: usize = 8;
 
 /// A rate in bits per second; never zero.
+///
+/// ```
+/// use queuescope_wire::{ByteCount, Nanos, Rate};
+///
+/// let link: Rate = "10gbps".parse()?;
+/// assert_eq!(link.bits_per_second(), 10_000_000_000);
+/// assert_eq!(link.time_for(ByteCount(1250)), Nanos(1_000));
+/// assert_eq!(link.bytes_in(Nanos(1_000_000)), ByteCount(1_250_000));
+/// assert_eq!(link.to_string(), "10.0 Gb/s");
+/// assert_eq!(Rate::from_bits_per_second(0), None);
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
@@ -164,6 +187,17 @@ impl FromStr for Rate {
 }
 
 /// A number of bytes.
+///
+/// ```
+/// use queuescope_wire::ByteCount;
+///
+/// let buffer: ByteCount = "64KiB".parse()?;
+/// assert_eq!(buffer, ByteCount(65_536));
+/// assert_eq!((buffer - ByteCount(1_536)).to_string(), "64.0 kB");
+/// let error = "64kb".parse::<ByteCount>().unwrap_err();
+/// println!("{error}"); // kb could mean bits
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteCount(pub u64);
 
@@ -243,6 +277,14 @@ impl FromStr for ByteCount {
 }
 
 /// A quantity that could not be parsed.
+///
+/// ```
+/// use queuescope_wire::Rate;
+///
+/// let error = "10 parsecs".parse::<Rate>().unwrap_err();
+/// println!("{error}");
+/// assert_eq!((error.what, error.text.as_str()), ("a rate", "10 parsecs"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not {what}: {why} (for example {examples})")]
 pub struct UnitError {

@@ -15,6 +15,25 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 /// Records everything that left the queue or was dropped, and answers one question about it.
+///
+/// ```
+/// use queuescope_analysis::why::{Question, Recorder};
+/// use queuescope_ingest::{OpenedCapture, Queue};
+/// use queuescope_wire::{Flows, KeyMask};
+///
+/// // Why did packet 1000 of the capture wait, if a link of 20 Mb/s drains the queue?
+/// let question = Question::default().about_packet(1000.try_into()?);
+/// let flows = ["5tuple".parse()?];
+/// let mut recorder = Recorder::new(Flows::new(&flows, usize::MAX), question);
+/// # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+/// let capture = OpenedCapture::open(trace.as_ref(), "20mbps".parse()?, None, None)?;
+/// let source = capture.replay(&Queue::default(), KeyMask::covering(&flows), &mut recorder, &mut |_, _| ())?;
+/// let why = recorder.answer(source)?;
+/// let victim = why.victim.ok_or("the packet is not in the capture")?;
+/// println!("packet 1000 waited for {:?} ns", victim.delay_ns);
+/// assert!(victim.delay_ns > Some(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Recorder<D> {
     pub(super) index: D,
     pub(super) log: QueueLog,

@@ -35,6 +35,20 @@ pub enum ApplyError {
 }
 
 /// The ids that definitions got in a log, by their names.
+///
+/// ```
+/// use queuescope_log::{Definitions, Log, Memory, Options, Schema, departure};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 1_000, memory: Memory::Lazy })?;
+/// let mut definitions = Definitions::new(log.schema());
+/// definitions.add_filter("--filter", "late=delay > 1ms")?;
+/// definitions.add_aggregate("--aggregate", "late_packets=count@late")?;
+/// let defined = definitions.apply(&log)?;
+/// log.append(&[0; departure::SIZE]);
+/// let aggregate = defined.aggregate("late_packets").ok_or("not defined")?;
+/// assert_eq!(log.snapshot().value(aggregate).map(|value| value.to_f64()), Some(0.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Defined {
     filters: BTreeMap<String, FilterId>,

@@ -16,6 +16,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub type State = [u128; 4];
 
 /// A function that takes records in any order and in any parts: it can join the states of parts.
+///
+/// ```
+/// use queuescope_log::{Commutative, Function, Number, State};
+/// use std::sync::Arc;
+///
+/// /// The number of records whose first byte is odd.
+/// struct OddFirst;
+///
+/// impl Commutative for OddFirst {
+///     fn empty(&self) -> State {
+///         [0; 4]
+///     }
+///     fn add(&self, state: &mut State, record: &[u8]) {
+///         state[0] += u128::from(record[0] % 2);
+///     }
+///     fn join(&self, state: &mut State, other: &State) {
+///         state[0] += other[0];
+///     }
+///     fn value(&self, state: &State, _value: usize) -> Number {
+///         Number::Unsigned(state[0])
+///     }
+/// }
+///
+/// let mut state = OddFirst.empty();
+/// OddFirst.add(&mut state, &[3, 0]);
+/// assert_eq!(OddFirst.value(&state, 0), Number::Unsigned(1));
+/// let function = Function::User(Arc::new(OddFirst)); // for `Log::add_aggregate`
+/// # let _ = function;
+/// ```
 pub trait Commutative: Send + Sync {
     /// The state of no records.
     fn empty(&self) -> State;
@@ -31,7 +60,26 @@ pub trait Commutative: Send + Sync {
     fn value(&self, state: &State, value: usize) -> Number;
 }
 
-/// Measure an aggregate computes.
+/// What an aggregate computes. A sum, a minimum, a maximum and a mean have the unit of their attribute: nanoseconds for times,
+/// bytes for sizes.
+///
+/// ```
+/// use queuescope_log::{Function, Log, Memory, Options, Schema, departure};
+/// use queuescope_wire::{Departure, FlowKey, Nanos};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 100, memory: Memory::Lazy })?;
+/// let delay = log.schema().find("delay").ok_or("unknown attribute")?;
+/// let mean = log.add_aggregate(&["mean_delay"], None, &Function::Mean(delay))?;
+/// let mut record = [0; departure::SIZE];
+/// for delay in [1_000, 4_000] {
+///     departure::fill(&mut record, &Departure { dequeued: Nanos(delay), ..Departure::default() }, &FlowKey::default());
+///     log.append(&record);
+/// }
+/// let value = log.snapshot().value(mean).ok_or("the aggregate is gone")?;
+/// println!("the mean is {} ns", value.to_f64());
+/// assert_eq!(value.to_f64(), 2_500.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub enum Function {
     /// The number of records.

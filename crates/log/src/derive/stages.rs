@@ -29,6 +29,17 @@ pub(crate) type Counts = PerChunk<Box<[u16]>>;
 pub(crate) type ValueOf = (Arc<AggregateState>, usize);
 
 /// Memory of a log in bytes.
+///
+/// ```
+/// use queuescope_log::{Log, Memory, Options, Schema, departure};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 1_000, memory: Memory::Lazy })?;
+/// log.append(&[0; 100 * departure::SIZE]);
+/// let usage = log.snapshot().usage();
+/// println!("{} bytes, {} of them records", usage.total(), usage.records);
+/// assert!(usage.records >= 100 * departure::SIZE as u64);
+/// # Ok::<(), queuescope_log::MemoryError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Records in memory.

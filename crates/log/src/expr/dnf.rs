@@ -9,6 +9,17 @@ use super::{AggregateId, Expr, Predicate, Scope, Term};
 use crate::{AttributeId, Schema};
 
 /// Terms, of which any must hold.
+///
+/// ```
+/// use queuescope_log::{Schema, Scope};
+///
+/// let scope = Scope::new(Schema::departure());
+/// let dnf = scope.parse("delay > 1ms and (dst_port == 80 or src_ip == 10.0.0.1)")?.dnf(&scope)?;
+/// println!("{}", dnf.expr(Schema::departure()).text(&scope));
+/// assert_eq!(dnf.terms().len(), 2, "one for each side of `or`");
+/// assert!(scope.parse("delay > 1ms and delay < 1us")?.dnf(&scope)?.is_false());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dnf {
     terms: Vec<Term>,

@@ -5,6 +5,20 @@ use crate::{Kind, Reader, Schema};
 use std::ops::Range;
 
 /// Decides which records match.
+///
+/// ```
+/// use queuescope_log::{Filter, NoAggregates, Schema, Scope, departure};
+/// use queuescope_wire::{Departure, FlowKey, Nanos};
+///
+/// let scope = Scope::new(Schema::departure());
+/// let filter = Filter::new(&scope.parse("delay >= 1ms")?.dnf(&scope)?, Schema::departure());
+/// let mut record = [0; departure::SIZE];
+/// for (dequeued, late) in [(Nanos(999_999), false), (Nanos(1_000_000), true)] {
+///     departure::fill(&mut record, &Departure { dequeued, ..Departure::default() }, &FlowKey::default());
+///     assert_eq!(filter.matches(&record, &NoAggregates), late);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     /// The checks of each term.

@@ -35,6 +35,15 @@ impl<A: Aggregates + ?Sized> Aggregates for &A {
 }
 
 /// A number. Whole numbers compare exactly with all numbers.
+///
+/// ```
+/// use queuescope_log::Number;
+/// use std::cmp::Ordering;
+///
+/// let big = Number::Unsigned(u128::from(u64::MAX));
+/// assert_eq!(big.compare(Number::Float(1.5)), Ordering::Greater);
+/// assert_eq!(Number::Signed(-3).plus(Number::Signed(5)).to_f64(), 2.0);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// Zero or more: also addresses and bytes, by their keys.

@@ -1,6 +1,15 @@
 //! Sets of keys as ranges.
 
 /// A set of keys: sorted ranges that neither overlap nor touch, so that equal sets are equal values.
+///
+/// ```
+/// use queuescope_log::Ranges;
+///
+/// let ports = Ranges::new([(80, 80), (8000, 8080), (81, 90)]);
+/// assert_eq!(ports.as_slice(), [(80, 90), (8000, 8080)]);
+/// assert!(ports.contains(85) && !ports.contains(100));
+/// assert_eq!(ports.complement(65_535).union(&ports), Ranges::full(65_535));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Ranges(Vec<(u128, u128)>);
 

@@ -7,6 +7,20 @@ use crate::{Schema, TextError};
 use queuescope_text::Problem;
 
 /// The names that an expression can use.
+///
+/// ```
+/// use queuescope_log::{Schema, Scope};
+///
+/// let mut scope = Scope::new(Schema::packet());
+/// scope.add_aggregate("mean_length")?;
+/// let expression = scope.parse("tcp and length > mean_length + 100B")?;
+/// println!("{}", expression.text(&scope));
+///
+/// let error = scope.parse("dst_prot == 443").unwrap_err();
+/// println!("{error}"); // shows the text, and the nearest name
+/// assert!(error.to_string().contains("dst_port"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Scope<'a> {
     schema: &'a Schema,

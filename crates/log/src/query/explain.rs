@@ -7,6 +7,21 @@ use std::fmt;
 use std::sync::Arc;
 
 /// How a query finds its records.
+///
+/// ```
+/// use queuescope_log::{Log, Memory, Options, Schema, Step, departure};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 1_000, memory: Memory::Lazy })?;
+/// log.append(&[0; 10 * departure::SIZE]);
+/// let scope = log.scope();
+/// let expression = scope.parse("dst_port == 443")?.dnf(&scope)?;
+/// let snapshot = log.snapshot();
+/// let explained = snapshot.query().matching(&expression).explain();
+/// println!("{explained}");
+/// assert_eq!(explained.records, 10);
+/// assert!(matches!(explained.steps[0], Step::Scan { records: 10 }), "there is no index");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
     /// The steps, in order.

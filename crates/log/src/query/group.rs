@@ -48,6 +48,27 @@ impl GroupKey {
 }
 
 /// Groups of records, and the values computed for each.
+///
+/// ```
+/// use queuescope_log::{Function, GroupKey, Log, Memory, Number, Options, Schema, departure};
+/// use queuescope_wire::{ByteCount, Departure, FlowKey, Packet};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 1_000, memory: Memory::Lazy })?;
+/// let mut record = [0; departure::SIZE];
+/// for n in 0..90 {
+///     let packet = Packet { size: ByteCount(100), ..Packet::default() };
+///     let key = FlowKey { dst_port: if n % 3 == 0 { 53 } else { 443 }, ..FlowKey::default() };
+///     departure::fill(&mut record, &Departure { packet, ..Departure::default() }, &key);
+///     log.append(&record);
+/// }
+/// let port = log.schema().find("dst_port").ok_or("unknown attribute")?;
+/// let length = log.schema().find("length").ok_or("unknown attribute")?;
+/// let mut groups = log.snapshot().query().matched().group(&[GroupKey::Attribute(port)], &[Function::Sum(length)]);
+/// groups.top(1, 0);
+/// println!("{:?}", groups.groups);
+/// assert_eq!(groups.groups, [(vec![443], vec![Number::Unsigned(6_000)])]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grouped {
     /// For each group the keys, in the order of the [`GroupKey`]s (for an interval its start), and the values of all
@@ -122,6 +143,19 @@ impl<'a> Grouping<'a> {
 }
 
 /// Computes functions over records, which are added one by one.
+///
+/// ```
+/// use queuescope_log::{Folding, Function, Number, Schema, departure};
+///
+/// let schema = Schema::departure();
+/// let length = schema.find("length").ok_or("unknown attribute")?;
+/// let mut folding = Folding::new(schema, &[Function::Count, Function::Sum(length)]);
+/// for _ in 0..3 {
+///     folding.add(&[0; departure::SIZE]);
+/// }
+/// assert_eq!(folding.finish(), [Number::Unsigned(3), Number::Unsigned(0)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Folding {
     working: Vec<Working>,

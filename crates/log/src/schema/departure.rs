@@ -16,6 +16,18 @@ pub fn schema() -> &'static Schema {
 /// Fills `record` with a departure of the flow `key`. All earlier contents are overwritten.
 /// Counts of packets in a queue saturate at 32 bits. The number of the flow is the
 /// packet's `FlowId`: a caller that reuses ids while records are kept must assign numbers of its own.
+///
+/// ```
+/// use queuescope_log::{Schema, departure};
+/// use queuescope_wire::{ByteCount, Departure, FlowKey, Nanos, Packet};
+///
+/// let packet = Packet { size: ByteCount(1500), ..Packet::default() };
+/// let left = Departure { packet, enqueued: Nanos(1_000), dequeued: Nanos(5_000), ..Departure::default() };
+/// let mut record = [0; departure::SIZE];
+/// departure::fill(&mut record, &left, &FlowKey { dst_port: 443, ..FlowKey::default() });
+/// let value = |name: &str| Schema::departure().find(name).map(|id| Schema::departure().key(id, &record));
+/// assert_eq!((value("delay"), value("length"), value("dst_port")), (Some(4_000), Some(1500), Some(443)));
+/// ```
 pub fn fill(record: &mut [u8; SIZE], departure: &Departure, key: &FlowKey) {
     let Departure { packet, queue, enqueued, dequeued, backlog_in, backlog_out } = departure;
     *record = [0; SIZE];

@@ -49,6 +49,17 @@ impl Place {
 }
 
 /// Reads one attribute's keys from records.
+///
+/// ```
+/// use queuescope_log::{Schema, departure};
+///
+/// let schema = Schema::departure();
+/// let port = schema.reader(schema.find("dst_port").ok_or("unknown attribute")?);
+/// let mut record = [0; departure::SIZE];
+/// port.write(&mut record, 443);
+/// assert_eq!(port.key(&record), 443);
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
     /// Offset of the 16 bytes to read, which hold the attribute.

@@ -79,6 +79,23 @@ pub fn schema() -> &'static Schema {
 }
 
 /// Fills `record` with a frame that was parsed to `frame`. All earlier contents are overwritten.
+///
+/// ```
+/// use queuescope_log::{Schema, packet};
+/// use queuescope_wire::Nanos;
+/// use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+///
+/// let data = [
+///     0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
+///     0, 53, 0x0f, 0xa0, 0, 8, 0, 0, // UDP
+/// ];
+/// let frame = Parser::new(Tunnel::Outer).parse(LinkType::RawIp, 28, &data);
+/// let captured = packet::Captured { at: Nanos(7), link: LinkType::RawIp, original_len: 28, data: &data };
+/// let mut record = [0; packet::SIZE];
+/// packet::fill(&mut record, &captured, &frame, None);
+/// let value = |name: &str| Schema::packet().find(name).map(|id| Schema::packet().key(id, &record));
+/// assert_eq!((value("has_udp"), value("src_port"), value("ttl")), (Some(1), Some(53), Some(64)));
+/// ```
 pub fn fill(record: &mut [u8; SIZE], captured: &Captured, frame: &Frame, telemetry: Option<&Telemetry>) {
     *record = [0; SIZE];
     let mut to = Writer { record, has: 0 };

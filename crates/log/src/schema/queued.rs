@@ -21,6 +21,19 @@ pub fn schema() -> &'static Schema {
 /// For a dropped packet, `dropped` is the schema's number of the reason, and the departure is the time of
 /// the drop, without backlog. Places of packets count from 1; counts of packets in a queue saturate at 32 bits. The
 /// number of the flow is the packet's `FlowId`: a caller that reuses ids while records are kept must assign numbers of its own.
+///
+/// ```
+/// use queuescope_log::{Schema, packet, queued};
+/// use queuescope_wire::{Departure, Nanos};
+///
+/// let headers = [0; packet::SIZE]; // the packet's own record
+/// let left = Departure { enqueued: Nanos(1_000), dequeued: Nanos(5_000), ..Departure::default() };
+/// let mut record = [0; queued::SIZE];
+/// queued::fill(&mut record, &headers, &left, queued::LEFT);
+/// let delay = Schema::queued().find("delay").ok_or("unknown attribute")?;
+/// assert_eq!(Schema::queued().key(delay, &record), 4_000);
+/// # Ok::<(), &str>(())
+/// ```
 pub fn fill(record: &mut [u8; SIZE], headers: &[u8; HEADERS], departure: &Departure, dropped: u8) {
     let Departure { packet, queue, enqueued, dequeued, backlog_in, backlog_out } = departure;
     let (first, rest) = record.split_at_mut(HEADERS);

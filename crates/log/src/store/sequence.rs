@@ -175,6 +175,19 @@ impl Sequence {
 }
 
 /// A tail that does not move while this lives. Writers continue for up to a window of records, and then wait.
+///
+/// ```
+/// use queuescope_log::{Log, Memory, Options, Schema, departure};
+///
+/// let log = Log::new(Schema::departure().clone(), Options { records: 1_000, memory: Memory::Lazy })?;
+/// log.append(&[0; departure::SIZE]);
+/// let frozen = log.freeze_tail();
+/// log.append(&[0; departure::SIZE]); // written, and not visible yet
+/// assert_eq!((frozen.position(), log.snapshot().len()), (1, 1));
+/// drop(frozen);
+/// assert_eq!(log.snapshot().len(), 2);
+/// # Ok::<(), queuescope_log::MemoryError>(())
+/// ```
 #[derive(Debug)]
 pub struct FrozenTail<'a> {
     sequence: &'a Sequence,

@@ -4,6 +4,15 @@ use super::Average;
 use queuescope_wire::Nanos;
 
 /// The thresholds of the activity AQM of a port. Lengths are in packets. Defaults are those of section 6.1.3.
+///
+/// ```
+/// use queuescope_queue::ActivityAqmParams;
+///
+/// let params = ActivityAqmParams::default();
+/// assert_eq!(params.drop_threshold(3.0, 3.0), 20.0, "an average sender");
+/// assert_eq!(params.drop_threshold(3.5, 3.0), 12.0);
+/// assert_eq!(params.drop_threshold(9.0, 3.0), 6.0, "never below Q_min");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActivityAqmParams {
     /// Q_min: a packet that finds at most this many packets is accepted, whatever its activity. 6.
@@ -31,6 +40,17 @@ impl ActivityAqmParams {
 }
 
 /// The state of the activity AQM of a port.
+///
+/// ```
+/// use queuescope_queue::{ActivityAqm, ActivityAqmParams};
+/// use queuescope_wire::Nanos;
+///
+/// let params = ActivityAqmParams::default();
+/// let mut aqm = ActivityAqm::default();
+/// aqm.accepted(2.0, Nanos::ZERO, &params);
+/// assert!(aqm.accepts(2.0, 20, &params));
+/// assert!(!aqm.accepts(3.0, 20, &params), "it is twice as active as the average");
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ActivityAqm {
     average: Average,

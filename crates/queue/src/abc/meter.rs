@@ -26,6 +26,17 @@ impl Default for MeterParams {
 }
 
 /// The rate of an aggregate, by TDRM-UTEMA.
+///
+/// ```
+/// use queuescope_queue::{MeterParams, RateMeter};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let (mut meter, params) = (RateMeter::default(), MeterParams::default());
+/// // 1250 bytes each 10 ms for a minute are 1 Mb/s.
+/// let rate = (0..6_000).map(|n| meter.record(ByteCount(1250), Nanos(n * 10_000_000), &params)).last();
+/// println!("{rate:?} bit/s");
+/// assert!(rate.is_some_and(|rate| (rate / 1e6 - 1.0).abs() < 0.01));
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateMeter {
     /// S, in bits.

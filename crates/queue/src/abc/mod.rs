@@ -156,6 +156,28 @@ impl PortRole {
 }
 
 /// An ABC node.
+///
+/// ```
+/// use queuescope_queue::{Abc, AbcParams, Headers, Host, Ingress, Outlet, Pipeline, Port};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, FlowId, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// let ports = [Outlet { rate: "10mbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 }];
+/// let mut node = Abc::new(AbcParams::default(), &ports)?;
+/// let mut packet = Packet { id: PacketId(0), size: ByteCount(1500), ..Packet::default() };
+/// let mut headers = Headers::plain(Host(1), Host(2), FlowId(9));
+/// let ingress = node.ingress(Port(0), &mut packet, &mut headers, Nanos::ZERO, &mut NoSink);
+/// assert_eq!(ingress, Ingress::Enqueue(0));
+/// let activity = headers.activity.ok_or("the node did not meter the packet")?;
+/// println!("the sender's activity is {}", activity.value());
+/// assert_eq!((node.stats().metered, node.queue_length(Port(0))), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Abc {
     params: AbcParams,

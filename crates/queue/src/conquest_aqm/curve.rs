@@ -4,6 +4,15 @@
 ///
 /// The paper defines the linear and squared curves up to a factor. Here the factor follows from the weight at which the
 /// probability reaches 1.
+///
+/// ```
+/// use queuescope_queue::Curve;
+///
+/// let curve = Curve::Linear { full: 100.0 };
+/// assert_eq!(curve.probability(500.0, 512.0), 0.0);
+/// assert_eq!(curve.probability(562.0, 512.0), 0.5);
+/// assert_eq!(Curve::Threshold.probability(512.0, 512.0), 1.0);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Curve {
     /// The probability is 1 from `w_T` on.
@@ -51,6 +60,17 @@ fn part(excess: f64, full: f64) -> f64 {
 }
 
 /// A probability that is constant between weights.
+///
+/// ```
+/// use queuescope_queue::{Step, Steps};
+///
+/// let steps = Steps::new([Step { from: 100.0, probability: 0.1 }, Step { from: 200.0, probability: 0.5 }])?;
+/// assert_eq!([50.0, 150.0, 1e6].map(|weight| steps.probability(weight)), [0.0, 0.1, 0.5]);
+///
+/// let ramp = Steps::approximate(|weight| weight / 1_000.0, 0.0, 1_000.0, 10)?;
+/// assert!((ramp.probability(420.0) - 0.45).abs() < 1e-9, "the middle of 400 to 500");
+/// # Ok::<(), queuescope_queue::StepsError>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Steps(Box<[Step]>);
 

@@ -118,6 +118,35 @@ pub struct HoldParams {
 }
 
 /// The ConQuest AQM.
+///
+/// ```
+/// use queuescope_queue::{ConQuestAqm, ConQuestAqmParams, Curve, Egress, Headers, Host, Outlet, Pipeline, Port};
+/// # use queuescope_queue::{Dropped, MarkReason, Sink};
+/// use queuescope_wire::{ByteCount, Departure, FlowId, Nanos, Packet, PacketId, QueueId};
+/// # struct NoSink;
+/// # impl Sink for NoSink {
+/// #     fn dropped(&mut self, _: &Dropped) {}
+/// #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+/// # }
+///
+/// // Acts on flows with more than 50 packets in the queue.
+/// let params = ConQuestAqmParams { threshold: 50.0, curve: Curve::Threshold, ..ConQuestAqmParams::default() };
+/// let ports = [Outlet { rate: "1gbps".parse()?, overhead: 0, queue: QueueId(0), seed: 1 }];
+/// let mut program = ConQuestAqm::new(params, &ports)?;
+/// let mut dropped = [0; 2];
+/// for n in 0..1_000 {
+///     let flow = u32::from(n % 20 == 0); // flow 1 sends one packet of 20
+///     let packet = Packet { id: PacketId(n), flow: FlowId(flow), size: ByteCount(1500), ..Packet::default() };
+///     let dequeued = Nanos(10_000_000 + 12_000 * n);
+///     let mut departure = Departure { packet, enqueued: dequeued - Nanos(3_000_000), dequeued, ..Departure::default() };
+///     let mut headers = Headers::plain(Host(flow), Host(9), FlowId(100 + flow));
+///     let egress = program.egress(Port(0), &mut departure, &mut headers, &mut NoSink);
+///     dropped[flow as usize] += u32::from(egress != Egress::Send);
+/// }
+/// println!("dropped: {} of flow 0, {} of flow 1", dropped[0], dropped[1]);
+/// assert!(dropped[0] > 500 && dropped[1] == 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ConQuestAqm {
     params: ConQuestAqmParams,

@@ -103,7 +103,7 @@ pub enum PieBurst {
     /// Nothing is dropped early for this long. The time restarts whenever the probability is 0 and the delay low
     /// (section 4.4).
     Rfc8033(Nanos),
-    /// The same for ns-3: the time starts with the first packet after 1.5 s of calm, and the probability stays 0
+    /// As `Rfc8033`, in ns-3's way: the time starts with the first packet after 1.5 s of calm, and the probability stays 0
     /// meanwhile.
     Ns3(Nanos),
 }
@@ -188,7 +188,7 @@ impl PieParams {
         Self::ns3_with_limit(Limit::Packets(25))
     }
 
-    /// The same with another limit. With a limit in bytes, ns-3 scales the probability by the ratio of a packet's size
+    /// As [`ns3`](Self::ns3), with another limit. With a limit in bytes, ns-3 scales the probability by the ratio of a packet's size
     /// to 1000 bytes, and measures a short queue in bytes.
     pub fn ns3_with_limit(limit: Limit) -> Self {
         let mean = ByteCount(1000);

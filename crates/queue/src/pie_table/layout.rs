@@ -31,6 +31,18 @@ pub struct PieRange {
 }
 
 /// The tables.
+///
+/// ```
+/// use queuescope_queue::{PieGains, PieTableLayout, PieUpdateTable};
+/// use queuescope_wire::Nanos;
+///
+/// let (target, longest) = (Nanos(125_000), Nanos(500_000));
+/// let table = PieUpdateTable::new(PieTableLayout::AsStated, PieGains::tofino(), target, longest);
+/// println!("{} entries", table.size());
+/// assert_eq!(table.size(), table.distance_ranges().len() * table.change_ranges().len());
+/// assert!(table.step(50, 0).increase, "the delay is above its target");
+/// assert!(!table.step(-50, 0).increase);
+/// ```
 #[derive(Debug, Clone)]
 pub struct PieUpdateTable {
     distance: RangeLookup,

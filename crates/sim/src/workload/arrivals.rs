@@ -5,6 +5,15 @@ use super::{OnOff, Random, WorkloadError};
 use queuescope_wire::{Nanos, Rate};
 
 /// When flows start.
+///
+/// ```
+/// use queuescope_sim::workload::Arrivals;
+///
+/// let arrivals = Arrivals::at_load(0.5, "1gbps".parse()?, 125_000.0);
+/// assert_eq!(arrivals.mean_rate(), Some(500.0));
+/// assert_eq!(arrivals, Arrivals::Poisson { rate: 500.0 });
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
     /// Independently of one another: the times between starts are exponential.

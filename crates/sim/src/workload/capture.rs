@@ -45,7 +45,7 @@ pub enum Repeat {
     After(Nanos),
 }
 
-/// Counters.
+/// The counters of a capture that is sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CaptureStats {
     /// How often the capture was sent to its end.
@@ -61,6 +61,19 @@ pub struct CaptureStats {
 /// `open` returns its packets from the first on, each time that it starts: for example a clone of an iterator, or a file that is
 /// opened again. If it returns nothing, the traffic ends. A capture whose packets all have the same time is sent once,
 /// unless a pause is given: otherwise it would never get beyond that time.
+///
+/// ```
+/// use queuescope_sim::workload::{CaptureParams, Captured, CapturedPacket};
+/// use queuescope_wire::{ByteCount, FlowId, Nanos};
+///
+/// let packet = |at| CapturedPacket { at: Nanos(at), size: ByteCount(500), flow: FlowId(0) };
+/// let packets = [packet(7_000), packet(8_000), packet(11_000)];
+/// let params = CaptureParams { speedup: "2".parse()?, ..CaptureParams::default() };
+/// let sent = Captured::new(params, || Some(packets.into_iter()));
+/// let times: Vec<_> = sent.map(|packet| packet.at.0).collect();
+/// assert_eq!(times, [0, 500, 2_000]);
+/// # Ok::<(), queuescope_sim::SpeedupError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Captured<O, I> {
     params: CaptureParams,

@@ -6,6 +6,16 @@ use libm::{exp, log};
 /// A distribution given by points (bytes, share of flows of at most this many bytes).
 /// Two points with the same bytes are a jump: that share of flows has exactly this size. Two with the same share are a
 /// gap: no flow has a size in between. A first point with a share above 0 is a jump, too.
+///
+/// ```
+/// use queuescope_sim::workload::{Empirical, Interpolation};
+///
+/// let sizes = Empirical::parse("100 0\n1000 0.5\n100000 1\n", Interpolation::Linear)?;
+/// assert_eq!(sizes.quantile(0.5), 1000.0);
+/// assert_eq!(sizes.cumulative(550.0), 0.25);
+/// assert_eq!(sizes.mean(), 0.5 * 550.0 + 0.5 * 50_500.0);
+/// # Ok::<(), queuescope_sim::workload::SizesError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Empirical {
     /// Bytes, and the share at or below; neither decreases, and the last share is 1.

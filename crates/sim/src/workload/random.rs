@@ -6,6 +6,15 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 
 /// A stream of random numbers that is a function of its seed, the same on every machine: where a logarithm is needed,
 /// it is not the machine's own.
+///
+/// ```
+/// use queuescope_sim::workload::Random;
+///
+/// let mut random = Random::new(7);
+/// let mean = (0..10_000).map(|_| random.exponential()).sum::<f64>() / 10_000.0;
+/// assert!((mean - 1.0).abs() < 0.05);
+/// assert_eq!(Random::new(7).below(100), Random::new(7).below(100));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Random(Pcg64Mcg);
 

@@ -10,6 +10,19 @@ use libm::{exp, expm1, log, sqrt};
 use queuescope_wire::ByteCount;
 
 /// A distribution of sizes.
+///
+/// ```
+/// use queuescope_sim::workload::{Random, Sizes};
+/// use queuescope_wire::ByteCount;
+///
+/// let sizes = Sizes::pareto(1.2, ByteCount(1_000), ByteCount(10_000_000))?;
+/// println!("mean {:.0} bytes, median {:.0}", sizes.mean(), sizes.quantile(0.5));
+/// assert!(sizes.mean() > 2.0 * sizes.quantile(0.5), "a heavy tail");
+/// let mut random = Random::new(1);
+/// let size = sizes.sample(&mut random);
+/// assert!((ByteCount(1_000)..=ByteCount(10_000_000)).contains(&size));
+/// # Ok::<(), queuescope_sim::workload::SizesError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes(Kind);
 

@@ -29,6 +29,14 @@ impl Span {
 }
 
 /// Alternating on and off times; it starts with an on time.
+///
+/// ```
+/// use queuescope_sim::workload::{OnOff, Span};
+/// use queuescope_wire::Nanos;
+///
+/// let periods = OnOff { on: Span::Exponential(Nanos(1_000_000)), off: Span::Fixed(Nanos(3_000_000)) };
+/// assert_eq!(periods.share(), 0.25);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnOff {
     /// Length of on times; above 0.

@@ -8,6 +8,19 @@ use std::collections::BinaryHeap;
 
 /// The datagrams of flows that start one after another: an iterator in order of time. Among datagrams of the same nanosecond, that of the
 /// flow that started first comes first.
+///
+/// ```
+/// use queuescope_sim::NodeId;
+/// use queuescope_sim::workload::{FlowStart, Trains};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let flow = FlowStart { bytes: Some(2_500), ..FlowStart::new(NodeId(0), NodeId(1)) };
+/// let datagrams: Vec<_> = Trains::new(std::iter::once(flow), ByteCount(1_000), "8mbps".parse()?).collect();
+/// let sizes: Vec<_> = datagrams.iter().map(|datagram| datagram.size.0).collect();
+/// assert_eq!(sizes, [1_000, 1_000, 584], "each has 28 bytes of headers");
+/// assert_eq!(datagrams[2].at, Nanos(2_000_000));
+/// # Ok::<(), queuescope_wire::UnitError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Trains<I> {
     starts: I,
@@ -33,8 +46,9 @@ struct Train {
 }
 
 impl<I: Iterator<Item = FlowStart>> Trains<I> {
-    /// Sends the bytes of each flow in datagrams of `packet` bytes, from the network header on, at a pace in bits per second
-    /// that counts these bytes. A flow without an end sends for ever. The flows are numbered in order of their starts.
+    /// Sends the bytes of each flow in datagrams of `packet` bytes, from the network header on: `packet` minus 28 bytes of
+    /// headers are the flow's. The pace counts headers too. A flow without an end sends for ever. The flows are numbered in order
+    /// of their starts.
     pub fn new(mut starts: I, packet: ByteCount, pace: Rate) -> Self {
         let next = starts.next();
         let payload = packet.0.saturating_sub(u64::from(DATAGRAM_HEADERS)).max(1);

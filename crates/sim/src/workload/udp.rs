@@ -52,6 +52,16 @@ impl UdpParams {
 }
 
 /// A source of datagrams: the time and size of each, in order.
+///
+/// ```
+/// use queuescope_sim::workload::{UdpParams, UdpSource};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let params = UdpParams::constant("1mbps".parse()?, ByteCount(1_250));
+/// let packets: Vec<_> = UdpSource::new(&params, 1)?.take(3).collect();
+/// assert_eq!(packets[2], (Nanos(20_000_000), ByteCount(1_250)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct UdpSource {
     size: ByteCount,

@@ -7,6 +7,26 @@ use std::collections::BTreeMap;
 
 /// Snapshots without collisions, in as much memory as the keys of the last few windows need: the special version of
 /// section 5.1, which separates the error of rounding to windows from that of hashing.
+///
+/// ```
+/// use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, Ideal, Snapshots};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// // A sketch that is far too small: 2 KiB for 1000 flows.
+/// let params = ConQuestParams::fit("1ms".parse()?, ByteCount(2_048), 4, None, Expiry::Tag)?;
+/// let (mut ideal, mut sketch) = (Ideal::new(&params)?, ConQuest::new(params)?);
+/// for key in 0..1_000 {
+///     ideal.record(key, 100, Nanos(500_000));
+///     sketch.record(key, 100, Nanos(500_000));
+/// }
+/// let now = "1ms".parse()?;
+/// let exact = ideal.estimate(3, Nanos::ZERO, now, Estimator::Outer);
+/// let estimate = sketch.estimate(3, Nanos::ZERO, now, Estimator::Outer);
+/// println!("{} bytes come from collisions", estimate - exact);
+/// assert_eq!(exact, 100);
+/// assert!(estimate > exact);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Ideal {
     /// The current window, and the windows that count for an interval. Its counters are not used.

@@ -5,6 +5,21 @@ use crate::hash::Columns;
 use queuescope_wire::Nanos;
 
 /// The counts of a key in the two newest complete windows. The current window is not complete.
+///
+/// ```
+/// use queuescope_sketch::{ConQuest, ConQuestParams, Expiry};
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// let params = ConQuestParams::fit("4ms".parse()?, ByteCount(65_536), 4, None, Expiry::Tag)?;
+/// let mut sketch = ConQuest::new(params.clone())?;
+/// let window = params.window.0;
+/// sketch.record(1, 1_000, Nanos(0));
+/// sketch.record(1, 9_000, Nanos(window));
+/// let jump = sketch.jump(1, Nanos(2 * window));
+/// assert!(jump.known);
+/// assert_eq!(jump.difference(), 8_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Jump {
     /// The count in the newer window.

@@ -4,6 +4,21 @@ use crate::windows::level::Window;
 use queuescope_wire::{FlowId, Nanos};
 
 /// An estimate of what passed in an interval.
+///
+/// ```
+/// use queuescope_sketch::{Windows, WindowsParams};
+/// use queuescope_wire::{FlowId, Nanos};
+///
+/// let mut history = Windows::new(WindowsParams::default())?;
+/// for n in 0..1_000 {
+///     history.record(FlowId(if n % 4 == 0 { 1 } else { 2 }), 500, Nanos(n * 10_000));
+/// }
+/// let passed = history.passed(Nanos::ZERO, "10ms".parse()?);
+/// let shares: Vec<_> = passed.at_least(0.2).map(|share| (share.flow, share.bytes)).collect();
+/// assert_eq!(shares, [(FlowId(2), 375_000), (FlowId(1), 125_000)]);
+/// assert!(!passed.clipped);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passed {
     /// The flows in the lists of the windows, largest first.

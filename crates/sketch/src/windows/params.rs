@@ -5,6 +5,19 @@ use crate::windows::tally::Tally;
 use queuescope_wire::{ByteCount, Nanos};
 
 /// The dimensions of the windows.
+///
+/// ```
+/// use queuescope_sketch::WindowsParams;
+/// use queuescope_wire::{ByteCount, Nanos};
+///
+/// // Windows of 1 ms or longer with 32 flows each, for a minute, in a megabyte.
+/// let minute: Nanos = "60s".parse()?;
+/// let params = WindowsParams::fit("1ms".parse()?, 32, minute, ByteCount(1_000_000), 1)?;
+/// println!("{} levels of {} windows", params.levels, params.windows);
+/// assert!(params.reach() >= minute);
+/// assert!(params.memory() <= ByteCount(1_000_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowsParams {
     /// The length of a window of level 0.

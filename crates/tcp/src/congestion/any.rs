@@ -8,6 +8,15 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The implementation that an algorithm follows.
+///
+/// ```
+/// use queuescope_tcp::{Algorithm, Profile};
+///
+/// let profile: Profile = "linux".parse()?;
+/// assert_eq!(profile, Profile::Linux);
+/// assert_ne!(Algorithm::Cubic.params(Profile::Linux), Algorithm::Cubic.params(Profile::Ns3));
+/// # Ok::<(), queuescope_tcp::congestion::UnknownName>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
     /// The RFC or paper.
@@ -90,6 +99,18 @@ macro_rules! algorithms {
         $(pub use $module::{$control, $params $(, $more)*};)*
 
         /// A congestion control by name.
+        ///
+        /// ```
+        /// use queuescope_tcp::{Algorithm, Profile};
+        ///
+        /// for algorithm in Algorithm::ALL {
+        ///     println!("{}: {}", algorithm.name(), algorithm.about());
+        ///     let params = algorithm.params(Profile::Linux);
+        ///     assert_eq!(params.algorithm(), *algorithm);
+        /// }
+        /// assert_eq!("cubic".parse(), Ok(Algorithm::Cubic));
+        /// assert!("quick".parse::<Algorithm>().is_err());
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Algorithm {
             $(#[doc = $about] $control,)*
@@ -141,6 +162,21 @@ macro_rules! algorithms {
         }
 
         /// Any congestion control.
+        ///
+        /// ```
+        /// use queuescope_tcp::{Algorithm, Congestion, CongestionControl, Controller, Profile};
+        /// use queuescope_wire::Nanos;
+        ///
+        /// let (mss, initial) = (1448, 100 * 1448);
+        /// let loss = Congestion { in_flight: initial, lost: 1448, delivered: 1448, next: 2 * initial };
+        /// for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
+        ///     let mut control = Controller::new(&algorithm.params(Profile::Linux), mss, initial, 1);
+        ///     control.on_congestion(&loss, Nanos(10_000_000));
+        ///     let left = control.slow_start_threshold() as f64 / initial as f64;
+        ///     println!("{} keeps {left:.2} of its window", control.name());
+        ///     assert!((0.49..0.72).contains(&left));
+        /// }
+        /// ```
         #[derive(Debug)]
         // The largest variant is the one that most simulations run. A box would cost them a pointer to follow for each
         // ACK.

@@ -32,6 +32,37 @@ use reduction::Reduction;
 use transmit::SegmentChoice;
 
 /// The sending end of a connection.
+///
+/// ```
+/// use queuescope_tcp::{Algorithm, Controller, EcnUse, Profile, Receiver, Sender, TcpParams};
+/// use queuescope_wire::Nanos;
+/// use std::iter::from_fn;
+///
+/// let (params, cubic) = (TcpParams::linux(), Algorithm::Cubic.params(Profile::Linux));
+/// let control = Controller::new(&cubic, params.mss, 14_480, 1);
+/// let (mut sender, mut receiver) = (Sender::new(&params, control, Some(100_000)), Receiver::new(&params, EcnUse::Classic));
+/// let (mut now, one_way) = (Nanos::ZERO, Nanos(5_000_000));
+/// sender.connect(now);
+/// let mut segments: Vec<_> = from_fn(|| sender.transmit(now)).collect();
+/// while !sender.is_done() {
+///     now = now + one_way;
+///     receiver.on_timer(now);
+///     let mut acks: Vec<_> = from_fn(|| receiver.transmit(now)).collect();
+///     for (segment, ecn) in segments.drain(..) {
+///         receiver.receive(&segment, ecn, now);
+///         acks.extend(from_fn(|| receiver.transmit(now)));
+///     }
+///     now = now + one_way;
+///     sender.on_timer(now);
+///     segments.extend(from_fn(|| sender.transmit(now)));
+///     for (ack, ecn) in acks {
+///         sender.receive(&ack, ecn, now);
+///         segments.extend(from_fn(|| sender.transmit(now)));
+///     }
+/// }
+/// println!("{} segments, {now}", sender.stats().segments);
+/// assert_eq!((receiver.delivered(), sender.stats().repeated), (100_000, 0));
+/// ```
 #[derive(Debug)]
 pub struct Sender<C: CongestionControl> {
     params: TcpParams,

@@ -62,6 +62,25 @@ pub enum Nat {
 }
 
 /// Identifies a packet by what a router does not change.
+///
+/// ```
+/// use queuescope_wire::parse::{InvariantParams, LinkType, Parser, Tunnel};
+///
+/// let mut before = [
+///     0x45, 0, 0, 36, 0x12, 0x34, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
+///     0, 53, 0x0f, 0xa0, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, // UDP and its payload
+/// ];
+/// let mut fingerprint = |packet: &[u8]| {
+///     let frame = Parser::new(Tunnel::Outer).parse(LinkType::RawIp, 36, packet);
+///     frame.fingerprint(packet, &InvariantParams::default())
+/// };
+/// let first = fingerprint(&before)?;
+/// before[8] -= 1; // A router lowers the TTL.
+/// let behind = fingerprint(&before)?;
+/// assert_eq!(first.digest, behind.digest);
+/// assert_eq!((first.ttl, behind.ttl), (64, 63));
+/// # Ok::<(), queuescope_wire::parse::NoFingerprint>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     /// Equal for all copies of one packet, and the same in every run.

@@ -38,6 +38,24 @@ use transport::{TCP, Transport, UDP};
 const MOST_TUNNELS: usize = 4;
 
 /// Parses frames one after another. Later fragments get the flow of their first fragment.
+///
+/// ```
+/// use queuescope_wire::Granularity;
+/// use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+///
+/// // An IPv4 header of a UDP datagram from 10.0.0.1:53 to 10.0.0.2:4000, without a link header.
+/// let packet = [
+///     0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
+///     0, 53, 0x0f, 0xa0, 0, 8, 0, 0, // UDP
+/// ];
+/// let mut parser = Parser::new(Tunnel::Outer);
+/// let frame = parser.parse(LinkType::RawIp, 28, &packet);
+/// assert_eq!(Granularity::FiveTuple.name(&frame.key), "10.0.0.1:53 > 10.0.0.2:4000 udp");
+/// assert_eq!((frame.size, frame.headers), (28, 28));
+///
+/// parser.parse(LinkType::RawIp, 28, &packet[..8]);
+/// assert_eq!((parser.stats().frames, parser.stats().cut_before_network_header), (2, 1));
+/// ```
 #[derive(Debug)]
 pub struct Parser {
     tunnel: Tunnel,
@@ -46,6 +64,14 @@ pub struct Parser {
 }
 
 /// The link-layer header type of a frame, as the capture states it.
+///
+/// ```
+/// use queuescope_wire::parse::LinkType;
+///
+/// assert_eq!(LinkType::from_dlt(1), LinkType::Ethernet);
+/// assert_eq!(LinkType::from_dlt(113), LinkType::LinuxSll);
+/// assert_eq!(LinkType::from_dlt(4711), LinkType::Other(4711));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// Ethernet II or IEEE 802.3.

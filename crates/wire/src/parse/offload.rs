@@ -3,6 +3,14 @@
 use super::Frame;
 
 /// The packets that a super-packet becomes on the wire. Each repeats the headers.
+///
+/// ```
+/// use queuescope_wire::parse::Segments;
+///
+/// let segments = Segments { count: 3, full: 1514, last: 566 };
+/// assert_eq!(segments.sizes().collect::<Vec<_>>(), [1514, 1514, 566]);
+/// assert_eq!(segments.total(), 3594);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments {
     /// Number of packets; at least two.

@@ -4,6 +4,14 @@
 macro_rules! counters {
     ($($name:ident: $meaning:literal,)*) => {
         /// Frames by what was irregular about them. One frame may count in several.
+        ///
+        /// ```
+        /// let parser = queuescope_wire::parse::Parser::new(queuescope_wire::parse::Tunnel::Outer);
+        /// for (name, count, meaning) in parser.stats().iter() {
+        ///     println!("{name}: {count} ({meaning})");
+        ///     assert_eq!(count, 0);
+        /// }
+        /// ```
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct ParseStats {
             $(#[doc = concat!("Frames: ", $meaning, ".")] pub $name: u64,)*

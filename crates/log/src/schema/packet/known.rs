@@ -5,6 +5,20 @@ use crate::schema::queued::ecn_bits;
 use queuescope_wire::{Ecn, Family, FlowKey, Nanos};
 
 /// The known header fields of a packet.
+///
+/// ```
+/// use queuescope_log::{Schema, packet};
+/// use queuescope_wire::{Ecn, FlowKey, Nanos};
+///
+/// let (_, key) = FlowKey::named("10.0.0.1:443 > 10.0.0.2:50010 tcp").ok_or("not a name")?;
+/// let known = packet::Known { at: Nanos(7), length: 1500, key: &key, ecn: Ecn::Ce, tcp: None };
+/// let mut record = [0; packet::SIZE];
+/// packet::fill_known(&mut record, &known);
+/// let schema = Schema::packet();
+/// let ecn = schema.find("ecn").ok_or("unknown attribute")?;
+/// assert_eq!(schema.attribute(ecn).text_of(schema.key(ecn, &record)), "CE");
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
     /// When the packet was seen.

@@ -27,7 +27,7 @@ pub struct BbrParams {
     pub bandwidth_from_window: bool,
     /// The pipe is full when the bandwidth does not grow by this factor, 1.25, for `full_rounds` round trips.
     pub full_growth: f64,
-    /// See `full_growth`: 3.
+    /// How many round trips without that growth make the pipe full: 3.
     pub full_rounds: u32,
     /// Whether a timeout in startup restarts that count (Linux).
     pub timeout_resets_growth: bool,
