@@ -5,7 +5,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Times are in milliseconds, whatever the kernel's tick is. A sample takes at least so many. */
+/* Times are in milliseconds, whatever the kernel's tick is. This is the least that a sample takes. */
 enum { LEAST_INTERVAL = 50 };
 /* A sample has this weight, in each of two filters: a power of two. */
 enum { GAIN = 3 };

@@ -9,10 +9,10 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 enum { LONGEST_QUEUE = 80, LEVEL = 8 };
 /* The part of the window that is removed with a queue is at most a half; a loss takes at least an eighth. */
 enum { REMOVED = 2, LOST = 8 };
-/* After so many round trips with a long queue, a loss takes half (rho). After more than so many with a short one, the competing flow is
- * forgotten (zeta). */
+/* The number of successive round trips with a long queue after which a loss takes half (rho). After more round trips than the other number
+ * with a short queue, the competing flow is forgotten (zeta). */
 enum { COMPETING_ROUNDS = 16, FORGETTING_ROUNDS = 50 };
-/* With a short queue, a segment is added for each so many. */
+/* With a short queue, this many acknowledged segments add one. */
 enum { STEP = 100 };
 
 #define NEVER 0x7fffffff
