@@ -19,7 +19,7 @@ fn compiled_programs_are_of_their_source() {
     assert_eq!(sources, summed);
     for line in sums.lines() {
         let (sum, name) = line.split_once("  ").expect("a sum and a name");
-        let bytes = read(folder.join(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let bytes = read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(found, sum, "{name} was changed: crates/live/bpf/build.sh compiles it again");
     }

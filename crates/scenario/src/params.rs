@@ -15,8 +15,6 @@ mod hybla;
 mod lola;
 mod p4air;
 mod pie;
-mod pie;
-mod pipeline;
 mod pipeline;
 mod prague;
 mod scalable;

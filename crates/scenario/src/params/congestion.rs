@@ -95,7 +95,6 @@ pub(super) const COUNTING: &str = "The unit in which growth is counted.";
 pub(super) const RTT: &str = "The round-trip time that is used.";
 pub(super) const ROUND: &str = "When a round trip ends.";
 pub(super) const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
-const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
 
 fn new_reno<K: KeyVisitor>(params: &mut NewRenoParams, keys: &mut K) {
     keys.key("counting", &mut params.counting, COUNTING);
