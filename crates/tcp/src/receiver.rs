@@ -406,7 +406,7 @@ impl Receiver {
                 }
             }
             EcnUse::Counted | EcnUse::Scalable if self.params.counted_echo_lags => {
-                self.note_counted_lagging(segment, marked)
+                self.note_counted_lagging(segment, marked);
             }
             EcnUse::Counted | EcnUse::Scalable => {
                 if segment.length == 0 || marked == (self.marks != Marks::None) {

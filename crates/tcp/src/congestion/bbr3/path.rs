@@ -60,7 +60,7 @@ impl Bbr3 {
     }
 
     pub(super) fn check_probe_rtt_over(&mut self, now: Nanos) {
-        if !self.probe_rtt.and_then(|probe| probe.end).is_some_and(|end| now > end) {
+        if self.probe_rtt.and_then(|probe| probe.end).is_none_or(|end| now <= end) {
             return;
         }
         self.probe_rtt = None;
