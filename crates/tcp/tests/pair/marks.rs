@@ -326,7 +326,11 @@ fn data_of_a_scalable_control_is_ect_1_and_each_mark_is_echoed() {
             let data = direction == Direction::Forth && segment.length > 0;
             let number = segment.seq / mss;
             copies += u64::from(data && number == 31);
-            Fate { marked: data && number.is_multiple_of(3), lost: data && number == 31 && copies == 1, ..Fate::default() }
+            Fate {
+                marked: data && number.is_multiple_of(3),
+                lost: data && number == 31 && copies == 1,
+                ..Fate::default()
+            }
         };
         let control = Reno { ecn, ..Reno::fixed(params.mss, 12) };
         let mut pair = Pair::new(&params, control, Some(90 * mss), plan);
