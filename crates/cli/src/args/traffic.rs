@@ -88,8 +88,9 @@ pub struct Send {
     #[arg(long, value_name = "SIZE@TIME[:CONTROL]", help_heading = "Flows")]
     pub burst: Vec<Burst>,
 
-    /// Congestion controls, which flows take in turn [default: the kernel's choice]. Those of vegas, illinois and dctcp that
-    /// the kernel does not have are loaded until the end. This needs rights that `queuescope doctor` checks (struct_ops)
+    /// Congestion controls, which flows take in turn [default: the kernel's choice]. If the kernel lacks vegas, illinois,
+    /// dctcp, highspeed, scalable, htcp, bic, hybla, yeah, veno, westwood or lola, it is loaded until the end. This needs
+    /// rights that `queuescope doctor` checks (struct_ops)
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Flows")]
     pub congestion: Vec<String>,
 
