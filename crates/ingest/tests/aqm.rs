@@ -103,7 +103,10 @@ fn every_discipline_conserves_packets_and_sends_at_the_link_rate() {
             let (name, is_fifo) = (format!("{aqm} of {}", path.display()), aqm.is_fifo());
             let (log, source) = replay(open(&path, rate), Some(aqm), Limit::Packets(LIMIT));
             is_conserved(&log, &source, &name);
-            keeps_order(&log, is_fifo, &name);
+            // P4air recirculates packets to delay them, so later ones overtake them.
+            if !name.starts_with("p4air") {
+                keeps_order(&log, is_fifo, &name);
+            }
             assert!(fullest(&log) <= LIMIT, "{name} held {}", fullest(&log));
             // Each packet that left says what was in the queue as it came. FQ-CoDel takes a packet before it drops another.
             let met = log.departures.iter().map(|left| left.backlog_in.packets).max().unwrap_or(0);
