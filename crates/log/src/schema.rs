@@ -110,13 +110,14 @@ impl Schema {
     }
 
     /// Whether records of both have the same layout and the same meaning: all is equal except the texts for people (`doc`, comments)
-    /// and the form of the TOML.
+    /// and the form of the TOML. One of the two may name more values of an attribute, as a later version does.
     pub fn is_compatible(&self, other: &Self) -> bool {
         let Self { text: _, doc: _, name, record_size, attributes, readers: _, time, sort, names: _ } = self;
         let is_same = |(one, other): (&Attribute, &Attribute)| {
             let Attribute { name, aliases, kind, place, view, values, doc: _ } = one;
-            (name, aliases, kind, place, view, values)
-                == (&other.name, &other.aliases, &other.kind, &other.place, &other.view, &other.values)
+            let has_all = |more: &[(String, u128)], fewer: &[(String, u128)]| fewer.iter().all(|it| more.contains(it));
+            (name, aliases, kind, place, view) == (&other.name, &other.aliases, &other.kind, &other.place, &other.view)
+                && (has_all(values, &other.values) || has_all(&other.values, values))
         };
         (name, record_size, time, sort) == (&other.name, &other.record_size, &other.time, &other.sort)
             && attributes.len() == other.attributes.len()
