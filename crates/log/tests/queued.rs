@@ -113,9 +113,9 @@ fn a_later_version_may_name_more_reasons_but_none_may_change() {
         Schema::parse("queued.toml", &now.text().replace(from, to)).unwrap_or_else(|error| panic!("{error}"))
     };
     let earlier = with(", slow_start = 9, fair_share = 10", "");
-    assert!(earlier.is_compatible(&now) && now.is_compatible(&earlier));
+    assert!(earlier.is_compatible(now) && now.is_compatible(&earlier));
     let changed = with("fair_share = 10", "fair_share = 11");
-    assert!(!changed.is_compatible(&now) && !now.is_compatible(&changed));
+    assert!(!changed.is_compatible(now) && !now.is_compatible(&changed));
     let renamed = with("fair_share = 10", "fairness = 10");
-    assert!(!renamed.is_compatible(&now) && !now.is_compatible(&renamed));
+    assert!(!renamed.is_compatible(now) && !now.is_compatible(&renamed));
 }

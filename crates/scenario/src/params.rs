@@ -18,6 +18,7 @@ mod pie;
 mod pipeline;
 mod prague;
 mod scalable;
+mod shared;
 mod tcp;
 mod veno;
 mod westwood;

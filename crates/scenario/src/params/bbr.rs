@@ -1,6 +1,6 @@
 //! The keys of BBR.
 
-use super::congestion::RTT;
+use super::shared::RTT;
 use super::{FACTOR, TIME};
 use crate::keys::KeyVisitor;
 use crate::value::names;

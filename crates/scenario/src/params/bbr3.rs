@@ -1,6 +1,6 @@
 //! The keys of BBR version 3.
 
-use super::congestion::RTT;
+use super::shared::RTT;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::KeyVisitor;
 use queuescope_tcp::congestion::Bbr3Params;

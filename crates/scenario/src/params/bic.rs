@@ -1,7 +1,7 @@
 //! The keys of BIC.
 
 use super::TIME;
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, SEGMENTS};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, SEGMENTS};
 use crate::keys::{KeyVisitor, choice};
 use crate::value::names;
 use queuescope_tcp::congestion::{BicParams, BicSearch, BicSteps, FastConvergence};

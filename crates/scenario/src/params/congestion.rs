@@ -9,6 +9,7 @@ use super::hybla::hybla;
 use super::lola::lola;
 use super::prague::prague;
 use super::scalable::scalable;
+use super::shared::{COUNTING, ONLY_IF_LIMITED, ROUND, RTT, SEGMENTS};
 use super::veno::veno;
 use super::westwood::westwood;
 use super::yeah::yeah;
@@ -89,12 +90,6 @@ impl Choice for Control {
 pub(crate) fn counts_marks(params: &AlgorithmParams) -> bool {
     Controller::new(params, 1, 1, 0).ecn().counts()
 }
-
-pub(super) const ONLY_IF_LIMITED: &str = "Whether the window grows only if it was what limited the sender.";
-pub(super) const COUNTING: &str = "The unit in which growth is counted.";
-pub(super) const RTT: &str = "The round-trip time that is used.";
-pub(super) const ROUND: &str = "When a round trip ends.";
-pub(super) const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
 
 fn new_reno<K: KeyVisitor>(params: &mut NewRenoParams, keys: &mut K) {
     keys.key("counting", &mut params.counting, COUNTING);

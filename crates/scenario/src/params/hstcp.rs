@@ -1,7 +1,7 @@
 //! The keys of HighSpeed TCP.
 
 use super::FACTOR;
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, SEGMENTS};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, SEGMENTS};
 use crate::keys::KeyVisitor;
 use crate::value::names;
 use queuescope_tcp::congestion::{Coefficients, HighSpeedParams, HighSpeedSteps};

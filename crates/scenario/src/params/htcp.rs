@@ -1,6 +1,6 @@
 //! The keys of H-TCP.
 
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, RTT};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, RTT};
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::KeyVisitor;
 use crate::value::names;

@@ -1,6 +1,6 @@
 //! The keys of Hybla.
 
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, RTT};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, RTT};
 use super::{TIME, optional};
 use crate::keys::{KeyVisitor, choice};
 use crate::value::names;

@@ -1,7 +1,7 @@
 //! The keys of LoLa.
 
 use super::TIME;
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, RTT};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, RTT};
 use crate::keys::KeyVisitor;
 use crate::value::names;
 use queuescope_tcp::congestion::{LolaParams, QueueUnit};

@@ -1,6 +1,6 @@
 //! The keys of Prague.
 
-use super::congestion::{ONLY_IF_LIMITED, ROUND};
+use super::shared::{ONLY_IF_LIMITED, ROUND};
 use super::{SHARE, TIME};
 use crate::keys::KeyVisitor;
 use queuescope_tcp::congestion::PragueParams;

@@ -1,6 +1,6 @@
 //! The keys of Scalable TCP.
 
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, SEGMENTS};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, SEGMENTS};
 use crate::keys::KeyVisitor;
 use crate::value::names;
 use queuescope_tcp::congestion::{ScalableParams, ScalableSteps};

@@ -1,6 +1,6 @@
 //! The keys of Veno.
 
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, RTT};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, RTT};
 use super::{FACTOR, optional};
 use crate::keys::KeyVisitor;
 use crate::value::names;

@@ -1,7 +1,7 @@
 //! The keys of Westwood+.
 
 use super::TIME;
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, RTT};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, RTT};
 use crate::keys::{KeyVisitor, choice};
 use crate::value::names;
 use queuescope_tcp::congestion::{WestwoodFilter, WestwoodParams, WestwoodSampling, WestwoodUnit};

@@ -1,6 +1,6 @@
 //! The keys of YeAH.
 
-use super::congestion::{COUNTING, ONLY_IF_LIMITED, ROUND, RTT};
+use super::shared::{COUNTING, ONLY_IF_LIMITED, ROUND, RTT};
 use super::{FACTOR, SHARE};
 use crate::keys::KeyVisitor;
 use crate::value::names;
