@@ -7,7 +7,7 @@ use anyhow::Result;
 use queuescope_p4::{Aspect, Fit, Grade, PerStage, Placement, Program, Stage, Target, Used, Verdict};
 use queuescope_report::format::percent;
 use queuescope_report::json;
-use queuescope_report::model::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};
+use queuescope_report::model::{SwitchAspect, SwitchFit, SwitchMemory, SwitchPlaced, SwitchStage};
 use std::io::{self, Write};
 
 /// Runs `p4`.
@@ -110,8 +110,14 @@ fn drawing(program: &Program, target: &Target, fit: &Fit, out: &mut dyn Write) -
     if let Some(why) = &fit.room {
         writeln!(out, "{:>10}  {BAD}infeasible{BAD:#}\n{:>10}  {why}", "room", "")?;
     }
-    let Some(placement) = &fit.placement else { return Ok(()) };
-    let if_it_fitted = if fit.grade() == Grade::Infeasible { ", if it fitted" } else { "" };
+    if let Some(placement) = &fit.placement {
+        stages(placement, fit.grade(), target, out)?;
+    }
+    memory(program, target, out)
+}
+
+fn stages(placement: &Placement, grade: Grade, target: &Target, out: &mut dyn Write) -> io::Result<()> {
+    let if_it_fitted = if grade == Grade::Infeasible { ", if it fitted" } else { "" };
     writeln!(out, "\n{BOLD}   stage  registers  tables     SRAM    TCAM  contents{if_it_fitted}{BOLD:#}")?;
     for (n, stage) in placement.stages.iter().enumerate() {
         draw_stage(n, stage, target, out)?;
@@ -160,6 +166,33 @@ fn totals(placement: &Placement, target: &Target, out: &mut dyn Write) -> io::Re
     )
 }
 
+/// Writes the memory of a program whose registers have named parts, and what is known of the hash units.
+fn memory(program: &Program, target: &Target, out: &mut dyn Write) -> io::Result<()> {
+    let parts = program.memory();
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let all: u64 = parts.iter().map(|(_, bits)| bits).sum();
+    writeln!(out, "\n{BOLD}{:>15}         kB    share{BOLD:#}", "register memory")?;
+    let kilobytes = |bits: u64| bits as f64 / 8e3;
+    for (part, bits) in &parts {
+        writeln!(out, "{part:>15}  {:>9.2}  {:>5.2} %", kilobytes(*bits), 100.0 * *bits as f64 / all as f64)?;
+    }
+    writeln!(out, "{:>15}  {:>9.2}", "all", kilobytes(all))?;
+    let stages = target.stages as u64;
+    let share = |used: u64, has: u64| percent(used as f64 / (has * stages) as f64);
+    writeln!(
+        out,
+        "\nin the words of the switch, registers take {} of the SRAM; hashes take {} of {} hash units ({})\n\
+         not known: hash units that find the entries of {} registers, container space of the packet's fields, forwarding",
+        share(program.register_blocks(target), target.per_stage.sram),
+        program.hashes(),
+        target.hash_units * stages,
+        share(program.hashes(), target.hash_units),
+        program.indexed_registers(),
+    )
+}
+
 /// Writes a line of JSON for each algorithm on each switch.
 fn lines(programs: &[Program], targets: &[Target], mut out: &mut dyn Write) -> io::Result<()> {
     for (program, target) in pairs(programs, targets) {
@@ -182,6 +215,11 @@ fn reported(program: &Program, target: &Target, fit: &Fit) -> SwitchFit {
         aspects: fit.aspects.iter().map(aspect).collect(),
         exhausted: fit.room.clone(),
         stages: fit.placement.as_ref().map(|placement| placement.stages.iter().map(reported_stage).collect()),
+        register_memory: program
+            .memory()
+            .into_iter()
+            .map(|(part, bits)| SwitchMemory { part: part.to_owned(), bits })
+            .collect(),
     }
 }
 

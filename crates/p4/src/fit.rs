@@ -149,8 +149,11 @@ impl Judge<'_> {
         for field in &step.reads {
             let giver = self.program.giver(*field).map(|giver| self.program.steps[giver].packets);
             // A packet sent back is a copy of one that passed, with all its fields.
-            let is_carried =
-                |from| from == step.packets || (from, step.packets) == (Packets::Traffic, Packets::FedBack);
+            let is_carried = |from| match step.packets {
+                Packets::FedBack => matches!(from, Packets::Traffic | Packets::FedBack),
+                Packets::FedBackAgain => from != Packets::Generated,
+                own @ (Packets::Traffic | Packets::Generated) => from == own,
+            };
             if giver.is_some_and(|from| !is_carried(from)) {
                 let field = &self.program.fields[field.0].name;
                 let reason = format!("\"{}\" needs {field}, which another packet has", step.name);
@@ -190,8 +193,8 @@ impl Judge<'_> {
     /// Judges what is known behind the queue and needed before it.
     fn backflow(&mut self) {
         let (program, target) = (self.program, self.target);
-        for step in program.steps.iter().filter(|step| step.gress == Gress::Ingress && step.packets != Packets::FedBack)
-        {
+        let is_first = |step: &&Step| !matches!(step.packets, Packets::FedBack | Packets::FedBackAgain);
+        for step in program.steps.iter().filter(is_first).filter(|step| step.gress == Gress::Ingress) {
             for field in &step.reads {
                 let field = &program.fields[field.0];
                 let late = match field.known {

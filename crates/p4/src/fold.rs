@@ -16,10 +16,18 @@ pub(crate) struct Bundle {
     pub refused: Option<String>,
 }
 
+impl Bundle {
+    /// Whether it is one access: because it can be, or because there is no other. The unit may not be able to do what a
+    /// single access takes, but that is not a reason to reach the register in another stage.
+    pub fn is_one_access(&self) -> bool {
+        self.refused.is_none() || self.ends.0 == self.ends.1
+    }
+}
+
 /// Each register's bundle for each kind of packet that reaches it.
 pub(crate) fn bundles(program: &Program, target: &Target) -> Vec<Bundle> {
-    let kinds = [Packets::Traffic, Packets::Generated, Packets::FedBack];
-    let mut accesses = vec![[const { Vec::new() }; 3]; program.registers.len()];
+    let kinds = [Packets::Traffic, Packets::Generated, Packets::FedBack, Packets::FedBackAgain];
+    let mut accesses = vec![[const { Vec::new() }; 4]; program.registers.len()];
     for step in 0..program.steps.len() {
         if let Some(Entry { register, .. }) = program.entry_of(step) {
             let kind = kinds.iter().position(|kind| *kind == program.steps[step].packets).unwrap_or(0);
@@ -34,7 +42,7 @@ pub(crate) fn bundles(program: &Program, target: &Target) -> Vec<Bundle> {
 fn bundle(program: &Program, target: &Target, register: Register, accesses: &[usize]) -> Option<Bundle> {
     let (&first, &last) = (accesses.first()?, accesses.last()?);
     let steps = with_what_is_between(program, accesses);
-    let words = program.registers[register.0].words;
+    let words = program.registers[register.0].words.len() as u32;
     let refused = one_entry(program, accesses)
         .and_then(|()| micros(program, &steps, register))
         .map_or_else(Some, |micros| target.register.refuses(&micros, words));

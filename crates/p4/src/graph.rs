@@ -13,7 +13,7 @@ pub(crate) struct Node {
     pub needs: BTreeSet<usize>,
 }
 
-/// The nodes of a program. The steps of a bundle that can be one access are one node; every other step is its own node.
+/// The nodes of a program. The steps of a bundle that is one access are one node; every other step is its own node.
 pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
     let mut node_of: Vec<_> = (0..program.steps.len()).collect();
     let mut join = |steps: &mut dyn Iterator<Item = usize>| {
@@ -25,11 +25,11 @@ pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
     let mut of_registers: BTreeMap<Register, Vec<&Bundle>> = BTreeMap::new();
     bundles.iter().for_each(|bundle| of_registers.entry(bundle.register).or_default().push(bundle));
     for own in of_registers.into_values() {
-        if own.iter().all(|bundle| bundle.refused.is_none()) {
+        if own.iter().all(|bundle| bundle.is_one_access()) {
             // Even for different packets it is the same memory, and so the same stage.
             join(&mut own.iter().flat_map(|bundle| bundle.steps.iter().copied()));
         } else {
-            own.iter().filter(|it| it.refused.is_none()).for_each(|it| join(&mut it.steps.iter().copied()));
+            own.iter().filter(|it| it.is_one_access()).for_each(|it| join(&mut it.steps.iter().copied()));
         }
     }
     let names: BTreeSet<_> = node_of.iter().copied().collect();

@@ -13,6 +13,7 @@ pub mod algorithms;
 mod fit;
 mod fold;
 mod graph;
+mod memory;
 mod place;
 mod program;
 mod target;

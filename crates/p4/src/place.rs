@@ -4,6 +4,7 @@
 mod plan;
 
 use crate::graph::{Chains, Node, chains};
+use crate::memory::RegisterInfo;
 use crate::program::{Gress, Match, Op, Program, StepAction};
 use crate::target::{PerStage, Target};
 use plan::{Plan, Search};
@@ -212,10 +213,8 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
         match &program.steps[*step].does {
             StepAction::Access { entry, .. } => {
                 let register = &program.registers[entry.register.0];
-                let bits = register.entries * u64::from(register.words * register.bits);
                 used.registers = 1;
-                // One more block than the words take, for the access itself.
-                register_blocks = blocks(bits, has.sram_bits) + 1;
+                register_blocks = blocks_of(register, has);
             }
             StepAction::Compute(op) => match substitute(op, target) {
                 Some(Match::Exact { entries, key_bits, value_bits }) => {
@@ -234,6 +233,11 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
     }
     used.sram += register_blocks;
     used
+}
+
+/// Blocks of static memory that a register takes: one more than its words fill, for the access itself.
+pub(crate) fn blocks_of(register: &RegisterInfo, has: &PerStage) -> u64 {
+    register.placed_bits().div_ceil(has.sram_bits.max(1)) + 1
 }
 
 /// The table that an operation is, or that replaces it.

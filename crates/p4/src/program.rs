@@ -1,5 +1,7 @@
 //! An algorithm as a switch runs it: steps, the fields that they read and produce, and registers.
 
+use crate::memory::RegisterInfo;
+
 /// A value that travels with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Field(pub(crate) usize);
@@ -46,6 +48,8 @@ pub enum Packets {
     Generated,
     /// Packets that were sent back from behind the queue.
     FedBack,
+    /// Packets that were sent back a second time.
+    FedBackAgain,
 }
 
 /// A computation on fields.
@@ -191,15 +195,6 @@ pub(crate) enum KnownFrom {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct RegisterInfo {
-    pub name: String,
-    /// Words of an entry, and bits of a word.
-    pub words: u32,
-    pub bits: u32,
-    pub entries: u64,
-}
-
-#[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub name: String,
     pub gress: Gress,
@@ -238,6 +233,7 @@ pub struct Program {
     gress: Gress,
     aspect: Aspect,
     packets: Packets,
+    part: Option<&'static str>,
 }
 
 impl Program {
@@ -253,6 +249,7 @@ impl Program {
             gress: Gress::Ingress,
             aspect: Aspect::Metric,
             packets: Packets::Traffic,
+            part: None,
         }
     }
 
@@ -284,6 +281,12 @@ impl Program {
         self
     }
 
+    /// Counts the following registers as this part of the program's memory.
+    pub fn part(&mut self, part: &'static str) -> &mut Self {
+        self.part = Some(part);
+        self
+    }
+
     /// A field that arrives with the packet: of its headers, its time of arrival, its length.
     pub fn header(&mut self, name: &str, bits: u32) -> Field {
         self.field(name, bits, KnownFrom::Arrival)
@@ -309,12 +312,17 @@ impl Program {
 
     /// A register with an array of `entries` words.
     pub fn register(&mut self, name: &str, bits: u32, entries: u64) -> Register {
-        self.words(name, 1, bits, entries)
+        self.words(name, &[bits], entries)
     }
 
     /// A register whose entries are pairs of words that are reached together.
     pub fn pair(&mut self, name: &str, bits: u32, entries: u64) -> Register {
-        self.words(name, 2, bits, entries)
+        self.words(name, &[bits; 2], entries)
+    }
+
+    /// A register whose entries are pairs of words of different lengths.
+    pub fn pair_of(&mut self, name: &str, bits: [u32; 2], entries: u64) -> Register {
+        self.words(name, &bits, entries)
     }
 
     /// A computation; its result has `bits` bits.
@@ -360,14 +368,15 @@ impl Program {
     }
 
     fn access(&mut self, entry: Entry, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
-        let bits = self.registers[entry.register.0].bits;
+        let bits = self.registers[entry.register.0].words.iter().copied().max().unwrap_or(0);
         let reads: Vec<_> = entry.index.into_iter().chain(reads.iter().copied()).collect();
         self.step(name, StepAction::Access { entry, micros: micros.to_vec() }, &reads);
         self.given(name, bits)
     }
 
-    fn words(&mut self, name: &str, words: u32, bits: u32, entries: u64) -> Register {
-        self.registers.push(RegisterInfo { name: name.to_owned(), words, bits, entries });
+    fn words(&mut self, name: &str, words: &[u32], entries: u64) -> Register {
+        let part = self.part;
+        self.registers.push(RegisterInfo { name: name.to_owned(), words: words.to_vec(), entries, part });
         Register(self.registers.len() - 1)
     }
 
@@ -383,6 +392,11 @@ impl Program {
     fn field(&mut self, name: &str, bits: u32, known: KnownFrom) -> Field {
         self.fields.push(FieldInfo { bits, known, name: name.to_owned() });
         Field(self.fields.len() - 1)
+    }
+
+    /// The name of a register.
+    pub(crate) fn name_of(&self, register: Register) -> &str {
+        &self.registers[register.0].name
     }
 
     /// The step that produces a field, if any.

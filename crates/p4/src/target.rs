@@ -29,6 +29,8 @@ pub struct Target {
     pub generator: bool,
     /// Whether packets can go back from behind the queue.
     pub feeds_back: bool,
+    /// Units of each stage that compute hashes and the entries of registers. The placer does not limit them.
+    pub hash_units: u64,
 }
 
 /// The resources of a stage.
@@ -101,7 +103,7 @@ impl Target {
     }
 
     /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128
-    /// bits and 24 of 512 x 44 each (the publicly known numbers, which its open-source compiler also has). A register
+    /// bits and 24 of 512 x 44, and 6 hash units each (the publicly known numbers, which its open-source compiler also has). A register
     /// action has two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small
     /// microprogram").
     pub fn tofino() -> Self {
@@ -130,6 +132,7 @@ impl Target {
             control_plane: true,
             generator: true,
             feeds_back: true,
+            hash_units: 6,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Compares placements with the rules, and with all possible placements.
 
 use proptest::prelude::*;
-use queuescope_p4::algorithms::{Snapshots, all, conquest, conquest_standing};
+use queuescope_p4::algorithms::{Dimensions, Snapshots, all, conquest, conquest_standing};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, PerStage, Placement, Program, Target};
 
 /// A program of additions and register accesses, each of which needs some of the earlier ones.
@@ -191,7 +191,7 @@ fn a_large_table_spans_stages() {
 #[test]
 fn no_stage_has_more_than_it_holds() {
     for target in Target::all() {
-        for program in all(Snapshots::default()) {
+        for program in all(Dimensions::default()) {
             let Some(placement) = Fit::new(&program, &target).placement else { panic!("{}", program.name()) };
             for stage in placement.stages {
                 assert!(stage.used.registers <= target.per_stage.registers);

@@ -1,7 +1,7 @@
 //! Table I of Kunze et al., cell by cell, table III's stages, and what flips a verdict.
 
 use queuescope_p4::algorithms::{
-    Snapshots, all, codel, conquest_at_ingress, egress_pi, pie, pie_cp, pie_dp, pie_table, red,
+    Dimensions, Snapshots, all, codel, conquest_at_ingress, egress_pi, pie, pie_cp, pie_dp, pie_table, red,
 };
 use queuescope_p4::{Aspect, Fit, Grade, Gress, Micro, Program, Target};
 
@@ -84,7 +84,7 @@ fn one_more_access_flips_one_verdict() {
 fn what_fits_the_plain_switch() {
     let plain = Target::plain();
     let fits = |program: &Program| Fit::new(program, &plain).grade() == Grade::Feasible;
-    let names: Vec<_> = all(Snapshots::default()).iter().filter(|it| fits(it)).map(Program::name).collect();
+    let names: Vec<_> = all(Dimensions::default()).iter().filter(|it| fits(it)).map(Program::name).collect();
     assert_eq!(names, ["step", "egress-pi", "conquest", "conquest-stands"]);
     let placement = Fit::new(&egress_pi(), &plain).placement.unwrap();
     assert_eq!((placement.stages.len(), placement.used().registers), (9, 3));

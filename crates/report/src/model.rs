@@ -27,7 +27,7 @@ pub use sim::{
     SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
-pub use switch::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};
+pub use switch::{SwitchAspect, SwitchFit, SwitchMemory, SwitchPlaced, SwitchStage};
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use queuescope_p4::algorithms::{self, Snapshots};
+use queuescope_p4::algorithms::{self, Dimensions, Flows, Snapshots};
 use queuescope_p4::{Program, Target};
 
 /// The subcommands of `p4`.
@@ -23,7 +23,8 @@ pub enum P4 {
 #[command(after_help = "Exit status: 0 whatever the verdict, 2 if nothing could be done.\n\n\
                         Examples: queuescope p4 fit\n          \
                         queuescope p4 fit pie-dp --target tofino\n          \
-                        queuescope p4 fit conquest --snapshots 8 --rows 4")]
+                        queuescope p4 fit conquest --snapshots 8 --rows 4\n          \
+                        queuescope p4 fit p4air --flows 1024")]
 pub struct Fit {
     /// The algorithm [default: a table of all]
     #[arg(value_parser = PossibleValuesParser::new(names()))]
@@ -53,6 +54,18 @@ pub struct Fit {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub columns: Option<u64>,
 
+    /// Flows that P4air keeps, rounded up to a power of two [default: 65536]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1024..=1 << 24))]
+    pub flows: Option<u64>,
+
+    /// Queues of a port with P4air [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=128))]
+    pub queues: Option<u32>,
+
+    /// Ports with P4air [default: 24]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub ports: Option<u64>,
+
     /// Print JSON, a line for each algorithm on each switch
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -62,22 +75,38 @@ impl Fit {
     /// The algorithms to check.
     ///
     /// # Errors
-    /// Fails if dimensions of snapshots are given for an algorithm that has no snapshots.
+    /// Fails if dimensions are given for an algorithm that does not have them.
     pub fn programs(&self) -> Result<Vec<Program>> {
-        let Self { snapshots, rows, columns, .. } = *self;
-        let given = [("snapshots", snapshots.is_some()), ("rows", rows.is_some()), ("columns", columns.is_some())];
-        if let (Some(name), Some((option, _))) = (&self.algorithm, given.iter().find(|(_, given)| *given))
-            && !name.starts_with("conquest")
-        {
-            bail!(
-                "--{option} is a dimension of ConQuest's snapshots, and {name} has none: leave it out, or check one of the conquest algorithms"
-            );
+        let Self { snapshots, rows, columns, flows, queues, ports, .. } = *self;
+        let of_snapshots =
+            [("snapshots", snapshots.is_some()), ("rows", rows.is_some()), ("columns", columns.is_some())];
+        let of_flows = [("flows", flows.is_some()), ("queues", queues.is_some()), ("ports", ports.is_some())];
+        if let Some(name) = &self.algorithm {
+            if let Some((option, _)) = of_snapshots.iter().find(|(_, given)| *given)
+                && !name.starts_with("conquest")
+            {
+                bail!(
+                    "--{option} is a dimension of ConQuest's snapshots, and {name} has none: leave it out, or check one of the conquest algorithms"
+                );
+            }
+            if let Some((option, _)) = of_flows.iter().find(|(_, given)| *given)
+                && name != "p4air"
+            {
+                bail!("--{option} is a dimension of P4air, and {name} does not have it: leave it out, or check p4air");
+            }
         }
-        let usual = Snapshots::default();
-        let mut programs = algorithms::all(Snapshots {
-            snapshots: snapshots.unwrap_or(usual.snapshots),
-            rows: rows.unwrap_or(usual.rows),
-            columns: columns.unwrap_or(usual.columns),
+        let usual = Dimensions::default();
+        let mut programs = algorithms::all(Dimensions {
+            snapshots: Snapshots {
+                snapshots: snapshots.unwrap_or(usual.snapshots.snapshots),
+                rows: rows.unwrap_or(usual.snapshots.rows),
+                columns: columns.unwrap_or(usual.snapshots.columns),
+            },
+            flows: Flows {
+                flows: flows.unwrap_or(usual.flows.flows),
+                queues: queues.unwrap_or(usual.flows.queues),
+                ports: ports.unwrap_or(usual.flows.ports),
+            },
         });
         programs.retain(|program| self.algorithm.as_deref().is_none_or(|name| name == program.name()));
         Ok(programs)
@@ -96,5 +125,5 @@ impl Fit {
 }
 
 fn names() -> Vec<&'static str> {
-    algorithms::all(Snapshots::default()).iter().map(Program::name).collect()
+    algorithms::all(Dimensions::default()).iter().map(Program::name).collect()
 }

@@ -6,6 +6,7 @@ mod abc;
 mod codel;
 mod conquest;
 mod egress_pi;
+mod p4air;
 mod pi2;
 mod pie;
 mod pie_variants;
@@ -16,6 +17,7 @@ pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
 pub use egress_pi::egress_pi;
+pub use p4air::{Flows, p4air};
 pub use pi2::pi2;
 pub use pie::pie;
 pub use pie_variants::{pie_cp, pie_dp, pie_table};
@@ -24,8 +26,18 @@ pub use step::step;
 
 use crate::{Field, Op, Program};
 
-/// All algorithms, with ConQuest in these dimensions.
-pub fn all(snapshots: Snapshots) -> Vec<Program> {
+/// The dimensions of the algorithms that have any.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dimensions {
+    /// Of ConQuest.
+    pub snapshots: Snapshots,
+    /// Of P4air.
+    pub flows: Flows,
+}
+
+/// All algorithms, in these dimensions.
+pub fn all(dimensions: Dimensions) -> Vec<Program> {
+    let Dimensions { snapshots, flows } = dimensions;
     vec![
         red(),
         codel(),
@@ -41,6 +53,7 @@ pub fn all(snapshots: Snapshots) -> Vec<Program> {
         conquest_at_ingress(snapshots),
         abc_edge(),
         abc_core(),
+        p4air(flows),
     ]
 }
 

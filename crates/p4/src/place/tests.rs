@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::{MOST_LOOKS, planned, used};
-use crate::algorithms::{Snapshots, all, conquest};
+use crate::algorithms::{Dimensions, Flows, Snapshots, all, conquest};
 use crate::fold::bundles;
 use crate::graph::{chains, nodes};
 use crate::program::{Gress, KnownFrom, Micro, Op, Packets, StepAction};
@@ -10,7 +10,7 @@ use crate::{Aspect, Fit, Grade, PerStage, Placement, Program, RegisterUnit, Targ
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-const KINDS: [Packets; 3] = [Packets::Traffic, Packets::Generated, Packets::FedBack];
+const KINDS: [Packets; 4] = [Packets::Traffic, Packets::Generated, Packets::FedBack, Packets::FedBackAgain];
 
 /// A program in a plain form.
 struct Plain<'a> {
@@ -133,7 +133,8 @@ fn check(program: &Program, target: &Target, placement: &Placement, one_access: 
             .collect();
         let blocks = |register: &usize| {
             let info = &program.registers[*register];
-            (info.entries * u64::from(info.words * info.bits)).div_ceil(sram_bits) + 1
+            let word = [1, 8, 16, 32].into_iter().find(|word| info.words.iter().all(|bits| bits <= word)).unwrap();
+            (info.entries * info.words.len() as u64 * u64::from(word)).div_ceil(sram_bits) + 1
         };
         assert!(stage.used.registers >= here.len() as u64 && stage.used.registers <= registers);
         assert!(!one_access || stage.used.registers == here.len() as u64);
@@ -150,9 +151,13 @@ impl Plain<'_> {
 
 #[test]
 fn all_algorithms_are_placed_by_the_rules() {
-    let dimensions = [Snapshots::default(), Snapshots { snapshots: 7, rows: 3, columns: 50_000 }];
-    for (target, snapshots) in Target::all().iter().flat_map(|target| dimensions.map(|it| (target, it))) {
-        for program in all(snapshots) {
+    let larger = Dimensions {
+        snapshots: Snapshots { snapshots: 7, rows: 3, columns: 50_000 },
+        flows: Flows { flows: 1 << 17, queues: 8, ports: 64 },
+    };
+    let dimensions = [Dimensions::default(), larger];
+    for (target, dimensions) in Target::all().iter().flat_map(|target| dimensions.map(|it| (target, it))) {
+        for program in all(dimensions) {
             let fit = Fit::new(&program, target);
             let one_access = fit.verdict(Aspect::Memory).grade == Grade::Feasible;
             check(&program, target, &fit.placement.unwrap(), one_access);
@@ -164,7 +169,7 @@ fn all_algorithms_are_placed_by_the_rules() {
 #[test]
 fn no_algorithm_fits_in_one_stage_less_than_reported() {
     for target in Target::all() {
-        for program in all(Snapshots::default()) {
+        for program in all(Dimensions::default()) {
             let stages = Fit::new(&program, &target).placement.unwrap().stages.len();
             let room = Fit::new(&program, &Target { stages: stages - 1, ..target.clone() }).room.unwrap();
             assert!(room.starts_with("it takes"), "{} on {}: {room}", program.name(), target.name);

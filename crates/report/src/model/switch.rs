@@ -21,6 +21,18 @@ pub struct SwitchFit {
     /// The stages in the order of the pipeline. If the program does not fit: those that it would need. None if it
     /// cannot be placed.
     pub stages: Option<Vec<SwitchStage>>,
+    /// The bits of the program's registers, by named part. Absent if it has no named parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub register_memory: Vec<SwitchMemory>,
+}
+
+/// A named part of a program's register memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SwitchMemory {
+    /// The part.
+    pub part: String,
+    /// Bits that the program needs. The words of the switch may be wider.
+    pub bits: u64,
 }
 
 /// The verdict on one aspect.
