@@ -183,7 +183,7 @@ fn verdicts(results: &Results) -> Vec<Finding> {
         let others = if others.is_empty() { String::new() } else { format!("; the others end {}", others.join(", ")) };
         let reached =
             if ours >= paper - TOLERANCE { "as in the paper, to 5 points" } else { "fewer than in the paper" };
-        let why = format!("{reached}: {} runs{others}", point.runs.len());
+        let why = format!("{reached}; runs: {}{others}", point.runs.len());
         let what = format!("{} ends {} (% of runs)", control.name, control.group.name());
         Finding::of_numbers(CHOICE, &what, paper, ours, why)
     };
