@@ -75,6 +75,7 @@ impl From<Paper> for experiments::Paper {
             Paper::Conquest => Self::Conquest,
             Paper::ConquestAqm => Self::ConquestAqm,
             Paper::EgressPi => Self::EgressPi,
+            Paper::P4air => Self::P4air,
             Paper::PieTofino => Self::PieTofino,
             Paper::TwoWorlds => Self::TwoWorlds,
         }

@@ -48,6 +48,24 @@ fn egress_pi_small() {
 }
 
 #[test]
+fn p4air_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let again = || printed(run("experiment p4air --small --out", &[folder.path()]), 0);
+    let first = again();
+    let made = folder.path().join("p4air-small");
+    golden("p4air", &fs::read_to_string(made.join("findings.md")).unwrap());
+    for (plot, line) in [("figure-1b", "Vegas"), ("figure-6ab", "Cubic"), ("figure-7e", "No AQM, the paper")] {
+        let plot = fs::read_to_string(made.join(format!("{plot}.svg"))).unwrap();
+        assert!(plot.starts_with("<svg") && plot.contains(line), "{line}");
+    }
+    let data = fs::read_to_string(made.join("figure-6.csv")).unwrap();
+    assert!(data.starts_with("congestion control,m_LD,m_PL,m_M,seed,RTT (ms),ended delay-based (%),"), "{data}");
+    // Two runs of three controls.
+    assert_eq!(data.lines().count(), 1 + 2 * 3);
+    assert_eq!(again(), first, "stored results give the same output");
+}
+
+#[test]
 fn pie_tofino_small() {
     let folder = tempfile::tempdir().unwrap();
     printed(run("experiment pie-tofino --small --out", &[folder.path()]), 0);

@@ -13,6 +13,7 @@ mod conquest_aqm;
 mod egress_pi;
 mod error;
 mod outcome;
+mod p4air;
 mod panels;
 mod pie_tofino;
 mod plot;
@@ -46,6 +47,8 @@ pub enum Paper {
     ConquestAqm,
     /// Not from a paper: Egress PI, designed for switches, compared with all other ways to manage a queue.
     EgressPi,
+    /// P4air (Turkovic and Kuipers, ICNP 2020): figures 1, 6, 7(d) and 7(e).
+    P4air,
     /// PIE on a switch (Kunze et al., IM 2021): figures 5 and 6.
     PieTofino,
     /// Not from a paper: the simulator compared with the kernel's TCP on real hosts (Linux, as root), on 60 links.
@@ -211,6 +214,7 @@ fn study(options: &Options) -> Result<Box<dyn Study>> {
         Paper::Conquest => Box::new(conquest::ConQuest::new(options.capture.as_ref())?),
         Paper::ConquestAqm => Box::new(conquest_aqm::ConQuestAqm),
         Paper::EgressPi => Box::new(egress_pi::EgressPi),
+        Paper::P4air => Box::new(p4air::P4air),
         Paper::PieTofino => Box::new(pie_tofino::PieTofino),
         Paper::TwoWorlds => Box::new(two_worlds::TwoWorlds),
     })
@@ -263,8 +267,15 @@ fn measure(
 mod tests {
     use super::*;
 
-    const ALL: [Paper; 6] =
-        [Paper::Abc, Paper::Conquest, Paper::ConquestAqm, Paper::EgressPi, Paper::PieTofino, Paper::TwoWorlds];
+    const ALL: [Paper; 7] = [
+        Paper::Abc,
+        Paper::Conquest,
+        Paper::ConquestAqm,
+        Paper::EgressPi,
+        Paper::P4air,
+        Paper::PieTofino,
+        Paper::TwoWorlds,
+    ];
 
     /// A mistake in a scenario would otherwise be found only when its turn comes.
     #[test]

@@ -1,0 +1,278 @@
+//! Figure 1: Jain's index of two flows that share a link of 100 Mb/s.
+//!
+//! Where the paper is open:
+//!
+//! - *The buffer* is 0.5, 1 or 2 bandwidth-delay products in 1(a); the results name the one that is nearest to the paper. It is
+//!   one of 100 ms in 1(b).
+//! - *The duration* is 100 s, of which 20 s are warm-up. Both flows start within the first 100 ms, at random.
+//! - *The round-trip times* of 1(b) are 100 ms, and that and the difference.
+
+use super::{CONTROL, JAIN, delivered, jain, paper};
+use crate::error::Result;
+use crate::outcome::{Finding, Outcome, Table};
+use crate::plot::{Axis, Plot, line};
+use crate::results::{Point, Results, Values};
+use crate::study::Cell;
+use paper::Control;
+use queuescope_sim::Simulation;
+
+pub const PAIRS: &str = "figure-1a";
+pub const RTTS: &str = "figure-1b";
+
+const OTHER: &str = "other congestion control";
+const BUFFER: &str = "buffer (BDP)";
+const DIFFERENCE: &str = "RTT difference (ms)";
+
+/// How much is run.
+struct Plan {
+    controls: Vec<&'static Control>,
+    megabits: u64,
+    duration_s: u64,
+    warmup_s: u64,
+    /// Buffers in percent of the bandwidth-delay product.
+    buffers: &'static [u64],
+    /// Differences of round-trip times, in ms. The paper has another value without a difference: that of 1(a).
+    differences_ms: Vec<u64>,
+    seeds: u64,
+}
+
+impl Plan {
+    fn new(small: bool) -> Self {
+        if small {
+            let few = ["cubic", "bbr", "vegas"];
+            return Self {
+                controls: Control::existing().filter(|control| few.contains(&control.tcp)).collect(),
+                megabits: 10,
+                duration_s: 12,
+                warmup_s: 4,
+                buffers: &[50, 100],
+                differences_ms: vec![20, 100],
+                seeds: 1,
+            };
+        }
+        Self {
+            controls: Control::existing().collect(),
+            megabits: 100,
+            duration_s: 100,
+            warmup_s: 20,
+            buffers: &[50, 100, 200],
+            differences_ms: (1..=paper::RTT_FAIRNESS.len() as u64).map(|row| row * STEP_MS).collect(),
+            seeds: 1,
+        }
+    }
+}
+
+/// The step of the differences in the paper.
+const STEP_MS: u64 = 20;
+const RTT_MS: u64 = 100;
+
+/// What readers must know about the runs.
+pub fn remark(small: bool) -> String {
+    let Plan { megabits, duration_s, warmup_s, seeds, .. } = Plan::new(small);
+    let s = if seeds == 1 { "run" } else { "runs" };
+    format!("Figure 1: {megabits} Mb/s for {duration_s} s, of which {warmup_s} s are warm-up; {seeds} {s} of each.")
+}
+
+pub fn cells(small: bool) -> Vec<Cell> {
+    let plan = Plan::new(small);
+    let mut cells = Vec::new();
+    for seed in 1..=plan.seeds {
+        for (number, one) in plan.controls.iter().enumerate() {
+            for other in &plan.controls[number..] {
+                for percent in plan.buffers {
+                    let parameters = vec![
+                        (CONTROL, one.name.to_owned()),
+                        (OTHER, other.name.to_owned()),
+                        (BUFFER, (*percent as f64 / 100.0).to_string()),
+                    ];
+                    let scenario = plan.scenario([one, other], 0, *percent, seed);
+                    cells.push(Cell { figure: PAIRS, parameters, seed, scenario });
+                }
+            }
+            for difference in &plan.differences_ms {
+                let parameters = vec![(CONTROL, one.name.to_owned()), (DIFFERENCE, difference.to_string())];
+                let scenario = plan.scenario([one, one], *difference, 100, seed);
+                cells.push(Cell { figure: RTTS, parameters, seed, scenario });
+            }
+        }
+    }
+    cells
+}
+
+impl Plan {
+    fn scenario(&self, controls: [&Control; 2], difference_ms: u64, percent: u64, seed: u64) -> String {
+        let buffer = self.megabits * 1_000 * RTT_MS * percent / (100 * 1_500 * 8);
+        let flow = |name: &str, control: &Control, rtt_ms: u64| {
+            format!(
+                "\n[[flows]]\nname = \"{name}\"\ntcp = \"{}\"\nrtt = \"{rtt_ms}ms\"\nspread = \"{RTT_MS}ms\"\n",
+                control.tcp
+            )
+        };
+        format!(
+            "seed = {seed}\nduration = \"{}s\"\nwarmup = \"{}s\"\n\n[access]\nrate = \"1gbps\"\ndelay = \"1ms\"\n\n[link]\nrate = \
+             \"{}mbps\"\ndelay = \"10ms\"\nlimit = \"{buffer}packets\"\n{}{}",
+            self.duration_s,
+            self.warmup_s,
+            self.megabits,
+            flow("one", controls[0], RTT_MS),
+            flow("other", controls[1], RTT_MS + difference_ms)
+        )
+    }
+}
+
+/// The share of the first flow, in percent.
+const SHARE: &str = "first flow's share (%)";
+
+/// Fairness, and which flow had more.
+pub fn measure(simulation: &Simulation) -> Result<Values> {
+    let all = delivered(simulation);
+    let shares: Vec<f64> = all.iter().map(|(_, bytes)| *bytes).collect();
+    let first: f64 = all.iter().filter(|(group, _)| *group == 0).map(|(_, bytes)| bytes).sum();
+    Ok(Values::from([(JAIN.to_owned(), jain(&shares)), (SHARE.to_owned(), 100.0 * first / shares.iter().sum::<f64>())]))
+}
+
+pub fn outcome(results: &Results) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut buffers: Vec<&str> = Vec::new();
+    for point in results.of(PAIRS) {
+        let buffer = point.parameter(BUFFER);
+        if !buffers.contains(&buffer) {
+            buffers.push(buffer);
+        }
+    }
+    let best = buffers.iter().copied().min_by(|one, other| apart(results, one).total_cmp(&apart(results, other)));
+    if let Some(best) = best {
+        outcome.findings.push(nearest(results, &buffers, best));
+        outcome.findings.extend([true, false].map(|within| groups(results, best, within)));
+        outcome.tables.push(matrix(results, best));
+    }
+    if results.of(RTTS).next().is_some() {
+        outcome.findings.push(rtts(results));
+        outcome.tables.push(by_difference(results));
+        let lines = Control::existing().map(|control| line(control.name, rtts_of(results, control), DIFFERENCE, JAIN));
+        outcome.plots.push(Plot {
+            name: "figure-1b",
+            title: "Fairness of two flows of one congestion control, by the difference of their round-trip times"
+                .to_owned(),
+            axes: [Axis::linear(DIFFERENCE), Axis::linear(JAIN)],
+            lines: lines.filter(|line| !line.points.is_empty()).collect(),
+        });
+    }
+    outcome
+}
+
+fn named(name: &str) -> Option<&'static Control> {
+    Control::existing().find(|control| control.name == name)
+}
+
+/// The pairs with a buffer: both controls, our index and the paper's.
+fn pairs<'a>(results: &'a Results, buffer: &'a str) -> impl Iterator<Item = ([&'static Control; 2], f64, f64)> {
+    results.of(PAIRS).filter(move |point| point.parameter(BUFFER) == buffer).filter_map(|point| {
+        let (one, other) = (named(point.parameter(CONTROL))?, named(point.parameter(OTHER))?);
+        Some(([one, other], point.mean(JAIN)?.mean, paper::PAIRS[one.column()][other.column()]))
+    })
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    sum / f64::from(count)
+}
+
+/// The mean difference from the paper's values with a buffer.
+fn apart(results: &Results, buffer: &str) -> f64 {
+    mean(pairs(results, buffer).map(|(_, ours, paper)| (ours - paper).abs()))
+}
+
+fn nearest(results: &Results, buffers: &[&str], best: &str) -> Finding {
+    let shown = buffers.iter().map(|buffer| format!("{buffer} BDP: {:.3}", apart(results, buffer)));
+    let worst = pairs(results, best).max_by(|one, other| (one.1 - one.2).abs().total_cmp(&(other.1 - other.2).abs()));
+    let worst = worst.map_or_else(String::new, |([one, other], ours, paper)| {
+        format!("; the largest difference is {:+.2}: {} with {}", ours - paper, one.name, other.name)
+    });
+    let what = "1(a): mean difference of the index from the paper's, by buffer".to_owned();
+    let ours = shown.collect::<Vec<_>>().join(", ");
+    Finding::of_words(PAIRS, what, "0; the buffer is not stated", ours, format!("{best} BDP is nearest{worst}"))
+}
+
+/// The mean index of pairs within a group, or of pairs from two groups.
+fn groups(results: &Results, buffer: &str, within: bool) -> Finding {
+    let chosen = || pairs(results, buffer).filter(|([one, other], ..)| (one.group == other.group) == within);
+    let what = if within { "within a group" } else { "from two groups" };
+    let (paper, ours) = (mean(chosen().map(|(.., paper)| paper)), mean(chosen().map(|(_, ours, _)| ours)));
+    let [paper_shown, ours_shown] = [paper, ours].map(|value| format!("{value:.2}"));
+    Finding {
+        figure: PAIRS,
+        what: format!("1(a): mean index of pairs {what}"),
+        paper: paper_shown,
+        ours: ours_shown,
+        difference: Some(ours / paper - 1.0),
+        why: format!("{} pairs, a buffer of {buffer} BDP", chosen().count()),
+    }
+}
+
+fn compared(ours: f64, paper: f64) -> String {
+    format!("{ours:.2} / {paper:.2} ({:+.2})", ours - paper)
+}
+
+/// The matrix with the nearest buffer. It is symmetric, so half of it is empty.
+fn matrix(results: &Results, buffer: &str) -> Table {
+    let controls: Vec<_> =
+        Control::existing().filter(|it| pairs(results, buffer).any(|([one, _], ..)| one.tcp == it.tcp)).collect();
+    let rows = controls.iter().map(|one| {
+        let cells = controls.iter().map(|other| {
+            let pair = pairs(results, buffer).find(|([a, b], ..)| a.tcp == one.tcp && b.tcp == other.tcp);
+            pair.map_or_else(String::new, |(_, ours, paper)| compared(ours, paper))
+        });
+        [one.name.to_owned()].into_iter().chain(cells).collect()
+    });
+    let names = controls.iter().map(|control| control.name.to_owned());
+    Table {
+        title: format!("Figure 1(a): fairness of two flows, a buffer of {buffer} BDP; ours / the paper's (difference)"),
+        columns: [CONTROL.to_owned()].into_iter().chain(names).collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// The paper's value for a control and a difference.
+fn printed(control: &Control, point: &Point) -> f64 {
+    let row = (point.number(DIFFERENCE) / STEP_MS as f64).round() as usize;
+    row.checked_sub(1).and_then(|row| paper::RTT_FAIRNESS.get(row)).map_or(f64::NAN, |row| row[control.column()])
+}
+
+fn rtts_of<'a>(results: &'a Results, control: &'static Control) -> impl Iterator<Item = &'a Point> {
+    results.of(RTTS).filter(move |point| point.parameter(CONTROL) == control.name)
+}
+
+fn rtts(results: &Results) -> Finding {
+    let apart = |control: &'static Control| -> Vec<f64> {
+        rtts_of(results, control).map(|point| point.value(JAIN) - printed(control, point)).collect()
+    };
+    let all: Vec<_> = Control::existing().map(|control| (control, apart(control))).collect();
+    let absolute = mean(all.iter().flat_map(|(_, apart)| apart).map(|apart| apart.abs()));
+    let shown = all.iter().filter(|(_, apart)| !apart.is_empty());
+    let shown = shown.map(|(control, apart)| format!("{} {:+.2}", control.name, mean(apart.iter().copied())));
+    let what = "1(b): mean difference of the index from the paper's".to_owned();
+    let why = format!("with its sign, by control: {}", shown.collect::<Vec<_>>().join(", "));
+    Finding::of_words(RTTS, what, "0", format!("{absolute:.3}"), why)
+}
+
+fn by_difference(results: &Results) -> Table {
+    let controls: Vec<_> = Control::existing().filter(|control| rtts_of(results, control).next().is_some()).collect();
+    let mut differences: Vec<_> = results.of(RTTS).map(|point| point.parameter(DIFFERENCE)).collect();
+    differences.sort_by_key(|difference| difference.parse::<u64>().unwrap_or(0));
+    differences.dedup();
+    let rows = differences.into_iter().map(|difference| {
+        let cells = controls.iter().map(|control| {
+            let point = rtts_of(results, control).find(|point| point.parameter(DIFFERENCE) == difference);
+            point.map_or_else(String::new, |point| compared(point.value(JAIN), printed(control, point)))
+        });
+        [difference.to_owned()].into_iter().chain(cells).collect()
+    });
+    let names = controls.iter().map(|control| control.name.to_owned());
+    Table {
+        title: "Figure 1(b): fairness of two flows of one congestion control; ours / the paper's (difference)"
+            .to_owned(),
+        columns: [DIFFERENCE.to_owned()].into_iter().chain(names).collect(),
+        rows: rows.collect(),
+    }
+}
