@@ -115,7 +115,7 @@ impl Plan {
             duration_ms: 60_000,
             warmup_ms: 20_000,
             controls: 4,
-            seeds: 1,
+            seeds: 2,
         };
         Self {
             flows: 128,
@@ -123,7 +123,7 @@ impl Plan {
             megabits: 1_000,
             duration_s: 40,
             warmup_s: 15,
-            mix_seeds: 1,
+            mix_seeds: 2,
             mixes: mixes(),
             rtt,
         }

@@ -198,12 +198,13 @@ const MODEL_BASED: [[f64; 14]; 6] = [
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 100.0, 0.0, 0.0],
 ];
 
-/// Figure 6(f).
+/// Figure 6(f). With a threshold of 3, the paper prints a round trip for BIC, of which no flow entered the group, and none for
+/// HTCP, of which one did.
 #[rustfmt::skip]
 const MODEL_BASED_ROUND: [[f64; 14]; 6] = [
     [22.3, 11.4, 25.2, 9.5, 19.9, 10.0, 11.9, 11.2, 74.3, 10.4, 10.2, 18.1, 10.2, 6.7],
     [51.3, 15.4, 31.8, 106.8, 29.0, NONE, 30.4, 13.2, 244.5, NONE, NONE, 24.4, NONE, NONE],
-    [NONE, 17.0, NONE, NONE, NONE, NONE, 17.4, 13.1, 556.0, NONE, NONE, 40.1, NONE, NONE],
+    [NONE, 17.0, NONE, 28.0, NONE, NONE, 17.4, 13.1, 556.0, NONE, NONE, 40.1, NONE, NONE],
     [NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 47.7, NONE, NONE],
     [NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 58.2, NONE, NONE],
     [NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 71.8, NONE, NONE],
@@ -302,15 +303,19 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_stated_where_flows_entered_the_group() {
+    fn a_round_trip_is_stated_where_flows_entered_the_group_but_for_one_mistake_of_the_paper() {
+        let mut mistakes = Vec::new();
         for tuning in &TUNINGS {
             for control in &CONTROLS {
                 for value in tuning.values {
                     let (percent, round) = tuning.paper(control, *value);
-                    assert_eq!(percent > 0.0, round.is_some(), "{}, {}, {value}", tuning.figure, control.name);
+                    if (percent > 0.0) != round.is_some() {
+                        mistakes.push((tuning.figure, control.name, *value));
+                    }
                 }
             }
         }
+        assert_eq!(mistakes, [("figure-6ef", "HTCP", 3), ("figure-6ef", "BIC", 3)]);
     }
 
     #[test]
