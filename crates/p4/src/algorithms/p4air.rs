@@ -66,7 +66,7 @@ const RATE: u64 = 10_000_000_000;
 ///   change of queue take effect at once. The copy changes the group only if it is still the one that the packet had.
 /// - *A queue that moves* takes a second pass of the copy: the first pass changes the rooms of the groups and compares
 ///   all of them. Another copy may come between the two passes.
-/// - *A flow's new queue* follows from its hash: table I has no room for an index in turn for each group, which only packets
+/// - *A flow's new queue* follows from its hash: table I has no memory for an index in turn for each group, which only packets
 ///   that need it may advance.
 /// - *The newest flow of a queue* is one flow's number in ingress, and comes with the packet. After that flow has moved, the
 ///   next packet's flow follows. There, it is the flow that was assigned last.
