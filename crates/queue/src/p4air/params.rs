@@ -1,0 +1,153 @@
+//! The parameters of P4air.
+
+use super::{FlowTable, Start};
+use crate::{Port, TailDropParams};
+use queuescope_sketch::{FingerprintParams, FlowGroup};
+use queuescope_wire::{ByteCount, Nanos};
+
+/// The parameters of [`P4air`](super::P4air).
+#[derive(Debug, Clone, PartialEq)]
+pub struct P4airParams {
+    /// The ports that the program manages. Flows whose data leaves through one of them share the rate of its link. The
+    /// program sees the ACKs of these flows on all ports.
+    pub ports: Vec<Port>,
+    /// Queues of each port: 32, as in the paper's table I. At least 6: two for short-lived flows and one for each other
+    /// group.
+    pub queues: u16,
+    /// The queue of each port, which the driver keeps. The limit holds for each queue. No limit by default.
+    pub queue: TailDropParams,
+    /// How flows are classified by their congestion control.
+    pub fingerprint: FingerprintParams,
+    /// Where flows are kept.
+    pub table: FlowTable,
+    /// Which flow moves to another group when a queue grows.
+    pub newest: Newest,
+    /// How queues are divided before there are flows.
+    pub start: Start,
+    /// How a flow's share of the link in a round trip is computed.
+    pub share: ShareForm,
+    /// The size of a packet, in which shares are counted: 1500 bytes.
+    pub packet: ByteCount,
+    /// What is done to flows above their share. [`GroupActions::IDLE`] is the paper's Idle P4air.
+    pub actions: GroupActions,
+    /// How often.
+    pub act_every: ActEvery,
+    /// How often a packet is recirculated to delay it: 8.
+    pub delay_passes: u16,
+    /// The lowest receive window that the program writes: two segments of 1448 bytes, below which a sender waits for
+    /// delayed ACKs.
+    pub least_window: ByteCount,
+    /// A flow without a packet for this long has ended: 10 s.
+    pub idle: Nanos,
+}
+
+/// Which flow moves to another group when a queue grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Newest {
+    /// The one that was assigned last to that queue.
+    OfQueue,
+    /// The one that was assigned last to its group on that port: the paper's words.
+    OfGroup,
+    /// Any flow that sees the queue grow.
+    Any,
+}
+
+/// How many packets fill a flow's share of the link in a round trip (the paper's BDP).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareForm {
+    /// `rate x RTT / flows / packet`, exactly: a switch cannot compute this.
+    Exact,
+    /// `RTT >> s`, where `2^s` is at most the time between two packets of the flow at its share (section III-D). So it is
+    /// up to twice the share.
+    Shift {
+        /// Added to `s`. Higher values make the share smaller and the actions more frequent.
+        sensitivity: i8,
+    },
+}
+
+/// How often actions apply to a flow above its share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActEvery {
+    /// Once in each round trip.
+    RoundTrip,
+    /// To each packet.
+    Packet,
+}
+
+/// What is done to a flow above its share, by its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupActions {
+    /// To delay-based flows.
+    pub delay_based: FlowAction,
+    /// To loss-delay flows.
+    pub loss_delay: FlowAction,
+    /// To loss-based flows.
+    pub loss_based: FlowAction,
+    /// To model-based flows.
+    pub model_based: FlowAction,
+}
+
+/// What is done to a flow above its share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowAction {
+    /// Nothing.
+    Nothing,
+    /// A packet is dropped.
+    Drop,
+    /// A packet is recirculated before it enters the queue.
+    Delay,
+    /// The receive window in its ACKs is lowered to its share.
+    Window,
+}
+
+impl Default for P4airParams {
+    fn default() -> Self {
+        Self {
+            ports: vec![Port(0)],
+            queues: 32,
+            queue: TailDropParams::default(),
+            fingerprint: FingerprintParams::default(),
+            table: FlowTable::default(),
+            newest: Newest::OfQueue,
+            start: Start::NewFlows,
+            share: ShareForm::Shift { sensitivity: 0 },
+            packet: ByteCount(1500),
+            actions: GroupActions::default(),
+            act_every: ActEvery::RoundTrip,
+            delay_passes: 8,
+            least_window: ByteCount(2 * 1448),
+            idle: Nanos(10_000_000_000),
+        }
+    }
+}
+
+impl Default for GroupActions {
+    fn default() -> Self {
+        Self {
+            delay_based: FlowAction::Delay,
+            loss_delay: FlowAction::Drop,
+            loss_based: FlowAction::Drop,
+            model_based: FlowAction::Window,
+        }
+    }
+}
+
+impl GroupActions {
+    /// No actions: flows are grouped, and each group has its own queues.
+    pub const IDLE: Self = Self::all(FlowAction::Nothing);
+
+    /// The same action for each group.
+    pub const fn all(action: FlowAction) -> Self {
+        Self { delay_based: action, loss_delay: action, loss_based: action, model_based: action }
+    }
+
+    pub(super) fn of(&self, group: FlowGroup) -> FlowAction {
+        match group {
+            FlowGroup::Ant | FlowGroup::Mouse => FlowAction::Nothing,
+            FlowGroup::DelayBased => self.delay_based,
+            FlowGroup::LossDelay => self.loss_delay,
+            FlowGroup::LossBased => self.loss_based,
+            FlowGroup::ModelBased => self.model_based,
+        }
+    }
+}
