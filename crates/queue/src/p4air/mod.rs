@@ -294,8 +294,11 @@ impl P4air {
         }
         headers.metadata &= !(DELAYED | 0xfff << 48);
         match Metadata::unpack(headers.metadata) {
-            Some(Metadata { entry, .. }) => Ingress::Enqueue(self.queue_of(port, entry)),
-            None => Ingress::Enqueue(ANTS),
+            // The flow may have been removed meanwhile.
+            Some(Metadata { entry, .. }) if self.flows.get(entry).is_some() => {
+                Ingress::Enqueue(self.queue_of(port, entry))
+            }
+            _ => Ingress::Enqueue(ANTS),
         }
     }
 

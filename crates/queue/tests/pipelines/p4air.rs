@@ -1,10 +1,10 @@
 //! P4air: groups, queues and actions, step by step.
 
-use crate::pipelines::driver::{Switch, headers, outlets, packet};
+use crate::pipelines::driver::{Log, Switch, headers, outlets, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
-    ActEvery, DropReason, FlowAction, FlowTable, GroupActions, Headers, Limit, Newest, P4air, P4airParams, Pipeline,
-    Port, ShareForm, Start,
+    ActEvery, DropReason, FlowAction, FlowTable, GroupActions, Headers, Ingress, Limit, Newest, P4air, P4airParams,
+    Pipeline, Port, ShareForm, Start,
 };
 use queuescope_sketch::{FingerprintParams, FlowGroup, RatePattern};
 use queuescope_tcp::{Flags, Segment};
@@ -318,6 +318,36 @@ fn a_flow_that_has_ended_leaves_its_share_to_the_others() {
     assert_eq!(bench.group(1), None);
     assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::DelayBased).map(|(_, flows)| flows), Some(0));
     assert_eq!(bench.switch.program.next_timer(), None, "an empty table needs no timer");
+}
+
+/// The control plane may remove a flow while one of its packets is recirculated.
+#[test]
+fn a_delayed_packet_whose_flow_has_ended_is_enqueued() {
+    let ports = outlets(&[RATE], 1);
+    let params = P4airParams { actions: GroupActions::all(FlowAction::Delay), ..params() };
+    let mut program = P4air::new(params, &ports).unwrap();
+    let enter = |program: &mut P4air, at: u64, tcp: Segment| {
+        let mut headers = Headers { tcp: Some(tcp), ..headers(1, 1001) };
+        let verdict = program.ingress(Port(0), &mut packet(at, 1, 1500), &mut headers, Nanos(at), &mut Log::default());
+        (verdict, headers)
+    };
+    enter(&mut program, 0, Segment { flags: Flags::SYN, ..Segment::default() });
+    let data = Segment { length: 1448, flags: Flags::ACK, ..Segment::default() };
+    for at in (RTT..RTT + 20 * TICK).step_by(TICK as usize) {
+        enter(&mut program, at, data);
+    }
+    let last = Segment { flags: Flags::ACK | Flags::FIN, ..data };
+    let delayed = (2..20).find_map(|n| {
+        let (verdict, headers) = enter(&mut program, 2 * RTT + n * TICK, last);
+        (verdict == Ingress::Recirculate).then_some(headers)
+    });
+    let mut headers = delayed.expect("it sends more than its share");
+    let timer = program.next_timer().expect("flows are swept");
+    program.on_timer(timer);
+    assert_eq!(program.group(FlowId(1)), None);
+    let last =
+        (0..8).map(|_| program.ingress(Port(0), &mut packet(0, 1, 1500), &mut headers, timer, &mut Log::default()));
+    assert!(last.last().is_some_and(|verdict| matches!(verdict, Ingress::Enqueue(_))));
 }
 
 #[test]
