@@ -38,7 +38,7 @@ struct Word {
     ordinary: Vec<String>,
 }
 
-/// Searches all files that git tracks for the words.
+/// Searches all files that git tracks or does not ignore for the words.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     ensure!(arguments.is_empty(), "'{}' is not expected here", arguments.join(" "));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -74,13 +74,22 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
         bail!("words that a reader has to read twice (xtask/prose.toml):\n  {}{more}", shown.join("\n  "));
     }
     let left: usize = unfinished.values().sum();
-    println!("prose: {read} files; {left} old words in {} folders that are not rewritten yet", list.unfinished.len());
+    if list.unfinished.is_empty() {
+        println!("prose: {read} files, without the old words");
+    } else {
+        println!("prose: {read} files; {left} old words in {} paths that are not rewritten yet", list.unfinished.len());
+    }
     Ok(())
 }
 
-/// The files that git tracks, of kinds that contain prose.
+/// The files that git tracks or does not ignore, of kinds that contain prose.
 fn tracked(root: &Path) -> anyhow::Result<Vec<String>> {
-    let output = Command::new("git").arg("-C").arg(root).args(["ls-files", "-z"]).output().context("cannot run git")?;
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .output()
+        .context("cannot run git")?;
     ensure!(output.status.success(), "git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     let paths = String::from_utf8(output.stdout).context("git lists a path that is not UTF-8")?;
     let has_prose = |path: &&str| {

@@ -163,7 +163,7 @@ pub fn findings(results: &Results) -> Vec<Finding> {
             ours: of_domain(Measured::AtEdges, "client 1"),
             difference: None,
             why: format!(
-                "{} without ABC, {} if each hop measures anew; the heavy ones get {}",
+                "{} without ABC, {} if each hop measures again; the heavy ones get {}",
                 of_domain(Measured::Nowhere, "client 1"),
                 of_domain(Measured::AtEachHop, "client 1"),
                 heavy.join(", ")
