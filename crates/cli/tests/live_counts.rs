@@ -72,8 +72,8 @@ fn packets_that_were_in_the_queue_before_are_not_overtaken_and_have_no_delay() {
         let (bursts, summary) = live.end();
         let skipped = &summary["skipped"];
         let count = |name: &str| skipped[name].as_u64().unwrap_or(0);
-        // The kernel skips a program now and then, which is counted.
-        assert!(count("unstamped") <= 90 && count("unstamped") + count("unseen") >= 80, "{summary}");
+        // The kernel skips a program now and then, which is counted. A packet or two of the interface itself may have come, too.
+        assert!(count("unstamped") < 100 && count("unstamped") + count("unseen") >= 80, "{summary}");
         assert!(skipped["overtaken"].is_null(), "{summary}");
         // All others waited for those that were there before.
         assert!(!bursts.is_empty() && summary["totals"]["waited_share"].as_f64() > Some(0.9), "{summary}");
