@@ -115,7 +115,8 @@ fn drops_of_super_packets_are_in_packets_on_the_wire_and_as_the_qdisc_counts_the
     let by_reason = summary["totals"]["drops"].as_object().expect("reasons").values().filter_map(Value::as_u64);
     let on_wire: u64 = by_reason.sum();
     let in_bursts: u64 = bursts.iter().filter_map(|burst| burst["drops"].as_u64()).sum();
-    assert!(on_wire > as_tc && in_bursts == on_wire, "{in_bursts}: {summary}");
+    // The first super-packets may be dropped before one has waited, and so before a burst.
+    assert!((as_tc + 1..=on_wire).contains(&in_bursts), "{in_bursts}: {summary}");
 }
 
 /// The drops of the near queue, as `tc` shows them.
