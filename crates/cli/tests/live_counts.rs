@@ -8,7 +8,7 @@ use crate::namespaces;
 use namespaces::{Ends, backlog, ip, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::io::{self, BufRead, BufReader, Lines, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -90,7 +90,7 @@ fn drops_of_super_packets_are_in_packets_on_the_wire_and_as_the_qdisc_counts_the
     let listener = ends.far.run(|| TcpListener::bind("10.9.0.2:9").expect("there is a port"));
     thread::spawn(move || {
         for stream in listener.incoming().map(|stream| stream.expect("it is open")) {
-            thread::spawn(move || stream.bytes().for_each(|byte| drop(byte)));
+            thread::spawn(move || io::copy(&mut &stream, &mut io::sink()));
         }
     });
     let live = Live::start(&ends, &[]);
@@ -100,7 +100,7 @@ fn drops_of_super_packets_are_in_packets_on_the_wire_and_as_the_qdisc_counts_the
             let connect = || TcpStream::connect("10.9.0.2:9").expect("somebody listens");
             let mut streams: Vec<_> = (0..8).map(|_| connect()).collect();
             (0..20).for_each(|_| {
-                streams.iter_mut().for_each(|stream| stream.write_all(&[0; 1 << 14]).expect("it is open"))
+                streams.iter_mut().for_each(|stream| stream.write_all(&[0; 1 << 14]).expect("it is open"));
             });
         });
         drained(&ends);
