@@ -19,7 +19,16 @@ pub fn run(args: &Doctor, seer: Option<&Seer>) -> Result<Outcome> {
     let grant = Grant::of(&found, seer);
     print(args.json, |out| json(&found, grant, out), |out| write_text(&found, grant, out))?;
     let missing = found.iter().filter(|ability| ability.missing.is_some()).count();
-    Ok(Outcome::from_damage((missing > 0).then(|| format!("{missing} of {} abilities are missing", found.len()))))
+    Ok(Outcome::from_damage((missing > 0).then(|| lacking(missing, found.len()))))
+}
+
+/// How many of the tested abilities are missing.
+fn lacking(missing: usize, tested: usize) -> String {
+    match (missing, tested) {
+        (1, 1) => "the ability is missing".to_owned(),
+        (1, tested) => format!("1 of {tested} abilities is missing"),
+        (missing, tested) => format!("{missing} of {tested} abilities are missing"),
+    }
 }
 
 fn is_chosen(what: &str, ability: &Ability) -> bool {
@@ -35,7 +44,7 @@ fn write_text(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::R
         let indent = " ".repeat(width + 7);
         if let Some(why) = &ability.missing {
             writeln!(out, "{indent}why:      {why}")?;
-            writeln!(out, "{indent}without:  no {}", ability.costs)?;
+            writeln!(out, "{indent}without:  {}", ability.costs)?;
             let needs = if ability.mend.is_some() { "to mend:" } else { "needs:" };
             writeln!(out, "{indent}{needs:9} {}", ability.grant())?;
         }
@@ -61,8 +70,7 @@ fn write_text(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::R
     writeln!(out, "Files are opened with the rights of the user alone. {SERVICE}")
 }
 
-const SMALLER: &str =
-    "For a smaller grant, name what is needed: queuescope doctor live, or capture, or owners, and so on.";
+const SMALLER: &str = "For a smaller grant, name what is needed: queuescope doctor ringbuf tp_btf tcx (live without owners), or capture, and so on.";
 const SERVICE: &str =
     "To watch an interface permanently, use the service, which needs no grant (systemd/queuescope-live@.service).";
 
@@ -92,4 +100,16 @@ fn json(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::Result<
         "gains": grant.gains().map(gain).collect::<Vec<_>>(),
     });
     writeln!(out, "{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_ability_is_missing_and_two_are() {
+        assert_eq!(lacking(1, 1), "the ability is missing");
+        assert_eq!(lacking(1, 9), "1 of 9 abilities is missing");
+        assert_eq!(lacking(2, 9), "2 of 9 abilities are missing");
+    }
 }

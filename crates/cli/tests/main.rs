@@ -14,6 +14,7 @@ mod json;
 mod link;
 mod live;
 mod live_classes;
+mod live_counts;
 mod live_victims;
 #[path = "../../live/tests/common/mod.rs"]
 mod namespaces;

@@ -44,15 +44,16 @@ struct counters {
 	u64 seen, packets, bytes;
 	/* Packets on the wire, too. */
 	u64 congested, contributing;
-	/* Packets without a stamp of this probe; identified packets that are not IP; bulks with more packets than are examined; packets for
+	/* Packets on the wire without a stamp of this probe; identified packets that are not IP; bulks with more packets than are examined; packets for
 		 * which the ring buffer had no room. */
 	u64 unstamped, other, bulk, untold;
 	/* Packets whose flow was not identified; packets that the device requeued: those seen to leave again, and those not seen. */
 	u64 alone, requeued, requeued_unseen;
 	/* Packets on the wire that came without a CE mark and left with one. */
 	u64 marked;
-	/* Packets on the wire that the qdisc dropped, by reason. */
-	u64 drops[REASONS];
+	/* Packets on the wire that the qdisc dropped, by reason; and all of them as the qdisc itself counts (tc -s): a super-packet that it
+	 * drops whole is one. */
+	u64 drops[REASONS], tc_drops;
 	/* The sum of the sojourn times of packets on the wire, nanoseconds, and the histogram of these times. */
 	u64 delay;
 	u64 delays[DELAYS];

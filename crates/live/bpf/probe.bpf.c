@@ -27,7 +27,9 @@ struct event {
 	u32 bytes, packets;
 	/* The backlog that it left behind, in bytes and in packets. */
 	u32 backlog, length;
-	u32 queue;
+	u16 queue;
+	/* Whether it has a stamp of this probe: without one it is unknown when it came, and `enqueued` is `dequeued`. */
+	u8 stamped, unused;
 	/* Bytes of headers, and whether they begin with those of Ethernet. */
 	u16 captured;
 	u8 framed, contributing;
@@ -238,7 +240,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	is_known = is_ours && (block[BLOCK_LAST] & 0xffff) == check_of_digest(digest);
 	enqueued = now - waited;
 	if (!is_ours) {
-		count->unstamped++;
+		count->unstamped += segments;
 		enqueued = now;
 	}
 	if (is_ours && !(block[BLOCK_LAST] & MARKED) && !probe_read_kernel(header, 2, skb->head + skb->network_header) &&
@@ -291,6 +293,8 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	event->backlog = qdisc->qstats.backlog;
 	event->length = qdisc->q.qlen;
 	event->queue = number;
+	event->stamped = is_ours;
+	event->unused = 0;
 	event->captured = head;
 	event->framed = framed;
 	event->contributing = contributing;
@@ -355,6 +359,8 @@ int dropped(u64 *arguments)
 	/* Classifiers also drop packets that have not reached the queue. */
 	if (place == CLASSIFIER && !has_waited((const u32 *)skb->cb, asked, ktime(), &waited))
 		return 0;
+	/* tbf cuts a super-packet that is longer than its burst, and drops the packets one by one; other super-packets it drops whole. */
 	count->drops[place % REASONS] += segments_of(skb);
+	count->tc_drops++;
 	return 0;
 }

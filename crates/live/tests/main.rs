@@ -6,6 +6,7 @@ mod common;
 mod controls;
 mod controls_model;
 mod doctor;
+mod drops;
 mod empty;
 mod hostile;
 mod killed;

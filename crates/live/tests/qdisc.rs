@@ -233,7 +233,7 @@ fn a_qdisc_of_several_transmit_queues_is_one_queue() {
 }
 
 /// Sets the segment size of the socket's datagrams on the wire: `UDP_SEGMENT` of linux/udp.h.
-fn set_segment(socket: &UdpSocket, bytes: i32) {
+pub fn set_segment(socket: &UdpSocket, bytes: i32) {
     let (value, length) = ((&raw const bytes).cast(), size_of::<i32>() as u32);
     // SAFETY: the socket is open, and the value has the given length.
     #[allow(unsafe_code, reason = "no library supports this option")]
@@ -286,8 +286,9 @@ fn kernel_counts(qdisc: &str) -> (u64, u64) {
     (count("drops"), count("ecn_mark"))
 }
 
+/// A qdisc of the near end, as `tc` shows it.
 #[allow(clippy::disallowed_methods, reason = "tests start programs")]
-fn queue_of(qdisc: &str) -> serde_json::Value {
+pub fn queue_of(qdisc: &str) -> serde_json::Value {
     let output = Command::new("tc").args(["-s", "-j", "qdisc", "show", "dev", "near0"]).output().expect("tc is there");
     let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let all = all.as_array().expect("a list");

@@ -37,6 +37,8 @@ pub struct Feed {
     dropped: VecDeque<Dropped>,
     next_id: u64,
     handed_over: Backlog,
+    /// Those of them whose arrival was not seen.
+    unstamped: u64,
     late: u64,
     /// The number of super-packets.
     pub super_packets: u64,
@@ -63,6 +65,7 @@ struct Dropped {
 struct KernelPacket {
     enqueued: Nanos,
     dequeued: Nanos,
+    is_stamped: bool,
     digest: u64,
     bytes: u32,
     packets: u32,
@@ -90,6 +93,7 @@ impl Feed {
             dropped: VecDeque::new(),
             next_id: 0,
             handed_over: Backlog::default(),
+            unstamped: 0,
             late: 0,
             super_packets: 0,
         })
@@ -146,6 +150,7 @@ impl Feed {
         let frame = self.parser.parse(LinkType::from_dlt(link), packet.bytes, &packet.headers);
         self.handed_over.packets += u64::from(packet.packets);
         self.handed_over.bytes += ByteCount(u64::from(packet.bytes));
+        self.unstamped += if packet.is_stamped { 0 } else { u64::from(packet.packets) };
         self.super_packets += u64::from(packet.packets > 1);
         let is_late = packet.dequeued < self.last;
         self.late += u64::from(is_late);
@@ -160,7 +165,7 @@ impl Feed {
                 ecn: frame.ecn,
             },
             queue: QueueId(packet.queue as u16),
-            enqueued: packet.enqueued.min(dequeued),
+            enqueued: if packet.is_stamped { packet.enqueued.min(dequeued) } else { dequeued },
             dequeued,
             backlog_in: Backlog::default(),
             backlog_out: Backlog::default(),
@@ -184,6 +189,11 @@ impl Feed {
         let (each, rest) = (packet.bytes / packet.packets, packet.bytes % packet.packets);
         for id in first..self.next_id {
             let size = if id + 1 == self.next_id { each + rest } else { each };
+            if !packet.is_stamped {
+                // Its time of arrival is not known, so it shows neither a delay nor an order.
+                analysis.passed(&departure(id, size));
+                continue;
+            }
             if is_late {
                 analysis.moved();
             }
@@ -200,6 +210,11 @@ impl Feed {
         }
     }
 
+    /// How many of `all` packets without an enqueue time were not handed over.
+    pub fn unstamped_rest(&self, all: u64) -> u64 {
+        all.saturating_sub(self.unstamped)
+    }
+
     /// Notes on packets that were left out, out of order or unparsed.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
         let left_out = self.chosen.as_ref().and_then(PacketFilter::note);
@@ -214,6 +229,7 @@ impl KernelPacket {
         Self {
             enqueued: left.enqueued,
             dequeued: left.dequeued,
+            is_stamped: left.is_stamped,
             digest: left.digest,
             bytes: left.bytes,
             packets: left.packets.max(1),

@@ -293,7 +293,9 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
         self.analysis.nothing_before(Nanos::MAX);
         self.report_bursts()?;
         let Self { state, mut analysis, reporter, metrics, .. } = self;
-        analysis.left_at_once(state.feed.rest(state.left()), !state.options.is_filtered());
+        for (packets, examined) in state.rest() {
+            analysis.left_at_once(packets, examined);
+        }
         let (findings, watcher) = analysis.finish();
         let mut report = state.report(findings);
         report.skipped.extend(metrics.iter().flat_map(Metrics::notes));

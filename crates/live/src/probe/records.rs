@@ -6,8 +6,10 @@ use std::array::from_fn;
 /// A packet that left a queue; a super-packet is several packets on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left<'a> {
-    /// The enqueue time by `CLOCK_MONOTONIC`.
+    /// The enqueue time by `CLOCK_MONOTONIC`; the dequeue time if it is unknown.
     pub enqueued: Nanos,
+    /// Whether the enqueue time is known. It is not if the packet came before the probe, or the qdisc has overwritten the time.
+    pub is_stamped: bool,
     /// The dequeue time by `CLOCK_MONOTONIC`.
     pub dequeued: Nanos,
     /// The digest of the flow's key.
@@ -53,7 +55,7 @@ pub struct Counters {
     pub congested: u64,
     /// Those of them whose flow contributed.
     pub contributing: u64,
-    /// Packets without an enqueue time: they came before the probe, or the time was overwritten. Their sojourn time counts as 0.
+    /// Packets on the wire without an enqueue time: they came before the probe, or the time was overwritten. Their sojourn time counts as 0.
     pub unstamped: u64,
     /// Packets that are not IP, among those whose flow was identified.
     pub other: u64,
@@ -65,6 +67,8 @@ pub struct Counters {
     pub dropped: u64,
     /// The same packets by [reason](Counters::REASONS).
     pub drops: [u64; Counters::REASONS.len()],
+    /// The same packets as the qdisc counts them (`tc -s`): a super-packet that it drops whole is one.
+    pub tc_drops: u64,
     /// Packets on the wire that the qdisc marked: they came without a CE mark and left with one (RFC 3168).
     pub marked: u64,
     /// Packets that were not handed over and left the queue empty; a super-packet counts as one. No packet that is handed over waited
@@ -122,7 +126,8 @@ impl<'a> Left<'a> {
             packets: half(44),
             backlog: half(48),
             length: half(52),
-            queue: half(56),
+            queue: u32::from(u16::from_ne_bytes([numbers[56], numbers[57]])),
+            is_stamped: numbers[58] != 0,
             framed: numbers[62] != 0,
             contributing: numbers[63] != 0,
             headers: headers.get(..usize::from(captured))?,
@@ -131,7 +136,7 @@ impl<'a> Left<'a> {
 }
 
 impl Counters {
-    pub(super) const WORDS: usize = 17 + Self::REASONS.len() + Self::DELAYS;
+    pub(super) const WORDS: usize = 18 + Self::REASONS.len() + Self::DELAYS;
     /// The reasons for drops, from the kernel's `enum skb_drop_reason`. `qdisc` stands for any other reason.
     pub const REASONS: [&str; 9] = [
         "qdisc",
@@ -163,7 +168,8 @@ impl Counters {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [stamped, stamped_bytes, came, seen, packets, bytes, congested, contributing, rest @ ..] = words;
         let [unstamped, other, bulk, untold, alone, requeued, requeued_unseen, marked, rest @ ..] = rest;
-        let [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier, delay, delays @ ..] = rest;
+        let [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier, tc_drops, delay, delays @ ..] =
+            rest;
         let drops = [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier];
         Self {
             stamped,
@@ -180,6 +186,7 @@ impl Counters {
             untold,
             dropped: drops.iter().sum(),
             drops,
+            tc_drops,
             marked,
             alone,
             requeued,

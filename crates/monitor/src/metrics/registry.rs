@@ -32,7 +32,10 @@ impl Collector for QueueMetrics {
         let about = "Congested packets whose flow held more than alpha of the queue.";
         metrics.count("packets_contributing", about, counters.contributing)?;
         let drops: Vec<_> = Counters::REASONS.into_iter().zip(counters.drops).collect();
-        metrics.counts("drops", "Packets that the qdisc dropped, by reason.", "reason", &drops)?;
+        metrics.counts("drops", "Packets on the wire that the qdisc dropped, by reason.", "reason", &drops)?;
+        let about =
+            "The same drops as the qdisc that dropped them counts (tc -s): a super-packet that it drops whole is one.";
+        metrics.count("tc_drops", about, counters.tc_drops)?;
         metrics.count("marks", "Packets that the qdisc marked (CE).", counters.marked)?;
         let about = "Packets that arrived but were not seen to leave or be dropped: those in the queue, and those that the kernel missed.";
         metrics.gauge("packets_unseen", about, None, counters.unseen() as f64)?;
@@ -171,8 +174,14 @@ mod tests {
     fn exported() -> String {
         let mut delays = [0; Counters::DELAYS];
         (delays[3], delays[20], delays[31]) = (5, 7, 1);
-        let counters =
-            Counters { packets: 13, bytes: 1000, delay: Nanos(1_500_000_000), delays, ..Counters::default() };
+        let counters = Counters {
+            packets: 13,
+            bytes: 1000,
+            tc_drops: 3,
+            delay: Nanos(1_500_000_000),
+            delays,
+            ..Counters::default()
+        };
         let acted = Acted { marked: 4, ..Acted::default() };
         let shown =
             QueueState { counters, acted, tau: Nanos(1_000_000), alpha: 0.01, bursts: 2, ..QueueState::default() };
@@ -225,8 +234,13 @@ mod tests {
             value
         };
         assert_eq!(
-            [value("packets_total", ""), value("sent_bytes_total", ""), value("tau_seconds", "")],
-            [13.0, 1000.0, 0.001]
+            [
+                value("packets_total", ""),
+                value("sent_bytes_total", ""),
+                value("tau_seconds", ""),
+                value("tc_drops_total", "")
+            ],
+            [13.0, 1000.0, 0.001, 3.0]
         );
         assert_eq!(
             [value("acted_total", "\"marked\""), value("drops_total", "qdisc"), value("bursts_total", "")],

@@ -1,6 +1,6 @@
 //! The state of a watched interface, from which its report is made.
 
-use super::meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
+use super::meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, TC_DROPS, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
 use super::options::WatchOptions;
 use crate::acts::Acts;
 use crate::feed::Feed;
@@ -38,6 +38,16 @@ impl InterfaceState {
     /// All packets and bytes that left the queue, handed over or not.
     pub fn left(&self) -> Backlog {
         Backlog { packets: self.counters.packets, bytes: ByteCount(self.counters.bytes) }
+    }
+
+    /// The packets that were not handed over, in two parts, and whether each is examined: those with a short delay, and those with an
+    /// unknown delay.
+    pub fn rest(&self) -> [(Backlog, bool); 2] {
+        let mut rest = self.feed.rest(self.left());
+        let unknown = self.feed.unstamped_rest(self.counters.unstamped).min(rest.packets);
+        rest.packets -= unknown;
+        // The kernel does not count the bytes of the second part, so the first has them.
+        [(rest, !self.options.is_filtered()), (Backlog { packets: unknown, ..Backlog::default() }, false)]
     }
 
     /// The report: the findings of the analysis, with the kernel's counters and all notes.
@@ -100,6 +110,7 @@ impl InterfaceState {
             noted("requeued_unseen", counters.requeued_unseen, REQUEUED_UNSEEN),
             noted("unstamped", counters.unstamped, UNSTAMPED),
             noted("not_handed_over", counters.untold, UNTOLD),
+            noted("tc_drops", if counters.tc_drops == counters.dropped { 0 } else { counters.tc_drops }, TC_DROPS),
             noted("bulk_dequeues", counters.bulk, BULK),
             noted("not_ip", counters.other, NOT_IP),
             noted("interface_gone", self.is_gone.into(), GONE),

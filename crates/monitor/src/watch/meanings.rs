@@ -4,7 +4,7 @@ pub const UNSEEN: &str = "packets that arrived but were not seen to leave or be 
                       pfifo_fast) and an interface without one (noqueue, such as lo) let packets pass without queueing; or the packets \
                       are still in the queue, or the kernel missed them";
 pub const UNSTAMPED: &str = "packets without an enqueue time: they arrived before the probe was attached, or the qdisc has overwritten the time; \
-                         they count with a sojourn time of 0";
+                         they are in no percentile of the delay";
 pub const REQUEUED: &str =
     "packets that the device returned to the queue and that left again; they count as leaving at the first time";
 pub const REQUEUED_UNSEEN: &str =
@@ -15,4 +15,7 @@ pub const UNEXAMINED: &str = "packets that waited for less than half of tau and 
                               selects, so delays cover only packets that were handed over (--every-packet hands over all)";
 pub const BULK: &str = "times that more than 16 packets left at once; those after the sixteenth were not examined";
 pub const GONE: &str = "interface is gone; the report covers the time before";
-pub const NOT_IP: &str = "packets that are not IP, among those that found or left a queue; packets with the same Ethernet addresses form a flow";
+pub const TC_DROPS: &str = "drops as the qdisc that dropped them counts (tc -s): a super-packet that it drops whole is one; all other counts of drops are in \
+                        packets on the wire";
+pub const NOT_IP: &str = "packets that are not IP, among those that found or left a queue (as the kernel counts them; `non_ip` has those of them that \
+                      were handed over); their flow is their MAC addresses and EtherType";
