@@ -184,8 +184,28 @@ impl Analyzer {
         self.replay(OpenedCapture::open(path.as_ref(), self.rate, self.only.as_deref(), None)?)
     }
 
-    /// The same, with a progress callback, which gets the bytes of the file and the packets read so far, and with a way to stop
-    /// early ([`Stop::manual`]): the report then covers what was read, and has the note `stopped`.
+    /// The same, with a progress callback and a way to stop early. The callback gets the bytes of the file and the packets
+    /// read so far: before the first packet, after every 65 536 packets, and once at the end. After a
+    /// [`request`](Stop::request), the report covers what was read, and has the note `stopped`. If the request came before the
+    /// run, that is nothing.
+    ///
+    /// ```
+    /// # use queuescope_analysis as queuescope;
+    /// use queuescope::Analyzer;
+    /// use queuescope_ingest::Stop;
+    ///
+    /// # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+    /// let stop = Stop::manual()?;
+    /// let mut progress = |bytes: u64, packets: u64| {
+    ///     println!("{packets} packets, {bytes} bytes");
+    ///     if bytes > 10_000 {
+    ///         stop.request();
+    ///     }
+    /// };
+    /// let report = Analyzer::new("20mbps".parse()?).run_file_with(trace, Some(&stop), &mut progress)?;
+    /// # assert!(report.totals.packets > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`run_file`](Self::run_file).
@@ -385,15 +405,30 @@ mod tests {
     fn a_run_can_be_watched_and_stopped() {
         let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
         let whole = analyzer().run_file(demo).unwrap();
-        let mut calls = 0;
-        assert_eq!(analyzer().run_file_with(demo, None, &mut |_, _| calls += 1).unwrap(), whole);
-        assert!(calls > 0);
+        let mut calls = Vec::new();
+        assert_eq!(analyzer().run_file_with(demo, None, &mut |_, packets| calls.push(packets)).unwrap(), whole);
+        assert_eq!((calls.first(), calls.last()), (Some(&0), Some(&whole.totals.packets)), "{calls:?}");
         let stop = Stop::manual().unwrap();
         let report = analyzer().run_file_with(demo, Some(&stop), &mut |_, _| stop.request()).unwrap();
         assert!(stop.is_requested() && stop.is_obeyed());
         assert!(notes(&report).contains(&("stopped", 1)), "{:?}", notes(&report));
         assert!(report.totals.packets < whole.totals.packets);
         assert_eq!(report.input.damage, None);
+    }
+
+    #[test]
+    fn a_stop_before_the_run_makes_a_report_of_nothing() {
+        let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+        let stop = Stop::manual().unwrap();
+        stop.request();
+        for analyzer in [analyzer(), analyzer().aqm("codel".parse().unwrap()), analyzer().pictures()] {
+            let mut calls = Vec::new();
+            let report = analyzer.run_file_with(demo, Some(&stop), &mut |_, packets| calls.push(packets)).unwrap();
+            assert!(notes(&report).contains(&("stopped", 1)), "{:?}", notes(&report));
+            assert_eq!((report.totals.packets, report.bursts.len(), calls), (0, 0, vec![0]));
+        }
+        let missing = analyzer().run_file_with("missing.pcap", Some(&stop), &mut |_, _| ()).unwrap_err();
+        assert!(missing.to_string().contains("missing.pcap"), "{missing}");
     }
 
     #[test]
