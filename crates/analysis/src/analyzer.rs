@@ -309,13 +309,13 @@ pub enum Error {
         alpha: f64,
     },
     /// An option applies to captures only: departures have left their queue already.
-    #[error("`{option}` applies to captures only: departures have left their queue; filter them before run_departures")]
+    #[error("`{option}` applies to captures only, and departures have left their queue already: {}", hint(option))]
     CaptureOnly {
         /// The method of [`Analyzer`] that set it.
         option: &'static str,
     },
     /// A departure has impossible times.
-    #[error("departure {index} (from 0) left at {} ns, before it arrived at {} ns", dequeued.0, enqueued.0)]
+    #[error("departure {index} (counted from 0) left at {} ns, before it arrived at {} ns", dequeued.0, enqueued.0)]
     LeftBeforeItCame {
         /// Its position in the input, from 0.
         index: u64,
@@ -324,6 +324,17 @@ pub enum Error {
         /// When it left.
         dequeued: Nanos,
     },
+}
+
+/// What to do in place of an option that applies to captures only.
+fn hint(option: &str) -> &'static str {
+    match option {
+        "only" => "choose the departures before run_departures",
+        "aqm" => "run a discipline on a capture (run_file), or in a simulation",
+        "speedup" => "change their times before run_departures",
+        // `limit` and `queue`.
+        _ => "omit it, because nothing waits in another queue",
+    }
 }
 
 #[cfg(test)]
@@ -362,6 +373,18 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_departures_names_no_queue_and_no_flag() {
+        let report = analyzer().victims("udp").run_departures(departures()).unwrap();
+        let mut text = Vec::new();
+        queuescope_report::text::write(&report, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.matches("departures\u{1b}").count(), 1, "the title has the word once: {text}");
+        assert!(text.contains("departures from elsewhere at 100 Mb/s, link ") && !text.contains("FIFO"), "{text}");
+        assert!(text.contains("packets that the filter of victims, 'udp', does not match; they are"), "{text}");
+        assert!(!text.contains("--"), "{text}");
+    }
+
+    #[test]
     fn what_is_too_far_out_of_order_is_counted() {
         let mut departures: Vec<_> = std::iter::repeat_n(departures(), 70).flatten().collect();
         for (n, (_, departure)) in (0..).zip(&mut departures) {
@@ -381,22 +404,26 @@ mod tests {
         let error = analyzer().run_departures(departures).unwrap_err();
         assert!(matches!(error, Error::LeftBeforeItCame { index: 17, .. }), "{error}");
         assert!(
-            error.to_string().starts_with("departure 17 (from 0) left at 2220000 ns, before it arrived at "),
+            error.to_string().starts_with("departure 17 (counted from 0) left at 2220000 ns, before it arrived at "),
             "{error}"
         );
     }
 
     #[test]
     fn options_of_captures_do_not_apply_to_departures() {
-        for (analyzer, name) in [
-            (analyzer().aqm("codel".parse().unwrap()), "aqm"),
-            (analyzer().limit(Limit::Packets(3)), "limit"),
-            (analyzer().only("not an expression (("), "only"),
-            (analyzer().speedup("2".parse().unwrap()), "speedup"),
-            (analyzer().queue(Queue::default()), "queue"),
+        for (analyzer, name, hint) in [
+            (analyzer().aqm("codel".parse().unwrap()), "aqm", "run a discipline on a capture"),
+            (analyzer().limit(Limit::Packets(3)), "limit", "omit it"),
+            (analyzer().only("not an expression (("), "only", "choose the departures before"),
+            (analyzer().speedup("2".parse().unwrap()), "speedup", "change their times before"),
+            (analyzer().queue(Queue::default()), "queue", "omit it"),
         ] {
             let error = analyzer.run_departures(departures()).unwrap_err();
             assert!(matches!(error, Error::CaptureOnly { option } if option == name), "{error}");
+            let start = format!(
+                "`{name}` applies to captures only, and departures have left their queue already: {hint}"
+            );
+            assert!(error.to_string().starts_with(&start), "{error}");
         }
     }
 

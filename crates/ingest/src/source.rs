@@ -14,7 +14,7 @@ use crate::table::OpenedTable;
 use crate::{Progress, capture};
 use queuescope_pcap::{CaptureReader, Damage};
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
-use queuescope_report::model;
+use queuescope_report::model::{self, AS_IT_WAS};
 use queuescope_sim::Replay;
 use queuescope_wire::{Departure, KeyMask, MaskedKey, Nanos, QueueId, Rate};
 use std::io::Read;
@@ -287,9 +287,6 @@ impl Source {
         self.bytes += departure.packet.size.0;
     }
 }
-
-/// The limit of a queue whose limit is not known, in reports.
-pub(crate) const AS_IT_WAS: &str = "as it was";
 
 /// A limit as the report shows it.
 fn limit_name(limit: Limit) -> String {

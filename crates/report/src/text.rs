@@ -11,7 +11,7 @@ mod tap;
 mod why;
 
 use crate::format::{bound, bytes, count, duration, percent, plain, rate};
-use crate::model::{Burst, Culprit, Culprits, Group, NO_METER, NotShown, Report, Skipped};
+use crate::model::{AS_IT_WAS, Burst, Culprit, Culprits, Group, NO_METER, NotShown, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -39,13 +39,18 @@ const NO_MATCH: &str = "no flow matches";
 /// The most groups in the text that overlap others. It shows all that do not.
 const MOST_OVERLAPPING: usize = 4;
 
-/// Writes the report as text.
+/// Writes the report as text, always with ANSI styles. To write it to a file or a log, remove them: the crate `anstream` has
+/// `StripStream`, which removes all styles, and `AutoStream`, which removes them unless its output is a terminal.
 ///
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let input = &report.input;
-    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
+    if input.name == input.format {
+        writeln!(out, "{BOLD}{}{BOLD:#}", input.name)?;
+    } else {
+        writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
+    }
     let Some(sim) = &report.sim else { return findings(report, false, out) };
     sim::write(sim, &input.name, out)?;
     if sim.meter == NO_METER {
@@ -96,6 +101,10 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
             let at = setup.rate_bps.map_or(String::new(), |rate_bps| format!(" at {}", rate(rate_bps as f64)));
             let busy = totals.utilisation.map_or(String::new(), |busy| format!(", link {} busy", percent(busy)));
             field(out, "queue", &format!("that of a router, seen from outside{at}{busy}"))?;
+        }
+        (Some(rate_bps), Some(utilisation)) if setup.limit == AS_IT_WAS => {
+            let (rate, busy) = (rate(rate_bps as f64), percent(utilisation));
+            field(out, "queue", &format!("departures from elsewhere at {rate}, link {busy} busy"))?;
         }
         (Some(rate_bps), Some(utilisation)) => {
             let limit =
