@@ -224,9 +224,9 @@ fn the_records_of_a_time_range_are_counted_in_whole_chunks() {
     assert_eq!(steps(300_000, 310_000), ["a look at 0 records"]);
     assert_eq!(steps(199_999, 200_000), ["a look at 320 records"]);
     log.add_index(id(&log, "node"));
-    assert_eq!(steps(100_000, 110_000), ["the index of node, about 328 records in 1 blocks"]);
+    assert_eq!(steps(100_000, 110_000), ["the index of node, about 328 records in 1 block"]);
     // Chunk 192 is after the last whole block.
-    let both = ["the index of node, about 328 records in 1 blocks", "a look at 1,024 records"];
+    let both = ["the index of node, about 328 records in 1 block", "a look at 1,024 records"];
     assert_eq!(steps(190_000, 197_000), both);
 }
 

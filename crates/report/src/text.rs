@@ -184,17 +184,17 @@ fn filters(report: &Report, out: &mut impl Write) -> io::Result<()> {
             None | Some(0) => String::new(),
             Some(dropped) => format!(", {} more dropped", count(dropped)),
         };
-        let packets = format!(
-            "{} packet{}, {}{dropped}",
-            count(findings.packets),
-            plural(findings.packets),
-            bytes(findings.bytes)
-        );
-        let theirs = match findings.packets {
-            0 => "no packet matches the expression",
-            _ => "delays and bursts are of victims; shares are of the whole queue",
+        let theirs = match (findings.packets, findings.dropped) {
+            (0, Some(dropped @ 1..)) => format!("{} matched, all dropped", packets(dropped)),
+            (0, None) if !report.totals.drops.is_empty() => "no packet that left the queue matched".to_owned(),
+            (0, _) => "no packet matched".to_owned(),
+            (some, _) => format!(
+                "{}, {}{dropped}; delays and bursts are of victims; shares are of the whole queue",
+                packets(some),
+                bytes(findings.bytes)
+            ),
         };
-        field(out, "victims", &format!("{}: {packets}; {theirs}", plain(victims)))?;
+        field(out, "victims", &format!("{}: {theirs}", plain(victims)))?;
     }
     match &report.setup.show_filter {
         Some(show) => field(out, "show", &format!("{}: other flows are not shown, but counted", plain(show))),
@@ -217,7 +217,10 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let all = report.bursts.len() as u64 + report.bursts_omitted;
     let shown = longest(&report.bursts, MOST_BURSTS);
     let which = if (shown.len() as u64) < all {
-        format!("; the {} with the longest delay{}", shown.len(), plural(shown.len() as u64))
+        match shown.len() {
+            1 => "; the one with the longest delay".to_owned(),
+            shown => format!("; the {shown} with the longest delays"),
+        }
     } else {
         String::new()
     };
@@ -424,8 +427,10 @@ fn more(culprits: &Culprits, shown: &[&Culprit], indent: &str, gap: usize, out: 
     // The heaviest of them are in JSON and HTML.
     let more_culprits = match more_culprits {
         0 => String::new(),
-        all if all == rest && rest > 1 => ", all of them culprits too: see JSON or HTML".to_owned(),
-        some => format!(", {} of them culprits too: see JSON or HTML", count(some)),
+        1 if rest == 1 => ", also a culprit: see JSON or HTML".to_owned(),
+        all if all == rest => ", all of them also culprits: see JSON or HTML".to_owned(),
+        1 => ", 1 of them also a culprit: see JSON or HTML".to_owned(),
+        some => format!(", {} of them also culprits: see JSON or HTML", count(some)),
     };
     let share = percent(share.max(0.0));
     writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{more_culprits}{DIM:#}", "", count(rest))
@@ -519,6 +524,10 @@ fn reasons(packets: &BTreeMap<String, u64>) -> String {
 
 fn plural_granularity(granularity: &str, flows: u64) -> String {
     format!("flow{} by {granularity}", plural(flows))
+}
+
+fn packets(n: u64) -> String {
+    format!("{} packet{}", count(n), plural(n))
 }
 
 fn plural(n: u64) -> &'static str {

@@ -140,7 +140,7 @@ impl fmt::Display for Explained {
             }
             step.fmt(f)?;
         }
-        write!(f, "; of {}", counted(self.records))
+        write!(f, "; of {}", counted(self.records, "record"))
     }
 }
 
@@ -150,23 +150,20 @@ impl fmt::Display for Step {
             Self::All => write!(f, "all records"),
             Self::Filter { known, chunks } if known == chunks => write!(f, "the matches of a filter of the log"),
             Self::Filter { known, chunks } => {
-                write!(
-                    f,
-                    "the matches of a filter of the log, known of {} of {} chunks",
-                    grouped(*known),
-                    grouped(*chunks)
-                )
+                let (known, chunks) = (grouped(*known), counted(*chunks, "chunk"));
+                write!(f, "the matches of a filter of the log, known of {known} of {chunks}")
             }
             Self::Index { attributes, about, blocks } => {
                 let (first, others) =
                     attributes.split_first().map_or(("", &[][..]), |(first, others)| (first.as_str(), others));
-                write!(f, "the index of {first}, about {} records in {} blocks", grouped(*about), grouped(*blocks))?;
+                let (about, blocks) = (counted(*about, "record"), counted(*blocks, "block"));
+                write!(f, "the index of {first}, about {about} in {blocks}")?;
                 if !others.is_empty() {
                     write!(f, ", where it helps also of {}", others.join(", "))?;
                 }
                 Ok(())
             }
-            Self::Scan { records } => write!(f, "a look at {}", counted(*records)),
+            Self::Scan { records } => write!(f, "a look at {}", counted(*records, "record")),
             Self::Test { terms: 1 } => write!(f, "a test of what was found"),
             Self::Test { terms } => write!(f, "a test of what was found, of {terms} terms"),
             Self::Time { attribute, from, to } => match (from, to) {
@@ -178,6 +175,6 @@ impl fmt::Display for Step {
     }
 }
 
-fn counted(records: u64) -> String {
-    format!("{} record{}", grouped(records), if records == 1 { "" } else { "s" })
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
