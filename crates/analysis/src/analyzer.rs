@@ -420,9 +420,8 @@ mod tests {
         ] {
             let error = analyzer.run_departures(departures()).unwrap_err();
             assert!(matches!(error, Error::CaptureOnly { option } if option == name), "{error}");
-            let start = format!(
-                "`{name}` applies to captures only, and departures have left their queue already: {hint}"
-            );
+            let start =
+                format!("`{name}` applies to captures only, and departures have left their queue already: {hint}");
             assert!(error.to_string().starts_with(&start), "{error}");
         }
     }

@@ -1,6 +1,5 @@
 //! Turns a capture file into arrivals at the queue.
 
-use crate::{PROGRESS, Progress};
 use crate::capture_input::CaptureInput;
 use crate::clock::Clock;
 use crate::input::Queue;
@@ -9,6 +8,7 @@ use crate::managed::ManagedQueue;
 use crate::notes::{file_notes, noted, parser_notes};
 use crate::packet_filter::PacketFilter;
 use crate::records::Frames;
+use crate::{PROGRESS, Progress};
 use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_queue::TailDrop;
 use queuescope_report::model::Skipped;

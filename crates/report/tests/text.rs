@@ -287,7 +287,10 @@ fn a_filter_of_victims_without_matches_has_a_short_line() {
     assert_eq!(victims(0, None, &[("tail", 3)]), "victims  icmp: no packet that left the queue matched");
     assert_eq!(victims(0, Some(2), &[("tail", 3)]), "victims  icmp: 2 packets matched, all dropped");
     let of_all = "delays and bursts are of victims; shares are of the whole queue";
-    assert_eq!(victims(1, Some(2), &[("tail", 3)]), format!("victims  icmp: 1 packet, 100 B, 2 more dropped; {of_all}"));
+    assert_eq!(
+        victims(1, Some(2), &[("tail", 3)]),
+        format!("victims  icmp: 1 packet, 100 B, 2 more dropped; {of_all}")
+    );
 }
 
 /// A list of some bursts says which they are, in the singular if it is one.

@@ -68,12 +68,8 @@ fn queue(why: &Why, out: &mut impl Write) -> io::Result<()> {
     if why.depth_packets == 0 {
         field(out, "queue", &format!("empty at {}", moment(why.at_ns)))?;
     } else {
-        let standing = format!(
-            "{} in {} at {}",
-            bytes(why.depth_bytes),
-            super::packets(why.depth_packets),
-            moment(why.at_ns)
-        );
+        let standing =
+            format!("{} in {} at {}", bytes(why.depth_bytes), super::packets(why.depth_packets), moment(why.at_ns));
         let since = duration(why.at_ns.saturating_sub(why.since_ns));
         field(out, "queue", &format!("{standing}; not empty for {since}, since {}", moment(why.since_ns)))?;
     }
