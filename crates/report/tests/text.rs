@@ -2,7 +2,7 @@
 
 use crate::sample;
 
-use queuescope_report::model::{Burst, Culprit, Group, NotShown, Report};
+use queuescope_report::model::{Burst, Culprit, Group, NotShown, Report, VictimCount};
 use queuescope_report::text;
 
 /// The lines before the bursts, without styles.
@@ -277,7 +277,7 @@ fn a_filter_of_victims_without_matches_has_a_short_line() {
     let mut report = sample::usual();
     report.setup.victims_filter = Some("icmp".to_owned());
     let mut victims = |packets, dropped, drops: &[(&str, u64)]| {
-        report.totals.victims = Some(Victims { packets, bytes: 100 * packets, dropped });
+        report.totals.victims = Some(VictimCount { packets, bytes: 100 * packets, dropped });
         report.totals.drops = drops.iter().map(|(reason, packets)| ((*reason).to_owned(), *packets)).collect();
         let line = lines(&report).into_iter().find(|line| line.starts_with(" victims")).expect("a line of victims");
         line.trim().to_owned()
