@@ -169,6 +169,26 @@ fn the_largest_time_is_found_without_an_end() {
 }
 
 #[test]
+fn dates_are_times_since_1970() {
+    let second = 1_000_000_000u64;
+    // 2021-07-23T16:56:49Z.
+    let start = 1_627_059_409 * second;
+    let log = log(&schema());
+    append(&log, &[(start - 1, 1, 1, 1), (start, 1, 1, 1), (start + second / 2, 1, 1, 1), (start + second, 1, 1, 1)]);
+    let snapshot = log.snapshot();
+    for (text, found) in [
+        ("at >= 2021-07-23T16:56:49Z", 3),
+        ("at == 2021-07-23T18:56:49+02:00", 1),
+        ("at in 2021-07-23T16:56:49.5Z..2021-07-23T16:56:50Z", 2),
+        ("not at in {2021-07-23T16:56:49Z, 2021-07-23T16:56:50Z}", 2),
+        ("at < 2021-07-23 or at > 2021-07-24", 0),
+        ("at > 2021-07-23 and at < 2021-07-24T00:00:00Z", 4),
+    ] {
+        assert_eq!(snapshot.query().matching(&dnf(&log, text)).matched().count(), found, "{text}");
+    }
+}
+
+#[test]
 fn the_cheapest_path_is_chosen_and_explained() {
     let schema = schema();
     let log = log(&schema);
