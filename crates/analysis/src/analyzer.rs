@@ -224,7 +224,7 @@ impl Analyzer {
     /// Makes the report of packets that left a queue. The backlog that a packet met is computed from the departures; their
     /// `backlog_in` and flow ids are ignored.
     ///
-    /// Departures are sorted by `dequeued`, over 65 536 of them. Notes of the report count those that were out of order
+    /// Departures are sorted by `dequeued`, within a window of 65 536 of them. Notes of the report count those that were out of order
     /// (`out_of_order`), and those that were too far out of order to be sorted (`too_late`), which count as leaving with the
     /// departure before them.
     ///
