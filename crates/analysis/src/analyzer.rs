@@ -184,8 +184,28 @@ impl Analyzer {
         self.replay(OpenedCapture::open(path.as_ref(), self.rate, self.only.as_deref(), None)?)
     }
 
-    /// The same, with a progress callback, which gets the bytes of the file and the packets read so far, and with a way to stop
-    /// early ([`Stop::manual`]): the report then covers what was read, and has the note `stopped`.
+    /// The same, with a progress callback and a way to stop early. The callback gets the bytes of the file and the packets
+    /// read so far: before the first packet, after every 65 536 packets, and once at the end. After a
+    /// [`request`](Stop::request), the report covers what was read, and has the note `stopped`. If the request came before the
+    /// run, that is nothing.
+    ///
+    /// ```
+    /// # use queuescope_analysis as queuescope;
+    /// use queuescope::Analyzer;
+    /// use queuescope_ingest::Stop;
+    ///
+    /// # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+    /// let stop = Stop::manual()?;
+    /// let mut progress = |bytes: u64, packets: u64| {
+    ///     println!("{packets} packets, {bytes} bytes");
+    ///     if bytes > 10_000 {
+    ///         stop.request();
+    ///     }
+    /// };
+    /// let report = Analyzer::new("20mbps".parse()?).run_file_with(trace, Some(&stop), &mut progress)?;
+    /// # assert!(report.totals.packets > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`run_file`](Self::run_file).
@@ -204,7 +224,7 @@ impl Analyzer {
     /// Makes the report of packets that left a queue. The backlog that a packet met is computed from the departures; their
     /// `backlog_in` and flow ids are ignored.
     ///
-    /// Departures are sorted by `dequeued`, over 65 536 of them. Notes of the report count those that were out of order
+    /// Departures are sorted by `dequeued`, within a window of 65 536 of them. Notes of the report count those that were out of order
     /// (`out_of_order`), and those that were too far out of order to be sorted (`too_late`), which count as leaving with the
     /// departure before them.
     ///
@@ -289,13 +309,13 @@ pub enum Error {
         alpha: f64,
     },
     /// An option applies to captures only: departures have left their queue already.
-    #[error("`{option}` applies to captures only: departures have left their queue; filter them before run_departures")]
+    #[error("`{option}` applies to captures only, and departures have left their queue already: {}", hint(option))]
     CaptureOnly {
         /// The method of [`Analyzer`] that set it.
         option: &'static str,
     },
     /// A departure has impossible times.
-    #[error("departure {index} (from 0) left at {} ns, before it arrived at {} ns", dequeued.0, enqueued.0)]
+    #[error("departure {index} (counted from 0) left at {} ns, before it arrived at {} ns", dequeued.0, enqueued.0)]
     LeftBeforeItCame {
         /// Its position in the input, from 0.
         index: u64,
@@ -304,6 +324,17 @@ pub enum Error {
         /// When it left.
         dequeued: Nanos,
     },
+}
+
+/// What to do in place of an option that applies to captures only.
+fn hint(option: &str) -> &'static str {
+    match option {
+        "only" => "choose the departures before run_departures",
+        "aqm" => "run a discipline on a capture (run_file), or in a simulation",
+        "speedup" => "change their times before run_departures",
+        // `limit` and `queue`.
+        _ => "omit it, because nothing waits in another queue",
+    }
 }
 
 #[cfg(test)]
@@ -342,6 +373,18 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_departures_names_no_queue_and_no_flag() {
+        let report = analyzer().victims("udp").run_departures(departures()).unwrap();
+        let mut text = Vec::new();
+        queuescope_report::text::write(&report, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.matches("departures\u{1b}").count(), 1, "the title has the word once: {text}");
+        assert!(text.contains("departures from elsewhere at 100 Mb/s, link ") && !text.contains("FIFO"), "{text}");
+        assert!(text.contains("packets that the filter of victims, 'udp', does not match; they are"), "{text}");
+        assert!(!text.contains("--"), "{text}");
+    }
+
+    #[test]
     fn what_is_too_far_out_of_order_is_counted() {
         let mut departures: Vec<_> = std::iter::repeat_n(departures(), 70).flatten().collect();
         for (n, (_, departure)) in (0..).zip(&mut departures) {
@@ -361,22 +404,25 @@ mod tests {
         let error = analyzer().run_departures(departures).unwrap_err();
         assert!(matches!(error, Error::LeftBeforeItCame { index: 17, .. }), "{error}");
         assert!(
-            error.to_string().starts_with("departure 17 (from 0) left at 2220000 ns, before it arrived at "),
+            error.to_string().starts_with("departure 17 (counted from 0) left at 2220000 ns, before it arrived at "),
             "{error}"
         );
     }
 
     #[test]
     fn options_of_captures_do_not_apply_to_departures() {
-        for (analyzer, name) in [
-            (analyzer().aqm("codel".parse().unwrap()), "aqm"),
-            (analyzer().limit(Limit::Packets(3)), "limit"),
-            (analyzer().only("not an expression (("), "only"),
-            (analyzer().speedup("2".parse().unwrap()), "speedup"),
-            (analyzer().queue(Queue::default()), "queue"),
+        for (analyzer, name, hint) in [
+            (analyzer().aqm("codel".parse().unwrap()), "aqm", "run a discipline on a capture"),
+            (analyzer().limit(Limit::Packets(3)), "limit", "omit it"),
+            (analyzer().only("not an expression (("), "only", "choose the departures before"),
+            (analyzer().speedup("2".parse().unwrap()), "speedup", "change their times before"),
+            (analyzer().queue(Queue::default()), "queue", "omit it"),
         ] {
             let error = analyzer.run_departures(departures()).unwrap_err();
             assert!(matches!(error, Error::CaptureOnly { option } if option == name), "{error}");
+            let start =
+                format!("`{name}` applies to captures only, and departures have left their queue already: {hint}");
+            assert!(error.to_string().starts_with(&start), "{error}");
         }
     }
 
@@ -385,15 +431,30 @@ mod tests {
     fn a_run_can_be_watched_and_stopped() {
         let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
         let whole = analyzer().run_file(demo).unwrap();
-        let mut calls = 0;
-        assert_eq!(analyzer().run_file_with(demo, None, &mut |_, _| calls += 1).unwrap(), whole);
-        assert!(calls > 0);
+        let mut calls = Vec::new();
+        assert_eq!(analyzer().run_file_with(demo, None, &mut |_, packets| calls.push(packets)).unwrap(), whole);
+        assert_eq!((calls.first(), calls.last()), (Some(&0), Some(&whole.totals.packets)), "{calls:?}");
         let stop = Stop::manual().unwrap();
         let report = analyzer().run_file_with(demo, Some(&stop), &mut |_, _| stop.request()).unwrap();
         assert!(stop.is_requested() && stop.is_obeyed());
         assert!(notes(&report).contains(&("stopped", 1)), "{:?}", notes(&report));
         assert!(report.totals.packets < whole.totals.packets);
         assert_eq!(report.input.damage, None);
+    }
+
+    #[test]
+    fn a_stop_before_the_run_makes_a_report_of_nothing() {
+        let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+        let stop = Stop::manual().unwrap();
+        stop.request();
+        for analyzer in [analyzer(), analyzer().aqm("codel".parse().unwrap()), analyzer().pictures()] {
+            let mut calls = Vec::new();
+            let report = analyzer.run_file_with(demo, Some(&stop), &mut |_, packets| calls.push(packets)).unwrap();
+            assert!(notes(&report).contains(&("stopped", 1)), "{:?}", notes(&report));
+            assert_eq!((report.totals.packets, report.bursts.len(), calls), (0, 0, vec![0]));
+        }
+        let missing = analyzer().run_file_with("missing.pcap", Some(&stop), &mut |_, _| ()).unwrap_err();
+        assert!(missing.to_string().contains("missing.pcap"), "{missing}");
     }
 
     #[test]

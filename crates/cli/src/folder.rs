@@ -239,8 +239,8 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
     for file in &verified.files {
         let name = within(file, folder);
         let state = match &file.state {
-            State::Closed => "whole".to_owned(),
-            State::Open => "whole, not closed: a process records to it, or was killed while recording".to_owned(),
+            State::Closed => "intact".to_owned(),
+            State::Open => "intact, not closed: a process records to it, or was killed while recording".to_owned(),
             State::Torn(part) => torn_end(part),
             State::Kept => KEPT.to_owned(),
             State::Damaged(damage) => match damage.at {

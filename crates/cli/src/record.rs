@@ -43,7 +43,10 @@ pub fn run(args: &Record) -> Result<Outcome> {
 
 fn write_summary(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
     let recovery = &recorded.recovery;
-    let before = if recovery.records > 0 { format!(", behind {}", count(recovery.records)) } else { String::new() };
+    let before = match recovery.records {
+        0 => String::new(),
+        before => format!(", after the {} already there", count(before)),
+    };
     writeln!(
         out,
         "{} packets of {} recorded to {}{before}",

@@ -11,10 +11,13 @@ use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::terminal::note;
 use anyhow::{Result, bail};
+use queuescope_report::format::count;
 use queuescope_report::model::NO_METER;
 use queuescope_run::ScenarioFile;
 use queuescope_run::sweep::{self, CheckedSweep, Origin, Plan, Shard, Store, check, threads};
 use queuescope_scenario::Scenario;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use summary::{Summary, is_closed_pipe};
 
@@ -79,14 +82,29 @@ fn fixed_and_swept(args: &Sim, scenario: &Scenario) -> Result<()> {
 fn begin(store: &Store, plan: &Plan) -> Result<()> {
     match store.plan()? {
         Some(before) if before == *plan => return Ok(()),
-        Some(before) if before.difference(plan).is_some() => {
-            note(
-                "the results so far are of another sweep; results of cells that both sweeps have are used, the others stay",
-            );
-        }
+        Some(before) if before.difference(plan).is_some() => note(&match before.format.cmp(&plan.format) {
+            Ordering::Less => older(&before, plan),
+            _ => "the results so far are of another sweep; results of cells that both sweeps have are used, the others stay".to_owned(),
+        }),
         _ => {}
     }
     Ok(store.keep_plan(plan)?)
+}
+
+/// The note on results of an older format. Their cells usually have other keys, since the scenario's text has changed, too.
+fn older(before: &Plan, plan: &Plan) -> String {
+    let known: BTreeSet<_> = before.cells.iter().collect();
+    let used = plan.cells.iter().filter(|key| known.contains(key)).count() as u64;
+    let results = match used {
+        0 => "all cells are computed again".to_owned(),
+        _ => {
+            format!("those of {} of {} cells are used, the others are computed again", count(used), count(plan.count()))
+        }
+    };
+    format!(
+        "the results so far have the older format {}, of version {}: {results}; the old files stay",
+        before.format, before.version
+    )
 }
 
 /// Runs all cells of a shard, or takes their results from the store.

@@ -29,7 +29,7 @@ fn short_recordings_are_joined_and_old_ones_are_removed() {
     let compacted = printed(run("log compact", &[&log]), 0);
     assert!(compacted.contains("9 files") && compacted.contains("3 files"), "{compacted}");
     assert_eq!(csv(&log), before);
-    assert_eq!(printed(run("log verify", &[&log]), 0).matches("whole").count(), 1);
+    assert_eq!(printed(run("log verify", &[&log]), 0).matches("intact").count(), 1);
     let info = printed(run("log info", &[&log]), 0);
     assert!(info.contains("volumes  1, ") && info.contains("dst_ip of 1"), "{info}");
 
@@ -106,7 +106,7 @@ fn missing_files_are_reported_and_stop_further_recording() {
     std::fs::remove_file(&victim).expect("it is there");
     let verified = printed(run("log verify", &[&log]), 1);
     assert!(verified.contains("damaged, 00000000000000000000.dst_ip.index: it is not there"), "{verified}");
-    assert_eq!(verified.matches("whole").count(), 1, "{verified}");
+    assert_eq!(verified.matches("intact").count(), 1, "{verified}");
     let info = printed(run("log info", &[&log]), 1);
     assert!(info.contains("volumes  2, "), "{info}");
     let refused = run("record --log", &[&log, &demo]);
@@ -117,7 +117,7 @@ fn missing_files_are_reported_and_stop_further_recording() {
     );
     std::fs::write(&victim, bytes).expect("there is room");
     printed(run("record --log", &[&log, &demo]), 0);
-    assert_eq!(printed(run("log verify", &[&log]), 0).matches("whole").count(), 3);
+    assert_eq!(printed(run("log verify", &[&log]), 0).matches("intact").count(), 3);
 }
 
 #[test]

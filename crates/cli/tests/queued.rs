@@ -312,7 +312,7 @@ fn folders_of_other_records_are_refused() {
     refused("query --in-queue", &[&packets], "records of `packet` do not say that");
     // Record into the same folder twice.
     let small = Path::new(SMALL);
-    for before in ["", "behind 1,361 that were there"] {
+    for before in ["", "after the 1,361 already there"] {
         let output = printed(run("sim", &[small, "--log".as_ref(), &log]), 0);
         assert!(output.contains("1,361 recorded: ") && output.contains(before), "{output}");
     }

@@ -21,11 +21,14 @@ fn a_folder_answers_queries_like_the_capture() {
     }
     // A second recording appends, here with a filter.
     let recorded = printed(run("record --where tcp --log", &[&log, &demo]), 0);
-    assert!(recorded.contains("14,074 packets of ") && recorded.contains("behind 18,949"), "{recorded}");
+    assert!(
+        recorded.contains("14,074 packets of ") && recorded.contains(", after the 18,949 already there"),
+        "{recorded}"
+    );
     let count = printed(run("query --select count --csv", &[&log]), 0);
     assert_eq!(count, "count\n33023\n");
     let verified = printed(run("log verify", &[&log]), 0);
-    assert_eq!(verified.matches("whole").count(), 2, "{verified}");
+    assert_eq!(verified.matches("intact").count(), 2, "{verified}");
     assert!(printed(run("log info", &[&log]), 0).contains("33,023 records of packet"));
     // With too little memory nothing is recorded.
     assert_eq!(run("record --memory 1MB --log", &[&log, &demo]).status.code(), Some(2));

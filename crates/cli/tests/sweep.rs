@@ -313,6 +313,16 @@ fn a_file_that_the_scenario_names_is_a_part_of_the_key() {
     fs::write(&trace, "1\n2\n3\n5\n").unwrap();
     assert!(notes().contains("the results so far are of another sweep"));
     assert_eq!(results(&folder).len(), 4);
+
+    // A plan of the older format, whose cells this version does not have.
+    let plan = folder.join("sweep.json");
+    let text = fs::read_to_string(&plan).unwrap().replacen("\"format\":2", "\"format\":1", 1);
+    fs::write(&plan, text).unwrap();
+    fs::write(&trace, "1\n2\n3\n6\n").unwrap();
+    let older = notes();
+    assert!(older.contains("the results so far have the older format 1, of version "), "{older}");
+    assert!(older.contains(": all cells are computed again; the old files stay"), "{older}");
+    assert_eq!(results(&folder).len(), 6);
     fs::remove_file(&trace).unwrap();
     let output = run("sim", &[&scenario]);
     assert!(errors(&output).contains("cannot read link.trace"), "{}", errors(&output));

@@ -1,6 +1,5 @@
 //! Turns a capture file into arrivals at the queue.
 
-use crate::Progress;
 use crate::capture_input::CaptureInput;
 use crate::clock::Clock;
 use crate::input::Queue;
@@ -9,6 +8,7 @@ use crate::managed::ManagedQueue;
 use crate::notes::{file_notes, noted, parser_notes};
 use crate::packet_filter::PacketFilter;
 use crate::records::Frames;
+use crate::{PROGRESS, Progress};
 use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_queue::TailDrop;
 use queuescope_report::model::Skipped;
@@ -35,6 +35,19 @@ pub struct Read {
     pub skipped: Vec<Skipped>,
     /// What ended the capture early.
     pub damage: Option<ReadError>,
+}
+
+impl Read {
+    /// Of a capture of which nothing was read.
+    pub const NOTHING: Self = Self {
+        packets: 0,
+        bytes: 0,
+        first: Nanos::ZERO,
+        span: (Nanos::ZERO, Nanos::ZERO),
+        super_packets: 0,
+        skipped: Vec::new(),
+        damage: None,
+    };
 }
 
 /// Sends a capture through a queue, to its end or to the first damage: all frames, or those that `chosen` matches.
@@ -69,7 +82,7 @@ pub fn replay<L: Listener<Key = MaskedKey>>(
         split: VecDeque::new(),
     };
     let damage = loop {
-        if feed.frames.is_multiple_of(65_536) {
+        if feed.frames.is_multiple_of(PROGRESS) {
             progress(arriving.reader.input_read(), feed.frames);
         }
         if arriving.may_wait() {
@@ -89,6 +102,7 @@ pub fn replay<L: Listener<Key = MaskedKey>>(
     };
     feed.send(&mut queue, listener);
     queue.finish(listener);
+    progress(arriving.reader.input_read(), feed.frames);
     let skipped = feed.skipped(&arriving.reader);
     Ok(Read {
         packets: feed.frames - feed.chosen.as_ref().map_or(0, PacketFilter::left_out),

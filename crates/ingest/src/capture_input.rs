@@ -2,10 +2,12 @@
 
 use crate::stop::{Stop, Stoppable};
 use queuescope_pcap::{CaptureReader, OpenError, ReadError};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::{Metadata, metadata};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A capture, and whether reading it may block.
 #[derive(Debug)]
@@ -22,20 +24,30 @@ impl CaptureInput {
     /// # Errors
     /// Fails if it cannot be read, or is not a capture.
     pub fn open(path: &Path, stop: Option<&Stop>) -> Result<Self, OpenError> {
-        let Some(stop) = stop else { return open_capture(path).map(Self::from) };
+        Self::open_unless_stopped(path, stop).map_err(|NotOpened { why, .. }| why)
+    }
+
+    /// The same, with an error that shows whether a stop caused it.
+    pub(crate) fn open_unless_stopped(path: &Path, stop: Option<&Stop>) -> Result<Self, NotOpened> {
+        let Some(stop) = stop else { return Ok(open_capture(path)?.into()) };
         let is_live = Cell::new(false);
+        let is_stopped: RefCell<Arc<AtomicBool>> = RefCell::default();
         let seen = |input: Stoppable| {
             is_live.set(input.is_live());
+            is_stopped.replace(input.is_stopped());
             input
         };
-        let reader = if is_standard_input(path) {
+        let opened = if is_standard_input(path) {
             let name = "standard input";
             let unreadable = |why| OpenError::Unreadable { name: name.to_owned(), why };
-            CaptureReader::new(seen(Stoppable::standard_input(stop).map_err(unreadable)?), name)?
+            CaptureReader::new(seen(Stoppable::standard_input(stop).map_err(unreadable)?), name)
         } else {
-            CaptureReader::open_through(path, |file| seen(Stoppable::new(file, stop)))?
+            CaptureReader::open_through(path, |file| seen(Stoppable::new(file, stop)))
         };
-        Ok(Self { reader, is_live: is_live.get(), stop: Some(stop.clone()) })
+        match opened {
+            Ok(reader) => Ok(Self { reader, is_live: is_live.get(), stop: Some(stop.clone()) }),
+            Err(why) => Err(NotOpened { why, is_stopped: is_stopped.into_inner().load(Ordering::Relaxed) }),
+        }
     }
 
     /// Whether reading the next packet may block until another process writes it. Write buffered output before that.
@@ -48,6 +60,20 @@ impl CaptureInput {
     pub fn damage(&self, error: ReadError) -> Option<ReadError> {
         let stopped = self.stop.as_ref().is_some_and(Stop::is_obeyed);
         (!stopped).then_some(error)
+    }
+}
+
+/// Why a capture was not opened.
+#[derive(Debug)]
+pub(crate) struct NotOpened {
+    pub why: OpenError,
+    /// Whether a stop ended reading before the kind of the capture was known.
+    pub is_stopped: bool,
+}
+
+impl From<OpenError> for NotOpened {
+    fn from(why: OpenError) -> Self {
+        Self { why, is_stopped: false }
     }
 }
 

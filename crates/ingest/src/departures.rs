@@ -1,6 +1,5 @@
 //! Passes the departures of a table to a listener, without a replay.
 
-use crate::Progress;
 use crate::listener::Listener;
 use crate::notes::noted;
 use crate::packet_filter::PacketFilter;
@@ -8,6 +7,7 @@ use crate::rows::Rows;
 use crate::rows::{damage, departure, malformed, odd};
 use crate::sorter::DepartureSorter;
 use crate::stop::Stop;
+use crate::{PROGRESS, Progress};
 use queuescope_report::model::Skipped;
 use queuescope_table::DepartureReader;
 use queuescope_wire::Nanos;
@@ -43,7 +43,7 @@ pub fn read<L: Listener<Key = str>>(
     let (mut rows, mut packets, mut bytes, mut oversized) = (0u64, 0, 0, 0);
     let mut span = (Nanos::MAX, Nanos::ZERO);
     let ended = loop {
-        if rows.is_multiple_of(65_536) {
+        if rows.is_multiple_of(PROGRESS) {
             progress(reader.input_read(), rows);
         }
         if let Some(stop) = stop.filter(|stop| stop.is_requested()) {
@@ -74,6 +74,7 @@ pub fn read<L: Listener<Key = str>>(
         listener.row(number..rows)?;
     };
     order.finish(listener);
+    progress(reader.input_read(), rows);
     let stats = reader.stats();
     let left_out = chosen.iter().flat_map(PacketFilter::notes);
     let late = "rows too far out of order to be sorted; treated as leaving with the row before them";

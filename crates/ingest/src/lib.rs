@@ -80,5 +80,9 @@ pub use stop::Stop;
 #[cfg(feature = "table")]
 pub use table::{OpenedTable, open_table};
 
-/// Is called with the progress of reading: bytes of the input, and packets.
+/// Number of packets between calls of [`Progress`].
+pub(crate) const PROGRESS: u64 = 65_536;
+
+/// Is called with the progress of reading: bytes of the input, and packets. The first call is before the first packet, with 0
+/// packets, and the last at the end, with all that was read. Between them is one call after every 65 536 packets, or more.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);

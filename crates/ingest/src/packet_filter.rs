@@ -57,14 +57,17 @@ impl<R: Records> PacketFilter<R> {
 
     /// The same as a note for the report.
     pub fn note(&self) -> Option<Skipped> {
-        let (reason, flag, fate) = match self.flag {
-            Flag::Where => ("left_out_by_where", "where", "left out"),
-            Flag::Input => ("left_out_by_input", "input", "as if they were not in the input"),
-            Flag::Victims => {
-                ("not_victims", "victims", "they are part of the queue, but their own waiting is not examined")
-            }
+        // Callers of the library set these filters by methods, not by flags.
+        let (reason, what, fate) = match self.flag {
+            Flag::Where => ("left_out_by_where", "filter of recorded packets", "left out"),
+            Flag::Input => ("left_out_by_input", "filter of the input", "as if they were not in the input"),
+            Flag::Victims => (
+                "not_victims",
+                "filter of victims",
+                "they are part of the queue, but their own waiting is not examined",
+            ),
         };
-        let meaning = format!("packets that --{flag} '{}' does not match; {fate}", quoted(&self.text));
+        let meaning = format!("packets that the {what}, '{}', does not match; {fate}", quoted(&self.text));
         noted(reason, self.left_out, &meaning)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Number of departures over which they are sorted by time.
 const REORDER: usize = 1 << 16;
 
-/// Sorts departures by time, over 65 536 of them. Departures of the same time keep their order. A departure that is too
+/// Sorts departures by time, within a window of 65 536 of them. Departures of the same time keep their order. A departure that is too
 /// late to be sorted counts as leaving with the one before it.
 #[derive(Debug, Default)]
 pub struct DepartureSorter {

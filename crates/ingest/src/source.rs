@@ -1,6 +1,6 @@
 //! Opens an input: a capture that is replayed, or a table of departures.
 
-use crate::capture_input::{CaptureInput, length};
+use crate::capture_input::{CaptureInput, NotOpened, length};
 use crate::error::Error;
 use crate::input::{How, Input, Queue};
 use crate::listener::Listener;
@@ -14,7 +14,7 @@ use crate::table::OpenedTable;
 use crate::{Progress, capture};
 use queuescope_pcap::{CaptureReader, Damage};
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
-use queuescope_report::model;
+use queuescope_report::model::{self, AS_IT_WAS};
 use queuescope_sim::Replay;
 use queuescope_wire::{Departure, KeyMask, MaskedKey, Nanos, QueueId, Rate};
 use std::io::Read;
@@ -79,7 +79,8 @@ pub enum Opened {
 /// ```
 #[derive(Debug)]
 pub struct OpenedCapture {
-    arriving: CaptureInput,
+    /// `None` if a stop came before the kind of the capture was known.
+    arriving: Option<CaptureInput>,
     chosen: Option<PacketFilter<Frames>>,
     rate: Rate,
     origin: Origin,
@@ -87,13 +88,19 @@ pub struct OpenedCapture {
 
 impl OpenedCapture {
     /// Opens a capture file; `-` is standard input. If `only` is given, only packets that match this expression enter the
-    /// queue. The capture is read to its end, or until a signal comes if `stop` is given.
+    /// queue. The capture is read to its end, or until a signal comes if `stop` is given. If the stop came already, nothing is
+    /// read, and the capture has no packets.
     ///
     /// # Errors
     /// Fails if the capture cannot be read or is not a capture, or if the expression is invalid.
     pub fn open(path: &Path, rate: Rate, only: Option<&str>, stop: Option<&Stop>) -> Result<Self, Error> {
         let chosen = PacketFilter::of(Flag::Input, only)?;
-        Ok(Self { arriving: CaptureInput::open(path, stop)?, chosen, rate, origin: Origin::of(path, only) })
+        let arriving = match CaptureInput::open_unless_stopped(path, stop) {
+            Ok(arriving) => Some(arriving),
+            Err(NotOpened { is_stopped: true, .. }) => None,
+            Err(NotOpened { why, .. }) => return Err(why.into()),
+        };
+        Ok(Self { arriving, chosen, rate, origin: Origin::of(path, only) })
     }
 
     /// Opens a capture from any reader. The report and errors call it `name`. If `only` is given, only packets that match
@@ -109,7 +116,7 @@ impl OpenedCapture {
     ) -> Result<Self, Error> {
         let chosen = PacketFilter::of(Flag::Input, only)?;
         let origin = Origin { name: name.to_owned(), length: None, only: only.map(str::to_owned) };
-        Ok(Self { arriving: CaptureReader::new(source, name)?.into(), chosen, rate, origin })
+        Ok(Self { arriving: Some(CaptureReader::new(source, name)?.into()), chosen, rate, origin })
     }
 
     /// Sends its packets through a queue, and what leaves it to `listener`. `mask` is the part of flow keys to keep; if the
@@ -118,7 +125,7 @@ impl OpenedCapture {
     /// # Errors
     /// Returns the error of the listener. Damage of the capture is in [`Source::input`].
     pub fn replay<L: Listener<Key = MaskedKey>>(
-        mut self,
+        self,
         queue: &Queue,
         mask: KeyMask,
         listener: &mut L,
@@ -126,16 +133,22 @@ impl OpenedCapture {
     ) -> Result<Source, L::Error> {
         let on_link = queue.overhead.on_frame();
         let outlet = Outlet { rate: self.rate, overhead: on_link, queue: QueueId(0), seed: 0 };
-        let (arriving, chosen) = (&mut self.arriving, self.chosen);
-        let mut read = match queue.managed() {
-            Some(aqm) => {
-                let managed = ManagedQueue::new(aqm, queue.limit, &outlet);
-                capture::replay(arriving, queue, mask, chosen, managed, listener, progress)?
+        let chosen = self.chosen;
+        let (mut read, format) = match (self.arriving, queue.managed()) {
+            (None, _) => {
+                progress(0, 0);
+                (capture::Read::NOTHING, "not read".to_owned())
             }
-            None => {
+            (Some(mut arriving), Some(aqm)) => {
+                let managed = ManagedQueue::new(aqm, queue.limit, &outlet);
+                let read = capture::replay(&mut arriving, queue, mask, chosen, managed, listener, progress)?;
+                (read, arriving.reader.format().to_string())
+            }
+            (Some(mut arriving), None) => {
                 let discipline = TailDrop::new(TailDropParams { limit: queue.limit }, outlet);
                 let replay = Replay::new(discipline, &outlet);
-                capture::replay(arriving, queue, mask, chosen, replay, listener, progress)?
+                let read = capture::replay(&mut arriving, queue, mask, chosen, replay, listener, progress)?;
+                (read, arriving.reader.format().to_string())
             }
         };
         if queue.managed().is_some() {
@@ -144,7 +157,7 @@ impl OpenedCapture {
         Ok(Source {
             input: model::Input {
                 name: self.origin.name,
-                format: self.arriving.reader.format().to_string(),
+                format,
                 first_ns: read.first.0,
                 damage: read.damage.as_ref().map(ToString::to_string),
             },
@@ -274,9 +287,6 @@ impl Source {
         self.bytes += departure.packet.size.0;
     }
 }
-
-/// The limit of a queue whose limit is not known, in reports.
-pub(crate) const AS_IT_WAS: &str = "as it was";
 
 /// A limit as the report shows it.
 fn limit_name(limit: Limit) -> String {

@@ -47,10 +47,20 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// A stop that no signal requests, only [`request`](Self::request).
+    /// A stop that no signal requests, only [`request`](Self::request). It needs a pair of sockets, to wake a reader that waits.
+    ///
+    /// ```
+    /// use queuescope_ingest::Stop;
+    ///
+    /// let stop = Stop::manual()?;
+    /// let requested_elsewhere = stop.clone();
+    /// std::thread::spawn(move || requested_elsewhere.request()).join().expect("the thread ends");
+    /// assert!(stop.is_requested());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// Returns the error of the system, which has no sockets left.
+    /// Returns the error of the system if it has no sockets left.
     pub fn manual() -> io::Result<Self> {
         #[cfg(unix)]
         let (wake, waker) = UnixStream::pair()?;
@@ -200,13 +210,15 @@ pub struct Stoppable {
     file: File,
     is_live: bool,
     stop: Stop,
+    /// Whether the stop ended reading from this file.
+    is_stopped: Arc<AtomicBool>,
 }
 
 impl Stoppable {
     /// Reads a file.
     pub fn new(file: File, stop: &Stop) -> Self {
         let is_live = !file.metadata().is_ok_and(|metadata| metadata.is_file());
-        Self { file, is_live, stop: stop.clone() }
+        Self { file, is_live, stop: stop.clone(), is_stopped: Arc::default() }
     }
 
     /// Reads standard input.
@@ -233,6 +245,11 @@ impl Stoppable {
     pub fn is_live(&self) -> bool {
         self.is_live
     }
+
+    /// Becomes true when the stop ends reading from this file.
+    pub fn is_stopped(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_stopped)
+    }
 }
 
 impl Read for Stoppable {
@@ -243,6 +260,7 @@ impl Read for Stoppable {
         if self.stop.is_requested() {
             // Return an error and not the end of the file: an incomplete record must not count as damage.
             self.stop.obey();
+            self.is_stopped.store(true, Ordering::Relaxed);
             return Err(io::Error::other("a signal to stop came"));
         }
         self.file.read(into)

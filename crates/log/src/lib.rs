@@ -43,6 +43,9 @@ pub use intake::{Counts, Intake, RatioError, Sampling};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
 pub use query::{Explained, Folding, GroupKey, Grouped, Grouping, Matched, Query, Step};
 pub use queuescope_text::TextError;
-pub use schema::{Attribute, AttributeId, Kind, LAST_TIME, Order, Place, Reader, Schema, departure, packet, queued};
+pub use schema::{
+    Attribute, AttributeId, DateError, Kind, LAST_TIME, Order, Place, Reader, Schema, begins_as_date, departure,
+    packet, parse_date, queued,
+};
 pub use store::{FrozenTail, Memory, MemoryError};
 pub use trigger::{Alert, Monitor, Trigger, TriggerError, TriggerId};

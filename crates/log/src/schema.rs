@@ -1,6 +1,7 @@
 //! Schemas of records: typed attributes at fixed places.
 
 mod builtin;
+mod date;
 pub mod departure;
 mod key;
 mod kind;
@@ -9,9 +10,11 @@ pub mod packet;
 pub mod queued;
 mod read;
 
+pub use date::{DateError, begins_as_date, parse_date};
 pub use key::{Order, Place, Reader};
 pub use kind::Kind;
 
+pub(crate) use date::date_length;
 pub(crate) use literal::integer;
 pub(crate) use read::{name_problem, syntax};
 

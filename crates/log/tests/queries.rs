@@ -169,6 +169,26 @@ fn the_largest_time_is_found_without_an_end() {
 }
 
 #[test]
+fn dates_are_times_since_1970() {
+    let second = 1_000_000_000u64;
+    // 2021-07-23T16:56:49Z.
+    let start = 1_627_059_409 * second;
+    let log = log(&schema());
+    append(&log, &[(start - 1, 1, 1, 1), (start, 1, 1, 1), (start + second / 2, 1, 1, 1), (start + second, 1, 1, 1)]);
+    let snapshot = log.snapshot();
+    for (text, found) in [
+        ("at >= 2021-07-23T16:56:49Z", 3),
+        ("at == 2021-07-23T18:56:49+02:00", 1),
+        ("at in 2021-07-23T16:56:49.5Z..2021-07-23T16:56:50Z", 2),
+        ("not at in {2021-07-23T16:56:49Z, 2021-07-23T16:56:50Z}", 2),
+        ("at < 2021-07-23 or at > 2021-07-24", 0),
+        ("at > 2021-07-23 and at < 2021-07-24T00:00:00Z", 4),
+    ] {
+        assert_eq!(snapshot.query().matching(&dnf(&log, text)).matched().count(), found, "{text}");
+    }
+}
+
+#[test]
 fn the_cheapest_path_is_chosen_and_explained() {
     let schema = schema();
     let log = log(&schema);
@@ -194,16 +214,40 @@ fn the_cheapest_path_is_chosen_and_explained() {
     assert_eq!(explain("node == 7 and door == 7"), "the matches of a filter of the log; of 200,000 records");
     let snapshot = log.snapshot();
     let within = snapshot.filter(filter).expect("it is there").from(5).to(10);
-    assert_eq!(
-        within.explain().steps,
-        [Step::Time { attribute: "at".to_owned(), from: 5, to: 10 }, Step::Filter { known: 195, chunks: 195 },]
-    );
+    let time = Step::Time { attribute: "at".to_owned(), from: 5, to: 10 };
+    assert_eq!(within.explain().steps, [time, Step::Filter { known: 1, chunks: 1 }]);
     assert_eq!(within.matched().map(|(position, _)| position).collect::<Vec<_>>(), [7]);
     let usage = snapshot.usage();
     assert_eq!(usage.records, 200_000 * 13);
     // Two bytes for each record and index, and the directories.
     assert!((2 * 2 * 196_608..2 * 3 * 196_608).contains(&usage.indexes), "{usage:?}");
     assert!(usage.filters > 0 && usage.total() > usage.records);
+}
+
+/// Chunks of 1024 records outside the range are not examined, and not counted; blocks of 65,536 neither.
+#[test]
+fn the_records_of_a_time_range_are_counted_in_whole_chunks() {
+    let schema = schema();
+    let log = log(&schema);
+    let rows: Vec<_> =
+        (0..200_000u32).map(|n| (u64::from(n), (n % 200) as u8, (n % 10) as u16, (n % 1500) as u16)).collect();
+    append(&log, &rows);
+    let expression = dnf(&log, "node == 7");
+    let steps = |from: u64, to: u64| {
+        let snapshot = log.snapshot();
+        let explained = snapshot.query().matching(&expression).from(from).to(to).explain();
+        assert_eq!(explained.records, 200_000);
+        explained.steps[1..].iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    // Chunks 97 to 107.
+    assert_eq!(steps(100_000, 110_000), ["a look at 11,264 records"]);
+    assert_eq!(steps(300_000, 310_000), ["a look at 0 records"]);
+    assert_eq!(steps(199_999, 200_000), ["a look at 320 records"]);
+    log.add_index(id(&log, "node"));
+    assert_eq!(steps(100_000, 110_000), ["the index of node, about 328 records in 1 block"]);
+    // Chunk 192 is after the last whole block.
+    let both = ["the index of node, about 328 records in 1 block", "a look at 1,024 records"];
+    assert_eq!(steps(190_000, 197_000), both);
 }
 
 #[test]

@@ -15,11 +15,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Examples of the modules name the crates that these are: `queuescope_log`, `queuescope_sim` and so on. With this crate, write
+//! `queuescope::log` for `queuescope_log`, and likewise for the others.
+//!
 //! Each feature adds modules:
 //!
 //! | feature | what it is for | modules |
 //! | --- | --- | --- |
-//! | `pcap` (default) | captures: which flows would have filled a queue | `analysis`, `ingest`, `meter`, `pcap`, `report`, `sketch`; and what their signatures mention: `log`, `queue`, `scenario`, `sim`, `tcp` |
+//! | `pcap` (default) | captures: which flows would have filled a queue | `analysis`, `ingest`, `meter`, `pcap`, `report`, `sketch`; and those whose types appear in their public functions: `log`, `queue`, `scenario`, `sim`, `tcp` |
 //! | `table` | departures as CSV and Parquet | `table` |
 //! | `sim` | networks, event by event; disciplines and congestion controls, also your own | `sim`, `queue`, `tcp`, `scenario`, `report`, `log`, `run` |
 //! | `log` | headers of all packets in memory, with filters, aggregates and triggers | `log` |
@@ -29,14 +32,19 @@
 //! | `live` | Linux: the queue of an interface, by eBPF | `live`, `monitor` |
 //! | `link` | Linux: real hosts over a simulated network | `link` |
 //! | `html` | reports as pages for a browser | in `report` |
+//! | `full` | all of these | |
 //!
-//! `examples` has a program for each main job:
+//! With `pcap`, the feature `sim` adds only `run`, and `log` adds nothing: they are for programs without captures
+//! (`default-features = false`).
+//!
+//! The folder `crates/queuescope/examples` has a program for each main job:
 //!
 //! | example | what it does |
 //! | --- | --- |
 //! | `capture` | who fills the queue of a link that a capture passes |
 //! | `departures` | the same of departures from anywhere |
 //! | `why` | what made one packet wait |
+//! | `simulated_bursts` | the bursts of a simulated queue, and which flows fill it |
 //! | `own_discipline` | a discipline of your own in a simulation |
 //! | `own_congestion_control` | a congestion control of your own in a simulation |
 //! | `log_trigger` | headers in memory, with a trigger that fires |

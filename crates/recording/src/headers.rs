@@ -96,7 +96,7 @@ impl Headers {
         progress: Progress<'_>,
     ) -> Result<Option<String>, Error> {
         let mut read = 0u64;
-        loop {
+        let damage = loop {
             if read.is_multiple_of(UPDATE) {
                 progress(arriving.reader.input_read(), read);
             }
@@ -105,12 +105,14 @@ impl Headers {
             }
             let frame = match arriving.reader.next_record() {
                 Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(None),
-                Err(error) => return Ok(arriving.damage(error).map(|error| error.to_string())),
+                Ok(None) => break None,
+                Err(error) => break arriving.damage(error).map(|error| error.to_string()),
             };
             read += 1;
             self.keep(&frame, folder)?;
-        }
+        };
+        progress(arriving.reader.input_read(), read);
+        Ok(damage)
     }
 
     /// Whether a frame matches the expression. Without an expression this costs nothing.

@@ -326,7 +326,7 @@ impl Recorded {
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         let path = self.path.display();
         let before = self.recovery.records;
-        let behind = if before > 0 { format!(", behind {} that were there", count(before)) } else { String::new() };
+        let behind = if before > 0 { format!(", after the {} already there", count(before)) } else { String::new() };
         let recorded = Skipped {
             reason: "recorded".to_owned(),
             count: self.records,

@@ -31,6 +31,9 @@ pub use switch::{SwitchAspect, SwitchFit, SwitchMemory, SwitchPlaced, SwitchStag
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 
+/// The limit in [`Setup`] of a queue whose limit is not known, because the input is what left it.
+pub const AS_IT_WAS: &str = "as it was";
+
 /// All results of an analysis.
 ///
 /// ```

@@ -11,7 +11,7 @@ mod tap;
 mod why;
 
 use crate::format::{bound, bytes, count, duration, percent, plain, rate};
-use crate::model::{Burst, Culprit, Culprits, Group, NO_METER, NotShown, Report, Skipped};
+use crate::model::{AS_IT_WAS, Burst, Culprit, Culprits, Group, NO_METER, NotShown, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -39,13 +39,18 @@ const NO_MATCH: &str = "no flow matches";
 /// The most groups in the text that overlap others. It shows all that do not.
 const MOST_OVERLAPPING: usize = 4;
 
-/// Writes the report as text.
+/// Writes the report as text, always with ANSI styles. To write it to a file or a log, remove them: the crate `anstream` has
+/// `StripStream`, which removes all styles, and `AutoStream`, which removes them unless its output is a terminal.
 ///
 /// # Errors
 /// Returns the first error of `out`.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let input = &report.input;
-    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
+    if input.name == input.format {
+        writeln!(out, "{BOLD}{}{BOLD:#}", input.name)?;
+    } else {
+        writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
+    }
     let Some(sim) = &report.sim else { return findings(report, false, out) };
     sim::write(sim, &input.name, out)?;
     if sim.meter == NO_METER {
@@ -96,6 +101,10 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
             let at = setup.rate_bps.map_or(String::new(), |rate_bps| format!(" at {}", rate(rate_bps as f64)));
             let busy = totals.utilisation.map_or(String::new(), |busy| format!(", link {} busy", percent(busy)));
             field(out, "queue", &format!("that of a router, seen from outside{at}{busy}"))?;
+        }
+        (Some(rate_bps), Some(utilisation)) if setup.limit == AS_IT_WAS => {
+            let (rate, busy) = (rate(rate_bps as f64), percent(utilisation));
+            field(out, "queue", &format!("departures from elsewhere at {rate}, link {busy} busy"))?;
         }
         (Some(rate_bps), Some(utilisation)) => {
             let limit =
@@ -175,17 +184,17 @@ fn filters(report: &Report, out: &mut impl Write) -> io::Result<()> {
             None | Some(0) => String::new(),
             Some(dropped) => format!(", {} more dropped", count(dropped)),
         };
-        let packets = format!(
-            "{} packet{}, {}{dropped}",
-            count(findings.packets),
-            plural(findings.packets),
-            bytes(findings.bytes)
-        );
-        let theirs = match findings.packets {
-            0 => "no packet matches the expression",
-            _ => "delays and bursts are of victims; shares are of the whole queue",
+        let theirs = match (findings.packets, findings.dropped) {
+            (0, Some(dropped @ 1..)) => format!("{} matched, all dropped", packets(dropped)),
+            (0, None) if !report.totals.drops.is_empty() => "no packet that left the queue matched".to_owned(),
+            (0, _) => "no packet matched".to_owned(),
+            (some, _) => format!(
+                "{}, {}{dropped}; delays and bursts are of victims; shares are of the whole queue",
+                packets(some),
+                bytes(findings.bytes)
+            ),
         };
-        field(out, "victims", &format!("{}: {packets}; {theirs}", plain(victims)))?;
+        field(out, "victims", &format!("{}: {theirs}", plain(victims)))?;
     }
     match &report.setup.show_filter {
         Some(show) => field(out, "show", &format!("{}: other flows are not shown, but counted", plain(show))),
@@ -208,7 +217,10 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let all = report.bursts.len() as u64 + report.bursts_omitted;
     let shown = longest(&report.bursts, MOST_BURSTS);
     let which = if (shown.len() as u64) < all {
-        format!("; the {} with the longest delay{}", shown.len(), plural(shown.len() as u64))
+        match shown.len() {
+            1 => "; the one with the longest delay".to_owned(),
+            shown => format!("; the {shown} with the longest delays"),
+        }
     } else {
         String::new()
     };
@@ -415,8 +427,10 @@ fn more(culprits: &Culprits, shown: &[&Culprit], indent: &str, gap: usize, out: 
     // The heaviest of them are in JSON and HTML.
     let more_culprits = match more_culprits {
         0 => String::new(),
-        all if all == rest && rest > 1 => ", all of them culprits too: see JSON or HTML".to_owned(),
-        some => format!(", {} of them culprits too: see JSON or HTML", count(some)),
+        1 if rest == 1 => ", also a culprit: see JSON or HTML".to_owned(),
+        all if all == rest => ", all of them also culprits: see JSON or HTML".to_owned(),
+        1 => ", 1 of them also a culprit: see JSON or HTML".to_owned(),
+        some => format!(", {} of them also culprits: see JSON or HTML", count(some)),
     };
     let share = percent(share.max(0.0));
     writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{more_culprits}{DIM:#}", "", count(rest))
@@ -510,6 +524,10 @@ fn reasons(packets: &BTreeMap<String, u64>) -> String {
 
 fn plural_granularity(granularity: &str, flows: u64) -> String {
     format!("flow{} by {granularity}", plural(flows))
+}
+
+fn packets(n: u64) -> String {
+    format!("{} packet{}", count(n), plural(n))
 }
 
 fn plural(n: u64) -> &'static str {

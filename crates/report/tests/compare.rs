@@ -3,7 +3,7 @@
 use crate::sample;
 
 use crate::chromium::{self, messages, sound};
-use queuescope_report::model::{Comparison, MachineLimit, Of, Quantity, RealTime, Sim, Skipped};
+use queuescope_report::model::{Comparison, MachineLimit, Of, Quantity, RealTime, Sim, SimFlow, Skipped};
 use queuescope_report::{html, text};
 
 /// A simulation, and a copy with nine tenths of the goodput and twice the delay. Each `run` has a tenth more goodput
@@ -78,6 +78,51 @@ fn values_of_both_worlds_are_in_one_row() {
         let row = of(Of::Group, &group.name, Quantity::GoodputBps).expect("it has goodput");
         assert_eq!((row.simulated[0], row.real[0]), (group.goodput_bps, 0.9 * group.goodput_bps));
     }
+}
+
+/// Flows of two groups start in another order in each run, so that the same place in the list is another flow.
+#[test]
+fn flows_of_several_runs_are_joined_by_their_group() {
+    let (mut simulated, mut real) = pair(0);
+    let flow = simulated.flows.iter().find(|flow| flow.bytes.is_none()).expect("a flow that lasts").clone();
+    let flows = |groups: [&str; 3], goodputs: [f64; 3]| {
+        let flows = (0..).zip(groups).zip(goodputs).map(|((number, group), goodput_bps)| {
+            let name = format!("10.0.0.{number}:1 > 10.1.0.{number}:2 tcp");
+            SimFlow { number, name, group: group.to_owned(), goodput_bps, ..flow.clone() }
+        });
+        flows.collect::<Vec<_>>()
+    };
+    simulated.flows = flows(["slow", "fast", "fast"], [1e6, 8e6, 7e6]);
+    real.flows = flows(["slow", "fast", "fast"], [2e6, 6e6, 5e6]);
+    let (mut later, mut later_real) = (simulated.clone(), real.clone());
+    later.flows = flows(["fast", "slow", "fast"], [9e6, 3e6, 6e6]);
+    later_real.flows = flows(["fast", "fast", "slow"], [4e6, 3e6, 1e6]);
+    let rows = |pairs: &[(Sim, Sim)]| {
+        let compared = Comparison::of(pairs, []).expect("there are runs");
+        let flows = compared.rows.into_iter().filter(|row| row.subject == Of::Flow);
+        flows.map(|row| (row.name, row.detail, row.simulated, row.real)).collect::<Vec<_>>()
+    };
+    let row = |name: &str, group: &str, simulated: &[f64], real: &[f64]| {
+        (name.to_owned(), group.to_owned(), simulated.to_vec(), real.to_vec())
+    };
+    let several = rows(&[(simulated.clone(), real.clone()), (later, later_real.clone())]);
+    assert_eq!(
+        several,
+        [
+            row("flow 1 of slow", "slow", &[1e6, 3e6], &[2e6, 1e6]),
+            row("flow 1 of fast", "fast", &[8e6, 9e6], &[6e6, 4e6]),
+            row("flow 2 of fast", "fast", &[7e6, 6e6], &[5e6, 3e6]),
+        ]
+    );
+    // One run has the names of its simulation, also if real flows started in another order.
+    assert_eq!(
+        rows(&[(simulated, later_real)]),
+        [
+            row("10.0.0.0:1 > 10.1.0.0:2 tcp", "slow", &[1e6], &[1e6]),
+            row("10.0.0.1:1 > 10.1.0.1:2 tcp", "fast", &[8e6], &[4e6]),
+            row("10.0.0.2:1 > 10.1.0.2:2 tcp", "fast", &[7e6], &[3e6]),
+        ]
+    );
 }
 
 /// The comparison as text, without styles.

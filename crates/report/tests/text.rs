@@ -2,7 +2,7 @@
 
 use crate::sample;
 
-use queuescope_report::model::{Burst, Culprit, Group, NotShown, Report};
+use queuescope_report::model::{Burst, Culprit, Group, NotShown, Report, VictimCount};
 use queuescope_report::text;
 
 /// The lines before the bursts, without styles.
@@ -245,9 +245,66 @@ fn a_heavy_flow_is_always_listed() {
     assert!(!lines.iter().any(|line| line.contains("light")), "{lines:?}");
     assert!(
         lines.iter().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")
-            == "3.0 % 13 others, 2 of them culprits too: see JSON or HTML"),
+            == "3.0 % 13 others, 2 of them also culprits: see JSON or HTML"),
         "{lines:?}"
     );
+}
+
+/// The others of a list agree with their number.
+#[test]
+fn other_culprits_are_counted_in_the_singular_and_the_plural() {
+    let mut burst = burst();
+    let culprits = &mut burst.culprits[0];
+    let flow = Culprit { packets: 1, share: 0.02, ..culprits.flows[0].clone() };
+    culprits.flows = (0..3).map(|number| Culprit { flow: format!("flow {number}"), ..flow.clone() }).collect();
+    burst.culprits.truncate(1);
+    for (others, culprits, expected) in [
+        (1, 1, "1 other, also a culprit: see JSON or HTML"),
+        (5, 0, "5 others"),
+        (5, 1, "5 others, 1 of them also a culprit: see JSON or HTML"),
+        (5, 4, "5 others, 4 of them also culprits: see JSON or HTML"),
+        (5, 5, "5 others, all of them also culprits: see JSON or HTML"),
+    ] {
+        let listed = &mut burst.culprits[0];
+        (listed.flows_total, listed.culprits_total, listed.not_shown) = (3 + others, 3 + culprits, None);
+        let lines = burst_lines(&burst);
+        assert!(lines.iter().any(|line| line.ends_with(&format!("  {expected}"))), "{expected}: {lines:?}");
+    }
+}
+
+#[test]
+fn a_filter_of_victims_without_matches_has_a_short_line() {
+    let mut report = sample::usual();
+    report.setup.victims_filter = Some("icmp".to_owned());
+    let mut victims = |packets, dropped, drops: &[(&str, u64)]| {
+        report.totals.victims = Some(VictimCount { packets, bytes: 100 * packets, dropped });
+        report.totals.drops = drops.iter().map(|(reason, packets)| ((*reason).to_owned(), *packets)).collect();
+        let line = lines(&report).into_iter().find(|line| line.starts_with(" victims")).expect("a line of victims");
+        line.trim().to_owned()
+    };
+    assert_eq!(victims(0, Some(0), &[("tail", 3)]), "victims  icmp: no packet matched");
+    assert_eq!(victims(0, None, &[]), "victims  icmp: no packet matched");
+    assert_eq!(victims(0, None, &[("tail", 3)]), "victims  icmp: no packet that left the queue matched");
+    assert_eq!(victims(0, Some(2), &[("tail", 3)]), "victims  icmp: 2 packets matched, all dropped");
+    let of_all = "delays and bursts are of victims; shares are of the whole queue";
+    assert_eq!(
+        victims(1, Some(2), &[("tail", 3)]),
+        format!("victims  icmp: 1 packet, 100 B, 2 more dropped; {of_all}")
+    );
+}
+
+/// A list of some bursts says which they are, in the singular if it is one.
+#[test]
+fn the_number_of_listed_bursts_agrees() {
+    let mut report = sample::many();
+    let heading = |report: &Report| {
+        let lines = lines(report);
+        lines.into_iter().find(|line| line.contains(" with delays of ")).expect("a heading of bursts")
+    };
+    assert!(heading(&report).ends_with("; the 10 with the longest delays:"), "{}", heading(&report));
+    report.bursts.truncate(1);
+    report.bursts_omitted = 3;
+    assert!(heading(&report).ends_with("; the one with the longest delay:"), "{}", heading(&report));
 }
 
 #[test]

@@ -142,6 +142,11 @@ mod tests {
         assert!(writer.write(&wrong).unwrap_err().to_string().contains("as many values"));
         let bytes = Bytes::from(writer.finish().unwrap());
         let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
+        let metadata = reader.metadata().file_metadata();
+        let pairs: Vec<_> = metadata.key_value_metadata().into_iter().flatten().collect();
+        let format = pairs.iter().find(|pair| pair.key == "queuescope.format").and_then(|pair| pair.value.as_deref());
+        assert_eq!(format, Some("1"), "{pairs:?}");
+        assert!(metadata.created_by().is_some_and(|by| by.starts_with("queuescope ")), "{metadata:?}");
         let names: Vec<_> = reader.schema().fields().iter().map(|field| field.name().clone()).collect();
         assert_eq!(names, ["index", "key", "seed", "link.rate", "goodput_bps", "jain"]);
         let mut index = 0;

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use queuescope_analysis::AnalysisOptions;
 use queuescope_ingest::records::Departures;
 use queuescope_ingest::{Flag, PacketFilter};
+use queuescope_log::{begins_as_date, parse_date};
 use queuescope_queue::Limit;
 use queuescope_recording::query::Loaded;
 use queuescope_scenario::{Overhead, Override};
@@ -16,6 +17,7 @@ use queuescope_sketch::Estimator;
 use queuescope_table::{Columns, TimeUnit};
 use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Where departures come from: a capture that is sent through a queue, or a table.
 #[derive(Debug, Args)]
@@ -209,13 +211,30 @@ pub struct Recorded {
 /// The time range of the records to find.
 #[derive(Debug, Args)]
 pub struct Times {
-    /// Start at this time after the first packet or record, such as 1.2s
+    /// Start at this time after the first packet or record, such as 1.2s, or at a date, such as 2021-07-23T16:56:49Z
     #[arg(long, value_name = "TIME")]
-    pub from: Option<Nanos>,
+    pub from: Option<TimePoint>,
 
-    /// End before this time, also counted from the first packet or record
+    /// End before this time, also counted from the first packet or record, or a date
     #[arg(long, value_name = "TIME")]
-    pub to: Option<Nanos>,
+    pub to: Option<TimePoint>,
+}
+
+/// A point in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimePoint {
+    /// So long after the first packet or record.
+    AfterFirst(Nanos),
+    /// A date, as the time since 1970.
+    Date(Nanos),
+}
+
+impl FromStr for TimePoint {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if begins_as_date(text) { Ok(Self::Date(parse_date(text)?)) } else { Ok(Self::AfterFirst(text.parse()?)) }
+    }
 }
 
 impl Times {
@@ -225,8 +244,11 @@ impl Times {
     /// Fails if the end is not after the start.
     pub fn check(&self) -> Result<()> {
         match (self.from, self.to) {
-            (Some(from), Some(to)) if from >= to => {
+            (Some(TimePoint::AfterFirst(from)), Some(TimePoint::AfterFirst(to))) if from >= to => {
                 bail!("--from {from} --to {to} is an empty time range: --to must be after --from")
+            }
+            (Some(TimePoint::Date(from)), Some(TimePoint::Date(to))) if from >= to => {
+                bail!("--from and --to are an empty time range: --to must be after --from")
             }
             _ => Ok(()),
         }
@@ -234,7 +256,12 @@ impl Times {
 
     /// The range in the timestamps of `loaded`, in nanoseconds: from the first, up to but without the second.
     pub fn range(&self, loaded: &Loaded) -> (u64, u64) {
-        (loaded.at(self.from, 0), loaded.at(self.to, u64::MAX))
+        let at = |time, none| match time {
+            Some(TimePoint::Date(time)) => time.0,
+            Some(TimePoint::AfterFirst(time)) => loaded.at(Some(time), none),
+            None => none,
+        };
+        (at(self.from, 0), at(self.to, u64::MAX))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Splits text into tokens.
 //!
 //! A word is a name, a number with its unit, or an address; the parser knows which by its position. So a
-//! word may contain dots, colons and stars, but not two dots in a row, which separate the ends of a range.
+//! word may contain dots, colons and stars, but not two dots in a row, which separate the ends of a range. Signs are within a
+//! word in exponents and dates only.
 
 use super::Relation;
+use crate::schema::date_length;
 use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
@@ -86,7 +88,8 @@ fn token(rest: &str, first: char) -> Option<(Kind<'_>, usize)> {
     let symbol = SYMBOLS.iter().find(|(symbol, _)| rest.starts_with(symbol));
     symbol.map(|(symbol, kind)| (*kind, symbol.len())).or_else(|| {
         is_word(first).then(|| {
-            let word = word(rest);
+            let date = date_length(rest, is_word);
+            let word = if date > 0 { &rest[..date] } else { word(rest) };
             (Kind::Word(word), word.len())
         })
     })
@@ -151,6 +154,11 @@ mod tests {
         assert_eq!(words("1000..2000 ::1..::5 1-5"), ["1000", "..", "2000", "::1", "..", "::5", "1", "-", "5", ""]);
         assert_eq!(words("1.5e-7 -2e+3 0x1e-3 TS-3"), ["1.5e-7", "-", "2e+3", "0x1e", "-", "3", "TS", "-", "3", ""]);
         assert_eq!(words(" 10µs\n"), ["10µs", ""]);
+        let dates = "ts>=2021-07-23T16:56:49.5+02:00..2021-07-24 1000-20";
+        assert_eq!(
+            words(dates),
+            ["ts", ">=", "2021-07-23T16:56:49.5+02:00", "..", "2021-07-24", "1000", "-", "20", ""]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::lex::Kind;
 use super::parse::{Parsed, Parser, is};
 use super::{AggregateTest, Expr, Number, Ranges, Relation, Test};
-use crate::schema::{low_bits, name_problem};
+use crate::schema::{begins_as_date, low_bits, name_problem};
 use crate::{Attribute, AttributeId, Kind as Class};
 use queuescope_text::did_you_mean;
 use queuescope_text::{Problem, quoted};
@@ -69,7 +69,8 @@ impl Parser<'_> {
             return Err(Box::new(problem.at(self.span(), "a prefix").help(text)));
         }
         if matches!(self.peek(), Kind::Plus | Kind::Minus) {
-            return Err(self.wrong("an offset can only be added to an aggregate", "not here"));
+            let problem = self.wrong("an offset can only be added to an aggregate", "not here");
+            return Err(if attribute.kind == Class::Time { Box::new(problem.help(TIMES)) } else { problem });
         }
         Ok(Test::Compare { attribute: id, relation, key })
     }
@@ -300,7 +301,12 @@ impl Parser<'_> {
                 let names: Vec<_> = names().collect();
                 problem.help(format!("names of its values are {}", names.join(", ")))
             }
+            // The error about a date shows how dates are written.
+            None if attribute.kind == Class::Time && !begins_as_date(word) => problem.help(TIMES),
             None => problem,
         })
     }
 }
+
+/// How times are written.
+const TIMES: &str = "a time is written as 1.5ms or 1627059409s, and a date as 2021-07-23 or 2021-07-23T16:56:49Z";

@@ -3,6 +3,7 @@
 use super::plan::{AccessPath, Plan};
 use crate::derive::{BLOCK, CHUNK};
 use queuescope_wire::grouped;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub enum Step {
     Filter {
         /// Chunks whose matches are known.
         known: u64,
-        /// All whole chunks.
+        /// All whole chunks that are not outside the time range.
         chunks: u64,
     },
     /// A term through indexes of these attributes; the first one leaves the fewest records, about `about`.
@@ -48,10 +49,10 @@ pub enum Step {
         attributes: Vec<String>,
         /// Records that the first index leaves, approximately.
         about: u64,
-        /// Blocks that have all these indexes.
+        /// Blocks that have all these indexes, and are not outside the time range.
         blocks: u64,
     },
-    /// Every record is examined.
+    /// Every record is examined, of chunks that are not outside the time range.
     Scan {
         /// The number of records.
         records: u64,
@@ -76,7 +77,8 @@ impl Plan<'_> {
     /// The steps of the query.
     pub fn explain(&self) -> Explained {
         let view = self.reading.view();
-        let records = view.tail() - view.first();
+        let chunks: Vec<_> = self.examined().collect();
+        let examined: u64 = chunks.iter().map(|(_, records)| records).sum();
         let mut steps = Vec::new();
         let name = |id| self.schema.attribute(id).name.clone();
         if let Some(time) = &self.time {
@@ -89,35 +91,36 @@ impl Plan<'_> {
         match &self.way {
             AccessPath::All => steps.push(Step::All),
             AccessPath::Filter(state) => {
-                let chunks = records / CHUNK;
-                let first = view.first() / CHUNK;
-                let known = (first..first + chunks).filter(|chunk| state.knows(*chunk)).count() as u64;
-                steps.push(Step::Filter { known, chunks });
+                let whole = || chunks.iter().filter(|(_, records)| *records == CHUNK);
+                let known = whole().filter(|(chunk, _)| state.knows(*chunk)).count() as u64;
+                steps.push(Step::Filter { known, chunks: whole().count() as u64 });
             }
-            AccessPath::Scan(_) => steps.push(Step::Scan { records }),
+            AccessPath::Scan(_) => steps.push(Step::Scan { records: examined }),
             AccessPath::Indexes { terms, .. } => {
-                let whole = (view.first() / BLOCK) as usize..(view.tail() / BLOCK) as usize;
-                let mut scanned = records % BLOCK;
+                let mut blocks: BTreeMap<u64, u64> = BTreeMap::new();
+                for (chunk, records) in &chunks {
+                    *blocks.entry(chunk * CHUNK / BLOCK).or_default() += records;
+                }
+                // Only whole blocks have indexes.
+                blocks.retain(|block, _| (block + 1) * BLOCK <= view.tail());
+                let mut scanned = examined - blocks.values().sum::<u64>();
                 for term in terms {
                     let mut used = Vec::new();
+                    let mut indexed = blocks.clone();
                     for (index, ranges) in &term.indexes {
-                        let blocks = whole.clone().filter_map(|block| index.blocks.look(block, Arc::clone));
-                        let of_block = |sorted: &crate::derive::Sorted| {
-                            ranges.iter().map(|range| sorted.about(range)).sum::<usize>()
+                        let look = |block: &u64| index.blocks.look(*block as usize, Arc::clone);
+                        let about = |sorted: &crate::derive::Sorted| {
+                            ranges.iter().map(|range| sorted.about(range)).sum::<usize>() as u64
                         };
-                        let (about, blocks) =
-                            blocks.fold((0, 0u64), |(sum, count), sorted| (sum + of_block(&sorted) as u64, count + 1));
-                        used.push((about, name(index.attribute), blocks));
+                        let found = blocks.keys().filter_map(look);
+                        used.push((found.map(|sorted| about(&sorted)).sum::<u64>(), name(index.attribute)));
+                        indexed.retain(|block, _| look(block).is_some());
                     }
                     used.sort();
-                    let blocks = used.iter().map(|(.., blocks)| *blocks).min().unwrap_or(0);
-                    scanned = scanned.max(records - blocks * BLOCK);
-                    let about = used.first().map_or(0, |(about, ..)| *about);
-                    steps.push(Step::Index {
-                        attributes: used.into_iter().map(|(_, name, _)| name).collect(),
-                        about,
-                        blocks,
-                    });
+                    scanned = scanned.max(examined - indexed.values().sum::<u64>());
+                    let about = used.first().map_or(0, |(about, _)| *about);
+                    let attributes = used.into_iter().map(|(_, name)| name).collect();
+                    steps.push(Step::Index { attributes, about, blocks: indexed.len() as u64 });
                 }
                 if scanned > 0 {
                     steps.push(Step::Scan { records: scanned });
@@ -125,7 +128,7 @@ impl Plan<'_> {
             }
         }
         steps.extend(self.then.iter().map(|(_, dnf)| Step::Test { terms: dnf.terms().len() }));
-        Explained { steps, records }
+        Explained { steps, records: view.tail() - view.first() }
     }
 }
 
@@ -137,7 +140,7 @@ impl fmt::Display for Explained {
             }
             step.fmt(f)?;
         }
-        write!(f, "; of {} records", grouped(self.records))
+        write!(f, "; of {}", counted(self.records, "record"))
     }
 }
 
@@ -147,23 +150,20 @@ impl fmt::Display for Step {
             Self::All => write!(f, "all records"),
             Self::Filter { known, chunks } if known == chunks => write!(f, "the matches of a filter of the log"),
             Self::Filter { known, chunks } => {
-                write!(
-                    f,
-                    "the matches of a filter of the log, known of {} of {} chunks",
-                    grouped(*known),
-                    grouped(*chunks)
-                )
+                let (known, chunks) = (grouped(*known), counted(*chunks, "chunk"));
+                write!(f, "the matches of a filter of the log, known of {known} of {chunks}")
             }
             Self::Index { attributes, about, blocks } => {
                 let (first, others) =
                     attributes.split_first().map_or(("", &[][..]), |(first, others)| (first.as_str(), others));
-                write!(f, "the index of {first}, about {} records in {} blocks", grouped(*about), grouped(*blocks))?;
+                let (about, blocks) = (counted(*about, "record"), counted(*blocks, "block"));
+                write!(f, "the index of {first}, about {about} in {blocks}")?;
                 if !others.is_empty() {
                     write!(f, ", where it helps also of {}", others.join(", "))?;
                 }
                 Ok(())
             }
-            Self::Scan { records } => write!(f, "a look at {} records", grouped(*records)),
+            Self::Scan { records } => write!(f, "a look at {}", counted(*records, "record")),
             Self::Test { terms: 1 } => write!(f, "a test of what was found"),
             Self::Test { terms } => write!(f, "a test of what was found, of {terms} terms"),
             Self::Time { attribute, from, to } => match (from, to) {
@@ -173,4 +173,8 @@ impl fmt::Display for Step {
             },
         }
     }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }

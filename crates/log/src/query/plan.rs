@@ -122,6 +122,15 @@ impl<'a> Plan<'a> {
         bits
     }
 
+    /// The chunks that may have records in the range of time, with the number of their records.
+    pub fn examined(&self) -> impl Iterator<Item = (u64, u64)> {
+        let view = self.reading.view();
+        let is_outside = |time: &Time, chunk| matches!(time.of_chunk(chunk, self.reading), Inside::None);
+        (view.first() / CHUNK..view.tail().div_ceil(CHUNK))
+            .filter(move |chunk| !self.time.as_ref().is_some_and(|time| is_outside(time, *chunk)))
+            .map(move |chunk| (chunk, ((chunk + 1) * CHUNK).min(view.tail()) - (chunk * CHUNK).max(view.first())))
+    }
+
     /// The matching records of a block through indexes; `None` if it must be scanned.
     fn block<'b>(&self, number: u64, terms: &[ByIndex<'a>], block: &'b mut Option<Block>) -> Option<&'b [u64]> {
         if block.as_ref().is_none_or(|known| known.number != number) {

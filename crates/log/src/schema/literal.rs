@@ -1,6 +1,6 @@
 //! Values as text: text to keys, and keys to text.
 
-use super::{Attribute, Kind, Reader, low_bits};
+use super::{Attribute, Kind, Reader, begins_as_date, low_bits, parse_date};
 use queuescope_text::quoted;
 use queuescope_wire::{ByteCount, Nanos, UnitError};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -32,6 +32,10 @@ impl Attribute {
             },
             Kind::Time => match integer(text) {
                 Some(nanos) => self.in_range(nanos, text),
+                None if begins_as_date(text) => match parse_date(text) {
+                    Ok(time) => self.in_range(u128::from(time.0), text),
+                    Err(error) => Err(error.to_string()),
+                },
                 None => text.parse::<Nanos>().map(|time| u128::from(time.0)).map_err(|error| format!("{error}")),
             },
             Kind::Ipv4 => match text.parse::<IpAddr>() {

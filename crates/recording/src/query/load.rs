@@ -94,6 +94,7 @@ impl Loaded {
             let parsed = parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
             filling.push(records.fill(&frame, time, &parsed));
         };
+        progress(reader.input_read(), frames);
         let (log, refused) = filling.finish();
         Ok(Self {
             name: path.display().to_string(),
@@ -157,6 +158,7 @@ impl Loaded {
             filling.push(records.fill(&row, rows, flow));
             rows += 1;
         };
+        progress(reader.input_read(), rows);
         let (log, refused) = filling.finish();
         let stats = reader.stats();
         let stay = "rows whose packet left before that of an earlier row; they stay in place";

@@ -3,6 +3,7 @@
 use super::{RealTime, Sim, SimFlow, SimGroup, SimLink, SimTimes, Skipped};
 use crate::decimal::{self, Decimal};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The results of a scenario, simulated and on real hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -39,7 +40,8 @@ pub struct Compared {
     /// The kind of thing that it belongs to.
     #[serde(alias = "of")]
     pub subject: Of,
-    /// The name of that.
+    /// The name of that. A flow has its own name if there was one run. If there were several, it is `flow 2 of GROUP`, the second
+    /// of its group to start, because the same addresses belong to other flows in other runs.
     pub name: String,
     /// The discipline of a link, the transport of a group, the group of a flow.
     #[serde(alias = "about")]
@@ -106,9 +108,17 @@ impl Comparison {
     pub fn of(pairs: &[(Sim, Sim)], left_out: impl IntoIterator<Item = Skipped>) -> Option<Self> {
         let (first, _) = pairs.first()?;
         let mut rows = Vec::new();
+        let named: FlowNames = match pairs.len() {
+            1 => lasting(first).map(|(place, flow)| (place, flow.name.clone())).collect(),
+            // The same addresses belong to other flows in other runs.
+            _ => {
+                let runs = pairs.iter().flat_map(|(simulated, real)| [simulated, real]);
+                runs.flat_map(lasting).map(|(place, _)| (place, format!("flow {} of {}", place.1, place.0))).collect()
+            }
+        };
         for (simulated, real) in pairs {
-            add(&mut rows, first, simulated, |row| &mut row.simulated);
-            add(&mut rows, first, real, |row| &mut row.real);
+            add(&mut rows, &named, simulated, |row| &mut row.simulated);
+            add(&mut rows, &named, real, |row| &mut row.real);
         }
         // If nothing was dropped, lost or marked in either world, there is nothing to compare.
         rows.retain(|row| {
@@ -137,8 +147,11 @@ impl Comparison {
     }
 }
 
-/// Adds the values of a run to their rows. Ports are random, so flows are named as in the first run.
-fn add(rows: &mut Vec<Compared>, first: &Sim, run: &Sim, of_world: impl Fn(&mut Compared) -> &mut Vec<f64>) {
+/// The names of flows, by their group and their number in it from 1, in the order of starting.
+type FlowNames<'a> = BTreeMap<(&'a str, u64), String>;
+
+/// Adds the values of a run to their rows. Ports are random and starts may be, so a flow is known by its number in its group.
+fn add(rows: &mut Vec<Compared>, named: &FlowNames<'_>, run: &Sim, of_world: impl Fn(&mut Compared) -> &mut Vec<f64>) {
     let mut push = |of: Of, name: &str, about: &str, quantity: Quantity, value: f64| {
         let is_it =
             |row: &Compared| row.subject == of && row.quantity == quantity && row.name == name && row.detail == about;
@@ -164,14 +177,21 @@ fn add(rows: &mut Vec<Compared>, first: &Sim, run: &Sim, of_world: impl Fn(&mut 
             push(Of::Group, &group.name, &group.transport, quantity, value);
         }
     }
-    for (flow, named) in lasting(run).zip(lasting(first)) {
-        push(Of::Flow, &named.name, &named.group, Quantity::GoodputBps, flow.goodput_bps);
+    for (place, flow) in lasting(run) {
+        if let Some(name) = named.get(&place) {
+            push(Of::Flow, name, &flow.group, Quantity::GoodputBps, flow.goodput_bps);
+        }
     }
 }
 
-/// Flows without a size, which last until the end.
-fn lasting(run: &Sim) -> impl Iterator<Item = &SimFlow> {
-    run.flows.iter().filter(|flow| flow.bytes.is_none())
+/// Flows without a size, which last until the end, with their groups and their numbers in them.
+fn lasting(run: &Sim) -> impl Iterator<Item = ((&str, u64), &SimFlow)> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    run.flows.iter().filter(|flow| flow.bytes.is_none()).map(move |flow| {
+        let number = counts.entry(&flow.group).or_default();
+        *number += 1;
+        ((flow.group.as_str(), *number), flow)
+    })
 }
 
 fn of_link(link: &SimLink) -> Vec<(Quantity, f64)> {

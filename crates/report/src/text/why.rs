@@ -23,8 +23,8 @@ pub fn write(why: &Why, out: &mut impl Write) -> io::Result<()> {
     victims(why, out)?;
     queue(why, out)?;
     let (direct, original) = match (&why.victim, why.packets) {
-        (Some(victim), _) if victim.delay_ns.is_none() => ("was in the queue as it came", "as it came"),
-        (_, 0) => ("was in the queue", "then"),
+        (Some(victim), _) if victim.delay_ns.is_none() => ("were in the queue as it came", "as it came"),
+        (_, 0) => ("were in the queue", "then"),
         (_, 1) => ("left while it waited", "as it came"),
         _ => ("left while they waited", "then"),
     };
@@ -47,8 +47,8 @@ fn victims(why: &Why, out: &mut impl Write) -> io::Result<()> {
         };
     };
     if why.packets > 1 {
-        let (packets, waited) = (count(why.packets), duration(why.total_delay_ns));
-        field(out, "victims", &format!("{packets} packets, {}, that waited {waited} together", bytes(why.bytes)))?;
+        let (packets, waited) = (super::packets(why.packets), duration(why.total_delay_ns));
+        field(out, "victims", &format!("{packets}, {}, that waited {waited} together", bytes(why.bytes)))?;
     }
     if why.drops > 0 && victim.delay_ns.is_some() {
         let was = if why.drops == 1 { " was" } else { "s were" };
@@ -68,13 +68,8 @@ fn queue(why: &Why, out: &mut impl Write) -> io::Result<()> {
     if why.depth_packets == 0 {
         field(out, "queue", &format!("empty at {}", moment(why.at_ns)))?;
     } else {
-        let plural = if why.depth_packets == 1 { "" } else { "s" };
-        let standing = format!(
-            "{} in {} packet{plural} at {}",
-            bytes(why.depth_bytes),
-            count(why.depth_packets),
-            moment(why.at_ns)
-        );
+        let standing =
+            format!("{} in {} at {}", bytes(why.depth_bytes), super::packets(why.depth_packets), moment(why.at_ns));
         let since = duration(why.at_ns.saturating_sub(why.since_ns));
         field(out, "queue", &format!("{standing}; not empty for {since}, since {}", moment(why.since_ns)))?;
     }
@@ -92,7 +87,7 @@ fn kind(name: &str, meaning: &str, ranked: &Ranked, out: &mut impl Write) -> io:
     if ranked.bytes == 0 {
         return writeln!(out, "\n{BOLD}{name}:{BOLD:#} none {DIM}({meaning}){DIM:#}");
     }
-    let packets = ranked.packets.map_or(String::new(), |packets| format!(" in {} packets", count(packets)));
+    let packets = ranked.packets.map_or(String::new(), |packets| format!(" in {}", super::packets(packets)));
     let size = bytes(ranked.bytes);
     writeln!(out, "\n{BOLD}{name}:{BOLD:#} {size}{packets} {DIM}({meaning}){DIM:#}\n")?;
     writeln!(out, "{DIM}{:>16}  {:>9}  {:>9}  {:>9}{DIM:#}", "", "share", "bytes", "packets")?;
