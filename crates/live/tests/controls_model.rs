@@ -230,6 +230,11 @@ fn long_steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+/// Round-trip times with a queue of none to 20 ms, in microseconds: LoLa's thresholds are 0.5, 1 and 5 ms.
+fn lola_delays() -> impl Strategy<Value = u32> {
+    prop_oneof![10_000..10_400u32, 10_400..11_000u32, 11_000..30_000u32]
+}
+
 /// Runs of ACKs: their number, the segments of each, and the round-trip time. Some runs are longer than a round trip without a queue.
 /// They begin with a long queue, so that rounding to microseconds is a small part of the largest delay.
 fn runs() -> impl Strategy<Value = Vec<(usize, u32, u32)>> {
@@ -308,6 +313,7 @@ fn compare_with(
         now = now + between;
         CLOCK.set(now.0);
         kernel.set_time(now);
+        kernel.put(NEXT, next);
         let in_flight = u64::from(next - reached) * SEGMENT;
         let congestion = Congestion { in_flight, lost: SEGMENT, delivered: 0, next: u64::from(next) * SEGMENT };
         match *step {
@@ -477,6 +483,13 @@ proptest! {
         compare_with("bic", &AlgorithmParams::Bic(BicParams::linux()), &steps, |rtt| rtt, Nanos(between * 1_000_000), |_| 0)?;
     }
 
+    /// Thresholds are whole segments for the kernel; the program keeps their fractions.
+    #[test]
+    fn lola_has_the_same_windows_on_random_delays(steps in steps_with(0.9, lola_delays()), between in 500_000..2_000_000u64) {
+        let between = Nanos(between / 1_000 * 1_000);
+        compare_with("lola", &AlgorithmParams::Lola(LolaParams::linux()), &steps, |rtt| rtt, between, |_| 1)?;
+    }
+
     #[test]
     fn dctcp_has_the_same_average(acks in prop::collection::vec((1..4u32, 0..4u32), 1..600), window in 10..200u32) {
         let mut kernel = Connection::new("dctcp", window, window);
@@ -533,9 +546,7 @@ fn lola_has_the_same_windows() {
     let [second, third] = [levels(&[(10_100, 300)]), levels(&[(10_000, 300)])];
     let steps = [first, vec![Step::Lost], second, vec![Step::Expired], third].concat();
     let params = AlgorithmParams::Lola(LolaParams::linux());
-    // The program counts time in units of 1/1024 s, and a loss leaves whole segments.
-    let apart = |window| 1 + window / 50;
-    compare_with("lola", &params, &steps, |rtt| rtt, Nanos(1_000_000), apart).unwrap_or_else(|why| panic!("{why}"));
+    compare_with("lola", &params, &steps, |rtt| rtt, Nanos(1_000_000), |_| 1).unwrap_or_else(|why| panic!("{why}"));
 }
 
 /// With an empty queue each round trip adds ten segments, and a loss then takes an eighth.
