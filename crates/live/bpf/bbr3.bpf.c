@@ -56,9 +56,9 @@ struct bbr {
 
 FITS(bbr);
 
-/* What an ACK says. */
+/* What an ACK says. `lost` and `sent` are what was lost and in flight since the segment was sent, and `used` is the bandwidth before this ACK. */
 struct sample {
-	u32 now, rate, delivered, acked, newly_lost, lost, sent, before, in_flight, used;
+	u32 now, rate, delivered, acked, newly_lost, lost, sent, in_flight, used;
 	bool limited, window_limited, round, loss_round;
 };
 
@@ -555,7 +555,6 @@ void cong_control(u64 *args)
 		.acked = rs->acked_sacked,
 		.newly_lost = losses > 0 ? losses : 0,
 		.lost = tp->lost - b->lost,
-		.before = rs->prior_in_flight,
 		.in_flight = in_flight_now(tp),
 		.used = bandwidth(b),
 		.limited = rs->is_app_limited,

@@ -74,9 +74,9 @@ struct rate_sample {
 	s64 interval_us;
 	/* Below zero if there is no measurement. */
 	s64 rtt_us;
-	/* Segments that this ACK found lost, or delivered, and those in flight before it. */
+	/* Segments that this ACK found lost, or delivered. */
 	s32 losses;
-	u32 acked_sacked, prior_in_flight;
+	u32 acked_sacked;
 	bool is_app_limited;
 } CORE;
 
@@ -199,9 +199,9 @@ INLINE u32 window_before(struct tcp_sock *tp)
 	return window > LARGEST ? tp->packets_out : window;
 }
 
-/* Whether the threshold, while a reduction is under way, cannot be the control's answer, which is at most `largest`. A kernel may skip a run of a program (that of some virtual machines skips one
- * in thousands), and then uses whatever value happens to be there. The function that runs for each ACK corrects that. If it was skipped, too,
- * until the kernel used the threshold as the window, the window becomes what is in flight. */
+/* Whether the threshold, while a reduction is under way, cannot be the control's answer, which is at most `largest`. A kernel may skip a run of a
+ * program (that of some virtual machines skips one in thousands), and then uses whatever value happens to be there. The function that runs for
+ * each ACK corrects that. If it was skipped, too, until the kernel used the threshold as the window, the window becomes what is in flight. */
 INLINE bool is_above(struct tcp_sock *tp, u32 largest)
 {
 	if (tp->snd_cwnd > LARGEST) {

@@ -189,7 +189,7 @@ impl Run {
         let limited = before >= u64::from(self.kernel.get(WINDOW));
         self.kernel.memory[LIMITED] = u8::from(limited);
         let amount = self.delivered - packet.delivered;
-        self.control(amount, interval, rtt, dropped as u32, before as u32, packet.limited);
+        self.control(amount, interval, rtt, dropped as u32, packet.limited);
         let bytes = |segments: u64| segments * SEGMENT;
         let (in_flight, reached) =
             (bytes(self.flying.len() as u64), bytes(self.sent) - bytes(self.flying.len() as u64));
@@ -240,14 +240,14 @@ impl Run {
     }
 
     /// Gives a rate sample to the program.
-    fn control(&mut self, amount: u32, interval: u64, rtt: u64, lost: u32, before: u32, limited: bool) {
-        for (at, value) in [(0, self.delivered - amount), (4, amount), (24, lost), (28, 1), (32, before)] {
+    fn control(&mut self, amount: u32, interval: u64, rtt: u64, lost: u32, limited: bool) {
+        for (at, value) in [(0, self.delivered - amount), (4, amount), (24, lost), (28, 1)] {
             self.kernel.put(SAMPLE + at, value);
         }
         for (at, value) in [(8, interval), (16, rtt)] {
             self.kernel.memory[SAMPLE + at..SAMPLE + at + 8].copy_from_slice(&value.to_ne_bytes());
         }
-        self.kernel.memory[SAMPLE + 36] = u8::from(limited);
+        self.kernel.memory[SAMPLE + 32] = u8::from(limited);
         let sample = self.kernel.memory.as_ptr() as u64 + SAMPLE as u64;
         self.kernel.call("cong_control", &[0, 0, sample]);
     }
