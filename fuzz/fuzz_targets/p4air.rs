@@ -28,7 +28,7 @@ const PARAMS: usize = 32;
 const PACKET: usize = 16;
 
 /// The most passes of recirculation in a run.
-const PASSES: usize = 200_000;
+const PASSES: usize = 20_000;
 
 /// The clock of the flow table wraps after this time, 73 minutes.
 const WRAP: u64 = 1 << 42;
@@ -174,7 +174,7 @@ impl Setup {
         };
         let queues = match after[13] {
             few @ ..250 => u16::from(few),
-            many => 1 << (many - 242),
+            many => 1 << (many - 245),
         };
         let limit = match after[20] {
             0 => Limit::None,

@@ -36,7 +36,7 @@ struct Path {
     rtt: u64,
     /// The packets that fit into the queue.
     buffer: u64,
-    /// One in so many packets is lost before the queue; 0 for none.
+    /// The packets from one that is lost before the queue to the next; 0 if none is.
     loses: u64,
 }
 
