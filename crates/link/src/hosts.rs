@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 
 /// The port of every receiver.
 pub const PORT: u16 = 5001;
-/// The port of receivers whose side of the connection runs DCTCP too, so that they echo every CE mark (RFC 8257, section 3.2).
+/// The port of receivers whose side of the connection runs DCTCP or Prague too, so that they echo every CE mark (RFC 8257, section 3.2).
 pub const DCTCP_PORT: u16 = 5002;
 
 /// The traffic to send.
@@ -81,8 +81,9 @@ impl Hosts {
             HostThread::begin(far, move |stop| serve(&listener, forever, stop.as_fd()).map(drop))
         };
         let mut servers = vec![server(PORT, None)?];
-        if congestion.iter().any(|name| name == Control::Dctcp.name()) {
-            servers.push(server(DCTCP_PORT, Some(controls.name(Control::Dctcp.name())))?);
+        let echoes = [Control::Dctcp, Control::Prague].map(Control::name);
+        if let Some(name) = echoes.into_iter().find(|name| congestion.iter().any(|other| other == name)) {
+            servers.push(server(DCTCP_PORT, Some(controls.name(name)))?);
         }
         let beginning = now();
         let counted = beginning.saturating_add(warmup);

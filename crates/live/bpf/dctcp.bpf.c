@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* DCTCP (RFC 8257), as `DctcpParams::linux` of queuescope-tcp. The sender reduces the window by the fraction of data that was marked;
  * the receiver echoes each mark. */
-#include "tcp.h"
+#include "ecn.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* The average marked fraction (alpha) is in units of 1/1024. Each window of data has the weight g, a sixteenth: GAIN is its power of two. */
 enum { UNITS = 10, ALL = 1 << UNITS, GAIN = 4 };
 
-/* Bits of `ecn_flags`: ECN was negotiated (as in RFC 3168, or AccECN), and the receiver sends echoes. */
-enum { RFC3168 = 1, ECHOES = 4, ACCURATE = 16 };
-/* Bits of `icsk_ack.pending`: an ACK is delayed, and an ACK must be sent now. */
-enum { DELAYED = 2, NOW = 16 };
-
-static long (*set_option)(void *sk, int level, int option, const void *value, int bytes) = (void *)49;
-static long (*send_ack)(void *tp, u32 number) = (void *)116;
-enum { SOL_TCP = 6, TCP_CONGESTION = 13 };
-
 struct dctcp {
 	/* The counters at the start of this window of data, and the sequence number at which it ends. */
 	u32 delivered, marked, end;
 	u32 alpha;
-	/* The sequence number after the last data received, and whether that data was marked. */
-	u32 received;
-	u32 was_marked;
+	struct receiver receiver;
 	/* The congestion window before the last reduction. */
 	u32 window;
 };
@@ -35,13 +24,6 @@ INLINE void begin_window(struct tcp_sock *tp, struct dctcp *d)
 	d->end = tp->snd_nxt;
 	d->delivered = tp->delivered;
 	d->marked = tp->delivered_ce;
-}
-
-INLINE void echo(struct tcp_sock *tp, bool marked)
-{
-	u8 flags = tp->ecn_flags;
-
-	tp->ecn_flags = marked ? flags | ECHOES : flags & ~ECHOES;
 }
 
 /* A loss halves the window (section 3.5). */
@@ -61,19 +43,12 @@ void init(u64 *args)
 {
 	struct tcp_sock *tp = (void *)args[0];
 	struct dctcp *d = OWN(tp);
-	u8 state = tp->inet_conn.icsk_inet.sk.__sk_common.skc_state;
 
-	if (!(tp->ecn_flags & (RFC3168 | ACCURATE)) && state != LISTENS && state != CLOSED) {
-		/* Without ECN there are no marks to count, and packets must not be sent as ECN-capable. */
-		char instead[] = "reno";
-
-		set_option(tp, SOL_TCP, TCP_CONGESTION, instead, sizeof(instead));
+	if (!counts_marks(tp))
 		return;
-	}
-	d->received = tp->rcv_nxt;
+	begin_receiving(tp, &d->receiver);
 	d->alpha = ALL;
 	d->window = 0;
-	d->was_marked = 0;
 	begin_window(tp, d);
 }
 
@@ -116,30 +91,16 @@ void set_state(u64 *args)
 		halve(tp, OWN(tp));
 }
 
-/* The receiver's part (section 3.2): when marking begins or ends, data before the change is acknowledged at once, with its own echo. */
 void cwnd_event(u64 *args)
 {
 	struct tcp_sock *tp = (void *)args[0];
 	u32 event = args[1];
 	struct dctcp *d = OWN(tp);
-	bool marked = event == ECN_IS_CE;
 
-	if (event == EVENT_LOSS) {
+	if (event == EVENT_LOSS)
 		halve(tp, d);
-		return;
-	}
-	if (event != ECN_IS_CE && event != ECN_NO_CE)
-		return;
-	if (d->was_marked != marked) {
-		if (tp->inet_conn.icsk_ack.pending & DELAYED) {
-			echo(tp, d->was_marked);
-			send_ack(tp, d->received);
-		}
-		tp->inet_conn.icsk_ack.pending |= NOW;
-	}
-	d->received = tp->rcv_nxt;
-	d->was_marked = marked;
-	echo(tp, marked);
+	else
+		echo_marks(tp, &d->receiver, event);
 }
 
 u32 undo_cwnd(u64 *args)

@@ -19,8 +19,9 @@ enum { PHI = 300 };
  * such a decrease leaves. */
 enum { SAMPLES = 20, FIRST_SAMPLES = 16, DECREASES = 10, FLOOR = 5 };
 
-/* Longer round trips count as this one (8 s), and longer times in fair flow balancing as 16 s, so that products fit in 64 bits. */
-enum { LONGEST = (1 << 23) - 1, LONGEST_SHARE = (1 << 14) - 1, LONGEST_CUBE = (1 << 17) - 1 };
+/* Longer round trips count as this one (8 s), longer times in fair flow balancing as 16 s (in units of 1/8 ms), and longer distances from K as 64 s
+ * (in units of 2^-14 s), so that products fit in 64 bits. */
+enum { LONGEST = (1 << 23) - 1, LONGEST_SHARE = (1 << 17) - 1, LONGEST_CUBE = (1 << 20) - 1 };
 /* No round-trip time. */
 #define NEVER 0xffffffff
 
@@ -32,7 +33,9 @@ struct lola {
 	/* The window before the last reduction, and the fraction of a segment by which the window is larger than `window`. */
 	u64 largest;
 	u32 fraction, window;
-	/* K, in units of 1/1024 s. */
+	/* The fraction of a segment by which the threshold is larger than the kernel's. */
+	u32 threshold;
+	/* K, in units of 2^-14 s. */
 	u32 k;
 	/* The smallest round-trip time ever, that of this interval, and that of the last one. */
 	u32 base, smallest, last;
@@ -89,13 +92,13 @@ INLINE void hold(struct tcp_sock *tp, struct lola *l, u32 time)
 	l->since = tp->tcp_mstamp + time;
 }
 
-/* The cube root, rounded down; at most 2^18 - 1. Unrolled, because a test runs these programs on an interpreter that does not end such loops. */
+/* The cube root, rounded down; at most 2^21 - 1. Unrolled, because a test runs these programs on an interpreter that does not end such loops. */
 INLINE u32 cube_root(u64 cube)
 {
 	u64 root = 0;
 
 #pragma unroll
-	for (int bit = 17; bit >= 0; bit--) {
+	for (int bit = 20; bit >= 0; bit--) {
 		u64 more = root | 1ull << bit;
 
 		if (more * more * more <= cube)
@@ -145,11 +148,12 @@ INLINE bool measure(struct tcp_sock *tp, struct lola *l, u32 rtt)
 /* Adds what is missing to the connection's share of the queue. */
 INLINE void balance(struct tcp_sock *tp, struct lola *l, u32 delay)
 {
-	u64 window = size(tp, l), since = (tp->tcp_mstamp - l->since) / 1000, queued = window * delay / l->last, share, missing;
+	u64 window = size(tp, l), since = (tp->tcp_mstamp - l->since) / 125, queued = window * delay / l->last, share, missing;
 
 	if (since > LONGEST_SHARE)
 		since = LONGEST_SHARE;
-	share = (since * since * since << UNITS) / ((u64)PHI * PHI * PHI);
+	/* The cube of phi, in units of 1/8 ms, is 256 times this divisor. */
+	share = (since * since * since << (UNITS - 8)) / (2 * PHI * PHI * (u64)PHI);
 	if (share < queued + SEGMENT / 1024)
 		return;
 	missing = share - queued;
@@ -169,6 +173,7 @@ INLINE void decrease(struct tcp_sock *tp, struct lola *l)
 		left = FLOOR * SEGMENT;
 	resize(tp, l, left < window ? left : window);
 	tp->snd_ssthresh = tp->snd_cwnd;
+	l->threshold = l->fraction;
 	begin_cubic(tp, l);
 	l->unseen++;
 	if (l->unseen > DECREASES) {
@@ -188,6 +193,7 @@ INLINE void judge(struct tcp_sock *tp, struct lola *l)
 		if (delay <= EXIT)
 			return;
 		tp->snd_ssthresh = tp->snd_cwnd;
+		l->threshold = size(tp, l) & (SEGMENT - 1);
 		hold(tp, l, 0);
 		skip_round(tp, l);
 	} else if (l->state == HELD) {
@@ -212,24 +218,37 @@ INLINE void follow_curve(struct tcp_sock *tp, struct lola *l, u32 acked)
 		l->curve = tp->tcp_mstamp ? tp->tcp_mstamp : 1;
 		if (l->largest < window)
 			l->largest = window;
-		l->k = cube_root(((l->largest - window) << UNITS) / C);
+		l->k = cube_root(((l->largest - window) << 22) / C << SHIFT);
 	}
 	time = tp->tcp_mstamp - l->curve;
 	if (l->base != NEVER)
 		time += l->base;
-	time = time * 16 / 15625;
+	time = time * 256 / 15625;
 	distance = time > l->k ? time - l->k : l->k - time;
 	if (distance > LONGEST_CUBE)
 		distance = LONGEST_CUBE;
-	distance = C * distance * distance * distance >> UNITS;
+	distance = (distance * distance * distance >> SHIFT) * C >> 22;
 	if (time > l->k)
 		target = l->largest + distance;
 	else
 		target = l->largest > distance ? l->largest - distance : 0;
 	if (target > window + window / 2)
 		target = window + window / 2;
+	acked = least(least(acked, tp->snd_cwnd), 1024);
 	if (target > window)
-		resize(tp, l, window + (target - window) * least(acked, tp->snd_cwnd) / most(tp->snd_cwnd, 1));
+		resize(tp, l, window + ((target - window) * acked << 10) / (window >> 10));
+}
+
+/* Adds the acknowledged segments to the window, up to the threshold with its fraction. Returns whether the window was below that. */
+INLINE bool grow_to_threshold(struct tcp_sock *tp, struct lola *l, u32 acked)
+{
+	u64 window = size(tp, l), grown = window + ((u64)acked << UNITS);
+	u64 threshold = ((u64)least(tp->snd_ssthresh, 2 * LARGEST) << UNITS) + l->threshold;
+
+	if (window >= threshold)
+		return 0;
+	resize(tp, l, grown < threshold ? grown : threshold);
+	return 1;
 }
 
 INLINE u32 reduced(u32 window)
@@ -247,6 +266,7 @@ void init(u64 *args)
 	l->largest = 0;
 	l->fraction = 0;
 	l->window = 0;
+	l->threshold = 0;
 	l->k = 0;
 	l->base = NEVER;
 	l->last = NEVER;
@@ -288,9 +308,7 @@ void cong_avoid(u64 *args)
 	if (!is_limited(tp))
 		return;
 	if (l->state == SLOW_START) {
-		if (in_slow_start(tp))
-			slow_start(tp, acked);
-		else
+		if (!grow_to_threshold(tp, l, acked))
 			begin_cubic(tp, l);
 	} else if (l->state == CUBIC) {
 		follow_curve(tp, l, acked);
@@ -305,7 +323,14 @@ u32 ssthresh(u64 *args)
 
 	l->largest = window < l->largest ? window * (1024 + BETA) >> (SHIFT + 1) : window;
 	begin_cubic(tp, l);
-	return reduced(tp->snd_cwnd);
+	/* The kernel leads the window to the threshold, and its fraction is then that of the window. */
+	window = window * BETA >> SHIFT;
+	if (window < 2 * SEGMENT)
+		window = 2 * SEGMENT;
+	l->window = window >> UNITS;
+	l->fraction = window & (SEGMENT - 1);
+	l->threshold = l->fraction;
+	return l->window;
 }
 
 void set_state(u64 *args)

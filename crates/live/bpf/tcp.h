@@ -15,6 +15,9 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	/* Whether segments are paced, by the kernel or by the qdisc `fq`; the rate and its limit, in bytes per second. */
+	u32 sk_pacing_status;
+	u64 sk_pacing_rate, sk_max_pacing_rate;
 } CORE;
 
 struct inet_sock {
@@ -45,6 +48,10 @@ struct tcp_sock {
 	u32 srtt_us, mss_cache;
 	/* The time of the last ACK, in microseconds. */
 	u64 tcp_mstamp;
+	/* Segments that were found lost; those acknowledged selectively, lost and sent again that are not acknowledged yet. */
+	u32 lost, sacked_out, lost_out, retrans_out;
+	/* What has been delivered when samples are no longer limited by what the application had to send; 0 if they are not. */
+	u32 app_limited;
 } CORE;
 
 struct ack_sample {
@@ -57,6 +64,24 @@ struct ack_sample {
 enum { OPEN = 0, REDUCED = 2, RECOVERY = 3, LOSS = 4 };
 enum { TX_START = 0, CWND_RESTART = 1, COMPLETE_CWR = 2, EVENT_LOSS = 3, ECN_NO_CE = 4, ECN_IS_CE = 5 };
 enum { CLOSED = 7, LISTENS = 10 };
+
+/* The rate at which segments were delivered between the sending of a segment and the ACK for it. */
+struct rate_sample {
+	/* The segments that had been delivered when it was sent. */
+	u32 prior_delivered;
+	/* The segments delivered since, and the microseconds; not above zero if there is no sample. */
+	s32 delivered;
+	s64 interval_us;
+	/* Below zero if there is no measurement. */
+	s64 rtt_us;
+	/* Segments that this ACK found lost, or delivered. */
+	s32 losses;
+	u32 acked_sacked;
+	bool is_app_limited;
+} CORE;
+
+/* Values of `sk_pacing_status`. */
+enum { UNPACED = 0, PACED = 1 };
 
 /* The control's private state of a connection. */
 #define OWN(tp) ((void *)(tp)->inet_conn.icsk_ca_priv)
@@ -92,6 +117,12 @@ INLINE bool after(u32 a, u32 b)
 INLINE bool in_slow_start(struct tcp_sock *tp)
 {
 	return tp->snd_cwnd < tp->snd_ssthresh;
+}
+
+/* Segments in flight, without those that were delivered or found lost. */
+INLINE u32 in_flight_now(struct tcp_sock *tp)
+{
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
 /* Whether the congestion window limits the connection; in slow start, using half of the window is enough. */
@@ -168,16 +199,22 @@ INLINE u32 window_before(struct tcp_sock *tp)
 	return window > LARGEST ? tp->packets_out : window;
 }
 
-/* Whether the threshold cannot be the answer of any control. A kernel may skip a run of a program (that of some virtual machines skips one
- * in thousands), and then uses whatever value happens to be there. The function that runs for each ACK corrects that. If it was skipped, too,
- * until the kernel used the threshold as the window, the window becomes what is in flight. */
-INLINE bool is_unanswered(struct tcp_sock *tp)
+/* Whether the threshold, while a reduction is under way, cannot be the control's answer, which is at most `largest`. A kernel may skip a run of a
+ * program (that of some virtual machines skips one in thousands), and then uses whatever value happens to be there. The function that runs for
+ * each ACK corrects that. If it was skipped, too, until the kernel used the threshold as the window, the window becomes what is in flight. */
+INLINE bool is_above(struct tcp_sock *tp, u32 largest)
 {
 	if (tp->snd_cwnd > LARGEST) {
 		tp->snd_cwnd = most(tp->packets_out, 2);
 		tp->snd_ssthresh = tp->snd_cwnd;
 	}
-	return BITS(&tp->inet_conn, icsk_ca_state) >= REDUCED && tp->snd_ssthresh > most(window_before(tp), 2);
+	return BITS(&tp->inet_conn, icsk_ca_state) >= REDUCED && tp->snd_ssthresh > largest;
+}
+
+/* The same for a control whose threshold is never above the window before the reduction. */
+INLINE bool is_unanswered(struct tcp_sock *tp)
+{
+	return is_above(tp, most(window_before(tp), 2));
 }
 
 /* The time in milliseconds, which wraps. */

@@ -46,6 +46,12 @@ pub enum Control {
     Westwood,
     /// Hock, Neumeister, Zitterbart and Bless 2017, as `LolaParams::linux`.
     Lola,
+    /// Version 3 of BBR (draft-ietf-ccwg-bbr), as `Bbr3Params::linux`, except that it knows the loss rate of each round trip and not of each
+    /// packet. It needs Linux 6.10.
+    Bbr3,
+    /// Prague (draft-briscoe-iccrg-prague-congestion-control-04), as `PragueParams::linux`, with the feedback of [`Self::Dctcp`]. It needs ECN, and
+    /// is Reno on connections without it. The receiver must use it, too. The kernel sends ECT(0): what marks by ECT(1) needs that set on the way.
+    Prague,
 }
 
 /// Registered congestion controls. Sockets can select them until this value is dropped.
@@ -138,6 +144,18 @@ static SOURCES: [Source; Control::ALL.len()] = [
         object: include_bytes_aligned!("../bpf/lola.bpf.o"),
         needs_ecn: false,
     },
+    Source {
+        control: Control::Bbr3,
+        name: "bbr3",
+        object: include_bytes_aligned!("../bpf/bbr3.bpf.o"),
+        needs_ecn: false,
+    },
+    Source {
+        control: Control::Prague,
+        name: "prague",
+        object: include_bytes_aligned!("../bpf/prague.bpf.o"),
+        needs_ecn: true,
+    },
 ];
 
 /// A registered congestion control.
@@ -151,7 +169,7 @@ struct Registered {
 
 impl Control {
     /// All congestion controls.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Vegas,
         Self::Illinois,
         Self::Dctcp,
@@ -164,6 +182,8 @@ impl Control {
         Self::Veno,
         Self::Westwood,
         Self::Lola,
+        Self::Bbr3,
+        Self::Prague,
     ];
 
     /// Its name in Linux, without the process's suffix.

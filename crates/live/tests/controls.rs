@@ -115,6 +115,8 @@ fn each_carries_data_and_vegas_keeps_the_queue_short() {
     for control in ["veno", "westwood", "hybla", "yeah"] {
         assert!(!fills(control, Nanos(10_000_000)).ecn, "{control}");
     }
+    let [bbr3, prague] = ["bbr3", "prague"].map(met);
+    assert!(prague.ecn && !bbr3.ecn, "{prague:?} {bbr3:?}");
 }
 
 /// The flow with the highest value of up to five: the first one that is as wanted, if any is.
@@ -161,13 +163,13 @@ fn sender(ends: &Ends) -> Namespace {
     namespace
 }
 
-/// If each packet is marked with the same probability `p`, the window is about `2 / p` segments with DCTCP and `sqrt(2 / p)` with Reno;
-/// the queue before a slow link has about that length.
+/// If each packet is marked with the same probability `p`, the window is about `2 / p` segments with DCTCP and Prague, and `sqrt(2 / p)` with
+/// Reno; the queue before a slow link has about that length.
 #[test]
-fn dctcp_reacts_to_marks_in_proportion() {
-    let test = "dctcp_reacts_to_marks_in_proportion";
+fn dctcp_and_prague_react_to_marks_in_proportion() {
+    let test = "dctcp_and_prague_react_to_marks_in_proportion";
     let Some(ends) = ends(test, &PROBED, "tbf rate 100mbit burst 5kb limit 2mb") else { return };
-    let controls = Controls::load(&[Control::Dctcp]).unwrap_or_else(|error| panic!("{error}"));
+    let controls = Controls::load(&[Control::Dctcp, Control::Prague]).unwrap_or_else(|error| panic!("{error}"));
     let sender = sender(&ends);
     // The smallest of three: a run that the kernel skips makes the queue longer, never shorter.
     let sojourn_time = |control: &str, probability: f64| {
@@ -191,10 +193,12 @@ fn dctcp_reacts_to_marks_in_proportion() {
         println!("{control} {probability}: {waits:?} ns");
         waits.into_iter().min().expect("there are three")
     };
-    let [few, some] = [1.0 / 64.0, 1.0 / 8.0].map(|probability| sojourn_time("dctcp", probability));
-    assert!(few > 2 * some, "{few} {some}");
     let reno = sojourn_time("reno", 1.0 / 64.0);
-    assert!(few > 2 * reno, "{few} {reno}");
+    for control in ["dctcp", "prague"] {
+        let [few, some] = [1.0 / 64.0, 1.0 / 8.0].map(|probability| sojourn_time(control, probability));
+        assert!(few > 2 * some, "{control}: {few} {some}");
+        assert!(few > 2 * reno, "{control}: {few} {reno}");
+    }
 }
 
 #[test]

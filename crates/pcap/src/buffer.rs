@@ -18,11 +18,21 @@ pub(crate) struct Buffer {
     base: u64,
     /// Whether the stream has ended.
     is_over: bool,
+    /// The error that ended it. Every further read returns it: a decoder that is called again may describe another one.
+    failed: Option<io::Error>,
 }
 
 impl Buffer {
     pub(crate) fn new(source: Unpacked) -> Self {
-        Self { source: Box::new(source), bytes: vec![0; CHUNK], start: 0, end: 0, base: 0, is_over: false }
+        Self {
+            source: Box::new(source),
+            bytes: vec![0; CHUNK],
+            start: 0,
+            end: 0,
+            base: 0,
+            is_over: false,
+            failed: None,
+        }
     }
 
     /// Offset in the decompressed stream of the first unconsumed byte.
@@ -63,6 +73,9 @@ impl Buffer {
         if self.is_over {
             return Ok(false);
         }
+        if let Some(error) = &self.failed {
+            return Err(same(error));
+        }
         self.bytes.copy_within(self.start..self.end, 0);
         self.base += self.start as u64;
         self.end -= self.start;
@@ -76,14 +89,21 @@ impl Buffer {
                 // Doubles only as bytes arrive, so that a wrong length in a short file costs no memory.
                 self.bytes.resize(count.min(self.bytes.len() * 2), 0);
             }
-            match self.source.read(&mut self.bytes[self.end..])? {
-                0 => {
+            match self.source.read(&mut self.bytes[self.end..]) {
+                Ok(0) => {
                     self.is_over = true;
                     return Ok(false);
                 }
-                read => self.end += read,
+                Ok(read) => self.end += read,
+                Err(error) => return Err(same(self.failed.insert(error))),
             }
         }
         Ok(true)
     }
+}
+
+/// An error of the same kind and text.
+fn same(error: &io::Error) -> io::Error {
+    let described = || io::Error::new(error.kind(), error.to_string());
+    error.raw_os_error().map_or_else(described, io::Error::from_raw_os_error)
 }

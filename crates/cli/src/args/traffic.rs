@@ -89,8 +89,8 @@ pub struct Send {
     pub burst: Vec<Burst>,
 
     /// Congestion controls, which flows take in turn [default: the kernel's choice]. If the kernel lacks vegas, illinois,
-    /// dctcp, highspeed, scalable, htcp, bic, hybla, yeah, veno, westwood or lola, it is loaded until the end. This needs
-    /// rights that `queuescope doctor` checks (struct_ops)
+    /// dctcp, highspeed, scalable, htcp, bic, hybla, yeah, veno, westwood, lola, bbr3 or prague, it is loaded until the
+    /// end. This needs rights that `queuescope doctor` checks (struct_ops)
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Flows")]
     pub congestion: Vec<String>,
 

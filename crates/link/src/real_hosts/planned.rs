@@ -49,7 +49,8 @@ impl PlannedLoad {
                             return Err(Error::NoControl { name: control.name().to_owned() });
                         }
                     };
-                    let port = if algorithm == Algorithm::Dctcp { DCTCP_PORT } else { PORT };
+                    let echoes = matches!(algorithm, Algorithm::Dctcp | Algorithm::Prague);
+                    let port = if echoes { DCTCP_PORT } else { PORT };
                     let name = kernel_name(algorithm);
                     let index = congestion.iter().position(|known| known == name).unwrap_or_else(|| {
                         congestion.push(name.to_owned());
