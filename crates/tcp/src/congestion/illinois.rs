@@ -16,7 +16,7 @@
 //! Linux keeps alpha in units of 1/128 and beta in units of 1/64, and drops the remainder when it adds a segment. Here
 //! they are exact, and the remainder counts.
 
-use super::common::{Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow};
+use super::common::{Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow, segments_for};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3};
 use queuescope_wire::Nanos;
 
@@ -226,23 +226,17 @@ impl Illinois {
     }
 
     fn avoid_congestion(&mut self, acked: u64) {
-        // At most this much can have been in flight; the bound also keeps the loop below short.
-        let acked = acked.min(2 * self.window.bytes);
         if self.params.whole_steps {
             let segments = self.window.whole_segments(acked);
             self.steps = (self.steps + segments as f64 * self.alpha).trunc();
         } else {
+            // At most two windows can have been in flight.
+            let acked = acked.min(2 * self.window.bytes);
             self.steps += acked as f64 / self.window.mss as f64 * self.alpha;
         }
-        let (mut size, mut more) = (self.window.segments(), 0);
-        while self.steps >= size as f64 {
-            self.steps -= size as f64;
-            size += 1;
-            more += 1;
-        }
-        if more > 0 {
-            self.window.add_segments(more);
-        }
+        let more;
+        (more, self.steps) = segments_for(self.steps, self.window.segments());
+        self.window.add_segments(more);
     }
 }
 

@@ -121,6 +121,24 @@ const ROUNDS: [(Algorithm, &str); 4] = [
     (Algorithm::Westwood, include_str!("ns3/rounds/westwood.txt")),
 ];
 
+/// What it did with the events of `ns3/repairs/events.txt`.
+const REPAIRS: [(Algorithm, &str); 14] = [
+    (Algorithm::NewReno, include_str!("ns3/repairs/newreno.txt")),
+    (Algorithm::Cubic, include_str!("ns3/repairs/cubic.txt")),
+    (Algorithm::Vegas, include_str!("ns3/repairs/vegas.txt")),
+    (Algorithm::Illinois, include_str!("ns3/repairs/illinois.txt")),
+    (Algorithm::Dctcp, include_str!("ns3/repairs/dctcp.txt")),
+    (Algorithm::Hybla, include_str!("ns3/repairs/hybla.txt")),
+    (Algorithm::Yeah, include_str!("ns3/repairs/yeah.txt")),
+    (Algorithm::Veno, include_str!("ns3/repairs/veno.txt")),
+    (Algorithm::Westwood, include_str!("ns3/repairs/westwood.txt")),
+    (Algorithm::Bbr, include_str!("ns3/repairs/bbr.txt")),
+    (Algorithm::HighSpeed, include_str!("ns3/repairs/hstcp.txt")),
+    (Algorithm::Scalable, include_str!("ns3/repairs/scalable.txt")),
+    (Algorithm::Htcp, include_str!("ns3/repairs/htcp.txt")),
+    (Algorithm::Bic, include_str!("ns3/repairs/bic.txt")),
+];
+
 #[test]
 fn the_ns3_profiles_behave_as_ns3_does() {
     compare(include_str!("ns3/events.txt"), &TABLES);
@@ -129,6 +147,12 @@ fn the_ns3_profiles_behave_as_ns3_does() {
 #[test]
 fn the_ns3_profiles_behave_as_ns3_does_over_many_round_trips() {
     compare(include_str!("ns3/rounds/events.txt"), &ROUNDS);
+}
+
+/// One ACK for many times the window, as when everything behind a lost retransmission was acknowledged selectively.
+#[test]
+fn the_ns3_profiles_behave_as_ns3_does_when_an_ack_covers_many_windows() {
+    compare(include_str!("ns3/repairs/events.txt"), &REPAIRS);
 }
 
 fn compare(events: &str, tables: &[(Algorithm, &str)]) {
