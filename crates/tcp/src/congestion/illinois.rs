@@ -16,7 +16,9 @@
 //! Linux keeps alpha in units of 1/128 and beta in units of 1/64, and drops the remainder when it adds a segment. Here
 //! they are exact, and the remainder counts.
 
-use super::common::{Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow, segments_for};
+use super::common::{
+    Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, ends_repair, may_grow, segments_for,
+};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3};
 use queuescope_wire::Nanos;
 
@@ -250,7 +252,8 @@ impl CongestionControl for Illinois {
             self.sum += u128::from(rtt.0);
             self.samples += 1;
         }
-        if !may_grow(ack) {
+        // ns-3 keeps the count of a larger window, and an ACK that acknowledges nothing may find it worth segments.
+        if !(may_grow(ack) || (self.params.whole_steps && ends_repair(ack))) {
             return;
         }
         if self.round.is_over(ack, self.params.round) {
