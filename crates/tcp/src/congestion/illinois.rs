@@ -92,7 +92,7 @@ impl IllinoisParams {
             delay_unit: Nanos(1_000_000),
             whole_steps: true,
             always_counts_low: true,
-            round: RoundEnd::Reached,
+            round: RoundEnd::LastReached,
             rtt: RttSource::Smoothed,
             only_if_limited: false,
             ..Self::default()
@@ -246,7 +246,9 @@ impl CongestionControl for Illinois {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
         self.timeouts.on_ack(ack);
-        if let Some(rtt) = self.params.rtt.of(ack) {
+        if let Some(rtt) = self.params.rtt.of(ack)
+            && ack.counted.is_some()
+        {
             self.smallest = self.smallest.min(rtt);
             self.largest = self.largest.max(rtt);
             self.sum += u128::from(rtt.0);
