@@ -67,11 +67,11 @@ const CELLS: &[Cell] = cells! {
     99 1  "tail-drop"  "htcp"     10   10   10    4  20000  1523     0  0x4d0b7961de90e830;
    104 1  "tail-drop"  "bic"      10   10   10    4  20000  2413     0  0x43be8ab1b12d069c;
    109 1  "tail-drop"  "hybla"    10   10   40   17  20000  1301     0  0x867e09523d0d4377;
-   120 1  "tail-drop"  "yeah"     10  100  100  417   3000  1000     0  0x12c5b011b11623bb;
+   118 1  "tail-drop"  "yeah"     10   10   40  133  30000   173     0  0x18bfb9e0ad736dab;
+   122 1  "tail-drop"  "yeah"     10  100   40  333   4000   482     0  0x5fd74b338bdb6663;
    123 1  "tail-drop"  "veno"     10   10   40   17  20000   459     0  0xc2198ce99d915874;
    129 1  "tail-drop"  "veno"     10   10   10   33  60000  1665     0  0x3e25df183bd87bc9;
    130 1  "tail-drop"  "westwood" 10   10   40   17  20000  1264     0  0x55ca4663adc7c256;
-   136 1  "tail-drop"  "westwood" 10  100   10   83   3000   315     0  0x31da535a0461cb13;
      0 1  "tail-drop"  "illinois" 10   10   10   33  60000   147     0  0x09349ba665b9f93a;
      0 1  "tail-drop"  "illinois" 10   10   40   17  60000  1644     0  0x90650eb77bd0527a;
      3 1  "codel"      "bbr"      50   10   40   33  22000  4423     0  0x2d0067b7d40ab63f;
@@ -81,6 +81,7 @@ const CELLS: &[Cell] = cells! {
     37 1  "codel"      "cubic"    10  100   40  333   1500  1021     0  0x65c44c97d32fc2e5;
     98 1  "codel"      "htcp"     10   10  100  333  20000   163     0  0xac8ae1d382fe05f0;
    126 1  "codel"      "veno"     10  100   10   42   3000   209     0  0x628bfab3f3defb1f;
+   133 1  "codel"      "westwood" 10   10   10    8  20000  1463     0  0xcaafa47a57f6c01d;
      0 1  "codel"      "illinois" 10   10  100   83  60000  1103     0  0x2ac5cbdcfaf81116;
     50 2  "fq-codel"   "newreno"  10   10  100   83  15000   160     0  0x5a363fb18480d062;
     42 3  "fq-codel"   "bbr"      50  100  100  833   3000  4011     0  0x55f3df373985d208;
@@ -95,7 +96,7 @@ const CELLS: &[Cell] = cells! {
     48 1  "pie"        "vegas"    10   10  100   83  12000   179     0  0x8cf16a471f7b04cc;
     65 2  "pie"        "bbr"       1  100  100 3333   4100  2111     0  0x57d670cf61eb007d;
    103 1  "pie"        "bic"      10   10   40   33  20000   644     0  0x38ba7fefeb3d9db4;
-   117 1  "pie"        "yeah"     10   10  100  333  15000   265     0  0x524ad844b2136175;
+   117 1  "pie"        "yeah"     10  100  100  417   3000  1090     0  0x66cac4d5fb28bb7f;
     11 1  "red"        "vegas"    50   10   10    8   4000   906     0  0xbf0e4e2ce9c34573;
     19 1  "red"        "dctcp"    10  100   40  333   1000     0   796  0xf5256b5545352363;
     33 1  "red"        "bbr"       1   10  100   83   6000   192     0  0xdc740f95427a5f27;
