@@ -319,7 +319,7 @@ impl CongestionControl for Veno {
         if self.timeouts.is_first() {
             self.reduce(self.params.reduced.of_timeout(&self.window, congestion), self.params.judges_timeouts);
         }
-        self.active = false;
+        (self.active, self.disordered) = (false, false);
         self.window.collapse();
     }
 
