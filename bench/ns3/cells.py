@@ -9,6 +9,9 @@ product of 1350 at 10 and 100 Mb/s, a greedy choice takes the cell that holds th
 once every pair has been, the most triples. So any two values meet, whatever the third. Six cells at 1 Gb/s are chosen
 alike among themselves (at 10 ms only: ns-3's time for a packet grows with the window), and eight have constant-rate
 UDP at 1.25 times the bottleneck, three of them with a TCP flow.
+
+The last 56 cells have the eight further congestion controls of ns-3, seven cells each: four at tail drop, where windows
+grow largest, and three at other disciplines. Flows, rate, round-trip time and buffer are chosen as above.
 """
 
 import csv
@@ -25,6 +28,9 @@ CONTROLS = ["newreno", "cubic", "vegas", "bbr", "dctcp"]
 FLOWS = [1, 10, 50]
 RTTS_MS = [10, 40, 100]
 BUFFERS_BDP = [0.5, 1, 4]
+
+FURTHER_CONTROLS = ["hstcp", "scalable", "htcp", "bic", "hybla", "yeah", "veno", "westwood"]
+PATHS = [[1, 10], [10, 100], RTTS_MS, BUFFERS_BDP]     # flows, rate, round-trip time and buffer of their cells
 
 MAIN_CELLS = 66
 FAST_CELLS = 6
@@ -50,16 +56,51 @@ def tuples(values, width):
     return set(itertools.combinations(enumerate(values), width))
 
 
+class Seen:
+    """The pairs and triples of values that the chosen rows hold."""
+
+    def __init__(self):
+        self.pairs, self.triples = set(), set()
+
+    def take_best(self, rows):
+        """Takes from `rows` the one with the most new pairs, then the most new triples."""
+        best = max(rows, key=lambda row: (len(tuples(row, 2) - self.pairs), len(tuples(row, 3) - self.triples)))
+        rows.remove(best)
+        self.pairs |= tuples(best, 2)
+        self.triples |= tuples(best, 3)
+        return best
+
+
+def product(factors):
+    """Every row of the product of `factors`, in an order without a pattern."""
+    return [row for _, row in sorted(enumerate(itertools.product(*factors)), key=lambda numbered: spread(numbered[0]))]
+
+
 def cover(factors, count):
     """`count` rows of the product of `factors`, chosen greedily: new pairs first, then new triples."""
-    rows = [row for _, row in sorted(enumerate(itertools.product(*factors)), key=lambda numbered: spread(numbered[0]))]
-    pairs, triples, chosen = set(), set(), []
-    while len(chosen) < count:
-        best = max(rows, key=lambda row: (len(tuples(row, 2) - pairs), len(tuples(row, 3) - triples)))
-        rows.remove(best)
-        chosen.append(best)
-        pairs |= tuples(best, 2)
-        triples |= tuples(best, 3)
+    rows, seen = product(factors), Seen()
+    return [seen.take_best(rows) for _ in range(count)]
+
+
+def has_room(row):
+    """Whether the path, with the buffer at tail drop, holds ten packets of each flow. With less, a loss may leave YeAH a
+    single segment in flight: then ns-3.37's threshold wraps to almost 2^32 bytes, the sender fills the receive window, and
+    ns-3 crashes."""
+    aqm, _, flows, rate, rtt_ms, buffer = row
+    return rate * rtt_ms / 12 * (1 + buffer * (aqm == "taildrop")) >= 10 * flows
+
+
+def further_rows():
+    """Seven rows of each further control. Which of the four disciplines beside tail drop it leaves out changes from
+    control to control."""
+    seen, chosen = Seen(), []
+    for number, control in enumerate(FURTHER_CONTROLS):
+        others = [aqm for place, aqm in enumerate(AQMS[:4]) if place != number % 4]
+        for aqm in ["taildrop", others[0], "taildrop", others[1], "taildrop", others[2], "taildrop"]:
+            rows = [row for row in product([[aqm], [control], *PATHS]) if row not in chosen]
+            if control == "yeah":
+                rows = [row for row in rows if has_room(row)]
+            chosen.append(seen.take_best(rows))
     return chosen
 
 
@@ -80,6 +121,7 @@ def cells():
     rows += [(aqm, "none", 0, rate, 40, 1, 1.25, 10) for aqm, rate in zip(AQMS, [10, 100, 10, 100, 10])]
     rows += [(aqm, cc, 1, 10, 40, 1, 1.25, 10) for aqm, cc in
              [("taildrop", "newreno"), ("pie", "cubic"), ("fqcodel", "cubic")]]
+    rows += [row + (0, 0) for row in further_rows()]
     return [(number, *row, *SECONDS[row[3]]) for number, row in enumerate(rows, 1)]
 
 
@@ -96,6 +138,10 @@ def main():
         missing = missing_pairs(main_factors(), [row[1:7] for row in cells()[:MAIN_CELLS]])
         if missing:
             sys.exit(f"cells.py: pairs that no cell holds: {sorted(missing, key=str)}")
+        further = [row[1:] for row in further_rows()]
+        missing = missing_pairs([FURTHER_CONTROLS, *PATHS], further)
+        if missing:
+            sys.exit(f"cells.py: pairs that no cell of the further controls holds: {sorted(missing, key=str)}")
         if FILE.read_text() != text():
             sys.exit(f"cells.py: {FILE} is out of date; run cells.py")
     elif sys.argv[1:]:

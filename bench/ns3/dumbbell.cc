@@ -11,6 +11,7 @@
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
+#include "ns3/tcp-westwood.h"
 #include "ns3/traffic-control-module.h"
 
 #include <chrono>
@@ -121,10 +122,19 @@ Dumbbell::setDefaults()
                                                              {"cubic", "ns3::TcpCubic"},
                                                              {"vegas", "ns3::TcpVegas"},
                                                              {"bbr", "ns3::TcpBbr"},
-                                                             {"dctcp", "ns3::TcpDctcp"}};
+                                                             {"dctcp", "ns3::TcpDctcp"},
+                                                             {"hstcp", "ns3::TcpHighSpeed"},
+                                                             {"scalable", "ns3::TcpScalable"},
+                                                             {"htcp", "ns3::TcpHtcp"},
+                                                             {"bic", "ns3::TcpBic"},
+                                                             {"hybla", "ns3::TcpHybla"},
+                                                             {"yeah", "ns3::TcpYeah"},
+                                                             {"veno", "ns3::TcpVeno"},
+                                                             {"westwood", "ns3::TcpWestwood"}};
     auto control = CONTROLS.find(options.cc);
     NS_ABORT_MSG_IF(control == CONTROLS.end(), "unknown congestion control " << options.cc);
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TypeId::LookupByName(control->second)));
+    Config::SetDefault("ns3::TcpWestwood::ProtocolType", EnumValue(TcpWestwood::WESTWOODPLUS));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(plan.sendBuffer));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(plan.receiveWindow));

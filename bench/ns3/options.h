@@ -81,7 +81,7 @@ Options::parse(int argc, char* argv[])
 {
     CommandLine cmd;
     cmd.AddValue("aqm", "pie, codel, red, fqcodel or taildrop", aqm);
-    cmd.AddValue("cc", "newreno, cubic, vegas, bbr or dctcp", cc);
+    cmd.AddValue("cc", "newreno, cubic, vegas, bbr, dctcp, hstcp, scalable, htcp, bic, hybla, yeah, veno or westwood", cc);
     cmd.AddValue("flows", "TCP flows", flows);
     cmd.AddValue("rate", "of the bottleneck, Mb/s", rateMbps);
     cmd.AddValue("rtt", "propagation, both ways, ms", rttMs);

@@ -54,12 +54,24 @@ class Cells(unittest.TestCase):
         rows = [row[1:7] for row in cells.cells()[:cells.MAIN_CELLS]]
         self.assertEqual(cells.missing_pairs(cells.main_factors(), rows), set())
 
+    def test_each_further_control_has_seven_cells_most_of_them_at_tail_drop(self):
+        rows = cells.further_rows()
+        self.assertEqual([row[1] for row in rows], [cc for cc in cells.FURTHER_CONTROLS for _ in range(7)])
+        self.assertEqual(sum(row[0] == "taildrop" for row in rows), 32)
+        self.assertEqual({row[0] for row in rows}, set(cells.AQMS))
+
+    def test_any_two_values_of_control_and_path_meet_and_each_path_value_meets_each_discipline(self):
+        rows = cells.further_rows()
+        self.assertEqual(cells.missing_pairs([cells.FURTHER_CONTROLS, *cells.PATHS], [row[1:] for row in rows]), set())
+        paths = [(row[0], *row[2:]) for row in rows]
+        self.assertEqual(cells.missing_pairs([cells.AQMS, *cells.PATHS], paths), set())
+
     def test_a_missing_pair_is_found(self):
         self.assertEqual(cells.missing_pairs([[1, 2], [3, 4]], [(1, 3), (1, 4), (2, 3)]), {((0, 2), (1, 4))})
 
     def test_the_file_is_what_the_program_writes_and_no_cell_is_twice_in_it(self):
         self.assertEqual(cells.FILE.read_text(), cells.text())
-        self.assertEqual(len({row[1:] for row in cells.cells()}), 80)
+        self.assertEqual(len({row[1:] for row in cells.cells()}), 136)
 
 
 class Statistics(unittest.TestCase):

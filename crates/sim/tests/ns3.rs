@@ -13,6 +13,7 @@ use queuescope_wire::{Nanos, Packet};
 use std::fmt::Write;
 
 struct Cell {
+    /// In `cells.csv`; zero for Illinois, which is not in it.
     number: u32,
     seed: u64,
     discipline: &'static str,
@@ -61,14 +62,31 @@ const CELLS: &[Cell] = cells! {
     32 3  "tail-drop"  "bbr"      10   10   10    8   9000   641     0  0x42f5e29914e68d68;
     32 6  "tail-drop"  "bbr"      10   10   10    8  15200   833     0  0x2d2be551c5ab9ccd;
     40 1  "tail-drop"  "newreno"  50   10   10    8   6000  1094     0  0x2b32e03ac4458853;
+    81 1  "tail-drop"  "hstcp"    10   10   40   17  30000  1697     0  0x07c7b59896f5f460;
+    94 1  "tail-drop"  "scalable" 10   10   10    8  20000  2755     0  0x8dce014b23dc37c4;
+    99 1  "tail-drop"  "htcp"     10   10   10    4  20000  1523     0  0x4d0b7961de90e830;
+   104 1  "tail-drop"  "bic"      10   10   10    4  20000  2413     0  0x43be8ab1b12d069c;
+   109 1  "tail-drop"  "hybla"    10   10   40   17  20000  1301     0  0x867e09523d0d4377;
+   118 1  "tail-drop"  "yeah"     10   10   40  133  30000   173     0  0x18bfb9e0ad736dab;
+   122 1  "tail-drop"  "yeah"     10  100   40  333   4000   482     0  0x5fd74b338bdb6663;
+   123 1  "tail-drop"  "veno"     10   10   40   17  20000   459     0  0xc2198ce99d915874;
+   129 1  "tail-drop"  "veno"     10   10   10   33  60000  1665     0  0x3e25df183bd87bc9;
+   130 1  "tail-drop"  "westwood" 10   10   40   17  20000  1264     0  0x55ca4663adc7c256;
+     0 1  "tail-drop"  "illinois" 10   10   10   33  60000   147     0  0x09349ba665b9f93a;
+     0 1  "tail-drop"  "illinois" 10   10   40   17  60000  1644     0  0x90650eb77bd0527a;
      3 1  "codel"      "bbr"      50   10   40   33  22000  4423     0  0x2d0067b7d40ab63f;
      3 3  "codel"      "bbr"      50   10   40   33   6000  1912     0  0xabe186ce587554c2;
      3 9  "codel"      "bbr"      50   10   40   33  22500  4997     0  0xbe638bfff2dcb7b9;
     34 1  "codel"      "newreno"  50   10  100  333  10000   875     0  0x32953765b39761e0;
     37 1  "codel"      "cubic"    10  100   40  333   1500  1021     0  0x65c44c97d32fc2e5;
+    98 1  "codel"      "htcp"     10   10  100  333  20000   163     0  0xac8ae1d382fe05f0;
+   126 1  "codel"      "veno"     10  100   10   42   3000   209     0  0x628bfab3f3defb1f;
+   133 1  "codel"      "westwood" 10   10   10    8  20000  1463     0  0xcaafa47a57f6c01d;
+     0 1  "codel"      "illinois" 10   10  100   83  60000  1103     0  0x2ac5cbdcfaf81116;
     50 2  "fq-codel"   "newreno"  10   10  100   83  15000   160     0  0x5a363fb18480d062;
     42 3  "fq-codel"   "bbr"      50  100  100  833   3000  4011     0  0x55f3df373985d208;
     61 1  "fq-codel"   "dctcp"    10   10   40  133   6000     0  1891  0x7030342544b3ebac;
+    86 1  "fq-codel"   "hstcp"    10   10   10   33  20000  1842     0  0x09a7f4fc613123f9;
      9 1  "pie"        "cubic"    10   10  100   83  12000  1040     0  0xb78c3ad4122a50f3;
     18 1  "pie"        "bbr"      50   10   10   33   5000  1533     0  0xa97b263139352d1c;
     23 1  "pie"        "dctcp"    50  100  100  833   1000  1851    93  0x46227354db44e582;
@@ -77,12 +95,15 @@ const CELLS: &[Cell] = cells! {
     45 2  "pie"        "dctcp"    50   10   40   17  12000  2696   317  0x8a124f616a4281b5;
     48 1  "pie"        "vegas"    10   10  100   83  12000   179     0  0x8cf16a471f7b04cc;
     65 2  "pie"        "bbr"       1  100  100 3333   4100  2111     0  0x57d670cf61eb007d;
+   103 1  "pie"        "bic"      10   10   40   33  20000   644     0  0x38ba7fefeb3d9db4;
+   117 1  "pie"        "yeah"     10  100  100  417  12000  1106     0  0xb180fa3fdc400559;
     11 1  "red"        "vegas"    50   10   10    8   4000   906     0  0xbf0e4e2ce9c34573;
     19 1  "red"        "dctcp"    10  100   40  333   1000     0   796  0xf5256b5545352363;
     33 1  "red"        "bbr"       1   10  100   83   6000   192     0  0xdc740f95427a5f27;
     68 1  "red"        "bbr"      10 1000   10  417    200  3503     0  0x367889a4b88e5a4a;
     49 2  "red"        "bbr"      50  100   40  167   1000  2998     0  0xc88387b41a436f51;
     56 1  "red"        "cubic"    50  100  100  833   2000  1054     0  0x831b1f3b379cbf73;
+   112 1  "red"        "hybla"    10   10   10   33  20000  1232     0  0x5eb92afb1e691a3d;
 };
 
 #[test]

@@ -292,6 +292,25 @@ impl RttSource {
     }
 }
 
+/// How many segments a count adds to a window of `size` segments where the first costs `size` and each further one costs 1
+/// more, and what remains of the count.
+pub(super) fn segments_for(count: f64, size: u64) -> (u64, f64) {
+    let size = size as f64;
+    let cost = |segments: f64| segments * size + segments * (segments - 1.0) / 2.0;
+    if count < size {
+        return (0, count);
+    }
+    let middle = size - 0.5;
+    let mut segments = ((middle * middle + 2.0 * count).sqrt() - middle).floor();
+    // The square root may be rounded to the next whole number.
+    if cost(segments) > count {
+        segments -= 1.0;
+    } else if cost(segments + 1.0) <= count {
+        segments += 1.0;
+    }
+    (segments as u64, (count - cost(segments)).max(0.0))
+}
+
 /// Whether the window may grow with this ACK: it acknowledges something, and no reduction is under way.
 #[inline]
 pub(super) fn may_grow(ack: &Ack) -> bool {

@@ -16,7 +16,7 @@
 //!   it grows in congestion avoidance, and a reduction takes the row found last: after slow start that is the first row,
 //!   half of the window. Its table ends with 89053. It has `b` in units of 1/256.
 
-use super::common::{Reduced, ReductionStats, Timeouts, Window, ends_repair, may_grow};
+use super::common::{Reduced, ReductionStats, Timeouts, Window, ends_repair, may_grow, segments_for};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3};
 use queuescope_wire::Nanos;
 
@@ -325,12 +325,11 @@ impl HighSpeed {
     }
 
     fn avoid_congestion(&mut self, acked: u64) {
-        // At most this much can have been in flight; the bound also keeps the loop below short.
-        let acked = acked.min(2 * self.window.bytes);
         let (increase, size) = (self.increase(), self.window.segments());
         match self.params.steps {
             HighSpeedSteps::Bytes => {
-                self.count += acked as f64 * increase;
+                // At most this much can have been in flight.
+                self.count += acked.min(2 * self.window.bytes) as f64 * increase;
                 let more = (self.count / self.window.bytes as f64).floor();
                 if more >= 1.0 {
                     self.count -= more * self.window.bytes as f64;
@@ -339,13 +338,10 @@ impl HighSpeed {
             }
             HighSpeedSteps::Segments => {
                 self.count += (acked / self.window.mss) as f64 * increase;
-                let mut larger = size;
-                while self.count >= larger as f64 {
-                    self.count -= larger as f64;
-                    larger += 1;
-                }
-                if larger > size {
-                    self.window.set(larger * self.window.mss);
+                let more;
+                (more, self.count) = segments_for(self.count, size);
+                if more > 0 {
+                    self.window.set(size.saturating_add(more).saturating_mul(self.window.mss));
                 }
             }
             HighSpeedSteps::Acks => {

@@ -16,7 +16,9 @@
 //! Linux keeps alpha in units of 1/128 and beta in units of 1/64, and drops the remainder when it adds a segment. Here
 //! they are exact, and the remainder counts.
 
-use super::common::{Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow};
+use super::common::{
+    Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, ends_repair, may_grow, segments_for,
+};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3};
 use queuescope_wire::Nanos;
 
@@ -90,7 +92,7 @@ impl IllinoisParams {
             delay_unit: Nanos(1_000_000),
             whole_steps: true,
             always_counts_low: true,
-            round: RoundEnd::Reached,
+            round: RoundEnd::LastReached,
             rtt: RttSource::Smoothed,
             only_if_limited: false,
             ..Self::default()
@@ -226,23 +228,17 @@ impl Illinois {
     }
 
     fn avoid_congestion(&mut self, acked: u64) {
-        // At most this much can have been in flight; the bound also keeps the loop below short.
-        let acked = acked.min(2 * self.window.bytes);
         if self.params.whole_steps {
             let segments = self.window.whole_segments(acked);
             self.steps = (self.steps + segments as f64 * self.alpha).trunc();
         } else {
+            // At most two windows can have been in flight.
+            let acked = acked.min(2 * self.window.bytes);
             self.steps += acked as f64 / self.window.mss as f64 * self.alpha;
         }
-        let (mut size, mut more) = (self.window.segments(), 0);
-        while self.steps >= size as f64 {
-            self.steps -= size as f64;
-            size += 1;
-            more += 1;
-        }
-        if more > 0 {
-            self.window.add_segments(more);
-        }
+        let more;
+        (more, self.steps) = segments_for(self.steps, self.window.segments());
+        self.window.add_segments(more);
     }
 }
 
@@ -250,13 +246,16 @@ impl CongestionControl for Illinois {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
         self.timeouts.on_ack(ack);
-        if let Some(rtt) = self.params.rtt.of(ack) {
+        if let Some(rtt) = self.params.rtt.of(ack)
+            && ack.counted.is_some()
+        {
             self.smallest = self.smallest.min(rtt);
             self.largest = self.largest.max(rtt);
             self.sum += u128::from(rtt.0);
             self.samples += 1;
         }
-        if !may_grow(ack) {
+        // ns-3 keeps the count of a larger window, and an ACK that acknowledges nothing may find it worth segments.
+        if !(may_grow(ack) || (self.params.whole_steps && ends_repair(ack))) {
             return;
         }
         if self.round.is_over(ack, self.params.round) {

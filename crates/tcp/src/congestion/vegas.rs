@@ -265,7 +265,7 @@ impl CongestionControl for Vegas {
         if self.timeouts.is_first() {
             self.reduce();
         }
-        self.active = false;
+        (self.active, self.disordered) = (false, false);
         self.window.collapse();
     }
 

@@ -16,7 +16,7 @@
 //!   for the ACK that ends a repair: the state is reset between its sample and its growth. Linux also resets it after a
 //!   mark; here only losses and reordering do so.
 
-use super::common::{Reduced, ReductionStats, RttSource, Timeouts, Window, may_grow};
+use super::common::{Reduced, ReductionStats, RttSource, Timeouts, Window, ends_repair, may_grow};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3, Phase};
 use queuescope_wire::Nanos;
 
@@ -276,10 +276,12 @@ impl CongestionControl for Veno {
             (self.resets, self.disordered) = (false, false);
             self.smallest = Nanos::MAX;
         }
-        if !may_grow(ack) || (self.params.only_if_limited && !ack.window_limited) {
+        let sampling = self.params.sampling;
+        // ns-3 also passes on an ACK that acknowledges nothing. It takes a turn, and the samples restart.
+        let passes = may_grow(ack) || (sampling == VenoSampling::SmallestRecounted && ends_repair(ack));
+        if !passes || (self.params.only_if_limited && !ack.window_limited) {
             return;
         }
-        let sampling = self.params.sampling;
         if sampling == VenoSampling::SmallestRecounted {
             self.estimate(self.smallest);
         }
@@ -317,7 +319,7 @@ impl CongestionControl for Veno {
         if self.timeouts.is_first() {
             self.reduce(self.params.reduced.of_timeout(&self.window, congestion), self.params.judges_timeouts);
         }
-        self.active = false;
+        (self.active, self.disordered) = (false, false);
         self.window.collapse();
     }
 

@@ -24,7 +24,9 @@
 //! - Linux judges the queue only if the window limited the sender when a round trip ended, and forgets the smallest
 //!   round-trip time when sending resumes with nothing in flight.
 
-use super::common::{LARGEST_WINDOW, Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow};
+use super::common::{
+    LARGEST_WINDOW, Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, ends_repair, may_grow,
+};
 use super::{Ack, Congestion, CongestionControl, Counting, Ns3, Phase};
 use queuescope_wire::Nanos;
 
@@ -350,7 +352,9 @@ impl CongestionControl for Yeah {
             self.round.begin_with(ack, self.params.round);
             (self.smallest, self.samples) = (Nanos::MAX, 0);
         }
-        if !may_grow(ack) || (self.params.only_if_limited && !ack.window_limited) {
+        // ns-3 keeps the count of a larger window, and an ACK that acknowledges nothing may find it worth a segment.
+        let counts_on = self.params.counting == Counting::Acks;
+        if !(may_grow(ack) || (counts_on && ends_repair(ack))) || (self.params.only_if_limited && !ack.window_limited) {
             return;
         }
         self.grow(ack.acked);
@@ -373,7 +377,7 @@ impl CongestionControl for Yeah {
         if self.timeouts.is_first() {
             self.reduce(self.params.reduced.of_timeout(&self.window, congestion), self.params.judges_timeouts);
         }
-        self.active = false;
+        (self.active, self.disordered) = (false, false);
         self.window.collapse();
     }
 
