@@ -69,7 +69,7 @@ impl Plan {
         if small {
             return Self { flows: 1, queues: 12, megabits: 20, duration_s: 6, warmup_s: 2, seeds: 1, is_small: true };
         }
-        Self { flows: 8, queues: 32, megabits: 250, duration_s: 30, warmup_s: 10, seeds: 2, is_small: false }
+        Self { flows: 32, queues: 32, megabits: 400, duration_s: 30, warmup_s: 10, seeds: 2, is_small: false }
     }
 
     pub fn cells(&self) -> Vec<Cell> {
