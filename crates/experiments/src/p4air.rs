@@ -4,6 +4,7 @@
 //! - *Figure 6*: one flow alone; the group that P4air puts it in, for different thresholds.
 //! - *Figure 7(e)*: 128 flows of four congestion controls in 35 mixes, under P4air and three other schemes.
 //! - *Figure 7(d)*: 256 flows of one congestion control with different round-trip times, under the same schemes.
+//! - *Section V*: what the paper proposes for deployments, which it did not measure.
 //!
 //! The figures' modules state what the paper leaves open. Congestion controls that the simulator does not have are left
 //! out.
@@ -12,6 +13,7 @@ mod figure_1;
 mod figure_6;
 mod figure_7;
 mod paper;
+mod section_5;
 
 use super::outcome::Outcome;
 use super::results::{Results, Values};
@@ -34,17 +36,22 @@ impl Study for P4air {
     }
 
     fn remark(&self, small: bool) -> String {
-        format!("{} {} {}", figure_6::remark(small), figure_1::remark(small), figure_7::remark(small))
+        let remarks = [figure_6::remark, figure_1::remark, figure_7::remark, section_5::remark];
+        remarks.map(|remark| remark(small)).join(" ")
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {
-        let mut cells = [figure_6::cells(small), figure_7::cells(small), figure_1::cells(small)].concat();
+        let figures = [figure_6::cells, figure_7::cells, figure_1::cells, section_5::cells];
+        let mut cells = figures.map(|figure| figure(small)).concat();
         // All points with one seed come before the next seed, so that an interrupted run has covered all of them.
         cells.sort_by_key(|cell| cell.seed);
         cells
     }
 
     fn measure(&self, cell: &Cell, setting: &Setting<'_>) -> Result<Values> {
+        if cell.figure == section_5::SECTION {
+            return section_5::measure(cell);
+        }
         let simulation = cell.simulation(setting)?;
         match cell.figure {
             figure_1::PAIRS | figure_1::RTTS => figure_1::measure(&simulation),
@@ -55,7 +62,8 @@ impl Study for P4air {
 
     fn outcome(&self, results: &Results) -> Outcome {
         let mut all = Outcome::default();
-        for part in [figure_6::outcome(results), figure_7::outcome(results), figure_1::outcome(results)] {
+        let figures = [figure_6::outcome, figure_7::outcome, figure_1::outcome, section_5::outcome];
+        for part in figures.map(|figure| figure(results)) {
             all.plots.extend(part.plots);
             all.findings.extend(part.findings);
             all.tables.extend(part.tables);

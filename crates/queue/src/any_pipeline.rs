@@ -188,6 +188,14 @@ macro_rules! pipelines {
                 }
             }
 
+            #[inline]
+            fn weight(&self, port: Port, queue: u16) -> u32 {
+                match self {
+                    $(Self::$Type(program) => Pipeline::weight(program, port, queue),)*
+                    Self::Custom(program) => program.weight(port, queue),
+                }
+            }
+
             fn sees_all_ports(&self) -> bool {
                 match self {
                     $(Self::$Type(program) => Pipeline::sees_all_ports(program),)*

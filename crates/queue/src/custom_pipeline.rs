@@ -105,6 +105,10 @@ impl Pipeline for CustomPipeline {
         self.program.queues(limit)
     }
 
+    fn weight(&self, port: Port, queue: u16) -> u32 {
+        self.program.weight(port, queue)
+    }
+
     fn sees_all_ports(&self) -> bool {
         self.program.sees_all_ports()
     }
@@ -132,6 +136,7 @@ trait ErasedPipeline {
     fn next_timer(&self) -> Option<Nanos>;
     fn on_timer(&mut self, now: Nanos);
     fn queues(&self, limit: Limit) -> MultiQueueParams;
+    fn weight(&self, port: Port, queue: u16) -> u32;
     fn sees_all_ports(&self) -> bool;
     fn drop_probability(&self, port: Port) -> Option<f64>;
     fn counters(&self) -> Vec<(&'static str, u64)>;
@@ -169,6 +174,10 @@ impl<P: Pipeline> ErasedPipeline for P {
 
     fn queues(&self, limit: Limit) -> MultiQueueParams {
         Pipeline::queues(self, limit)
+    }
+
+    fn weight(&self, port: Port, queue: u16) -> u32 {
+        Pipeline::weight(self, port, queue)
     }
 
     fn sees_all_ports(&self) -> bool {

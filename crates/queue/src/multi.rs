@@ -154,8 +154,20 @@ impl MultiQueue {
 
     /// Dequeues the next packet of the queue that is served next, or returns `None` if all are empty.
     #[inline]
-    pub fn dequeue(&mut self, now: Nanos, _sink: &mut impl Sink) -> Option<Departure> {
-        let number = self.turns.next(&self.queues)?;
+    pub fn dequeue(&mut self, now: Nanos, sink: &mut impl Sink) -> Option<Departure> {
+        self.dequeue_weighted(now, sink, |_| 1)
+    }
+
+    /// The same, with a weight for each queue by its index: with [`Scheduler::Deficit`], a turn is worth that many quanta. It
+    /// is read when a turn begins; 0 counts as 1. Other schedulers have no weights.
+    #[inline]
+    pub fn dequeue_weighted(
+        &mut self,
+        now: Nanos,
+        _sink: &mut impl Sink,
+        weight: impl Fn(u16) -> u32,
+    ) -> Option<Departure> {
+        let number = self.turns.next(&self.queues, weight)?;
         let first = self.queues[number].pop()?;
         self.turns.served(number, first.packet.size, self.queues[number].backlog().packets == 0);
         self.backlog.packets -= 1;
@@ -260,13 +272,14 @@ impl SchedulerState {
 
     /// The queue that is served next.
     #[inline]
-    fn next(&mut self, queues: &[Fifo]) -> Option<usize> {
+    fn next(&mut self, queues: &[Fifo], weight: impl Fn(u16) -> u32) -> Option<usize> {
         match self {
             Self::RoundRobin { active } => active.front().copied(),
             Self::Deficit { quantum, active, deficits, granted } => loop {
                 let number = *active.front()?;
                 if !*granted {
-                    deficits[number] = deficits[number].saturating_add(*quantum);
+                    let turn = quantum.saturating_mul(weight(number as u16).max(1).into());
+                    deficits[number] = deficits[number].saturating_add(turn);
                     *granted = true;
                 }
                 if queues[number].front().is_none_or(|first| first.packet.size.0 <= deficits[number]) {
@@ -416,6 +429,23 @@ mod tests {
         assert_eq!(sink.0, [(2, QueueId(10)), (4, QueueId(11))]);
         let stats = MultiQueueStats { offered: 6, departed: 0, overlimit: 2, over_shared_limit: 1 };
         assert_eq!(port.stats(), &stats);
+    }
+
+    /// A turn of weight 3 is worth three quanta; the weight is read when it begins.
+    #[test]
+    fn a_turn_is_as_many_quanta_as_the_weight() {
+        let mut port = queues(2, Scheduler::Deficit { quantum: ByteCount(100) }, Limit::None, Limit::None);
+        let mut sink = Drops::default();
+        for id in 0..12 {
+            port.enqueue_to((id % 2) as u16, packet(id, 100), Nanos(0), &mut sink);
+        }
+        let mut left = |count, weights: [u32; 2]| -> Vec<u16> {
+            let weight = |queue| weights[usize::from(queue)];
+            (0..count).map(|_| port.dequeue_weighted(Nanos(1), &mut sink, weight).unwrap().queue.0 - 10).collect()
+        };
+        assert_eq!(left(4, [3, 1]), [0, 0, 0, 1]);
+        assert_eq!(left(4, [1, 3]), [0, 1, 1, 1]);
+        assert_eq!(left(4, [0, 0]), [0, 1, 0, 1], "0 counts as 1");
     }
 
     fn scheduler() -> impl Strategy<Value = Scheduler> {

@@ -77,6 +77,13 @@ pub trait Pipeline {
         MultiQueueParams::one(limit)
     }
 
+    /// The weight of a queue of `port`: how many quanta its turn is worth, if the scheduler is [deficit round
+    /// robin](crate::Scheduler::Deficit). It may change at any time; the driver reads it when a turn begins. 0 counts as 1. By
+    /// default all queues have the same.
+    fn weight(&self, _port: Port, _queue: u16) -> u32 {
+        1
+    }
+
     /// Whether the program must also see packets towards ports that it does not manage.
     fn sees_all_ports(&self) -> bool {
         false
@@ -129,6 +136,9 @@ pub struct Headers {
     pub fed_back: bool,
     /// Packets in its queue when it entered, which a switch provides at egress. The driver sets it.
     pub queue_depth: u32,
+    /// How long the packet waited in the queues of switches so far, in ns, as far as these switches add it up (in-band
+    /// telemetry). In an ACK, that of packets in the other direction.
+    pub queueing: u32,
     /// What the program's ingress hands to its egress with the packet, or to ingress when the packet is recirculated. 0 at
     /// first. It does not leave the switch.
     pub metadata: u64,
@@ -137,7 +147,17 @@ pub struct Headers {
 impl Headers {
     /// The headers of a packet without TCP that has not met a pipeline.
     pub fn plain(source: Host, destination: Host, reverse: FlowId) -> Self {
-        Self { source, destination, reverse, tcp: None, activity: None, fed_back: false, queue_depth: 0, metadata: 0 }
+        Self {
+            source,
+            destination,
+            reverse,
+            tcp: None,
+            activity: None,
+            fed_back: false,
+            queue_depth: 0,
+            queueing: 0,
+            metadata: 0,
+        }
     }
 }
 

@@ -238,7 +238,14 @@ impl Network {
         let link = &mut self.links[index as usize];
         let (packets, gone) = (&mut self.packets, &mut self.gone);
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
-        let Some(departure) = link.queue.dequeue(now, &mut sink) else {
+        let departure = match (&mut link.queue, link.switch) {
+            (Queue::Many(queues), Some((switch, port))) => {
+                let program = &self.switches[switch as usize].pipeline;
+                queues.dequeue_weighted(now, &mut sink, |queue| program.weight(port, queue))
+            }
+            (queue, _) => queue.dequeue(now, &mut sink),
+        };
+        let Some(departure) = departure else {
             // If packets wait, the discipline holds them back.
             link.held_back = link.queue.backlog().packets > 0;
             self.set_queue_timer(index);

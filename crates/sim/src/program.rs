@@ -149,7 +149,9 @@ impl ReplayedProgram {
     }
 
     fn serve(&mut self, now: Nanos, output: &mut impl Output) {
-        let Some(mut departure) = self.queues.dequeue(now, output) else { return };
+        let program = &self.program;
+        let departure = self.queues.dequeue_weighted(now, output, |queue| program.weight(PORT, queue));
+        let Some(mut departure) = departure else { return };
         let from = self.link.free_at();
         self.link.send(ByteCount(departure.packet.size.0 + u64::from(self.overhead)));
         let Some((mut headers, passes)) = self.headers.remove(&departure.packet.id) else { return };

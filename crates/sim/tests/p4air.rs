@@ -97,6 +97,9 @@ fn flows_of_four_kinds_share_more_fairly_than_without_it() {
     let (queues, _) = mix("limit = \"65packets\"\npipeline = { hash-to-queues = { queues = 32 } }");
     let (p4air, built) = mix("limit = \"65packets\"\npipeline = { p4air = {} }");
     assert!(p4air > no_aqm && p4air > queues, "{p4air:.3}, without AQM {no_aqm:.3}, with hashed queues {queues:.3}");
+    // One queue for each group, with a quarter of the buffer.
+    let (weighted, _) = mix("limit = \"520packets\"\npipeline = { p4air = { queueing = \"weighted\" } }");
+    assert!(weighted > no_aqm, "{weighted:.3}, without AQM {no_aqm:.3}");
     let program = program(&built);
     // All flows are long-lived, and each has a queue of its group.
     let flows: u32 =
@@ -107,4 +110,42 @@ fn flows_of_four_kinds_share_more_fairly_than_without_it() {
         let control = ["cubic", "illinois", "bbr", "vegas"][flow.group as usize];
         assert!(control != "bbr" || group == FlowGroup::ModelBased, "{control}: {group:?}");
     }
+}
+
+/// The mean difference from 100 ms of what two switches in a row take for the round-trip times of flows, in ms. Flows start
+/// while those before them are in slow start, so that some handshakes wait.
+fn rtt_error(keys: &str) -> f64 {
+    let wire = |from: u32| {
+        format!(
+            "[[wires]]\nname = \"wire{from}\"\nfrom = \"s{from}\"\nto = \"s{}\"\nrate = \"20mbps\"\npipeline = {{ p4air = {{ {keys} }} }}\n",
+            from + 1
+        )
+    };
+    let text = format!(
+        "duration = \"5s\"\ntopology = \"graph\"\naccess = {{ rate = \"1gbps\", delay = \"1ms\" }}\n{}{}[[flows]]\ncount = 30\n\
+         tcp = \"newreno\"\nrtt = \"100ms\"\nspread = \"300ms\"\nfrom = \"s1\"\nto = \"s3\"\n",
+        wire(1),
+        wire(2)
+    );
+    let built = run(&text, &[]);
+    let mut errors = Vec::new();
+    for link in built.simulation.measured() {
+        let Some(AnyPipeline::P4air(program)) = built.simulation.program(link) else { panic!("it is P4air") };
+        for flow in built.simulation.flows() {
+            let rtt = program.rtt(FlowId(2 * flow.number as u32)).expect("it is known");
+            errors.push((rtt.as_secs_f64() * 1e3 - 100.0).abs());
+        }
+    }
+    assert_eq!(errors.len(), 2 * 30);
+    errors.iter().sum::<f64>() / errors.len() as f64
+}
+
+#[test]
+fn round_trip_times_are_better_with_later_packets_or_with_the_delays_of_other_switches() {
+    let errors = ["", "rtt = \"timestamps\"", "rtt = \"sequence\"", "rtt = \"less-queueing\""].map(rtt_error);
+    let [handshake, timestamps, sequence, less_queueing] = errors;
+    assert!(handshake > 5.0, "{errors:?}");
+    // Both switches report all that the handshake waited, but for the link's own time of the packet.
+    assert!(less_queueing < 0.5, "{errors:?}");
+    assert!(timestamps < handshake / 2.0 && sequence < handshake, "{errors:?}");
 }

@@ -41,14 +41,16 @@ pub enum FlowGroup {
     LossBased,
     /// It sends at a rate that it has measured: BBR.
     ModelBased,
+    /// Another switch shapes it already, as a mark on its packets says (section V). No fingerprint finds this group.
+    Shaped,
 }
 
 impl FlowGroup {
     /// All groups.
-    pub const ALL: [Self; 6] =
-        [Self::Ant, Self::Mouse, Self::DelayBased, Self::LossDelay, Self::LossBased, Self::ModelBased];
+    pub const ALL: [Self; 7] =
+        [Self::Ant, Self::Mouse, Self::DelayBased, Self::LossDelay, Self::LossBased, Self::ModelBased, Self::Shaped];
 
-    /// The groups of long-lived flows, in the order in which a switch lays out their queues.
+    /// The groups of long-lived flows that a fingerprint finds, in the order in which a switch lays out their queues.
     pub const LONG_LIVED: [Self; 4] = [Self::DelayBased, Self::LossDelay, Self::LossBased, Self::ModelBased];
 
     /// Its name in reports.
@@ -60,10 +62,11 @@ impl FlowGroup {
             Self::LossDelay => "loss-delay",
             Self::LossBased => "loss-based",
             Self::ModelBased => "model-based",
+            Self::Shaped => "shaped",
         }
     }
 
-    /// Its place in [`Self::LONG_LIVED`]; `None` for a short-lived flow.
+    /// Its place in [`Self::LONG_LIVED`], behind which that of shaped flows is; `None` for a short-lived flow.
     #[inline]
     pub fn long_lived(self) -> Option<usize> {
         match self {
@@ -72,6 +75,7 @@ impl FlowGroup {
             Self::LossDelay => Some(1),
             Self::LossBased => Some(2),
             Self::ModelBased => Some(3),
+            Self::Shaped => Some(4),
         }
     }
 }
@@ -349,8 +353,8 @@ impl QueueGrowth {
 impl FingerprintParams {
     /// The group that a flow moves to, given what was found at the end of a round trip.
     fn group_after(&self, group: FlowGroup, aggressiveness: u8, pulses: u8) -> Option<FlowGroup> {
-        let is_long_lived = !matches!(group, FlowGroup::Ant | FlowGroup::Mouse | FlowGroup::ModelBased);
-        if is_long_lived && pulses >= self.model_based_after.max(1) {
+        let may_move = matches!(group, FlowGroup::DelayBased | FlowGroup::LossDelay | FlowGroup::LossBased);
+        if may_move && pulses >= self.model_based_after.max(1) {
             return Some(FlowGroup::ModelBased);
         }
         match group {

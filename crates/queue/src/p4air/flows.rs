@@ -1,6 +1,7 @@
 //! The table of flows: registers that are found by a hash of the flow, as on a switch, or one entry for each flow.
 
-use super::Port;
+use super::rtt::{RttSource, RttWatch};
+use super::{Headers, Nanos, Port};
 use crate::hash_to_queues::{digest, reduce};
 use queuescope_sketch::{FlowGroup, QueueGrowth, SendingRate, Ticks};
 use queuescope_wire::FlowId;
@@ -46,6 +47,11 @@ pub(super) struct Flow {
     /// Whether it sent more than its share in this round trip, and in the previous one.
     pub is_above: bool,
     pub was_above: bool,
+    /// For how many round trips, with this one, it counts that a packet waited longer than the target.
+    pub late: u8,
+    /// Whether egress has reported such a packet in this round trip.
+    pub is_reported: bool,
+    pub watch: RttWatch,
     /// It has sent a FIN.
     pub has_ended: bool,
     /// Round trips so far: for [`super::GroupMove`] only.
@@ -53,6 +59,9 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    /// A report may come behind the last packet of a round trip, so it counts in the next one, too.
+    pub const LATE: u8 = 2;
+
     pub fn new(flow: FlowId, port: Port, group: FlowGroup, rate: SendingRate, now: Ticks) -> Self {
         Self {
             flow,
@@ -65,8 +74,43 @@ impl Flow {
             growth: QueueGrowth::default(),
             is_above: false,
             was_above: false,
+            late: 0,
+            is_reported: false,
+            watch: RttWatch::default(),
             has_ended: false,
             round: 0,
+        }
+    }
+}
+
+impl Flow {
+    /// Whether the delay of a packet must be reported to ingress: it is `late`, and the first such packet in the round trip.
+    /// `starts` is whether it begins a round trip.
+    pub fn reports_delay(&mut self, late: bool, starts: bool) -> bool {
+        self.is_reported &= !starts;
+        let reports = late && !self.is_reported;
+        self.is_reported |= reports;
+        reports
+    }
+
+    /// Measures the round-trip time with a packet at ingress; `ends_handshake` is whether it is the one behind the SYN.
+    pub fn measure_rtt(&mut self, source: RttSource, headers: &Headers, ends_handshake: bool, now: Nanos) {
+        if ends_handshake && source == RttSource::LessQueueing {
+            // The SYN waited here and at the switches behind, this packet at those before.
+            let waited = [self.watch.waited, self.watch.waited_behind, headers.queueing];
+            let waited = waited.into_iter().map(u64::from).sum();
+            self.rate.set_rtt(Nanos(self.rate.rtt().unwrap_or_default().0.saturating_sub(waited)));
+        }
+        let sample = headers.tcp.and_then(|tcp| self.watch.on_packet(source, &tcp, now));
+        self.estimate_rtt(source, sample);
+    }
+
+    /// A sample of the round-trip time.
+    pub fn estimate_rtt(&mut self, source: RttSource, sample: Option<Nanos>) {
+        if let (Some(sample), Some(filter)) = (sample, source.filter())
+            && let Some(estimate) = self.rate.rtt()
+        {
+            self.rate.set_rtt(filter.next(estimate, sample));
         }
     }
 }
@@ -155,6 +199,11 @@ impl Flows {
     pub fn entries(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<u32> {
         let used = self.entries.iter().enumerate();
         used.filter(|(_, flow)| flow.as_ref().is_some_and(&wanted)).map(|(entry, _)| entry as u32).collect()
+    }
+
+    /// The flows in use.
+    pub fn all(&self) -> impl Iterator<Item = &Flow> {
+        self.entries.iter().flatten()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -10,6 +10,10 @@
 //! 3. *Actions* (section III-C): a flow that has sent more than its share of the link in a round trip has a packet
 //!    dropped or delayed, or its receive window lowered, by its group.
 //!
+//! Section V proposes more for deployments: weighted queues ([`Queueing`]), other round-trip times ([`RttSource`]), actions by
+//! delay ([`ActOn`]), a count of the flows of each queue ([`Assignment`]), and a group of flows that another switch shapes
+//! ([`P4airParams::mark`]).
+//!
 //! Everything is in integers, and flows are kept in a table that is found by a hash, as on a switch, or without
 //! collisions ([`FlowTable`]).
 //!
@@ -28,19 +32,25 @@
 //! | when a flow ends | with a FIN, or after [`P4airParams::idle`] without a packet |
 
 mod flows;
+mod metadata;
 mod params;
+mod port;
+mod rtt;
 mod shares;
+mod stats;
 
-use crate::counters::counters;
-use crate::{DropReason, Egress, Headers, Ingress, Limit, MultiQueueParams, Outlet, Pipeline, Port, Sink};
+use crate::{DropReason, Egress, Headers, Ingress, Limit, MultiQueueParams, Outlet, Pipeline, Port, Scheduler, Sink};
 pub use flows::FlowTable;
 use flows::{Flow, Flows};
-pub use params::{ActEvery, FlowAction, GroupActions, Newest, P4airParams, ShareForm};
+use metadata::{DELAYED, Metadata, PASS, PASSES};
+pub use params::{ActEvery, ActOn, FlowAction, GroupActions, Newest, P4airParams, Queueing, ShareForm};
+use port::P4airPort;
 use queuescope_sketch::{FlowGroup, QueueGrowth, RoundTrip, SendingRate, SlowStartEnd, Ticks};
 use queuescope_tcp::{Flags, Segment};
-use queuescope_wire::{Departure, FlowId, Nanos, Packet, Rate};
-use shares::QueueShares;
-pub use shares::Start;
+use queuescope_wire::{Departure, FlowId, Nanos, Packet};
+pub use rtt::{RttFilter, RttSource};
+pub use shares::{Assignment, Start};
+pub use stats::P4airStats;
 use std::num::NonZeroU16;
 
 /// The queues of short-lived flows.
@@ -64,73 +74,6 @@ pub struct P4air {
     stats: P4airStats,
 }
 
-/// The registers of a port.
-#[derive(Debug)]
-struct P4airPort {
-    rate: Rate,
-    /// The time that the link needs for a packet of the size in which shares are counted, in ns; at least 1.
-    packet_time: u64,
-    shares: QueueShares,
-    /// The newest flow of each queue, or of each group: when it was assigned. 0 after it has moved.
-    newest: Vec<u32>,
-}
-
-/// The counters of P4air, for all ports.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct P4airStats {
-    /// Packets of tracked flows that came to ingress.
-    pub tracked: u64,
-    /// Packets without TCP data or of no known flow, which count as ants.
-    pub ants: u64,
-    /// Packets whose flow found the entry of another active flow.
-    pub collisions: u64,
-    /// Flows whose slow start ended because they sent less.
-    pub slow_start_less: u64,
-    /// Flows whose slow start ended at their share of the link.
-    pub slow_start_share: u64,
-    /// Flows that became loss-delay.
-    pub loss_delay: u64,
-    /// Flows that became loss-based.
-    pub loss_based: u64,
-    /// Flows that became model-based.
-    pub model_based: u64,
-    /// Copies that came back to ingress with a new group.
-    pub fed_back: u64,
-    /// Queues that moved from one group to another.
-    pub queues_moved: u64,
-    /// Flows that changed their queue within their group.
-    pub requeued: u64,
-    /// Round trips in which a long-lived flow sent more than its share.
-    pub above_share: u64,
-    /// Packets that the actions dropped.
-    pub dropped: u64,
-    /// Packets that the actions delayed.
-    pub delayed: u64,
-    /// ACKs whose window the actions lowered.
-    pub lowered: u64,
-    /// Flows that ended, with a FIN or idle.
-    pub ended: u64,
-}
-
-counters!(P4airStats {
-    tracked,
-    ants,
-    collisions,
-    slow_start_less,
-    slow_start_share,
-    loss_delay,
-    loss_based,
-    model_based,
-    fed_back,
-    queues_moved,
-    requeued,
-    above_share,
-    dropped,
-    delayed,
-    lowered,
-    ended,
-});
-
 /// A flow that changed its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupMove {
@@ -146,47 +89,6 @@ pub struct GroupMove {
     pub to: FlowGroup,
 }
 
-/// What ingress hands to egress with a packet: the flow's entry, its group, and the round trip that the packet ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Metadata {
-    entry: u32,
-    group: FlowGroup,
-    ended: Option<RoundTrip>,
-}
-
-impl Metadata {
-    const TRACKED: u64 = 1 << 63;
-    const ENDED: u64 = 1 << 62;
-    const REDUCED: u64 = 1 << 61;
-
-    /// A packet of no tracked flow has no metadata, which is 0.
-    #[inline]
-    fn pack(self) -> u64 {
-        let ended = self.ended.map_or(0, |ended| {
-            Self::ENDED | (u64::from(ended.is_reduced) * Self::REDUCED) | u64::from(ended.pulses) << 40
-        });
-        Self::TRACKED | ended | (self.group as u64) << 32 | u64::from(self.entry)
-    }
-
-    #[inline]
-    fn unpack(bits: u64) -> Option<Self> {
-        if bits & Self::TRACKED == 0 {
-            return None;
-        }
-        let ended = (bits & Self::ENDED != 0).then_some(RoundTrip {
-            sent: 0,
-            before: 0,
-            is_reduced: bits & Self::REDUCED != 0,
-            pulses: (bits >> 40) as u8,
-        });
-        let group = *FlowGroup::ALL.get((bits >> 32) as usize & 0b111)?;
-        Some(Self { entry: bits as u32, group, ended })
-    }
-}
-
-/// The mark of a packet that ingress delays.
-const DELAYED: u64 = 1 << 60;
-
 /// The most changes of groups that are recorded, of 40 bytes each.
 const MOST_MOVES: usize = 1 << 16;
 
@@ -196,19 +98,17 @@ impl P4air {
     /// # Errors
     /// Fails if a managed port is not one of the switch's.
     pub fn new(params: P4airParams, outlets: &[Outlet]) -> Result<Self, P4airError> {
-        let params =
-            P4airParams { queues: params.queues.max(LONG_LIVED + 4), idle: params.idle.max(Nanos(1)), ..params };
+        let queues = match params.queueing {
+            Queueing::Divided => params.queues.max(LONG_LIVED + params.long_lived_groups()),
+            Queueing::Weighted => LONG_LIVED + params.long_lived_groups(),
+        };
+        let params = P4airParams { queues, idle: params.idle.max(Nanos(1)), ..params };
         let mut ports: Vec<Option<P4airPort>> = outlets.iter().map(|_| None).collect();
         for Port(number) in params.ports.iter().copied() {
             let Some(outlet) = outlets.get(usize::from(number)) else {
                 return Err(P4airError { port: number, ports: outlets.len() });
             };
-            ports[usize::from(number)] = Some(P4airPort {
-                rate: outlet.rate,
-                packet_time: outlet.rate.time_for(params.packet).0.max(1),
-                shares: QueueShares::new(params.queues - LONG_LIVED, params.start),
-                newest: vec![0; usize::from(params.queues)],
-            });
+            ports[usize::from(number)] = Some(P4airPort::new(&params, outlet));
         }
         let flows = Flows::new(params.table);
         Ok(Self { ports, flows, assigned: 0, moves: Vec::new(), sweep: None, stats: P4airStats::default(), params })
@@ -230,7 +130,7 @@ impl P4air {
         self.flows.find(flow).map(|entry| self.flows.at(entry).group)
     }
 
-    /// The round-trip time of a flow as the handshake gave it; `None` if the program does not know it.
+    /// The round-trip time of a flow as [`P4airParams::rtt`] gave it; `None` if the program does not know it.
     pub fn rtt(&self, flow: FlowId) -> Option<Nanos> {
         self.flows.find(flow).and_then(|entry| self.flows.at(entry).rate.rtt())
     }
@@ -241,6 +141,22 @@ impl P4air {
         let shares = &self.ports.get(usize::from(port.0))?.as_ref()?.shares;
         let (group, range) = group.long_lived().map(|group| (group, shares.queues(group)))?;
         Some((range.start + LONG_LIVED..range.end + LONG_LIVED, shares.flows(group)))
+    }
+
+    /// The flows that it knows.
+    pub fn flows(&self) -> u32 {
+        self.flows.all().count() as u32
+    }
+
+    /// The flows in each queue of long-lived flows on a port; `None` for a port that is not managed.
+    pub fn in_queues(&self, port: Port) -> Option<Vec<u32>> {
+        let shares = &self.ports.get(usize::from(port.0))?.as_ref()?.shares;
+        let mut counts = vec![0; shares.all_queues().into()];
+        for queue in self.flows.all().filter(|flow| flow.port == port).filter_map(|flow| flow.queue) {
+            counts[usize::from(queue)] += 1;
+        }
+        debug_assert!(self.params.assignment == Assignment::InTurn || shares.in_queues() == counts, "{shares:?}");
+        Some(counts)
     }
 
     /// A packet on its way to a managed port.
@@ -261,19 +177,27 @@ impl P4air {
             return Ingress::Enqueue(MICE);
         }
         self.stats.tracked += 1;
+        let is_shaped = self.params.marks() && packet.class == self.params.mark && flow.group != FlowGroup::Shaped;
         let known = flow.rate.rtt().is_some();
         // The ACK that ends the handshake gives the round-trip time, but only data counts.
         let ended =
             (data || !known).then(|| flow.rate.on_packet(u32::from(data), now, &self.params.fingerprint)).flatten();
         if ended.is_some() {
             flow.round = flow.round.saturating_add(1);
+            flow.late = flow.late.saturating_sub(1);
             flow.was_above = std::mem::take(&mut flow.is_above);
+        }
+        if self.params.rtt != RttSource::Handshake {
+            flow.measure_rtt(self.params.rtt, headers, !known, now);
         }
         if !data {
             return Ingress::Enqueue(self.queue_of(port, entry));
         }
+        if is_shaped {
+            self.move_to(entry, FlowGroup::Shaped, now);
+        }
         let verdict = self.judge(port, entry, ended.as_ref(), headers.tcp.is_some(), now);
-        headers.metadata = Metadata { entry, group: self.flows.at(entry).group, ended }.pack();
+        headers.metadata = Metadata { entry, group: self.flows.at(entry).group, ended, is_late: false }.pack();
         match verdict {
             Verdict::Pass => Ingress::Enqueue(self.queue_of(port, entry)),
             Verdict::Drop(reason) => Ingress::Drop(reason),
@@ -284,15 +208,14 @@ impl P4air {
         }
     }
 
-    /// A packet that ingress delays comes again. Its metadata counts the passes.
+    /// A packet that ingress delays comes again.
     fn delay(&mut self, port: Port, headers: &mut Headers) -> Ingress {
-        const PASS: u64 = 1 << 48;
-        let passes = (headers.metadata >> 48) & 0xfff;
+        let passes = (headers.metadata & PASSES) / PASS;
         if passes + 1 < u64::from(self.params.delay_passes.min(0xfff)) {
             headers.metadata += PASS;
             return Ingress::Recirculate;
         }
-        headers.metadata &= !(DELAYED | 0xfff << 48);
+        headers.metadata &= !(DELAYED | PASSES);
         match Metadata::unpack(headers.metadata) {
             // The flow may have been removed meanwhile.
             Some(Metadata { entry, .. }) if self.flows.get(entry).is_some() => {
@@ -331,6 +254,9 @@ impl P4air {
         };
         let group = if tcp.is_some() { FlowGroup::Mouse } else { FlowGroup::Ant };
         self.flows.insert(entry, Flow::new(flow, port, group, rate, ticks));
+        if let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) {
+            state.move_flow(None, Some(group));
+        }
         self.sweep.get_or_insert(now.saturating_add(self.params.idle));
         Some(entry)
     }
@@ -340,7 +266,8 @@ impl P4air {
         let flow = self.flows.at(entry);
         let group = flow.group;
         if group.long_lived().is_some() {
-            return self.act(port, entry, group);
+            // The packet that ends a round trip takes that to egress.
+            return if ended.is_some() { Verdict::Pass } else { self.act(port, entry, group) };
         }
         let fair = self.fair_share(port, &flow.rate, true);
         let params = &self.params.fingerprint;
@@ -361,17 +288,24 @@ impl P4air {
         Verdict::Pass
     }
 
-    /// The action on a packet of a long-lived flow, if it sends more than its share.
+    /// The action on a packet of a long-lived flow, if it is above its share.
     fn act(&mut self, port: Port, entry: u32, group: FlowGroup) -> Verdict {
         let actions = self.params.actions;
-        let fair = self.fair_share(port, &self.flows.at(entry).rate, false);
+        let flow = self.flows.at(entry);
+        let is_above = match self.params.act_on {
+            ActOn::Share => flow.rate.sent() > self.fair_share(port, &flow.rate, false),
+            ActOn::Delay { .. } => flow.late > 0,
+        };
         let every = self.params.act_every;
         let flow = self.flows.at_mut(entry);
-        if flow.rate.sent() <= fair || (flow.is_above && every == ActEvery::RoundTrip) {
+        if !is_above || (flow.is_above && every == ActEvery::RoundTrip) {
             return Verdict::Pass;
         }
         self.stats.above_share += u64::from(!flow.is_above);
         flow.is_above = true;
+        if every == ActEvery::RoundTrip {
+            flow.late = 0;
+        }
         match actions.of(group) {
             FlowAction::Nothing | FlowAction::Window => Verdict::Pass,
             FlowAction::Drop => {
@@ -386,7 +320,30 @@ impl P4air {
         }
     }
 
-    /// Lowers the window in an ACK of a flow that sends more than its share.
+    /// Measures a round-trip time with a packet of a flow's other direction.
+    fn measure_reverse(&mut self, port: Port, headers: &Headers, now: Nanos) {
+        let (Some(tcp), Some(entry)) = (&headers.tcp, self.flows.find(headers.reverse)) else { return };
+        let source = self.params.rtt;
+        let flow = self.flows.at_mut(entry);
+        if flow.port != port {
+            let sample = flow.watch.on_reverse(source, tcp, headers.queueing, now);
+            flow.estimate_rtt(source, sample);
+        }
+    }
+
+    /// Adds what a packet waited here to what it waited at the switches before; to an ACK, what waits in the other direction.
+    fn add_queueing(&mut self, port: Port, departure: &Departure, headers: &mut Headers) {
+        let is_managed = matches!(self.ports.get(usize::from(port.0)), Some(Some(_)));
+        let own = if is_managed { departure.packet.flow } else { headers.reverse };
+        let Some(entry) = self.flows.find(own) else { return };
+        let flow = self.flows.at_mut(entry);
+        if flow.port == port {
+            flow.watch.waited = u32::try_from(departure.sojourn().0).unwrap_or(u32::MAX);
+        }
+        headers.queueing = headers.queueing.saturating_add(flow.watch.waited);
+    }
+
+    /// Lowers the window in an ACK of a flow that is above its share.
     fn lower_window(&mut self, port: Port, headers: &mut Headers) {
         let Some(tcp) = headers.tcp.as_mut().filter(|tcp| tcp.flags.contains(Flags::ACK)) else { return };
         let Some(entry) = self.flows.find(headers.reverse) else { return };
@@ -467,16 +424,19 @@ impl P4air {
             FlowGroup::LossDelay => self.stats.loss_delay += 1,
             FlowGroup::LossBased => self.stats.loss_based += 1,
             FlowGroup::ModelBased => self.stats.model_based += 1,
-            FlowGroup::Ant | FlowGroup::Mouse | FlowGroup::DelayBased => {}
+            FlowGroup::Ant | FlowGroup::Mouse | FlowGroup::DelayBased | FlowGroup::Shaped => {}
         }
         self.leave(port, from, queue, assigned);
         let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return };
-        self.stats.queues_moved += u64::from(state.shares.move_flow(from.long_lived(), to.long_lived()));
+        self.stats.queues_moved += u64::from(state.move_flow(Some(from), Some(to)));
     }
 
-    /// The flow that was the newest of its queue or group is no longer there.
+    /// A flow leaves its queue, of which, or of its group, it may have been the newest.
     fn leave(&mut self, port: Port, group: FlowGroup, queue: Option<u16>, assigned: u32) {
         let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return };
+        if let (Some(group), Some(queue)) = (group.long_lived(), queue) {
+            state.shares.leave_queue(group, queue);
+        }
         let place = match self.params.newest {
             Newest::OfQueue => queue.map(usize::from),
             Newest::OfGroup => group.long_lived(),
@@ -494,7 +454,7 @@ impl P4air {
         self.stats.ended += 1;
         self.leave(port, group, queue, assigned);
         if let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) {
-            state.shares.move_flow(group.long_lived(), None);
+            state.move_flow(Some(group), None);
         }
     }
 
@@ -528,15 +488,22 @@ impl Pipeline for P4air {
     ) -> Ingress {
         if headers.fed_back {
             self.stats.fed_back += 1;
-            if let Some(Metadata { entry, group, .. }) = Metadata::unpack(headers.metadata)
+            if let Some(Metadata { entry, group, is_late, .. }) = Metadata::unpack(headers.metadata)
                 && self.flows.get(entry).is_some_and(|flow| flow.flow == packet.flow || self.flows.is_hashed())
             {
-                self.move_to(entry, group, now);
+                if is_late {
+                    self.flows.at_mut(entry).late = Flow::LATE;
+                } else {
+                    self.move_to(entry, group, now);
+                }
             }
             return Ingress::Consume;
         }
         if headers.metadata & DELAYED != 0 {
             return self.delay(port, headers);
+        }
+        if self.params.rtt != RttSource::Handshake {
+            self.measure_reverse(port, headers, now);
         }
         self.lower_window(port, headers);
         if !matches!(self.ports.get(usize::from(port.0)), Some(Some(_))) {
@@ -545,25 +512,51 @@ impl Pipeline for P4air {
         self.enter(port, packet, headers, now)
     }
 
-    fn egress(&mut self, port: Port, _: &mut Departure, headers: &mut Headers, _: &mut impl Sink) -> Egress {
-        let Some(Metadata { entry, group, ended }) = Metadata::unpack(headers.metadata) else { return Egress::Send };
+    fn egress(&mut self, port: Port, departure: &mut Departure, headers: &mut Headers, _: &mut impl Sink) -> Egress {
+        if self.params.rtt == RttSource::LessQueueing {
+            self.add_queueing(port, departure, headers);
+        }
+        let Some(Metadata { entry, group, ended, .. }) = Metadata::unpack(headers.metadata) else {
+            return Egress::Send;
+        };
+        if self.params.marks() && group.long_lived().is_some() {
+            departure.packet.class = self.params.mark;
+        }
         let depth = headers.queue_depth;
         let Some(flow) = self.flows.get_mut(entry) else { return Egress::Send };
         if flow.group.long_lived().is_none() || flow.group != group {
             return Egress::Send;
         }
         let to = flow.growth.on_packet(depth, group, ended.as_ref(), &self.params.fingerprint);
-        let flow = *flow;
-        let Some(to) = to.filter(|to| *to == FlowGroup::ModelBased || self.is_newest(port, &flow)) else {
+        let judged = *flow;
+        let to = to.filter(|to| *to == FlowGroup::ModelBased || self.is_newest(port, &judged));
+        if let ActOn::Delay { target } = self.params.act_on {
+            let late = to.is_none() && departure.sojourn() > target;
+            if !self.flows.at_mut(entry).reports_delay(late, ended.is_some()) && to.is_none() {
+                return Egress::Send;
+            }
+        } else if to.is_none() {
             return Egress::Send;
-        };
-        headers.metadata = Metadata { entry, group: to, ended: None }.pack();
+        }
+        let copy = Metadata { entry, group: to.unwrap_or(group), ended: None, is_late: to.is_none() };
+        headers.metadata = copy.pack();
         Egress::SendAndFeedBack
     }
 
     fn queues(&self, limit: Limit) -> MultiQueueParams {
         let queues = NonZeroU16::new(self.params.queues).unwrap_or(NonZeroU16::MIN);
-        MultiQueueParams { queues, ..MultiQueueParams::one(limit) }
+        let scheduler = match self.params.queueing {
+            Queueing::Divided => Scheduler::RoundRobin,
+            Queueing::Weighted => Scheduler::Deficit { quantum: self.params.packet },
+        };
+        MultiQueueParams { queues, scheduler, ..MultiQueueParams::one(limit) }
+    }
+
+    fn weight(&self, port: Port, queue: u16) -> u32 {
+        match self.ports.get(usize::from(port.0)) {
+            Some(Some(state)) if self.params.queueing == Queueing::Weighted => state.weight(queue),
+            _ => 1,
+        }
     }
 
     fn next_timer(&self) -> Option<Nanos> {

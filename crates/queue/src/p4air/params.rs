@@ -1,9 +1,9 @@
 //! The parameters of P4air.
 
-use super::{FlowTable, Start};
+use super::{Assignment, FlowTable, RttSource, Start};
 use crate::{Port, TailDropParams};
 use queuescope_sketch::{FingerprintParams, FlowGroup};
-use queuescope_wire::{ByteCount, Nanos};
+use queuescope_wire::{ByteCount, Class, Nanos};
 
 /// The parameters of [`P4air`](super::P4air).
 #[derive(Debug, Clone, PartialEq)]
@@ -24,12 +24,23 @@ pub struct P4airParams {
     pub newest: Newest,
     /// How queues are divided before there are flows.
     pub start: Start,
+    /// Which queue of its group a flow gets.
+    pub assignment: Assignment,
+    /// How groups share the link.
+    pub queueing: Queueing,
+    /// Where round-trip times come from.
+    pub rtt: RttSource,
+    /// The class (DSCP) by which switches with this program mark the packets of long-lived flows. A flow whose packets
+    /// come with it is in the group of shaped flows. Class 0, the default: there are no marks and there is no such group.
+    pub mark: Class,
     /// How a flow's share of the link in a round trip is computed.
     pub share: ShareForm,
     /// The size of a packet, in which shares are counted: 1500 bytes.
     pub packet: ByteCount,
     /// What is done to flows above their share. [`GroupActions::IDLE`] is the paper's Idle P4air.
     pub actions: GroupActions,
+    /// When a flow is above its share.
+    pub act_on: ActOn,
     /// How often.
     pub act_every: ActEvery,
     /// How often a packet is recirculated to delay it: 8.
@@ -62,6 +73,30 @@ pub enum ShareForm {
     Shift {
         /// Added to `s`. Higher values make the share smaller and the actions more frequent.
         sensitivity: i8,
+    },
+}
+
+/// How the groups of a port share its link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queueing {
+    /// [`P4airParams::queues`] queues, served in turn, are divided among the groups (section III-B).
+    Divided,
+    /// Each group has one queue, whose weight is the number of its flows (section V, "Weighted queuing algorithms"): its turn
+    /// is that many packets of [`P4airParams::packet`]. Ants and mice have their queue and weight, too. The limit of a port
+    /// holds for each of these queues.
+    Weighted,
+}
+
+/// When a flow is above its share, so that actions apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActOn {
+    /// When it has sent more than its share of the link in a round trip (section III-C).
+    Share,
+    /// When one of its packets waited longer than `target` in the round trip (section V: "queuing delay instead of BDP").
+    /// The delay is known behind the queue, so a copy of the first such packet in a round trip goes back to ingress.
+    Delay {
+        /// The queueing delay.
+        target: Nanos,
     },
 }
 
@@ -110,14 +145,31 @@ impl Default for P4airParams {
             table: FlowTable::default(),
             newest: Newest::OfQueue,
             start: Start::NewFlows,
+            assignment: Assignment::InTurn,
+            queueing: Queueing::Divided,
+            rtt: RttSource::Handshake,
+            mark: Class(0),
             share: ShareForm::Shift { sensitivity: 0 },
             packet: ByteCount(1500),
             actions: GroupActions::default(),
+            act_on: ActOn::Share,
             act_every: ActEvery::RoundTrip,
             delay_passes: 8,
             least_window: ByteCount(2 * 1448),
             idle: Nanos(10_000_000_000),
         }
+    }
+}
+
+impl P4airParams {
+    /// Whether packets of long-lived flows are marked.
+    pub(super) fn marks(&self) -> bool {
+        self.mark != Class(0)
+    }
+
+    /// Groups of long-lived flows.
+    pub(super) fn long_lived_groups(&self) -> u16 {
+        FlowGroup::LONG_LIVED.len() as u16 + u16::from(self.marks())
     }
 }
 
@@ -143,7 +195,7 @@ impl GroupActions {
 
     pub(super) fn of(&self, group: FlowGroup) -> FlowAction {
         match group {
-            FlowGroup::Ant | FlowGroup::Mouse => FlowAction::Nothing,
+            FlowGroup::Ant | FlowGroup::Mouse | FlowGroup::Shaped => FlowAction::Nothing,
             FlowGroup::DelayBased => self.delay_based,
             FlowGroup::LossDelay => self.loss_delay,
             FlowGroup::LossBased => self.loss_based,

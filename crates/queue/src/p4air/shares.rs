@@ -9,11 +9,17 @@
 //! The paper's figure has two groups. With four, the groups between giver and taker keep their number of queues and
 //! shift by one. The paper does not say where the boundaries start: here the group of new flows, the delay-based one, has
 //! all queues but one for each other group ([`Start::NewFlows`]), or all groups have the same number ([`Start::Even`]).
+//!
+//! Flows end in some queues sooner than in others. Section V proposes to count the flows of each queue, and to save for each
+//! group a queue that has room ([`Assignment::Counted`]): `n_queues log2(n_flows) + 4 log2(n_queues)` bits for each port. A
+//! flow that needs a queue goes to the saved one while it has room. A switch cannot search its queues: here, a packet saves its
+//! queue if that has room and none is saved, and a flow that leaves a queue saves that one. A queue has room with fewer
+//! flows than `flows_per_queue`, which is rounded up; the paper's "at most fpq" is the same with fpq rounded down.
 
 use queuescope_sketch::FlowGroup;
 
-/// The groups that have queues.
-const GROUPS: usize = FlowGroup::LONG_LIVED.len();
+/// The most groups that have queues: those of fingerprints, and that of shaped flows.
+const GROUPS: usize = FlowGroup::LONG_LIVED.len() + 1;
 
 /// How queues are divided before there are flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +30,20 @@ pub enum Start {
     Even,
 }
 
-/// The division of a port's queues. Groups are numbered as in [`FlowGroup::LONG_LIVED`], queues from 0.
+/// Which queue of its group a flow gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assignment {
+    /// The next one in turn.
+    InTurn,
+    /// One that has room by its number of flows, if one is known; otherwise the next one in turn (section V).
+    Counted,
+}
+
+/// The division of a port's queues. Groups are numbered as by [`FlowGroup::long_lived`], queues from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QueueShares {
+    /// How many groups have queues.
+    groups: usize,
     /// The first queue of each group, and the end of the last one's: `l_i`.
     bounds: [u16; GROUPS + 1],
     flows: [u32; GROUPS],
@@ -37,12 +54,16 @@ pub(super) struct QueueShares {
     /// The queue that a group has received, and how many flows of the group still move to it.
     gained: [(u16, u32); GROUPS],
     flows_per_queue: u32,
+    /// The flows of each queue; empty if they are not counted.
+    in_queue: Vec<u32>,
+    /// A queue of each group that has room, if they are counted and one is known.
+    saved: [Option<u16>; GROUPS],
 }
 
 impl QueueShares {
-    /// Divides `queues` queues; fewer than one for each group count as that.
-    pub fn new(queues: u16, start: Start) -> Self {
-        let groups = GROUPS as u16;
+    /// Divides `queues` queues among `groups` groups; fewer than one for each group count as that.
+    pub fn new(queues: u16, groups: u16, start: Start, assignment: Assignment) -> Self {
+        let groups = groups.clamp(1, GROUPS as u16);
         let queues = queues.max(groups);
         let size = |group: u16| match start {
             Start::NewFlows if group == 0 => queues - (groups - 1),
@@ -51,9 +72,13 @@ impl QueueShares {
         };
         let mut bounds = [0; GROUPS + 1];
         for group in 0..GROUPS {
-            bounds[group + 1] = bounds[group] + size(group as u16);
+            bounds[group + 1] = bounds[group] + if (group as u16) < groups { size(group as u16) } else { 0 };
         }
+        let counted = if assignment == Assignment::Counted { queues } else { 0 };
         let mut shares = Self {
+            groups: groups.into(),
+            in_queue: vec![0; counted.into()],
+            saved: [None; GROUPS],
             bounds,
             flows: [0; GROUPS],
             room: [0; GROUPS],
@@ -67,15 +92,25 @@ impl QueueShares {
         shares
     }
 
+    /// Queues of all groups.
+    pub fn all_queues(&self) -> u16 {
+        self.bounds[GROUPS]
+    }
+
+    /// The flows of each queue; empty if they are not counted.
+    pub fn in_queues(&self) -> &[u32] {
+        &self.in_queue
+    }
+
     /// Long-lived flows.
     #[inline]
     pub fn all_flows(&self) -> u32 {
         self.flows.iter().sum()
     }
 
-    /// The flows of a group.
+    /// The flows of a group; 0 if there is no such group.
     pub fn flows(&self, group: usize) -> u32 {
-        self.flows[group]
+        self.flows.get(group).copied().unwrap_or(0)
     }
 
     /// The queues of a group.
@@ -104,15 +139,58 @@ impl QueueShares {
     pub fn queue(&mut self, group: usize, stored: Option<u16>) -> u16 {
         let (gained, wanted) = self.gained[group];
         let range = self.queues(group);
-        match stored.filter(|queue| range.contains(queue)) {
+        let queue = match stored.filter(|queue| range.contains(queue)) {
             Some(queue) if wanted == 0 || queue == gained => queue,
             _ if wanted > 0 && range.contains(&gained) => {
                 self.gained[group].1 -= 1;
                 gained
             }
             Some(queue) => queue,
-            None => self.next_queue(group),
+            None => self.new_queue(group),
+        };
+        if !self.in_queue.is_empty() {
+            self.count(group, stored, queue);
         }
+        queue
+    }
+
+    /// A flow of this group leaves its queue, and gets no other one here.
+    pub fn leave_queue(&mut self, group: usize, queue: u16) {
+        let Some(flows) = self.in_queue.get_mut(usize::from(queue)) else { return };
+        *flows = flows.saturating_sub(1);
+        self.save(group, queue);
+    }
+
+    /// A flow of this group is in `queue`, and was in `stored`.
+    fn count(&mut self, group: usize, stored: Option<u16>, queue: u16) {
+        if stored != Some(queue) {
+            if let Some(stored) = stored {
+                self.leave_queue(group, stored);
+            }
+            if let Some(flows) = self.in_queue.get_mut(usize::from(queue)) {
+                *flows += 1;
+            }
+        }
+        self.save(group, queue);
+    }
+
+    /// Saves a queue of this group if it has room and no other one is saved, and forgets a saved one without room.
+    fn save(&mut self, group: usize, queue: u16) {
+        if self.saved[group].is_none_or(|saved| !self.has_room(group, saved)) {
+            self.saved[group] = Some(queue).filter(|queue| self.has_room(group, *queue));
+        }
+    }
+
+    /// Whether a queue is one of this group's and has fewer flows than each queue should have.
+    fn has_room(&self, group: usize, queue: u16) -> bool {
+        let flows = self.in_queue.get(usize::from(queue));
+        self.queues(group).contains(&queue) && flows.is_some_and(|flows| *flows < self.flows_per_queue)
+    }
+
+    /// The saved queue, or the next one in turn.
+    fn new_queue(&mut self, group: usize) -> u16 {
+        let saved = self.saved[group].filter(|saved| self.has_room(group, *saved));
+        saved.unwrap_or_else(|| self.next_queue(group))
     }
 
     fn next_queue(&mut self, group: usize) -> u16 {
@@ -149,7 +227,7 @@ impl QueueShares {
     fn give_queue_to(&mut self, to: usize) -> bool {
         let each = i64::from(self.flows_per_queue);
         let may_give = |group: &usize| *group != to && self.room[*group] > each && self.size(*group) > 1;
-        let giver = (0..GROUPS).filter(may_give).max_by_key(|group| (self.room[*group], group.abs_diff(to)));
+        let giver = (0..self.groups).filter(may_give).max_by_key(|group| (self.room[*group], group.abs_diff(to)));
         let Some(from) = giver.filter(|_| self.room[to] <= 0) else { return false };
         self.room[from] -= each;
         self.room[to] += each;
@@ -178,24 +256,29 @@ mod tests {
     const LOSS_DELAY: usize = 1;
     const LOSS: usize = 2;
 
+    fn in_turn(queues: u16, start: Start) -> QueueShares {
+        QueueShares::new(queues, 4, start, Assignment::InTurn)
+    }
+
     fn sizes(shares: &QueueShares) -> [u16; GROUPS] {
         std::array::from_fn(|group| shares.size(group))
     }
 
     #[test]
     fn new_flows_have_all_queues_but_one_for_each_other_group() {
-        assert_eq!(sizes(&QueueShares::new(30, Start::NewFlows)), [27, 1, 1, 1]);
-        assert_eq!(sizes(&QueueShares::new(30, Start::Even)), [8, 8, 7, 7]);
-        assert_eq!(sizes(&QueueShares::new(0, Start::Even)), [1, 1, 1, 1]);
+        assert_eq!(sizes(&in_turn(30, Start::NewFlows)), [27, 1, 1, 1, 0]);
+        assert_eq!(sizes(&in_turn(30, Start::Even)), [8, 8, 7, 7, 0]);
+        assert_eq!(sizes(&in_turn(0, Start::Even)), [1, 1, 1, 1, 0]);
+        assert_eq!(sizes(&QueueShares::new(30, 5, Start::NewFlows, Assignment::InTurn)), [26, 1, 1, 1, 1]);
     }
 
     #[test]
     fn a_full_group_receives_a_queue_from_the_one_with_the_most_room() {
-        let mut shares = QueueShares::new(8, Start::NewFlows);
-        assert_eq!(sizes(&shares), [5, 1, 1, 1]);
+        let mut shares = in_turn(8, Start::NewFlows);
+        assert_eq!(sizes(&shares), [5, 1, 1, 1, 0]);
         assert!(!shares.move_flow(None, Some(DELAY)));
         assert!(shares.move_flow(Some(DELAY), Some(LOSS_DELAY)), "its only queue is full");
-        assert_eq!(sizes(&shares), [4, 2, 1, 1]);
+        assert_eq!(sizes(&shares), [4, 2, 1, 1, 0]);
         assert_eq!(shares.queues(LOSS_DELAY), 4..6);
         // The flow that caused it goes to the new queue.
         assert_eq!(shares.queue(LOSS_DELAY, Some(0)), 4);
@@ -206,8 +289,8 @@ mod tests {
     /// flows of the group that received it.
     #[test]
     fn flows_of_a_moved_queue_are_spread_over_the_rest_of_their_group() {
-        let mut shares = QueueShares::new(4 + 3, Start::Even);
-        assert_eq!(sizes(&shares), [2, 2, 2, 1]);
+        let mut shares = in_turn(4 + 3, Start::Even);
+        assert_eq!(sizes(&shares), [2, 2, 2, 1, 0]);
         for group in [LOSS_DELAY, LOSS] {
             for _ in 0..2 {
                 shares.move_flow(None, Some(group));
@@ -223,31 +306,72 @@ mod tests {
 
     #[test]
     fn when_flows_exceed_the_queues_each_queue_takes_one_more() {
-        let mut shares = QueueShares::new(8, Start::Even);
+        let mut shares = in_turn(8, Start::Even);
         for _ in 0..17 {
             shares.move_flow(None, Some(LOSS));
         }
         assert_eq!(shares.flows_per_queue, 3);
         // The others keep a queue each.
-        assert_eq!(sizes(&shares), [1, 1, 5, 1]);
+        assert_eq!(sizes(&shares), [1, 1, 5, 1, 0]);
         for _ in 0..17 {
             shares.move_flow(Some(LOSS), None);
         }
         assert_eq!((shares.flows_per_queue, shares.all_flows()), (1, 0));
     }
 
+    /// Twelve flows in four queues, of which all of the first queue and one of the second end.
+    #[test]
+    fn new_flows_go_where_flows_have_ended_if_they_are_counted() {
+        for assignment in [Assignment::InTurn, Assignment::Counted] {
+            // Of seven queues, the first group has four.
+            let mut shares = QueueShares::new(7, 4, Start::NewFlows, assignment);
+            let mut queues: Vec<u16> = Vec::new();
+            let enter = |shares: &mut QueueShares| {
+                shares.move_flow(None, Some(DELAY));
+                shares.queue(DELAY, None)
+            };
+            queues.extend((0..12).map(|_| enter(&mut shares)));
+            let flows_in =
+                |queues: &[u16]| [0, 1, 2, 3].map(|queue| queues.iter().filter(|own| **own == queue).count());
+            assert_eq!(flows_in(&queues), [3; 4]);
+            for queue in [0, 0, 0, 1] {
+                shares.move_flow(Some(DELAY), None);
+                shares.leave_queue(DELAY, queue);
+                let place = queues.iter().position(|own| *own == queue).unwrap();
+                queues.remove(place);
+            }
+            // Before new flows come, packets of the others do.
+            for queue in &queues {
+                assert_eq!(shares.queue(DELAY, Some(*queue)), *queue);
+            }
+            queues.extend((0..4).map(|_| enter(&mut shares)));
+            let expected = if assignment == Assignment::Counted { [3, 3, 3, 3] } else { [1, 3, 4, 4] };
+            assert_eq!(flows_in(&queues), expected, "{assignment:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn room_and_queues_always_add_up(
             queues in 0u16..64,
-            even in any::<bool>(),
+            (groups, even, is_counted) in (4u16..=5, any::<bool>(), any::<bool>()),
             moves in proptest::collection::vec((0usize..64, 0usize..=GROUPS), 0..400),
         ) {
-            let mut shares = QueueShares::new(queues, if even { Start::Even } else { Start::NewFlows });
+            let assignment = if is_counted { Assignment::Counted } else { Assignment::InTurn };
+            let start = if even { Start::Even } else { Start::NewFlows };
+            let mut shares = QueueShares::new(queues, groups, start, assignment);
+            let groups = usize::from(groups);
             let mut flows: [(Option<usize>, Option<u16>); 64] = [(None, None); 64];
             for (flow, to) in moves {
-                let to = (to < GROUPS).then_some(to);
-                let (from, _) = flows[flow];
+                let to = (to < groups).then_some(to);
+                let (from, queue) = flows[flow];
+                if let (Some(from), Some(queue)) = (from, queue)
+                    && to.is_none()
+                    && is_counted
+                {
+                    shares.leave_queue(from, queue);
+                    flows[flow].1 = None;
+                }
                 shares.move_flow(from, to);
                 flows[flow].0 = to;
                 for (group, queue) in flows.iter_mut().filter_map(|(group, queue)| Some((((*group)?), queue))) {
@@ -256,14 +380,20 @@ mod tests {
                     *queue = Some(given);
                     prop_assert_eq!(shares.queue(group, *queue), given, "a flow does not wander");
                 }
-                prop_assert_eq!(shares.bounds[GROUPS], queues.max(GROUPS as u16));
-                for group in 0..GROUPS {
+                prop_assert_eq!(shares.all_queues(), queues.max(groups as u16));
+                for group in 0..groups {
                     let size = i64::from(shares.size(group));
                     prop_assert!(size >= 1);
                     let counted = flows.iter().filter(|(of, _)| *of == Some(group)).count();
                     prop_assert_eq!(shares.flows(group) as usize, counted);
                     let fit = size * i64::from(shares.flows_per_queue);
                     prop_assert_eq!(shares.room[group], fit - counted as i64);
+                    prop_assert!(shares.saved[group].is_none() || is_counted);
+                }
+                // Each flow is counted once, in the queue where it is.
+                for (queue, counted) in (0..).zip(shares.in_queues()) {
+                    let there = flows.iter().filter(|(group, own)| group.is_some() && *own == Some(queue)).count();
+                    prop_assert_eq!(*counted as usize, there);
                 }
             }
         }

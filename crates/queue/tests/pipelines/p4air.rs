@@ -3,12 +3,12 @@
 use crate::pipelines::driver::{Log, Switch, headers, outlets, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
-    ActEvery, DropReason, FlowAction, FlowTable, GroupActions, Headers, Ingress, Limit, Newest, P4air, P4airParams,
-    Pipeline, Port, ShareForm, Start,
+    ActEvery, ActOn, Assignment, DropReason, FlowAction, FlowTable, GroupActions, Headers, Ingress, Limit, Newest,
+    P4air, P4airParams, Pipeline, Port, Queueing, RttFilter, RttSource, Scheduler, ShareForm, Start,
 };
 use queuescope_sketch::{FingerprintParams, FlowGroup, RatePattern};
-use queuescope_tcp::{Flags, Segment};
-use queuescope_wire::{ByteCount, FlowId, Nanos};
+use queuescope_tcp::{Flags, Segment, Timestamps};
+use queuescope_wire::{ByteCount, Class, FlowId, Nanos};
 
 /// A tick of the switch's clock, 1024 ns.
 const TICK: u64 = 1 << 10;
@@ -369,6 +369,161 @@ fn a_port_that_does_not_exist_is_an_error() {
     assert_eq!(error.to_string(), "P4air cannot manage port 3: the switch has 1 ports, numbered from 0");
 }
 
+/// A flow whose packets wait for each other in `rounds` round trips, although it never sends its share.
+fn late(target: u64, rounds: u64) -> Bench {
+    let actions = GroupActions::all(FlowAction::Drop);
+    let mut bench = Bench::new(P4airParams { actions, act_on: ActOn::Delay { target: Nanos(target) }, ..params() });
+    bench.open(0, 1);
+    bench.data(RTT + TICK, RTT / 2, 12, 1);
+    // In the first quarter of each round trip, so that packets wait for each other.
+    for round in 2..2 + rounds {
+        bench.data(round * RTT + TICK, RTT / 4, 8, 1);
+    }
+    bench.run((4 + rounds) * RTT);
+    bench
+}
+
+#[test]
+fn actions_can_follow_the_delay_in_the_queue_instead_of_the_share() {
+    // Eight packets of 1 ms in 3 ms: the last one waits some 5 ms. The share of 12 is never reached. The delay is known when
+    // the packet has left: all packets of the round trip have come by then, so the action is in the next one.
+    let bench = late(3_000_000, 5);
+    assert_eq!(bench.switch.program.stats().fed_back, 5, "one report in a round trip");
+    assert_eq!(bench.switch.log.dropped_for(DropReason::FairShare), 4, "once in each round trip but the first");
+    assert_eq!(bench.switch.program.stats().above_share, 4);
+    bench.switch.check();
+    let bench = late(20_000_000, 4);
+    assert_eq!(bench.switch.log.dropped_for(DropReason::FairShare), 0);
+}
+
+#[test]
+fn weighted_groups_have_one_queue_each_with_the_weight_of_its_flows() {
+    let mut bench = Bench::new(P4airParams { queueing: Queueing::Weighted, actions: GroupActions::IDLE, ..params() });
+    let weights = |bench: &Bench| [0, 1, 2, 3, 4, 5].map(|queue| bench.switch.program.weight(Port(0), queue));
+    let held = bench.switch.program.queues(Limit::None);
+    assert_eq!((held.queues.get(), held.scheduler), (6, Scheduler::Deficit { quantum: ByteCount(1500) }));
+    for flow in 1..=3 {
+        bench.open(0, flow);
+    }
+    bench.offer(0, 0, 7, headers(7, 1007), 1500);
+    bench.run(RTT);
+    assert_eq!(weights(&bench), [1, 3, 0, 0, 0, 0]);
+    // Flow 1 fills the queue of its group, and moves on.
+    bench.data(RTT + TICK, RTT / 2, 12, 1);
+    for round in 2..12 {
+        bench.data(round * RTT + TICK, RTT - 2 * TICK, 15, 1);
+    }
+    bench.run(3 * RTT);
+    assert_eq!(weights(&bench), [1, 2, 1, 0, 0, 0]);
+    bench.run(13 * RTT);
+    assert_eq!(weights(&bench), [1, 2, 0, 1, 0, 0]);
+    assert_eq!(bench.queues(1), [1, 2, 3]);
+    assert_eq!(bench.switch.program.stats().queues_moved, 0);
+    // All weights count the known flows once.
+    assert_eq!(weights(&bench).iter().sum::<u32>(), bench.switch.program.flows());
+}
+
+#[test]
+fn queues_have_equal_weights_unless_groups_are_weighted() {
+    let bench = growing(params(), 8);
+    assert!((0..32).all(|queue| bench.switch.program.weight(Port(0), queue) == 1));
+}
+
+#[test]
+fn a_flow_that_comes_with_the_mark_is_shaped_and_packets_of_long_lived_flows_leave_with_it() {
+    let mut bench = Bench::new(P4airParams { mark: Class(9), actions: GroupActions::IDLE, ..params() });
+    bench.open(0, 1);
+    bench.open(0, 2);
+    bench.data(RTT + TICK, RTT / 2, 4, 1);
+    bench.run(2 * RTT);
+    let classes = |bench: &Bench, flow: u32| -> Vec<u8> {
+        let sent = bench.switch.log.sent.iter().filter(|sent| sent.departure.packet.flow.0 == flow);
+        sent.map(|sent| sent.departure.packet.class.0).collect()
+    };
+    assert_eq!((bench.group(1), classes(&bench, 1)), (Some(FlowGroup::Mouse), vec![0; 6]), "mice are not marked");
+    // Flow 2 comes marked: it is shaped at once, whatever it does then.
+    for n in 0..60 {
+        let tcp = Some(Segment { length: 1448, flags: Flags::ACK, ..Segment::default() });
+        let packet = queuescope_wire::Packet { class: Class(9), ..packet(1_000 + n, 2, 1500) };
+        let at = Nanos(2 * RTT + n * RTT / 15);
+        bench.switch.offer(at, Port(0).0, packet, Headers { tcp, ..headers(2, 1002) });
+    }
+    bench.data(2 * RTT + 2 * TICK, RTT / 2, 12, 1);
+    bench.run(8 * RTT);
+    assert_eq!(bench.group(2), Some(FlowGroup::Shaped));
+    assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::Shaped).map(|(_, flows)| flows), Some(1));
+    assert_eq!(bench.switch.program.stats().loss_delay, 0);
+    // The other flow is long-lived now, and its packets leave with the mark.
+    assert_eq!(bench.group(1), Some(FlowGroup::DelayBased));
+    assert_eq!(classes(&bench, 1).last(), Some(&9));
+    assert_eq!(bench.queues(2), [1, 30], "its handshake, then the queue that the full group has received");
+}
+
+#[test]
+fn without_a_mark_there_is_no_group_of_shaped_flows() {
+    let bench = growing(params(), 8);
+    assert!(bench.switch.log.sent.iter().all(|sent| sent.departure.packet.class == Class(0)));
+    let shaped = bench.switch.program.queues_of(Port(0), FlowGroup::Shaped);
+    assert_eq!(shaped.map(|(queues, flows)| (queues.len(), flows)), Some((0, 0)));
+}
+
+/// A handshake whose SYN-ACK passes at half of its time, and that took three round trips because a queue delayed it.
+fn delayed_handshake(rtt: RttSource, queueing: [u32; 2]) -> Bench {
+    let mut bench = Bench::new(P4airParams { rtt, ..params() });
+    let segment = |flags, stamps: [u32; 2]| Segment {
+        flags,
+        window: 1 << 20,
+        ack: 1,
+        timestamps: Some(Timestamps { value: stamps[0], echo: stamps[1] }),
+        ..Segment::default()
+    };
+    let to = |tcp, queueing| Headers { tcp: Some(tcp), queueing, ..headers(1, 1001) };
+    let back = |tcp, queueing| Headers { tcp: Some(tcp), queueing, ..headers(1001, 1) };
+    bench.offer(0, 0, 1, to(segment(Flags::SYN, [1, 0]), 0), 60);
+    bench.offer(2 * RTT, 1, 1001, back(segment(Flags::SYN | Flags::ACK, [2, 1]), queueing[0]), 60);
+    bench.offer(3 * RTT, 0, 1, to(segment(Flags::ACK, [3, 2]), queueing[1]), 52);
+    // Then data, its ACK after three quarters of a round trip, and the data that the ACK releases.
+    let data = |value, echo, seq| Segment { seq, length: 1448, ..segment(Flags::ACK, [value, echo]) };
+    bench.offer(4 * RTT, 0, 1, to(data(4, 2, 1), 0), 1500);
+    bench.offer(4 * RTT + RTT * 3 / 4, 1, 1001, back(Segment { ack: 1449, ..segment(Flags::ACK, [5, 4]) }, 0), 52);
+    bench.offer(5 * RTT, 0, 1, to(data(6, 5, 1449), 0), 1500);
+    bench.run(6 * RTT);
+    bench
+}
+
+#[test]
+fn round_trip_times_can_come_from_later_packets_or_from_other_switches() {
+    let rtt = |source, queueing| delayed_handshake(source, queueing).switch.program.rtt(FlowId(1));
+    assert_eq!(rtt(RttSource::Handshake, [0, 0]), Some(Nanos(3 * RTT)));
+    assert_eq!(rtt(RttSource::Timestamps(RttFilter::Least), [0, 0]), Some(Nanos(RTT)));
+    // A quarter of the difference of two round trips.
+    let smoothed = RttSource::Timestamps(RttFilter::Smoothed { shift: 2 });
+    assert_eq!(rtt(smoothed, [0, 0]), Some(Nanos(3 * RTT - RTT / 2)));
+    // Three quarters behind the switch, and a round trip of the handshake before it.
+    assert_eq!(rtt(RttSource::Sequence(RttFilter::Least), [0, 0]), Some(Nanos(RTT + RTT * 3 / 4)));
+    // The switch behind this one reports a round trip, the one before half of one.
+    let reported = [RTT as u32, (RTT / 2) as u32];
+    assert_eq!(rtt(RttSource::LessQueueing, reported), Some(Nanos(RTT + RTT / 2)));
+    assert_eq!(rtt(RttSource::Handshake, reported), Some(Nanos(3 * RTT)));
+}
+
+/// What switches add up: data waits here, and the ACKs of its flow carry that to the switches before.
+#[test]
+fn packets_carry_what_they_waited_and_acks_what_their_flow_waited() {
+    let mut bench = Bench::new(P4airParams { rtt: RttSource::LessQueueing, ..params() });
+    bench.open(0, 1);
+    // Three packets at once: they wait 0, 1 and 2 ms.
+    for _ in 0..3 {
+        let tcp = Some(Segment { length: 1448, flags: Flags::ACK, ..Segment::default() });
+        bench.offer(2 * RTT, 0, 1, Headers { tcp, queueing: 7, ..headers(1, 1001) }, 1500);
+    }
+    let ack = Some(Segment { ack: 1, flags: Flags::ACK, ..Segment::default() });
+    bench.offer(3 * RTT, 1, 1001, Headers { tcp: ack, queueing: 5, ..headers(1001, 1) }, 52);
+    bench.run(4 * RTT);
+    let sums: Vec<u32> = bench.switch.log.sent.iter().map(|sent| sent.headers.queueing).collect();
+    assert_eq!(sums, [0, 0, 7, 1_000_007, 2_000_007, 2_000_005]);
+}
+
 fn any_params() -> impl Strategy<Value = P4airParams> {
     let action = prop_oneof![
         Just(FlowAction::Nothing),
@@ -398,6 +553,16 @@ fn any_params() -> impl Strategy<Value = P4airParams> {
     let share =
         prop_oneof![Just(ShareForm::Exact), any::<i8>().prop_map(|sensitivity| ShareForm::Shift { sensitivity })];
     let newest = prop_oneof![Just(Newest::OfQueue), Just(Newest::OfGroup), Just(Newest::Any)];
+    let filter = || prop_oneof![Just(RttFilter::Least), any::<u8>().prop_map(|shift| RttFilter::Smoothed { shift })];
+    let rtt = prop_oneof![
+        Just(RttSource::Handshake),
+        filter().prop_map(RttSource::Timestamps),
+        filter().prop_map(RttSource::Sequence),
+        Just(RttSource::LessQueueing),
+    ];
+    let act_on =
+        prop_oneof![Just(ActOn::Share), (0u64..1 << 25).prop_map(|target| ActOn::Delay { target: Nanos(target) })];
+    let section_5 = (rtt, act_on, any::<[bool; 2]>(), 0u8..3);
     (
         fingerprint,
         table,
@@ -406,36 +571,46 @@ fn any_params() -> impl Strategy<Value = P4airParams> {
         [action.clone(), action.clone(), action.clone(), action],
         any::<[bool; 2]>(),
         (0u16..40, 0u16..20, 0u64..3000, any::<u32>()),
+        section_5,
     )
-        .prop_map(|(fingerprint, table, share, newest, actions, [even, packet], (queues, passes, size, idle))| {
-            let [delay_based, loss_delay, loss_based, model_based] = actions;
-            P4airParams {
-                queues,
-                fingerprint,
-                table,
-                share,
-                newest,
-                start: if even { Start::Even } else { Start::NewFlows },
-                actions: GroupActions { delay_based, loss_delay, loss_based, model_based },
-                act_every: if packet { ActEvery::Packet } else { ActEvery::RoundTrip },
-                delay_passes: passes,
-                packet: ByteCount(size),
-                idle: Nanos(idle.into()),
-                ..P4airParams::default()
-            }
-        })
+        .prop_map(
+            |(fingerprint, table, share, newest, actions, [even, packet], (queues, passes, size, idle), section_5)| {
+                let (rtt, act_on, [is_counted, is_weighted], mark) = section_5;
+                let [delay_based, loss_delay, loss_based, model_based] = actions;
+                P4airParams {
+                    queues,
+                    fingerprint,
+                    table,
+                    share,
+                    newest,
+                    start: if even { Start::Even } else { Start::NewFlows },
+                    actions: GroupActions { delay_based, loss_delay, loss_based, model_based },
+                    act_every: if packet { ActEvery::Packet } else { ActEvery::RoundTrip },
+                    delay_passes: passes,
+                    packet: ByteCount(size),
+                    idle: Nanos(idle.into()),
+                    rtt,
+                    act_on,
+                    assignment: if is_counted { Assignment::Counted } else { Assignment::InTurn },
+                    queueing: if is_weighted { Queueing::Weighted } else { Queueing::Divided },
+                    mark: Class(mark),
+                    ..P4airParams::default()
+                }
+            },
+        )
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Damaged headers and absurd parameters: every packet is sent, dropped or queued once, and flows are counted in the
-    /// group that they are in.
+    /// group that they are in, in the queue that they are in, and in the weights of queues.
     #[test]
     fn any_headers_and_parameters_are_safe(
         params in any_params(),
         packets in proptest::collection::vec((any::<u8>(), 0u32..12, 0u64..1 << 28, 0u64..9000, any::<[u32; 3]>(), any::<bool>()), 1..300),
     ) {
+        let is_weighted = params.queueing == Queueing::Weighted;
         let mut bench = Bench::new(params);
         let mut now = 0;
         for (flags, flow, later, size, [seq, ack, window], tcp) in packets {
@@ -446,9 +621,10 @@ proptest! {
                 window: window.into(),
                 length: if flags & 0x40 == 0 { size as u32 } else { 0 },
                 flags: Flags::from_bits(flags),
+                timestamps: (ack % 3 > 0).then_some(Timestamps { value: seq, echo: window }),
                 ..Segment::default()
             };
-            let headers = Headers { tcp: tcp.then_some(segment), ..headers(flow, (flow + 3) % 12) };
+            let headers = Headers { tcp: tcp.then_some(segment), queueing: seq, ..headers(flow, (flow + 3) % 12) };
             bench.offer(now, (flags >> 7).into(), flow, headers, size);
         }
         bench.run(now + 1_000_000_000);
@@ -458,6 +634,15 @@ proptest! {
             let (queues, flows) = program.queues_of(Port(0), group).unwrap();
             prop_assert!(!queues.is_empty());
             prop_assert!(flows <= 12);
+        }
+        // The program compares the registers with the table. A flow has a queue once one of its packets has needed one.
+        let in_queues: u32 = program.in_queues(Port(0)).unwrap().iter().sum();
+        let long: u32 = FlowGroup::ALL.iter().filter_map(|group| Some(program.queues_of(Port(0), *group)?.1)).sum();
+        prop_assert!(in_queues <= long);
+        if is_weighted {
+            let queues = program.queues(Limit::None).queues.get();
+            let weights: u32 = (0..queues).map(|queue| program.weight(Port(0), queue)).sum();
+            prop_assert_eq!(weights, program.flows());
         }
     }
 }

@@ -3,7 +3,10 @@
 use super::{STEP, TIME};
 use crate::keys::{KeyVisitor, Table, choice, fields};
 use crate::value::names;
-use queuescope_queue::{ActEvery, FlowAction, FlowTable, GroupActions, Newest, P4airParams, ShareForm, Start};
+use queuescope_queue::{
+    ActEvery, ActOn, Assignment, FlowAction, FlowTable, GroupActions, Newest, P4airParams, Queueing, RttFilter,
+    RttSource, ShareForm, Start,
+};
 use queuescope_sketch::{FingerprintParams, RatePattern, Rise};
 use queuescope_wire::{ByteCount, Nanos};
 
@@ -18,6 +21,15 @@ pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
     keys.key("table", &mut params.table, "Where flows are kept.");
     keys.key("newest", &mut params.newest, "Which flow moves to another group when a queue grows.");
     keys.key("start", &mut params.start, "How queues are divided before there are flows.");
+    keys.key("assignment", &mut params.assignment, "Which queue of its group a flow gets.");
+    keys.key("queueing", &mut params.queueing, "How groups share the link.");
+    keys.key("rtt", &mut params.rtt, "Where round-trip times come from.");
+    keys.within(
+        "mark",
+        &mut params.mark.0,
+        0..=63,
+        "The class (DSCP) that marks the packets of long-lived flows; flows that come with it are in a group of shaped flows. 0 for no marks.",
+    );
     keys.key("share", &mut params.share, "How a flow's share of the link in a round trip is computed.");
     keys.within(
         "packet",
@@ -26,6 +38,7 @@ pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
         "The size of a packet, in which shares are counted.",
     );
     keys.key("actions", &mut params.actions, "What is done to flows above their share.");
+    keys.key("act-on", &mut params.act_on, "When a flow is above its share.");
     keys.key("act-every", &mut params.act_every, "How often.");
     keys.within("delay-passes", &mut params.delay_passes, 0..=4095, "How often a packet is recirculated to delay it.");
     keys.within(
@@ -145,9 +158,43 @@ choice! {
     };
 }
 
+choice! {
+    ActOn, "reason of actions", keys;
+    "share", "The flow sent more than its share of the link in a round trip.", Self::Share, Self::Share => {};
+    "delay", "A packet of the flow waited longer than a target in the round trip.",
+        Self::Delay { target: Nanos(20_000_000) }, Self::Delay { target } => {
+            keys.within("target", target, TIME, "The longest queueing delay without an action.");
+        };
+}
+
+choice! {
+    RttSource, "source of round-trip times", keys;
+    "handshake", "From the SYN to the next packet of the flow.", Self::Handshake, Self::Handshake => {};
+    "timestamps", "The handshake, then TCP timestamps in both directions.",
+        Self::Timestamps(RttFilter::Least), Self::Timestamps(filter) => {
+            keys.key("filter", filter, "What becomes of samples.");
+        };
+    "sequence", "The handshake, then sequence numbers of data and their ACKs for the part of the path behind the switch.",
+        Self::Sequence(RttFilter::Least), Self::Sequence(filter) => {
+            keys.key("filter", filter, "What becomes of samples.");
+        };
+    "less-queueing", "The handshake, less the time that it waited in the queues of switches with this program.",
+        Self::LessQueueing, Self::LessQueueing => {};
+}
+
+choice! {
+    RttFilter, "filter of round-trip times", keys;
+    "least", "The least sample so far.", Self::Least, Self::Least => {};
+    "smoothed", "A moving average.", Self::Smoothed { shift: 3 }, Self::Smoothed { shift } => {
+        keys.within("shift", shift, 0..=31, "The right shift of the difference that a sample adds.");
+    };
+}
+
 names! {
     Newest, "a flow to move": "of-queue" = Newest::OfQueue, "of-group" = Newest::OfGroup, "any" = Newest::Any;
     Start, "a division of queues": "new-flows" = Start::NewFlows, "even" = Start::Even;
+    Assignment, "an assignment of queues": "in-turn" = Assignment::InTurn, "counted" = Assignment::Counted;
+    Queueing, "a form of queueing": "divided" = Queueing::Divided, "weighted" = Queueing::Weighted;
     ActEvery, "a frequency of actions": "round-trip" = ActEvery::RoundTrip, "packet" = ActEvery::Packet;
     FlowAction, "an action":
         "nothing" = FlowAction::Nothing, "drop" = FlowAction::Drop, "delay" = FlowAction::Delay,
