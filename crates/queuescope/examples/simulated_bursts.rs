@@ -26,12 +26,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut topology = Topology::default();
     let (from, to) = (topology.add_node("from"), topology.add_node("to"));
     let rate: Rate = "10mbps".parse()?;
-    let wire = Wire::new(rate, Nanos::ZERO, DisciplineParams::default().into());
+    let wire = Wire::new(rate, Nanos::ZERO, DisciplineParams::default());
     let (link, _) = add_both(&mut topology, ("link", "back"), (from, to), &wire, true);
 
     let mut simulation = Simulation::new(topology, 1, Nanos::ZERO)?;
-    // A call of 1 Mb/s, and after a second a transfer of three times the link's rate for 50 ms.
-    for (rate, start, until) in [("1mbps", "0s", "2s"), ("30mbps", "1s", "1050ms")] {
+    // A call of 0.5 Mb/s, and after a second a transfer of three times the link's rate for 50 ms.
+    for (rate, start, until) in [("500kbps", "0s", "2s"), ("30mbps", "1s", "1050ms")] {
         let (size, spacing) = (ByteCount(1_250), Spacing::Even);
         let (start, until) = (start.parse()?, Some(until.parse()?));
         let load = UdpParams { rate: rate.parse()?, size, spacing, on_off: None, start, until };
