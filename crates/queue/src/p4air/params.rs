@@ -31,7 +31,7 @@ pub struct P4airParams {
     /// Where round-trip times come from.
     pub rtt: RttSource,
     /// The class (DSCP) by which switches with this program mark the packets of long-lived flows. A flow whose packets
-    /// come with it is in the group of shaped flows. Class 0, the default: there are no marks and there is no such group.
+    /// come with it is in the group of shaped flows. Class 0, the default: there are neither marks nor that group.
     pub mark: Class,
     /// How a flow's share of the link in a round trip is computed.
     pub share: ShareForm,

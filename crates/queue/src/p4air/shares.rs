@@ -108,7 +108,7 @@ impl QueueShares {
         self.flows.iter().sum()
     }
 
-    /// The flows of a group; 0 if there is no such group.
+    /// The flows of a group; 0 for a number without a group.
     pub fn flows(&self, group: usize) -> u32 {
         self.flows.get(group).copied().unwrap_or(0)
     }

@@ -36,7 +36,7 @@ enum Queue {
     P4air { keys: String, parts: Option<u64> },
 }
 
-/// Who sends.
+/// The flows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Traffic {
     /// Flows without end, over all links.
