@@ -9,9 +9,6 @@
 //! - *Ten runs* of a time differ on the paper's testbed by its noise. A simulated flow alone repeats itself, so runs
 //!   differ here by the seed, by up to half a millisecond of the round-trip time, which is as much as the paper's
 //!   figure 7(a) finds, and by when they start, up to a tenth of a second. Both are spread evenly over the runs.
-//! - *The noise* of the paper's software switch is here that of other traffic on the way of the ACKs: datagrams at random times,
-//!   which use 40 % of that direction. Without it, BBR measures the rate of the link exactly, its queue does not grow
-//!   between two probes, and it is never loss-delay.
 //! - *The duration* is 600 round trips: the paper's latest mean is in round trip 556.
 
 use super::paper::{self, CHOSEN, Control, TUNINGS, Threshold, Tuning};
@@ -97,8 +94,7 @@ fn cell(plan: &Plan, figure: &'static str, control: &Control, thresholds: [u8; 3
          delay = \"10ms\"\nlimit = \"100packets\"\n\n[link.pipeline.p4air.actions]\ndelay-based = \"nothing\"\nloss-delay = \"nothing\"\n\
          loss-based = \"nothing\"\nmodel-based = \"nothing\"\n\n[link.pipeline.p4air.fingerprint]\nloss-delay-after = {loss_delay}\n\
          loss-based-after = {loss_based}\nmodel-based-after = {model_based}\n\n[[flows]]\nname = \"flow\"\ntcp = \"{}\"\nrtt = \
-         \"{rtt_us}us\"\nstart = \"{start_us}us\"\n\n[[flows]]\nname = \"noise\"\nfrom = \"right\"\nto = \"left\"\n\n[flows.udp]\nrate = \
-         \"4800kbps\"\nspacing = \"poisson\"\n",
+         \"{rtt_us}us\"\nstart = \"{start_us}us\"\n",
         control.tcp
     );
     let mut parameters = vec![(CONTROL, control.name.to_owned())];

@@ -7,6 +7,9 @@
 //!   share is 1.17 times the exact one, at 10 Gb/s as here. At 1 Gb/s it would be 0.73 times. With a round-trip time of
 //!   100 ms, which the paper does not state, a flow's share is 41 packets, and 47 as computed.
 //! - *The buffer* is one bandwidth-delay product. The schemes with 32 queues give each queue an equal part of it.
+//! - *The action on delay-based flows* is the receive window, which "offered the biggest performance boost" (section IV-C),
+//!   and not recirculation, which delays a packet by microseconds. No control reacts to so little, so a flow that is
+//!   alone in the group takes all that others leave.
 //! - *Starts* are spread over the first second.
 //! - *Different round-trip times*: "each link delay was configured to a multiple" of the difference. Here there are 32 round-trip
 //!   times, from one to 32 times the difference, of eight flows each. The rate is 1.25 Gb/s, and with a difference of 1 ms the testbed's 10 Gb/s
@@ -53,7 +56,10 @@ impl Scheme {
     fn text(self, buffer: u64, queues: u64) -> String {
         let each = (buffer / queues).max(1);
         match self {
-            Self::P4air => format!("limit = \"{each}packets\"\n\n[link.pipeline.p4air]\nqueues = {queues}\n"),
+            Self::P4air => format!(
+                "limit = \"{each}packets\"\n\n[link.pipeline.p4air]\nqueues = {queues}\n\n[link.pipeline.p4air.actions]\n\
+                 delay-based = \"window\"\n"
+            ),
             Self::Idle => format!(
                 "limit = \"{each}packets\"\n\n[link.pipeline.p4air]\nqueues = {queues}\n\n[link.pipeline.p4air.actions]\n\
                  delay-based = \"nothing\"\nloss-delay = \"nothing\"\nloss-based = \"nothing\"\nmodel-based = \"nothing\"\n"

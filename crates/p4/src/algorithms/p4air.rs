@@ -217,12 +217,12 @@ fn changes(p: &mut Program, counts: Field) -> Field {
     let sent = p.slice(counts, "packets of the round trip", 16);
     let before = p.slice(counts, "packets of the previous one", 16);
     let eighth = p.slice(before, "an eighth of those", 13);
-    let change = p.simple("an eighth of those, and at least 4", &[eighth], 13);
-    let more = p.simple("previous packets + that", &[before, change], 17);
-    let less = p.simple("previous packets - that", &[before, change], 16);
-    let reduced = p.simple("previous packets - an eighth", &[before, eighth], 16);
-    let name = "packets: less than the previous ones, by an eighth, and more or less by at least 4";
-    p.compute(name, Op::Compare(5), &[sent, before, more, less, reduced], 5)
+    let more = p.simple("previous packets + an eighth", &[before, eighth], 17);
+    let less = p.simple("previous packets - an eighth", &[before, eighth], 16);
+    let more_by_four = p.simple("previous packets + 4", &[before], 17);
+    let less_by_four = p.simple("previous packets - 4", &[before], 16);
+    let name = "packets: more or less than the previous ones, and by an eighth; for pulses, also by four";
+    p.compute(name, Op::Compare(5), &[sent, before, more, less, more_by_four, less_by_four], 5)
 }
 
 /// BwEst: an increase after a settled rate, and then a decrease.
@@ -256,13 +256,11 @@ fn packet_time() -> u64 {
     rate.map_or(1, |rate| rate.time_for(P4airParams::default().packet).0)
 }
 
-/// Numbers of flows with the same shift: 2^shift is nearest to the time between two packets of a flow at its share.
+/// Numbers of flows with the same shift: 2^shift is at most the time between two packets of a flow at its share.
 fn shift_ranges(flow_bits: u32) -> Vec<(u64, u64)> {
     let packet_time = packet_time();
     let most = (1u64 << flow_bits) - 1;
-    // The square root of 2^(2 shift - 1), rounded up, is the shortest time with a shift.
-    let shortest = |shift: u32| (1u128 << (2 * shift - 1)).isqrt() as u64 + 1;
-    let first_of = |shift: u32| shortest(shift).div_ceil(packet_time);
+    let first_of = |shift: u32| (1u64 << shift).div_ceil(packet_time);
     let firsts = (packet_time.ilog2() + 1..).map(first_of).take_while(|first| *first <= most + 1);
     // With one flow more, the shift changes one flow earlier.
     let mut starts: BTreeSet<u64> = firsts.flat_map(|first| [first - 1, first]).collect();

@@ -419,7 +419,7 @@ impl P4air {
             ShareForm::Exact => state.rate.bytes_in(rtt).0 / flows / self.params.packet.0.max(1),
             ShareForm::Shift { sensitivity } => {
                 let between = state.packet_time.saturating_mul(flows);
-                let shift = i64::from(params::nearest_log2(between)) + i64::from(sensitivity);
+                let shift = i64::from(between.ilog2()) + i64::from(sensitivity);
                 rtt.0.checked_shr(shift.clamp(0, 63) as u32).unwrap_or(0)
             }
         };

@@ -57,8 +57,8 @@ pub enum Newest {
 pub enum ShareForm {
     /// `rate x RTT / flows / packet`, exactly: a switch cannot compute this.
     Exact,
-    /// `RTT >> s`, where `2^s` is nearest to the time between two packets of the flow at its share (section III-D: `s` is
-    /// "calculated to be close"). So it is the share but for a factor of up to the square root of two.
+    /// `RTT >> s`, where `2^s` is at most the time between two packets of the flow at its share (section III-D). So it is
+    /// up to twice the share, never less: the paper postpones actions to keep the link busy.
     Shift {
         /// Added to `s`. Higher values make the share smaller and the actions more frequent.
         sensitivity: i8,
@@ -148,36 +148,6 @@ impl GroupActions {
             FlowGroup::LossDelay => self.loss_delay,
             FlowGroup::LossBased => self.loss_based,
             FlowGroup::ModelBased => self.model_based,
-        }
-    }
-}
-
-/// The power of two that is nearest to a value of at least 1, by their ratio: within a factor of the square root of two.
-#[inline]
-pub(super) fn nearest_log2(value: u64) -> u32 {
-    // Half of the logarithm of the square, rounded up.
-    (u128::from(value) * u128::from(value)).checked_ilog2().map_or(0, |twice| twice.div_ceil(2))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_power_of_two_is_nearest_to_itself() {
-        for power in 0..64 {
-            assert_eq!(nearest_log2(1 << power), power);
-        }
-        // The square root of two is 1.414.
-        assert_eq!([nearest_log2(1_414), nearest_log2(1_448), nearest_log2(1_449)], [10, 10, 11]);
-    }
-
-    proptest! {
-        #[test]
-        fn a_power_of_two_is_nearest_by_its_ratio(value in 1u64..=u64::MAX) {
-            let exact = (value as f64).log2();
-            prop_assert!((f64::from(nearest_log2(value)) - exact).abs() <= 0.5 + 1e-9, "{exact}");
         }
     }
 }

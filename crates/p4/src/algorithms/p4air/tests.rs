@@ -21,9 +21,7 @@ fn the_defaults_fit_their_words() {
 #[test]
 fn ranges_of_flows_have_one_shift() {
     let packet_time = packet_time();
-    // The power of two that is nearest by its ratio.
-    let nearest = |time: u64| (time as f64).log2().round() as u32;
-    let shifts = |flows: u64| [flows.max(1), flows + 1].map(|flows| nearest(packet_time * flows));
+    let shifts = |flows: u64| [flows.max(1), flows + 1].map(|flows| (packet_time * flows).ilog2());
     let ranges = shift_ranges(12);
     assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (0, (1 << 12) - 1));
     for (n, (first, last)) in ranges.iter().copied().enumerate() {
