@@ -68,7 +68,8 @@ fn flows_end_in_the_group_of_their_congestion_control() {
     assert!((1..=3).contains(&new_reno[&FlowGroup::LossBased]), "{new_reno:?}");
 }
 
-/// 32 flows of four controls; each queue of a port that has several holds its share of the buffer.
+/// 32 flows of four controls; each queue of a port that has several holds its share of the buffer. The rate is a 32nd of
+/// the paper's 10 Gb/s, with a quarter of its 128 flows at an eighth of their rates, so that the computed share exceeds the exact one by as much as there, 17 %.
 fn mix(link: &str) -> (f64, Built) {
     let mut text = format!(
         r#"
@@ -76,7 +77,7 @@ duration = "30s"
 warmup = "10s"
 access = {{ rate = "1gbps", delay = "1ms" }}
 [link]
-rate = "250mbps"
+rate = "312500kbps"
 delay = "10ms"
 {link}
 "#
@@ -93,9 +94,9 @@ delay = "10ms"
 
 #[test]
 fn flows_of_four_kinds_share_more_fairly_than_without_it() {
-    let (no_aqm, _) = mix("limit = \"2083packets\"");
-    let (queues, _) = mix("limit = \"65packets\"\npipeline = { hash-to-queues = { queues = 32 } }");
-    let (p4air, built) = mix("limit = \"65packets\"\npipeline = { p4air = {} }");
+    let (no_aqm, _) = mix("limit = \"2604packets\"");
+    let (queues, _) = mix("limit = \"81packets\"\npipeline = { hash-to-queues = { queues = 32 } }");
+    let (p4air, built) = mix("limit = \"81packets\"\npipeline = { p4air = {} }");
     assert!(p4air > no_aqm && p4air > queues, "{p4air:.3}, without AQM {no_aqm:.3}, with hashed queues {queues:.3}");
     // One queue for each group, with a quarter of the buffer.
     let (weighted, _) = mix("limit = \"520packets\"\npipeline = { p4air = { queueing = \"weighted\" } }");

@@ -19,10 +19,11 @@
 //! | what a reduction of the rate is | an eighth less than in the previous round trip ([`FingerprintParams::reduction_shift`]); one packet less is noise, because a round trip does not hold a whole number of packets |
 //! | whether the count starts again with a new group | yes ([`FingerprintParams::restarts`]): the paper's figure 6(d) has NewReno become loss-based at `m_PL` = 6 some 120 round trips after it became loss-delay at `m_LD` = 4, and not two |
 //! | what BwEst counts | pulses: an eighth more after a settled rate, then an eighth less within [`FingerprintParams::pulse`] round trips ([`RatePattern`]); slow start and the recovery from a loss have increases, too |
+//! | noise in the rate | a change by fewer than four packets does not count ([`FingerprintParams::least_change`]) |
 //! | when the count ends | never; but a pulse counts only if another came within [`FingerprintParams::period`] round trips |
 //! | packets or bytes | what the caller counts: P4air counts packets |
 //! | a flow whose handshake was not seen | has [`FingerprintParams::default_rtt`] |
-//! | a repeated SYN | the first one counts, as the paper says; the round trip is then too long |
+//! | a repeated SYN | the last one counts ([`FingerprintParams::repeated_syn_restarts`]); the paper subtracts the time of the first SYN from that of the next packet, which is then the repeated SYN |
 
 use queuescope_wire::Nanos;
 
@@ -98,12 +99,18 @@ pub struct FingerprintParams {
     pub reduction_shift: u8,
     /// What counts towards `model_based_after`.
     pub pattern: RatePattern,
+    /// The fewest packets by which the rate must change for what `pattern` counts: 4. An eighth of a slow flow's rate is
+    /// less, and no more than noise: ACKs come for two packets, and a round trip does not hold a whole number of them.
+    pub least_change: u32,
     /// The most round trips from the increase of a pulse to its decrease: 2.
     pub pulse: u8,
     /// The fewest round trips without a decrease before the increase of a pulse: 3. The rebound after a loss is not a pulse.
     pub settled: u8,
     /// The most round trips between two pulses that count together; 0 for any number. 32, which is four of BBR's cycles.
     pub period: u8,
+    /// Whether the round-trip time is measured from the last SYN: true. From the first one, a lost SYN adds its timeout of
+    /// a second or more, and the flow's share is as much too large.
+    pub repeated_syn_restarts: bool,
     /// The round-trip time of a flow whose handshake was not seen: 100 ms.
     pub default_rtt: Nanos,
 }
@@ -118,9 +125,11 @@ impl Default for FingerprintParams {
             rise: Rise::OfPrevious { shift: 7 },
             reduction_shift: 3,
             pattern: RatePattern::Pulses,
+            least_change: 4,
             pulse: 2,
             settled: 3,
             period: 32,
+            repeated_syn_restarts: true,
             default_rtt: Nanos(100_000_000),
         }
     }
@@ -217,6 +226,13 @@ impl SendingRate {
         Self { began: Ticks::new(now), ..Self::default() }
     }
 
+    /// Another SYN of the flow, which repeats the first one.
+    pub fn on_repeated_syn(&mut self, now: Nanos, params: &FingerprintParams) {
+        if params.repeated_syn_restarts && self.rtt == 0 {
+            self.began = Ticks::new(now);
+        }
+    }
+
     /// A flow whose handshake was not seen.
     pub fn without_handshake(now: Nanos, params: &FingerprintParams) -> Self {
         Self { rtt: ticks(params.default_rtt), began: Ticks::new(now), ..Self::default() }
@@ -272,9 +288,9 @@ impl SendingRate {
 
     fn judge(&mut self, params: &FingerprintParams) -> RoundTrip {
         let (sent, before) = (self.sent, self.before);
-        let eighth = before >> 3;
-        let increased = before > 0 && sent >= before.saturating_add(eighth.max(1));
-        let decreased = sent <= before.saturating_sub(eighth.max(1));
+        let change = (before >> 3).max(params.least_change).max(1);
+        let increased = before > 0 && sent >= before.saturating_add(change);
+        let decreased = before.saturating_sub(sent) >= change;
         self.since_pulse = self.since_pulse.saturating_add(1);
         let pulsed = match params.pattern {
             RatePattern::Increases => increased,
@@ -543,6 +559,33 @@ mod tests {
         assert_eq!(ended.last().map(|round| round.pulses), Some(0));
         let any = FingerprintParams { settled: 0, ..FingerprintParams::default() };
         assert!(send(&mut established(), &counts, &any).last().is_some_and(|round| round.pulses >= 10));
+    }
+
+    /// CUBIC at a few packets in a round trip, as a simulation gave it.
+    #[test]
+    fn a_change_by_a_few_packets_is_noise() {
+        let slow = [3, 3, 4, 4, 2, 3, 3, 4, 2, 2, 3, 3, 4, 3, 10, 11, 12, 11, 10];
+        let counts: Vec<u32> = slow.into_iter().cycle().take(190).chain([1]).collect();
+        let pulses = |least_change| {
+            let params = FingerprintParams { least_change, ..FingerprintParams::default() };
+            send(&mut established(), &counts, &params).last().map(|round| round.pulses)
+        };
+        assert_eq!(pulses(FingerprintParams::default().least_change), Some(0));
+        assert!(pulses(1) >= Some(4), "{:?}", pulses(1));
+    }
+
+    #[test]
+    fn a_round_trip_time_is_that_of_the_last_syn() {
+        for (repeated_syn_restarts, rtt) in [(true, RTT), (false, 11 * RTT)] {
+            let params = FingerprintParams { repeated_syn_restarts, ..FingerprintParams::default() };
+            let mut rate = SendingRate::with_syn(Nanos(0));
+            rate.on_repeated_syn(Nanos(10 * RTT), &params);
+            rate.on_packet(1, Nanos(11 * RTT), &params);
+            assert_eq!(rate.rtt(), Some(Nanos(rtt)));
+            // Once it is known, it stays.
+            rate.on_repeated_syn(Nanos(20 * RTT), &params);
+            assert!(rate.on_packet(1, Nanos(22 * RTT), &params).is_some());
+        }
     }
 
     #[test]

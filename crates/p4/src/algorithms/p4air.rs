@@ -212,16 +212,17 @@ fn ingress(p: &mut Program, r: &Registers) -> Ingress {
     Ingress { entry, group, ended, change, pulses, queue, gained_queue, is_newest }
 }
 
-/// How a round trip differs from the one before. An eighth is at least one packet: more than before, and at least an
-/// eighth more, is both.
+/// How a round trip differs from the one before: by an eighth, and for pulses by at least four packets.
 fn changes(p: &mut Program, counts: Field) -> Field {
     let sent = p.slice(counts, "packets of the round trip", 16);
     let before = p.slice(counts, "packets of the previous one", 16);
     let eighth = p.slice(before, "an eighth of those", 13);
     let more = p.simple("previous packets + an eighth", &[before, eighth], 17);
     let less = p.simple("previous packets - an eighth", &[before, eighth], 16);
-    let name = "packets: more or less than the previous ones, and by an eighth";
-    p.compute(name, Op::Compare(5), &[sent, before, more, less], 5)
+    let more_by_four = p.simple("previous packets + 4", &[before], 17);
+    let less_by_four = p.simple("previous packets - 4", &[before], 16);
+    let name = "packets: more or less than the previous ones, and by an eighth; for pulses, also by four";
+    p.compute(name, Op::Compare(5), &[sent, before, more, less, more_by_four, less_by_four], 5)
 }
 
 /// BwEst: an increase after a settled rate, and then a decrease.

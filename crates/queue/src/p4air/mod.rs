@@ -21,11 +21,11 @@
 //!
 //! | open in the paper | here |
 //! | --- | --- |
-//! | what an ant is | a flow without TCP, and one without data. Without TCP, it is long-lived once it fills its share of the link |
+//! | what an ant is | a flow without TCP, and one without data; so are SYNs, whose delay in the queue of mice would be part of the flow's round-trip time. Without TCP, it is long-lived once it fills its share of the link |
 //! | whether a new flow counts in its own share | it does: with no other flow, its share is the whole link |
 //! | what "the newest flow" is | the one that was assigned last to its queue; only that flow is moved to another group ([`Newest::OfQueue`]) |
 //! | what becomes of the others | they are judged when they are the newest in turn: within a round trip after the newest has moved |
-//! | how often actions apply | once in a round trip ([`ActEvery`]) |
+//! | how often actions apply | to each packet above the share ([`ActEvery`]), as section III-C runs the module "only when the flow the packet belongs to is sending above its BDP" |
 //! | which action for which group | drops for loss-based and loss-delay flows, recirculation for delay-based ones, the receive window for model-based ones, which ignore both ([`GroupActions`]) |
 //! | how long a packet is delayed | [`P4airParams::delay_passes`] passes of recirculation |
 //! | whether a reclassified packet itself is recirculated | a copy of its headers is: the packet goes on, so that nothing is reordered and no time on the link is lost |
@@ -174,7 +174,9 @@ impl P4air {
             flow.has_ended = true;
         }
         if syn {
-            return Ingress::Enqueue(MICE);
+            flow.rate.on_repeated_syn(now, &self.params.fingerprint);
+            // Not behind the mice: the flow's round-trip time must not contain their queue, nor a timeout because it is full.
+            return Ingress::Enqueue(ANTS);
         }
         self.stats.tracked += 1;
         let is_shaped = self.params.marks() && packet.class == self.params.mark && flow.group != FlowGroup::Shaped;

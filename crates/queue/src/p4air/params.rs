@@ -69,7 +69,7 @@ pub enum ShareForm {
     /// `rate x RTT / flows / packet`, exactly: a switch cannot compute this.
     Exact,
     /// `RTT >> s`, where `2^s` is at most the time between two packets of the flow at its share (section III-D). So it is
-    /// up to twice the share.
+    /// up to twice the share, never less: the paper postpones actions to keep the link busy.
     Shift {
         /// Added to `s`. Higher values make the share smaller and the actions more frequent.
         sensitivity: i8,
@@ -153,7 +153,7 @@ impl Default for P4airParams {
             packet: ByteCount(1500),
             actions: GroupActions::default(),
             act_on: ActOn::Share,
-            act_every: ActEvery::RoundTrip,
+            act_every: ActEvery::Packet,
             delay_passes: 8,
             least_window: ByteCount(2 * 1448),
             idle: Nanos(10_000_000_000),

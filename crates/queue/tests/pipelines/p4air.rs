@@ -154,8 +154,8 @@ fn a_flow_that_fills_the_queue_becomes_loss_delay_and_then_loss_based() {
     let groups: Vec<_> = bench.switch.program.moves().iter().map(|moved| moved.to).collect();
     assert_eq!(groups, [FlowGroup::DelayBased, FlowGroup::LossDelay, FlowGroup::LossBased]);
     assert_eq!(bench.switch.log.fed_back, 2, "each change at egress sends one copy to ingress");
-    // Mice, then one queue in each group; a queue goes to a group that is full.
-    assert_eq!(bench.queues(1), [1, 2, 28, 29]);
+    // The SYN is an ant. Mice, then one queue in each group; a queue goes to a group that is full.
+    assert_eq!(bench.queues(1), [0, 1, 2, 28, 29]);
     assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::LossBased), Some((29..31, 1)));
 }
 
@@ -192,8 +192,8 @@ fn a_flow_whose_rate_pulses_becomes_model_based() {
     bench.data(RTT + TICK, RTT / 2, 12, 1);
     for round in 2..60 {
         let count = match round % 8 {
-            0 => 15,
-            1 => 9,
+            0 => 16,
+            1 => 8,
             _ => 12,
         };
         bench.data(round * RTT + TICK, RTT - 2 * TICK, count, 1);
@@ -532,12 +532,14 @@ fn any_params() -> impl Strategy<Value = P4airParams> {
         Just(FlowAction::Window)
     ];
     let fingerprint = (any::<[u8; 8]>(), any::<bool>(), any::<u32>()).prop_map(|(bytes, increases, rtt)| {
-        let [ld, pl, m, reduction, pulse, settled, period, _] = bytes;
+        let [ld, pl, m, reduction, pulse, settled, period, least] = bytes;
         FingerprintParams {
             loss_delay_after: ld,
             loss_based_after: pl,
             model_based_after: m,
             reduction_shift: reduction,
+            least_change: least.into(),
+            repeated_syn_restarts: !increases,
             pulse,
             settled,
             period,

@@ -89,6 +89,12 @@ impl Table for FingerprintParams {
         keys.within("reduction-shift", &mut self.reduction_shift, 0..=31, "The right shift of the previous count of packets: with fewer packets by that many, a flow has reduced its rate.");
         keys.key("pattern", &mut self.pattern, "What counts towards `model-based-after`.");
         keys.within(
+            "least-change",
+            &mut self.least_change,
+            0..=1_000_000,
+            "The fewest packets by which the rate must change for what `pattern` counts.",
+        );
+        keys.within(
             "pulse",
             &mut self.pulse,
             1..=255,
@@ -105,6 +111,11 @@ impl Table for FingerprintParams {
             &mut self.period,
             0..=255,
             "The most round trips between two pulses that count together; 0 for any number.",
+        );
+        keys.key(
+            "repeated-syn-restarts",
+            &mut self.repeated_syn_restarts,
+            "Whether the round-trip time is measured from the last SYN of a flow, and not from the first.",
         );
         keys.within(
             "default-rtt",
