@@ -304,7 +304,8 @@ fn the_ssh_session_of_the_user_is_never_touched() {
     let traffic = Traffic::new(&ends);
     live.drops(&traffic);
     let skipped = live.end();
-    assert!(skipped["exempt"].as_u64() > Some(100) && skipped["ssh_session"] == 1, "{skipped}");
+    // The kernel counts super-packets, of 64 KiB at most: a busy machine makes them that long.
+    assert!(skipped["exempt"].as_u64() >= Some(4_000_000 >> 16) && skipped["ssh_session"] == 1, "{skipped}");
 }
 
 #[test]
