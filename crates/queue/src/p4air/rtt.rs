@@ -16,7 +16,7 @@
 //!   front of this one know what waits behind them.
 //!
 //! A retransmission after a loss makes a sample by timestamps too long, by the time of the repair; one by sequence numbers
-//! is given up if the same data passes again.
+//! is given up if old data passes again, and only new data is watched.
 
 use queuescope_sketch::Ticks;
 use queuescope_tcp::{Flags, Segment};
@@ -72,6 +72,8 @@ pub(super) struct RttWatch {
     phase: Phase,
     /// The timestamp or the sequence number that the next packet must reach.
     expected: u32,
+    /// The sequence number behind all data so far.
+    highest: Option<u32>,
     /// When the watched packet passed, or the SYN-ACK.
     began: Ticks,
     /// The part of the round trip before the switch, in ticks; 0 until it is known.
@@ -120,11 +122,15 @@ impl RttWatch {
                     return None;
                 }
                 let end = tcp.end() as u32;
+                let is_new = self.highest.is_none_or(|highest| is_before(highest, end));
+                if is_new {
+                    self.highest = Some(end);
+                }
                 match self.phase {
-                    // The same data again: the ACK may be of either.
-                    Phase::Data if !is_before(self.expected, end) => self.phase = Phase::Idle,
+                    // Old data again: the next ACK may be of either packet (Karn's rule).
+                    Phase::Data if !is_new => self.phase = Phase::Idle,
                     Phase::Data => {}
-                    _ if self.before > 0 => self.watch(end, now),
+                    _ if is_new && self.before > 0 => self.watch(end, now),
                     _ => {}
                 }
                 None
@@ -153,7 +159,7 @@ impl RttWatch {
                 None
             }
             RttSource::Sequence(_) if syn => {
-                if self.before == 0 {
+                if self.before == 0 && self.phase != Phase::SynAck {
                     (self.phase, self.began) = (Phase::SynAck, now);
                 }
                 None
@@ -258,6 +264,11 @@ mod tests {
         watch.on_packet(source, &data(0, 0, 1), Nanos(MS));
         watch.on_packet(source, &data(0, 0, 1), Nanos(200 * MS));
         assert_eq!(watch.on_reverse(source, &ack(0, 0, 1001), 0, Nanos(201 * MS)), None);
+        // Its ACK may be on its way already: old data is not watched.
+        watch.on_packet(source, &data(0, 0, 1), Nanos(202 * MS));
+        assert_eq!(watch.on_reverse(source, &ack(0, 0, 1001), 0, Nanos(203 * MS)), None);
+        watch.on_packet(source, &data(0, 0, 1001), Nanos(204 * MS));
+        assert_eq!(watch.on_reverse(source, &ack(0, 0, 2001), 0, Nanos(206 * MS)), Some(Nanos(3 * MS)));
     }
 
     #[test]
