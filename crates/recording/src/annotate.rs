@@ -89,6 +89,14 @@ impl<W: Write> Annotator<W> {
         self.known(departure.packet, comment)
     }
 
+    /// Call this when a packet leaves the queue whose arrival was not seen.
+    ///
+    /// # Errors
+    /// Returns the first write error.
+    pub fn passed(&mut self, packet: Packet) -> io::Result<()> {
+        self.known(packet, UNSEEN_ARRIVAL.to_owned())
+    }
+
     /// Call this when a packet is dropped.
     ///
     /// # Errors
@@ -122,10 +130,10 @@ impl<W: Write> Annotator<W> {
         self.write()
     }
 
-    /// The frame of this packet.
+    /// The frame of this packet, if it was read.
     fn of(&mut self, packet: Packet) -> Option<&mut Waiting> {
         let position = self.waiting.partition_point(|waiting| waiting.packets.end <= packet.id.0);
-        self.waiting.get_mut(position)
+        self.waiting.get_mut(position).filter(|waiting| waiting.packets.contains(&packet.id.0))
     }
 
     /// Writes the frames whose outcome is known, up to the first of which it is not.
@@ -143,5 +151,49 @@ impl<W: Write> Annotator<W> {
     }
 }
 
+/// The comment on a packet that was in the queue before the measurement began.
+const UNSEEN_ARRIVAL: &str = "queuescope: its arrival was not seen, so it is not known how long it waited";
+
 /// The comment on a frame that did not enter the queue.
 const LEFT_OUT: &str = "queuescope: left out by --input";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuescope_pcap::CaptureReader;
+    use queuescope_wire::{ByteCount, Class, Ecn, FlowId, PacketId};
+    use std::io::Cursor;
+
+    /// Otherwise an interface that is full when it is watched would get no file, and memory would grow.
+    #[test]
+    fn packets_whose_arrival_was_not_seen_hold_up_no_others() {
+        let mut annotator = Annotator::new(Vec::new()).unwrap();
+        let data = [0; 60];
+        for number in 0..3 {
+            let time = Nanos(1_000_000_000 + number);
+            let record = Record { time: Some(time), link: 1, interface: 0, original_len: 60, data: &data };
+            annotator.read(&record, time, number..number + 1).unwrap();
+        }
+        let packet = |number| Packet {
+            id: PacketId(number),
+            flow: FlowId(0),
+            size: ByteCount(60),
+            class: Class(0),
+            ecn: Ecn::NotEct,
+        };
+        annotator.passed(packet(0)).unwrap();
+        // A packet that was never read is no frame's.
+        annotator.passed(packet(7)).unwrap();
+        assert_eq!(annotator.waiting.len(), 2);
+        annotator.dropped(packet(1), DropReason::Overlimit).unwrap();
+        annotator.passed(packet(2)).unwrap();
+        let file = annotator.finish().unwrap();
+        assert!(file.windows(23).any(|part| part == b"its arrival was not see"));
+        let mut reader = CaptureReader::new(Cursor::new(file), "annotated").unwrap();
+        let mut packets = 0;
+        while reader.next_record().unwrap().is_some() {
+            packets += 1;
+        }
+        assert_eq!(packets, 3);
+    }
+}

@@ -102,8 +102,12 @@ impl Outputs {
         part: Option<Contribution>,
         name: impl FnOnce() -> String,
     ) -> Result<(), Error> {
-        if let (Some((path, annotator)), Some(part)) = (&mut self.annotator, part) {
-            annotator.departed(departure, part).map_err(Error::write(path))?;
+        if let Some((path, annotator)) = &mut self.annotator {
+            let written = match part {
+                Some(part) => annotator.departed(departure, part),
+                None => annotator.passed(departure.packet),
+            };
+            written.map_err(Error::write(path))?;
         }
         self.rows += 1;
         if let Some((path, table)) = &mut self.table {

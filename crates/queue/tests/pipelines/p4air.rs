@@ -372,7 +372,8 @@ fn a_port_that_does_not_exist_is_an_error() {
 /// A flow whose packets wait for each other in `rounds` round trips, although it never sends its share.
 fn late(target: u64, rounds: u64) -> Bench {
     let actions = GroupActions::all(FlowAction::Drop);
-    let mut bench = Bench::new(P4airParams { actions, act_on: ActOn::Delay { target: Nanos(target) }, ..params() });
+    let act_on = ActOn::Delay { target: Nanos(target) };
+    let mut bench = Bench::new(P4airParams { actions, act_on, act_every: ActEvery::RoundTrip, ..params() });
     bench.open(0, 1);
     bench.data(RTT + TICK, RTT / 2, 12, 1);
     // In the first quarter of each round trip, so that packets wait for each other.
@@ -417,7 +418,7 @@ fn weighted_groups_have_one_queue_each_with_the_weight_of_its_flows() {
     assert_eq!(weights(&bench), [1, 2, 1, 0, 0, 0]);
     bench.run(13 * RTT);
     assert_eq!(weights(&bench), [1, 2, 0, 1, 0, 0]);
-    assert_eq!(bench.queues(1), [1, 2, 3]);
+    assert_eq!(bench.queues(1), [0, 1, 2, 3], "its SYN does not wait behind mice");
     assert_eq!(bench.switch.program.stats().queues_moved, 0);
     // All weights count the known flows once.
     assert_eq!(weights(&bench).iter().sum::<u32>(), bench.switch.program.flows());
@@ -456,7 +457,11 @@ fn a_flow_that_comes_with_the_mark_is_shaped_and_packets_of_long_lived_flows_lea
     // The other flow is long-lived now, and its packets leave with the mark.
     assert_eq!(bench.group(1), Some(FlowGroup::DelayBased));
     assert_eq!(classes(&bench, 1).last(), Some(&9));
-    assert_eq!(bench.queues(2), [1, 30], "its handshake, then the queue that the full group has received");
+    assert_eq!(
+        bench.queues(2),
+        [0, 1, 30],
+        "its SYN, the rest of its handshake, then the queue that the full group has received"
+    );
 }
 
 #[test]
