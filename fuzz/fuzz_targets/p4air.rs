@@ -15,12 +15,12 @@ mod driver;
 use driver::{Switch, headers, outlets, packet};
 use libfuzzer_sys::fuzz_target;
 use queuescope_queue::{
-    ActEvery, DropReason, FlowAction, FlowTable, GroupActions, Headers, Limit, Newest, P4air, P4airParams, Pipeline,
-    Port, ShareForm, Start, TailDropParams,
+    ActEvery, ActOn, Assignment, DropReason, FlowAction, FlowTable, GroupActions, Headers, Limit, Newest, P4air,
+    P4airParams, Pipeline, Port, Queueing, RttFilter, RttSource, ShareForm, Start, TailDropParams,
 };
 use queuescope_sketch::{FingerprintParams, FlowGroup, RatePattern, Rise};
 use queuescope_tcp::{Flags, Segment};
-use queuescope_wire::{ByteCount, FlowId, Nanos};
+use queuescope_wire::{ByteCount, Class, FlowId, Nanos};
 use std::collections::BTreeMap;
 
 /// Bytes of the parameters, and of a packet.
@@ -89,11 +89,15 @@ fn check_groups(program: &P4air, params: &P4airParams) {
         let mut next = 2;
         for group in FlowGroup::LONG_LIVED {
             let (queues, flows) = program.queues_of(*port, group).expect("a managed port has all groups");
-            assert!(queues.start == next && !queues.is_empty(), "{queues:?} of {group:?} follow {next}");
+            if params.queueing == Queueing::Divided {
+                assert!(queues.start == next && !queues.is_empty(), "{queues:?} of {group:?} follow {next}");
+            }
             next = queues.end;
             *counted.entry(group).or_default() += flows;
         }
-        assert_eq!(next, params.queues.max(6));
+        if params.queueing == Queueing::Divided {
+            assert_eq!(next, params.queues.max(6));
+        }
     }
     for (group, flows) in counted {
         let members = (0..FLOWS).filter(|flow| program.group(FlowId(*flow)) == Some(group)).count() as u32;
@@ -143,8 +147,9 @@ impl Setup {
     fn from_bytes(given: &[u8]) -> Self {
         let mut bytes = [0; PARAMS];
         bytes[..given.len()].copy_from_slice(given);
-        let [bits, actions, after @ .., _] = bytes;
+        let [bits, actions, after @ .., options] = bytes;
         let bit = |number: u8| bits >> number & 1 == 1;
+        let option = |number: u8| options >> number & 1 == 1;
         let short = |at: usize| u16::from_le_bytes([after[at], after[at + 1]]);
         let power = |at: usize| 1u64 << (after[at] & 63);
         let action = |number: u8| match actions >> (2 * number) & 3 {
@@ -171,6 +176,8 @@ impl Setup {
             settled: after[6] & 15,
             period: after[6] >> 4,
             default_rtt: Nanos(power(12)),
+            least_change: if option(5) { 0 } else { 4 },
+            repeated_syn_restarts: !option(6),
         };
         let queues = match after[13] {
             few @ ..250 => u16::from(few),
@@ -196,6 +203,16 @@ impl Setup {
                 _ => Newest::Any,
             },
             start: if bit(2) { Start::Even } else { Start::NewFlows },
+            assignment: if option(1) { Assignment::Counted } else { Assignment::InTurn },
+            queueing: if option(0) { Queueing::Weighted } else { Queueing::Divided },
+            rtt: match options >> 2 & 3 {
+                0 => RttSource::Handshake,
+                1 => RttSource::Timestamps(RttFilter::Least),
+                2 => RttSource::Sequence(RttFilter::Smoothed { shift: 3 }),
+                _ => RttSource::LessQueueing,
+            },
+            // A group of shaped flows is in the property test of any headers.
+            mark: Class(0),
             share: if bit(3) { ShareForm::Shift { sensitivity: after[15] as i8 } } else { ShareForm::Exact },
             packet: ByteCount(if bit(4) { power(16) } else { u64::from(short(16)) }),
             actions: GroupActions {
@@ -204,6 +221,7 @@ impl Setup {
                 loss_based: action(2),
                 model_based: action(3),
             },
+            act_on: if option(4) { ActOn::Delay { target: Nanos(power(12)) } } else { ActOn::Share },
             act_every: if bit(5) { ActEvery::Packet } else { ActEvery::RoundTrip },
             delay_passes: if bit(6) { short(18) } else { u16::from(after[18]) },
             least_window: ByteCount(if bit(7) { 0 } else { power(22) }),
