@@ -3,43 +3,15 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
 
+use crate::live_json::Live;
 use crate::namespaces;
 
 use namespaces::{Ends, backlog, ip, until};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::io::{self, BufRead, BufReader, Lines, Write};
+use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::thread;
-
-/// The command, watching the near namespace.
-struct Live {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Live {
-    /// Returns when it watches.
-    fn start(ends: &Ends, flags: &'static [&'static str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
-        command.args(["live", "near0", "--json"]).args(flags).stdout(Stdio::piped());
-        let mut child = ends.near.run(move || command.spawn().expect("it starts"));
-        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        assert!(lines.next().is_some(), "it watches");
-        Self { child, lines }
-    }
-
-    /// Ends the command. Returns the bursts and the summary.
-    fn end(mut self) -> (Vec<Value>, Value) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
-        let lines = self.lines.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON"));
-        let mut bursts: Vec<Value> = lines.collect();
-        assert!(self.child.wait().expect("it ends").success());
-        let summary = bursts.pop().expect("there is a summary");
-        (bursts, summary)
-    }
-}
 
 /// Sends large packets; nobody listens, so a later send may fail with the error of an earlier one.
 fn send(ends: &Ends, packets: usize) {

@@ -4,48 +4,19 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command, and keep a rate")]
 
+use crate::live_json::Live;
 use crate::namespaces;
 
 use namespaces::Ends;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Lines};
 use std::net::UdpSocket;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 const LIGHT: &str = "udp and dst_port == 10";
 /// The size of its packets in the queue, in bytes.
 const SMALL: u64 = 142;
-
-/// The command, watching the near namespace.
-struct Live {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-    first: Value,
-}
-
-impl Live {
-    fn start(ends: &Ends, flag: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
-        command.args(["live", "near0", "--json", flag, LIGHT]).stdout(Stdio::piped());
-        let mut child = ends.near.run(move || command.spawn().expect("it starts"));
-        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let first = lines.next().expect("it watches").expect("it is text");
-        Self { child, lines, first: serde_json::from_str(&first).expect("it is JSON") }
-    }
-
-    /// Ends the command. Returns the bursts and the summary.
-    fn end(mut self) -> (Vec<Value>, Value) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
-        let lines = self.lines.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON"));
-        let mut bursts: Vec<Value> = lines.collect();
-        assert!(self.child.wait().expect("it ends").success());
-        let summary = bursts.pop().expect("there is a summary");
-        (bursts, summary)
-    }
-}
 
 /// Sends 24 Mb/s to port 7 and 100 small packets a second to port 10, for 20 s. Returns how many of each.
 fn overload(ends: &Ends) -> (u64, u64) {
@@ -93,7 +64,7 @@ fn the_culprit_of_a_light_flow_is_named_for_twenty_seconds() {
         Ok(ends) => ends,
         Err(why) => return println!("skipped: {test}: {why}"),
     };
-    let [victims, show] = ["--victims", "--show"].map(|flag| Live::start(&ends, flag));
+    let [victims, show] = ["--victims", "--show"].map(|flag| Live::start(&ends, &[flag, LIGHT]));
     assert_eq!(
         (&victims.first["setup"]["victims_filter"], &show.first["setup"]["show_filter"]),
         (&LIGHT.into(), &LIGHT.into())

@@ -15,6 +15,7 @@ mod link;
 mod live;
 mod live_classes;
 mod live_counts;
+mod live_json;
 mod live_victims;
 #[path = "../../live/tests/common/mod.rs"]
 mod namespaces;

@@ -47,7 +47,7 @@ pub enum Paper {
     ConquestAqm,
     /// Not from a paper: Egress PI, designed for switches, compared with all other ways to manage a queue.
     EgressPi,
-    /// P4air (Turkovic and Kuipers, ICNP 2020): figures 1, 6, 7(d) and 7(e).
+    /// P4air (Turkovic and Kuipers, ICNP 2020): figures 1, 6, 7(d) and 7(e), and the options of section V.
     P4air,
     /// PIE on a switch (Kunze et al., IM 2021): figures 5 and 6.
     PieTofino,

@@ -7,8 +7,8 @@
 //!    its group is sent back to ingress, where groups are kept.
 //! 2. *Reallocation* (section III-B): the queues of a port are divided among the four groups of long-lived flows, so that
 //!    each queue has about as many flows. Queue 0 is for ants, queue 1 for mice.
-//! 3. *Actions* (section III-C): a flow that has sent more than its share of the link in a round trip has a packet
-//!    dropped or delayed, or its receive window lowered, by its group.
+//! 3. *Actions* (section III-C): once a flow has sent its share of the link in a round trip, its further packets are dropped
+//!    or delayed, or its receive window is lowered, by its group.
 //!
 //! Section V proposes more for deployments: weighted queues ([`Queueing`]), other round-trip times ([`RttSource`]), actions by
 //! delay ([`ActOn`]), a count of the flows of each queue ([`Assignment`]), and a group of flows that another switch shapes

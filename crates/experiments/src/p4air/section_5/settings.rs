@@ -20,6 +20,12 @@ pub struct Setting {
     traffic: Traffic,
 }
 
+impl Setting {
+    fn of_one_link(name: &str, queue: Queue, traffic: Traffic) -> Self {
+        Self { name: name.to_owned(), links: vec![Link { rate: 100, queue }], traffic }
+    }
+}
+
 /// What the link does with its flows, and how fast it is.
 #[derive(Clone)]
 struct Link {
@@ -174,11 +180,7 @@ pub fn parts(is_small: bool) -> Vec<Part> {
 
 fn one_link() -> Part {
     let delay = |ms: u64| format!("act-on = {{ delay = {{ target = \"{ms}ms\" }} }}\n");
-    let one = |name: &str, queue: Queue| Setting {
-        name: name.to_owned(),
-        links: vec![Link { rate: 100, queue }],
-        traffic: Traffic::Long,
-    };
+    let one = |name: &str, queue: Queue| Setting::of_one_link(name, queue, Traffic::Long);
     Part {
         name: "one link",
         about: "weighted queues, delay instead of the share, and round-trip times, on one link",
@@ -200,11 +202,7 @@ fn one_link() -> Part {
 }
 
 fn uneven() -> Part {
-    let one = |name: &str, queue: Queue| Setting {
-        name: name.to_owned(),
-        links: vec![Link { rate: 100, queue }],
-        traffic: Traffic::Uneven,
-    };
+    let one = |name: &str, queue: Queue| Setting::of_one_link(name, queue, Traffic::Uneven);
     Part {
         name: "uneven ends",
         about: "flows that end at different times: queues by number of flows",
