@@ -7,7 +7,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Recorder, RecorderOptions, Retention, State, aggregates, compact,
+    ArchiveQuery, Durability, FolderError, Full, History, Recorder, RecorderOptions, Retention, State, aggregates, compact,
     definitions, prune, verify,
 };
 use queuescope_log::{Definitions, Dnf, Schema};
@@ -143,7 +143,7 @@ fn read(path: &Path, (from, to): (u64, u64)) -> Result<u64, FolderError> {
     let history = History::open(path)?;
     let (everything, time) = (Dnf::all(), history.schema().time().into_iter().collect::<Vec<_>>());
     let mut records = 0;
-    history.each(Ask { expression: &everything, from, to, needed: &time }, &mut |_, _| {
+    history.each(ArchiveQuery { expression: &everything, from, to, needed: &time }, &mut |_, _| {
         records += 1;
         ControlFlow::Continue(())
     })?;

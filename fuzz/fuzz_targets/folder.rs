@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Retention, Recorder, RecorderOptions, Recovery, State, Verified,
+    ArchiveQuery, Durability, FolderError, Full, History, Retention, Recorder, RecorderOptions, Recovery, State, Verified,
     aggregates, definitions, verify,
 };
 use queuescope_log::{Dnf, Schema};
@@ -137,7 +137,7 @@ fn read() -> Result<(u64, u64), FolderError> {
     let history = History::open(&FOLDER.0)?;
     let mut records = 0;
     let everything = Dnf::all();
-    let ask = Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
+    let ask = ArchiveQuery { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
     let sources = history.each(ask, &mut |_, _| {
         records += 1;
         ControlFlow::Continue(())

@@ -3,7 +3,7 @@
 use crate::disk::{Folder, options, recorder};
 use crate::traffic::{SIZE, attribute, expression, schema};
 use crate::{cpu, median};
-use queuescope_archive::{Ask, Durability, History, RecorderOptions};
+use queuescope_archive::{ArchiveQuery, Durability, History, RecorderOptions};
 use queuescope_log::Dnf;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::RngCore;
@@ -77,7 +77,7 @@ fn with(indexes: &[&str]) -> RecorderOptions {
 fn ask(history: &History, expression: &Dnf) -> (u64, u64) {
     let needed = ["src_ip", "src_port", "dst_ip", "dst_port", "protocol"].map(attribute);
     let mut found = 0;
-    let sources = history.each(Ask { expression, from: 0, to: u64::MAX, needed: &needed }, &mut |_, _| {
+    let sources = history.each(ArchiveQuery { expression, from: 0, to: u64::MAX, needed: &needed }, &mut |_, _| {
         found += 1;
         ControlFlow::Continue(())
     });

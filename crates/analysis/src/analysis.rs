@@ -18,8 +18,8 @@ use hdrhistogram::Histogram;
 use queuescope_ingest::PacketFilter;
 use queuescope_ingest::records::Departures;
 use queuescope_meter::{
-    BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, Follower, History, MaxDelay, Overtaking, Past,
-    Ramps, Recent, Score,
+    BurstFollower, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, MaxDelay, Overtaking,
+    PastDeparture, Ramps, Recent, Score,
 };
 use queuescope_queue::{Dropped, MarkReason, Sink};
 use queuescope_report::model;
@@ -317,7 +317,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
                 level.exact.record(*flow, size, dequeued);
             }
         }
-        self.recent.record(Past { flow, size, enqueued, dequeued });
+        self.recent.record(PastDeparture { flow, size, enqueued, dequeued });
     }
 
     /// Whether a packet's own waiting is examined.

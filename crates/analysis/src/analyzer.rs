@@ -235,7 +235,7 @@ impl Analyzer {
         if let Some(option) = self.capture_only.first() {
             return Err(Error::CaptureOnly { option });
         }
-        let scale = Scale::of(Some(self.rate));
+        let scale = Scale::from_rate(Some(self.rate));
         let params = self.params(History::Departures(DEPARTURES), scale)?;
         let mut analysis = Analysis::new(self.flows(), params, ())?;
         let mask = self.mask();

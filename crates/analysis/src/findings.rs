@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use queuescope_ingest::notes::{noted, unnamed};
 use queuescope_ingest::records::Departures;
 use queuescope_ingest::{PacketFilter, Source};
-use queuescope_meter::{Blamed, Jump, Picture, Score, Share};
+use queuescope_meter::{BurstCulprits, Picture, RateChange, Score, Share};
 use queuescope_report::format::duration;
 use queuescope_report::model;
 use queuescope_report::model::Skipped;
@@ -97,7 +97,7 @@ impl<D: FlowIndex> Findings<D> {
 
     /// Number of bursts with more flows than `--show` can choose from.
     fn crowded(&self) -> u64 {
-        let is_crowded = |blamed: &Blamed<D::Key>| blamed.flows > blamed.top.len() as u64;
+        let is_crowded = |blamed: &BurstCulprits<D::Key>| blamed.flows > blamed.top.len() as u64;
         let crowded = self.bursts.iter().filter(|found| found.burst.blamed.iter().any(is_crowded));
         if self.params.show.is_some() { crowded.count() as u64 } else { 0 }
     }
@@ -272,7 +272,7 @@ impl<D: FlowIndex> Namer<'_, D> {
             let blamed = || bursts.iter().map(|found| &found.burst.blamed[level]);
             let unlisted = blamed().map(|blamed| blamed.unlisted).sum();
             let error = unlisted + blamed().map(|blamed| blamed.error).sum::<u64>();
-            self.culprits(level, granularity, &Blamed { top, flows, error, unlisted }, total, None)
+            self.culprits(level, granularity, &BurstCulprits { top, flows, error, unlisted }, total, None)
         };
         self.names.iter().enumerate().map(level).collect()
     }
@@ -319,17 +319,17 @@ impl<D: FlowIndex> Namer<'_, D> {
         &self,
         level: usize,
         granularity: &str,
-        blamed: &Blamed<D::Key>,
+        blamed: &BurstCulprits<D::Key>,
         total: u64,
-        ramps: Option<&[(D::Key, Jump)]>,
+        ramps: Option<&[(D::Key, RateChange)]>,
     ) -> model::Culprits {
         let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
         let listed: Vec<_> = blamed.top.iter().filter(|(key, _)| self.lists(level, key)).collect();
         let heavy = listed.iter().take_while(|(_, part)| share(part.bytes) >= self.params.alpha).count();
         let jump = |key: &D::Key| ramps?.iter().find(|(other, _)| other == key).map(|(_, jump)| *jump);
         let ramp = |key: &D::Key| match jump(key)? {
-            Jump::Ramped(factor) => Some(factor),
-            Jump::New => None,
+            RateChange::Ramped(factor) => Some(factor),
+            RateChange::New => None,
         };
         let wanted = |key: &D::Key| ramps.is_none() || self.params.ramped.is_none_or(|least| ramp(key) >= Some(least));
         let flows = listed.iter().take(if heavy > 0 { heavy } else { AT_LEAST });
@@ -342,7 +342,7 @@ impl<D: FlowIndex> Namer<'_, D> {
                 share: share(part.bytes),
                 peak_bytes: part.peak,
                 ramp: ramp(key),
-                new: jump(key) == Some(Jump::New),
+                new: jump(key) == Some(RateChange::New),
                 owner: None,
             })
             .collect();

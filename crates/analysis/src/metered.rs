@@ -158,7 +158,7 @@ impl<W: Watcher> Metered<W> {
         let is_whole = simulation.is_fifo(link) && asked.chosen.is_none();
         let history = if is_whole { History::Fifo } else { History::Departures(DEPARTURES) };
         let options = own.map_or_else(|| asked.options.clone(), |meter| asked.options.with_meter(meter));
-        let mut params = options.params(Unknown::NOTHING, history, Some(rate), Scale::of(Some(rate)))?;
+        let mut params = options.params(Unknown::NOTHING, history, Some(rate), Scale::from_rate(Some(rate)))?;
         if !simulation.is_fifo(link) {
             params = params.in_any_order();
         }

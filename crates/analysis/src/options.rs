@@ -77,7 +77,7 @@ impl AnalysisOptions {
             details: self.details,
             rate,
             victims: PacketFilter::victims(self.victims.as_deref(), unknown).map_err(ingest::Error::from)?,
-            show: Show::of(self.show.as_deref())?,
+            show: Show::from_text(self.show.as_deref())?,
             ..params
         })
     }

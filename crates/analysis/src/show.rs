@@ -38,7 +38,7 @@ impl Show {
     ///
     /// # Errors
     /// Fails if the expression is invalid, or if it uses attributes of packets.
-    pub fn of(text: Option<&str>) -> Result<Option<Self>, ShowError> {
+    pub fn from_text(text: Option<&str>) -> Result<Option<Self>, ShowError> {
         let Some(text) = text else { return Ok(None) };
         let schema: &'static Schema = departure::schema();
         let expression = expression(schema, text)?;
@@ -134,7 +134,7 @@ mod tests {
     use queuescope_wire::Family;
 
     fn show(text: &str) -> Show {
-        Show::of(Some(text)).expect("it means something").expect("there is one")
+        Show::from_text(Some(text)).expect("it means something").expect("there is one")
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn attributes_of_packets_are_refused() {
         for text in ["delay > 1ms", "udp and length > 100B", "class == 1", "ecn == 3", "flow == 1"] {
-            let error = Show::of(Some(text)).expect_err("no flow has that").to_string();
+            let error = Show::from_text(Some(text)).expect_err("no flow has that").to_string();
             assert!(error.contains("differs from packet to packet"), "{error}");
         }
     }

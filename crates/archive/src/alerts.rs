@@ -23,7 +23,7 @@ const AT_ONCE: u64 = 1 << 20;
 
 impl AlertLines {
     /// Reads all alerts of a folder, or with `from_now` only those written after the first read.
-    pub fn of(folder: &Path, from_now: bool) -> Self {
+    pub fn new(folder: &Path, from_now: bool) -> Self {
         Self { path: folder.join(ALERTS), file: None, from_now, at: 0 }
     }
 
@@ -80,7 +80,7 @@ mod tests {
         // A shorter and a longer line replace the incomplete one before the next read.
         for (from_now, first, next) in [(false, &b"first\n"[..], &b"ab\n"[..]), (true, b"", b"another line\n")] {
             std::fs::write(&file, "first\nhalf a li").expect("there is room");
-            let mut alerts = AlertLines::of(folder.path(), from_now);
+            let mut alerts = AlertLines::new(folder.path(), from_now);
             assert_eq!(alerts.more().expect("it is there"), first);
             OpenOptions::new().write(true).open(&file).and_then(|file| file.set_len(6)).expect("it is there");
             add(next);

@@ -6,7 +6,7 @@
 
 use crate::error::{Damage, FolderError, MISSING};
 use crate::folder::Folder;
-use crate::history::{Ask, History};
+use crate::history::{ArchiveQuery, History};
 use crate::names::AGGREGATES;
 use crate::regular;
 use queuescope_log::{Defined, Definitions, Dnf, Log, Memory, Number, Options, Schema, Snapshot, State};
@@ -298,14 +298,17 @@ fn work_out(folder: &Folder, definitions: &Definitions) -> Result<States, Folder
     let needed: Vec<_> = folder.schema.iter().map(|(id, _)| id).collect();
     let everything = Dnf::all();
     let mut refused = 0;
-    history.each(Ask { expression: &everything, from: 0, to: u64::MAX, needed: &needed }, &mut |_, record| {
-        let appended = log.append(record);
-        refused += appended.refused;
-        if appended.positions.start.is_multiple_of(Log::BLOCK) {
-            log.release(appended.positions.start);
-        }
-        ControlFlow::Continue(())
-    })?;
+    history.each(
+        ArchiveQuery { expression: &everything, from: 0, to: u64::MAX, needed: &needed },
+        &mut |_, record| {
+            let appended = log.append(record);
+            refused += appended.refused;
+            if appended.positions.start.is_multiple_of(Log::BLOCK) {
+                log.release(appended.positions.start);
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
     if refused > 0 {
         let why = format!("it has {refused} records more than this machine can address");
         return Err(FolderError::NotALog { path: folder.path.clone(), why });

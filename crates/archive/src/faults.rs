@@ -1,7 +1,7 @@
 //! What happens to records when the disk fails or power is lost ([`power`]), and to gaps that were reported ([`gaps`]).
 
 use crate::journal::Medium;
-use crate::{Ask, Durability, FinishError, Full, History, RecordError, Recorder, RecorderOptions, Retention};
+use crate::{ArchiveQuery, Durability, FinishError, Full, History, RecordError, Recorder, RecorderOptions, Retention};
 use proptest::prelude::*;
 use queuescope_log::{Dnf, Schema};
 use std::fs::{File, OpenOptions};
@@ -141,7 +141,7 @@ fn found(path: &Path) -> Vec<u8> {
     let history = History::open(path).unwrap_or_else(|error| panic!("{error}"));
     let needed = [history.schema().find("number").expect("it is there")];
     let mut records = Vec::new();
-    let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
+    let ask = ArchiveQuery { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
     let outcome = history.each(ask, &mut |_, record| {
         records.extend_from_slice(record);
         ControlFlow::Continue(())

@@ -1,7 +1,7 @@
 //! What happens to records when the disk does not keep up: it stalls until a test lets it continue.
 
 use crate::journal::{Disk, Medium};
-use crate::{Ask, Durability, Finished, Full, History, Recorder, RecorderOptions, Retention, Sources, verify};
+use crate::{ArchiveQuery, Durability, Finished, Full, History, Recorder, RecorderOptions, Retention, Sources, verify};
 use queuescope_log::{Dnf, Log, Schema};
 use std::fs::File;
 use std::io::{self, Write};
@@ -86,10 +86,10 @@ fn records(numbers: std::ops::Range<u64>) -> Vec<u8> {
 
 /// The numbers that a folder has, and their positions.
 fn found(
-    each: impl FnOnce(Ask<'_>, &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Sources,
+    each: impl FnOnce(ArchiveQuery<'_>, &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Sources,
 ) -> (Vec<(u64, u64)>, Sources) {
     let (needed, mut found) = ([schema().find("number").expect("it is there")], Vec::new());
-    let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
+    let ask = ArchiveQuery { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
     let sources = each(ask, &mut |position, record| {
         found.push((position, u64::from_be_bytes(*record.first_chunk().expect("it has eight bytes"))));
         ControlFlow::Continue(())

@@ -27,7 +27,7 @@ pub struct History {
 
 /// A query: which records are wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct ArchiveQuery<'a> {
     /// Records must match this expression. It uses only attributes of the schema.
     pub expression: &'a Dnf,
     /// The time of the first record, in nanoseconds since the records' epoch.
@@ -38,7 +38,7 @@ pub struct Ask<'a> {
     pub needed: &'a [AttributeId],
 }
 
-impl Ask<'_> {
+impl ArchiveQuery<'_> {
     /// Whether the query excludes all records between these times.
     fn misses(&self, (earliest, latest): (u64, u64)) -> bool {
         latest < self.from || (earliest >= self.to && self.to < u64::MAX)
@@ -111,7 +111,7 @@ impl History {
             return Ok(group.starts);
         }
         let mut found = None;
-        let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &[time] };
+        let ask = ArchiveQuery { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &[time] };
         // The journal with that record is enough.
         let outcome = self.go_through(&mut QueryRun::new(self, ask).until(catalogue.end() + 1), &mut |_, record| {
             found = found.or_else(|| Some(self.schema().key(time, record) as u64));
@@ -126,7 +126,7 @@ impl History {
     ///
     /// # Errors
     /// Fails if something cannot be read, or is not as it was written. Records passed before the error are right.
-    pub fn each(&self, ask: Ask<'_>, receive: &mut Receive<'_>) -> Result<Sources, FolderError> {
+    pub fn each(&self, ask: ArchiveQuery<'_>, receive: &mut Receive<'_>) -> Result<Sources, FolderError> {
         // Before anything else: more is written in the meantime.
         let note = Note::read(&self.folder.path);
         let until = self.folder.may_end()?;
@@ -143,7 +143,7 @@ impl History {
     /// `from` higher than its position in the snapshot.
     pub(crate) fn each_before(
         &self,
-        ask: Ask<'_>,
+        ask: ArchiveQuery<'_>,
         snapshot: &Snapshot<'_>,
         from: u64,
         receive: &mut Receive<'_>,
@@ -183,7 +183,7 @@ impl History {
     pub(crate) fn each_of(&self, volumes: &[Entry], receive: &mut Receive<'_>) -> Result<(), FolderError> {
         let Some(group) = volumes.first().and_then(|entry| entry.groups.first()) else { return Ok(()) };
         let all: Vec<_> = self.schema().iter().map(|(id, _)| id).collect();
-        let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
+        let ask = ArchiveQuery { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
         let end = volumes.iter().map(Entry::end).max().unwrap_or(group.end);
         let removed = Removed { before: group.first.saturating_sub(group.lost), records: 0 };
         let mut run = QueryRun::new(self, ask).until(end);

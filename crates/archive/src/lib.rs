@@ -42,7 +42,7 @@ pub use alerts::AlertLines;
 pub use compact::{Compacted, Files, compact};
 pub use derived::{Aggregates, aggregates, definitions};
 pub use error::{Damage, FolderError};
-pub use history::{Ask, History, Sources};
+pub use history::{ArchiveQuery, History, Sources};
 pub use names::ALERTS;
 pub use prune::{Pruned, Retention, in_future, prune};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};

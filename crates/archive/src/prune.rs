@@ -10,7 +10,7 @@ use crate::archive::remove;
 use crate::catalogue::{Catalogue, Entry};
 use crate::error::FolderError;
 use crate::folder::Folder;
-use crate::history::{Ask, History};
+use crate::history::{ArchiveQuery, History};
 use crate::strays::remove_archived;
 use queuescope_log::Dnf;
 use std::ops::ControlFlow;
@@ -89,7 +89,7 @@ pub fn in_future(path: &Path) -> Result<u64, FolderError> {
     }
     let mut records = 0;
     let from = latest_plausible().saturating_add(1);
-    let ask = Ask { expression: &Dnf::all(), from, to: u64::MAX, needed: &[] };
+    let ask = ArchiveQuery { expression: &Dnf::all(), from, to: u64::MAX, needed: &[] };
     history.each(ask, &mut |_, _| {
         records += 1;
         ControlFlow::Continue(())

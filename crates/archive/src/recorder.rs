@@ -10,7 +10,7 @@ mod recover;
 use crate::derived::{self, unbounded};
 use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, Lock};
-use crate::history::{Ask, History, Sources};
+use crate::history::{ArchiveQuery, History, Sources};
 use crate::journal::{Disk, Medium};
 use crate::mark::{Mark, Note};
 use crate::prune::Retention;
@@ -400,7 +400,7 @@ impl Recorder {
     /// As [`History::each`].
     pub fn each(
         &self,
-        ask: Ask<'_>,
+        ask: ArchiveQuery<'_>,
         receive: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<Sources, FolderError> {
         // The snapshot first: records that have left memory were written before that.

@@ -5,7 +5,8 @@
 use crate::common::read;
 use proptest::prelude::*;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Recorder, RecorderOptions, Recovery, Retention, Sources, State, verify,
+    ArchiveQuery, Durability, FolderError, Full, History, Recorder, RecorderOptions, Recovery, Retention, Sources,
+    State, verify,
 };
 use queuescope_log::{AttributeId, Dnf, LAST_TIME, Log, Memory, Options, Schema, Scope};
 use std::fs;
@@ -169,7 +170,7 @@ fn dnf(schema: &Schema, text: &str) -> Dnf {
     scope.parse(text).unwrap_or_else(|error| panic!("{error}")).dnf(&scope).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn found(history: &History, ask: Ask<'_>) -> (Vec<(u64, Vec<u8>)>, Sources) {
+fn found(history: &History, ask: ArchiveQuery<'_>) -> (Vec<(u64, Vec<u8>)>, Sources) {
     let mut found = Vec::new();
     let sources = history.each(ask, &mut |position, record| {
         found.push((position, record.to_vec()));
@@ -213,7 +214,7 @@ proptest! {
             let needed = &all[needed.index(all.len())..];
             let expected = snapshot.query().matching(&expression).from(from).to(to);
             let expected: Vec<_> = expected.matched().collect();
-            let (found, sources) = found(&history, Ask { expression: &expression, from, to, needed });
+            let (found, sources) = found(&history, ArchiveQuery { expression: &expression, from, to, needed });
             prop_assert_eq!(sources.records, records.len() as u64);
             prop_assert_eq!(found.len(), expected.len(), "{} from {} to {}", text, from, to);
             for ((a, record), (b, expected)) in found.iter().zip(&expected) {
@@ -289,9 +290,10 @@ fn a_missing_file_is_noticed() {
         fs::remove_file(path).expect("it is there");
         let expression = dnf(&schema(), "peer == ::7");
         let history = History::open(folder.path()).expect("it is one");
-        let error = history.each(Ask { expression: &expression, from: 0, to: u64::MAX, needed: &[] }, &mut |_, _| {
-            ControlFlow::Continue(())
-        });
+        let error = history
+            .each(ArchiveQuery { expression: &expression, from: 0, to: u64::MAX, needed: &[] }, &mut |_, _| {
+                ControlFlow::Continue(())
+            });
         assert!(error.expect_err("a file is missing").to_string().contains(&path.display().to_string()));
         fs::write(path, bytes).expect("there is room");
     }
@@ -305,16 +307,19 @@ fn indexes_leave_few_pages() {
     let (history, schema) = (History::open(folder.path()).expect("it is one"), schema());
     let expression = dnf(&schema, "peer == ::7");
     let needed = [schema.find("count").expect("it is there")];
-    let (records, sources) = found(&history, Ask { expression: &expression, from: 0, to: u64::MAX, needed: &needed });
+    let (records, sources) =
+        found(&history, ArchiveQuery { expression: &expression, from: 0, to: u64::MAX, needed: &needed });
     assert!(records.len() == 500 && records.iter().all(|(position, _)| position % 100 == 7));
     assert_eq!((sources.by_index, sources.pages, sources.whole), (2, 2, 0));
     // No record has it.
     let expression = dnf(&schema, "peer == ::700");
-    let (records, sources) = found(&history, Ask { expression: &expression, from: 0, to: u64::MAX, needed: &needed });
+    let (records, sources) =
+        found(&history, ArchiveQuery { expression: &expression, from: 0, to: u64::MAX, needed: &needed });
     assert_eq!((records.len(), sources.by_index, sources.pages, sources.from_volumes), (0, 2, 0, 0));
     // Another time.
     let expression = Dnf::all();
-    let (records, sources) = found(&history, Ask { expression: &expression, from: 0, to: 5_000_000, needed: &needed });
+    let (records, sources) =
+        found(&history, ArchiveQuery { expression: &expression, from: 0, to: 5_000_000, needed: &needed });
     assert_eq!((records.len(), sources.whole, sources.other_times), (5, 1, 1));
 }
 

@@ -6,7 +6,7 @@ use crate::common::numbers::{
     NONE, SIZE, append, damaged_and_aside, journal, killed, open, options, recording, records, schema,
 };
 use crate::common::{files, read};
-use queuescope_archive::{ALERTS, Ask, Durability, FinishError, History, Recorder, State, compact, verify};
+use queuescope_archive::{ALERTS, ArchiveQuery, Durability, FinishError, History, Recorder, State, compact, verify};
 use queuescope_log::Dnf;
 use std::collections::BTreeMap;
 use std::fs;
@@ -125,7 +125,7 @@ fn an_emptied_volume_is_noticed() {
 /// How many records are missing according to `verify`, and according to a query.
 fn missing(path: &Path) -> [u64; 2] {
     let everything = Dnf::all();
-    let ask = Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
+    let ask = ArchiveQuery { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
     let asked = History::open(path).and_then(|history| history.each(ask, &mut |_, _| ControlFlow::Continue(())));
     let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
     assert!(!verified.files.iter().any(|file| matches!(file.state, State::Damaged(_))), "{verified:?}");

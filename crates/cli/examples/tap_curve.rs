@@ -13,8 +13,8 @@ mod pair;
 
 use anyhow::{Result, bail};
 use pair::{Pair, PairParams, TAPPED, Truth};
-use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams};
-use queuescope_meter::{ExactMeter, History, Past, Recent};
+use queuescope_meter::tap::{Arrived, Clock, TapDeparture, TapOutput, TapPacket, TapParams};
+use queuescope_meter::{ExactMeter, History, PastDeparture, Recent};
 use queuescope_queue::Limit;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry};
 use queuescope_wire::parse::InvariantParams;
@@ -78,7 +78,7 @@ impl TapOutput for Log {
         self.seen.push((self.egress[&departure.seen.time], *departure));
     }
 
-    fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {}
+    fn lost(&mut self, _packet: &TapPacket, _link: usize, _enqueued: Nanos) {}
 }
 
 /// A part of the queue in bytes: that of a packet's own flow, and the whole.
@@ -95,7 +95,7 @@ fn exact(departures: &[(u32, u64, Option<Nanos>, Nanos)]) -> Vec<Option<Part>> {
             meter.forget_before(from);
             (meter.own(flow, from), recent.backlog_since(from).bytes.0)
         });
-        recent.record(Past { flow, size, enqueued: from.unwrap_or(to), dequeued: to });
+        recent.record(PastDeparture { flow, size, enqueued: from.unwrap_or(to), dequeued: to });
         meter.record(flow, size, to);
         part
     };

@@ -46,7 +46,7 @@ pub use link::{Keep, Link};
 pub use live::Live;
 pub use p4::{Fit, P4};
 pub use query::Query;
-pub use record::{Derived, DurabilityName, Keeping, Queued, Record, Watch};
+pub use record::{Derived, DurabilityName, KeepOptions, Queued, Record, Watch};
 pub use shared::{ExpiryName, Input, Keys, Output, Question, Queue, Sketch, Table};
 pub use sim::{Merge, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use queuescope_link::RealHosts;
 use queuescope_report::model::{Comparison, Sim};
 use queuescope_report::{html, json, text};
-use queuescope_run::{Ran, ScenarioFile, Simulated, World};
+use queuescope_run::{ScenarioFile, ScenarioRun, Simulated, World};
 use queuescope_scenario::Override;
 use queuescope_sim::files_of;
 
@@ -36,11 +36,11 @@ pub fn run(args: &Compare) -> Result<Outcome> {
         let mut sim_in = |world: &dyn World| -> Result<Sim> {
             let mut ran = world.run(&scenario, &files)?;
             left_out.append(&mut ran.skipped);
-            Ok(Ran { about: ran.about.named(&file.name), ..ran }.summary())
+            Ok(ScenarioRun { about: ran.about.named(&file.name), ..ran }.summary())
         };
         pairs.push((sim_in(&Simulated)?, sim_in(&RealHosts)?));
     }
-    let comparison = Comparison::of(&pairs, left_out).context("no run was completed")?;
+    let comparison = Comparison::from_pairs(&pairs, left_out).context("no run was completed")?;
     if let Some(page) = page {
         page.write_whole(|out| html::write_comparison(&comparison, out))?;
     }

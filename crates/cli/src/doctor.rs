@@ -16,7 +16,7 @@ use std::io::{self, Write};
 pub fn run(args: &Doctor, seer: Option<&Seer>) -> Result<Outcome> {
     let mut found = abilities_seen_by(seer);
     found.retain(|ability| args.what.is_empty() || args.what.iter().any(|what| is_chosen(what, ability)));
-    let grant = Grant::of(&found, seer);
+    let grant = Grant::new(&found, seer);
     print(args.json, |out| json(&found, grant, out), |out| write_text(&found, grant, out))?;
     let missing = found.iter().filter(|ability| ability.missing.is_some()).count();
     Ok(Outcome::from_damage((missing > 0).then(|| lacking(missing, found.len()))))

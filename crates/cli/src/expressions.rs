@@ -19,7 +19,7 @@ pub fn expression(schema: &Schema, text: &str) -> Result<Dnf> {
 /// # Errors
 /// Fails if the expression is invalid, or uses attributes that are not of flows.
 pub fn show(text: Option<&str>) -> Result<Option<Show>> {
-    Show::of(text).map_err(show_error)
+    Show::from_text(text).map_err(show_error)
 }
 
 fn show_error(error: ShowError) -> anyhow::Error {

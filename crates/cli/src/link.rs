@@ -13,10 +13,10 @@ use queuescope_analysis::{MeteringOptions, Meters, Show};
 use queuescope_ingest::Stop;
 use queuescope_link::command::keep as supervise;
 use queuescope_link::{Error, complete_report};
-use queuescope_monitor::{Session, Shown, Unwritten, give_up};
+use queuescope_monitor::{LinkView, Session, Unwritten, give_up};
 use queuescope_recording::{Outputs, Written};
 use queuescope_report::model::{COMMANDS_LINK, NO_METER, Report, SCENARIO, Sim, Skipped};
-use queuescope_run::{Ran, summary};
+use queuescope_run::{ScenarioRun, summary};
 use queuescope_wire::{Granularity, Nanos};
 use std::io::{self, ErrorKind, Write};
 
@@ -67,10 +67,10 @@ fn stop(args: &Link) -> Result<Stop> {
 }
 
 /// The view of `--view`, if it is given.
-fn begin_view(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
+fn begin_view(args: &Link, name: &str, stop: &Stop) -> Result<Option<LinkView>> {
     let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
-    let show = Show::of(args.question.focus.show.as_deref())?;
-    Ok(args.view.then(|| Shown::begin(name, granularity, show, stop)).transpose()?)
+    let show = Show::from_text(args.question.focus.show.as_deref())?;
+    Ok(args.view.then(|| LinkView::begin(name, granularity, show, stop)).transpose()?)
 }
 
 /// Checks for options that contradict each other, before anything is created.
@@ -112,10 +112,10 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for CommandSession<
 fn report(
     meters: Meters<Outputs>,
     metering_options: &MeteringOptions,
-    ran: Ran,
+    ran: ScenarioRun,
     mut skipped: Vec<Skipped>,
 ) -> Result<(Report, Written)> {
-    let Ran { simulation, about, real_time, skipped: left_out } = ran;
+    let ScenarioRun { simulation, about, real_time, skipped: left_out } = ran;
     skipped.extend(left_out);
     let (mut report, outputs) = meters.report(metering_options, &simulation, skipped);
     complete_report(&mut report, Sim { real_time, ..summary::summarise(&simulation, about) });

@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::sweep::summary::{Summary, is_closed_pipe};
 use crate::terminal::note;
 use anyhow::Result;
-use queuescope_run::sweep::{Gaps, Shards};
+use queuescope_run::sweep::{MergeGaps, Shards};
 
 /// Runs `merge`.
 ///
@@ -27,7 +27,7 @@ pub fn run(args: &Merge) -> Result<Outcome> {
 }
 
 /// Prints the summary, and returns the cells that are missing.
-fn merged(shards: &Shards, mut summary: Summary<'_>) -> Result<Gaps> {
+fn merged(shards: &Shards, mut summary: Summary<'_>) -> Result<MergeGaps> {
     let progress = Progress::cells(shards.plan().count(), "cells");
     let gaps = shards.merge(summary.wants_lines(), |cell, summed| {
         progress.one();

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 pub use queuescope_ingest::read_text;
-use queuescope_ingest::{Place, is_standard_input};
+use queuescope_ingest::{FileIdentity, is_standard_input};
 use queuescope_recording::AtomicFile;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,14 @@ pub fn check_outputs<'a>(
     outputs: impl IntoIterator<Item = &'a Option<PathBuf>>,
 ) -> Result<()> {
     let input = |file: &'a PathBuf| if is_standard_input(file) { Path::new("/dev/stdin") } else { file.as_path() };
-    let mut taken: Vec<_> = inputs.into_iter().map(|file| (Place::of(input(file)), "the input")).collect();
+    let mut taken: Vec<_> =
+        inputs.into_iter().map(|file| (FileIdentity::from_path(input(file)), "the input")).collect();
     for path in outputs.into_iter().flatten() {
         if is_standard_input(path) {
             bail!("{}: standard output is used for the report; name a file", cannot_write(path));
         }
         check_creatable(path).with_context(|| cannot_write(path))?;
-        let place = Place::of(path);
+        let place = FileIdentity::from_path(path);
         // Devices, such as /dev/null, take any number of outputs.
         if path.exists() && !path.is_file() {
             continue;

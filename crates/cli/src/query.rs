@@ -14,7 +14,7 @@ use queuescope_ingest::{length, open_capture};
 use queuescope_log::{Dnf, Schema};
 use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_recording::query::{
-    Company, Form, Held, LoadOptions, Loaded, Parquet, Question, SelectOptions, Selection, write_attributes,
+    Form, Held, LoadOptions, Loaded, Parquet, Question, QueueTimes, SelectOptions, Selection, write_attributes,
     write_foot, write_plan, write_rows,
 };
 use queuescope_table::DepartureReader;
@@ -52,8 +52,8 @@ pub fn run(args: &Query) -> Result<Outcome> {
     // Check the query before anything is read.
     args.times.check()?;
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
-    let selection = Selection::of(&select_options(args), schema).map_err(|error| rendered(&error))?;
-    let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
+    let selection = Selection::from_options(&select_options(args), schema).map_err(|error| rendered(&error))?;
+    let company = args.in_queue.then(|| QueueTimes::new(schema)).transpose()?;
     let indexes = attributes("--index", args.index.as_deref(), schema)?;
     if args.table.departures {
         Unknown::OF_TABLE
@@ -133,12 +133,12 @@ fn answer(
     args: &Query,
     loaded: &Loaded,
     selection: &Selection,
-    mut company: Option<Company>,
+    mut company: Option<QueueTimes>,
     expression: &Dnf,
     parquet: Option<Parquet>,
 ) -> Result<Option<String>> {
     let mut needed = if args.explain { Vec::new() } else { selection.attributes() };
-    needed.extend(company.iter().flat_map(Company::attributes));
+    needed.extend(company.iter().flat_map(QueueTimes::attributes));
     let (from, to) = args.times.range(loaded);
     let question = Question { expression, from, to, needed: &needed, company: None };
     let mut damage = loaded.damage.clone();

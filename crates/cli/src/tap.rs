@@ -11,7 +11,7 @@ use crate::views::Views;
 use anyhow::{Result, bail};
 use queuescope_analysis::{Analysis, FLOWS, Scale};
 use queuescope_ingest::records::Unknown;
-use queuescope_ingest::tap::{Captures, Ingress, TapError, Wanted};
+use queuescope_ingest::tap::{Captures, FinalPass, Ingress, TapError};
 use queuescope_meter::{History, Tau};
 use queuescope_recording::Outputs;
 use queuescope_sketch::ConQuest;
@@ -29,7 +29,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     })?;
     let output = &args.output;
     check_outputs(args.ingress.iter().chain([&args.egress]), [&output.html, &output.parquet])?;
-    let (scale, longest) = (Scale::of(args.router.rate), args.router.max_delay);
+    let (scale, longest) = (Scale::from_rate(args.router.rate), args.router.max_delay);
     let history = |disorder| History::NearlyFifo { disorder, longest };
     let analysis_options = options(&args.keys, &args.question, &args.sketch, output);
     let params = analysis_options.params(Unknown::OF_OUTSIDE, history(longest), args.router.rate, scale);
@@ -50,7 +50,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
         params.tau = Tau::adaptive(Nanos::max(scale.tau, survey.tolerance()));
     }
     let mut analysis = Analysis::new(analysis_options.flows(FLOWS), params, outputs)?;
-    let mut wanted = Wanted::new(analysis_options.mask(), analysis_options.granularities()[0]);
+    let mut wanted = FinalPass::new(analysis_options.mask(), analysis_options.granularities()[0]);
     wanted.headers = args.queued.log.is_some();
     wanted.stop = stop.as_ref();
     let tapped = survey.read(&wanted, &mut analysis)?;

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub fn run(args: &Watch) -> Result<Outcome> {
     check_log(&args.folder)?;
     schema(&args.folder)?;
-    let mut alerts = AlertLines::of(&args.folder, !args.all);
+    let mut alerts = AlertLines::new(&args.folder, !args.all);
     let mut out = io::stdout().lock();
     loop {
         // Check before reading, so that alerts that were written before the recording ended are read.

@@ -4,7 +4,7 @@ use crate::tap_pair as pair;
 
 use crate::common::shared;
 use pair::{Pair, PairParams, TAPPED, Truth};
-use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams, TapStats};
+use queuescope_meter::tap::{Arrived, Clock, TapDeparture, TapOutput, TapPacket, TapParams, TapStats};
 use queuescope_queue::Limit;
 use queuescope_wire::parse::InvariantParams;
 use queuescope_wire::{Nanos, Rate};
@@ -67,7 +67,7 @@ impl TapOutput for MatchComparison {
         }
     }
 
-    fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {
+    fn lost(&mut self, _packet: &TapPacket, _link: usize, _enqueued: Nanos) {
         self.lost += 1;
     }
 }

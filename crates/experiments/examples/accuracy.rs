@@ -7,7 +7,7 @@
 //! as many columns as fit in 65 536 bytes.
 
 use queuescope_experiments::truths::of_capture;
-use queuescope_meter::{Score, Truths};
+use queuescope_meter::{ExactDepartures, Score};
 use queuescope_sim::Speedup;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, Weights};
 use queuescope_wire::{ByteCount, Nanos, Rate};
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn report(capture: &str, rate: Rate, truths: &Truths) {
+fn report(capture: &str, rate: Rate, truths: &ExactDepartures) {
     let longest = truths.longest();
     let tau = truths.tau();
     let crowd = truths.crowd(tau, ALPHAS[0]);
@@ -90,7 +90,7 @@ fn print_passes(passes: &BTreeMap<(Estimator, usize), Vec<bool>>) {
 }
 
 fn judge(
-    truths: &Truths,
+    truths: &ExactDepartures,
     tau: Nanos,
     snapshots: usize,
     estimator: Estimator,

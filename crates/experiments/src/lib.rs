@@ -25,7 +25,7 @@ mod two_worlds;
 
 pub use error::{Error, Result};
 use outcome::Outcome;
-use queuescope_run::sweep::{About, Found, Store, in_order, key, sum, threads};
+use queuescope_run::sweep::{About, Store, StoredCell, in_order, key, sum, threads};
 use queuescope_sim::Speedup;
 use queuescope_wire::Rate;
 use results::{Results, Values, numbers};
@@ -73,7 +73,7 @@ pub struct Options {
     pub capture: Option<Capture>,
     /// The folder for tables and plots; `experiments` by default.
     pub out: PathBuf,
-    /// How many cells run at a time; by default one per core.
+    /// How many cells run at a time; by default one per core, and one in all on real hosts.
     pub jobs: Option<u16>,
 }
 
@@ -234,11 +234,11 @@ fn measure(
         let cell = &cells[number as usize];
         let key = key(version, &sum(cell.scenario.as_bytes()), []);
         match store.load::<Values>(&key)? {
-            Found::Whole(values) => return Ok((*values, true)),
-            Found::Damaged(why) => {
+            StoredCell::Whole(values) => return Ok((*values, true)),
+            StoredCell::Damaged(why) => {
                 (setting.note)(&format!("{}: run again, since its result is damaged: {why}", cell.name()));
             }
-            Found::Nothing => (),
+            StoredCell::Nothing => (),
         }
         let values =
             numbers(study.measure(cell, setting).map_err(|why| Error::Cell { name: cell.name(), why: Box::new(why) })?);
@@ -250,8 +250,9 @@ fn measure(
     let all = cells.len() as u64;
     progress(0, all);
     let (mut results, mut earlier) = (Results::new(study.confidence()), 0);
-    let threads = if options.real || study.is_real() { 1 } else { threads(options.jobs) };
-    in_order(threads, all, one, |number, (values, found)| {
+    // Runs on real hosts have the machine to themselves, unless the caller asks for more at a time.
+    let jobs = if options.real || study.is_real() { options.jobs.or(Some(1)) } else { options.jobs };
+    in_order(threads(jobs), all, one, |number, (values, found)| {
         progress(number + 1, all);
         earlier += u64::from(found);
         results.add(&cells[number as usize], values);

@@ -54,7 +54,7 @@ impl Study for P4air {
         }
         let simulation = cell.simulation(setting)?;
         match cell.figure {
-            figure_1::PAIRS | figure_1::RTTS => figure_1::measure(&simulation),
+            figure_1::PAIRS | figure_1::KERNEL | figure_1::RTTS => figure_1::measure(&simulation),
             figure_7::MIXES | figure_7::RTTS => figure_7::measure(cell, &simulation),
             _ => figure_6::measure(cell, &simulation),
         }

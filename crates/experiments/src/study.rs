@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use queuescope_report::model::{Sim, Skipped};
 use queuescope_report::text::{LIMITED, limited};
 use queuescope_run::summary::About as Whole;
-use queuescope_run::{Ran, Simulated, World};
+use queuescope_run::{ScenarioRun, Simulated, World};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, Simulation};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl Cell {
 
     /// Runs its scenario and returns the simulation with its description, for groups of flows.
     pub fn whole(&self, setting: &Setting<'_>) -> Result<(Simulation, Whole)> {
-        let Ran { simulation, about, .. } = self.ran_in(self.world(setting)?, setting)?;
+        let ScenarioRun { simulation, about, .. } = self.ran_in(self.world(setting)?, setting)?;
         Ok((simulation, about))
     }
 
@@ -110,7 +110,7 @@ impl Cell {
         if self.scenario.starts_with(ON_REAL_HOSTS) { setting.real_hosts() } else { Ok(&Simulated) }
     }
 
-    fn ran_in(&self, world: &dyn World, setting: &Setting<'_>) -> Result<Ran> {
+    fn ran_in(&self, world: &dyn World, setting: &Setting<'_>) -> Result<ScenarioRun> {
         let ran = world.run(&self.parsed()?, &Files::default())?;
         for Skipped { reason, count, meaning } in &ran.skipped {
             (setting.note)(&format!("{}: {count} {reason}: {meaning}", self.name()));

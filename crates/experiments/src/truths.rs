@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use queuescope_ingest::{Listener, OpenedCapture, Queue};
-use queuescope_meter::Truths;
+use queuescope_meter::ExactDepartures;
 use queuescope_queue::{Dropped, Headers, Limit, MarkReason, Sink};
 use queuescope_run::{check_room, metered_link};
 use queuescope_scenario::Scenario;
@@ -18,7 +18,7 @@ const FLOW: [Granularity; 1] = [Granularity::FiveTuple];
 #[derive(Debug)]
 pub struct RecordedDepartures {
     /// The departures.
-    pub truths: Truths,
+    pub truths: ExactDepartures,
     /// How many flows there are.
     pub flows: u64,
     /// Bytes that left.
@@ -66,14 +66,14 @@ struct Recorder {
     link: Option<LinkId>,
     mask: KeyMask,
     flows: Flows,
-    truths: Truths,
+    truths: ExactDepartures,
     bytes: u64,
 }
 
 impl Recorder {
     fn new(link: Option<LinkId>) -> Self {
         let (mask, flows) = (KeyMask::covering(&FLOW), Flows::new(&FLOW, usize::MAX));
-        Self { link, mask, flows, truths: Truths::default(), bytes: 0 }
+        Self { link, mask, flows, truths: ExactDepartures::default(), bytes: 0 }
     }
 
     fn record(&mut self, departure: &Departure) {

@@ -51,12 +51,12 @@ mod clock;
 #[cfg(feature = "table")]
 mod departures;
 mod error;
+mod file_identity;
 mod input;
 mod listener;
 mod managed;
 pub mod notes;
 mod packet_filter;
-mod place;
 pub mod records;
 #[cfg(feature = "table")]
 pub mod rows;
@@ -70,10 +70,10 @@ pub mod tap;
 pub use capture_input::{CaptureInput, is_standard_input, length, open_capture};
 pub use clock::Clock;
 pub use error::{Error, ExpressionError};
+pub use file_identity::{FileIdentity, read_text};
 pub use input::{How, Input, Queue};
 pub use listener::Listener;
 pub use packet_filter::{Flag, PacketFilter, expression};
-pub use place::{Place, read_text};
 pub use sorter::DepartureSorter;
 pub use source::{Opened, OpenedCapture, Source, open};
 pub use stop::Stop;

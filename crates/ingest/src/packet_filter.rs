@@ -37,7 +37,7 @@ impl<R: Records> PacketFilter<R> {
     ///
     /// # Errors
     /// Fails if the expression is invalid, and points at the place in its text.
-    pub fn of(flag: Flag, text: Option<&str>) -> Result<Option<Self>, ExpressionError> {
+    pub fn from_flag(flag: Flag, text: Option<&str>) -> Result<Option<Self>, ExpressionError> {
         let Some(text) = text else { return Ok(None) };
         let expression = expression(R::schema(), text)?;
         R::askable(&expression)?;
@@ -98,7 +98,7 @@ impl PacketFilter<Departures> {
         if let Some(text) = text {
             unknown.check(expression(Departures::schema(), text)?.attributes())?;
         }
-        Self::of(flag, text)
+        Self::from_flag(flag, text)
     }
 
     /// Parses the expression of `--victims`, if there is one, for packets that lack the `unknown` attributes.

@@ -94,13 +94,13 @@ impl OpenedCapture {
     /// # Errors
     /// Fails if the capture cannot be read or is not a capture, or if the expression is invalid.
     pub fn open(path: &Path, rate: Rate, only: Option<&str>, stop: Option<&Stop>) -> Result<Self, Error> {
-        let chosen = PacketFilter::of(Flag::Input, only)?;
+        let chosen = PacketFilter::from_flag(Flag::Input, only)?;
         let arriving = match CaptureInput::open_unless_stopped(path, stop) {
             Ok(arriving) => Some(arriving),
             Err(NotOpened { is_stopped: true, .. }) => None,
             Err(NotOpened { why, .. }) => return Err(why.into()),
         };
-        Ok(Self { arriving, chosen, rate, origin: Origin::of(path, only) })
+        Ok(Self { arriving, chosen, rate, origin: Origin::new(path, only) })
     }
 
     /// Opens a capture from any reader. The report and errors call it `name`. If `only` is given, only packets that match
@@ -114,7 +114,7 @@ impl OpenedCapture {
         rate: Rate,
         only: Option<&str>,
     ) -> Result<Self, Error> {
-        let chosen = PacketFilter::of(Flag::Input, only)?;
+        let chosen = PacketFilter::from_flag(Flag::Input, only)?;
         let origin = Origin { name: name.to_owned(), length: None, only: only.map(str::to_owned) };
         Ok(Self { arriving: Some(CaptureReader::new(source, name)?.into()), chosen, rate, origin })
     }
@@ -207,7 +207,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// The origin of a file, or of packets of it.
-    pub fn of(path: &Path, only: Option<&str>) -> Self {
+    pub fn new(path: &Path, only: Option<&str>) -> Self {
         Self { name: path.display().to_string(), length: length(path), only: only.map(str::to_owned) }
     }
 }

@@ -34,9 +34,9 @@ pub struct OpenedTable {
 impl OpenedTable {
     pub(crate) fn open(input: &Input, options: &TableOptions, stop: Option<&Stop>) -> Result<Self, Error> {
         let only = input.only.as_deref();
-        let chosen = PacketFilter::of(Flag::Input, only)?;
+        let chosen = PacketFilter::from_flag(Flag::Input, only)?;
         let reader = table_until(&input.file, options.clone(), stop)?;
-        Ok(Self { reader, chosen, stop: stop.cloned(), origin: Origin::of(&input.file, only) })
+        Ok(Self { reader, chosen, stop: stop.cloned(), origin: Origin::new(&input.file, only) })
     }
 
     /// Reads the departures, and passes them to `listener`.

@@ -33,16 +33,16 @@ pub use options::{Ingress, Stamps, TapOptions};
 pub use tapped::Tapped;
 
 use crate::Progress;
+use crate::file_identity::FileIdentity;
 use crate::listener::Listener;
 use crate::packet_filter::{Flag, PacketFilter};
-use crate::place::Place;
 use crate::stop::Stop;
 use bridge::Bridge;
-use capture::{Capture, Content, Shift, Work};
+use capture::{Capture, CaptureSurvey, Shift, TapProgress};
 use headers::Headers;
 use queuescope_meter::tap::{
-    Clock, ClockEstimate, Matcher, Routes, Seen, Survey, SurveyParams, Surveyed, TapDeparture, TapOutput, TapParams,
-    drive,
+    Clock, ClockEstimate, LinkSurvey, Matcher, Routes, Survey, SurveyParams, TapDeparture, TapOutput, TapPacket,
+    TapParams, drive,
 };
 use queuescope_pcap::OpenError;
 use queuescope_wire::parse::{InvariantParams, Reach, Tunnel};
@@ -69,7 +69,7 @@ impl Captures {
     /// # Errors
     /// Fails if the expression is invalid, if two captures are the same file, or if one cannot be read several times.
     pub fn open(ingress: Vec<Ingress>, egress: &Path, options: TapOptions) -> Result<Self, TapError> {
-        let chosen = PacketFilter::of(Flag::Input, options.only.as_deref())?;
+        let chosen = PacketFilter::from_flag(Flag::Input, options.only.as_deref())?;
         let tunnel = if options.inner { Tunnel::Inner } else { Tunnel::Outer };
         let of = |path: &Path, shift| Capture { path: path.to_owned(), tunnel, shift, chosen: chosen.clone() };
         let ingress = ingress.into_iter().map(|Ingress { path, rate }| {
@@ -81,7 +81,7 @@ impl Captures {
         let mut places = Vec::new();
         for capture in ingress.iter().chain([&egress]) {
             capture.check()?;
-            let place = Place::of(&capture.path);
+            let place = FileIdentity::from_path(&capture.path);
             if places.contains(&place) {
                 return Err(TapError::Twice { path: capture.path.clone() });
             }
@@ -110,7 +110,7 @@ impl Captures {
             unseen: options.unseen,
             ..TapParams::default()
         };
-        let work = Work::new(progress);
+        let work = TapProgress::new(progress);
         let stretch = params.max_delay.saturating_add(params.early);
         let content = |capture: &Capture| capture.content(stretch, &work);
         let egress = content(&self.egress)?;
@@ -141,8 +141,8 @@ impl Captures {
         &self,
         params: &TapParams,
         invariant: InvariantParams,
-        work: &Work<'_>,
-    ) -> Result<Vec<Option<Surveyed>>, TapError> {
+        work: &TapProgress<'_>,
+    ) -> Result<Vec<Option<LinkSurvey>>, TapError> {
         let survey =
             SurveyParams { max_delay: params.max_delay, shared_clock: params.shared_clock, ..SurveyParams::default() };
         let mut survey = Survey::new(survey, self.ingress.len());
@@ -168,9 +168,9 @@ impl Captures {
 /// The results of the first passes, before packets are matched for a listener.
 pub struct TapSurvey<'p> {
     captures: Captures,
-    work: Work<'p>,
+    work: TapProgress<'p>,
     links: Vec<Link>,
-    egress: Content,
+    egress: CaptureSurvey,
     invariant: InvariantParams,
     params: TapParams,
     routes: Routes,
@@ -180,15 +180,15 @@ pub struct TapSurvey<'p> {
 
 /// A link into the router.
 struct Link {
-    content: Content,
+    content: CaptureSurvey,
     /// Its clock. `None` if none of its packets came out; the link is then left out.
-    clock: Option<Surveyed>,
+    clock: Option<LinkSurvey>,
 }
 
 /// Options of the last pass.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Wanted<'a> {
+pub struct FinalPass<'a> {
     /// The part of flow keys to keep.
     pub mask: KeyMask,
     /// What a flow is in the count of losses by flow.
@@ -199,7 +199,7 @@ pub struct Wanted<'a> {
     pub stop: Option<&'a Stop>,
 }
 
-impl Wanted<'_> {
+impl FinalPass<'_> {
     /// Options without headers, for a pass to the end of the captures.
     pub fn new(mask: KeyMask, granularity: Granularity) -> Self {
         Self { mask, granularity, headers: false, stop: None }
@@ -224,7 +224,7 @@ impl<'p> TapSurvey<'p> {
     /// Fails if a capture cannot be read any more.
     pub fn read<L: Listener<Key = MaskedKey>>(
         self,
-        wanted: &Wanted<'_>,
+        wanted: &FinalPass<'_>,
         listener: &mut L,
     ) -> Result<Tapped<'p>, TapError> {
         let headers = wanted.headers.then(|| Headers::new(self.params.max_delay, self.params.early));
@@ -290,5 +290,5 @@ impl TapOutput for Disorder {
         }
     }
 
-    fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {}
+    fn lost(&mut self, _packet: &TapPacket, _link: usize, _enqueued: Nanos) {}
 }

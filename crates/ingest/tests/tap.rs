@@ -1,7 +1,7 @@
 //! Captures on both sides of a router, read by the library: departures, losses, and inputs that are refused.
 
 use queuescope_ingest::Listener;
-use queuescope_ingest::tap::{Captures, Ingress, TapError, TapOptions, Wanted};
+use queuescope_ingest::tap::{Captures, FinalPass, Ingress, TapError, TapOptions};
 use queuescope_log::packet;
 use queuescope_pcap::PcapWriter;
 use queuescope_queue::{Dropped, MarkReason, Sink};
@@ -100,7 +100,7 @@ fn departures_and_losses_reach_a_listener() {
     let all = captures.length().unwrap();
     let mut read = (0, 0);
     let mut progress = |bytes, _| read = (read.0 + 1, bytes);
-    let mut wanted = Wanted::new(KeyMask::covering(&[FLOW]), FLOW);
+    let mut wanted = FinalPass::new(KeyMask::covering(&[FLOW]), FLOW);
     wanted.headers = true;
     let flows = Flows::masked(wanted.mask, &[FLOW], usize::MAX);
     let mut heard = Heard { flows, departures: Vec::new(), drops: Vec::new(), headers: Vec::new() };

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::held_back::HeldBack;
-use crate::real_time::{RealTime, Ways};
+use crate::real_time::{PacketRoutes, RealTime};
 use crate::testbed::NetworkEnd;
 use crate::timing::Sleep;
 use queuescope_ingest::notes::{noted, parser_notes};
@@ -29,7 +29,7 @@ pub fn complete_report(report: &mut Report, sim: model::Sim) {
 }
 
 /// Sets up a scenario's network to run in real time. It parses TCP headers only if a switch program of the network reads them.
-pub(crate) fn start_network<'a, W: Ways>(
+pub(crate) fn start_network<'a, W: PacketRoutes>(
     scenario: &Scenario,
     simulation: Simulation,
     routes: W,
@@ -43,7 +43,7 @@ pub(crate) fn start_network<'a, W: Ways>(
 }
 
 /// Notes on packets that the link did not carry, or did not carry as it should.
-pub(crate) fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
+pub(crate) fn notes<W: PacketRoutes>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
     let counts = real.counts();
     let none = noted("no_route", counts.no_route, "packets for an address that no host of the link has");
     let lost = noted("no_memory", counts.not_accepted, "packets that this machine had no memory for as they arrived");
@@ -56,7 +56,10 @@ pub(crate) fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Ski
 }
 
 /// How exact a link was in time. Counts packets that were lost before the link too, because nobody read them in time.
-pub(crate) fn timing_report<W: Ways>(real: &RealTime<'_, W>, ends: &[NetworkEnd; 2]) -> Result<model::RealTime, Error> {
+pub(crate) fn timing_report<W: PacketRoutes>(
+    real: &RealTime<'_, W>,
+    ends: &[NetworkEnd; 2],
+) -> Result<model::RealTime, Error> {
     let unread = ends.iter().map(NetworkEnd::unread).sum::<io::Result<u64>>();
     let unread = unread.map_err(Error::system("cannot read how many packets the interfaces of the link dropped"))?;
     let (timing, sleep) = (real.timing(), real.sleep());

@@ -4,12 +4,12 @@ use crate::carried::{notes, start_network, timing_report};
 use crate::command::{IsolatedCommand, OutputTarget, Signal};
 use crate::error::Error;
 use crate::plan::LinkOptions;
-use crate::real_time::{Watcher, Way, Ways};
+use crate::real_time::{PacketRoute, PacketRoutes, Watcher};
 use crate::testbed::{NetworkEnd, Testbed};
 use crate::timing::{Sleep, sleep_exactly};
 use queuescope_ingest::Stop;
 use queuescope_run::summary::About;
-use queuescope_run::{Ran, metered_link};
+use queuescope_run::{ScenarioRun, metered_link};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, EntranceParams, LinkId, Simulation, build_without_traffic};
 use queuescope_wire::{Class, FlowKey, Nanos};
@@ -41,9 +41,9 @@ impl CommandLink {
         let (scenario, files) = options.scenario()?;
         let Built { mut simulation, meters, hosts, .. } = build_without_traffic(&scenario, &files)?;
         let (inside, outside) = hosts[0][0];
-        let mut way = |hosts, to| -> Result<Way, Error> {
+        let mut way = |hosts, to| -> Result<PacketRoute, Error> {
             let params = EntranceParams { hosts, group: 0, class: Class(0), activity: None };
-            Ok(Way { entrance: simulation.entrance(params)?, to, l4s: false })
+            Ok(PacketRoute { entrance: simulation.entrance(params)?, to, l4s: false })
         };
         let routes = PointToPoint([way((inside, outside), 1)?, way((outside, inside), 0)?]);
         Ok(Self { scenario, simulation, meters, routes })
@@ -63,7 +63,7 @@ impl CommandLink {
     ///
     /// # Errors
     /// Fails if an interface is gone, or more packets are under way than there is room for.
-    pub fn carry(self, ends: &LinkEnds, stop: &Stop, watcher: &mut impl Watcher) -> Result<Ran, Error> {
+    pub fn carry(self, ends: &LinkEnds, stop: &Stop, watcher: &mut impl Watcher) -> Result<ScenarioRun, Error> {
         let Self { scenario, simulation, meters, routes } = self;
         let (_, meter) = metered_link(None, &simulation, &meters)?;
         let mut real = start_network(&scenario, simulation, routes, &ends.ends, ends.sleep);
@@ -71,7 +71,7 @@ impl CommandLink {
         let exact = timing_report(&real, &ends.ends)?;
         let skipped = notes(&real).collect();
         let about = About::new(&scenario, meter, Vec::new());
-        Ok(Ran { simulation: real.into_simulation(), about, real_time: Some(exact), skipped })
+        Ok(ScenarioRun { simulation: real.into_simulation(), about, real_time: Some(exact), skipped })
     }
 }
 
@@ -145,10 +145,10 @@ impl Program {
 }
 
 /// A network of two ends: every packet goes to the other end.
-struct PointToPoint([Way; 2]);
+struct PointToPoint([PacketRoute; 2]);
 
-impl Ways for PointToPoint {
-    fn way(&self, from: usize, _key: &FlowKey) -> Option<&Way> {
+impl PacketRoutes for PointToPoint {
+    fn way(&self, from: usize, _key: &FlowKey) -> Option<&PacketRoute> {
         self.0.get(from)
     }
 }

@@ -7,7 +7,7 @@
 //! last was due, not from when it was made.
 //!
 //! - [`RealTime`] moves packets, and reports what happens at the links to a [`Watcher`]. [`HeldBack`] is how long the machine was too slow.
-//! - [`Way`] is where packets enter the network and which end receives them; [`Testbed`] has the network namespaces and interfaces
+//! - [`PacketRoute`] is where packets enter the network and which end receives them; [`Testbed`] has the network namespaces and interfaces
 //!   of one run.
 //! - [`command`] runs a program behind a link, and leaves no process behind when either ends. [`CommandLink`] is the link of a command, which
 //!   [`LinkOptions`] describe, and [`Program`] the command.
@@ -38,6 +38,6 @@ pub use frames::Frame;
 pub use held_back::HeldBack;
 pub use plan::LinkOptions;
 pub use real_hosts::RealHosts;
-pub use real_time::{LinkError, RealTime, Running, TransitCounts, Watcher, Way, Ways};
+pub use real_time::{LinkError, PacketRoute, PacketRoutes, RealTime, RunState, TransitCounts, Watcher};
 pub use testbed::{NetworkEnd, Testbed};
 pub use timing::{Sleep, Timing, sleep_exactly};

@@ -5,7 +5,7 @@ mod planned;
 use crate::carried::{notes, start_network, timing_report};
 use crate::error::Error;
 use crate::hosts::{Hosts, Outcome};
-use crate::real_time::{Running, Watcher, Way, Ways};
+use crate::real_time::{PacketRoute, PacketRoutes, RunState, Watcher};
 use crate::testbed::NetworkEnd;
 use crate::timing::sleep_exactly;
 use planned::{PlannedLoad, ip};
@@ -15,7 +15,7 @@ use queuescope_live::traffic::Failure;
 use queuescope_queue::Activity;
 use queuescope_report::model::Skipped;
 use queuescope_run::summary::About;
-use queuescope_run::{Ran, World, metered_link};
+use queuescope_run::{ScenarioRun, World, metered_link};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, EntranceParams, Files, NodeId, Simulation, build_without_traffic};
 use queuescope_wire::{Class, FlowKey, Nanos};
@@ -29,12 +29,12 @@ const CHECK_INTERVAL: Nanos = Nanos(100_000_000);
 pub struct RealHosts;
 
 impl World for RealHosts {
-    fn run(&self, scenario: &Scenario, files: &Files) -> Result<Ran, queuescope_run::Error> {
+    fn run(&self, scenario: &Scenario, files: &Files) -> Result<ScenarioRun, queuescope_run::Error> {
         run_unwatched(scenario, files).map_err(|why| queuescope_run::Error::World(Box::new(why)))
     }
 }
 
-fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran, Error> {
+fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<ScenarioRun, Error> {
     let stop = Stop::on_signals()?;
     let built = build_without_traffic(scenario, files)?;
     let ran = RealHosts::carry(scenario, files, built, &stop, &mut Unwatched(&stop))?;
@@ -45,8 +45,8 @@ fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran, Error> {
 struct Unwatched<'a>(&'a Stop);
 
 impl Watcher for Unwatched<'_> {
-    fn look(&mut self, _now: Nanos) -> Running {
-        if self.0.is_requested() { Running::Over } else { Running::On }
+    fn look(&mut self, _now: Nanos) -> RunState {
+        if self.0.is_requested() { RunState::Over } else { RunState::On }
     }
 }
 
@@ -61,7 +61,7 @@ impl RealHosts {
         built: Built,
         stop: &Stop,
         watcher: &mut impl Watcher,
-    ) -> Result<Ran, Error> {
+    ) -> Result<ScenarioRun, Error> {
         let Built { mut simulation, groups, meters, hosts } = built;
         let (_, meter) = metered_link(None, &simulation, &meters)?;
         let PlannedLoad { load, records } = PlannedLoad::new(scenario, files, &hosts)?;
@@ -80,7 +80,7 @@ impl RealHosts {
         let skipped = notes(&real).chain(failures(&sent)).collect();
         let mut simulation = real.into_simulation();
         records.record(&sent, &mut simulation);
-        Ok(Ran { simulation, about: About::new(scenario, meter, groups), real_time: Some(exact), skipped })
+        Ok(ScenarioRun { simulation, about: About::new(scenario, meter, groups), real_time: Some(exact), skipped })
     }
 }
 
@@ -98,10 +98,10 @@ fn failures(sent: &Outcome) -> impl Iterator<Item = Skipped> + use<> {
 }
 
 /// Ways between hosts, by source and destination address.
-struct AddressRoutes(BTreeMap<(u128, u128), Way>);
+struct AddressRoutes(BTreeMap<(u128, u128), PacketRoute>);
 
-impl Ways for AddressRoutes {
-    fn way(&self, _from: usize, key: &FlowKey) -> Option<&Way> {
+impl PacketRoutes for AddressRoutes {
+    fn way(&self, _from: usize, key: &FlowKey) -> Option<&PacketRoute> {
         self.0.get(&(key.src, key.dst))
     }
 }
@@ -123,9 +123,9 @@ fn all_routes(
         for (index, (from, _)) in hosts.iter().enumerate() {
             let others = if is_workload { &hosts[..] } else { &hosts[index..=index] };
             for to in others.iter().map(|(_, to)| *to) {
-                let mut way = |hosts, activity, to| -> Result<Way, Error> {
+                let mut way = |hosts, activity, to| -> Result<PacketRoute, Error> {
                     let params = EntranceParams { hosts, group, class: Class(class), activity };
-                    Ok(Way { entrance: simulation.entrance(params)?, to, l4s })
+                    Ok(PacketRoute { entrance: simulation.entrance(params)?, to, l4s })
                 };
                 routes.insert((number(*from), number(to)), way((*from, to), activity, 1)?);
                 routes.insert((number(to), number(*from)), way((to, *from), None, 0)?);

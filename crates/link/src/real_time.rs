@@ -51,12 +51,12 @@ pub trait Watcher {
     fn begins(&mut self, _origin: Nanos) {}
 
     /// Called periodically, and when the waker is readable. Returns whether the run continues.
-    fn look(&mut self, now: Nanos) -> Running;
+    fn look(&mut self, now: Nanos) -> RunState;
 }
 
 /// Where a packet enters the network, and which end receives it.
 #[derive(Debug, Clone, Copy)]
-pub struct Way {
+pub struct PacketRoute {
     /// Where it enters the network.
     pub entrance: Entrance,
     /// The index of the end that receives it when it leaves the network.
@@ -67,9 +67,9 @@ pub struct Way {
 }
 
 /// Maps packets to routes.
-pub trait Ways {
+pub trait PacketRoutes {
     /// The route of a packet of flow `key` that was read from end `from`; `None` if no host has its destination address.
-    fn way(&self, from: usize, key: &FlowKey) -> Option<&Way>;
+    fn way(&self, from: usize, key: &FlowKey) -> Option<&PacketRoute>;
 }
 
 /// Why a link failed.
@@ -103,7 +103,7 @@ pub enum LinkError {
 
 /// Whether a run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Running {
+pub enum RunState {
     /// It continues.
     On,
     /// It is over.
@@ -142,7 +142,7 @@ pub struct TransitCounts {
     pub unsegmented: u64,
 }
 
-impl<'a, W: Ways> RealTime<'a, W> {
+impl<'a, W: PacketRoutes> RealTime<'a, W> {
     /// A network whose packets come from and go to `ends`, by `routes`. `sleep` is how exact sleeps are. Its time starts now.
     pub fn begin(simulation: Simulation, routes: W, ends: &'a [NetworkEnd; 2], sleep: Sleep) -> Self {
         Self {
@@ -199,7 +199,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
             self.advance(at, watcher)?;
             if at >= next_look {
                 next_look = at.saturating_add(every);
-                if watcher.look(at) == Running::Over {
+                if watcher.look(at) == RunState::Over {
                     return Ok(());
                 }
             }
@@ -263,7 +263,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
         self.arrived += 1;
         let length = bytes.len() as u32;
         let seen = self.parser.parse(LinkType::RawIp, length, bytes);
-        let Some(&Way { entrance, to, l4s }) = self.routes.way(from, &seen.key) else {
+        let Some(&PacketRoute { entrance, to, l4s }) = self.routes.way(from, &seen.key) else {
             self.counts.no_route += 1;
             return Ok(());
         };

@@ -8,7 +8,7 @@ mod made;
 #[path = "../tests/group/random.rs"]
 mod random;
 
-use queuescope_meter::{Amount, Blame, GroupParams, Sampled, group};
+use queuescope_meter::{Amount, BurstFlowSums, GroupParams, Sampled, group};
 use queuescope_pcap::CaptureReader;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
@@ -55,7 +55,7 @@ fn main() {
 fn cost(what: &str, packets: &[Packet]) {
     let (mut alone, mut kept, mut grouped) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let (mut rounds, mut flows) = (0, 0);
-    let mut blame = Blame::new(1 << 14);
+    let mut blame = BurstFlowSums::new(1 << 14);
     while kept + grouped < Duration::from_millis(200) && rounds < 100_000 {
         let start = on_processor();
         std::hint::black_box(pass(packets, |_, _| {}, |_, _| {}));
@@ -95,7 +95,7 @@ fn pass(packets: &[Packet], add: impl Fn(FlowId, u32), forget: impl Fn(FlowId, &
 /// Ends the burst; returns the time to group its flows, and the number of groups.
 #[allow(clippy::disallowed_methods, reason = "it measures")]
 fn close(
-    blame: &mut Blame<FlowKey>,
+    blame: &mut BurstFlowSums<FlowKey>,
     table: &FlowTable<FlowKey>,
     packets: &[Packet],
     count: &mut u64,

@@ -23,7 +23,7 @@ fn main() {
             let place = grouped.rows.iter().position(|row| row.flow.is_none());
             let row = place.map(|place| &grouped.rows[place]);
             let right = row.is_some_and(|row| {
-                let victim = Subnet::of(incast.family, incast.victim, Subnet::whole_length(incast.family));
+                let victim = Subnet::new(incast.family, incast.victim, Subnet::whole_length(incast.family));
                 let length = if incast.family == Family::V6 { 64 } else { 24 };
                 let pattern = &row.pattern;
                 pattern.dst == Some(victim)

@@ -6,10 +6,10 @@
 
 mod held;
 
-pub use held::{Follower, Held, Waited};
+pub use held::{BurstFollower, DetailedDeparture, HeldDepartures};
 
 use crate::losses::Losses;
-use crate::{Blame, Blamed, BurstFlows, Contribution, DepthSeries, Past, Picture, Recent};
+use crate::{BurstCulprits, BurstFlowSums, BurstFlows, Contribution, DepthSeries, PastDeparture, Picture, Recent};
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
 use std::hash::Hash;
 
@@ -22,13 +22,13 @@ pub struct BurstTracker<K> {
     /// Drops that are not assigned to a burst yet. The first packet that waits too long leaves after packets were dropped that came with
     /// it, and only a later departure shows that a burst lasted until a drop.
     losses: Losses,
-    blame: Vec<Blame<K>>,
+    blame: Vec<BurstFlowSums<K>>,
     /// The number of culprits to report of each burst, for each granularity.
     most_culprits: Vec<usize>,
     /// The number of buckets of a burst's picture, and of flows drawn in it; none if no pictures are requested.
     picture: Option<(usize, usize)>,
     /// Where packets may overtake one another: the departures since the last packet of the open burst, in order.
-    held: Vec<Held>,
+    held: Vec<HeldDepartures>,
 }
 
 /// A period of congestion.
@@ -57,7 +57,7 @@ pub struct Burst<K> {
     /// Packets that were dropped between start and end.
     pub drops: u64,
     /// The flows that filled the queue, for each granularity.
-    pub blamed: Vec<Blamed<K>>,
+    pub blamed: Vec<BurstCulprits<K>>,
     /// Queue depth by flow of the first granularity, if pictures are requested.
     pub picture: Option<Picture<K>>,
 }
@@ -87,7 +87,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             ended: None,
             losses: Losses::default(),
             blame: (0..most_culprits.len())
-                .map(|level| Blame::new(if level == 0 { RETIRED } else { COARSER }))
+                .map(|level| BurstFlowSums::new(if level == 0 { RETIRED } else { COARSER }))
                 .collect(),
             most_culprits: most_culprits.to_vec(),
             picture,
@@ -145,7 +145,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         };
         self.losses.forget_before(from);
         let series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
-        self.blame.iter_mut().for_each(Blame::open);
+        self.blame.iter_mut().for_each(BurstFlowSums::open);
         let open = self.open.insert(OpenBurst { burst, series, longest: Nanos::ZERO, calm: None });
         recent.since_until(from, number).for_each(|past| open.add(past, &mut self.blame, &project, &key, &mut fresh));
     }
@@ -197,7 +197,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     /// as in [`start`](Self::start).
     pub fn passed(
         &mut self,
-        past: Past,
+        past: PastDeparture,
         project: impl Fn(usize, FlowId) -> FlowId,
         key: impl Fn(FlowId) -> K,
         fresh: impl FnMut(usize, FlowId),
@@ -249,8 +249,8 @@ impl<K: Eq + Hash + Clone + Ord> OpenBurst<K> {
     /// Adds a packet that left and was not a victim of any query.
     fn add(
         &mut self,
-        Past { flow, size, enqueued, dequeued }: Past,
-        blame: &mut [Blame<K>],
+        PastDeparture { flow, size, enqueued, dequeued }: PastDeparture,
+        blame: &mut [BurstFlowSums<K>],
         project: impl Fn(usize, FlowId) -> FlowId,
         key: impl Fn(FlowId) -> K,
         mut fresh: impl FnMut(usize, FlowId),
@@ -330,8 +330,12 @@ mod tests {
         let departures = departures(&[(0, 100, 0), (0, 50, 1)]);
         let (recent, mut tracker) = (Recent::new(History::Fifo), BurstTracker::<u32>::new(&[10], None));
         let (project, key) = (|_, flow| flow, |flow: FlowId| flow.0);
-        let past =
-            |flow, dequeued| Past { flow: FlowId(flow), size: 7, enqueued: Nanos(dequeued), dequeued: Nanos(dequeued) };
+        let past = |flow, dequeued| PastDeparture {
+            flow: FlowId(flow),
+            size: 7,
+            enqueued: Nanos(dequeued),
+            dequeued: Nanos(dequeued),
+        };
         tracker.passed(past(3, 1), project, key, |_, _| panic!("no burst is going on"));
         tracker.start(Nanos(0), &recent, 0, project, key, |_, _| {});
         let parts = [Contribution::default()];
@@ -395,7 +399,7 @@ mod tests {
         fresh: Vec<u32>,
     }
 
-    impl Follower<u32> for TestFollower {
+    impl BurstFollower<u32> for TestFollower {
         fn tracker(&mut self) -> &mut BurstTracker<u32> {
             &mut self.tracker
         }
@@ -405,20 +409,20 @@ mod tests {
             self.bursts.extend(burst.map(|burst| summary(&burst)));
         }
 
-        fn start(&mut self, waited: &Waited) {
+        fn start(&mut self, waited: &DetailedDeparture) {
             let (recent, number) = (&self.recent, waited.number);
             let fresh = |_, flow: FlowId| self.fresh.push(flow.0);
             self.tracker.start(waited.from, recent, number, |_, flow| flow, |flow| flow.0, fresh);
             self.added = number;
         }
 
-        fn add(&mut self, waited: &Waited) {
+        fn add(&mut self, waited: &DetailedDeparture) {
             let fresh = &mut self.fresh;
             for past in self.recent.numbered(self.added..waited.number) {
                 self.tracker.passed(past, |_, flow| flow, |flow| flow.0, |_, flow| fresh.push(flow.0));
             }
             self.added = waited.number + 1;
-            let Waited { departure, examined, from, tau, parts, .. } = waited;
+            let DetailedDeparture { departure, examined, from, tau, parts, .. } = waited;
             let flows = [departure.packet.flow];
             let fresh = |_, flow: FlowId| fresh.push(flow.0);
             self.tracker.departed(departure, *examined, *from, *tau, &flows, parts, |flow| flow.0, fresh);
@@ -438,12 +442,13 @@ mod tests {
         for (departure, examined) in departures.iter().zip(is_victim) {
             let (from, wait, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
             let (departure, parts) = (*departure, vec![Contribution::default()]);
-            let waited = Waited { departure, examined: *examined, from, tau, number: all.recent.recorded(), parts };
+            let waited =
+                DetailedDeparture { departure, examined: *examined, from, tau, number: all.recent.recorded(), parts };
             all.recent.advance(from);
             if any_order {
                 let is_calm = wait.0 < tau.0.div_ceil(2);
-                let calm = Held::Calm { came: from, left: departure.dequeued, tau };
-                all.left(if is_calm { calm } else { Held::Waited(waited) });
+                let calm = HeldDepartures::Calm { came: from, left: departure.dequeued, tau };
+                all.left(if is_calm { calm } else { HeldDepartures::Waited(waited) });
             } else {
                 if all.tracker.ends_with(wait, from, tau) {
                     all.close();
@@ -456,7 +461,7 @@ mod tests {
                 }
             }
             let Departure { packet, enqueued, dequeued, .. } = departure;
-            all.recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
+            all.recent.record(PastDeparture { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
         }
         while all.tracker.is_open() {
             all.cut();

@@ -30,7 +30,7 @@ mod ranking;
 mod record;
 mod unions;
 
-pub use ranking::{Amount, Culprits, Ranking, Standing, Victims};
+pub use ranking::{Amount, Culprits, QueueSnapshot, Ranking, Victims};
 pub use record::{Departed, Dropped};
 
 use queuescope_wire::{ByteCount, FlowId, Nanos, PacketId, Rate};

@@ -20,7 +20,7 @@ pub struct Ramps {
 
 /// A change of a flow's rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Jump {
+pub enum RateChange {
     /// The flow is new: it had no packet before, or so long ago that its id was released.
     New,
     /// The ratio of the bytes in a window to those in the window before.
@@ -114,13 +114,13 @@ impl Ramps {
     }
 
     /// Returns the flows that jumped since the last call, at the end of a burst, each with its highest jump.
-    pub fn take(&mut self) -> Vec<(FlowId, Jump)> {
+    pub fn take(&mut self) -> Vec<(FlowId, RateChange)> {
         let flows = &mut self.flows;
         let jump = |flow: FlowId| {
             let flow_rate = flows.get_mut(flow.index())?;
             flow_rate.is_listed = false;
             let factor = std::mem::take(&mut flow_rate.factor);
-            let jump = if factor >= 2.0 { Jump::Ramped(f64::from(factor)) } else { Jump::New };
+            let jump = if factor >= 2.0 { RateChange::Ramped(f64::from(factor)) } else { RateChange::New };
             (factor > 0.0).then_some((flow, jump))
         };
         self.jumped.drain(..).filter_map(jump).collect()
@@ -133,7 +133,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Sends packets of 1000 bytes evenly in each window of 1000 ns, with their numbers from `rates`, and returns the jumps.
-    fn jumps(rates: &[(u32, &[u64])]) -> BTreeMap<u32, Jump> {
+    fn jumps(rates: &[(u32, &[u64])]) -> BTreeMap<u32, RateChange> {
         let mut ramps = Ramps::new(Nanos(1_000));
         let windows = rates.iter().map(|(_, rates)| rates.len()).max().unwrap();
         for window in 0..windows as u64 {
@@ -156,7 +156,7 @@ mod tests {
         let falling = [90, 90, 90, 90, 90, 90, 10, 10, 10, 10, 10, 10];
         let few = [1, 1, 1, 1, 1, 4, 8, 1, 3, 1, 1, 1];
         let jumps = jumps(&[(0, &steady), (1, &jittery), (2, &ramping), (3, &falling), (4, &few)]);
-        assert_eq!(jumps, BTreeMap::from([(2, Jump::Ramped(3.0))]));
+        assert_eq!(jumps, BTreeMap::from([(2, RateChange::Ramped(3.0))]));
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         let resumed = [20, 20, 20, 20, 0, 0, 20, 20, 20, 20];
         let growing = [0, 0, 0, 0, 0, 20, 80, 80, 80, 80];
         let jumps = jumps(&[(0, &new), (1, &resumed), (2, &growing)]);
-        assert_eq!(jumps, BTreeMap::from([(0, Jump::New), (2, Jump::Ramped(4.0))]));
+        assert_eq!(jumps, BTreeMap::from([(0, RateChange::New), (2, RateChange::Ramped(4.0))]));
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
             send(&mut ramps, 0, at);
             send(&mut ramps, 2, at);
         }
-        assert_eq!(ramps.take(), [(FlowId(2), Jump::New)]);
+        assert_eq!(ramps.take(), [(FlowId(2), RateChange::New)]);
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         (0..6).for_each(|window| send(&mut ramps, window, 20));
         send(&mut ramps, 6, 100);
         send(&mut ramps, 7, 100);
-        assert_eq!(ramps.take(), [(FlowId(0), Jump::Ramped(5.0))]);
+        assert_eq!(ramps.take(), [(FlowId(0), RateChange::Ramped(5.0))]);
         (8..12).for_each(|window| send(&mut ramps, window, 100));
         assert_eq!(ramps.take(), []);
         ramps.forget(FlowId(0));

@@ -35,7 +35,7 @@ pub enum History {
 
 /// A departure that is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Past {
+pub struct PastDeparture {
     /// The flow, at the finest granularity.
     pub flow: FlowId,
     /// The size, bytes.
@@ -48,7 +48,7 @@ pub struct Past {
 
 #[derive(Debug)]
 struct RecordedDeparture {
-    past: Past,
+    past: PastDeparture,
     /// Bytes of all packets that left before.
     before: u64,
 }
@@ -103,7 +103,7 @@ impl Recent {
 
     /// Records a departure.
     #[inline]
-    pub fn record(&mut self, past: Past) {
+    pub fn record(&mut self, past: PastDeparture) {
         self.ring.push_back(RecordedDeparture { past, before: self.total });
         self.total += u64::from(past.size);
         self.recorded += 1;
@@ -121,19 +121,19 @@ impl Recent {
     }
 
     /// The departures since `from` and before the packet with this number, oldest first.
-    pub fn since_until(&self, from: Nanos, number: u64) -> impl Iterator<Item = Past> {
+    pub fn since_until(&self, from: Nanos, number: u64) -> impl Iterator<Item = PastDeparture> {
         let end = self.place(number);
         self.ring.range(self.position(from).min(end)..end).map(|kept| kept.past)
     }
 
     /// The packets with these numbers, if they are remembered, oldest first.
-    pub fn numbered(&self, numbers: Range<u64>) -> impl Iterator<Item = Past> {
+    pub fn numbered(&self, numbers: Range<u64>) -> impl Iterator<Item = PastDeparture> {
         let end = self.place(numbers.end);
         self.ring.range(self.place(numbers.start).min(end)..end).map(|kept| kept.past)
     }
 
     /// The departures since `from`, oldest first.
-    pub fn since(&self, from: Nanos) -> impl Iterator<Item = Past> {
+    pub fn since(&self, from: Nanos) -> impl Iterator<Item = PastDeparture> {
         self.ring.range(self.position(from)..).map(|kept| kept.past)
     }
 
@@ -153,7 +153,7 @@ impl Recent {
 
     /// The oldest remembered departure.
     #[inline]
-    pub fn oldest(&self) -> Option<Past> {
+    pub fn oldest(&self) -> Option<PastDeparture> {
         self.ring.front().map(|kept| kept.past)
     }
 
@@ -176,8 +176,8 @@ impl Recent {
 mod tests {
     use super::*;
 
-    fn past(dequeued: u64) -> Past {
-        Past { flow: FlowId(0), size: 10, enqueued: Nanos(0), dequeued: Nanos(dequeued) }
+    fn past(dequeued: u64) -> PastDeparture {
+        PastDeparture { flow: FlowId(0), size: 10, enqueued: Nanos(0), dequeued: Nanos(dequeued) }
     }
 
     #[test]

@@ -26,14 +26,14 @@ pub use envelope::Envelope;
 pub use matcher::{Arrived, Matcher, TapDeparture, TapOutput, TapParams, Unseen};
 pub use routes::{RouteBy, Routes};
 pub use stats::TapStats;
-pub use survey::{Survey, SurveyError, SurveyParams, Surveyed};
+pub use survey::{LinkSurvey, Survey, SurveyError, SurveyParams};
 
 use queuescope_wire::parse::{Fingerprint, Frame, InvariantParams, NoFingerprint};
 use queuescope_wire::{ByteCount, Ecn, FlowKey, Nanos, Rate};
 
 /// A packet in one of the captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct TapPacket {
     /// The capture time, by the clock of that capture.
     pub time: Nanos,
     /// The flow, as in that capture; a NAT changes it.
@@ -46,7 +46,7 @@ pub struct Seen {
     pub print: Result<Fingerprint, NoFingerprint>,
 }
 
-impl Seen {
+impl TapPacket {
     /// Creates it from a frame that was captured at `time` with the bytes `data`.
     pub fn new(time: Nanos, frame: &Frame, data: &[u8], params: &InvariantParams) -> Self {
         Self { time, key: frame.key, size: frame.size, ecn: frame.ecn, print: frame.fingerprint(data, params) }

@@ -44,7 +44,7 @@ fn flow(text: &str, protocol: u8, bytes: u64) -> (FlowKey, Share) {
 fn names_the_incast(grouped: &Grouped, incast: &Incast) -> bool {
     let Some(first) = grouped.rows.iter().find(|row| row.flow.is_none()) else { return false };
     let Pattern { dst, src, dst_port, src_port, .. } = first.pattern;
-    let victim = Subnet::of(incast.family, incast.victim, Subnet::whole_length(incast.family));
+    let victim = Subnet::new(incast.family, incast.victim, Subnet::whole_length(incast.family));
     let length = if incast.family == Family::V6 { 64 } else { 24 };
     let rack = src.is_none_or(|src| incast.rack && src.length == length);
     dst == Some(victim) && dst_port == Some(incast.port) && rack && src_port.is_none() && {
@@ -257,7 +257,7 @@ fn keys_with_an_address(flows: &[&(FlowKey, Share)]) -> BTreeSet<Pattern> {
     for (key, _) in flows {
         let ends = |address: u128| {
             let lengths: &[u8] = if key.family == Family::V6 { &[32, 48, 64, 128] } else { &[16, 24, 32] };
-            let some = lengths.iter().map(move |length| Some(Subnet::of(key.family, address, *length)));
+            let some = lengths.iter().map(move |length| Some(Subnet::new(key.family, address, *length)));
             some.chain([None]).collect::<Vec<_>>()
         };
         let port = |port: u16| if port > 0 { vec![None, Some(port)] } else { vec![None] };

@@ -8,7 +8,7 @@
 use crate::made;
 use crate::reference;
 
-use queuescope_meter::{Amount, Blame, GroupParams, Grouped, Sampled, group};
+use queuescope_meter::{Amount, BurstFlowSums, GroupParams, Grouped, Sampled, group};
 use queuescope_pcap::CaptureReader;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{FlowTable, Granularity, Nanos};
@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// The groups of a burst, as in an analysis: flows that were idle for `queue` packets lose their ids.
 fn grouped(packets: &[Packet], queue: u64, granularity: Granularity) -> Grouped {
-    let (mut table, mut blame) = (FlowTable::with_limit(1 << 14), Blame::new(1 << 14));
+    let (mut table, mut blame) = (FlowTable::with_limit(1 << 14), BurstFlowSums::new(1 << 14));
     blame.open();
     let mut total = Amount::default();
     for (now, (key, size)) in packets.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use queuescope_meter::tap::{
-    Arrived, Clock, Matcher, RouteBy, Seen, Survey, SurveyError, SurveyParams, TapDeparture, TapOutput, TapParams,
+    Arrived, Clock, Matcher, RouteBy, Survey, SurveyError, SurveyParams, TapDeparture, TapOutput, TapPacket, TapParams,
     TapStats, Unseen, drive,
 };
 use queuescope_wire::parse::{Fingerprint, NoFingerprint, Strength};
@@ -12,9 +12,9 @@ use std::convert::Infallible;
 const MAX_DELAY: u64 = 1_000;
 const EARLY: u64 = 50;
 
-fn seen(time: u64, flow: u8, print: Result<Fingerprint, NoFingerprint>) -> Seen {
+fn seen(time: u64, flow: u8, print: Result<Fingerprint, NoFingerprint>) -> TapPacket {
     let key = FlowKey { src: 1, dst: flow.into(), protocol: 17, family: Family::V4, ..FlowKey::default() };
-    Seen { time: Nanos(time), key, size: 100, ecn: Ecn::NotEct, print }
+    TapPacket { time: Nanos(time), key, size: 100, ecn: Ecn::NotEct, print }
 }
 
 fn print(digest: u64, strength: Strength, ttl: u8) -> Result<Fingerprint, NoFingerprint> {
@@ -29,7 +29,7 @@ fn params() -> TapParams {
 #[derive(Default)]
 struct Log {
     departures: Vec<TapDeparture>,
-    lost: Vec<(Seen, usize)>,
+    lost: Vec<(TapPacket, usize)>,
 }
 
 impl TapOutput for Log {
@@ -37,12 +37,12 @@ impl TapOutput for Log {
         self.departures.push(*departure);
     }
 
-    fn lost(&mut self, packet: &Seen, link: usize, _enqueued: Nanos) {
+    fn lost(&mut self, packet: &TapPacket, link: usize, _enqueued: Nanos) {
         self.lost.push((*packet, link));
     }
 }
 
-fn run(params: TapParams, clocks: &[Clock], ingress: &[Vec<Seen>], egress: &[Seen]) -> (TapStats, Log) {
+fn run(params: TapParams, clocks: &[Clock], ingress: &[Vec<TapPacket>], egress: &[TapPacket]) -> (TapStats, Log) {
     let (mut matcher, mut log) = (Matcher::new(params, clocks), Log::default());
     let mut feeds: Vec<_> = ingress
         .iter()
@@ -75,21 +75,21 @@ fn run(params: TapParams, clocks: &[Clock], ingress: &[Vec<Seen>], egress: &[See
 }
 
 /// Runs one link whose clock is the same as the one behind the router.
-fn run_one(ingress: &[Seen], egress: &[Seen]) -> (TapStats, Log) {
+fn run_one(ingress: &[TapPacket], egress: &[TapPacket]) -> (TapStats, Log) {
     run(params(), &[Clock::default()], &[ingress.to_vec()], egress)
 }
 
 /// For each packet that leaves, the link and the arrival of the packet that came in, found by a search of all packets.
-fn search(clocks: &[Clock], ingress: &[Vec<Seen>], egress: &[Seen]) -> Vec<Option<(usize, Nanos)>> {
-    let mut all: Vec<(Nanos, usize, Seen, bool)> = Vec::new();
+fn search(clocks: &[Clock], ingress: &[Vec<TapPacket>], egress: &[TapPacket]) -> Vec<Option<(usize, Nanos)>> {
+    let mut all: Vec<(Nanos, usize, TapPacket, bool)> = Vec::new();
     for (link, packets) in ingress.iter().enumerate() {
         all.extend(packets.iter().map(|seen| (clocks[link].convert(seen.time), link, *seen, false)));
     }
     all.sort_by_key(|(time, link, ..)| (*time, *link));
     let mut last = Nanos::ZERO;
-    let mut find = |seen: &Seen| {
+    let mut find = |seen: &TapPacket| {
         let print = seen.print.ok()?;
-        let fits = |(time, _, before, taken): &(Nanos, usize, Seen, bool)| {
+        let fits = |(time, _, before, taken): &(Nanos, usize, TapPacket, bool)| {
             let inside = time.0 + MAX_DELAY >= seen.time.0 && time.0 <= seen.time.0 + EARLY;
             !taken && inside && before.print.is_ok_and(|known| known.digest == print.digest && known.ttl >= print.ttl)
         };

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test may read files")]
 
-use queuescope_meter::tap::{Matcher, Seen, Survey, SurveyParams, TapDeparture, TapOutput, TapParams};
+use queuescope_meter::tap::{Matcher, Survey, SurveyParams, TapDeparture, TapOutput, TapPacket, TapParams};
 use queuescope_pcap::CaptureReader;
 use queuescope_wire::Nanos;
 use queuescope_wire::parse::{InvariantParams, LinkType, Nat, Parser, Tunnel};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 const TCP: u8 = 6;
 
-fn read(name: &str, nat: Nat) -> Option<Vec<Seen>> {
+fn read(name: &str, nat: Nat) -> Option<Vec<TapPacket>> {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/tappair")).join(name);
     if !path.exists() {
         println!("skipped: the NAT pair: there is no {}", path.display());
@@ -22,7 +22,7 @@ fn read(name: &str, nat: Nat) -> Option<Vec<Seen>> {
     let mut packets = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
         let frame = parser.parse(LinkType::from_dlt(record.link), record.original_len, record.data);
-        packets.push(Seen::new(record.time.unwrap(), &frame, record.data, &params));
+        packets.push(TapPacket::new(record.time.unwrap(), &frame, record.data, &params));
     }
     Some(packets)
 }
@@ -30,7 +30,7 @@ fn read(name: &str, nat: Nat) -> Option<Vec<Seen>> {
 #[derive(Default)]
 struct Log {
     departures: Vec<TapDeparture>,
-    lost: Vec<Seen>,
+    lost: Vec<TapPacket>,
 }
 
 impl TapOutput for Log {
@@ -38,13 +38,13 @@ impl TapOutput for Log {
         self.departures.push(*departure);
     }
 
-    fn lost(&mut self, packet: &Seen, _link: usize, _enqueued: Nanos) {
+    fn lost(&mut self, packet: &TapPacket, _link: usize, _enqueued: Nanos) {
         self.lost.push(*packet);
     }
 }
 
 /// Matches the packets of `before` and `after`, with the clock that a survey of them estimates.
-fn tap(before: &[Seen], after: &[Seen]) -> (queuescope_meter::tap::Surveyed, Matcher, Log) {
+fn tap(before: &[TapPacket], after: &[TapPacket]) -> (queuescope_meter::tap::LinkSurvey, Matcher, Log) {
     let mut survey = Survey::new(SurveyParams::default(), 1);
     before.iter().for_each(|seen| survey.ingress(0, seen));
     after.iter().for_each(|seen| survey.egress(seen));
@@ -69,7 +69,7 @@ fn the_tcp_packets_of_a_nat_pair_are_matched_in_both_directions() {
     let out: Vec<_> = matched(&log);
     let (_, other, back) = tap(&isp, &home);
     let back: Vec<_> = matched(&back);
-    let tcp = |pairs: &[(Seen, Seen)]| pairs.iter().filter(|(before, _)| before.key.protocol == TCP).count();
+    let tcp = |pairs: &[(TapPacket, TapPacket)]| pairs.iter().filter(|(before, _)| before.key.protocol == TCP).count();
     assert_eq!((tcp(&out), tcp(&back)), (52, 65));
     let both = out.iter().chain(&back).filter(|(before, _)| before.key.protocol == TCP);
     assert_eq!(both.filter(|(before, after)| before.size == after.size).count(), 84);
@@ -114,7 +114,7 @@ fn by_their_payload_alone_those_with_a_payload_are_matched() {
     assert!(stats.matched + stats.reverse >= 70, "{stats:#?}");
 }
 
-fn matched(log: &Log) -> Vec<(Seen, Seen)> {
+fn matched(log: &Log) -> Vec<(TapPacket, TapPacket)> {
     let pair = |departure: &TapDeparture| match departure.arrived {
         queuescope_meter::tap::Arrived::Seen { ingress, .. } => Some((ingress, departure.seen)),
         _ => None,

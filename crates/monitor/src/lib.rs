@@ -6,7 +6,7 @@
 //! - [`Acts`] acts on flows, as options or a file request, and records changes while it runs.
 //! - [`FlowOwners`] finds the process, container or service that sends a flow.
 //! - [`Metrics`] serves metrics to a monitoring system.
-//! - `Watched` watches the queues of a link in user space, for meters and for a view (feature `link`).
+//! - `WatchedLink` watches the queues of a link in user space, for meters and for a view (feature `link`).
 //! - [`View`] is the live display of a queue; [`Screen`] is the terminal that it is drawn on.
 #![cfg(target_os = "linux")]
 
@@ -27,7 +27,7 @@ pub use acts::{ActingBounds, ActingOptions, ActingStatus, Acts, Counts, Mode, Po
 pub use error::{ActError, MetricsError, ScreenError, ViewError, WatchError};
 pub use feed::{Feed, Receivers};
 #[cfg(feature = "link")]
-pub use link::{Session, Shown, Watched};
+pub use link::{LinkView, Session, WatchedLink};
 pub use listen::Listen;
 pub use metrics::Metrics;
 pub use owners::FlowOwners;

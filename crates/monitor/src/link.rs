@@ -1,8 +1,8 @@
 //! Watching the queues of a link while it carries packets, for meters and for a view.
 
-mod shown;
+mod link_view;
 
-pub use shown::Shown;
+pub use link_view::LinkView;
 
 use crate::error::ViewError;
 use crate::stopped::Stopped;
@@ -10,7 +10,7 @@ use crate::unwritten::Unwritten;
 use queuescope_analysis::{Analysis, Known, Meters, Watcher as PacketWatcher};
 use queuescope_ingest::Listener;
 use queuescope_ingest::records::{as_departure, numbered};
-use queuescope_link::{Frame, Running, Watcher};
+use queuescope_link::{Frame, RunState, Watcher};
 use queuescope_live::to_epoch;
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
@@ -41,20 +41,20 @@ pub trait Session<W: PacketWatcher> {
 }
 
 /// Watches a link until its session has ended.
-pub struct Watched<W: PacketWatcher, S: Session<W>> {
+pub struct WatchedLink<W: PacketWatcher, S: Session<W>> {
     meters: Meters<W>,
     session: S,
     /// The start of the link, since the Unix epoch.
     origin: Nanos,
     failure: Option<S::Error>,
     /// The view, if there is one.
-    shown: Option<Shown>,
+    shown: Option<LinkView>,
     stopped: Stopped,
 }
 
-impl<W: PacketWatcher, S: Session<W>> Watched<W, S> {
+impl<W: PacketWatcher, S: Session<W>> WatchedLink<W, S> {
     /// Creates a watcher for a link that has not started.
-    pub fn new(mut meters: Meters<W>, shown: Option<Shown>, session: S) -> Self {
+    pub fn new(mut meters: Meters<W>, shown: Option<LinkView>, session: S) -> Self {
         if shown.is_some() {
             meters.first.hand_out_bursts();
         }
@@ -66,7 +66,7 @@ impl<W: PacketWatcher, S: Session<W>> Watched<W, S> {
     /// # Errors
     /// Returns the first error of the session, the watcher or the view.
     pub fn finish(self) -> Result<Meters<W>, S::Error> {
-        self.shown.map_or(Ok(()), Shown::end)?;
+        self.shown.map_or(Ok(()), LinkView::end)?;
         self.failure.map_or(Ok(self.meters), Err)
     }
 
@@ -76,7 +76,7 @@ impl<W: PacketWatcher, S: Session<W>> Watched<W, S> {
     }
 }
 
-impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
+impl<W: PacketWatcher, S: Session<W>> Watcher for WatchedLink<W, S> {
     fn begins(&mut self, origin: Nanos) {
         self.origin = Nanos(origin.0.saturating_add(to_epoch()));
         self.shown.iter_mut().for_each(|shown| shown.begins(origin));
@@ -117,7 +117,7 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
         }
     }
 
-    fn look(&mut self, now: Nanos) -> Running {
+    fn look(&mut self, now: Nanos) -> RunState {
         if self.failure.is_none() {
             self.failure = self.meters.check().err().map(S::Error::from);
         }
@@ -133,13 +133,13 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
                 self.stopped.report_new(news, |text| self.session.note(text));
             }
         }
-        let is_over = self.shown.as_ref().is_some_and(Shown::is_over);
+        let is_over = self.shown.as_ref().is_some_and(LinkView::is_over);
         match self.session.has_ended(now, is_over) {
-            Ok(false) if self.failure.is_none() => Running::On,
-            Ok(_) => Running::Over,
+            Ok(false) if self.failure.is_none() => RunState::On,
+            Ok(_) => RunState::Over,
             Err(error) => {
                 self.failure.get_or_insert(error);
-                Running::Over
+                RunState::Over
             }
         }
     }

@@ -2,7 +2,7 @@
 //! `cargo run --release -p queuescope --features link --example link`.
 
 use queuescope::ingest::Stop;
-use queuescope::link::{Frame, RealTime, Running, Testbed, Watcher, Way, Ways, sleep_exactly};
+use queuescope::link::{Frame, PacketRoute, PacketRoutes, RealTime, RunState, Testbed, Watcher, sleep_exactly};
 use queuescope::live::Namespace;
 use queuescope::scenario::Scenario;
 use queuescope::sim::{Built, EntranceParams, Files, InFlight, LinkId, build_without_traffic};
@@ -30,9 +30,9 @@ fn carry() -> Result<(u64, Nanos), Box<dyn Error>> {
     let scenario = Scenario::parse("example", LINK, &[])?;
     let Built { mut simulation, hosts, .. } = build_without_traffic(&scenario, &Files::default())?;
     let (inside, outside) = hosts[0][0];
-    let mut way = |hosts, to| -> Result<Way, Box<dyn Error>> {
+    let mut way = |hosts, to| -> Result<PacketRoute, Box<dyn Error>> {
         let params = EntranceParams { hosts, group: 0, class: Class(0), activity: None };
-        Ok(Way { entrance: simulation.entrance(params)?, to, l4s: false })
+        Ok(PacketRoute { entrance: simulation.entrance(params)?, to, l4s: false })
     };
     let ways = Both([way((inside, outside), 1)?, way((outside, inside), 0)?]);
 
@@ -61,16 +61,16 @@ impl Watcher for Seen {
         self.longest = self.longest.max(departure.sojourn());
     }
 
-    fn look(&mut self, _now: Nanos) -> Running {
-        Running::On
+    fn look(&mut self, _now: Nanos) -> RunState {
+        RunState::On
     }
 }
 
 /// What comes from an end goes to the other.
-struct Both([Way; 2]);
+struct Both([PacketRoute; 2]);
 
-impl Ways for Both {
-    fn way(&self, from: usize, _key: &FlowKey) -> Option<&Way> {
+impl PacketRoutes for Both {
+    fn way(&self, from: usize, _key: &FlowKey) -> Option<&PacketRoute> {
         self.0.get(from)
     }
 }

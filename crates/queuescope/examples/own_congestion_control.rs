@@ -6,7 +6,7 @@ use queuescope::sim::shapes::{Dumbbell, Wire};
 use queuescope::sim::workload::FlowStart;
 use queuescope::sim::{Simulation, Transport};
 use queuescope::tcp::{
-    Ack, Algorithm, Congestion, CongestionControl, ControlFactory, Opening, Phase, Profile, TcpParams,
+    Ack, Algorithm, Congestion, CongestionControl, ControlFactory, InitialValues, Phase, Profile, TcpParams,
 };
 use queuescope::wire::Nanos;
 use std::error::Error;
@@ -22,7 +22,7 @@ struct Aimd {
 }
 
 impl Aimd {
-    fn new(increase: f64, decrease: f64, opening: Opening) -> Self {
+    fn new(increase: f64, decrease: f64, opening: InitialValues) -> Self {
         let (mss, window) = (f64::from(opening.mss), opening.initial_window as f64);
         Self { increase, decrease, mss, window, threshold: f64::INFINITY }
     }

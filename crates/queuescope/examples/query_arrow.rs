@@ -5,7 +5,7 @@
 //! cargo run --release -p queuescope --features archive --example query_arrow -- traffic 'tcp and length > 1000B'
 //! ```
 
-use queuescope::archive::{Ask, History};
+use queuescope::archive::{ArchiveQuery, History};
 use queuescope::log::Scope;
 use queuescope::log::arrow::Batches;
 use std::error::Error;
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut batches = Batches::new(schema, &columns, 8_192);
     let (mut rows, mut failure) = (0, None);
-    let ask = Ask { expression: &expression, from: 0, to: u64::MAX, needed: &columns };
+    let ask = ArchiveQuery { expression: &expression, from: 0, to: u64::MAX, needed: &columns };
     history.each(ask, &mut |_, record| match batches.push(record) {
         Ok(None) => ControlFlow::Continue(()),
         Ok(Some(batch)) => {

@@ -1,7 +1,7 @@
 //! Aggregates and triggers that are evaluated while packets are recorded.
 
 use crate::error::Error;
-use crate::keeping::Derived;
+use crate::keep_options::Derived;
 use crate::recording::Recording;
 use queuescope_archive::{ALERTS, definitions, open_with};
 use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKind};
@@ -100,7 +100,7 @@ impl<'a> Alarms<'a> {
     ///
     /// # Errors
     /// Fails if alerts cannot be written.
-    pub fn of(recording: &'a Recording, definitions: &Definitions) -> Result<Option<Self>, Error> {
+    pub fn from_definitions(recording: &'a Recording, definitions: &Definitions) -> Result<Option<Self>, Error> {
         let Some(defined) = recording.recorder().defined().filter(|_| !definitions.triggers().is_empty()) else {
             return Ok(None);
         };

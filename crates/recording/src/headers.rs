@@ -2,7 +2,7 @@
 
 use crate::alarms::{Alarms, wanted};
 use crate::error::{Error, with_causes};
-use crate::keeping::{Derived, Keeping};
+use crate::keep_options::{Derived, KeepOptions};
 use crate::recording::{Notes, Recorded, Recording};
 use crate::spool::Unwritten;
 use queuescope_ingest::notes::{noted, parser_notes};
@@ -47,7 +47,7 @@ impl Headers {
     /// Fails if the expression is wrong.
     pub fn of(chosen: Option<&str>, inner: bool, sample: Option<u64>) -> Result<Self, Error> {
         Ok(Self {
-            chosen: PacketFilter::<Frames>::of(Flag::Where, chosen)?,
+            chosen: PacketFilter::<Frames>::from_flag(Flag::Where, chosen)?,
             parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
             sampling: sample.map(|one_of| Sampling::new(1.0 / one_of as f64, 0)).transpose()?,
             unsampled: 0,
@@ -171,14 +171,14 @@ impl Kept {
 /// Fails if the folder cannot be recorded to, or if not all packets can be kept.
 pub fn into_folder(
     path: &Path,
-    keeping: &Keeping,
+    keeping: &KeepOptions,
     derived: &Derived,
     notes: Notes,
     put: impl FnOnce(&mut IntoFolder<'_>) -> Result<Option<String>, Error>,
 ) -> Result<(Result<Option<String>, Error>, Kept), Error> {
     let definitions = wanted(path, Frames::schema(), derived)?;
     let recording = Recording::open(path, Frames::schema(), keeping, Some(&definitions), notes)?;
-    let mut folder = IntoFolder { alarms: Alarms::of(&recording, &definitions)?, recording: &recording };
+    let mut folder = IntoFolder { alarms: Alarms::from_definitions(&recording, &definitions)?, recording: &recording };
     let ended = put(&mut folder);
     // Records are kept even if a later step failed.
     let looked = if ended.is_ok() { folder.alarms.as_mut().map_or(Ok(()), Alarms::finish) } else { Ok(()) };

@@ -1,6 +1,6 @@
 //! Records headers of packets, and what queues did to the packets, to folders, and finds them again.
 //!
-//! - [`into_folder`] opens a folder for frames and finishes it; [`Headers`] selects the frames to keep, [`Keeping`] has options of the folder, and
+//! - [`into_folder`] opens a folder for frames and finishes it; [`Headers`] selects the frames to keep, [`KeepOptions`] has options of the folder, and
 //!   [`Derived`] has the definitions to evaluate meanwhile.
 //! - [`QueuedLog`] is a folder that records what a queue did to each packet. [`Outputs`] writes such a folder, an annotated capture and a table
 //!   beside an analysis; [`SimulatedLog`] writes one for all links of a simulation.
@@ -34,7 +34,7 @@ mod attributes;
 mod error;
 mod folder;
 mod headers;
-mod keeping;
+mod keep_options;
 mod outputs;
 pub mod query;
 mod queued;
@@ -48,9 +48,9 @@ pub use attributes::attributes;
 pub use error::Error;
 pub use folder::check_log;
 pub use headers::{Headers, IntoFolder, Kept, into_folder};
-pub use keeping::{DefinitionsFile, Derived, Keeping};
+pub use keep_options::{DefinitionsFile, Derived, KeepOptions};
 pub use outputs::{Outputs, Written};
-pub use queued::{Passing, QueuedLog};
+pub use queued::{PendingPackets, QueuedLog};
 pub use recording::{Notes, Recorded, Recording, cut_off, kept_aside, missing};
 pub use simulated::SimulatedLog;
 pub use spool::{Spool, Unwritten};

@@ -3,7 +3,7 @@
 use crate::annotate::Annotator;
 use crate::atomic_file::AtomicFile;
 use crate::error::Error;
-use crate::queued::{Passing, QueuedLog};
+use crate::queued::{PendingPackets, QueuedLog};
 use crate::recording::Recorded;
 use crate::spool::{Spool, Unwritten};
 use queuescope_analysis::Watcher;
@@ -29,7 +29,7 @@ type Table = DepartureWriter<BufWriter<AtomicFile>>;
 pub struct Outputs {
     annotator: Option<(PathBuf, Annotator<Spool>)>,
     table: Option<(PathBuf, Table)>,
-    log: Option<Passing>,
+    log: Option<PendingPackets>,
     /// Rows for the table, and why it cannot be written.
     rows: u64,
     table_lost: Option<Unwritten>,
@@ -46,7 +46,7 @@ impl Outputs {
     pub fn create(pcapng: Option<&Path>, parquet: Option<&Path>, log: Option<QueuedLog>) -> Result<Self, Error> {
         let annotator = pcapng.map(begin_annotated).transpose()?;
         let table = parquet.map(begin_table).transpose()?;
-        Ok(Self { annotator, table, log: log.map(Passing::new), ..Self::default() })
+        Ok(Self { annotator, table, log: log.map(PendingPackets::new), ..Self::default() })
     }
 
     /// Adds this many nanoseconds to the times of departures and drops in the log, if they count from another moment than the Unix epoch.
@@ -61,7 +61,7 @@ impl Outputs {
     /// What could not be written so far, for each output.
     pub fn unwritten(&mut self) -> Vec<Unwritten> {
         let capture = self.annotator.as_mut().and_then(|(_, annotator)| annotator.get_mut().unwritten().cloned());
-        let log = self.log.as_ref().and_then(Passing::unwritten);
+        let log = self.log.as_ref().and_then(PendingPackets::unwritten);
         capture.into_iter().chain(self.table_lost.clone()).chain(log).collect()
     }
 
@@ -70,7 +70,7 @@ impl Outputs {
     /// # Errors
     /// Fails if they could not be ended.
     pub fn finish(mut self) -> Result<Written, Error> {
-        let log = self.log.take().map(Passing::finish).transpose();
+        let log = self.log.take().map(PendingPackets::finish).transpose();
         match (self.end_files(), log) {
             (Ok(unwritten), Ok(recorded)) => Ok(Written { recorded, unwritten }),
             (Err(error), Err(other)) => Err(Error::both(error, other)),
@@ -204,7 +204,7 @@ impl Watcher for Outputs {
 
     fn hand_over(&mut self) -> Result<(), Error> {
         self.check()?;
-        self.log.as_ref().map_or(Ok(()), Passing::hand_over)
+        self.log.as_ref().map_or(Ok(()), PendingPackets::hand_over)
     }
 
     fn check(&mut self) -> Result<(), Error> {

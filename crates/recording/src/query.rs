@@ -3,7 +3,7 @@
 //! - [`Loaded`] is an input, in memory or in a folder ([`Held`]); a [`Question`] selects packets, and [`Held::each`] finds them.
 //! - [`Selection`] is the content of an answer, built from [`SelectOptions`] as people write them. [`write_rows`] writes the answer as text, CSV
 //!   or JSON; [`Parquet`] and [`Export`] write packets to files.
-//! - [`Company`]: replaces the packets found by those that were in the same queue while they waited.
+//! - [`QueueTimes`]: replaces the packets found by those that were in the same queue while they waited.
 //!
 //! ```
 //! use queuescope_log::Schema;
@@ -16,7 +16,7 @@
 //! options.group = Some("dst_ip".to_owned());
 //! options.select = Some("sum(length),count".to_owned());
 //! options.top = Some(3);
-//! let selection = Selection::of(&options, Schema::packet())?;
+//! let selection = Selection::from_options(&options, Schema::packet())?;
 //! let expression = queuescope_ingest::expression(Schema::packet(), "tcp and length > 1000B")?;
 //! let question =
 //!     Question { expression: &expression, from: 0, to: u64::MAX, needed: &selection.attributes(), company: None };
@@ -26,16 +26,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod company;
 mod export;
 mod held;
 mod load;
+mod queue_times;
 mod select;
 mod show;
 
-pub use company::Company;
 pub use export::{Export, Parquet};
 pub use held::{Held, Question, Seen};
 pub use load::{LoadOptions, Loaded};
+pub use queue_times::QueueTimes;
 pub use select::{Groups, SelectOptions, Selection};
 pub use show::{Form, Found, share, write_attributes, write_foot, write_plan, write_rows};

@@ -1,7 +1,7 @@
 //! Records what a queue did to each packet in a folder, with the packet's headers.
 
 use crate::error::Error;
-use crate::keeping::Keeping;
+use crate::keep_options::KeepOptions;
 use crate::recording::{Notes, Recorded, Recording};
 use crate::spool::Unwritten;
 use queuescope_analysis::Lasting;
@@ -29,7 +29,7 @@ impl QueuedLog {
     ///
     /// # Errors
     /// Fails if it cannot be recorded to.
-    pub fn open(path: &Path, keeping: &Keeping, notes: Notes) -> Result<Self, Error> {
+    pub fn open(path: &Path, keeping: &KeepOptions, notes: Notes) -> Result<Self, Error> {
         let recording = Recording::open(path, queued::schema(), keeping, None, notes)?;
         recording.go_on();
         Ok(Self { recording, record: Box::new([0; queued::SIZE]) })
@@ -81,7 +81,7 @@ fn number_of(reason: DropReason) -> u8 {
 
 /// Keeps the headers of packets until their outcome is known, and records both. Memory is bounded by the packets that wait.
 #[derive(Debug)]
-pub struct Passing {
+pub struct PendingPackets {
     log: QueuedLog,
     frames: Frames,
     waiting: VecDeque<Waiting>,
@@ -101,7 +101,7 @@ struct Waiting {
     unknown: u64,
 }
 
-impl Passing {
+impl PendingPackets {
     /// No packet has come yet.
     pub fn new(log: QueuedLog) -> Self {
         Self {

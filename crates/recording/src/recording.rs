@@ -3,7 +3,7 @@
 use crate::alarms;
 use crate::error::Error;
 use crate::folder::check_folder;
-use crate::keeping::Keeping;
+use crate::keep_options::KeepOptions;
 use crate::spool::Unwritten;
 use queuescope_archive::{
     Damage, Durability, FinishError, Finished, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
@@ -78,7 +78,7 @@ impl Recording {
     pub fn open(
         path: &Path,
         schema: &Schema,
-        keeping: &Keeping,
+        keeping: &KeepOptions,
         definitions: Option<&Definitions>,
         mut notes: Notes,
     ) -> Result<Self, Error> {
@@ -375,7 +375,7 @@ const LATE: &str = "packets left out: their times are in the year 2262 or later,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuescope_archive::{Ask, History};
+    use queuescope_archive::{ArchiveQuery, History};
     use queuescope_log::{Dnf, packet};
     use std::ops::ControlFlow;
 
@@ -383,12 +383,12 @@ mod tests {
     fn an_error_keeps_earlier_records() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let (keeping, notes) = (Keeping::default(), Box::new(|note: &str| panic!("{note}")));
+        let (keeping, notes) = (KeepOptions::default(), Box::new(|note: &str| panic!("{note}")));
         let recording = Recording::open(&path, packet::schema(), &keeping, None, notes).unwrap();
         (0..BATCH + 3).for_each(|_| recording.push(&[0; packet::SIZE]).unwrap());
         drop(recording);
         let (mut found, everything) = (0, Dnf::all());
-        let ask = Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
+        let ask = ArchiveQuery { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
         let history = History::open(&path).unwrap();
         _ = history.each(ask, &mut |_, _| {
             found += 1;

@@ -44,12 +44,12 @@ fn pair(run: usize) -> (Sim, Sim) {
 fn comparison(runs: usize) -> Comparison {
     let note = |count| Skipped { reason: "no_route".to_owned(), count, meaning: "packets for nobody".to_owned() };
     let pairs: Vec<_> = (0..runs).map(pair).collect();
-    Comparison::of(&pairs, [note(2), note(3)]).expect("there are runs")
+    Comparison::from_pairs(&pairs, [note(2), note(3)]).expect("there are runs")
 }
 
 #[test]
 fn values_of_both_worlds_are_in_one_row() {
-    assert!(Comparison::of(&[], []).is_none());
+    assert!(Comparison::from_pairs(&[], []).is_none());
     let (simulated, real) = pair(0);
     let comparison = comparison(2);
     assert_eq!(comparison.real_time.len(), 2);
@@ -98,7 +98,7 @@ fn flows_of_several_runs_are_joined_by_their_group() {
     later.flows = flows(["fast", "slow", "fast"], [9e6, 3e6, 6e6]);
     later_real.flows = flows(["fast", "fast", "slow"], [4e6, 3e6, 1e6]);
     let rows = |pairs: &[(Sim, Sim)]| {
-        let compared = Comparison::of(pairs, []).expect("there are runs");
+        let compared = Comparison::from_pairs(pairs, []).expect("there are runs");
         let flows = compared.rows.into_iter().filter(|row| row.subject == Of::Flow);
         flows.map(|row| (row.name, row.detail, row.simulated, row.real)).collect::<Vec<_>>()
     };

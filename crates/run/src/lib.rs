@@ -1,7 +1,7 @@
 //! Reads, runs, summarises and stores scenarios and sweeps.
 //!
 //! - [`ScenarioFile`] is a scenario with its overrides, and the files that it names.
-//! - A [`World`] runs a scenario: [`Simulated`] as fast as the machine can, others with real hosts. [`Ran`] is the result, and
+//! - A [`World`] runs a scenario: [`Simulated`] as fast as the machine can, others with real hosts. [`ScenarioRun`] is the result, and
 //!   [`summary`] the part of a report that describes it.
 //! - [`sweep`] runs many variants of a scenario on all cores, and stores their results in a folder.
 //!
@@ -32,4 +32,4 @@ pub use error::Error;
 pub use files::open_regular;
 pub use links::{check_room, metered_link};
 pub use scenario_file::{NO_SWEEP, ScenarioFile, trace};
-pub use world::{Ran, Simulated, World};
+pub use world::{ScenarioRun, Simulated, World};

@@ -19,11 +19,11 @@ pub use cell::CellSummary;
 pub use check::{CellsError, CheckedSweep, check};
 pub use interval::{mean, mean_at};
 pub use key::{Sum, hex, key, sum, sum_of};
-pub use merge::{Gaps, Shards};
+pub use merge::{MergeGaps, Shards};
 pub use plan::Plan;
 pub use rows::Rows;
 pub use shard::{Shard, ShardError};
-pub use store::{About, CellResult, Found, Store};
+pub use store::{About, CellResult, Store, StoredCell};
 pub use work::{in_order, threads};
 
 /// Runs all cells of a shard on `threads` threads, or takes their earlier results from a `store`. Passes each to `take` in
@@ -44,15 +44,15 @@ pub fn run<E: From<Error> + Send>(
     let one = |number: u64| {
         let index = shard.cell(number);
         let key = &plan.cells[index as usize];
-        let (result, origin) = match store.map_or(Ok(Found::Nothing), |store| store.load(key))? {
-            Found::Whole(result) => (*result, Origin::Earlier),
+        let (result, origin) = match store.map_or(Ok(StoredCell::Nothing), |store| store.load(key))? {
+            StoredCell::Whole(result) => (*result, Origin::Earlier),
             other => {
                 let result = cell::run(file, &cells[index as usize], files)?;
                 let result = match store {
                     Some(store) => store.keep(key, plan.about(index), result)?,
                     None => result,
                 };
-                (result, if let Found::Damaged(why) = other { Origin::Again(why) } else { Origin::New })
+                (result, if let StoredCell::Damaged(why) = other { Origin::Again(why) } else { Origin::New })
             }
         };
         Ok((CellSummary::new(plan, index, result, with_lines)?, origin))

@@ -13,12 +13,12 @@ pub trait World: Sync {
     ///
     /// # Errors
     /// Fails if the scenario cannot be run. A real world also fails if this user lacks the rights.
-    fn run(&self, scenario: &Scenario, files: &Files) -> Result<Ran, Error>;
+    fn run(&self, scenario: &Scenario, files: &Files) -> Result<ScenarioRun, Error>;
 }
 
 /// The result of a scenario's run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ScenarioRun {
     /// The network after the run, with the records of flows and links.
     pub simulation: Simulation,
     /// Other facts for the report.
@@ -29,7 +29,7 @@ pub struct Ran {
     pub skipped: Vec<Skipped>,
 }
 
-impl Ran {
+impl ScenarioRun {
     /// Summarises the run for a report.
     pub fn summary(self) -> Sim {
         Sim { real_time: self.real_time, ..summarise(&self.simulation, self.about) }
@@ -57,12 +57,12 @@ impl Ran {
 pub struct Simulated;
 
 impl World for Simulated {
-    fn run(&self, scenario: &Scenario, files: &Files) -> Result<Ran, Error> {
+    fn run(&self, scenario: &Scenario, files: &Files) -> Result<ScenarioRun, Error> {
         let Built { mut simulation, groups, meters, .. } = build(scenario, files)?;
         // The stored result does not depend on the link that the summary is about.
         let (_, meter) = metered_link(None, &simulation, &meters)?;
         simulation.run_until(scenario.duration, &mut ());
         check_room(&simulation)?;
-        Ok(Ran { simulation, about: About::new(scenario, meter, groups), real_time: None, skipped: Vec::new() })
+        Ok(ScenarioRun { simulation, about: About::new(scenario, meter, groups), real_time: None, skipped: Vec::new() })
     }
 }

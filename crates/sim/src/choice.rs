@@ -4,7 +4,7 @@ use queuescope_queue::{
     AnyDiscipline, AnyPipeline, DisciplineFactory, DisciplineParams, Outlet, PipelineError, PipelineFactory,
     PipelineParams,
 };
-use queuescope_tcp::{AlgorithmParams, ControlFactory, Controller, Opening};
+use queuescope_tcp::{AlgorithmParams, ControlFactory, Controller, InitialValues};
 
 /// A built-in component with parameters `P`, or a custom one with a factory `F`. Parameters and factories convert into
 /// it (`params.into()`).
@@ -62,8 +62,8 @@ impl PipelineChoice {
 
 impl ControlChoice {
     /// The congestion control of a new connection.
-    pub fn build(&self, opening: Opening) -> Controller {
-        let Opening { mss, initial_window, seed } = opening;
+    pub fn build(&self, opening: InitialValues) -> Controller {
+        let InitialValues { mss, initial_window, seed } = opening;
         match self {
             Self::BuiltIn(params) => Controller::new(params, mss, initial_window, seed),
             Self::Custom(factory) => factory.build(opening),

@@ -1,7 +1,7 @@
 //! TCP connections in a simulation: a sender, a receiver, and their results.
 
 use queuescope_queue::{Activity, Headers, Host};
-use queuescope_tcp::{CongestionControl, Controller, Opening, Receiver, Segment, Sender, TcpParams};
+use queuescope_tcp::{CongestionControl, Controller, InitialValues, Receiver, Segment, Sender, TcpParams};
 use queuescope_wire::{Class, Ecn, FlowKey, Nanos};
 
 use crate::ControlChoice;
@@ -178,7 +178,7 @@ impl Connection {
     ) -> Self {
         let tcp = &transport.tcp;
         let initial_window = u64::from(tcp.initial_window) * u64::from(tcp.mss);
-        let control = transport.algorithm.build(Opening { mss: tcp.mss, initial_window, seed });
+        let control = transport.algorithm.build(InitialValues { mss: tcp.mss, initial_window, seed });
         let receiver = Receiver::new(&transport.tcp, control.ecn());
         let record = FlowRecord {
             number: place.number,

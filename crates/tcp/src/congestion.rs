@@ -28,7 +28,7 @@ mod yeah;
 
 pub use any::{Profile, UnknownName};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
-pub use custom::{ControlFactory, CustomControl, Opening};
+pub use custom::{ControlFactory, CustomControl, InitialValues};
 pub use hystart::{HyStartParams, HyStartPlusPlusParams};
 
 use queuescope_wire::{Ecn, Nanos, Rate};

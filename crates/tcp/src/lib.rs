@@ -16,7 +16,7 @@ mod segment;
 mod sender;
 
 pub use congestion::{Ack, Congestion, CongestionControl, EcnUse, Phase, RateSample};
-pub use congestion::{Algorithm, AlgorithmParams, ControlFactory, Controller, Opening, Profile};
+pub use congestion::{Algorithm, AlgorithmParams, ControlFactory, Controller, InitialValues, Profile};
 pub use params::{
     LossDetection, Pacing, RateMethod, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams,
 };

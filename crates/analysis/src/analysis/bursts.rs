@@ -6,7 +6,9 @@ use crate::analysis::found::FoundBurst;
 use crate::analysis::watcher::Watcher;
 use crate::index::FlowIndex;
 use crate::worst::WorstMeter;
-use queuescope_meter::{Amount, Burst, BurstFlows, BurstTracker, Follower, Held, Sampled, Tau, Waited};
+use queuescope_meter::{
+    Amount, Burst, BurstFlows, BurstFollower, BurstTracker, DetailedDeparture, HeldDepartures, Sampled, Tau,
+};
 use queuescope_report::text;
 use queuescope_wire::{Departure, Nanos};
 use std::collections::BTreeSet;
@@ -17,13 +19,13 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
     pub(super) fn follow(&mut self, departure: &Departure, examined: bool, from: Nanos, tau: Nanos) {
         let (number, came, left) = (self.recent.recorded(), departure.enqueued, departure.dequeued);
         if self.order.is_some() && left.saturating_sub(from).0 < tau.0.div_ceil(2) {
-            self.left(Held::Calm { came, left, tau });
+            self.left(HeldDepartures::Calm { came, left, tau });
         } else {
             let is_fifo = self.order.is_none();
             let parts = if is_fifo { std::mem::take(&mut self.parts) } else { self.parts.clone() };
-            let waited = Waited { departure: *departure, examined, from, tau, number, parts };
+            let waited = DetailedDeparture { departure: *departure, examined, from, tau, number, parts };
             if !is_fifo {
-                self.left(Held::Waited(waited));
+                self.left(HeldDepartures::Waited(waited));
             } else {
                 if !self.bursts.is_open() {
                     self.start(&waited);
@@ -128,7 +130,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
     }
 }
 
-impl<D: FlowIndex, W: Watcher> Follower<D::Key> for Analysis<D, W> {
+impl<D: FlowIndex, W: Watcher> BurstFollower<D::Key> for Analysis<D, W> {
     fn tracker(&mut self) -> &mut BurstTracker<D::Key> {
         &mut self.bursts
     }
@@ -137,7 +139,7 @@ impl<D: FlowIndex, W: Watcher> Follower<D::Key> for Analysis<D, W> {
         self.close_burst();
     }
 
-    fn start(&mut self, waited: &Waited) {
+    fn start(&mut self, waited: &DetailedDeparture) {
         let (index, levels) = (&self.index, &mut self.levels);
         let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
         let (project, key) = (|level, flow| index.project(level, flow), |flow| index.key(0, flow).clone());
@@ -145,13 +147,13 @@ impl<D: FlowIndex, W: Watcher> Follower<D::Key> for Analysis<D, W> {
         self.joined = waited.number;
     }
 
-    fn add(&mut self, waited: &Waited) {
+    fn add(&mut self, waited: &DetailedDeparture) {
         if self.joined < waited.number {
             self.join_passed(waited.number);
         }
         self.joined = waited.number + 1;
         self.project(waited.departure.packet.flow);
-        let Waited { departure, examined, from, tau, parts, .. } = waited;
+        let DetailedDeparture { departure, examined, from, tau, parts, .. } = waited;
         let (index, levels) = (&self.index, &mut self.levels);
         let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
         let key = |flow| index.key(0, flow).clone();

@@ -1,7 +1,7 @@
 //! Parts of what an analysis finds: counts, meters, and bursts that have ended.
 
 use crate::worst::Worst;
-use queuescope_meter::{Burst, DistinctFlows, ExactMeter, Jump};
+use queuescope_meter::{Burst, DistinctFlows, ExactMeter, RateChange};
 use queuescope_queue::{DropReason, MarkReason};
 use queuescope_report::model;
 use queuescope_wire::{Backlog, Nanos};
@@ -52,6 +52,6 @@ pub(crate) struct FoundBurst<K> {
     /// What its flows have in common; empty if it was not computed.
     pub groups: Vec<model::Group>,
     /// Flows of the first granularity whose rates jumped, with the largest factor.
-    pub ramps: Vec<(K, Jump)>,
+    pub ramps: Vec<(K, RateChange)>,
     pub worst: Option<Worst<K>>,
 }

@@ -164,7 +164,7 @@ pub struct Scale {
 
 impl Scale {
     /// The scale of a link. If its rate is not known, both times are a microsecond.
-    pub fn of(rate: Option<Rate>) -> Self {
+    pub fn from_rate(rate: Option<Rate>) -> Self {
         let time = |bytes: u64| rate.map_or(Nanos(1_000), |rate| rate.time_for(ByteCount(bytes)));
         Self { tau: time(NO_CONGESTION * FULL_FRAME.0), window: time(FULL_FRAME.0) }
     }
@@ -177,7 +177,7 @@ impl Scale {
             Limit::Packets(packets) => rate.time_for(ByteCount(packets.saturating_mul(FULL_FRAME.0))),
             Limit::Time(time) => time,
         };
-        let scale = Self::of(Some(rate));
+        let scale = Self::from_rate(Some(rate));
         Self { tau: scale.tau.min(Nanos(full.0 / 2)), ..scale }
     }
 }

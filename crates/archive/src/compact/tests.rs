@@ -4,7 +4,7 @@ use super::*;
 use crate::journal::Tail;
 use crate::prune::{Retention, prune_locked};
 use crate::reader::{State, verify};
-use crate::{Ask, Sources};
+use crate::{ArchiveQuery, Sources};
 use proptest::prelude::*;
 use queuescope_log::Scope;
 use std::collections::BTreeMap;
@@ -80,13 +80,14 @@ pub(crate) fn ask(
     let expression = scope.parse(text).expect("it means something").dnf(&scope).expect("it is short");
     let needed: Vec<_> = history.schema().iter().map(|(id, _)| id).collect();
     let mut returned = PositionedRecords::new();
-    let sources = history.each(Ask { expression: &expression, from, to, needed: &needed }, &mut |position, record| {
-        if returned.len() == at {
-            then();
-        }
-        returned.push((position, record.to_vec()));
-        ControlFlow::Continue(())
-    });
+    let sources =
+        history.each(ArchiveQuery { expression: &expression, from, to, needed: &needed }, &mut |position, record| {
+            if returned.len() == at {
+                then();
+            }
+            returned.push((position, record.to_vec()));
+            ControlFlow::Continue(())
+        });
     (returned, sources.unwrap_or_else(|error| panic!("{error}")))
 }
 

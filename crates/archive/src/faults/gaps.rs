@@ -5,7 +5,7 @@ use super::power::{Before, Noted, before};
 use super::schema;
 use crate::folder::Folder;
 use crate::recorder::recover;
-use crate::{Ask, History, Sources};
+use crate::{ArchiveQuery, History, Sources};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use queuescope_log::Dnf;
@@ -86,7 +86,7 @@ fn run(folder: &Folder, session: &Session) {
 fn read(path: &Path) -> Sources {
     let history = History::open(path).unwrap_or_else(|error| panic!("{error}"));
     let (needed, mut next) = ([schema().find("number").expect("it is there")], 0);
-    let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
+    let ask = ArchiveQuery { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
     let outcome = history.each(ask, &mut |position, record| {
         assert!(position >= next && record == (position as u32).to_be_bytes(), "at {position}");
         next = position + 1;

@@ -1,6 +1,6 @@
 //! A query that runs over a folder, stretch by stretch.
 
-use super::{Ask, History, Receive, Sources};
+use super::{ArchiveQuery, History, Receive, Sources};
 use crate::catalogue::{AllSums, Catalogue, Entry, PARQUET, index_end};
 use crate::error::{Damage, FolderError};
 use crate::reader::{State, look};
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 1 << 17;
 /// A query that runs.
 pub(super) struct QueryRun<'a> {
     history: &'a History,
-    ask: Ask<'a>,
+    ask: ArchiveQuery<'a>,
     /// Attributes that have to be read.
     needed: Vec<AttributeId>,
     pub sources: Sources,
@@ -47,7 +47,7 @@ struct Open {
 }
 
 impl<'a> QueryRun<'a> {
-    pub fn new(history: &'a History, ask: Ask<'a>) -> Self {
+    pub fn new(history: &'a History, ask: ArchiveQuery<'a>) -> Self {
         let schema = history.schema();
         let mut needed: Vec<_> = ask.expression.attributes().into_iter().chain(ask.needed.iter().copied()).collect();
         if ask.from > 0 || ask.to < u64::MAX {

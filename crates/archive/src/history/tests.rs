@@ -33,7 +33,7 @@ fn record(path: &Path, numbers: std::ops::Range<u32>, archive: bool) {
 fn ask(path: &Path, then: &dyn Fn()) -> (Vec<u64>, Result<Sources, FolderError>) {
     let history = History::open(path).unwrap_or_else(|error| panic!("{error}"));
     let (needed, mut returned) = ([history.schema().find("number").expect("it is there")], Vec::new());
-    let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
+    let ask = ArchiveQuery { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
     let sources = history.each(ask, &mut |position, record| {
         assert_eq!(record, (position as u32).to_be_bytes());
         if returned.is_empty() {

@@ -4,7 +4,7 @@
 
 pub mod numbers;
 
-use queuescope_archive::{Ask, FolderError, History, Sources};
+use queuescope_archive::{ArchiveQuery, FolderError, History, Sources};
 use queuescope_log::Dnf;
 use std::fs;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ pub fn all(path: &Path) -> Result<Found, FolderError> {
     let history = History::open(path)?;
     let needed: Vec<_> = history.schema().iter().map(|(id, _)| id).collect();
     let (mut records, mut first, mut next, mut gaps) = (Vec::new(), 0, None, 0);
-    let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
+    let ask = ArchiveQuery { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
     let sources = history.each(ask, &mut |position, record| {
         match next {
             None => first = position,

@@ -1,6 +1,6 @@
 //! Arguments of `capture`.
 
-use super::record::{Derived, Keeping};
+use super::record::{Derived, KeepOptions};
 use super::shared::{Recorded, RunTime};
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use queuescope_live::capture::Direction;
@@ -69,7 +69,7 @@ pub struct Capture {
 
     /// How packets are kept.
     #[command(flatten)]
-    pub keeping: Keeping,
+    pub keeping: KeepOptions,
 
     /// What is computed from them.
     #[command(flatten)]

@@ -28,8 +28,8 @@ pub struct Experiment {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub figures: Vec<String>,
 
-    /// Run on real hosts (Linux, as root), one scenario after the other, each in real time. Tables and plots go into a
-    /// separate folder
+    /// Run on real hosts (Linux, as root), each scenario in real time, and one after the other unless --jobs says
+    /// otherwise. Tables and plots go into a separate folder
     #[arg(long)]
     pub real: bool,
 

@@ -45,7 +45,7 @@ pub struct Record {
 
     /// How packets are kept.
     #[command(flatten)]
-    pub keeping: Keeping,
+    pub keeping: KeepOptions,
 
     /// What is computed from them.
     #[command(flatten)]
@@ -141,13 +141,13 @@ pub struct Queued {
 
     /// How packets are kept.
     #[command(flatten)]
-    pub keeping: Keeping,
+    pub keeping: KeepOptions,
 }
 
 /// How packets are kept in a folder.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub struct Keeping {
+pub struct KeepOptions {
     /// When a packet counts as kept, so that the next is read
     #[arg(long, value_enum, default_value_t = DurabilityName::Relaxed, requires = "log")]
     pub durability: DurabilityName,
@@ -174,13 +174,13 @@ pub struct Keeping {
     pub log_index: Option<String>,
 }
 
-impl Keeping {
+impl KeepOptions {
     /// How records of a schema are kept.
     ///
     /// # Errors
     /// Fails if an index names an attribute that the schema does not have.
-    pub fn options(&self, schema: &Schema) -> Result<recording::Keeping> {
-        let mut keeping = recording::Keeping::default();
+    pub fn options(&self, schema: &Schema) -> Result<recording::KeepOptions> {
+        let mut keeping = recording::KeepOptions::default();
         keeping.durability = self.durability.into();
         keeping.memory = self.log_memory;
         keeping.full = self.when_full.into();
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn without_options_the_defaults_of_the_library_apply() {
         let args = record(&[]);
-        assert_eq!(args.keeping.options(packet::schema()).unwrap(), recording::Keeping::default());
+        assert_eq!(args.keeping.options(packet::schema()).unwrap(), recording::KeepOptions::default());
         assert_eq!(args.derived.options().unwrap(), recording::Derived::default());
     }
 }

@@ -304,7 +304,7 @@ impl Analysed {
     /// # Errors
     /// Fails if the expression is invalid.
     pub fn chosen(&self) -> Result<Option<PacketFilter<Departures>>> {
-        PacketFilter::of(Flag::Input, self.only.as_deref()).map_err(expression_error)
+        PacketFilter::from_flag(Flag::Input, self.only.as_deref()).map_err(expression_error)
     }
 }
 

@@ -10,10 +10,10 @@ use crate::views::Views;
 use anyhow::{Context, Result};
 use queuescope_link::command::OutputTarget;
 use queuescope_link::{CommandLink, Program};
-use queuescope_monitor::Watched;
+use queuescope_monitor::WatchedLink;
 use queuescope_recording::Outputs;
 use queuescope_report::model::NO_METER;
-use queuescope_run::Ran;
+use queuescope_run::ScenarioRun;
 use queuescope_run::summary::About;
 use std::io::{self, Seek};
 
@@ -42,14 +42,14 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let view = begin_view(args, &format!("{meter}: {name}"), &stop)?;
     let has_ended = |now, is_over| Ok(program.has_ended(now, stop.is_requested(), is_over)?);
-    let mut watched = Watched::new(meters, view, CommandSession(has_ended));
+    let mut watched = WatchedLink::new(meters, view, CommandSession(has_ended));
     let ran = link.carry(&ends, &stop, &mut watched)?;
     let meters = watched.finish()?;
     if let Some(mut printed) = printed {
         printed.rewind().context("cannot read what the command printed")?;
         ignore_closed_pipe(io::copy(&mut printed, &mut io::stdout().lock()).map(drop))?;
     }
-    let ran = Ran { about: About { name, meter, ..ran.about }, ..ran };
+    let ran = ScenarioRun { about: About { name, meter, ..ran.about }, ..ran };
     let (report, written) = report(meters, &metering_options, ran, Vec::new())?;
     let outcome = views.write(report, &written.ended_by(Some(&stop)))?;
     Ok(match program.code() {

@@ -10,11 +10,11 @@ use crate::sim::metered;
 use crate::views::Views;
 use anyhow::{Result, bail};
 use queuescope_link::RealHosts;
-use queuescope_monitor::Watched;
+use queuescope_monitor::WatchedLink;
 use queuescope_recording::Outputs;
 use queuescope_report::model::NO_METER;
 use queuescope_run::summary::About;
-use queuescope_run::{Ran, ScenarioFile};
+use queuescope_run::{ScenarioFile, ScenarioRun};
 use queuescope_sim::{build_without_traffic, files_of};
 use std::path::Path;
 
@@ -40,9 +40,9 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
         metered(&metering_options, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let view = begin_view(args, &format!("{meter}: {}", metering_options.name), &stop)?;
-    let mut watched = Watched::new(meters, view, CommandSession(|_, is_over| Ok(stop.is_requested() || is_over)));
+    let mut watched = WatchedLink::new(meters, view, CommandSession(|_, is_over| Ok(stop.is_requested() || is_over)));
     let ran = RealHosts::carry(&scenario, &files, built, &stop, &mut watched)?;
-    let ran = Ran { about: About { meter, ..ran.about }.named(&metering_options.name), ..ran };
+    let ran = ScenarioRun { about: About { meter, ..ran.about }.named(&metering_options.name), ..ran };
     let (report, written) = report(watched.finish()?, &metering_options, ran, skipped)?;
     views.write(report, &written.ended_by(Some(&stop)))
 }

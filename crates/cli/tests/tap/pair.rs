@@ -7,7 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "captures are written")]
 
 use anyhow::{Result, bail};
-use queuescope_meter::tap::{Clock, Feed, Matcher, Routes, Seen, Survey, SurveyParams, TapOutput, TapParams};
+use queuescope_meter::tap::{Clock, Feed, Matcher, Routes, Survey, SurveyParams, TapOutput, TapPacket, TapParams};
 use queuescope_pcap::{CaptureReader, PcapWriter};
 use queuescope_queue::{Dropped, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
 use queuescope_sim::{Output, Replay};
@@ -159,11 +159,11 @@ impl Pair {
         self.ingress[..TAPPED].iter().chain([&self.egress]).map(reach).min().unwrap_or(Reach::MOST)
     }
 
-    pub fn seen(&self, records: &[Record], params: &InvariantParams) -> Vec<Seen> {
+    pub fn seen(&self, records: &[Record], params: &InvariantParams) -> Vec<TapPacket> {
         let mut parser = Parser::new(Tunnel::Outer);
         let seen = |record: &Record| {
             let frame = parser.parse(self.link, record.original_len, &record.data);
-            Seen::new(record.time, &frame, &record.data, params)
+            TapPacket::new(record.time, &frame, &record.data, params)
         };
         records.iter().map(seen).collect()
     }
@@ -189,17 +189,17 @@ impl Pair {
     }
 }
 
-fn run(ingress: &[Vec<Seen>], egress: &[Seen], matcher: &mut Matcher, output: &mut impl TapOutput) {
+fn run(ingress: &[Vec<TapPacket>], egress: &[TapPacket], matcher: &mut Matcher, output: &mut impl TapOutput) {
     let mut ingress: Vec<_> = ingress.iter().map(|packets| Cursor(packets.iter())).collect();
     let Ok(()) = queuescope_meter::tap::drive(&mut ingress, &mut Cursor(egress.iter()), matcher, output);
 }
 
-struct Cursor<'a>(std::slice::Iter<'a, Seen>);
+struct Cursor<'a>(std::slice::Iter<'a, TapPacket>);
 
 impl Feed for Cursor<'_> {
     type Error = Infallible;
 
-    fn next(&mut self) -> Result<Option<Seen>, Infallible> {
+    fn next(&mut self) -> Result<Option<TapPacket>, Infallible> {
         Ok(self.0.next().copied())
     }
 }
@@ -208,7 +208,7 @@ struct DiscardOutput;
 
 impl TapOutput for DiscardOutput {
     fn departed(&mut self, _departure: &queuescope_meter::tap::TapDeparture) {}
-    fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {}
+    fn lost(&mut self, _packet: &TapPacket, _link: usize, _enqueued: Nanos) {}
 }
 
 #[derive(Default)]

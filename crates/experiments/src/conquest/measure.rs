@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::results::Values;
 use crate::study::Cell;
 use crate::truths::RecordedDepartures;
-use queuescope_meter::{Score, Truths};
+use queuescope_meter::{ExactDepartures, Score};
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, Ideal, Snapshots, Weights};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -62,13 +62,19 @@ fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T> {
 }
 
 /// `snapshots` snapshots that together cover the longest wait.
-fn params(truths: &Truths, snapshots: usize, columns: usize, seed: u64) -> ConQuestParams {
+fn params(truths: &ExactDepartures, snapshots: usize, columns: usize, seed: u64) -> ConQuestParams {
     let window = truths.window(snapshots);
     ConQuestParams { snapshots, rows: ROWS, columns, window, expiry: Expiry::Tag, weights: Weights::Fine, seed }
 }
 
 /// Precision, recall and, if `with_errors`, the size error, of each estimator.
-fn accuracy(truths: &Truths, sketch: &mut impl Snapshots, alpha: f64, threshold: f64, with_errors: bool) -> Values {
+fn accuracy(
+    truths: &ExactDepartures,
+    sketch: &mut impl Snapshots,
+    alpha: f64,
+    threshold: f64,
+    with_errors: bool,
+) -> Values {
     let mut scores = Estimator::ALL.map(|estimator| Score::new(estimator, alpha).reporting_from(threshold));
     let mut errors = Estimator::ALL.map(|_| Vec::new());
     truths.ask(sketch, truths.tau(), Estimator::ALL, |truth, said| {

@@ -8,7 +8,7 @@ use super::ALPHA_PAPER;
 use super::measure::{MEAN_ERROR, MEDIAN_ERROR, PRECISION, RECALL, median};
 use crate::error::Result;
 use crate::results::Values;
-use queuescope_meter::{Score, Truths};
+use queuescope_meter::{ExactDepartures, Score};
 use queuescope_sketch::{ConQuestParams, Estimator, Ideal, Snapshots};
 use queuescope_wire::Nanos;
 use std::ops::RangeInclusive;
@@ -83,7 +83,7 @@ impl Query {
 ///
 /// # Errors
 /// Fails if the windows' parameters are impossible.
-pub fn measure(truths: &Truths, tau: Nanos, params: &ConQuestParams) -> Result<Values> {
+pub fn measure(truths: &ExactDepartures, tau: Nanos, params: &ConQuestParams) -> Result<Values> {
     // One count for each flow, and one for all flows together.
     let (mut ideal, mut all) = (Ideal::new(params)?, Ideal::new(params)?);
     let fresh = || Score::new(Estimator::Inner, ALPHA_PAPER);

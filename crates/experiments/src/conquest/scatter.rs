@@ -5,7 +5,7 @@ use crate::outcome::Sheet;
 use crate::panels::{Panel, Panels};
 use crate::plot::Axis;
 use crate::results::{Point, Results, Values};
-use queuescope_meter::Truths;
+use queuescope_meter::ExactDepartures;
 use queuescope_sketch::{Estimator, Snapshots};
 use queuescope_wire::Nanos;
 
@@ -14,7 +14,7 @@ const SHOWN: usize = 250;
 const TRUTH: &str = "true size (kB)";
 
 /// True flow sizes and estimates for evenly chosen packets.
-pub fn measure(truths: &Truths, tau: Nanos, sketch: &mut impl Snapshots) -> Values {
+pub fn measure(truths: &ExactDepartures, tau: Nanos, sketch: &mut impl Snapshots) -> Values {
     let waiting = truths.waited(tau).count();
     let (mut values, mut number) = (Values::new(), 0);
     truths.ask(sketch, tau, Estimator::ALL, |truth, said| {

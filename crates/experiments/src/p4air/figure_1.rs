@@ -6,6 +6,8 @@
 //! - *The round-trip time* of 1(a) is stated as 100 ms. 25 ms run too, because they explain the paper's values better; the results
 //!   name the setting that is nearest. Those of 1(b) are 100 ms, and that and the difference.
 //! - *The duration* is 100 s, of which 20 s are warm-up. Both flows start within the first 100 ms, at random.
+//! - *The kernel's TCP* has the matrix of 1(a) for six controls, in shorter runs, because they take as long as they last. Without
+//!   `--real` the same runs are simulated.
 //! - *Noise*: small packets at random times take 0.2 % of the link. An emulation is never without disturbances; a simulation without
 //!   them locks some pairs into a pattern in which one flow meets every drop.
 
@@ -21,6 +23,8 @@ use queuescope_sketch::FlowGroup;
 use std::fmt;
 
 pub const PAIRS: &str = "figure-1a";
+/// The pairs that are compared with the kernel's TCP.
+pub const KERNEL: &str = "figure-1a-kernel";
 pub const RTTS: &str = "figure-1b";
 
 const OTHER: &str = "other congestion control";
@@ -40,6 +44,14 @@ struct Plan {
     /// Differences of round-trip times, in ms. The paper has another value without a difference: that of 1(a).
     differences_ms: Vec<u64>,
     seeds: u64,
+    kernel: KernelPlan,
+}
+
+/// How much of 1(a) is compared with the kernel's TCP.
+struct KernelPlan {
+    controls: &'static [&'static str],
+    duration_s: u64,
+    warmup_s: u64,
 }
 
 impl Plan {
@@ -55,6 +67,7 @@ impl Plan {
                 buffers: &[50, 100],
                 differences_ms: vec![20, 100],
                 seeds: 1,
+                kernel: KernelPlan { controls: &["cubic", "bbr"], duration_s: 4, warmup_s: 1 },
             };
         }
         Self {
@@ -66,6 +79,11 @@ impl Plan {
             buffers: &[50, 100, 200],
             differences_ms: (1..=paper::RTT_FAIRNESS.len() as u64).map(|row| row * STEP_MS).collect(),
             seeds: 1,
+            kernel: KernelPlan {
+                controls: &["cubic", "newreno", "illinois", "westwood", "vegas", "bbr"],
+                duration_s: 60,
+                warmup_s: 20,
+            },
         }
     }
 }
@@ -76,18 +94,43 @@ const RTT_MS: u64 = 100;
 
 /// What readers must know about the runs.
 pub fn remark(small: bool) -> String {
-    let Plan { megabits, duration_s, warmup_s, seeds, .. } = Plan::new(small);
+    let Plan { megabits, duration_s, warmup_s, seeds, kernel, .. } = Plan::new(small);
     let s = if seeds == 1 { "run" } else { "runs" };
-    format!("Figure 1: {megabits} Mb/s for {duration_s} s, of which {warmup_s} s are warm-up; {seeds} {s} of each.")
+    format!(
+        "Figure 1: {megabits} Mb/s for {duration_s} s, of which {warmup_s} s are warm-up ({} and {} s for comparison \
+         with the kernel's TCP); {seeds} {s} of each.",
+        kernel.duration_s, kernel.warmup_s
+    )
 }
 
 pub fn cells(small: bool) -> Vec<Cell> {
     let plan = Plan::new(small);
-    let mut cells = Vec::new();
-    for seed in 1..=plan.seeds {
-        for (number, one) in plan.controls.iter().enumerate() {
-            for other in &plan.controls[number..] {
-                let settings = plan.rtts_ms.iter().flat_map(|rtt| plan.buffers.iter().map(|buffer| (*rtt, *buffer)));
+    (1..=plan.seeds).flat_map(|seed| plan.cells(seed)).collect()
+}
+
+impl Plan {
+    fn cells(&self, seed: u64) -> Vec<Cell> {
+        let duration_s = [self.duration_s, self.warmup_s];
+        let mut cells = self.pairs(PAIRS, &self.controls, duration_s, seed);
+        for one in &self.controls {
+            for difference in &self.differences_ms {
+                let parameters = vec![(CONTROL, one.name.to_owned()), (DIFFERENCE, difference.to_string())];
+                let scenario = self.scenario([one, one], [RTT_MS, RTT_MS + difference], 100, duration_s, seed);
+                cells.push(Cell { figure: RTTS, parameters, seed, scenario });
+            }
+        }
+        let compared = self.controls.iter().filter(|control| self.kernel.controls.contains(&control.tcp));
+        let compared: Vec<_> = compared.copied().collect();
+        cells.extend(self.pairs(KERNEL, &compared, [self.kernel.duration_s, self.kernel.warmup_s], seed));
+        cells
+    }
+
+    /// All pairs of controls, with all round-trip times and buffers.
+    fn pairs(&self, figure: &'static str, controls: &[&'static Control], duration_s: [u64; 2], seed: u64) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for (number, one) in controls.iter().enumerate() {
+            for other in &controls[number..] {
+                let settings = self.rtts_ms.iter().flat_map(|rtt| self.buffers.iter().map(|buffer| (*rtt, *buffer)));
                 for (rtt_ms, percent) in settings {
                     let parameters = vec![
                         (CONTROL, one.name.to_owned()),
@@ -95,23 +138,24 @@ pub fn cells(small: bool) -> Vec<Cell> {
                         (RTT, rtt_ms.to_string()),
                         (BUFFER, (percent as f64 / 100.0).to_string()),
                     ];
-                    let scenario = plan.scenario([one, other], [rtt_ms; 2], percent, seed);
-                    cells.push(Cell { figure: PAIRS, parameters, seed, scenario });
+                    let scenario = self.scenario([one, other], [rtt_ms; 2], percent, duration_s, seed);
+                    cells.push(Cell { figure, parameters, seed, scenario });
                 }
             }
-            for difference in &plan.differences_ms {
-                let parameters = vec![(CONTROL, one.name.to_owned()), (DIFFERENCE, difference.to_string())];
-                let scenario = plan.scenario([one, one], [RTT_MS, RTT_MS + difference], 100, seed);
-                cells.push(Cell { figure: RTTS, parameters, seed, scenario });
-            }
         }
+        cells
     }
-    cells
-}
 
-impl Plan {
-    /// The buffer is in percent of the bandwidth-delay product of the first flow.
-    fn scenario(&self, controls: [&Control; 2], rtts_ms: [u64; 2], percent: u64, seed: u64) -> String {
+    /// The buffer is in percent of the bandwidth-delay product of the first flow. The duration includes the warm-up, which
+    /// follows it.
+    fn scenario(
+        &self,
+        controls: [&Control; 2],
+        rtts_ms: [u64; 2],
+        percent: u64,
+        [duration_s, warmup_s]: [u64; 2],
+        seed: u64,
+    ) -> String {
         let buffer = self.megabits * 1_000 * rtts_ms[0] * percent / (100 * 1_500 * 8);
         let flow = |name: &str, control: &Control, rtt_ms: u64| {
             format!(
@@ -120,11 +164,9 @@ impl Plan {
             )
         };
         format!(
-            "seed = {seed}\nduration = \"{}s\"\nwarmup = \"{}s\"\n\n[access]\nrate = \"1gbps\"\ndelay = \"1ms\"\n\n[link]\nrate = \
-             \"{}mbps\"\ndelay = \"10ms\"\nlimit = \"{buffer}packets\"\n{}{}\n[[flows]]\nname = \"noise\"\n\
-             udp = {{ rate = \"{}kbps\", packet = \"100B\", spacing = \"poisson\" }}\n",
-            self.duration_s,
-            self.warmup_s,
+            "seed = {seed}\nduration = \"{duration_s}s\"\nwarmup = \"{warmup_s}s\"\n\n[access]\nrate = \"1gbps\"\ndelay = \
+             \"1ms\"\n\n[link]\nrate = \"{}mbps\"\ndelay = \"10ms\"\nlimit = \"{buffer}packets\"\n{}{}\n[[flows]]\nname = \
+             \"noise\"\nudp = {{ rate = \"{}kbps\", packet = \"100B\", spacing = \"poisson\" }}\n",
             self.megabits,
             flow("one", controls[0], rtts_ms[0]),
             flow("other", controls[1], rtts_ms[1]),
@@ -148,14 +190,15 @@ pub fn measure(simulation: &Simulation) -> Result<Values> {
 
 pub fn outcome(results: &Results) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut settings: Vec<Setting<'_>> = Vec::new();
-    for setting in results.of(PAIRS).map(Setting::of) {
-        if !settings.contains(&setting) {
-            settings.push(setting);
+    for figure in [PAIRS, KERNEL] {
+        let mut settings: Vec<Setting<'_>> = Vec::new();
+        for setting in results.of(figure).map(|point| Setting::new(figure, point)) {
+            if !settings.contains(&setting) {
+                settings.push(setting);
+            }
         }
-    }
-    let best = settings.iter().copied().min_by(|one, other| one.apart(results).total_cmp(&other.apart(results)));
-    if let Some(best) = best {
+        let best = settings.iter().copied().min_by(|one, other| one.apart(results).total_cmp(&other.apart(results)));
+        let Some(best) = best else { continue };
         outcome.findings.push(nearest(results, &settings, best));
         outcome.findings.push(close(results, &settings, best));
         outcome.findings.extend([true, false].map(|within| groups(results, best, within)));
@@ -184,18 +227,19 @@ fn named(name: &str) -> Option<&'static Control> {
 /// What 1(a) varies: the round-trip time and the buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Setting<'a> {
+    figure: &'static str,
     rtt: &'a str,
     buffer: &'a str,
 }
 
 impl<'a> Setting<'a> {
-    fn of(point: &'a Point) -> Self {
-        Self { rtt: point.parameter(RTT), buffer: point.parameter(BUFFER) }
+    fn new(figure: &'static str, point: &'a Point) -> Self {
+        Self { figure, rtt: point.parameter(RTT), buffer: point.parameter(BUFFER) }
     }
 
     /// Its pairs: both controls, our index and the paper's.
     fn pairs(self, results: &'a Results) -> impl Iterator<Item = ([&'static Control; 2], f64, f64)> {
-        results.of(PAIRS).filter(move |point| Setting::of(point) == self).filter_map(|point| {
+        results.of(self.figure).filter(move |point| Setting::new(self.figure, point) == self).filter_map(|point| {
             let (one, other) = (named(point.parameter(CONTROL))?, named(point.parameter(OTHER))?);
             Some(([one, other], point.mean(JAIN)?.mean, paper::PAIRS[one.column()][other.column()]))
         })
@@ -235,7 +279,7 @@ fn nearest(results: &Results, settings: &[Setting<'_>], best: Setting<'_>) -> Fi
     let what = "1(a): mean difference of the index from the paper's, by round-trip time and buffer".to_owned();
     let ours = shown.collect::<Vec<_>>().join(", ");
     Finding::of_words(
-        PAIRS,
+        best.figure,
         what,
         "0; 100 ms, and a buffer that is not stated",
         ours,
@@ -247,7 +291,7 @@ fn close(results: &Results, settings: &[Setting<'_>], best: Setting<'_>) -> Find
     let shown = settings.iter().map(|setting| format!("{setting}: {:.0}", 100.0 * setting.close(results)));
     let what = format!("1(a): percent of pairs within {CLOSE} of the paper's index");
     let ours = shown.collect::<Vec<_>>().join(", ");
-    Finding::of_words(PAIRS, what, "100", ours, format!("{} pairs", best.pairs(results).count()))
+    Finding::of_words(best.figure, what, "100", ours, format!("{} pairs", best.pairs(results).count()))
 }
 
 /// The mean index of pairs within a group, or of pairs from two groups.
@@ -257,7 +301,7 @@ fn groups(results: &Results, setting: Setting<'_>, within: bool) -> Finding {
     let (paper, ours) = (mean(chosen().map(|(.., paper)| paper)), mean(chosen().map(|(_, ours, _)| ours)));
     let [paper_shown, ours_shown] = [paper, ours].map(|value| format!("{value:.2}"));
     Finding {
-        figure: PAIRS,
+        figure: setting.figure,
         what: format!("1(a): mean index of pairs {what}"),
         paper: paper_shown,
         ours: ours_shown,
@@ -278,7 +322,7 @@ fn starved(results: &Results, setting: Setting<'_>) -> Finding {
     let why =
         if fair.is_empty() { format!("{setting}") } else { format!("{setting}; the others: {}", fair.join(", ")) };
     Finding::of_words(
-        PAIRS,
+        setting.figure,
         format!("1(a): pairs below {UNFAIR} of those of a loss-based or loss-delay control with BBR, Vegas or LoLa"),
         &format!("{} of {}", below(|(.., paper)| *paper), mixed.len()),
         format!("{} of {}", below(|(_, ours, _)| *ours), mixed.len()),
@@ -302,8 +346,9 @@ fn matrix(results: &Results, setting: Setting<'_>) -> Table {
         [one.name.to_owned()].into_iter().chain(cells).collect()
     });
     let names = controls.iter().map(|control| control.name.to_owned());
+    let part = if setting.figure == KERNEL { "runs for the kernel's TCP, " } else { "" };
     Table {
-        title: format!("Figure 1(a): fairness of two flows, {setting}; ours / the paper's (difference)"),
+        title: format!("Figure 1(a): fairness of two flows, {part}{setting}; ours / the paper's (difference)"),
         columns: [CONTROL.to_owned()].into_iter().chain(names).collect(),
         rows: rows.collect(),
     }

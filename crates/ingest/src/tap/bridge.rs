@@ -2,7 +2,7 @@
 
 use super::headers::{Headers, PacketHeaders};
 use crate::listener::Listener;
-use queuescope_meter::tap::{Arrived, Seen, TapDeparture, TapOutput};
+use queuescope_meter::tap::{Arrived, TapDeparture, TapOutput, TapPacket};
 use queuescope_meter::{Heavy, Share};
 use queuescope_queue::{DropReason, Dropped};
 use queuescope_wire::{
@@ -25,7 +25,7 @@ pub struct Bridge<'a, L> {
     /// The headers of packets that came in, if they are wanted.
     headers: Option<&'a Headers>,
     departures: VecDeque<(TapDeparture, Option<PacketHeaders>)>,
-    lost: BTreeMap<(Nanos, u64), (Seen, Option<PacketHeaders>)>,
+    lost: BTreeMap<(Nanos, u64), (TapPacket, Option<PacketHeaders>)>,
     now: Nanos,
     handed: BridgeCounts,
 }
@@ -140,7 +140,7 @@ impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
         }
     }
 
-    fn drop(&mut self, seen: &Seen, time: Nanos, headers: Option<PacketHeaders>) {
+    fn drop(&mut self, seen: &TapPacket, time: Nanos, headers: Option<PacketHeaders>) {
         let packet = self.packet(seen, &seen.key, time, time);
         self.came(packet.id, headers);
         self.listener.dropped(&Dropped::on_arrival(packet, QueueId(0), time, DropReason::Lost));
@@ -153,7 +153,7 @@ impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
     }
 
     /// The packet with the ids of the listener, seen from `first` to `last`.
-    fn packet(&mut self, seen: &Seen, key: &FlowKey, first: Nanos, last: Nanos) -> Packet {
+    fn packet(&mut self, seen: &TapPacket, key: &FlowKey, first: Nanos, last: Nanos) -> Packet {
         let (id, size) = (PacketId(self.handed.packets), u64::from(seen.size));
         let (from, to) = self.handed.span.unwrap_or((first, last));
         self.handed.span = Some((from.min(first), to.max(last)));
@@ -180,7 +180,7 @@ impl<L: Listener<Key = MaskedKey>> TapOutput for Bridge<'_, L> {
         self.release(Some(departure.dequeued.saturating_sub(self.max_delay)));
     }
 
-    fn lost(&mut self, packet: &Seen, link: usize, enqueued: Nanos) {
+    fn lost(&mut self, packet: &TapPacket, link: usize, enqueued: Nanos) {
         self.handed.links[link].1 += 1;
         let share = Share { bytes: u64::from(packet.size), packets: 1, peak: 0 };
         self.handed.lost.add(&self.granularity.project(&packet.key), share);

@@ -8,7 +8,7 @@ use crate::notes::{file_notes, noted, parser_notes};
 use crate::packet_filter::PacketFilter;
 use crate::records::Frames;
 use crate::stop::Stop;
-use queuescope_meter::tap::{Feed, Seen};
+use queuescope_meter::tap::{Feed, TapPacket};
 use queuescope_pcap::{OpenError, ReadError, Record};
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
@@ -44,7 +44,7 @@ pub enum Shift {
 
 /// The result of the first pass over a capture.
 #[derive(Debug)]
-pub struct Content {
+pub struct CaptureSurvey {
     /// Its format.
     pub format: String,
     /// Number of packets that count.
@@ -62,7 +62,7 @@ pub struct Content {
 }
 
 /// The progress of all passes.
-pub struct Work<'p> {
+pub struct TapProgress<'p> {
     progress: RefCell<Progress<'p>>,
     read: Cell<u64>,
     packets: Cell<u64>,
@@ -75,7 +75,7 @@ pub struct Reading<'a, 'p> {
     capture: &'a Capture,
     chosen: Option<PacketFilter<Frames>>,
     invariant: InvariantParams,
-    work: &'a Work<'p>,
+    work: &'a TapProgress<'p>,
     /// The store for headers, and the number of the link in it.
     headers: Option<(&'a Headers, usize)>,
     frames: u64,
@@ -89,7 +89,7 @@ pub struct Reading<'a, 'p> {
 /// Packets between updates of the progress.
 const UPDATE: u64 = 16_384;
 
-impl<'p> Work<'p> {
+impl<'p> TapProgress<'p> {
     /// Creates the progress of passes that report to `progress`.
     pub fn new(progress: Progress<'p>) -> Self {
         Self { progress: RefCell::new(progress), read: Cell::new(0), packets: Cell::new(0) }
@@ -125,7 +125,7 @@ impl Capture {
     pub fn read<'a, 'p>(
         &'a self,
         invariant: InvariantParams,
-        work: &'a Work<'p>,
+        work: &'a TapProgress<'p>,
         stop: Option<&Stop>,
     ) -> Result<Reading<'a, 'p>, OpenError> {
         let mut arriving = CaptureInput::open(&self.path, stop)?;
@@ -151,7 +151,7 @@ impl Capture {
     ///
     /// # Errors
     /// Fails if the file cannot be read, or is not a capture.
-    pub fn content(&self, stretch: Nanos, work: &Work<'_>) -> Result<Content, OpenError> {
+    pub fn content(&self, stretch: Nanos, work: &TapProgress<'_>) -> Result<CaptureSurvey, OpenError> {
         let mut reading = self.read(InvariantParams::default(), work, None)?;
         let (mut reach, mut busiest, mut first) = (Reach::new(), Busiest::new(stretch), None);
         let mut see = |time: Nanos, frame: &Frame, record: &Record<'_>| {
@@ -164,7 +164,7 @@ impl Capture {
         let left_out = reading.chosen.as_ref().and_then(PacketFilter::note);
         let notes = left_out.into_iter().chain(noted("time_ran_back", reading.backwards, back));
         let notes = notes.chain(file_notes(&reading.arriving.reader)).chain(parser_notes(&reading.parser)).collect();
-        Ok(Content {
+        Ok(CaptureSurvey {
             format: reading.arriving.reader.format().to_string(),
             packets: reading.packets,
             first: first.unwrap_or_default(),
@@ -218,10 +218,10 @@ impl<'a> Reading<'a, '_> {
     }
 
     /// The next packet.
-    pub fn next_seen(&mut self) -> Option<Seen> {
+    pub fn next_seen(&mut self) -> Option<TapPacket> {
         let (invariant, shift, headers) = (self.invariant, self.capture.shift, self.headers);
         self.next_frame(|time, frame, record| {
-            let seen = Seen::new(time, frame, record.data, &invariant);
+            let seen = TapPacket::new(time, frame, record.data, &invariant);
             let seen = match shift {
                 Shift::None => seen,
                 Shift::ToEnd(rate) => seen.stamped_at_start(rate),
@@ -246,7 +246,7 @@ impl<'a> Reading<'a, '_> {
 impl Feed for Reading<'_, '_> {
     type Error = Infallible;
 
-    fn next(&mut self) -> Result<Option<Seen>, Infallible> {
+    fn next(&mut self) -> Result<Option<TapPacket>, Infallible> {
         Ok(self.next_seen())
     }
 }

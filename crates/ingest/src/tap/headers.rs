@@ -2,7 +2,7 @@
 
 use crate::records::Frames;
 use queuescope_log::packet;
-use queuescope_meter::tap::Seen;
+use queuescope_meter::tap::TapPacket;
 use queuescope_pcap::Record;
 use queuescope_wire::Nanos;
 use queuescope_wire::parse::{Fingerprint, Frame};
@@ -45,7 +45,7 @@ impl Headers {
 
     /// Stores the headers of a packet that was read on a link, at `time` by the clock of the link. Packets without a
     /// fingerprint are never matched, and are not stored.
-    pub fn came(&self, link: usize, seen: &Seen, time: Nanos, record: &Record<'_>, frame: &Frame) {
+    pub fn came(&self, link: usize, seen: &TapPacket, time: Nanos, record: &Record<'_>, frame: &Frame) {
         let Ok(print) = seen.print else { return };
         let StoredHeaders { frames, links, read } = &mut *self.inner.borrow_mut();
         if links.len() <= link {
@@ -65,7 +65,7 @@ impl Headers {
 
     /// Removes and returns the headers of a packet that came on a link. If several packets look the same at one time, those
     /// of the first.
-    pub fn take(&self, link: usize, seen: &Seen) -> Option<PacketHeaders> {
+    pub fn take(&self, link: usize, seen: &TapPacket) -> Option<PacketHeaders> {
         let print = seen.print.ok()?;
         let waiting = &mut self.inner.borrow_mut().links;
         let waiting = waiting.get_mut(link)?;

@@ -7,7 +7,7 @@ use super::{Link, TapSurvey};
 use crate::notes::noted;
 use crate::source::Source;
 use queuescope_meter::Share;
-use queuescope_meter::tap::{Clock, Surveyed, TapStats};
+use queuescope_meter::tap::{Clock, LinkSurvey, TapStats};
 use queuescope_report::model;
 use queuescope_wire::parse::Nat;
 use queuescope_wire::{FlowKey, Granularity, Nanos};
@@ -144,7 +144,7 @@ impl Tapped<'_> {
         }
     }
 
-    fn clock(&self, surveyed: &Surveyed) -> model::TapClock {
+    fn clock(&self, surveyed: &LinkSurvey) -> model::TapClock {
         let estimate = &surveyed.estimate;
         model::TapClock {
             offset_ns: ahead_at(&estimate.clock, self.survey.egress.first),

@@ -49,7 +49,7 @@ const GAINS: [Gain; 4] = [
 
 impl Grant {
     /// The capabilities that the missing abilities need, and those that this process was granted before.
-    pub fn of(abilities: &[Ability], seer: Option<&Seer>) -> Self {
+    pub fn new(abilities: &[Ability], seer: Option<&Seer>) -> Self {
         // A capability does not help if the kernel lacks the feature.
         let can_be =
             |ability: &&Ability| ability.missing.is_some() && ability.mend.is_none_or(|mend| mend == OPEN_TUN_DEVICE);
@@ -116,16 +116,16 @@ mod tests {
                 mend: None,
             })
             .collect();
-        let line = Grant::of(&abilities, None).line("/usr/bin/queuescope");
+        let line = Grant::new(&abilities, None).line("/usr/bin/queuescope");
         assert_eq!(line.matches("setcap").count(), 1);
         for ability in &abilities {
             assert!(names(ability.needs).iter().all(|name| line.contains(name)), "{line}");
         }
         abilities.retain(|ability| ability.name == "packets");
-        assert!(Grant::of(&abilities, None).text().contains("cap_net_raw"));
+        assert!(Grant::new(&abilities, None).text().contains("cap_net_raw"));
         abilities[0].mend = Some("another kernel");
-        assert!(Grant::of(&abilities, None).is_empty());
+        assert!(Grant::new(&abilities, None).is_empty());
         (abilities[0].missing, abilities[0].mend) = (None, None);
-        assert!(Grant::of(&abilities, None).is_empty());
+        assert!(Grant::new(&abilities, None).is_empty());
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Words {
 
 impl Words {
     /// The text at a span of a source, without surrounding blanks.
-    pub fn of(source: usize, text: &str, span: Range<usize>) -> Self {
+    pub fn new(source: usize, text: &str, span: Range<usize>) -> Self {
         let part = &text[span.clone()];
         let start = span.start + (part.len() - part.trim_start().len());
         let text = part.trim().to_owned();

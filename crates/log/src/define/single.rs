@@ -14,7 +14,7 @@ pub(super) fn parts(singles: &[Single<'_>]) -> Result<Parts, Vec<Problem>> {
 }
 
 fn part(source: usize, Single { text, kind, .. }: &Single<'_>, parts: &mut Parts) -> Result<(), Problem> {
-    let words = |from, to| Words::of(source, text, from..to);
+    let words = |from, to| Words::new(source, text, from..to);
     // `a == 7` has no name, nor has a text without `=`.
     let Some((name, _)) = text
         .split_once('=')

@@ -7,7 +7,7 @@ use std::hash::Hash;
 
 /// Departures after the last packet of a burst, where packets may overtake one another.
 #[derive(Debug, Clone)]
-pub enum Held {
+pub enum HeldDepartures {
     /// Consecutive departures that waited for less than half of tau.
     Calm {
         /// The earliest arrival among them.
@@ -18,12 +18,12 @@ pub enum Held {
         tau: Nanos,
     },
     /// A departure that waited for at least half of tau.
-    Waited(Waited),
+    Waited(DetailedDeparture),
 }
 
 /// A departure, with its details.
 #[derive(Debug, Clone)]
-pub struct Waited {
+pub struct DetailedDeparture {
     /// The departure.
     pub departure: Departure,
     /// Whether its own sojourn time counts.
@@ -39,18 +39,18 @@ pub struct Waited {
 }
 
 /// Follows a queue with a [`BurstTracker`], and remembers departures.
-pub trait Follower<K> {
+pub trait BurstFollower<K> {
     /// The tracker.
     fn tracker(&mut self) -> &mut BurstTracker<K>;
     /// Closes the open burst.
     fn close(&mut self);
     /// Starts a burst with this packet, without adding it.
-    fn start(&mut self, waited: &Waited);
+    fn start(&mut self, waited: &DetailedDeparture);
     /// Adds to the burst all departures since the last one that was added, up to and including this packet.
-    fn add(&mut self, waited: &Waited);
+    fn add(&mut self, waited: &DetailedDeparture);
 
     /// Handles a departure.
-    fn left(&mut self, held: Held)
+    fn left(&mut self, held: HeldDepartures)
     where
         K: Eq + Hash + Clone + Ord,
     {
@@ -58,15 +58,15 @@ pub trait Follower<K> {
             return self.handle_again(vec![held]);
         }
         match held {
-            Held::Waited(waited) if !self.tracker().is_open() => {
+            HeldDepartures::Waited(waited) if !self.tracker().is_open() => {
                 if waited.examined && waited.departure.dequeued.saturating_sub(waited.from) >= waited.tau {
                     self.start(&waited);
                     self.add(&waited);
                 }
             }
-            Held::Waited(waited) if self.tracker().goes_on(waited.from, waited.tau) => {
+            HeldDepartures::Waited(waited) if self.tracker().goes_on(waited.from, waited.tau) => {
                 for held in self.tracker().take_held() {
-                    if let Held::Waited(waited) = held {
+                    if let HeldDepartures::Waited(waited) = held {
                         self.add(&waited);
                     }
                 }
@@ -88,7 +88,7 @@ pub trait Follower<K> {
     }
 
     /// Handles departures again, in reverse order of `rest`.
-    fn handle_again(&mut self, mut rest: Vec<Held>)
+    fn handle_again(&mut self, mut rest: Vec<HeldDepartures>)
     where
         K: Eq + Hash + Clone + Ord,
     {
@@ -123,19 +123,21 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     }
 
     /// Whether the open burst is over when a packet leaves that is not part of it.
-    fn is_over_with(&self, held: &Held) -> bool {
+    fn is_over_with(&self, held: &HeldDepartures) -> bool {
         let (left, tau, goes_on) = match held {
-            Held::Calm { left, tau, .. } => (*left, *tau, false),
-            Held::Waited(waited) => (waited.departure.dequeued, waited.tau, self.goes_on(waited.from, waited.tau)),
+            HeldDepartures::Calm { left, tau, .. } => (*left, *tau, false),
+            HeldDepartures::Waited(waited) => {
+                (waited.departure.dequeued, waited.tau, self.goes_on(waited.from, waited.tau))
+            }
         };
         !goes_on && (self.is_over(left, tau) || self.is_open() && self.held.len() >= MOST_HELD)
     }
 
-    fn hold(&mut self, held: Held) {
+    fn hold(&mut self, held: HeldDepartures) {
         let Some(open) = &mut self.open else { return };
-        if let Held::Calm { came, left, tau } = held {
+        if let HeldDepartures::Calm { came, left, tau } = held {
             open.calm = Some(open.calm.map_or(came, |calm| calm.min(came)));
-            if let Some(Held::Calm { came: first, left: last, tau: latest }) = self.held.last_mut() {
+            if let Some(HeldDepartures::Calm { came: first, left: last, tau: latest }) = self.held.last_mut() {
                 (*first, *last, *latest) = ((*first).min(came), left, tau);
                 return;
             }
@@ -143,12 +145,12 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         self.held.push(held);
     }
 
-    fn take_held(&mut self) -> Vec<Held> {
+    fn take_held(&mut self) -> Vec<HeldDepartures> {
         std::mem::take(&mut self.held)
     }
 
     /// Whether held departures may form a burst of their own.
     pub fn holds_waited(&self) -> bool {
-        self.held.iter().any(|held| matches!(held, Held::Waited(_)))
+        self.held.iter().any(|held| matches!(held, HeldDepartures::Waited(_)))
     }
 }

@@ -2,13 +2,13 @@
 
 use super::levels::Levels;
 use super::record::{Arrival, PackedDeparture};
-use super::{QueueLog, Ranking, Standing};
+use super::{QueueLog, QueueSnapshot, Ranking};
 use queuescope_wire::{Backlog, ByteCount, FlowId, Nanos};
 use std::ops::Range;
 
 /// The state of the queue just before a packet would have come.
 pub(super) struct Moment {
-    pub standing: Standing,
+    pub standing: QueueSnapshot,
     pub original: Ranking<FlowId>,
     pub complete: bool,
 }
@@ -60,7 +60,7 @@ impl QueueLog {
     pub(super) fn moment(&self, arrival: Arrival) -> Moment {
         let (at, mut levels) = (arrival.0, Levels::default());
         let Some(Period { span, complete }) = self.period_before(arrival) else {
-            let standing = Standing { at, since: at, backlog: Backlog::default() };
+            let standing = QueueSnapshot { at, since: at, backlog: Backlog::default() };
             return Moment { standing, original: levels.owners(), complete: self.remembers(at) };
         };
         let arrivals = Arrivals::new(self, span.clone());
@@ -78,7 +78,7 @@ impl QueueLog {
         let empty = backlog.packets == 0;
         let since = arrivals.iter().next().filter(|_| !empty).map_or(at, |first| first.enqueued);
         Moment {
-            standing: Standing { at, backlog, since },
+            standing: QueueSnapshot { at, backlog, since },
             original: levels.owners(),
             complete: self.remembers(at) && (complete || empty),
         }

@@ -13,7 +13,7 @@ pub struct Culprits<L> {
     /// The victims.
     pub victims: Victims,
     /// The queue at the moment that `original` is about.
-    pub standing: Standing,
+    pub standing: QueueSnapshot,
     /// Flows that left while a victim waited.
     pub direct: Ranking<L>,
     /// Flows that left before that, since the queue was last empty.
@@ -41,7 +41,7 @@ pub struct Victims {
 
 /// The queue at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct QueueSnapshot {
     /// The moment.
     pub at: Nanos,
     /// The backlog; at a victim's arrival, without the victim.

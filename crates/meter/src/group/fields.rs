@@ -107,7 +107,7 @@ pub(super) fn value(key: &FlowKey, slot: usize, granularity: Granularity, params
                 };
                 *lengths.get(slot % (PREFIXES + 1)).filter(|length| **length < whole)?
             };
-            (length > 0).then(|| (key.family, Subnet::of(key.family, address, length).address, length))
+            (length > 0).then(|| (key.family, Subnet::new(key.family, address, length).address, length))
         }
     }
 }

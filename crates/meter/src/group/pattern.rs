@@ -55,7 +55,7 @@ impl Pattern {
 
 impl Subnet {
     /// The subnet with a prefix of `length` bits that contains an address.
-    pub fn of(family: Family, address: u128, length: u8) -> Self {
+    pub fn new(family: Family, address: u128, length: u8) -> Self {
         let spare = Self::whole_length(family).saturating_sub(length);
         let address = address.checked_shr(spare.into()).and_then(|bits| bits.checked_shl(spare.into()));
         Self { family, address: address.unwrap_or(0), length }
@@ -77,7 +77,7 @@ impl Subnet {
 
     /// Whether it contains an address.
     pub fn holds(&self, family: Family, address: u128) -> bool {
-        family == self.family && Self::of(family, address, self.length) == *self
+        family == self.family && Self::new(family, address, self.length) == *self
     }
 }
 

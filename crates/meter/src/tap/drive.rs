@@ -1,6 +1,6 @@
 //! Passes the packets of all captures to a matcher, in order.
 
-use super::{Matcher, Seen, TapOutput};
+use super::{Matcher, TapOutput, TapPacket};
 use queuescope_wire::Nanos;
 
 /// A capture that is read packet by packet.
@@ -12,13 +12,13 @@ pub trait Feed {
     ///
     /// # Errors
     /// Returns the error of reading.
-    fn next(&mut self) -> Result<Option<Seen>, Self::Error>;
+    fn next(&mut self) -> Result<Option<TapPacket>, Self::Error>;
 }
 
-impl<E, F: FnMut() -> Result<Option<Seen>, E>> Feed for F {
+impl<E, F: FnMut() -> Result<Option<TapPacket>, E>> Feed for F {
     type Error = E;
 
-    fn next(&mut self) -> Result<Option<Seen>, E> {
+    fn next(&mut self) -> Result<Option<TapPacket>, E> {
         self()
     }
 }
@@ -67,7 +67,7 @@ pub fn drive<I: Feed, O: Feed<Error = I::Error>>(
 struct Head {
     /// The capture time by the clock behind the router.
     time: Nanos,
-    seen: Seen,
+    seen: TapPacket,
 }
 
 impl Head {

@@ -2,7 +2,7 @@
 
 use super::routes::Fate;
 use super::table::{Entry, Table};
-use super::{Clock, ClockEstimate, Envelope, RouteBy, Routes, Seen, TapStats};
+use super::{Clock, ClockEstimate, Envelope, RouteBy, Routes, TapPacket, TapStats};
 use queuescope_wire::Nanos;
 use queuescope_wire::parse::{Fingerprint, Strength};
 
@@ -42,7 +42,7 @@ pub enum Unseen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TapDeparture {
     /// The packet as captured on its way out.
-    pub seen: Seen,
+    pub seen: TapPacket,
     /// The time of departure, never before that of the previous departure.
     pub dequeued: Nanos,
     /// What is known of its arrival.
@@ -59,7 +59,7 @@ pub enum Arrived {
         /// The number of the link on which it came.
         link: usize,
         /// The packet as captured there.
-        ingress: Seen,
+        ingress: TapPacket,
     },
     /// It was not captured, but packets before and after it were ([`Unseen::FromNeighbours`]); the interpolated time.
     Between(Nanos),
@@ -75,7 +75,7 @@ pub trait TapOutput {
     /// A packet that came at `enqueued`, by the clock behind the router, was lost in it. The call comes once the longest delay has passed.
     /// There is none for packets that came before any other packet of their route had come out (which [`TapStats::lost`] counts), unless
     /// the routes were learnt before.
-    fn lost(&mut self, packet: &Seen, link: usize, enqueued: Nanos);
+    fn lost(&mut self, packet: &TapPacket, link: usize, enqueued: Nanos);
 }
 
 /// Matches packets that leave a router with packets that came in.
@@ -204,7 +204,7 @@ impl Matcher {
 
     /// A packet was captured on its way in, on link number `link`. All packets that came out earlier, by more than [`TapParams::early`],
     /// must have been reported before.
-    pub fn ingress(&mut self, link: usize, seen: &Seen, output: &mut impl TapOutput) {
+    pub fn ingress(&mut self, link: usize, seen: &TapPacket, output: &mut impl TapOutput) {
         self.stats.ingress += 1;
         let time = self.convert(link, seen.time);
         self.span.ingress =
@@ -234,7 +234,7 @@ impl Matcher {
 
     /// A packet was captured on its way out. All packets that came in until then, and up to [`TapParams::early`] later, must have been
     /// reported before.
-    pub fn egress(&mut self, seen: &Seen, output: &mut impl TapOutput) {
+    pub fn egress(&mut self, seen: &TapPacket, output: &mut impl TapOutput) {
         self.stats.egress += 1;
         let time = seen.time;
         self.span.egress = Some(self.span.egress.map_or((time, time), |(first, last)| (first, last.max(time))));
@@ -315,7 +315,14 @@ impl Matcher {
         }
     }
 
-    fn matched(&mut self, id: u32, seen: &Seen, print: &Fingerprint, ambiguous: bool, output: &mut impl TapOutput) {
+    fn matched(
+        &mut self,
+        id: u32,
+        seen: &TapPacket,
+        print: &Fingerprint,
+        ambiguous: bool,
+        output: &mut impl TapOutput,
+    ) {
         let Some((_, entry)) = self.table.same(print.digest).find(|(other, _)| *other == id) else { return };
         let (ingress, link, time) = (entry.seen, entry.link as usize, entry.time);
         let identified = print.strength == Strength::Identified;
@@ -337,7 +344,7 @@ impl Matcher {
         self.depart(seen, Arrived::Seen { enqueued, link, ingress }, output);
     }
 
-    fn depart(&mut self, seen: &Seen, arrived: Arrived, output: &mut impl TapOutput) {
+    fn depart(&mut self, seen: &TapPacket, arrived: Arrived, output: &mut impl TapOutput) {
         self.stats.time_ran_back += u64::from(seen.time < self.last_dequeued);
         self.last_dequeued = self.last_dequeued.max(seen.time);
         let departure = TapDeparture { seen: *seen, dequeued: self.last_dequeued, arrived };
@@ -358,7 +365,7 @@ impl Matcher {
     }
 
     /// Counts a packet that came out and was not captured on its way in.
-    fn count_unmatched(&mut self, seen: &Seen) {
+    fn count_unmatched(&mut self, seen: &TapPacket) {
         let is_covered = self.span.ingress.is_some_and(|(first, last)| {
             let ended = self.span.open == 0 && seen.time > last;
             seen.time >= first.saturating_add(self.params.max_delay) && !ended

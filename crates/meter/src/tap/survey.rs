@@ -7,7 +7,7 @@
 //! delay.
 
 use super::envelope::difference;
-use super::{ClockEstimate, Envelope, Seen};
+use super::{ClockEstimate, Envelope, TapPacket};
 use hashbrown::HashMap;
 use queuescope_wire::Nanos;
 
@@ -33,7 +33,7 @@ pub struct Survey {
 
 /// The result for one link into the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Surveyed {
+pub struct LinkSurvey {
     /// Its clock, and the accuracy of the estimate.
     pub estimate: ClockEstimate,
     /// Packets in the sample that were captured once on each side and agree with the estimate.
@@ -123,13 +123,13 @@ impl Survey {
 
     /// A packet was captured on its way in, on link number `link`. The order among captures does not matter.
     #[inline]
-    pub fn ingress(&mut self, link: usize, seen: &Seen) {
+    pub fn ingress(&mut self, link: usize, seen: &TapPacket) {
         self.ingress.add(link as u32, seen);
     }
 
     /// A packet was captured on its way out.
     #[inline]
-    pub fn egress(&mut self, seen: &Seen) {
+    pub fn egress(&mut self, seen: &TapPacket) {
         self.egress.add(0, seen);
     }
 
@@ -137,7 +137,7 @@ impl Survey {
     ///
     /// # Errors
     /// For each link without an estimate, the reason.
-    pub fn finish(mut self) -> Vec<Result<Surveyed, SurveyError>> {
+    pub fn finish(mut self) -> Vec<Result<LinkSurvey, SurveyError>> {
         let halvings = self.ingress.halvings.max(self.egress.halvings);
         self.ingress.thin(halvings);
         self.egress.thin(halvings);
@@ -165,7 +165,7 @@ impl Survey {
         pairs
     }
 
-    fn link(&self, link: Option<usize>) -> Result<Surveyed, SurveyError> {
+    fn link(&self, link: Option<usize>) -> Result<LinkSurvey, SurveyError> {
         let mut pairs = self.pairs(link, false);
         if pairs.forward.is_empty() && pairs.reverse.is_empty() {
             // Traffic with many repeated packets: the first of each suffices, because most agree on the difference.
@@ -187,7 +187,7 @@ impl Survey {
         };
         let below = |pair: &Pair| estimate.clock.offset_at(pair.before).checked_sub(pair.ahead).filter(|&by| by >= 0);
         let transit = reverse.iter().filter_map(below).min().map(|by| Nanos(by as u64));
-        Ok(Surveyed {
+        Ok(LinkSurvey {
             estimate,
             agreeing: inside.len() as u64,
             disagreeing: (forward.len() - inside.len()) as u64,
@@ -231,7 +231,7 @@ impl Sample {
     }
 
     #[inline]
-    fn add(&mut self, link: u32, seen: &Seen) {
+    fn add(&mut self, link: u32, seen: &TapPacket) {
         let Ok(print) = seen.print else { return };
         if !is_in(print.digest, self.halvings) {
             return;

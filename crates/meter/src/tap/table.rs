@@ -1,6 +1,6 @@
 //! The packets that came in and may still come out: a table of fixed size, from which they expire.
 
-use super::Seen;
+use super::TapPacket;
 use hashbrown::HashTable;
 use queuescope_wire::Nanos;
 
@@ -26,7 +26,7 @@ pub(super) struct Table {
 /// A packet that came in.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    pub seen: Seen,
+    pub seen: TapPacket,
     pub digest: u64,
     /// The arrival, by the clock behind the router.
     pub time: Nanos,
@@ -42,7 +42,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub fn new(seen: &Seen, digest: u64, time: Nanos, link: u32) -> Self {
+    pub fn new(seen: &TapPacket, digest: u64, time: Nanos, link: u32) -> Self {
         let (next, next_same, last_same) = (NONE, NONE, NONE);
         Self { seen: *seen, digest, time, link, matched: false, copy_matched: false, next, next_same, last_same }
     }

@@ -76,7 +76,7 @@ impl WatchOptions {
     /// The parameters of the analysis of the packets that the probe hands over.
     pub(super) fn analysis(&self, probe: &ProbeParams) -> Result<AnalysisParams, WatchError> {
         let history = History::Departures(DEPARTURES);
-        let mut params = self.asked.params(Unknown::OF_OUTSIDE, history, None, Scale::of(None))?;
+        let mut params = self.asked.params(Unknown::OF_OUTSIDE, history, None, Scale::from_rate(None))?;
         params.tau = Tau::Given(self.tau());
         params.estimators = Vec::new();
         params.sketch = sketch(probe.window_shift);

@@ -1,7 +1,7 @@
 //! Records in memory or in a folder, and questions about them.
 
-use super::company::Company;
-use queuescope_archive::{Ask, FolderError, History, Sources};
+use super::queue_times::QueueTimes;
+use queuescope_archive::{ArchiveQuery, FolderError, History, Sources};
 use queuescope_ingest::notes::noted;
 use queuescope_log::{AttributeId, Dnf, Explained, Log, Schema};
 use queuescope_report::format::count;
@@ -29,8 +29,8 @@ pub struct Question<'a> {
     pub to: u64,
     /// The attributes that the caller reads.
     pub needed: &'a [AttributeId],
-    /// If given, the records that were in a queue together with those of `Company`, in place of the matching ones.
-    pub company: Option<&'a Company>,
+    /// If given, the records that were in a queue together with those of `QueueTimes`, in place of the matching ones.
+    pub company: Option<&'a QueueTimes>,
 }
 
 /// Receives records with their positions.
@@ -102,7 +102,7 @@ fn in_memory(log: &Log, question: Question<'_>, each: &mut Each<'_>) -> io::Resu
 fn in_folder(history: &History, question: Question<'_>, each: &mut Each<'_>) -> io::Result<Seen> {
     let Question { expression, from, to, needed, .. } = question;
     let mut failed = None;
-    let sources = history.each(Ask { expression, from, to, needed }, &mut |position, record| {
+    let sources = history.each(ArchiveQuery { expression, from, to, needed }, &mut |position, record| {
         each(position, record).unwrap_or_else(|error| {
             failed = Some(error);
             ControlFlow::Break(())

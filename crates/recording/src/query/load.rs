@@ -3,7 +3,7 @@
 use super::held::Held;
 use crate::error::Error;
 use queuescope_analysis::name_digest;
-use queuescope_archive::{Ask, FolderError, History};
+use queuescope_archive::{ArchiveQuery, FolderError, History};
 use queuescope_ingest::Progress;
 use queuescope_ingest::notes::{file_notes, noted, parser_notes, unnamed};
 use queuescope_ingest::records::{Frames, Records};
@@ -208,11 +208,13 @@ fn first(history: &History) -> Result<Option<u64>, FolderError> {
     let schema = history.schema();
     let Some(came) = time_named(schema, "enqueued") else { return history.first() };
     let (mut first, everything) = (None, Dnf::all());
-    let read =
-        history.each(Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[came] }, &mut |_, record| {
+    let read = history.each(
+        ArchiveQuery { expression: &everything, from: 0, to: u64::MAX, needed: &[came] },
+        &mut |_, record| {
             first = Some(schema.key(came, record) as u64);
             ControlFlow::Break(())
-        });
+        },
+    );
     // Damage behind the first record is reported by queries that read there.
     first.map_or_else(|| read.map(|_| None), |first| Ok(Some(first)))
 }

@@ -95,7 +95,7 @@ impl Selection {
     ///
     /// # Errors
     /// Returns what is wrong with them, shown in their text.
-    pub fn of(options: &SelectOptions, schema: &Schema) -> Result<Self, TextError> {
+    pub fn from_options(options: &SelectOptions, schema: &Schema) -> Result<Self, TextError> {
         let text = options.select.as_deref().unwrap_or_default();
         let items = list(text).map(|(word, span)| Ok((item(word, &span, schema)?, span)));
         let items: Vec<_> =

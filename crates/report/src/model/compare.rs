@@ -105,7 +105,7 @@ pub enum Quantity {
 impl Comparison {
     /// Compares pairs of runs: the same scenario with the same seed, simulated and real. `left_out` are irregularities
     /// of the runs. None if there are no pairs.
-    pub fn of(pairs: &[(Sim, Sim)], left_out: impl IntoIterator<Item = Skipped>) -> Option<Self> {
+    pub fn from_pairs(pairs: &[(Sim, Sim)], left_out: impl IntoIterator<Item = Skipped>) -> Option<Self> {
         let (first, _) = pairs.first()?;
         let mut rows = Vec::new();
         let named: FlowNames = match pairs.len() {

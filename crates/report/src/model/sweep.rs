@@ -133,7 +133,7 @@ pub const SWEEP_FIGURES: usize = 13;
 
 impl SweepFigures<f64> {
     /// The figures of a simulation, for its metered link.
-    pub fn of(sim: &Sim, totals: &SweepTotals) -> Self {
+    pub fn from_sim(sim: &Sim, totals: &SweepTotals) -> Self {
         let link = sim.links.iter().find(|link| link.name == sim.meter);
         let passed = link.filter(|link| link.offered_packets > 0);
         let waits = link.map(|link| &link.sojourn).filter(|times| times.count > 0);

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::links::metered_link;
 use crate::scenario_file::ScenarioFile;
 use crate::summary::{summarise, totals};
-use crate::world::{Ran, Simulated, World};
+use crate::world::{ScenarioRun, Simulated, World};
 use queuescope_report::json;
 use queuescope_report::model::{SweepCell, SweepFigures};
 use queuescope_scenario::{Cell, Scenario};
@@ -31,7 +31,7 @@ pub fn run(file: &ScenarioFile, cell: &Cell, files: &Files) -> Result<CellResult
 
 /// Runs a scenario.
 fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult, Error> {
-    let Ran { simulation, about, .. } = Simulated.run(scenario, files)?;
+    let ScenarioRun { simulation, about, .. } = Simulated.run(scenario, files)?;
     Ok(CellResult { totals: totals(&simulation), sim: summarise(&simulation, about) })
 }
 
@@ -59,7 +59,7 @@ impl CellSummary {
         if sim.name.is_empty() {
             sim.name.clone_from(&plan.name);
         }
-        let figures = SweepFigures::of(&sim, &totals);
+        let figures = SweepFigures::from_sim(&sim, &totals);
         let meter = sim.meter.clone();
         if !with_line {
             return Ok(Self { figures, meter, line: None });

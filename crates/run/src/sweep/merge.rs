@@ -2,7 +2,7 @@
 
 use super::cell::CellSummary;
 use super::plan::Plan;
-use super::store::{CellResult, Found, Store};
+use super::store::{CellResult, Store, StoredCell};
 use super::work::{in_order, threads};
 use crate::error::Error;
 use std::collections::BTreeSet;
@@ -50,9 +50,9 @@ impl Shards {
         &self,
         with_lines: bool,
         mut take: impl FnMut(u64, Option<CellSummary>) -> Result<(), E>,
-    ) -> Result<Gaps, E> {
+    ) -> Result<MergeGaps, E> {
         let plan = &self.plan;
-        let mut gaps = Gaps::default();
+        let mut gaps = MergeGaps::default();
         let one = |cell: u64| {
             let MergedCell { result, defects } = self.find(&plan.cells[cell as usize])?;
             let summed = result.map(|result| CellSummary::new(plan, cell, result, with_lines)).transpose()?;
@@ -69,13 +69,13 @@ impl Shards {
         let mut found = MergedCell { result: None, defects: CellDefects::default() };
         for store in &self.stores {
             match (store.load(key)?, &found.result) {
-                (Found::Nothing, _) => {}
-                (Found::Whole(result), None) => found.result = Some(*result),
-                (Found::Whole(result), Some(first)) => {
+                (StoredCell::Nothing, _) => {}
+                (StoredCell::Whole(result), None) => found.result = Some(*result),
+                (StoredCell::Whole(result), Some(first)) => {
                     found.defects.double = true;
                     found.defects.differs |= *result != *first;
                 }
-                (Found::Damaged(why), _) => {
+                (StoredCell::Damaged(why), _) => {
                     found.defects.damaged.push(format!("{} ({why})", store.path(key).display()));
                 }
             }
@@ -96,14 +96,14 @@ impl Shards {
 
 /// Cells that are missing, damaged or not unique in a merged sweep.
 #[derive(Debug, Default)]
-pub struct Gaps {
+pub struct MergeGaps {
     missing: CellNames,
     differ: CellNames,
     damaged: CellNames,
     doubles: u64,
 }
 
-impl Gaps {
+impl MergeGaps {
     fn add(&mut self, plan: &Plan, cell: u64, missing: bool, defects: CellDefects) {
         if missing {
             self.missing.add(plan.name(cell));

@@ -70,7 +70,7 @@ pub struct About {
 
 /// The result of looking up a cell.
 #[derive(Debug)]
-pub enum Found<T> {
+pub enum StoredCell<T> {
     /// The complete result.
     Whole(Box<T>),
     /// There is no file for the cell.
@@ -144,22 +144,22 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the cell's file exists and cannot be read.
-    pub fn load<T: DeserializeOwned>(&self, key: &str) -> Result<Found<T>, Error> {
+    pub fn load<T: DeserializeOwned>(&self, key: &str) -> Result<StoredCell<T>, Error> {
         let path = self.path(key);
         let Some(bytes) = read(&path).map_err(Error::read(&path))? else {
-            return Ok(Found::Nothing);
+            return Ok(StoredCell::Nothing);
         };
         let file: CellFile = match serde_json::from_slice(&bytes) {
             Ok(file) => file,
-            Err(error) => return Ok(Found::Damaged(error.to_string())),
+            Err(error) => return Ok(StoredCell::Damaged(error.to_string())),
         };
         Ok(match () {
-            () if !READABLE.contains(&file.format) => Found::Damaged(format!("its format is {}", file.format)),
-            () if file.key != key => Found::Damaged("it belongs to another cell".to_owned()),
-            () if file.digest != digest(&file.result) => Found::Damaged("its digest does not match".to_owned()),
+            () if !READABLE.contains(&file.format) => StoredCell::Damaged(format!("its format is {}", file.format)),
+            () if file.key != key => StoredCell::Damaged("it belongs to another cell".to_owned()),
+            () if file.digest != digest(&file.result) => StoredCell::Damaged("its digest does not match".to_owned()),
             () => match serde_json::from_str(file.result.get()) {
-                Ok(result) => Found::Whole(Box::new(result)),
-                Err(error) => Found::Damaged(error.to_string()),
+                Ok(result) => StoredCell::Whole(Box::new(result)),
+                Err(error) => StoredCell::Damaged(error.to_string()),
             },
         })
     }

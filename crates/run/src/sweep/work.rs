@@ -29,7 +29,14 @@ pub fn in_order<T: Send, E: Send>(
                 let _closes = CloseOnPanic(gate);
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count || !gate.pass(number) || sender.send((number, work(number))).is_err() {
+                    if number >= count || !gate.pass(number) {
+                        break;
+                    }
+                    let done = work(number);
+                    if done.is_err() {
+                        gate.end_at(number);
+                    }
+                    if sender.send((number, done)).is_err() {
                         break;
                     }
                 }
@@ -61,24 +68,36 @@ struct Gate {
 #[derive(Debug, Default)]
 struct GateState {
     due: u64,
-    closed: bool,
+    /// The results of this number and of later ones are not wanted any more.
+    end: Option<u64>,
+}
+
+impl GateState {
+    fn is_wanted(&self, number: u64) -> bool {
+        self.end.is_none_or(|end| number < end)
+    }
 }
 
 impl Gate {
     /// Waits until `number` is not too far ahead. Returns whether its result is still wanted.
     fn pass(&self, number: u64) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let early = |state: &mut GateState| !state.closed && number >= state.due.saturating_add(AHEAD);
+        let early = |state: &mut GateState| state.is_wanted(number) && number >= state.due.saturating_add(AHEAD);
         let state = self.moved.wait_while(state, early).unwrap_or_else(PoisonError::into_inner);
-        !state.closed
+        state.is_wanted(number)
     }
 
     fn open_to(&self, due: u64) {
         self.change(|state| state.due = due);
     }
 
+    /// Ends the work at this number: an error there hides all later results.
+    fn end_at(&self, number: u64) {
+        self.change(|state| state.end = Some(state.end.map_or(number, |end| end.min(number))));
+    }
+
     fn close(&self) {
-        self.change(|state| state.closed = true);
+        self.end_at(0);
     }
 
     fn change(&self, change: impl FnOnce(&mut GateState)) {
@@ -142,6 +161,18 @@ mod tests {
             assert_eq!(result, Err("enough"));
         }
         in_order(3, 0, |_| Err("nothing is to be done"), |_, ()| Ok(())).unwrap();
+    }
+
+    /// Each of them may take a minute.
+    #[test]
+    fn nothing_is_begun_after_an_error() {
+        let begun = AtomicU64::new(0);
+        let work = |number| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            if number == 7 { Err("failed") } else { Ok(()) }
+        };
+        assert_eq!(in_order(1, 100, work, |_, ()| Ok(())), Err("failed"));
+        assert_eq!(begun.into_inner(), 8);
     }
 
     #[test]

@@ -25,11 +25,11 @@ pub struct ControlFactory {
     make: Arc<Make>,
 }
 
-type Make = dyn Fn(Opening) -> CustomControl + Send + Sync;
+type Make = dyn Fn(InitialValues) -> CustomControl + Send + Sync;
 
 /// The initial values of a congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opening {
+pub struct InitialValues {
     /// The size of a segment, in bytes.
     pub mss: u32,
     /// The initial window, in bytes.
@@ -42,7 +42,7 @@ impl ControlFactory {
     /// `make` returns the congestion control of a new connection. `name` is its name in reports.
     pub fn new<C: CongestionControl + Send + 'static>(
         name: &'static str,
-        make: impl Fn(Opening) -> C + Send + Sync + 'static,
+        make: impl Fn(InitialValues) -> C + Send + Sync + 'static,
     ) -> Self {
         Self { name, make: Arc::new(move |opening| CustomControl::new(name, make(opening))) }
     }
@@ -53,7 +53,7 @@ impl ControlFactory {
     }
 
     /// The congestion control of a new connection.
-    pub fn build(&self, opening: Opening) -> Controller {
+    pub fn build(&self, opening: InitialValues) -> Controller {
         Controller::Custom((self.make)(opening))
     }
 }

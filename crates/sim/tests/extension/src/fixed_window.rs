@@ -1,6 +1,6 @@
 //! A custom congestion control.
 
-use queuescope_tcp::{Ack, Congestion, CongestionControl, Opening};
+use queuescope_tcp::{Ack, Congestion, CongestionControl, InitialValues};
 use queuescope_wire::Nanos;
 
 /// A congestion window that never changes.
@@ -11,7 +11,7 @@ pub struct FixedWindow {
 
 impl FixedWindow {
     /// A window of this many segments.
-    pub fn new(segments: u64, opening: Opening) -> Self {
+    pub fn new(segments: u64, opening: InitialValues) -> Self {
         Self { bytes: segments * u64::from(opening.mss) }
     }
 }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     /// Two flows over a path of 40 ms, with a warm-up of one second; and the initial state of their controls.
-    fn simulate(tcp: &TcpParams) -> (Simulation, Vec<Opening>) {
+    fn simulate(tcp: &TcpParams) -> (Simulation, Vec<InitialValues>) {
         let rate = Rate::from_bits_per_second(10_000_000_000).unwrap();
         let wire = |delay| Wire::new(rate, Nanos(delay), DisciplineParams::default());
         let dumbbell = Dumbbell::new(&wire(10 * MS), None, (0..2).map(|_| wire(5 * MS)));

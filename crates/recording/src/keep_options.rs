@@ -7,7 +7,7 @@ use queuescope_wire::ByteCount;
 /// How packets are kept in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Keeping {
+pub struct KeepOptions {
     /// When a packet counts as kept, and the next one is read.
     pub durability: Durability,
     /// Limit of memory: three eighths are for the latest packets, as much for writing them in Parquet.
@@ -20,7 +20,7 @@ pub struct Keeping {
     pub indexes: Vec<AttributeId>,
 }
 
-impl Default for Keeping {
+impl Default for KeepOptions {
     /// A gigabyte of memory; no packet is left out or removed, and a packet counts as kept at once.
     fn default() -> Self {
         Self {

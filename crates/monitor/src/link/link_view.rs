@@ -25,7 +25,7 @@ const PACKETS: usize = 1 << 16;
 const SLICES: usize = 256;
 
 /// A view of the first queue of a link.
-pub struct Shown {
+pub struct LinkView {
     /// The channel to the drawing thread, which ends when the channel closes.
     updates: Option<SyncSender<Update>>,
     drawer: Option<JoinHandle<Result<(), ScreenError>>>,
@@ -57,7 +57,7 @@ struct DepartedPacket {
     at: Nanos,
 }
 
-impl Shown {
+impl LinkView {
     /// Starts to draw the queue `name`. `granularity` defines its flows, and `show` selects the ones that are listed.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for LinkView {
     fn drop(&mut self) {
         // Nobody is left to handle an error here; `end` returns it.
         let _ = self.close();
@@ -237,11 +237,11 @@ mod tests {
     use queuescope_wire::{Backlog, ByteCount, Class, Ecn, FlowId, Packet, PacketId, QueueId};
 
     /// A view that is not drawn, and its updates.
-    fn shown() -> (Shown, Receiver<Update>) {
+    fn shown() -> (LinkView, Receiver<Update>) {
         let (sender, receiver) = sync_channel(1);
         let (is_over, origin) = (Arc::default(), Nanos(1_000_000_000_000));
         let update = Update { tau: Nanos(1_000_000), ..Update::default() };
-        (Shown { updates: Some(sender), drawer: None, is_over, update, origin }, receiver)
+        (LinkView { updates: Some(sender), drawer: None, is_over, update, origin }, receiver)
     }
 
     fn departure(at_ms: u64, waited_ms: u64) -> Departure {

@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, Hash};
 /// A flow's sum is stored at its id, tagged with the number of the burst, so that nothing needs clearing between bursts. When an id is
 /// released during the burst, its sum is kept under the flow's key; if there are too many of those, a sample of them is kept.
 #[derive(Debug)]
-pub struct Blame<K> {
+pub struct BurstFlowSums<K> {
     burst: u32,
     tallies: Vec<Tally>,
     touched: Vec<FlowId>,
@@ -39,7 +39,7 @@ pub struct BurstFlows<K> {
 
 /// The flows that filled the queue in a burst.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blamed<K> {
+pub struct BurstCulprits<K> {
     /// The heaviest flows, heaviest first.
     pub top: Vec<(K, Share)>,
     /// The number of flows with departures. If a sample was kept, a flow that paused and came back counts twice.
@@ -50,7 +50,7 @@ pub struct Blamed<K> {
     pub unlisted: u64,
 }
 
-impl<K: Eq + Hash + Clone + Ord> Blame<K> {
+impl<K: Eq + Hash + Clone + Ord> BurstFlowSums<K> {
     /// Creates empty sums. Of the ids that are released during a burst, at most `retired` are kept.
     pub fn new(retired: usize) -> Self {
         Self { burst: 0, tallies: Vec::new(), touched: Vec::new(), retired: Retired::new(retired) }
@@ -135,7 +135,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstFlows<K> {
     }
 
     /// The heaviest flows, at most `most`.
-    pub fn heaviest(mut self, most: usize) -> Blamed<K> {
+    pub fn heaviest(mut self, most: usize) -> BurstCulprits<K> {
         let order = |(a, x): &(K, Share), (b, y): &(K, Share)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b));
         let (mut unlisted, mut error) = (0, 0);
         if let Some(unit) = self.unit {
@@ -151,7 +151,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstFlows<K> {
         self.flows.sort_unstable_by(order);
         // A burst may be kept for long, so unused capacity is freed.
         self.flows.shrink_to_fit();
-        Blamed { top: self.flows, flows: self.count, error, unlisted }
+        BurstCulprits { top: self.flows, flows: self.count, error, unlisted }
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
             bursts in prop::collection::vec(prop::collection::vec((0..12u64, 1..1500u32, any::<bool>()), 0..60), 1..4),
             most in 1..8usize
         ) {
-            let mut blame = Blame::<u64>::new(100);
+            let mut blame = BurstFlowSums::<u64>::new(100);
             let mut ids = BTreeMap::<u64, FlowId>::new();
             let mut free: Vec<FlowId> = (0..12).map(FlowId).collect();
             for burst in bursts {
@@ -239,7 +239,7 @@ mod tests {
                 expected.truncate(most);
                 let names: BTreeMap<_, _> = ids.iter().map(|(key, id)| (*id, *key)).collect();
                 let blamed = blame.close(|id| names[&id]).heaviest(most);
-                prop_assert_eq!(blamed, Blamed { top: expected, flows, error: 0, unlisted });
+                prop_assert_eq!(blamed, BurstCulprits { top: expected, flows, error: 0, unlisted });
             }
         }
     }

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 /// The file that a path leads to, under any name; or, if it does not exist, where it would be created. Two paths with equal
 /// places are the same file.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FileIdentity {
     /// An existing file, by device and inode: hard links are one file.
     Exists(u64, u64),
     /// A new file, by its path with all symbolic links resolved.
     New(PathBuf),
 }
 
-impl Place {
+impl FileIdentity {
     /// The place of `path`.
-    pub fn of(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         #[cfg(unix)]
         if let Ok(metadata) = metadata(path) {
             use std::os::unix::fs::MetadataExt;

@@ -15,13 +15,13 @@ use std::ops::ControlFlow;
 
 /// The times when the packets found were in queues.
 #[derive(Debug)]
-pub struct Company {
+pub struct QueueTimes {
     reading: Reading,
     queues: BTreeMap<u128, BusyIntervals>,
     everything: Dnf,
 }
 
-impl Company {
+impl QueueTimes {
     /// Nothing was found yet, for records of this schema.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn company(schema: &Schema, passed: &[Passed], record: impl Fn(&Passed) -> Vec<u8>) -> Vec<bool> {
-        let mut company = Company::new(schema).unwrap();
+        let mut company = QueueTimes::new(schema).unwrap();
         let records: Vec<_> = passed.iter().map(record).collect();
         for (position, (passed, record)) in passed.iter().zip(&records).enumerate() {
             if passed.4 {
@@ -234,6 +234,6 @@ mod tests {
 
     #[test]
     fn other_records_are_refused() {
-        assert!(Company::new(packet::schema()).unwrap_err().to_string().contains("records of `packet`"));
+        assert!(QueueTimes::new(packet::schema()).unwrap_err().to_string().contains("records of `packet`"));
     }
 }

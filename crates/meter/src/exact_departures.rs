@@ -1,12 +1,12 @@
 //! All departures with the exact result for each, in memory, so that many sketches can be compared with them.
 
-use crate::{Contribution, ExactMeter, History, Past, Recent, nearest_rank};
+use crate::{Contribution, ExactMeter, History, PastDeparture, Recent, nearest_rank};
 use queuescope_sketch::{Estimator, Snapshots};
 use queuescope_wire::{Departure, FlowId, Nanos};
 
 /// All departures of a FIFO queue with the exact result for each (ConQuest definition 3.1), in 56 bytes a packet.
 #[derive(Debug)]
-pub struct Truths {
+pub struct ExactDepartures {
     recent: Recent,
     exact: ExactMeter,
     log: Vec<Truth>,
@@ -34,7 +34,7 @@ pub struct Truth {
 
 /// The flows in the queue at the arrivals of packets that waited long.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Crowd {
+pub struct QueuedFlows {
     /// For each such packet, the flows in the queue, in order of their numbers.
     pub flows: Vec<u32>,
     /// The mean number of contributing flows among them.
@@ -50,13 +50,13 @@ impl Truth {
     }
 }
 
-impl Default for Truths {
+impl Default for ExactDepartures {
     fn default() -> Self {
         Self { recent: Recent::new(History::Fifo), exact: ExactMeter::new(), log: Vec::new(), longest: Nanos::ZERO }
     }
 }
 
-impl Truths {
+impl ExactDepartures {
     /// A packet left; `digest` is that of its flow's key.
     pub fn departed(&mut self, digest: u64, departure: &Departure) {
         let (from, to, flow) = (departure.enqueued, departure.dequeued, departure.packet.flow);
@@ -68,7 +68,7 @@ impl Truths {
         let truth = Truth { digest, flow, size, from, to, part, flows };
         self.longest = self.longest.max(truth.wait());
         self.log.push(truth);
-        self.recent.record(Past { flow, size, enqueued: from, dequeued: to });
+        self.recent.record(PastDeparture { flow, size, enqueued: from, dequeued: to });
         self.exact.record(flow, size, to);
     }
 
@@ -116,11 +116,11 @@ impl Truths {
     }
 
     /// The flows in the queue at the arrivals of packets that waited at least `tau`.
-    pub fn crowd(&self, tau: Nanos, alpha: f64) -> Crowd {
+    pub fn crowd(&self, tau: Nanos, alpha: f64) -> QueuedFlows {
         let flows = self.log.iter().map(|truth| truth.flow.index() + 1).max().unwrap_or(0);
         let (mut held, mut oldest, mut total) =
             (QueueContent { bytes: vec![0; flows], ..QueueContent::default() }, 0, 0);
-        let (mut crowd, mut contributing) = (Crowd::default(), 0u64);
+        let (mut crowd, mut contributing) = (QueuedFlows::default(), 0u64);
         for truth in &self.log {
             while let Some(left) = self.log.get(oldest).filter(|left| left.to < truth.from) {
                 held.remove(left);
@@ -139,7 +139,7 @@ impl Truths {
         }
         crowd.flows.sort_unstable();
         let victims = crowd.flows.len().max(1) as f64;
-        Crowd { contributing: contributing as f64 / victims, bytes: crowd.bytes / victims, ..crowd }
+        QueuedFlows { contributing: contributing as f64 / victims, bytes: crowd.bytes / victims, ..crowd }
     }
 }
 
@@ -170,7 +170,7 @@ impl QueueContent {
     }
 }
 
-impl Crowd {
+impl QueuedFlows {
     /// The mean number of flows; none without packets.
     pub fn mean(&self) -> Option<f64> {
         let sum: u64 = self.flows.iter().map(|flows| u64::from(*flows)).sum();
@@ -199,8 +199,8 @@ mod tests {
     }
 
     /// The results after departures: each with its flow, size, gap after the one before, and sojourn time.
-    fn after(steps: &[(u32, u64, u64, u64)]) -> Truths {
-        let mut truths = Truths::default();
+    fn after(steps: &[(u32, u64, u64, u64)]) -> ExactDepartures {
+        let mut truths = ExactDepartures::default();
         let (mut now, mut came) = (0, 0);
         for (flow, size, gap, wait) in steps {
             now += gap;
