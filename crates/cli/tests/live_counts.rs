@@ -13,6 +13,9 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
 
+/// The bytes of one of its packets.
+const WIRE: u64 = 1442;
+
 /// Sends large packets; nobody listens, so a later send may fail with the error of an earlier one.
 fn send(ends: &Ends, packets: usize) {
     ends.near.run(move || {
@@ -37,6 +40,9 @@ fn packets_that_were_in_the_queue_before_are_not_overtaken_and_have_no_delay() {
         ends.near.run(|| ip("tc qdisc change dev near0 root tbf rate 8kbit burst 2kb limit 400kb").expect("it can"));
         send(&ends, 90);
         let live = Live::start(&ends, if every_packet { &["--every-packet"] } else { &[] });
+        // On a busy machine, some have left before it watches.
+        let least = ends.near.run(backlog) / WIRE;
+        assert!(least > 10, "{least}");
         send(&ends, 60);
         // What is in the queue leaves 1 ms apart, so what came before the command leaves long after the first packet of the others came.
         ends.near.run(|| ip("tc qdisc change dev near0 root tbf rate 10mbit burst 2kb limit 400kb").expect("it can"));
@@ -45,7 +51,7 @@ fn packets_that_were_in_the_queue_before_are_not_overtaken_and_have_no_delay() {
         let skipped = &summary["skipped"];
         let count = |name: &str| skipped[name].as_u64().unwrap_or(0);
         // The kernel skips a program now and then, which is counted. A packet or two of the interface itself may have come, too.
-        assert!(count("unstamped") < 100 && count("unstamped") + count("unseen") >= 80, "{summary}");
+        assert!(count("unstamped") < 100 && count("unstamped") + count("unseen") >= least, "{least}: {summary}");
         assert!(skipped["overtaken"].is_null(), "{summary}");
         // All others waited for those that were there before.
         assert!(!bursts.is_empty() && summary["totals"]["waited_share"].as_f64() > Some(0.9), "{summary}");

@@ -119,13 +119,15 @@ fn drops_seen(text: &str) -> Option<(u64, u64)> {
     Some((whole(before.split_whitespace().last()?)?, of_bursts.sum()))
 }
 
-/// The drops that a report states: of the whole queue, and the sum over bursts.
-fn drops_reported(text: &str) -> Option<(u64, u64)> {
+/// The drops that a report states: of the whole queue, and the sum over the bursts that it lists; and whether it lists all bursts.
+fn drops_reported(text: &str) -> Option<(u64, u64, bool)> {
     let of_all = text.lines().find_map(|line| line.trim_start().strip_prefix("drops "))?;
     let bursts = text.lines().skip_while(|line| !line.ends_with(" drops")).skip(1);
     let is_burst = |line: &&str| line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
-    let of_bursts = bursts.filter(is_burst).filter_map(|line| whole(line.split_whitespace().last()?));
-    Some((of_all.split_whitespace().find_map(whole)?, of_bursts.sum()))
+    let of_bursts: Vec<_> =
+        bursts.filter(is_burst).filter_map(|line| whole(line.split_whitespace().last()?)).collect();
+    let all = text.lines().find_map(|line| whole(line.split_once(" burst")?.0))?;
+    Some((of_all.split_whitespace().find_map(whole)?, of_bursts.iter().sum(), of_bursts.len() as u64 == all))
 }
 
 #[test]
@@ -143,8 +145,7 @@ fn a_burst_of_twenty_seconds_has_all_drops() {
     let mut lines = spawn(&ends, command);
     let mut printed = BufReader::new(lines.stdout.take().expect("it is piped")).lines();
     assert!(printed.next().is_some(), "it watches");
-    // On a busy machine there are many bursts.
-    let mut child = start(&ends, &pty, |command| _ = command.args(["--most-bursts", "1000"]));
+    let mut child = start(&ends, &pty, |_| ());
     pty.until_text("near0 ");
     thread::scope(|scope| {
         let sent = scope.spawn(|| overload(&ends));
@@ -156,8 +157,10 @@ fn a_burst_of_twenty_seconds_has_all_drops() {
     pty.press("q");
     pty.rest();
     assert!(child.wait().expect("it ends").success());
-    let (all, of_bursts) = drops_reported(&pty.text()).unwrap_or_else(|| panic!("{}", pty.text()));
-    assert!(all > 1_000 && all == of_bursts, "{all} {of_bursts}: {}", pty.text());
+    // On a busy machine there may be more bursts than the text lists. JSON below has all.
+    let (all, of_bursts, lists_all) = drops_reported(&pty.text()).unwrap_or_else(|| panic!("{}", pty.text()));
+    assert!(all > 1_000 && of_bursts <= all, "{all} {of_bursts}: {}", pty.text());
+    assert!(!lists_all || of_bursts == all, "{all} {of_bursts}: {}", pty.text());
     let printed: Vec<Value> = printed.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();
     assert!(lines.wait().expect("it ends").success());
     let (summary, bursts) = printed.split_last().expect("there is a summary");

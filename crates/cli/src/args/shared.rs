@@ -120,7 +120,7 @@ pub struct Question {
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
     pub ramped: Option<Factor>,
 
-    /// Number of bursts to keep, those with the longest delays
+    /// Number of bursts to keep, those with the longest delays. Text lists at most ten of them; JSON and HTML have all
     #[arg(allow_hyphen_values = true, long, default_value_t = 1000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub most_bursts: u32,
 
