@@ -50,8 +50,9 @@ fn packets_that_were_in_the_queue_before_are_not_overtaken_and_have_no_delay() {
         let (bursts, summary) = live.end();
         let skipped = &summary["skipped"];
         let count = |name: &str| skipped[name].as_u64().unwrap_or(0);
-        // The kernel skips a program now and then, which is counted. A packet or two of the interface itself may have come, too.
-        assert!(count("unstamped") < 100 && count("unstamped") + count("unseen") >= least, "{least}: {summary}");
+        // The kernel skips a program now and then, more often on a busy machine. No count has packets that came before the probe and were not
+        // seen to leave. A packet or two of the interface itself may have come, too.
+        assert!(count("unstamped") < 100 && 2 * count("unstamped") >= least, "{least}: {summary}");
         assert!(skipped["overtaken"].is_null(), "{summary}");
         // All others waited for those that were there before.
         assert!(!bursts.is_empty() && summary["totals"]["waited_share"].as_f64() > Some(0.9), "{summary}");

@@ -124,8 +124,7 @@ fn drops_reported(text: &str) -> Option<(u64, u64, bool)> {
     let of_all = text.lines().find_map(|line| line.trim_start().strip_prefix("drops "))?;
     let bursts = text.lines().skip_while(|line| !line.ends_with(" drops")).skip(1);
     let is_burst = |line: &&str| line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
-    let of_bursts: Vec<_> =
-        bursts.filter(is_burst).filter_map(|line| whole(line.split_whitespace().last()?)).collect();
+    let of_bursts: Vec<_> = bursts.filter(is_burst).filter_map(|line| whole(line.split_whitespace().last()?)).collect();
     let all = text.lines().find_map(|line| whole(line.split_once(" burst")?.0))?;
     Some((of_all.split_whitespace().find_map(whole)?, of_bursts.iter().sum(), of_bursts.len() as u64 == all))
 }
