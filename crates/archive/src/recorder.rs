@@ -167,7 +167,7 @@ pub enum FinishError {
 /// A log that is recorded to a folder.
 ///
 /// ```
-/// use queuescope_archive::{Ask, History, Recorder, RecorderOptions};
+/// use queuescope_archive::{ArchiveQuery, History, Recorder, RecorderOptions};
 /// use queuescope_log::{Schema, Scope, departure};
 /// use std::ops::ControlFlow;
 ///
@@ -181,7 +181,7 @@ pub enum FinishError {
 /// let scope = Scope::new(Schema::departure());
 /// let all = scope.parse("")?.dnf(&scope)?;
 /// let mut count = 0;
-/// let ask = Ask { expression: &all, from: 0, to: u64::MAX, needed: &[] };
+/// let ask = ArchiveQuery { expression: &all, from: 0, to: u64::MAX, needed: &[] };
 /// History::open(&path)?.each(ask, &mut |_position, _record| {
 ///     count += 1;
 ///     ControlFlow::Continue(())

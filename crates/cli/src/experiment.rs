@@ -39,7 +39,7 @@ fn options(args: &Experiment) -> Options {
     let mut options = Options::new(args.paper.into());
     options.small = args.small;
     options.seeds = args.seeds;
-    options.figures.clone_from(&args.figures);
+    options.figures = args.figures.iter().map(|figure| figure.trim().to_owned()).collect();
     options.real = args.real;
     let speedup = args.speedup;
     options.capture = args.capture.clone().zip(args.rate).map(|(file, rate)| Capture { file, rate, speedup });
@@ -52,7 +52,7 @@ fn options(args: &Experiment) -> Options {
 fn in_options(error: Error) -> anyhow::Error {
     match error {
         Error::Seeds { wanted, study, has } => anyhow!("--seeds {wanted}: {study} has {has} at most"),
-        Error::Figure { wanted, study, known } => anyhow!("--figures {wanted}: {study} has {}", known.join(", ")),
+        Error::Figure { wanted, study, known } => anyhow!("--figures '{wanted}': {study} has {}", known.join(", ")),
         Error::RealAnyway(study) => anyhow!("{study} runs on real hosts anyway: leave --real out"),
         error => error.into(),
     }

@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! use queuescope_ingest::Listener;
-//! use queuescope_ingest::tap::{Captures, Ingress, TapOptions, Wanted};
+//! use queuescope_ingest::tap::{Captures, Ingress, TapOptions, FinalPass};
 //! use queuescope_wire::{Granularity, KeyMask, MaskedKey};
 //!
 //! fn read(listener: &mut impl Listener<Key = MaskedKey>) -> Result<(), Box<dyn std::error::Error>> {
@@ -15,7 +15,7 @@
 //!     let mut progress = |_, _| ();
 //!     let survey = captures.survey(&mut progress)?;
 //!     let flows = Granularity::FiveTuple;
-//!     let tapped = survey.read(&Wanted::new(KeyMask::covering(&[flows]), flows), listener)?;
+//!     let tapped = survey.read(&FinalPass::new(KeyMask::covering(&[flows]), flows), listener)?;
 //!     println!("{} packets left the router or were lost in it", tapped.source().packets);
 //!     Ok(())
 //! }

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use queuescope_ingest::CaptureInput;
-//! use queuescope_recording::{Derived, Headers, Keeping, into_folder};
+//! use queuescope_recording::{Derived, Headers, KeepOptions, into_folder};
 //!
 //! # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
 //! # let folder = tempfile::tempdir()?;
@@ -20,7 +20,7 @@
 //! let mut capture = CaptureInput::open(trace.as_ref(), None)?;
 //! let mut headers = Headers::of(Some("tcp"), false, None)?;
 //! let notes = Box::new(|note: &str| eprintln!("note: {note}"));
-//! let (damage, kept) = into_folder(&folder, &Keeping::default(), &Derived::default(), notes, |folder| {
+//! let (damage, kept) = into_folder(&folder, &KeepOptions::default(), &Derived::default(), notes, |folder| {
 //!     headers.keep_all(&mut capture, folder, &mut |_bytes, _packets| ())
 //! })?;
 //! assert!(damage?.is_none() && kept.recorded.records > 0);

@@ -54,15 +54,15 @@ pub struct Fit {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub columns: Option<u64>,
 
-    /// Flows that P4air keeps, rounded up to a power of two [default: 65536]
+    /// Flows that P4air keeps, 1024 to 16777216, rounded up to a power of two [default: 65536]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1024..=1 << 24))]
     pub flows: Option<u64>,
 
-    /// Queues of a port with P4air [default: 32]
+    /// Queues of a port with P4air, 6 to 128 [default: 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=128))]
     pub queues: Option<u32>,
 
-    /// Ports with P4air [default: 24]
+    /// Ports with P4air, 1 to 1024 [default: 24]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub ports: Option<u64>,
 

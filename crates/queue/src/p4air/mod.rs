@@ -29,7 +29,7 @@
 //! | which action for which group | drops for loss-based and loss-delay flows, recirculation for delay-based ones, the receive window for model-based ones, which ignore both ([`GroupActions`]) |
 //! | how long a packet is delayed | [`P4airParams::delay_passes`] passes of recirculation |
 //! | whether a reclassified packet itself is recirculated | a copy of its headers is: the packet goes on, so that nothing is reordered and no time on the link is lost |
-//! | when a flow ends | with a FIN, or after [`P4airParams::idle`] without a packet |
+//! | when a flow ends | with a FIN, at once, or after [`P4airParams::idle`] without a packet |
 
 mod flows;
 mod metadata;
@@ -143,16 +143,17 @@ impl P4air {
         Some((range.start + LONG_LIVED..range.end + LONG_LIVED, shares.flows(group)))
     }
 
-    /// The flows that it knows.
+    /// The flows that it knows and that have not ended.
     pub fn flows(&self) -> u32 {
-        self.flows.all().count() as u32
+        self.flows.all().filter(|flow| !flow.has_ended).count() as u32
     }
 
     /// The flows in each queue of long-lived flows on a port; `None` for a port that is not managed.
     pub fn in_queues(&self, port: Port) -> Option<Vec<u32>> {
         let shares = &self.ports.get(usize::from(port.0))?.as_ref()?.shares;
         let mut counts = vec![0; shares.all_queues().into()];
-        for queue in self.flows.all().filter(|flow| flow.port == port).filter_map(|flow| flow.queue) {
+        let counted = self.flows.all().filter(|flow| flow.port == port && !flow.has_ended);
+        for queue in counted.filter_map(|flow| flow.queue) {
             counts[usize::from(queue)] += 1;
         }
         debug_assert!(self.params.assignment == Assignment::InTurn || shares.in_queues() == counts, "{shares:?}");
@@ -171,8 +172,9 @@ impl P4air {
         let flow = self.flows.at_mut(entry);
         flow.last = Ticks::new(now);
         if headers.tcp.is_some_and(|tcp| tcp.flags.contains(Flags::FIN)) {
-            flow.has_ended = true;
+            self.finish(entry);
         }
+        let flow = self.flows.at_mut(entry);
         if syn {
             flow.rate.on_repeated_syn(now, &self.params.fingerprint);
             // Not behind the mice: the flow's round-trip time must not contain their queue, nor a timeout because it is full.
@@ -243,7 +245,7 @@ impl P4air {
                 self.stats.collisions += 1;
                 return Some(entry);
             }
-            self.end(entry);
+            self.remove(entry);
         }
         let data = tcp.is_none_or(|tcp| tcp.length > 0);
         if !syn && !data {
@@ -267,6 +269,9 @@ impl P4air {
     fn judge(&mut self, port: Port, entry: u32, ended: Option<&RoundTrip>, is_tcp: bool, now: Nanos) -> Verdict {
         let flow = self.flows.at(entry);
         let group = flow.group;
+        if flow.has_ended {
+            return Verdict::Pass;
+        }
         if group.long_lived().is_some() {
             // The packet that ends a round trip takes that to egress.
             return if ended.is_some() { Verdict::Pass } else { self.act(port, entry, group) };
@@ -390,6 +395,9 @@ impl P4air {
         let Some(group) = flow.group.long_lived() else {
             return if flow.group == FlowGroup::Ant { ANTS } else { MICE };
         };
+        if flow.has_ended {
+            return flow.queue.unwrap_or(0) + LONG_LIVED;
+        }
         let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return ANTS };
         let queue = state.shares.queue(group, flow.queue);
         if flow.queue != Some(queue) {
@@ -409,7 +417,7 @@ impl P4air {
     fn move_to(&mut self, entry: u32, to: FlowGroup, now: Nanos) {
         let flow = self.flows.at_mut(entry);
         let from = flow.group;
-        if from == to {
+        if from == to || flow.has_ended {
             return;
         }
         if self.moves.len() < MOST_MOVES {
@@ -450,14 +458,24 @@ impl P4air {
         }
     }
 
-    /// A flow has ended.
-    fn end(&mut self, entry: u32) {
-        let Some(Flow { port, group, queue, assigned, .. }) = self.flows.remove(entry) else { return };
+    /// A flow has ended: it has no share from now on. Its entry stays for packets that are sent again, which keep its queue.
+    fn finish(&mut self, entry: u32) {
+        let flow = self.flows.at_mut(entry);
+        if std::mem::replace(&mut flow.has_ended, true) {
+            return;
+        }
+        let Flow { port, group, queue, assigned, .. } = *flow;
         self.stats.ended += 1;
         self.leave(port, group, queue, assigned);
         if let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) {
             state.move_flow(Some(group), None);
         }
+    }
+
+    /// Frees the entry of a flow.
+    fn remove(&mut self, entry: u32) {
+        self.finish(entry);
+        self.flows.remove(entry);
     }
 
     fn is_newest(&self, port: Port, flow: &Flow) -> bool {
@@ -573,7 +591,7 @@ impl Pipeline for P4air {
         let idle = (self.params.idle.0 >> 10).min(u64::from(u32::MAX)) as u32;
         let ticks = Ticks::new(now);
         for entry in self.flows.entries(|flow| flow.has_ended || ticks.since(flow.last) >= idle) {
-            self.end(entry);
+            self.remove(entry);
         }
         self.sweep = (!self.flows.is_empty()).then(|| now.saturating_add(self.params.idle));
     }

@@ -314,6 +314,15 @@ fn a_flow_that_has_ended_leaves_its_share_to_the_others() {
     assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::DelayBased).map(|(_, flows)| flows), Some(1));
     let fin = Segment { flags: Flags::FIN | Flags::ACK, window: 1 << 20, ..Segment::default() };
     bench.offer(2 * RTT, 0, 1, Headers { tcp: Some(fin), ..headers(1, 1001) }, 52);
+    bench.run(2 * RTT);
+    // At once, although packets that are sent again may still come, and find their queue.
+    assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::DelayBased).map(|(_, flows)| flows), Some(0));
+    let queues = bench.queues(1);
+    bench.data(2 * RTT + TICK, RTT, 30, 1);
+    bench.offer(3 * RTT + TICK, 0, 1, Headers { tcp: Some(fin), ..headers(1, 1001) }, 52);
+    bench.run(4 * RTT);
+    assert_eq!((bench.queues(1), bench.switch.program.stats().ended), (queues, 1));
+    assert_eq!(bench.switch.program.in_queues(Port(0)).map(|counts| counts.iter().sum()), Some(0));
     bench.run(20_000_000_000);
     assert_eq!(bench.group(1), None);
     assert_eq!(bench.switch.program.queues_of(Port(0), FlowGroup::DelayBased).map(|(_, flows)| flows), Some(0));
@@ -336,12 +345,14 @@ fn a_delayed_packet_whose_flow_has_ended_is_enqueued() {
     for at in (RTT..RTT + 20 * TICK).step_by(TICK as usize) {
         enter(&mut program, at, data);
     }
-    let last = Segment { flags: Flags::ACK | Flags::FIN, ..data };
     let delayed = (2..20).find_map(|n| {
-        let (verdict, headers) = enter(&mut program, 2 * RTT + n * TICK, last);
+        let (verdict, headers) = enter(&mut program, 2 * RTT + n * TICK, data);
         (verdict == Ingress::Recirculate).then_some(headers)
     });
     let mut headers = delayed.expect("it sends more than its share");
+    let fin = Segment { flags: Flags::ACK | Flags::FIN, ..data };
+    let (verdict, _) = enter(&mut program, 2 * RTT + 20 * TICK, fin);
+    assert!(matches!(verdict, Ingress::Enqueue(_)), "what a flow sends after its end has no actions");
     let timer = program.next_timer().expect("flows are swept");
     program.on_timer(timer);
     assert_eq!(program.group(FlowId(1)), None);

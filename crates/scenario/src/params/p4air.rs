@@ -47,7 +47,12 @@ pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
         ByteCount(1)..=ByteCount(1 << 30),
         "The lowest receive window that is written.",
     );
-    keys.within("idle", &mut params.idle, STEP, "A flow without a packet for this long has ended.");
+    keys.within(
+        "idle",
+        &mut params.idle,
+        STEP,
+        "A flow without a packet for this long has ended. One with a FIN has ended at once.",
+    );
 }
 
 fields!(tables: FingerprintParams, GroupActions; choices:);

@@ -9,14 +9,14 @@ use std::sync::Arc;
 ///
 /// ```
 /// use queuescope_tcp::congestion::{Cubic, CubicParams};
-/// use queuescope_tcp::{CongestionControl, ControlFactory, Opening};
+/// use queuescope_tcp::{CongestionControl, ControlFactory, InitialValues};
 ///
 /// // An algorithm of your own takes the place of `Cubic`; its parameters are in the closure.
 /// let params = CubicParams { beta: 0.8, ..CubicParams::default() };
 /// let factory = ControlFactory::new("gentle", move |opening| {
 ///     Cubic::new(params, opening.mss, opening.initial_window, opening.seed)
 /// });
-/// let control = factory.build(Opening { mss: 1448, initial_window: 14_480, seed: 1 });
+/// let control = factory.build(InitialValues { mss: 1448, initial_window: 14_480, seed: 1 });
 /// assert_eq!((control.name(), control.window()), ("gentle", 14_480));
 /// ```
 #[derive(Clone)]

@@ -128,6 +128,9 @@ pub struct Vegas {
     /// Whether no loss is being repaired.
     active: bool,
     begins_round: bool,
+    /// Data was sent while none was in flight: its first ACK ends the round trip, as in Linux. A window of two segments with one ACK for both
+    /// would never grow otherwise.
+    restarted: bool,
     /// The last ACKs reported data out of order: the next one that advances without such a report begins a round trip.
     disordered: bool,
     timeouts: Timeouts,
@@ -159,6 +162,7 @@ impl Vegas {
             samples: 0,
             active: true,
             begins_round: false,
+            restarted: false,
             disordered: false,
             timeouts: Timeouts::default(),
             stats: VegasStats::default(),
@@ -240,9 +244,11 @@ impl CongestionControl for Vegas {
         if !may_grow(ack) {
             return;
         }
+        let restarted = std::mem::take(&mut self.restarted);
         if !self.active || ack.phase == Phase::Loss {
             self.params.counting.grow(&mut self.window, ack.acked);
-        } else if self.round.is_over(ack, self.params.round) {
+        } else if self.round.is_over(ack, self.params.round) || restarted {
+            self.round.begin_with(ack, self.params.round);
             if self.samples <= 2 {
                 self.params.counting.grow(&mut self.window, ack.acked);
             } else {
@@ -277,8 +283,8 @@ impl CongestionControl for Vegas {
     #[inline]
     fn on_sent(&mut self, bytes: u64, in_flight: u64, _now: Nanos) {
         if self.params.forgets_when_idle && in_flight <= bytes && self.active {
-            self.base = Nanos::MAX;
-            self.begins_round = true;
+            (self.base, self.smallest, self.samples) = (Nanos::MAX, Nanos::MAX, 0);
+            self.restarted = true;
         }
     }
 

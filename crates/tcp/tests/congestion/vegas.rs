@@ -100,6 +100,20 @@ fn with_two_times_in_a_round_trip_it_acts_as_new_reno() {
     assert_eq!(control.stats().increases + control.stats().decreases, 0);
 }
 
+/// Linux begins anew when it sends while nothing is in flight, and the round trip ends with the first ACK of that data. If it began with that ACK, a
+/// window of two segments that are acknowledged together would never grow.
+#[test]
+fn a_window_of_two_segments_with_one_ack_for_both_grows() {
+    let (mut control, mut rounds) = (with(VegasParams::linux(), 4), Rounds::new());
+    rounds.lose(&mut control);
+    for expected in [3, 4, 5] {
+        let bytes = control.window();
+        control.on_sent(MSS, MSS, rounds.now);
+        rounds.ack(&mut control, bytes, Nanos(BASE));
+        assert_eq!(control.window(), expected * MSS);
+    }
+}
+
 #[test]
 fn after_a_timeout_it_acts_as_new_reno_until_everything_is_repaired() {
     let (mut control, mut rounds) = (with(VegasParams::linux(), 40), Rounds::new());
