@@ -100,7 +100,7 @@ fn with_two_times_in_a_round_trip_it_acts_as_new_reno() {
     assert_eq!(control.stats().increases + control.stats().decreases, 0);
 }
 
-/// Linux begins anew when it sends while nothing is in flight, and the round trip ends with the first ACK of that data. If it began with that ACK, a
+/// Linux starts over when it sends while nothing is in flight, and the round trip ends with the first ACK of that data. If it began with that ACK, a
 /// window of two segments that are acknowledged together would never grow.
 #[test]
 fn a_window_of_two_segments_with_one_ack_for_both_grows() {
