@@ -16,9 +16,6 @@ use std::thread;
 /// The bytes of one of its packets.
 const WIRE: u64 = 1442;
 
-/// The most packets that may leave uncounted, of 90.
-const MISSED: u64 = 10;
-
 /// Sends large packets; nobody listens, so a later send may fail with the error of an earlier one.
 fn send(ends: &Ends, packets: usize) {
     ends.near.run(move || {
@@ -53,12 +50,8 @@ fn packets_that_were_in_the_queue_before_are_not_overtaken_and_have_no_delay() {
         let (bursts, summary) = live.end();
         let skipped = &summary["skipped"];
         let count = |name: &str| skipped[name].as_u64().unwrap_or(0);
-        // On a busy machine, up to five of them leave without being counted, and it is not known why. A packet or two of the interface itself may
-        // have come, too.
-        assert!(
-            count("unstamped") < 100 && count("unstamped") + count("unseen") + MISSED >= least,
-            "{least}: {summary}"
-        );
+        // Departures for which the kernel ran no program are unseen. A few packets of the interface itself may have come, too.
+        assert!(count("unstamped") < 100 && count("unstamped") + count("unseen") >= least, "{least}: {summary}");
         assert!(skipped["overtaken"].is_null(), "{summary}");
         // All others waited for those that were there before.
         assert!(!bursts.is_empty() && summary["totals"]["waited_share"].as_f64() > Some(0.9), "{summary}");

@@ -2,13 +2,14 @@
 
 use crate::capabilities::raised;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcStats2};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::fd::OwnedFd;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -156,20 +157,45 @@ impl Interfaces {
         dropped.ok_or_else(|| io::Error::other("the kernel does not report the drops of an interface"))
     }
 
+    /// The packets on the wire that have left the root qdisc of an interface, modulo 2^32, as the qdisc counts them (`tc -s`). None if the
+    /// kernel reports no qdisc; one that never queues (`noqueue`) counts nothing.
+    ///
+    /// # Errors
+    /// Returns the error of the kernel.
+    pub fn departures(&self, index: u32) -> io::Result<Option<u32>> {
+        let mut message = TcMessage::with_index(index.cast_signed());
+        message.header.parent = TcHandle::ROOT;
+        // Without this flag, some kernels answer only the listeners of a multicast group.
+        let answer = self.request(RouteNetlinkMessage::GetQueueDiscipline(message), NLM_F_ECHO)?;
+        let attributes = match &answer {
+            Some(RouteNetlinkMessage::NewQueueDiscipline(found)) => &found.attributes[..],
+            _ => &[],
+        };
+        let stats = attributes.iter().flat_map(|attribute| match attribute {
+            TcAttribute::Stats2(stats) => &stats[..],
+            _ => &[],
+        });
+        Ok(stats.into_iter().find_map(|stats| match stats {
+            TcStats2::Basic(basic) => Some(basic.packets),
+            _ => None,
+        }))
+    }
+
     /// Sends a request and waits until the kernel has handled it. Returns the answer, if it is more than an acknowledgement.
     fn request(&self, what: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
-        let is_query = matches!(what, RouteNetlinkMessage::GetLink(_));
         let mut message = NetlinkMessage::from(what);
-        // The answer to a query replaces the acknowledgement.
-        message.header.flags = NLM_F_REQUEST | if is_query { 0 } else { NLM_F_ACK } | flags;
+        message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
         self.send(message)?;
+        let mut found = None;
         let mut answer = vec![0; ANSWER];
-        let (length, _) = recv(&self.0, &mut *answer, RecvFlags::empty())?;
-        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer[..length]);
-        match answer.map_err(io::Error::other)?.payload {
-            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
-            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
-            _ => Ok(None),
+        loop {
+            let (length, _) = recv(&self.0, &mut *answer, RecvFlags::empty())?;
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer[..length]);
+            match message.map_err(io::Error::other)?.payload {
+                NetlinkPayload::InnerMessage(message) => found = Some(message),
+                NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+                _ => return Ok(found),
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod act;
 mod acting;
+mod departures;
 mod never;
 #[cfg(test)]
 mod older_kernels;
@@ -14,6 +15,7 @@ use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{BtfTracePoint, LinkOrder, Program, ProgramError, SchedClassifier, TcAttachType};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
+use departures::Departures;
 pub use never::{Condition, Field, Never, NeverError};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
@@ -40,6 +42,8 @@ pub struct Probe {
     began: Nanos,
     /// The name and the link of the program before the queue.
     before: Option<(&'static str, SchedClassifierLinkId)>,
+    /// What left according to the qdisc itself.
+    departures: Departures,
 }
 
 /// Parameters of the measurement.
@@ -142,6 +146,8 @@ impl Probe {
     ) -> Result<Self, ProbeError> {
         let mut probe = Self::load(device, btf, params)?;
         probe.trace(btf, is_stopped)?;
+        // What the qdisc counts from here on, the programs see.
+        probe.departures = Departures::new(device[1]);
         // Stamps come last, so that every stamped packet is seen to leave.
         probe.stamp(interface, is_stopped)?;
         Ok(probe)
@@ -151,7 +157,7 @@ impl Probe {
     pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
         let mut bpf = object(btf, VerifierLogLevel::DISABLE)?;
         let events = of(bpf.take_map("events"))?;
-        let mut probe = Self { bpf, events, device, since: now(), began: now(), before: None };
+        let mut probe = Self { bpf, events, device, since: now(), began: now(), before: None, departures: Departures::default() };
         probe.set(params)?;
         Ok(probe)
     }
@@ -251,7 +257,13 @@ impl Probe {
     pub fn counters(&self) -> Result<Counters, ProbeError> {
         let map: PerCpuArray<&MapData, [u64; Counters::WORDS]> = of(self.bpf.map("counters"))?;
         let values = map.get(&0, 0).map_err(|why| ProbeError::refused("read what the probe counted", &why))?;
-        Ok(Counters::from_processors(&values))
+        Ok(Counters { departures: self.departures.packets(), ..Counters::from_processors(&values) })
+    }
+
+    /// Asks the qdisc what has left it, so that [`Counters::unseen`] includes departures that the kernel ran no program for. This may wait for
+    /// a change of interfaces or qdiscs that is under way.
+    pub fn compare(&mut self) {
+        self.departures.update();
     }
 
     /// Detaches the programs. Packets that were seen can still be read, and counters stay.

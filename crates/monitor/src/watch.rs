@@ -210,6 +210,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
                 self.reporter.acting(&acting)?;
             }
         }
+        self.probe.compare();
         let deepest = &mut self.state.deepest;
         let mut longest = Nanos::ZERO;
         let mut slices = Vec::<Slice>::new();
@@ -282,6 +283,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
         self.screen = None;
         self.state.acts.end(&mut self.probe).map_err(WatchError::from)?;
         // Detaching takes about a second. What leaves meanwhile is not part of the measurement, and neither is that second.
+        self.probe.compare();
         self.count()?;
         self.state.ended = Some(self.state.counted);
         self.state.feed.until = self.state.counted;

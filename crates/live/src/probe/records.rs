@@ -78,6 +78,9 @@ pub struct Counters {
     pub requeued: u64,
     /// The same, but without the kernel running the probe when they left again.
     pub requeued_unseen: u64,
+    /// Packets on the wire that left according to the qdisc itself, when it was last [compared](crate::Probe::compare); 0 if the interface has no
+    /// queue.
+    pub departures: u64,
     /// The sum of the sojourn times of all packets on the wire.
     pub delay: Nanos,
     /// A histogram of sojourn times of packets on the wire. Bucket `i` counts times below [`Counters::bound`] of `i` and not below that of
@@ -158,9 +161,12 @@ impl Counters {
         Nanos(1024 << place.min(Self::DELAYS))
     }
 
-    /// Packets on the wire that were enqueued but not seen to leave or be dropped: they are in the queue, or the kernel missed them.
+    /// Packets on the wire that were not seen to leave or be dropped: they are in the queue, or the kernel ran no program when they left. At
+    /// least this many: packets that were in the queue before the probe, and were seen to leave, may make up for others in the first
+    /// count, and those that left after the last comparison in the second.
     pub fn unseen(&self) -> u64 {
-        self.came.saturating_sub(self.packets + self.dropped)
+        let by_arrivals = self.came.saturating_sub(self.packets + self.dropped);
+        by_arrivals.max(self.departures.saturating_sub(self.packets))
     }
 
     /// Sums the counters of all processors.
@@ -191,6 +197,7 @@ impl Counters {
             alone,
             requeued,
             requeued_unseen,
+            departures: 0,
             delay: Nanos(delay),
             delays,
         }

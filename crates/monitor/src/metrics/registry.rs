@@ -37,7 +37,7 @@ impl Collector for QueueMetrics {
             "The same drops as the qdisc that dropped them counts (tc -s): a super-packet that it drops whole is one.";
         metrics.count("tc_drops", about, counters.tc_drops)?;
         metrics.count("marks", "Packets that the qdisc marked (CE).", counters.marked)?;
-        let about = "Packets that arrived but were not seen to leave or be dropped: those in the queue, and those that the kernel missed.";
+        let about = "Packets that arrived, or left by the count of the qdisc, but were not seen to leave or be dropped: those in the queue, and those that the kernel missed.";
         metrics.gauge("packets_unseen", about, None, counters.unseen() as f64)?;
         metrics.count(
             "packets_requeued",

@@ -1,6 +1,6 @@
 //! The meanings of notes about a watched interface.
 
-pub const UNSEEN: &str = "packets that arrived but were not seen to leave or be dropped: an empty queue of some kinds (pfifo, bfifo, \
+pub const UNSEEN: &str = "packets that arrived, or left by the count of the qdisc, but were not seen to leave or be dropped: an empty queue of some kinds (pfifo, bfifo, \
                       pfifo_fast) and an interface without one (noqueue, such as lo) let packets pass without queueing; or the packets \
                       are still in the queue, or the kernel missed them";
 pub const UNSTAMPED: &str = "packets without an enqueue time: they arrived before the probe was attached, or the qdisc has overwritten the time; \
