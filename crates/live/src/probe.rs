@@ -157,7 +157,8 @@ impl Probe {
     pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
         let mut bpf = object(btf, VerifierLogLevel::DISABLE)?;
         let events = of(bpf.take_map("events"))?;
-        let mut probe = Self { bpf, events, device, since: now(), began: now(), before: None, departures: Departures::default() };
+        let mut probe =
+            Self { bpf, events, device, since: now(), began: now(), before: None, departures: Departures::default() };
         probe.set(params)?;
         Ok(probe)
     }
