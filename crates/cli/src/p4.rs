@@ -1,4 +1,6 @@
-//! `queuescope p4`: whether an algorithm fits a switch.
+//! `queuescope p4`: whether an algorithm fits a switch, and the program of one.
+
+mod generate;
 
 use crate::args::{Fit as Args, P4};
 use crate::outcome::{Outcome, print};
@@ -13,9 +15,12 @@ use std::io::{self, Write};
 /// Runs `p4`.
 ///
 /// # Errors
-/// Fails if an option is of another algorithm, or if standard output cannot be written.
+/// Fails if an option is of another algorithm, if a program cannot be made, or if standard output cannot be written.
 pub fn run(what: &P4) -> Result<Outcome> {
-    let P4::Fit(args) = what;
+    let args = match what {
+        P4::Fit(args) => args,
+        P4::Generate(args) => return generate::run(args),
+    };
     let (programs, targets) = (args.programs()?, args.targets());
     print(args.json, |out| lines(&programs, &targets, out), |out| text(args, &programs, &targets, out))?;
     Ok(Outcome::Complete)

@@ -13,6 +13,7 @@ pub mod algorithms;
 mod fit;
 mod fold;
 mod graph;
+pub mod ir;
 mod memory;
 mod place;
 mod program;

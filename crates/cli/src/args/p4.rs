@@ -2,9 +2,11 @@
 
 use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueHint};
 use queuescope_p4::algorithms::{self, Dimensions, Flows, Snapshots};
+use queuescope_p4::ir::Architecture;
 use queuescope_p4::{Program, Target};
+use std::path::PathBuf;
 
 /// The subcommands of `p4`.
 #[derive(Debug, Subcommand)]
@@ -16,6 +18,40 @@ pub enum P4 {
     /// The verdict has four aspects: how congestion is measured, how the algorithm reacts, whether it needs in ingress what
     /// is known only in egress, and whether a packet accesses each register once.
     Fit(Fit),
+    /// Write an algorithm as a P4 program for a switch.
+    ///
+    /// The program is made from the same description that `p4 fit` places, and that tests run packet by packet beside the
+    /// discipline of the simulator. It parses Ethernet, VLAN, IPv4 and IPv6, and forwards by a table of Ethernet addresses. An algorithm that
+    /// does not fit the switch is refused with the reason.
+    Generate(Generate),
+}
+
+/// Arguments of `p4 generate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if all went well, 2 if nothing could be done.\n\n\
+                        Examples: queuescope p4 generate --list\n          \
+                        queuescope p4 generate egress-pi --target tna > egress-pi.p4\n          \
+                        queuescope p4 generate egress-pi --target v1model --set target=250us -o build")]
+pub struct Generate {
+    /// The algorithm
+    #[arg(value_parser = PossibleValuesParser::new(names()), required_unless_present = "list")]
+    pub algorithm: Option<String>,
+
+    /// What the program is compiled for: BMv2's `simple_switch` (v1model) or Tofino (tna)
+    #[arg(long, value_parser = PossibleValuesParser::new(Architecture::ALL.map(Architecture::name)), required_unless_present = "list")]
+    pub target: Option<String>,
+
+    /// Replace a parameter of the algorithm, as in scenarios: target=250us. Can be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Print which algorithms can be generated for which target
+    #[arg(long, conflicts_with_all = ["algorithm", "target", "set", "output"])]
+    pub list: bool,
+
+    /// Write the program and a Makefile to this folder, which is created [default: print the program]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
 }
 
 /// Arguments of `p4 fit`.

@@ -1,71 +1,196 @@
 //! Egress PI, which is designed for what a switch has.
 
-use super::{PORTS, sojourn_time};
-use crate::{Act, Aspect, Gress, Micro, Op, Program};
+use super::PORTS;
+use crate::ir::{
+    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
+    Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,
+};
+use crate::{Aspect, Program};
 use queuescope_queue::EgressPiParams;
 use queuescope_wire::Nanos;
+
+/// The ECN field of a packet that is not ECN-capable, and that of ECT(1) (RFC 3168).
+const NOT_ECT: u64 = 0b00;
+const ECT1: u64 = 0b01;
+/// Times are in units of 2^10 ns.
+const UNITS: Unit = Unit::Nanos { shift: 10 };
+/// The lowest number in two's complement, which is a probability of zero.
+const ZERO: u64 = 1 << 31;
+/// The bits of the longest delay.
+const DELAY_BITS: u32 = EgressPiParams::LONGEST.ilog2() + 1;
+/// The bits of a port within a pipe.
+const PORT_BITS: u32 = PORTS.ilog2();
+
+/// Egress PI with its default parameters, as steps.
+pub fn egress_pi() -> Program {
+    egress_pi_with(&EgressPiParams::default()).expect("the default parameters fit").steps()
+}
 
 /// Egress PI: a squared PI controller behind the queue. Shifts come before the differences, which is equivalent and
 /// saves a step.
 ///
-/// Models [`EgressPi`](queuescope_queue::EgressPi), step for step, with its defaults. Sojourn times wrap there after
-/// 4398 s, here after 4.3 s. The mark's own match, on single bits, separates packets that one comparison chooses and
-/// another does not. Which number is compared also depends on a match: two bits of ECN and the first bit of the larger
-/// number.
-pub fn egress_pi() -> Program {
-    let mut program =
-        Program::new("egress-pi", "marks or drops behind the queue, by the square of what follows the delay");
-    let p = &mut program;
-    let EgressPiParams { target, update, alpha_shift, beta_shift, calm, short, .. } = EgressPiParams::default();
-    let [target, update, calm, short] = [target, update, calm, short].map(units);
-    let (longest, far) = (EgressPiParams::LONGEST, EgressPiParams::FAR);
-    let part = u32::MAX / EgressPiParams::MANY + 1;
+/// Models [`EgressPi`](queuescope_queue::EgressPi), step for step. Sojourn times wrap there after 4398 s, here after 4.3 s.
+///
+/// # Errors
+/// Fails if a parameter does not fit its register.
+pub fn egress_pi_with(params: &EgressPiParams) -> Result<SwitchProgram, InvalidProgram> {
+    let about = "marks or drops behind the queue, by the square of what follows the delay";
+    let mut p = Builder::new("egress-pi", about, "docs/explanation/egress-pi.md of queuescope");
+    let port = p.input(Input::Port).slice(0, PORT_BITS);
+    let (enqueued, dequeued, ecn) = (p.input(Input::Enqueued), p.input(Input::Dequeued), p.input(Input::Ecn));
 
-    p.at(Gress::Egress).of(Aspect::Metric);
-    let sojourn = sojourn_time(p);
-    let sojourn = p.slice(sojourn, "sojourn / 1024", 22);
-    let delay = p.simple(&format!("delay = sojourn / 1024, at most {longest}"), &[sojourn], bits(longest));
-    let now = p.leaving("time of leaving the queue / 1024", 32);
+    p.of(Aspect::Metric).comment("The delay, in units of 1024 ns.");
+    let difference = Operation::Subtract(dequeued.slice(0, 32), enqueued.slice(0, 32));
+    let sojourn = p.compute("sojourn", 32, Unit::NANOS, difference);
+    let units = sojourn.slice(10, 22);
+    let longest = u64::from(EgressPiParams::LONGEST);
+    let delay = p.compute("delay", 32, UNITS, Operation::Minimum(units, longest.into()));
 
-    p.of(Aspect::Reaction);
-    let updated = p.register("last update", 32, PORTS);
-    let due = format!("due: last update {update} x 1024 ns ago or more, and now this");
-    let due = p.update(updated, &due, &[Micro::Condition, Micro::Update], &[now]);
-    let near = p.simple(&format!("delay, at most {far}"), &[sojourn], bits(far));
-    let alpha = p.simple(&format!("that << {alpha_shift}"), &[near], 32);
-    let beta = p.simple(&format!("delay << {beta_shift}"), &[delay], 32);
-    let before = p.register(&format!("delay << {beta_shift} before"), 32, PORTS);
-    let before = p.write(before, &format!("if due: delay << {beta_shift} before, now this"), &[beta, due]);
-    let both = p.simple("sum of both", &[alpha, beta], 32);
-    let both = p.simple(&format!("less {target} << {alpha_shift}"), &[both], 32);
-    let change = format!("if due: change of p' = that less delay << {beta_shift} before");
-    let change = p.simple(&change, &[both, before, due], 32);
-    let probability = p.register("p'", 32, PORTS);
-    let probability = p.update(probability, "p' + change", &[Micro::Update], &[change]);
+    p.of(Aspect::Reaction).comment("Whether an update is due.");
+    let due = is_due(&mut p, port, dequeued, params.update);
+    let probability = probability(&mut p, params, port, [sojourn, delay], due);
+    let number = number(&mut p, ecn);
 
-    let ecn = p.header("ECN", 2);
-    let one = p.compute("random number", Op::Random, &[], 32);
-    let other = p.compute("another random number", Op::Random, &[], 32);
-    let larger = p.simple("larger of both", &[one, other], 32);
-    let above_half = p.slice(larger, "whether that is above a half", 1);
-    let number = "that; half of one if ECT(1); the greatest if above a half and not ECN-capable";
-    let number = p.simple(number, &[larger, one, ecn, above_half], 32);
-    let below = p.compare("number < p'", &[number, probability]);
-    let many = p.compare(&format!("p' >= 1/{part}"), &[probability]);
-    let is_calm = p.compare(&format!("delay < {calm} (calm)"), &[delay]);
-    let is_short = p.compare(&format!("delay < {short} (short)"), &[delay]);
-    let bits = [below, many, is_calm, is_short, ecn];
-    p.act("mark, if number < p' and not calm; not short, if p' is large", Act::Mark, &bits);
-    p.act("drop the same, if not ECN-capable", Act::Drop, &bits);
-    program
+    p.comment(
+        "The packet is chosen if its number is below p'. Numbers in two's complement begin at the lowest, as p' does.",
+    );
+    let below = Operation::SubtractSigned(probability.into(), number.into());
+    let excess = p.compute("excess", 32, Unit::Number, below);
+    let is_below = [
+        Condition::compare(excess, Comparison::NotEqual, 0),
+        Condition::compare(excess.slice(31, 1), Comparison::Equal, 0),
+    ];
+    // An eighth is the first value whose three highest bits are not those of zero.
+    let (part, zero) = (probability.slice(29, 3), ZERO >> 29);
+    let spared_below = [(Comparison::Equal, params.calm), (Comparison::NotEqual, params.short)];
+    // No delay reaches a longer time than the longest, so all packets are spared.
+    let reachable = spared_below.into_iter().filter(|(_, time)| in_units(*time) <= longest);
+    let is_long = reachable.map(|(comparison, time)| {
+        let long = Condition::compare(delay.slice(0, DELAY_BITS), Comparison::GreaterOrEqual, in_units(time));
+        Condition::All(vec![Condition::compare(part, comparison, zero), long])
+    });
+    let is_long: Vec<_> = is_long.collect();
+    if !is_long.is_empty() {
+        let [one, other] = is_below;
+        p.when(Condition::All(vec![one, other, Condition::Any(is_long)]), |p| {
+            p.choose(Condition::compare(ecn, Comparison::Equal, NOT_ECT), Builder::drop_packet, Builder::mark_packet);
+        });
+    }
+    p.build()
+}
+
+/// Whether the last update was long enough ago. Then this packet makes another.
+fn is_due(p: &mut Builder, port: Operand, dequeued: Variable, period: Nanos) -> Variable {
+    let now = AluTerm::Value(dequeued.slice(10, 32));
+    let register = p.register(RegisterArray {
+        name: "last_update",
+        about: "When the probability was last updated",
+        bits: 32,
+        unit: UNITS,
+        entries: PORTS,
+        initial: 0,
+    });
+    let long_ago = AluCondition {
+        left: AluExpression::Subtract(now, AluTerm::Word),
+        comparison: Comparison::GreaterOrEqual,
+        right: AluTerm::Value(in_units(period).into()),
+    };
+    let action = RegisterAction {
+        name: "start_update",
+        conditions: vec![long_ago],
+        updates: vec![AluUpdate { when: When::Holds(0), value: AluExpression::Term(now) }],
+        output: AluOutput::Condition(0),
+    };
+    let due = p.variable("due", 1, Unit::Number);
+    p.access(register, port, action, Some(due));
+    due
+}
+
+/// p' after the update, if one is due.
+fn probability(
+    p: &mut Builder,
+    params: &EgressPiParams,
+    port: Operand,
+    [sojourn, delay]: [Variable; 2],
+    due: Variable,
+) -> Variable {
+    p.comment("The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).");
+    let far = u64::from(EgressPiParams::FAR);
+    let near = p.compute("near", 32, UNITS, Operation::Minimum(sojourn.slice(10, 22), far.into()));
+    let alpha = p.compute("alpha", 32, Unit::Number, Operation::ShiftLeft(near.into(), params.alpha_shift));
+    let beta = p.compute("beta", 32, Unit::Number, Operation::ShiftLeft(delay.into(), params.beta_shift));
+    let both = p.compute("both", 32, Unit::Number, Operation::Add(alpha.into(), beta.into()));
+    let target = in_units(params.target).min(far) << params.alpha_shift;
+    let distance = p.compute("distance", 32, Unit::Number, Operation::Subtract(both.into(), target.into()));
+    let last = p.register(RegisterArray {
+        name: "last_delay",
+        about: "The delay of the last update, shifted by beta",
+        bits: 32,
+        unit: Unit::Number,
+        entries: PORTS,
+        initial: 0,
+    });
+    let (before, change) = (p.variable("before", 32, Unit::Number), p.variable("change", 32, Unit::Number));
+    p.when(Condition::compare(due, Comparison::Equal, 1), |p| {
+        let keep = AluExpression::Term(AluTerm::Value(beta.into()));
+        let action = RegisterAction {
+            name: "keep_delay",
+            conditions: Vec::new(),
+            updates: vec![AluUpdate { when: When::Always, value: keep }],
+            output: AluOutput::Before,
+        };
+        p.access(last, port, action, Some(before));
+        p.set(change, Operation::Subtract(distance.into(), before.into()));
+    });
+    let register = p.register(RegisterArray {
+        name: "base_probability",
+        about: "p', from the lowest number in two's complement, which is 0, to the highest, which is 1",
+        bits: 32,
+        unit: Unit::Number,
+        entries: PORTS,
+        initial: ZERO,
+    });
+    let sum = AluExpression::AddSigned(AluTerm::Word, AluTerm::Value(change.into()));
+    let action = RegisterAction {
+        name: "change_probability",
+        conditions: Vec::new(),
+        updates: vec![AluUpdate { when: When::Always, value: sum }],
+        output: AluOutput::After,
+    };
+    let probability = p.variable("probability", 32, Unit::Number);
+    p.access(register, port, action, Some(probability));
+    probability
+}
+
+/// The number that is compared with p': the larger of two random numbers; half of one for ECT(1); the highest, so that nothing is dropped, if
+/// the larger is above a half and the packet is not ECN-capable.
+fn number(p: &mut Builder, ecn: Variable) -> Variable {
+    p.comment("Two random numbers are both below p' with probability p' squared.");
+    let one = p.compute("one", 32, Unit::Number, Operation::Random);
+    let other = p.compute("other", 32, Unit::Number, Operation::Random);
+    let larger = p.compute("larger", 32, Unit::Number, Operation::Maximum(one.into(), other.into()));
+    let half = p.compute("half", 32, Unit::Number, Operation::ShiftRight(one.into(), 1));
+    let number = p.variable("number", 32, Unit::Number);
+    p.comment("Flipping the highest bit makes the lowest number in two's complement of zero.");
+    let too_large = Condition::All(vec![
+        Condition::compare(ecn, Comparison::Equal, NOT_ECT),
+        Condition::compare(larger.slice(31, 1), Comparison::Equal, 1),
+    ]);
+    p.choose(
+        Condition::compare(ecn, Comparison::Equal, ECT1),
+        |p| p.set(number, Operation::Xor(half.into(), ZERO.into())),
+        |p| {
+            p.choose(
+                too_large,
+                |p| p.set(number, Operation::Copy((ZERO - 1).into())),
+                |p| p.set(number, Operation::Xor(larger.into(), ZERO.into())),
+            );
+        },
+    );
+    number
 }
 
 /// A time in the program's units of 1024 ns.
-fn units(time: Nanos) -> u64 {
+fn in_units(time: Nanos) -> u64 {
     time.0 >> 10
-}
-
-/// How many bits a number needs.
-fn bits(number: u32) -> u32 {
-    u32::BITS - number.leading_zeros()
 }

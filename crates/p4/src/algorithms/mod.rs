@@ -16,7 +16,7 @@ mod step;
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
-pub use egress_pi::egress_pi;
+pub use egress_pi::{egress_pi, egress_pi_with};
 pub use p4air::{Flows, p4air};
 pub use pi2::pi2;
 pub use pie::pie;
@@ -24,7 +24,9 @@ pub use pie_variants::{pie_cp, pie_dp, pie_table};
 pub use red::red;
 pub use step::step;
 
+use crate::ir::{InvalidProgram, SwitchProgram};
 use crate::{Field, Op, Program};
+use queuescope_queue::EgressPiParams;
 
 /// The dimensions of the algorithms that have any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,6 +57,14 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         abc_core(),
         p4air(flows),
     ]
+}
+
+/// The algorithms that can be run and printed, with their default parameters. The others of [`all`] are steps only.
+///
+/// # Errors
+/// Never fails with these parameters.
+pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
+    Ok(vec![egress_pi_with(&EgressPiParams::default())?])
 }
 
 /// Ports with their own queues that a program is made for.

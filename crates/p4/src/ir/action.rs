@@ -1,0 +1,159 @@
+//! Registers, and what their units do in one access (a stateful ALU).
+
+use super::condition::Comparison;
+use super::operation::{saturated, signed};
+use super::variable::{Operand, Unit, ones};
+
+/// An array of words in the memory of one stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterArray {
+    /// Its name: letters, digits and underscores.
+    pub name: &'static str,
+    /// What it holds, in a sentence without a final period.
+    pub about: &'static str,
+    /// The width of a word: 8, 16 or 32 bits.
+    pub bits: u32,
+    /// What a word counts.
+    pub unit: Unit,
+    /// The number of words.
+    pub entries: u64,
+    /// The value of each word at the start.
+    pub initial: u64,
+}
+
+/// What a register's unit does with one word: it evaluates up to two conditions, changes the word, and returns one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterAction {
+    /// Its name: letters, digits and underscores.
+    pub name: &'static str,
+    /// Conditions on the word before the change.
+    pub conditions: Vec<AluCondition>,
+    /// The change: the first whose condition holds. The word stays as it is if none does.
+    pub updates: Vec<AluUpdate>,
+    /// What the packet takes along.
+    pub output: AluOutput,
+}
+
+/// A comparison in the unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AluCondition {
+    /// The left value.
+    pub left: AluExpression,
+    /// How they are compared, as unsigned numbers of the word's width.
+    pub comparison: Comparison,
+    /// The right value.
+    pub right: AluTerm,
+}
+
+/// A change of the word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AluUpdate {
+    /// When it is made.
+    pub when: When,
+    /// The new word.
+    pub value: AluExpression,
+}
+
+/// When an update is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Always.
+    Always,
+    /// If this condition of the action holds.
+    Holds(usize),
+    /// If it does not hold.
+    Fails(usize),
+}
+
+/// A value in the unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AluTerm {
+    /// The word.
+    Word,
+    /// A value of the packet, or a constant.
+    Value(Operand),
+}
+
+/// A computation of the unit, on numbers of the word's width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AluExpression {
+    /// The term itself.
+    Term(AluTerm),
+    /// The sum, modulo two to the power of the width.
+    Add(AluTerm, AluTerm),
+    /// The first less the second, modulo two to the power of the width.
+    Subtract(AluTerm, AluTerm),
+    /// The sum of numbers in two's complement; at least the smallest and at most the largest.
+    AddSigned(AluTerm, AluTerm),
+}
+
+/// What an access returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AluOutput {
+    /// The word before the change.
+    Before,
+    /// The word after the change.
+    After,
+    /// One if this condition of the action held, otherwise zero.
+    Condition(usize),
+}
+
+impl AluExpression {
+    /// Its terms.
+    pub(crate) fn terms(self) -> Vec<AluTerm> {
+        match self {
+            Self::Term(one) => vec![one],
+            Self::Add(one, other) | Self::Subtract(one, other) | Self::AddSigned(one, other) => vec![one, other],
+        }
+    }
+
+    fn value(self, bits: u32, read: &impl Fn(AluTerm) -> u64) -> u64 {
+        let all = match self {
+            Self::Term(one) => read(one),
+            Self::Add(one, other) => read(one).wrapping_add(read(other)),
+            Self::Subtract(one, other) => read(one).wrapping_sub(read(other)),
+            Self::AddSigned(one, other) => saturated(signed(read(one), bits) + signed(read(other), bits), bits),
+        };
+        all & ones(bits)
+    }
+}
+
+impl RegisterAction {
+    /// The values of the packet that it reads.
+    pub(crate) fn operands(&self) -> Vec<Operand> {
+        let of_condition = |condition: &AluCondition| [condition.left.terms(), vec![condition.right]].concat();
+        let terms = self.conditions.iter().flat_map(of_condition);
+        let terms = terms.chain(self.updates.iter().flat_map(|update| update.value.terms()));
+        let values = terms.filter_map(|term| match term {
+            AluTerm::Word => None,
+            AluTerm::Value(operand) => Some(operand),
+        });
+        values.collect()
+    }
+
+    /// Changes a word of `bits` bits. Returns the output.
+    pub(crate) fn apply(&self, word: &mut u64, bits: u32, read: impl Fn(Operand) -> u64) -> u64 {
+        let before = *word;
+        let read = |term| match term {
+            AluTerm::Word => before,
+            AluTerm::Value(operand) => read(operand),
+        };
+        let holds = |condition: &AluCondition| {
+            condition.comparison.holds(&condition.left.value(bits, &read), &read(condition.right))
+        };
+        let holds: Vec<bool> = self.conditions.iter().map(holds).collect();
+        let is_made = |update: &&AluUpdate| match update.when {
+            When::Always => true,
+            When::Holds(condition) => holds[condition],
+            When::Fails(condition) => !holds[condition],
+        };
+        if let Some(update) = self.updates.iter().find(is_made) {
+            *word = update.value.value(bits, &read);
+        }
+        match self.output {
+            AluOutput::Before => before,
+            AluOutput::After => *word,
+            AluOutput::Condition(condition) => holds[condition].into(),
+        }
+    }
+}

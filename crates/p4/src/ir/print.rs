@@ -1,0 +1,225 @@
+//! Programs as P4_16.
+
+mod expression;
+mod tna;
+mod v1model;
+
+use super::builder::{Does, Statement, SwitchProgram};
+pub(crate) use expression::{Names, condition_text, operation_text};
+use expression::{literal, operand_text, width_of};
+use std::fmt::Write;
+
+/// What a P4 program is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Architecture {
+    /// BMv2's `simple_switch`.
+    V1model,
+    /// Intel Tofino.
+    Tna,
+}
+
+impl Architecture {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::V1model, Self::Tna];
+
+    /// Its name on the command line and of its include file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V1model => "v1model",
+            Self::Tna => "tna",
+        }
+    }
+}
+
+/// The program in P4_16.
+pub fn print(program: &SwitchProgram, architecture: Architecture) -> String {
+    let mut out = Printer { text: String::new(), depth: 0, architecture, program };
+    out.head();
+    match architecture {
+        Architecture::V1model => v1model::print(&mut out),
+        Architecture::Tna => tna::print(&mut out),
+    }
+    out.text
+}
+
+/// Text with indentation.
+pub(crate) struct Printer<'a> {
+    text: String,
+    depth: usize,
+    architecture: Architecture,
+    program: &'a SwitchProgram,
+}
+
+impl Printer<'_> {
+    /// A line. A line that ends with `{` begins a block; one that begins with `}` ends it.
+    fn line(&mut self, text: &str) {
+        if text.starts_with('}') {
+            self.depth = self.depth.saturating_sub(1);
+        }
+        if text.is_empty() {
+            self.text.push('\n');
+        } else {
+            let _ = writeln!(self.text, "{:1$}{text}", "", self.depth * 4);
+        }
+        if text.ends_with('{') {
+            self.depth += 1;
+        }
+    }
+
+    /// Several lines, with the indentation that blocks give. A line that begins with spaces continues the one before.
+    fn lines(&mut self, text: &str) {
+        for line in text.lines() {
+            let deeper = usize::from(line.starts_with(' ')) * 2;
+            self.depth += deeper;
+            self.line(line.trim());
+            self.depth -= deeper;
+        }
+    }
+
+    fn head(&mut self) {
+        let SwitchProgram { name, about, source, .. } = self.program;
+        let architecture = self.architecture.name();
+        self.line(&format!("// {name}: {about}."));
+        if !source.is_empty() {
+            self.line(&format!("// After {source}."));
+        }
+        self.line("");
+        self.line("#include <core.p4>");
+        self.line(&format!("#include <{architecture}.p4>"));
+        self.line("");
+        self.lines(HEADERS);
+        self.line("");
+    }
+
+    /// The variables that are not inputs.
+    fn variables(&mut self) {
+        for info in self.program.variables.iter().filter(|it| it.input.is_none()) {
+            self.line(&format!("bit<{}> {} = 0;", info.bits, info.name));
+        }
+    }
+
+    fn statements(&mut self, statements: &[Statement]) {
+        let (program, names) = (self.program, Names::of(self.program, self.architecture));
+        for statement in statements {
+            match &statement.does {
+                Does::Comment(text) => self.line(&format!("// {text}")),
+                Does::Set { variable, operation } => {
+                    let info = &program.variables[variable.0];
+                    if let Some(special) = self.special(info.name, info.bits, operation) {
+                        self.line(&special);
+                    } else {
+                        let text = operation_text(&names, info.bits, operation);
+                        self.line(&format!("{} = {text};", info.name));
+                    }
+                }
+                Does::If { condition, then, otherwise } => {
+                    self.line(&format!("if ({}) {{", condition_text(&names, program, condition)));
+                    self.statements(then);
+                    self.otherwise(otherwise);
+                }
+                Does::Access { register, index, action, result } => {
+                    let result = result.map(|variable| program.variables[variable.0].name);
+                    match self.architecture {
+                        Architecture::V1model => v1model::access(self, *register, *index, *action, result),
+                        Architecture::Tna => tna::access(self, *index, *action, result),
+                    }
+                }
+                Does::Mark => {
+                    self.lines("if (hdr.ipv4.isValid()) {\nhdr.ipv4.ecn = 3;\n} else {\nhdr.ipv6.ecn = 3;\n}");
+                }
+                Does::Drop => match self.architecture {
+                    Architecture::V1model => self.line("mark_to_drop(standard_metadata);"),
+                    Architecture::Tna => self.line("eg_dprsr_md.drop_ctl = 1;"),
+                },
+            }
+        }
+    }
+
+    /// Ends a branch, after the statements of the other one.
+    fn otherwise(&mut self, statements: &[Statement]) {
+        match statements {
+            [] => {}
+            [Statement { does: Does::If { condition, then, otherwise }, .. }] => {
+                let names = Names::of(self.program, self.architecture);
+                self.line(&format!("}} else if ({}) {{", condition_text(&names, self.program, condition)));
+                self.statements(then);
+                return self.otherwise(otherwise);
+            }
+            _ => {
+                self.line("} else {");
+                self.statements(statements);
+            }
+        }
+        self.line("}");
+    }
+
+    /// Random numbers are not expressions.
+    fn special(&self, name: &str, bits: u32, operation: &super::Operation) -> Option<String> {
+        if *operation != super::Operation::Random {
+            return None;
+        }
+        Some(match self.architecture {
+            Architecture::V1model => format!("random({name}, 0, {});", literal(super::variable::ones(bits), bits)),
+            Architecture::Tna => format!("{name} = random_{name}.get();"),
+        })
+    }
+
+    /// An index with the width that a register takes.
+    fn index(&self, index: super::Operand, width: u32) -> String {
+        let names = Names::of(self.program, self.architecture);
+        let text = operand_text(&names, index, width);
+        if width_of(self.program, index).is_some_and(|bits| bits > width) {
+            format!("(bit<{width}>){text}")
+        } else {
+            text
+        }
+    }
+}
+
+/// The headers that all programs parse.
+const HEADERS: &str = "\
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+const bit<16> ETHERTYPE_VLAN = 0x8100;
+
+header ethernet_h {
+bit<48> destination;
+bit<48> source;
+bit<16> ether_type;
+}
+
+header vlan_h {
+bit<3> priority;
+bit<1> drop_eligible;
+bit<12> id;
+bit<16> ether_type;
+}
+
+header ipv4_h {
+bit<4> version;
+bit<4> header_words;
+bit<6> dscp;
+bit<2> ecn;
+bit<16> total_length;
+bit<16> identification;
+bit<3> flags;
+bit<13> fragment_offset;
+bit<8> ttl;
+bit<8> protocol;
+bit<16> checksum;
+bit<32> source;
+bit<32> destination;
+}
+
+header ipv6_h {
+bit<4> version;
+bit<6> dscp;
+bit<2> ecn;
+bit<20> flow_label;
+bit<16> payload_length;
+bit<8> next_header;
+bit<8> hop_limit;
+bit<128> source;
+bit<128> destination;
+}
+";

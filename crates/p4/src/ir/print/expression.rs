@@ -1,0 +1,130 @@
+//! Expressions as text.
+
+use super::super::action::{AluExpression, AluTerm};
+use super::super::builder::SwitchProgram;
+use super::super::condition::Condition;
+use super::super::operation::Operation;
+use super::super::variable::{Input, Operand, Variable};
+use super::Architecture;
+
+/// How variables are named in a text.
+pub(crate) struct Names<'a> {
+    program: &'a SwitchProgram,
+    architecture: Option<Architecture>,
+}
+
+impl<'a> Names<'a> {
+    /// The names alone, for people.
+    pub fn plain(program: &'a SwitchProgram) -> Self {
+        Self { program, architecture: None }
+    }
+
+    /// As P4 for an architecture.
+    pub fn of(program: &'a SwitchProgram, architecture: Architecture) -> Self {
+        Self { program, architecture: Some(architecture) }
+    }
+
+    fn variable(&self, Variable(variable): Variable) -> String {
+        let info = &self.program.variables[variable];
+        match (self.architecture, info.input) {
+            (Some(Architecture::V1model), Some(Input::Port)) => "standard_metadata.egress_port".to_owned(),
+            (Some(Architecture::Tna), Some(Input::Port)) => "eg_intr_md.egress_port".to_owned(),
+            (Some(Architecture::Tna), Some(Input::Dequeued)) => "eg_prsr_md.global_tstamp".to_owned(),
+            (Some(Architecture::Tna), Some(Input::Enqueued)) => "hdr.bridge.enqueued".to_owned(),
+            (Some(_), Some(Input::Ecn)) => "meta.ecn".to_owned(),
+            _ => info.name.to_owned(),
+        }
+    }
+}
+
+/// A constant with its width.
+pub(crate) fn literal(value: u64, bits: u32) -> String {
+    let hex = value > 0xffff;
+    if hex { format!("{bits}w{value:#x}") } else { format!("{bits}w{value}") }
+}
+
+/// The width of an operand; none for a constant.
+pub(crate) fn width_of(program: &SwitchProgram, operand: Operand) -> Option<u32> {
+    super::super::validate::bits(program, operand)
+}
+
+/// An operand, with `bits` bits in P4.
+pub(crate) fn operand_text(names: &Names<'_>, operand: Operand, bits: u32) -> String {
+    let text = match operand {
+        Operand::Constant(value) => {
+            return if names.architecture.is_some() { literal(value, bits) } else { value.to_string() };
+        }
+        Operand::Variable(variable) => names.variable(variable),
+        Operand::Slice { of, low, bits } => format!("{}[{}:{low}]", names.variable(of), low + bits - 1),
+    };
+    let is_narrow = width_of(names.program, operand).is_some_and(|width| width < bits);
+    if is_narrow && names.architecture.is_some() { format!("(bit<{bits}>){text}") } else { text }
+}
+
+/// An operation, with a result of `bits` bits.
+pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation) -> String {
+    let text = |operand| operand_text(names, operand, bits);
+    let infix = |one, sign: &str, other| format!("{} {sign} {}", text(one), text(other));
+    let least = |one, sign: &str, other, name: &str| match names.architecture {
+        Some(Architecture::V1model) => format!("{0} {sign} {1} ? {0} : {1}", text(one), text(other)),
+        Some(Architecture::Tna) | None => format!("{name}({}, {})", text(one), text(other)),
+    };
+    match *operation {
+        Operation::Copy(one) => text(one),
+        Operation::Add(one, other) => infix(one, "+", other),
+        Operation::Subtract(one, other) => infix(one, "-", other),
+        Operation::SubtractSigned(one, other) if names.architecture.is_some() => {
+            format!("(bit<{bits}>)((int<{bits}>){} |-| (int<{bits}>){})", text(one), text(other))
+        }
+        Operation::SubtractSigned(one, other) => infix(one, "|-|", other),
+        Operation::Minimum(one, other) => least(one, "<", other, "min"),
+        Operation::Maximum(one, other) => least(one, ">", other, "max"),
+        Operation::And(one, other) => infix(one, "&", other),
+        Operation::Or(one, other) => infix(one, "|", other),
+        Operation::Xor(one, other) => infix(one, "^", other),
+        Operation::ShiftLeft(one, by) => format!("{} << {by}", text(one)),
+        Operation::ShiftRight(one, by) => format!("{} >> {by}", text(one)),
+        Operation::Random => "random".to_owned(),
+    }
+}
+
+/// A condition.
+pub(crate) fn condition_text(names: &Names<'_>, program: &SwitchProgram, condition: &Condition) -> String {
+    let joined = |parts: &[Condition], sign: &str| {
+        let text = |part: &Condition| match part {
+            Condition::Compare { .. } => condition_text(names, program, part),
+            _ => format!("({})", condition_text(names, program, part)),
+        };
+        parts.iter().map(text).collect::<Vec<_>>().join(sign)
+    };
+    match condition {
+        Condition::Compare { left, comparison, right } => {
+            let bits = [*left, *right].into_iter().filter_map(|operand| width_of(program, operand)).max();
+            let [left, right] = [*left, *right].map(|operand| operand_text(names, operand, bits.unwrap_or(0)));
+            format!("{left} {} {right}", comparison.sign())
+        }
+        Condition::All(parts) => joined(parts, " && "),
+        Condition::Any(parts) => joined(parts, " || "),
+    }
+}
+
+/// A term of a register's unit.
+pub(crate) fn term_text(names: &Names<'_>, term: AluTerm, bits: u32) -> String {
+    match term {
+        AluTerm::Word => "word".to_owned(),
+        AluTerm::Value(operand) => operand_text(names, operand, bits),
+    }
+}
+
+/// A computation of a register's unit.
+pub(crate) fn alu_text(names: &Names<'_>, expression: AluExpression, bits: u32) -> String {
+    let text = |term| term_text(names, term, bits);
+    match expression {
+        AluExpression::Term(one) => text(one),
+        AluExpression::Add(one, other) => format!("{} + {}", text(one), text(other)),
+        AluExpression::Subtract(one, other) => format!("{} - {}", text(one), text(other)),
+        AluExpression::AddSigned(one, other) => {
+            format!("(bit<{bits}>)((int<{bits}>){} |+| (int<{bits}>){})", text(one), text(other))
+        }
+    }
+}

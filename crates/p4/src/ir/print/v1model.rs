@@ -1,0 +1,170 @@
+//! Programs for BMv2's `simple_switch`.
+
+use super::expression::{Names, alu_text, literal, term_text};
+use super::{Architecture, Printer};
+use crate::ir::action::{AluOutput, When};
+use crate::ir::variable::{Input, Operand};
+
+pub(super) fn print(out: &mut Printer<'_>) {
+    out.lines(BEFORE);
+    out.line("");
+    out.line(
+        "control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
+    );
+    for register in &out.program.registers {
+        out.line(&format!("// {}.", register.about));
+        out.line(&format!("register<bit<{}>>({}) {};", register.bits, register.entries, register.name));
+    }
+    out.line("");
+    out.line("apply {");
+    out.variables();
+    let inputs: Vec<_> = out.program.variables.iter().filter_map(|it| it.input).collect();
+    if inputs.contains(&Input::Enqueued) || inputs.contains(&Input::Dequeued) {
+        out.line("// BMv2 has microseconds.");
+        out.line("bit<48> dequeued = standard_metadata.egress_global_timestamp * 1000;");
+        out.line("bit<48> enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;");
+    }
+    out.line("if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {");
+    out.statements(&out.program.statements);
+    out.line("}");
+    out.line("}");
+    out.line("}");
+    out.line("");
+    out.lines(AFTER);
+}
+
+/// One access of a register: BMv2 has no units, so the action is written out.
+pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, action: usize, result: Option<&str>) {
+    let program = out.program;
+    let (register, action) = (&program.registers[register], &program.actions[action]);
+    let names = Names::of(program, Architecture::V1model);
+    let (name, bits, index) = (register.name, register.bits, out.index(index, 32));
+    // Registers begin with zero there, so what is stored is the difference from the initial value.
+    let stored = |word: &str| match register.initial {
+        0 => word.to_owned(),
+        initial => format!("{word} ^ {}", literal(initial, bits)),
+    };
+    out.line(&format!("// {}", action.name));
+    out.line("@atomic {");
+    out.line(&format!("bit<{bits}> word;"));
+    out.line(&format!("{name}.read(word, {index});"));
+    if register.initial != 0 {
+        out.line(&format!("word = {};", stored("word")));
+    }
+    for (n, condition) in action.conditions.iter().enumerate() {
+        let left = alu_text(&names, condition.left, bits);
+        let right = term_text(&names, condition.right, bits);
+        out.line(&format!("bool condition_{n} = {left} {} {right};", condition.comparison.sign()));
+    }
+    if let (AluOutput::Before, Some(result)) = (action.output, result) {
+        out.line(&format!("{result} = word;"));
+    }
+    for update in &action.updates {
+        let value = alu_text(&names, update.value, bits);
+        match update.when {
+            When::Always => out.line(&format!("word = {value};")),
+            When::Holds(n) => out.lines(&format!("if (condition_{n}) {{\nword = {value};\n}}")),
+            When::Fails(n) => out.lines(&format!("if (!condition_{n}) {{\nword = {value};\n}}")),
+        }
+    }
+    out.line(&format!("{name}.write({index}, {});", stored("word")));
+    match (action.output, result) {
+        (AluOutput::After, Some(result)) => out.line(&format!("{result} = word;")),
+        (AluOutput::Condition(n), Some(result)) => out.line(&format!("{result} = condition_{n} ? 1w1 : 1w0;")),
+        _ => {}
+    }
+    out.line("}");
+}
+
+const BEFORE: &str = "\
+struct headers_t {
+ethernet_h ethernet;
+vlan_h vlan;
+ipv4_h ipv4;
+ipv6_h ipv6;
+}
+
+struct metadata_t {
+bit<2> ecn;
+}
+
+parser Parser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+state start {
+packet.extract(hdr.ethernet);
+transition select(hdr.ethernet.ether_type) {
+ETHERTYPE_VLAN: parse_vlan;
+ETHERTYPE_IPV4: parse_ipv4;
+ETHERTYPE_IPV6: parse_ipv6;
+default: accept;
+}
+}
+state parse_vlan {
+packet.extract(hdr.vlan);
+transition select(hdr.vlan.ether_type) {
+ETHERTYPE_IPV4: parse_ipv4;
+ETHERTYPE_IPV6: parse_ipv6;
+default: accept;
+}
+}
+state parse_ipv4 {
+packet.extract(hdr.ipv4);
+meta.ecn = hdr.ipv4.ecn;
+transition accept;
+}
+state parse_ipv6 {
+packet.extract(hdr.ipv6);
+meta.ecn = hdr.ipv6.ecn;
+transition accept;
+}
+}
+
+control VerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+apply { }
+}
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+action send(bit<9> port) {
+standard_metadata.egress_spec = port;
+}
+action discard() {
+mark_to_drop(standard_metadata);
+}
+table forward {
+key = {
+hdr.ethernet.destination: exact;
+}
+actions = {
+send;
+discard;
+}
+default_action = discard();
+size = 1024;
+}
+apply {
+forward.apply();
+}
+}
+";
+
+const AFTER: &str = "\
+control ComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+apply {
+update_checksum(hdr.ipv4.isValid(),
+    { hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length,
+    hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
+    hdr.ipv4.source, hdr.ipv4.destination },
+    hdr.ipv4.checksum, HashAlgorithm.csum16);
+}
+}
+
+control Deparser(packet_out packet, in headers_t hdr) {
+apply {
+packet.emit(hdr.ethernet);
+packet.emit(hdr.vlan);
+packet.emit(hdr.ipv4);
+packet.emit(hdr.ipv6);
+}
+}
+
+V1Switch(Parser(), VerifyChecksum(), Ingress(), Egress(), ComputeChecksum(), Deparser()) main;
+";

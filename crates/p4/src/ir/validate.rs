@@ -1,0 +1,282 @@
+//! Checks of programs.
+
+use super::action::{AluExpression, AluOutput, AluTerm, RegisterAction, RegisterArray, When};
+use super::builder::{Does, Statement, SwitchProgram};
+use super::condition::Condition;
+use super::operation::Operation;
+use super::variable::{Operand, Unit, Variable, ones};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Why a program is not valid: the statement, and the rule that it breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidProgram {
+    program: &'static str,
+    place: String,
+    why: String,
+}
+
+impl fmt::Display for InvalidProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { program, place, why } = self;
+        write!(f, "the program {program}: {place}: {why}")
+    }
+}
+
+impl std::error::Error for InvalidProgram {}
+
+/// Widths of a register's words.
+const WORDS: [u32; 3] = [8, 16, 32];
+/// The conditions of a register action.
+const CONDITIONS: usize = 2;
+/// The widest variable.
+const WIDEST: u32 = 64;
+
+/// Words of P4_16, and names that the printed programs have.
+const RESERVED: &str = "abstract action actions apply bit bool const control default default_action else entries enum error exit extern false \
+                        for hdr header header_union if in inout int key list match_kind meta package parser priority result return select size \
+                        state static string struct switch table this transition true tuple type typedef valueset varbit void word";
+
+/// A rule that is broken, in words.
+type Broken = String;
+
+/// Checks that names are unique, widths and units fit, and each register is accessed by at most one statement of a packet.
+pub(crate) fn validate(program: &SwitchProgram) -> Result<(), InvalidProgram> {
+    let fail = |place: String| move |why| InvalidProgram { program: program.name, place, why };
+    let variables = program.variables.iter().map(|it| it.name);
+    let registers = program.registers.iter().map(|it| it.name);
+    let actions = program.actions.iter().map(|it| it.name);
+    let mut names = BTreeSet::new();
+    for name in variables.chain(registers).chain(actions) {
+        check_name(name, &mut names).map_err(fail(format!("the name '{name}'")))?;
+    }
+    for info in &program.variables {
+        within(info.bits, 1..=WIDEST).map_err(fail(format!("the variable {}", info.name)))?;
+    }
+    for register in &program.registers {
+        check_register(register).map_err(fail(format!("the register {}", register.name)))?;
+    }
+    let mut accesses = vec![0; program.registers.len()];
+    check_all(program, &program.statements, &mut accesses).map_err(|(place, why)| InvalidProgram {
+        program: program.name,
+        place,
+        why,
+    })?;
+    match accesses.iter().position(|count| *count > 1) {
+        Some(twice) => {
+            let why = format!("{} statements access it; a stage allows one access for each packet", accesses[twice]);
+            Err(fail(format!("the register {}", program.registers[twice].name))(why))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_name<'a>(name: &'a str, names: &mut BTreeSet<&'a str>) -> Result<(), Broken> {
+    let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    if !name.starts_with(|letter: char| letter.is_ascii_lowercase()) || !name.chars().all(is_letter) {
+        return Err("must be lower-case letters, digits and underscores, and begin with a letter".to_owned());
+    }
+    if RESERVED.split(' ').any(|word| word == name) {
+        return Err("is a word of P4, or of the printed programs".to_owned());
+    }
+    if names.insert(name) { Ok(()) } else { Err("is used twice".to_owned()) }
+}
+
+fn within(bits: u32, range: std::ops::RangeInclusive<u32>) -> Result<(), Broken> {
+    let (least, most) = (*range.start(), *range.end());
+    if range.contains(&bits) { Ok(()) } else { Err(format!("has {bits} bits; {least} to {most} are possible")) }
+}
+
+fn check_register(register: &RegisterArray) -> Result<(), Broken> {
+    if !WORDS.contains(&register.bits) {
+        return Err(format!("has words of {} bits; 8, 16 and 32 are possible", register.bits));
+    }
+    if register.entries == 0 {
+        return Err("has no words".to_owned());
+    }
+    if register.initial > ones(register.bits) {
+        return Err(format!("begins with {}, which has more than {} bits", register.initial, register.bits));
+    }
+    Ok(())
+}
+
+/// The first broken rule, and the statement that breaks it.
+fn check_all(
+    program: &SwitchProgram,
+    statements: &[Statement],
+    accesses: &mut [usize],
+) -> Result<(), (String, Broken)> {
+    for statement in statements {
+        match &statement.does {
+            Does::Comment(_) | Does::Mark | Does::Drop => {}
+            Does::Set { variable, operation } => {
+                let place = format!("the assignment to {}", program.variables[variable.0].name);
+                check_operation(program, *variable, operation).map_err(|why| (place, why))?;
+            }
+            Does::If { condition, then, otherwise } => {
+                check_condition(program, condition).map_err(|why| ("a condition".to_owned(), why))?;
+                // A packet takes one of the branches.
+                let mut other = accesses.to_vec();
+                check_all(program, then, accesses)?;
+                check_all(program, otherwise, &mut other)?;
+                accesses.iter_mut().zip(other).for_each(|(count, other)| *count = (*count).max(other));
+            }
+            Does::Access { register, index, action, result } => {
+                let action = &program.actions[*action];
+                let place = format!("the action {}", action.name);
+                check_access(program, *register, *index, action, *result).map_err(|why| (place, why))?;
+                accesses[*register] += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation) -> Result<(), Broken> {
+    let info = &program.variables[to.0];
+    if info.input.is_some() {
+        return Err("it is an input, which cannot be assigned".to_owned());
+    }
+    for operand in operation.operands() {
+        fits(program, operand, info.bits)?;
+    }
+    let units: Vec<_> = operation.operands().iter().filter_map(|operand| unit(program, *operand)).collect();
+    let expected = match *operation {
+        Operation::ShiftRight(_, by) => units.first().map(|unit| unit.without_low_bits(by)),
+        // A product is a plain number.
+        Operation::ShiftLeft(..) | Operation::Random => None,
+        _ => units.first().copied(),
+    };
+    if let Operation::ShiftLeft(_, by) | Operation::ShiftRight(_, by) = operation
+        && *by >= info.bits
+    {
+        return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));
+    }
+    if let Some(other) = units.iter().find(|unit| Some(**unit) != units.first().copied()) {
+        return Err(format!("combines {} and {}", units[0], other));
+    }
+    match expected.unwrap_or(Unit::Number) {
+        // A copy of bits as a plain number is possible.
+        unit if unit == info.unit || info.unit == Unit::Number => Ok(()),
+        unit => Err(format!("the result is in {unit}, and the variable in {}", info.unit)),
+    }
+}
+
+fn check_condition(program: &SwitchProgram, condition: &Condition) -> Result<(), Broken> {
+    for (left, right) in condition.comparisons() {
+        let widest = [left, right].map(|operand| bits(program, operand).unwrap_or(0)).into_iter().max();
+        let widest = widest.filter(|bits| *bits > 0).ok_or("compares constants")?;
+        [left, right].into_iter().try_for_each(|operand| fits(program, operand, widest))?;
+        if let (Some(left), Some(right)) = (unit(program, left), unit(program, right))
+            && left != right
+        {
+            return Err(format!("compares {left} with {right}"));
+        }
+    }
+    Ok(())
+}
+
+fn check_access(
+    program: &SwitchProgram,
+    register: usize,
+    index: Operand,
+    action: &RegisterAction,
+    result: Option<Variable>,
+) -> Result<(), Broken> {
+    let register = program.registers.get(register).ok_or("accesses a register that does not exist")?;
+    fits(program, index, u64::BITS)?;
+    if action.conditions.len() > CONDITIONS {
+        return Err(format!("has {} conditions; the unit has {CONDITIONS}", action.conditions.len()));
+    }
+    for operand in action.operands() {
+        fits(program, operand, register.bits)?;
+        if let Some(unit) = unit(program, operand)
+            && unit != register.unit
+        {
+            return Err(format!("reads {unit}; the words are in {}", register.unit));
+        }
+    }
+    let named = action.updates.iter().filter_map(|update| match update.when {
+        When::Always => None,
+        When::Holds(condition) | When::Fails(condition) => Some(condition),
+    });
+    let of_output = match action.output {
+        AluOutput::Condition(condition) => Some(condition),
+        AluOutput::Before | AluOutput::After => None,
+    };
+    if let Some(missing) = named.chain(of_output).find(|condition| *condition >= action.conditions.len()) {
+        return Err(format!("names condition {missing}, which it does not have"));
+    }
+    let is_constant = |expression: AluExpression| {
+        expression.terms().iter().all(|term| matches!(term, AluTerm::Value(Operand::Constant(_))))
+    };
+    if action.conditions.iter().any(|condition| is_constant(condition.left)) {
+        return Err("compares a constant".to_owned());
+    }
+    let Some(result) = result else { return Ok(()) };
+    let info = &program.variables[result.0];
+    let (bits, unit) = match action.output {
+        AluOutput::Condition(_) => (1, Unit::Number),
+        AluOutput::Before | AluOutput::After => (register.bits, register.unit),
+    };
+    if info.input.is_some() {
+        return Err(format!("{} is an input, which cannot be assigned", info.name));
+    }
+    if info.bits != bits || info.unit != unit {
+        return Err(format!("returns {bits} bits in {unit}; {} has {} in {}", info.name, info.bits, info.unit));
+    }
+    Ok(())
+}
+
+/// Whether an operand exists and has at most these bits.
+fn fits(program: &SwitchProgram, operand: Operand, most: u32) -> Result<(), Broken> {
+    match operand {
+        Operand::Constant(value) if value > ones(most) => Err(format!("{value} has more than {most} bits")),
+        Operand::Constant(_) => Ok(()),
+        Operand::Variable(of) | Operand::Slice { of, .. } => {
+            let info = program.variables.get(of.0).ok_or("reads a variable of another program")?;
+            if let Operand::Slice { low, bits, .. } = operand
+                && (bits == 0 || low.saturating_add(bits) > info.bits)
+            {
+                return Err(format!("takes {bits} bits from bit {low} on of {}, which has {}", info.name, info.bits));
+            }
+            let has = bits(program, operand).unwrap_or(0);
+            if has > most {
+                return Err(format!("reads {has} bits of {} into {most}: take a slice", info.name));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The width of an operand; none for a constant.
+pub(crate) fn bits(program: &SwitchProgram, operand: Operand) -> Option<u32> {
+    match operand {
+        Operand::Variable(variable) => program.variables.get(variable.0).map(|it| it.bits),
+        Operand::Slice { bits, .. } => Some(bits),
+        Operand::Constant(_) => None,
+    }
+}
+
+/// The unit of an operand; none for a constant, which has that of what it is combined with.
+fn unit(program: &SwitchProgram, operand: Operand) -> Option<Unit> {
+    let of = |variable: Variable| program.variables.get(variable.0).map(|it| it.unit);
+    match operand {
+        Operand::Variable(variable) => of(variable),
+        Operand::Slice { of: variable, low, .. } => of(variable).map(|unit| unit.without_low_bits(low)),
+        Operand::Constant(_) => None,
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number => f.write_str("numbers"),
+            Self::Nanos { shift: 0 } => f.write_str("nanoseconds"),
+            Self::Nanos { shift } => write!(f, "units of {} ns", 1u64 << shift),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Packets => f.write_str("packets"),
+            Self::Cells => f.write_str("cells"),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Values of a packet, and what operations take.
+
+/// A value of the packet that is processed. It begins as zero, unless it is an [`Input`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Variable(pub(crate) usize);
+
+/// What a number counts. Operations on different units are an error; shifts and slices of times change the unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A plain number: an identifier, a random number, a probability, a product.
+    Number,
+    /// A time in units of 2^`shift` nanoseconds.
+    Nanos {
+        /// The power of two.
+        shift: u32,
+    },
+    /// Bytes.
+    Bytes,
+    /// Packets.
+    Packets,
+    /// Cells of the packet buffer, of 80 bytes each.
+    Cells,
+}
+
+/// What a packet brings along. A target converts its own units to these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Input {
+    /// The port that the packet leaves by.
+    Port,
+    /// When the packet entered the queue, in nanoseconds, modulo 2^48.
+    Enqueued,
+    /// When it left the queue, in nanoseconds, modulo 2^48.
+    Dequeued,
+    /// The ECN field of its IP header: 0 is not ECN-capable, 1 is ECT(1), 2 is ECT(0), 3 is CE (RFC 3168).
+    Ecn,
+}
+
+/// A value that an operation reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operand {
+    /// All bits of a variable.
+    Variable(Variable),
+    /// Some bits of a variable.
+    Slice {
+        /// The variable.
+        of: Variable,
+        /// The lowest of these bits.
+        low: u32,
+        /// Their number.
+        bits: u32,
+    },
+    /// A constant, in the unit of what it is combined with.
+    Constant(u64),
+}
+
+impl Variable {
+    /// `bits` bits from bit `low` on.
+    pub fn slice(self, low: u32, bits: u32) -> Operand {
+        Operand::Slice { of: self, low, bits }
+    }
+}
+
+impl From<Variable> for Operand {
+    fn from(variable: Variable) -> Self {
+        Self::Variable(variable)
+    }
+}
+
+impl From<u64> for Operand {
+    fn from(constant: u64) -> Self {
+        Self::Constant(constant)
+    }
+}
+
+impl Unit {
+    /// Nanoseconds.
+    pub const NANOS: Self = Self::Nanos { shift: 0 };
+
+    /// The unit of a number without its lowest bits.
+    pub(crate) fn without_low_bits(self, bits: u32) -> Self {
+        match self {
+            Self::Nanos { shift } => Self::Nanos { shift: shift + bits },
+            // The high bits of a count, such as half of a number of packets, are still such a count.
+            unit => unit,
+        }
+    }
+}
+
+impl Input {
+    /// All inputs.
+    pub const ALL: [Self; 4] = [Self::Port, Self::Enqueued, Self::Dequeued, Self::Ecn];
+
+    /// Its name in a program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Port => "port",
+            Self::Enqueued => "enqueued",
+            Self::Dequeued => "dequeued",
+            Self::Ecn => "ecn",
+        }
+    }
+
+    /// Its width in bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::Port => 9,
+            Self::Enqueued | Self::Dequeued => 48,
+            Self::Ecn => 2,
+        }
+    }
+
+    /// What it counts.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Port | Self::Ecn => Unit::Number,
+            Self::Enqueued | Self::Dequeued => Unit::NANOS,
+        }
+    }
+}
+
+impl Operand {
+    /// The variable that it reads.
+    pub(crate) fn variable(self) -> Option<Variable> {
+        match self {
+            Self::Variable(variable) | Self::Slice { of: variable, .. } => Some(variable),
+            Self::Constant(_) => None,
+        }
+    }
+}
+
+/// A number whose lowest `bits` bits are ones.
+pub(crate) fn ones(bits: u32) -> u64 {
+    u64::MAX.checked_shr(u64::BITS.saturating_sub(bits)).unwrap_or(0)
+}

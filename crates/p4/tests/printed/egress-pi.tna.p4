@@ -1,0 +1,262 @@
+// egress-pi: marks or drops behind the queue, by the square of what follows the delay.
+// After docs/explanation/egress-pi.md of queuescope.
+
+#include <core.p4>
+#include <tna.p4>
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+const bit<16> ETHERTYPE_VLAN = 0x8100;
+
+header ethernet_h {
+    bit<48> destination;
+    bit<48> source;
+    bit<16> ether_type;
+}
+
+header vlan_h {
+    bit<3> priority;
+    bit<1> drop_eligible;
+    bit<12> id;
+    bit<16> ether_type;
+}
+
+header ipv4_h {
+    bit<4> version;
+    bit<4> header_words;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<3> flags;
+    bit<13> fragment_offset;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> source;
+    bit<32> destination;
+}
+
+header ipv6_h {
+    bit<4> version;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<20> flow_label;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<128> source;
+    bit<128> destination;
+}
+
+header bridge_h {
+    bit<48> enqueued;
+}
+
+struct headers_t {
+    bridge_h bridge;
+    ethernet_h ethernet;
+    vlan_h vlan;
+    ipv4_h ipv4;
+    ipv6_h ipv6;
+}
+
+struct metadata_t {
+    bit<2> ecn;
+}
+
+parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
+    state start {
+        packet.extract(ig_intr_md);
+        packet.advance(PORT_METADATA_SIZE);
+        packet.extract(hdr.ethernet);
+        transition accept;
+    }
+}
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
+        in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
+        inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+    action send(PortId_t port) {
+        ig_tm_md.ucast_egress_port = port;
+        hdr.bridge.setValid();
+        hdr.bridge.enqueued = ig_prsr_md.global_tstamp;
+    }
+    action discard() {
+        ig_dprsr_md.drop_ctl = 1;
+    }
+    table forward {
+        key = {
+            hdr.ethernet.destination: exact;
+        }
+        actions = {
+            send;
+            discard;
+        }
+        default_action = discard();
+        size = 1024;
+    }
+    apply {
+        forward.apply();
+    }
+}
+
+control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
+        in ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md) {
+    state start {
+        meta.ecn = 0;
+        packet.extract(eg_intr_md);
+        packet.extract(hdr.bridge);
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_VLAN: parse_vlan;
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    state parse_vlan {
+        packet.extract(hdr.vlan);
+        transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        meta.ecn = hdr.ipv4.ecn;
+        transition accept;
+    }
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        meta.ecn = hdr.ipv6.ecn;
+        transition accept;
+    }
+}
+
+control Egress(inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
+        in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
+        inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
+    bit<32> sojourn = 0;
+    bit<32> delay = 0;
+    bit<1> due = 0;
+    bit<32> near = 0;
+    bit<32> alpha = 0;
+    bit<32> beta = 0;
+    bit<32> both = 0;
+    bit<32> distance = 0;
+    bit<32> before = 0;
+    bit<32> change = 0;
+    bit<32> probability = 0;
+    bit<32> one = 0;
+    bit<32> other = 0;
+    bit<32> larger = 0;
+    bit<32> half = 0;
+    bit<32> number = 0;
+    bit<32> excess = 0;
+    Random<bit<32>>() random_one;
+    Random<bit<32>>() random_other;
+
+    // When the probability was last updated.
+    Register<bit<32>, bit<7>>(64, 0) last_update;
+    RegisterAction<bit<32>, bit<7>, bit<1>>(last_update) start_update = {
+        void apply(inout bit<32> word, out bit<1> result) {
+            result = 0;
+            if (eg_prsr_md.global_tstamp[41:10] - word >= 32w122) {
+                result = 1;
+                word = eg_prsr_md.global_tstamp[41:10];
+            }
+        }
+    };
+
+    // The delay of the last update, shifted by beta.
+    Register<bit<32>, bit<7>>(64, 0) last_delay;
+    RegisterAction<bit<32>, bit<7>, bit<32>>(last_delay) keep_delay = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
+            word = beta;
+        }
+    };
+
+    // p', from the lowest number in two's complement, which is 0, to the highest, which is 1.
+    Register<bit<32>, bit<7>>(64, 2147483648) base_probability;
+    RegisterAction<bit<32>, bit<7>, bit<32>>(base_probability) change_probability = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            word = (bit<32>)((int<32>)word |+| (int<32>)change);
+            result = word;
+        }
+    };
+
+    apply {
+        if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
+            // The delay, in units of 1024 ns.
+            sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
+            delay = min((bit<32>)sojourn[31:10], 32w8191);
+            // Whether an update is due.
+            due = start_update.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+            // The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).
+            near = min((bit<32>)sojourn[31:10], 32w1023);
+            alpha = near << 9;
+            beta = delay << 17;
+            both = alpha + beta;
+            distance = both - 32w62464;
+            if (due == 1w1) {
+                before = keep_delay.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                change = distance - before;
+            }
+            probability = change_probability.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+            // Two random numbers are both below p' with probability p' squared.
+            one = random_one.get();
+            other = random_other.get();
+            larger = max(one, other);
+            half = one >> 1;
+            // Flipping the highest bit makes the lowest number in two's complement of zero.
+            if (meta.ecn == 2w1) {
+                number = half ^ 32w0x80000000;
+            } else if (meta.ecn == 2w0 && larger[31:31] == 1w1) {
+                number = 32w0x7fffffff;
+            } else {
+                number = larger ^ 32w0x80000000;
+            }
+            // The packet is chosen if its number is below p'. Numbers in two's complement begin at the lowest, as p' does.
+            excess = (bit<32>)((int<32>)probability |-| (int<32>)number);
+            if (excess != 32w0 && excess[31:31] == 1w0 && ((probability[31:29] == 3w4 && delay[12:0] >= 13w91) || (probability[31:29] != 3w4 && delay[12:0] >= 13w30))) {
+                if (meta.ecn == 2w0) {
+                    eg_dprsr_md.drop_ctl = 1;
+                } else {
+                    if (hdr.ipv4.isValid()) {
+                        hdr.ipv4.ecn = 3;
+                    } else {
+                        hdr.ipv6.ecn = 3;
+                    }
+                }
+            }
+        }
+    }
+}
+
+control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
+        in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {
+    Checksum() checksum;
+    apply {
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.checksum = checksum.update({ hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn,
+                    hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
+                    hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination });
+        }
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.vlan);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
+    }
+}
+
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;
