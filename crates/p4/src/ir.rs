@@ -33,8 +33,11 @@ mod builder;
 mod condition;
 mod interpreter;
 mod lower;
+#[cfg(test)]
+mod mutants;
 mod operation;
 mod print;
+mod table;
 mod validate;
 mod variable;
 
@@ -43,6 +46,7 @@ pub use builder::{Builder, SwitchProgram};
 pub use condition::{Comparison, Condition};
 pub use interpreter::{Interpreter, PacketFate};
 pub use operation::Operation;
-pub use print::{Architecture, print};
+pub use print::{Architecture, print, print_entries};
+pub use table::{MatchTable, TableEntries};
 pub use validate::InvalidProgram;
 pub use variable::{Input, Operand, Unit, Variable};

@@ -4,8 +4,8 @@ use crate::args::Generate as Args;
 use crate::outcome::Outcome;
 use crate::paths::{cannot_write, create};
 use anyhow::{Context, Result, anyhow, bail};
-use queuescope_p4::algorithms::{self, Dimensions, egress_pi_with};
-use queuescope_p4::ir::{Architecture, SwitchProgram, print};
+use queuescope_p4::algorithms::{self, Dimensions, egress_pi_with, pie_dp_with, pie_table_with};
+use queuescope_p4::ir::{Architecture, SwitchProgram, print, print_entries};
 use queuescope_p4::{Fit, Grade, Target};
 use queuescope_queue::PipelineParams;
 use queuescope_scenario::Management;
@@ -27,7 +27,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let made_by = format!("// Made by: queuescope p4 generate {name} --target {target}{set}\n");
     let code = made_by + &print(&program, architecture);
     match &args.output {
-        Some(folder) => write(folder, name, architecture, &code),
+        Some(folder) => write(folder, &program, architecture, &code),
         None => text(&code),
     }
 }
@@ -67,6 +67,8 @@ fn program(name: &str, set: &[String]) -> Result<SwitchProgram> {
         Management::Discipline(_) => bail!("{name} is a discipline of one queue, not a program of a switch"),
     };
     match params {
+        PipelineParams::PieDp(params) => Ok(pie_dp_with(&params)?),
+        PipelineParams::PieTable(params) => Ok(pie_table_with(&params)?),
         PipelineParams::EgressPi(params) => Ok(egress_pi_with(&params)?),
         _ => bail!("{name} has no program"),
     }
@@ -86,10 +88,18 @@ fn check(program: &SwitchProgram, architecture: Architecture) -> Result<()> {
     bail!("{} does not fit a Tofino: {}", program.name(), reasons.collect::<Vec<_>>().join("; "))
 }
 
-/// Writes the program and a Makefile.
-fn write(folder: &Path, name: &str, architecture: Architecture, code: &str) -> Result<Outcome> {
+/// Writes the program, the entries of its tables, and a Makefile.
+fn write(folder: &Path, program: &SwitchProgram, architecture: Architecture, code: &str) -> Result<Outcome> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    for (file, contents) in [(format!("{name}.p4"), code), ("Makefile".to_owned(), &makefile(name, architecture))] {
+    let name = program.name();
+    let mut files =
+        vec![(format!("{name}.p4"), code.to_owned()), ("Makefile".to_owned(), makefile(name, architecture))];
+    let entries = match architecture {
+        Architecture::V1model => format!("{name}.cli"),
+        Architecture::Tna => format!("{name}.bfrt.py"),
+    };
+    files.extend(print_entries(program, architecture).map(|text| (entries, text)));
+    for (file, contents) in files {
         let path = folder.join(file);
         create(&path)?.write_whole(|out| out.write_all(contents.as_bytes())).with_context(|| cannot_write(&path))?;
         println!("{}", path.display());

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 66] = [
+pub const COMMANDS: [&str; 67] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -73,6 +73,7 @@ pub const COMMANDS: [&str; 66] = [
     "traffic serve {M}",
     "doctor {M}",
     "p4 fit {M}",
+    "p4 generate egress-pi --target tna -o {M}",
     "generate {M}",
     "{M}",
     "--help {M}",

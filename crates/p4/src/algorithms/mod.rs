@@ -9,7 +9,10 @@ mod egress_pi;
 mod p4air;
 mod pi2;
 mod pie;
-mod pie_variants;
+mod pie_cp;
+mod pie_data_plane;
+mod pie_dp;
+mod pie_table;
 mod red;
 mod step;
 
@@ -20,13 +23,15 @@ pub use egress_pi::{egress_pi, egress_pi_with};
 pub use p4air::{Flows, p4air};
 pub use pi2::pi2;
 pub use pie::pie;
-pub use pie_variants::{pie_cp, pie_dp, pie_table};
+pub use pie_cp::pie_cp;
+pub use pie_dp::{pie_dp, pie_dp_with};
+pub use pie_table::{pie_table, pie_table_with};
 pub use red::red;
 pub use step::step;
 
 use crate::ir::{InvalidProgram, SwitchProgram};
 use crate::{Field, Op, Program};
-use queuescope_queue::EgressPiParams;
+use queuescope_queue::{EgressPiParams, PieDpParams, PieTableParams};
 
 /// The dimensions of the algorithms that have any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,7 +69,11 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
 /// # Errors
 /// Never fails with these parameters.
 pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
-    Ok(vec![egress_pi_with(&EgressPiParams::default())?])
+    Ok(vec![
+        pie_dp_with(&PieDpParams::default())?,
+        pie_table_with(&PieTableParams::default())?,
+        egress_pi_with(&EgressPiParams::default())?,
+    ])
 }
 
 /// Ports with their own queues that a program is made for.

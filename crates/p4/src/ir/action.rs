@@ -83,6 +83,10 @@ pub enum AluExpression {
     Add(AluTerm, AluTerm),
     /// The first less the second, modulo two to the power of the width.
     Subtract(AluTerm, AluTerm),
+    /// The sum; at most the largest number.
+    AddSaturating(AluTerm, AluTerm),
+    /// The first less the second; at least zero.
+    SubtractSaturating(AluTerm, AluTerm),
     /// The sum of numbers in two's complement; at least the smallest and at most the largest.
     AddSigned(AluTerm, AluTerm),
 }
@@ -103,7 +107,11 @@ impl AluExpression {
     pub(crate) fn terms(self) -> Vec<AluTerm> {
         match self {
             Self::Term(one) => vec![one],
-            Self::Add(one, other) | Self::Subtract(one, other) | Self::AddSigned(one, other) => vec![one, other],
+            Self::Add(one, other)
+            | Self::Subtract(one, other)
+            | Self::AddSaturating(one, other)
+            | Self::SubtractSaturating(one, other)
+            | Self::AddSigned(one, other) => vec![one, other],
         }
     }
 
@@ -112,9 +120,18 @@ impl AluExpression {
             Self::Term(one) => read(one),
             Self::Add(one, other) => read(one).wrapping_add(read(other)),
             Self::Subtract(one, other) => read(one).wrapping_sub(read(other)),
+            Self::AddSaturating(one, other) => read(one).saturating_add(read(other)).min(ones(bits)),
+            Self::SubtractSaturating(one, other) => read(one).saturating_sub(read(other)),
             Self::AddSigned(one, other) => saturated(signed(read(one), bits) + signed(read(other), bits), bits),
         };
         all & ones(bits)
+    }
+}
+
+impl AluCondition {
+    /// Whether it depends on the word, and not on the packet alone.
+    pub(crate) fn reads_word(&self) -> bool {
+        self.left.terms().into_iter().chain([self.right]).any(|term| term == AluTerm::Word)
     }
 }
 

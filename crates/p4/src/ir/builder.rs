@@ -3,6 +3,7 @@
 use super::action::{RegisterAction, RegisterArray};
 use super::condition::Condition;
 use super::operation::Operation;
+use super::table::MatchTable;
 use super::validate::{InvalidProgram, validate};
 use super::variable::{Input, Operand, Unit, Variable};
 use crate::Aspect;
@@ -16,6 +17,7 @@ pub struct SwitchProgram {
     pub(crate) variables: Vec<VariableInfo>,
     pub(crate) registers: Vec<RegisterArray>,
     pub(crate) actions: Vec<RegisterAction>,
+    pub(crate) tables: Vec<MatchTable>,
     pub(crate) statements: Vec<Statement>,
 }
 
@@ -38,9 +40,23 @@ pub(crate) struct Statement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Does {
     Comment(&'static str),
-    Set { variable: Variable, operation: Operation },
-    If { condition: Condition, then: Vec<Statement>, otherwise: Vec<Statement> },
-    Access { register: usize, index: Operand, action: usize, result: Option<Variable> },
+    Set {
+        variable: Variable,
+        operation: Operation,
+    },
+    If {
+        condition: Condition,
+        then: Vec<Statement>,
+        otherwise: Vec<Statement>,
+    },
+    Access {
+        register: usize,
+        index: Operand,
+        action: usize,
+        result: Option<Variable>,
+    },
+    /// A lookup in the table of this number.
+    Lookup(usize),
     Mark,
     Drop,
 }
@@ -72,8 +88,8 @@ impl SwitchProgram {
 impl Builder {
     /// A program without statements. `source` names the paper's section or the type that it follows.
     pub fn new(name: &'static str, about: &'static str, source: &'static str) -> Self {
-        let (variables, registers, actions, statements) = Default::default();
-        let program = SwitchProgram { name, about, source, variables, registers, actions, statements };
+        let (variables, registers, actions, tables, statements) = Default::default();
+        let program = SwitchProgram { name, about, source, variables, registers, actions, tables, statements };
         Self { program, aspect: Aspect::Metric }
     }
 
@@ -127,6 +143,12 @@ impl Builder {
         self.program.actions.push(action);
         let action = self.program.actions.len() - 1;
         self.push(Does::Access { register, index: index.into(), action, result });
+    }
+
+    /// Looks up the entry of a table.
+    pub fn look_up(&mut self, table: MatchTable) {
+        self.program.tables.push(table);
+        self.push(Does::Lookup(self.program.tables.len() - 1));
     }
 
     /// Statements that are executed if a condition holds.

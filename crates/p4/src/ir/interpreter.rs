@@ -1,13 +1,18 @@
 //! Running programs.
 
 use super::builder::{Does, Statement, SwitchProgram};
+use super::table::TableEntries;
 use super::variable::{Input, Operand, Variable, ones};
+
+use std::collections::BTreeMap;
 
 /// Runs a program: the reference of what it does.
 #[derive(Debug, Clone)]
 pub struct Interpreter<'a> {
     program: &'a SwitchProgram,
-    registers: Vec<Vec<u64>>,
+    pub(super) registers: Vec<Vec<u64>>,
+    /// The exact entries of each table.
+    exact: Vec<BTreeMap<&'a [u64], &'a [u64]>>,
 }
 
 /// What happened to a packet.
@@ -32,7 +37,11 @@ impl<'a> Interpreter<'a> {
     pub fn new(program: &'a SwitchProgram, entries: u64) -> Self {
         let registers = program.registers.iter();
         let words = registers.map(|register| vec![register.initial; register.entries.min(entries) as usize]).collect();
-        Self { program, registers: words }
+        let exact = program.tables.iter().map(|table| match &table.entries {
+            TableEntries::Exact(entries) => entries.iter().map(|(key, values)| (&key[..], &values[..])).collect(),
+            TableEntries::Ranges(_) => BTreeMap::new(),
+        });
+        Self { program, registers: words, exact: exact.collect() }
     }
 
     /// The words of a register.
@@ -70,8 +79,27 @@ impl Execution<'_, '_> {
                 self.all(if holds { then } else { otherwise });
             }
             Does::Access { register, index, action, result } => self.access(*register, *index, *action, *result),
+            Does::Lookup(table) => self.look_up(*table),
             Does::Mark => self.fate.marked = true,
             Does::Drop => self.fate.dropped = true,
+        }
+    }
+
+    fn look_up(&mut self, table: usize) {
+        let Self { interpreter, variables, .. } = self;
+        let found = &interpreter.program.tables[table];
+        let keys: Vec<_> = found.keys.iter().map(|key| read(variables, *key)).collect();
+        let values = match &found.entries {
+            TableEntries::Exact(_) => interpreter.exact[table].get(&keys[..]).copied(),
+            TableEntries::Ranges(entries) => {
+                let key = keys.first().copied().unwrap_or(0);
+                let place = entries.partition_point(|((_, high), _)| *high < key);
+                entries.get(place).filter(|((low, _), _)| *low <= key).map(|(_, values)| &values[..])
+            }
+        };
+        let values = values.unwrap_or(&found.otherwise);
+        for (Variable(result), value) in found.results.iter().zip(values) {
+            variables[*result] = *value;
         }
     }
 

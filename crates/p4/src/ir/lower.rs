@@ -1,13 +1,14 @@
 //! Programs as the steps that the placer places.
 
-use super::action::AluOutput;
+use super::action::{AluCondition, AluOutput, RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
 use super::operation::Operation;
 use super::print::{Names, condition_text, operation_text};
+use super::table::TableEntries;
 use super::validate::bits;
 use super::variable::{Input, Operand, Variable};
-use crate::program::{Act, Entry, Field, Gress, Micro, Op, Program, Register};
+use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register};
 
 /// The widest constant that a gateway compares a field with by order. (Measured with the open-source compiler: 12 or 13 bits.)
 const GATEWAY_ORDER: u32 = 12;
@@ -19,16 +20,31 @@ impl SwitchProgram {
         let mut steps = Program::new(self.name, self.about);
         steps.at(Gress::Egress);
         let fields = self.variables.iter().map(|it| match it.input {
-            Some(Input::Port | Input::Ecn) => vec![steps.header(it.name, it.bits)],
+            Some(Input::Port | Input::Generated | Input::Ecn) => vec![steps.header(it.name, it.bits)],
             Some(Input::Enqueued | Input::Dequeued) => vec![steps.leaving(it.name, it.bits)],
             None => Vec::new(),
         });
         let fields = fields.collect();
         let registers = self.registers.iter().map(|it| steps.register(it.name, it.bits, it.entries)).collect();
-        let mut lowering = Lowering { program: self, steps, fields, registers, guards: Vec::new() };
+        let mut lowering =
+            Lowering { program: self, steps, fields, registers, guards: Vec::new(), packets: Packets::Traffic };
         lowering.all(&self.statements);
         lowering.steps
     }
+}
+
+/// What the unit does in an action. Conditions on the packet alone are left to a gateway, which chooses between two actions with one
+/// update each.
+fn micros(action: &RegisterAction) -> Vec<Micro> {
+    let of_word: Vec<_> = action.conditions.iter().map(AluCondition::reads_word).collect();
+    let is_chosen_before = |when: When| match when {
+        When::Always => false,
+        When::Holds(condition) | When::Fails(condition) => !of_word[condition],
+    };
+    let chosen_before = action.updates.iter().filter(|update| is_chosen_before(update.when)).count();
+    let updates = action.updates.len() - chosen_before + chosen_before.min(1);
+    let conditions = of_word.iter().filter(|of_word| **of_word).map(|_| Micro::Condition);
+    conditions.chain(std::iter::repeat_n(Micro::Update, updates)).collect()
 }
 
 struct Lowering<'a> {
@@ -39,12 +55,14 @@ struct Lowering<'a> {
     registers: Vec<Register>,
     /// What the conditions around a statement read.
     guards: Vec<Field>,
+    /// The packets that take the statements.
+    packets: Packets,
 }
 
 impl Lowering<'_> {
     fn all(&mut self, statements: &[Statement]) {
         for statement in statements {
-            self.steps.of(statement.aspect);
+            self.steps.of(statement.aspect).by(self.packets);
             self.one(&statement.does);
         }
     }
@@ -63,9 +81,7 @@ impl Lowering<'_> {
             Does::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
             Does::Access { register, index, action, result } => {
                 let action = &program.actions[*action];
-                let conditions = action.conditions.iter().map(|_| Micro::Condition);
-                let updates = action.updates.iter().map(|_| Micro::Update);
-                let micros: Vec<_> = conditions.chain(updates).collect();
+                let micros = micros(action);
                 let reads = self.reads(action.operands());
                 let entry = self.entry(self.registers[*register], *index);
                 let output = match action.output {
@@ -79,6 +95,23 @@ impl Lowering<'_> {
                     self.fields[*result] = vec![given];
                 }
             }
+            Does::Lookup(table) => {
+                let table = &program.tables[*table];
+                let widths = |bits: Vec<Option<u32>>| bits.into_iter().flatten().sum::<u32>();
+                let key_bits = widths(table.keys.iter().map(|key| bits(program, *key)).collect());
+                let value_bits = table.results.iter().map(|result| program.variables[result.0].bits).sum();
+                let found = match &table.entries {
+                    TableEntries::Exact(entries) => {
+                        Match::Exact { entries: entries.len() as u64, key_bits, value_bits }
+                    }
+                    TableEntries::Ranges(entries) => {
+                        Match::of_ranges(entries.iter().map(|(range, _)| *range), key_bits, value_bits)
+                    }
+                };
+                let reads = self.reads(table.keys.clone());
+                let given = self.steps.compute(table.name, Op::Table(found), &reads, value_bits);
+                table.results.iter().for_each(|result| self.fields[result.0] = vec![given]);
+            }
             Does::Mark => self.act("mark", Act::Mark),
             Does::Drop => self.act("drop", Act::Drop),
         }
@@ -90,11 +123,16 @@ impl Lowering<'_> {
     }
 
     fn branch(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
-        let outer = self.guards.len();
-        self.guard(condition);
+        let (outer, packets) = (self.guards.len(), self.packets);
+        if self.is_of_generated(condition) {
+            self.packets = Packets::Generated;
+        } else {
+            self.guard(condition);
+        }
         let before = self.fields.clone();
         self.all(then);
         let after = std::mem::replace(&mut self.fields, before);
+        self.packets = packets;
         self.all(otherwise);
         for (fields, other) in self.fields.iter_mut().zip(after) {
             for field in other {
@@ -104,6 +142,15 @@ impl Lowering<'_> {
             }
         }
         self.guards.truncate(outer);
+    }
+
+    /// Whether a condition selects generated packets, and nothing else.
+    fn is_of_generated(&self, condition: &Condition) -> bool {
+        let Condition::Compare { left: Operand::Variable(variable), comparison: Comparison::Equal, right } = condition
+        else {
+            return false;
+        };
+        self.program.variables[variable.0].input == Some(Input::Generated) && *right == Operand::Constant(1)
     }
 
     /// Adds what a condition reads to the guards. What no gateway can test is a step.

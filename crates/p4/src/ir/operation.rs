@@ -11,6 +11,8 @@ pub enum Operation {
     Add(Operand, Operand),
     /// The first less the second, modulo two to the power of the width.
     Subtract(Operand, Operand),
+    /// The sum; at most the largest number of the width.
+    AddSaturating(Operand, Operand),
     /// The first less the second; at least the smallest and at most the largest number in two's complement.
     SubtractSigned(Operand, Operand),
     /// The smaller.
@@ -37,6 +39,7 @@ impl Operation {
         match *self {
             Self::Copy(one) | Self::ShiftLeft(one, _) | Self::ShiftRight(one, _) => vec![one],
             Self::Add(one, other)
+            | Self::AddSaturating(one, other)
             | Self::Subtract(one, other)
             | Self::SubtractSigned(one, other)
             | Self::Minimum(one, other)
@@ -54,6 +57,7 @@ impl Operation {
             Self::Copy(one) => read(one),
             Self::Add(one, other) => read(one).wrapping_add(read(other)),
             Self::Subtract(one, other) => read(one).wrapping_sub(read(other)),
+            Self::AddSaturating(one, other) => read(one).saturating_add(read(other)).min(ones(bits)),
             Self::SubtractSigned(one, other) => {
                 let [one, other] = [one, other].map(|operand| signed(read(operand), bits));
                 saturated(one - other, bits)

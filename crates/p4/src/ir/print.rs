@@ -1,10 +1,14 @@
 //! Programs as P4_16.
 
+mod entries;
 mod expression;
 mod tna;
 mod v1model;
 
 use super::builder::{Does, Statement, SwitchProgram};
+use super::table::TableEntries;
+use super::variable::Input;
+pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{literal, operand_text, width_of};
 use std::fmt::Write;
@@ -91,10 +95,53 @@ impl Printer<'_> {
         self.line("");
     }
 
+    /// Whether the program reads an input.
+    fn reads(&self, input: Input) -> bool {
+        self.program.variables.iter().any(|it| it.input == Some(input))
+    }
+
+    /// Begins the part that packets with an IP header take, and generated ones.
+    fn begin(&mut self) {
+        let generated = if self.reads(Input::Generated) { "meta.generated == 1 || " } else { "" };
+        self.line(&format!("if ({generated}hdr.ipv4.isValid() || hdr.ipv6.isValid()) {{"));
+    }
+
     /// The variables that are not inputs.
     fn variables(&mut self) {
         for info in self.program.variables.iter().filter(|it| it.input.is_none()) {
             self.line(&format!("bit<{}> {} = 0;", info.bits, info.name));
+        }
+    }
+
+    /// The tables, each with the action that gives an entry's values to variables. Entries come from the control plane.
+    fn tables(&mut self) {
+        let (program, names) = (self.program, Names::of(self.program, self.architecture));
+        for table in &program.tables {
+            let results: Vec<_> = table.results.iter().map(|result| &program.variables[result.0]).collect();
+            let parameters: Vec<_> =
+                results.iter().map(|it| format!("bit<{}> {}_of_entry", it.bits, it.name)).collect();
+            self.line("");
+            self.line(&format!("// {}.", table.about));
+            self.line(&format!("action set_{}({}) {{", table.name, parameters.join(", ")));
+            for result in &results {
+                self.line(&format!("{0} = {0}_of_entry;", result.name));
+            }
+            self.line("}");
+            self.line(&format!("table {} {{", table.name));
+            self.line("key = {");
+            let kind = if matches!(table.entries, TableEntries::Exact(_)) { "exact" } else { "range" };
+            for key in &table.keys {
+                self.line(&format!("{}: {kind};", operand_text(&names, *key, 0)));
+            }
+            self.line("}");
+            self.line("actions = {");
+            self.line(&format!("set_{};", table.name));
+            self.line("}");
+            let values: Vec<_> =
+                table.otherwise.iter().zip(&results).map(|(value, it)| literal(*value, it.bits)).collect();
+            self.line(&format!("default_action = set_{}({});", table.name, values.join(", ")));
+            self.line(&format!("size = {};", table.entries.len()));
+            self.line("}");
         }
     }
 
@@ -124,6 +171,7 @@ impl Printer<'_> {
                         Architecture::Tna => tna::access(self, *index, *action, result),
                     }
                 }
+                Does::Lookup(table) => self.line(&format!("{}.apply();", program.tables[*table].name)),
                 Does::Mark => {
                     self.lines("if (hdr.ipv4.isValid()) {\nhdr.ipv4.ecn = 3;\n} else {\nhdr.ipv6.ecn = 3;\n}");
                 }

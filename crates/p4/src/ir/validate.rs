@@ -4,6 +4,7 @@ use super::action::{AluExpression, AluOutput, AluTerm, RegisterAction, RegisterA
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::Condition;
 use super::operation::Operation;
+use super::table::{MatchTable, TableEntries};
 use super::variable::{Operand, Unit, Variable, ones};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -46,8 +47,9 @@ pub(crate) fn validate(program: &SwitchProgram) -> Result<(), InvalidProgram> {
     let variables = program.variables.iter().map(|it| it.name);
     let registers = program.registers.iter().map(|it| it.name);
     let actions = program.actions.iter().map(|it| it.name);
+    let tables = program.tables.iter().map(|it| it.name);
     let mut names = BTreeSet::new();
-    for name in variables.chain(registers).chain(actions) {
+    for name in variables.chain(registers).chain(actions).chain(tables) {
         check_name(name, &mut names).map_err(fail(format!("the name '{name}'")))?;
     }
     for info in &program.variables {
@@ -109,6 +111,10 @@ fn check_all(
     for statement in statements {
         match &statement.does {
             Does::Comment(_) | Does::Mark | Does::Drop => {}
+            Does::Lookup(table) => {
+                let table = &program.tables[*table];
+                check_table(program, table).map_err(|why| (format!("the table {}", table.name), why))?;
+            }
             Does::Set { variable, operation } => {
                 let place = format!("the assignment to {}", program.variables[variable.0].name);
                 check_operation(program, *variable, operation).map_err(|why| (place, why))?;
@@ -224,6 +230,50 @@ fn check_access(
     }
     if info.bits != bits || info.unit != unit {
         return Err(format!("returns {bits} bits in {unit}; {} has {} in {}", info.name, info.bits, info.unit));
+    }
+    Ok(())
+}
+
+fn check_table(program: &SwitchProgram, table: &MatchTable) -> Result<(), Broken> {
+    table.keys.iter().try_for_each(|key| fits(program, *key, u64::BITS))?;
+    let widths: Vec<_> = table.keys.iter().filter_map(|key| bits(program, *key)).collect();
+    if widths.is_empty() || widths.len() != table.keys.len() {
+        return Err("needs variables as keys".to_owned());
+    }
+    for result in &table.results {
+        let info = program.variables.get(result.0).ok_or("gives a value to a variable of another program")?;
+        if info.input.is_some() {
+            return Err(format!("{} is an input, which cannot be assigned", info.name));
+        }
+    }
+    let results: Vec<_> = table.results.iter().map(|result| program.variables[result.0].bits).collect();
+    let all_fit = |values: &[u64], widths: &[u32]| {
+        let fit = values.len() == widths.len() && values.iter().zip(widths).all(|(value, bits)| *value <= ones(*bits));
+        if fit { Ok(()) } else { Err(format!("{values:?} does not fit {widths:?} bits")) }
+    };
+    all_fit(&table.otherwise, &results)?;
+    match &table.entries {
+        TableEntries::Exact(entries) => {
+            let mut keys = BTreeSet::new();
+            for (key, values) in entries {
+                all_fit(key, &widths)?;
+                all_fit(values, &results)?;
+                if !keys.insert(key) {
+                    return Err(format!("has two entries for {key:?}"));
+                }
+            }
+        }
+        TableEntries::Ranges(entries) => {
+            let mut next = 0;
+            for ((low, high), values) in entries {
+                all_fit(&[*high], &widths)?;
+                all_fit(values, &results)?;
+                if low > high || *low < next {
+                    return Err(format!("{low} to {high} is not after the range before it"));
+                }
+                next = high.saturating_add(1);
+            }
+        }
     }
     Ok(())
 }

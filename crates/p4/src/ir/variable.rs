@@ -31,6 +31,8 @@ pub enum Input {
     Enqueued,
     /// When it left the queue, in nanoseconds, modulo 2^48.
     Dequeued,
+    /// Whether it comes from the switch's packet generator: 1 or 0.
+    Generated,
     /// The ECN field of its IP header: 0 is not ECN-capable, 1 is ECT(1), 2 is ECT(0), 3 is CE (RFC 3168).
     Ecn,
 }
@@ -88,7 +90,7 @@ impl Unit {
 
 impl Input {
     /// All inputs.
-    pub const ALL: [Self; 4] = [Self::Port, Self::Enqueued, Self::Dequeued, Self::Ecn];
+    pub const ALL: [Self; 5] = [Self::Port, Self::Enqueued, Self::Dequeued, Self::Generated, Self::Ecn];
 
     /// Its name in a program.
     pub fn name(self) -> &'static str {
@@ -96,6 +98,7 @@ impl Input {
             Self::Port => "port",
             Self::Enqueued => "enqueued",
             Self::Dequeued => "dequeued",
+            Self::Generated => "generated",
             Self::Ecn => "ecn",
         }
     }
@@ -105,6 +108,7 @@ impl Input {
         match self {
             Self::Port => 9,
             Self::Enqueued | Self::Dequeued => 48,
+            Self::Generated => 1,
             Self::Ecn => 2,
         }
     }
@@ -112,7 +116,7 @@ impl Input {
     /// What it counts.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Port | Self::Ecn => Unit::Number,
+            Self::Port | Self::Generated | Self::Ecn => Unit::Number,
             Self::Enqueued | Self::Dequeued => Unit::NANOS,
         }
     }

@@ -124,25 +124,25 @@ control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     register<bit<32>>(64) last_delay;
     // p', from the lowest number in two's complement, which is 0, to the highest, which is 1.
     register<bit<32>>(64) base_probability;
+    bit<32> sojourn = 0;
+    bit<32> delay = 0;
+    bit<1> due = 0;
+    bit<32> near = 0;
+    bit<32> alpha = 0;
+    bit<32> beta = 0;
+    bit<32> both = 0;
+    bit<32> distance = 0;
+    bit<32> before = 0;
+    bit<32> change = 0;
+    bit<32> probability = 0;
+    bit<32> one = 0;
+    bit<32> other = 0;
+    bit<32> larger = 0;
+    bit<32> half = 0;
+    bit<32> number = 0;
+    bit<32> excess = 0;
 
     apply {
-        bit<32> sojourn = 0;
-        bit<32> delay = 0;
-        bit<1> due = 0;
-        bit<32> near = 0;
-        bit<32> alpha = 0;
-        bit<32> beta = 0;
-        bit<32> both = 0;
-        bit<32> distance = 0;
-        bit<32> before = 0;
-        bit<32> change = 0;
-        bit<32> probability = 0;
-        bit<32> one = 0;
-        bit<32> other = 0;
-        bit<32> larger = 0;
-        bit<32> half = 0;
-        bit<32> number = 0;
-        bit<32> excess = 0;
         // BMv2 has microseconds.
         bit<48> dequeued = standard_metadata.egress_global_timestamp * 1000;
         bit<48> enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;

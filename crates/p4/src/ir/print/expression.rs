@@ -32,6 +32,7 @@ impl<'a> Names<'a> {
             (Some(Architecture::Tna), Some(Input::Dequeued)) => "eg_prsr_md.global_tstamp".to_owned(),
             (Some(Architecture::Tna), Some(Input::Enqueued)) => "hdr.bridge.enqueued".to_owned(),
             (Some(_), Some(Input::Ecn)) => "meta.ecn".to_owned(),
+            (Some(_), Some(Input::Generated)) => "meta.generated".to_owned(),
             _ => info.name.to_owned(),
         }
     }
@@ -72,6 +73,7 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
     match *operation {
         Operation::Copy(one) => text(one),
         Operation::Add(one, other) => infix(one, "+", other),
+        Operation::AddSaturating(one, other) => infix(one, "|+|", other),
         Operation::Subtract(one, other) => infix(one, "-", other),
         Operation::SubtractSigned(one, other) if names.architecture.is_some() => {
             format!("(bit<{bits}>)((int<{bits}>){} |-| (int<{bits}>){})", text(one), text(other))
@@ -123,6 +125,8 @@ pub(crate) fn alu_text(names: &Names<'_>, expression: AluExpression, bits: u32) 
         AluExpression::Term(one) => text(one),
         AluExpression::Add(one, other) => format!("{} + {}", text(one), text(other)),
         AluExpression::Subtract(one, other) => format!("{} - {}", text(one), text(other)),
+        AluExpression::AddSaturating(one, other) => format!("{} |+| {}", text(one), text(other)),
+        AluExpression::SubtractSaturating(one, other) => format!("{} |-| {}", text(one), text(other)),
         AluExpression::AddSigned(one, other) => {
             format!("(bit<{bits}>)((int<{bits}>){} |+| (int<{bits}>){})", text(one), text(other))
         }

@@ -5,13 +5,16 @@ use super::{Architecture, Printer};
 use crate::ir::action::{AluOutput, RegisterAction, RegisterArray, When};
 use crate::ir::builder::{Does, Statement};
 use crate::ir::operation::Operation;
-use crate::ir::variable::Operand;
+use crate::ir::variable::{Input, Operand};
 
 /// The width of an index: the ports of a pipe.
 const INDEX: u32 = 7;
 
 pub(super) fn print(out: &mut Printer<'_>) {
-    out.lines(BEFORE);
+    let [bridge, metadata, send, choice, select, state] =
+        if out.reads(Input::Generated) { GENERATED } else { WITHOUT_GENERATED };
+    let before = BEFORE.replace("BRIDGE\n", bridge).replace("METADATA\n", metadata).replace("SEND\n", send);
+    out.lines(&before.replace("CHOICE\n", choice).replace("SELECT\n", select).replace("STATE\n", state));
     out.line("");
     out.lines(
         "control Egress(inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
@@ -29,9 +32,10 @@ pub(super) fn print(out: &mut Printer<'_>) {
     for (register, action) in accesses(&program.statements) {
         declare(out, &program.registers[register], &program.actions[action]);
     }
+    out.tables();
     out.line("");
     out.line("apply {");
-    out.line("if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {");
+    out.begin();
     out.statements(&program.statements);
     out.line("}");
     out.line("}");
@@ -120,9 +124,23 @@ pub(super) fn access(out: &mut Printer<'_>, index: Operand, action: usize, resul
     out.line(&result.map_or(call.clone(), |result| format!("{result} = {call}")));
 }
 
+/// What differs in programs with generated packets.
+const GENERATED: [&str; 6] = [
+    "bit<8> generated;\n",
+    "bit<1> generated;\n",
+    "hdr.bridge.generated = 0;\n",
+    "// The packet generator. A copy goes to each port.\nif (ig_intr_md.ingress_port == 68) {\nhdr.bridge.setValid();\n\
+     hdr.bridge.enqueued = 0;\nhdr.bridge.generated = 1;\nig_tm_md.mcast_grp_a = 1;\n} else {\nforward.apply();\n}\n",
+    "meta.generated = 0;\ntransition select(hdr.bridge.generated) {\n1: parse_generated;\ndefault: parse_ethernet;\n}\n}\n\
+     state parse_ethernet {\n",
+    "state parse_generated {\nmeta.generated = 1;\ntransition accept;\n}\n",
+];
+const WITHOUT_GENERATED: [&str; 6] = ["", "", "", "forward.apply();\n", "", ""];
+
 const BEFORE: &str = "\
 header bridge_h {
 bit<48> enqueued;
+BRIDGE
 }
 
 struct headers_t {
@@ -135,6 +153,7 @@ ipv6_h ipv6;
 
 struct metadata_t {
 bit<2> ecn;
+METADATA
 }
 
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
@@ -153,6 +172,7 @@ action send(PortId_t port) {
 ig_tm_md.ucast_egress_port = port;
 hdr.bridge.setValid();
 hdr.bridge.enqueued = ig_prsr_md.global_tstamp;
+SEND
 }
 action discard() {
 ig_dprsr_md.drop_ctl = 1;
@@ -169,7 +189,7 @@ default_action = discard();
 size = 1024;
 }
 apply {
-forward.apply();
+CHOICE
 }
 }
 
@@ -185,6 +205,7 @@ state start {
 meta.ecn = 0;
 packet.extract(eg_intr_md);
 packet.extract(hdr.bridge);
+SELECT
 packet.extract(hdr.ethernet);
 transition select(hdr.ethernet.ether_type) {
 ETHERTYPE_VLAN: parse_vlan;
@@ -211,6 +232,7 @@ packet.extract(hdr.ipv6);
 meta.ecn = hdr.ipv6.ecn;
 transition accept;
 }
+STATE
 }
 ";
 

@@ -6,7 +6,8 @@ use crate::ir::action::{AluOutput, When};
 use crate::ir::variable::{Input, Operand};
 
 pub(super) fn print(out: &mut Printer<'_>) {
-    out.lines(BEFORE);
+    let [metadata, select, state] = if out.reads(Input::Generated) { GENERATED } else { [""; 3] };
+    out.lines(&BEFORE.replace("METADATA\n", metadata).replace("SELECT\n", select).replace("STATE\n", state));
     out.line("");
     out.line(
         "control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
@@ -15,16 +16,16 @@ pub(super) fn print(out: &mut Printer<'_>) {
         out.line(&format!("// {}.", register.about));
         out.line(&format!("register<bit<{}>>({}) {};", register.bits, register.entries, register.name));
     }
+    out.variables();
+    out.tables();
     out.line("");
     out.line("apply {");
-    out.variables();
-    let inputs: Vec<_> = out.program.variables.iter().filter_map(|it| it.input).collect();
-    if inputs.contains(&Input::Enqueued) || inputs.contains(&Input::Dequeued) {
+    if out.reads(Input::Enqueued) || out.reads(Input::Dequeued) {
         out.line("// BMv2 has microseconds.");
         out.line("bit<48> dequeued = standard_metadata.egress_global_timestamp * 1000;");
         out.line("bit<48> enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;");
     }
-    out.line("if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {");
+    out.begin();
     out.statements(&out.program.statements);
     out.line("}");
     out.line("}");
@@ -76,6 +77,13 @@ pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, act
     out.line("}");
 }
 
+/// What programs with generated packets have in addition. BMv2 has no generator: such packets come with an EtherType for experiments.
+const GENERATED: [&str; 3] = [
+    "bit<1> generated;\n",
+    "0x88b5: parse_generated;\n",
+    "state parse_generated {\nmeta.generated = 1;\ntransition accept;\n}\n",
+];
+
 const BEFORE: &str = "\
 struct headers_t {
 ethernet_h ethernet;
@@ -86,12 +94,14 @@ ipv6_h ipv6;
 
 struct metadata_t {
 bit<2> ecn;
+METADATA
 }
 
 parser Parser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
 state start {
 packet.extract(hdr.ethernet);
 transition select(hdr.ethernet.ether_type) {
+SELECT
 ETHERTYPE_VLAN: parse_vlan;
 ETHERTYPE_IPV4: parse_ipv4;
 ETHERTYPE_IPV6: parse_ipv6;
@@ -116,6 +126,7 @@ packet.extract(hdr.ipv6);
 meta.ecn = hdr.ipv6.ecn;
 transition accept;
 }
+STATE
 }
 
 control VerifyChecksum(inout headers_t hdr, inout metadata_t meta) {

@@ -1,0 +1,121 @@
+//! The common part of PIE_DP and PIE_TABLE (Kunze et al., sections VI.C and VI.D): they differ in how a generated packet computes the change
+//! of the probability.
+
+use super::PORTS;
+use crate::Aspect;
+use crate::ir::{
+    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
+    Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,
+};
+
+/// Delays are in units of 2^10 ns.
+pub(super) const UNITS: Unit = Unit::Nanos { shift: 10 };
+/// The bits of a port within a pipe.
+const PORT_BITS: u32 = PORTS.ilog2();
+
+/// Behind the queue, traffic stores its delay. Generated packets read it, change the probability, and keep it. Traffic is dropped by the
+/// probability, with the random number that was drawn for the packet before.
+///
+/// `change` gets the delay that the last packet stored, and the one that the generated packet before read. It returns the size of the step, and
+/// whether it is upwards.
+pub(super) fn pie_in_the_data_plane(
+    mut p: Builder,
+    act: bool,
+    change: impl FnOnce(&mut Builder, [Variable; 2]) -> [Variable; 2],
+) -> Result<SwitchProgram, InvalidProgram> {
+    let port = p.input(Input::Port).slice(0, PORT_BITS);
+    let (enqueued, dequeued) = (p.input(Input::Enqueued), p.input(Input::Dequeued));
+    let generated = p.input(Input::Generated);
+    let registers = Registers::new(&mut p, port);
+    p.choose(
+        Condition::compare(generated, Comparison::Equal, 1),
+        |p| update(p, &registers, change),
+        |p| {
+            p.of(Aspect::Metric);
+            let difference = Operation::Subtract(dequeued.slice(0, 32), enqueued.slice(0, 32));
+            let sojourn = p.compute("sojourn", 32, Unit::NANOS, difference);
+            decide(p, act, &registers, sojourn);
+        },
+    );
+    p.build()
+}
+
+/// The registers of all ports, and the index of the packet's port.
+struct Registers {
+    port: Operand,
+    delay: usize,
+    sampled: usize,
+    probability: usize,
+    random: usize,
+}
+
+impl Registers {
+    fn new(p: &mut Builder, port: Operand) -> Self {
+        let mut register =
+            |name, about, bits, unit| p.register(RegisterArray { name, about, bits, unit, entries: PORTS, initial: 0 });
+        Self {
+            port,
+            delay: register("last_delay", "The delay of the last packet, in units of 1024 ns", 16, UNITS),
+            sampled: register("sampled_delay", "The delay that the last generated packet read", 16, UNITS),
+            probability: register("drop_probability", "The drop probability, in units of 2^-32", 32, Unit::Number),
+            random: register("last_random", "The random number that was drawn for the last packet", 32, Unit::Number),
+        }
+    }
+}
+
+/// Reads a word, and stores another value.
+fn swap(name: &'static str, value: impl Into<Operand>) -> RegisterAction {
+    let value = AluExpression::Term(AluTerm::Value(value.into()));
+    let updates = vec![AluUpdate { when: When::Always, value }];
+    RegisterAction { name, conditions: Vec::new(), updates, output: AluOutput::Before }
+}
+
+fn read(name: &'static str) -> RegisterAction {
+    RegisterAction { name, conditions: Vec::new(), updates: Vec::new(), output: AluOutput::Before }
+}
+
+/// What a generated packet does.
+fn update(p: &mut Builder, registers: &Registers, change: impl FnOnce(&mut Builder, [Variable; 2]) -> [Variable; 2]) {
+    p.of(Aspect::Metric).comment("A generated packet changes the probability.");
+    let delay = p.variable("delay", 16, UNITS);
+    p.access(registers.delay, registers.port, read("read_delay"), Some(delay));
+    p.of(Aspect::Reaction);
+    let before = p.variable("before", 16, UNITS);
+    p.access(registers.sampled, registers.port, swap("keep_delay", delay), Some(before));
+    let [step, up] = change(p, [delay, before]);
+    let (word, step) = (AluTerm::Word, AluTerm::Value(step.into()));
+    let is_up = AluCondition {
+        left: AluExpression::Term(AluTerm::Value(up.into())),
+        comparison: Comparison::Equal,
+        right: AluTerm::Value(1.into()),
+    };
+    let action = RegisterAction {
+        name: "change_probability",
+        conditions: vec![is_up],
+        updates: vec![
+            AluUpdate { when: When::Holds(0), value: AluExpression::AddSaturating(word, step) },
+            AluUpdate { when: When::Fails(0), value: AluExpression::SubtractSaturating(word, step) },
+        ],
+        output: AluOutput::After,
+    };
+    p.access(registers.probability, registers.port, action, None);
+    let drawn = p.compute("drawn_here", 32, Unit::Number, Operation::Random);
+    p.access(registers.random, registers.port, swap("keep_random_here", drawn), None);
+    p.drop_packet();
+}
+
+/// What a packet of traffic does.
+fn decide(p: &mut Builder, act: bool, registers: &Registers, sojourn: Variable) {
+    p.comment("The delay, in units of 1024 ns.");
+    p.access(registers.delay, registers.port, swap("store_delay", sojourn.slice(10, 16)), None);
+    p.of(Aspect::Reaction);
+    let probability = p.variable("probability", 32, Unit::Number);
+    p.access(registers.probability, registers.port, read("read_probability"), Some(probability));
+    p.comment("One access returns the number that was drawn before, and stores the new one.");
+    let drawn = p.compute("drawn", 32, Unit::Number, Operation::Random);
+    let random = p.variable("random_before", 32, Unit::Number);
+    p.access(registers.random, registers.port, swap("keep_random", drawn), Some(random));
+    if act {
+        p.when(Condition::compare(probability, Comparison::Greater, random), Builder::drop_packet);
+    }
+}

@@ -1,0 +1,347 @@
+// pie-table: PIE in the data plane, with tables for products.
+// After Kunze et al., Tofino + P4, IM 2021, section VI.D (PIE_TABLE).
+
+#include <core.p4>
+#include <tna.p4>
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+const bit<16> ETHERTYPE_VLAN = 0x8100;
+
+header ethernet_h {
+    bit<48> destination;
+    bit<48> source;
+    bit<16> ether_type;
+}
+
+header vlan_h {
+    bit<3> priority;
+    bit<1> drop_eligible;
+    bit<12> id;
+    bit<16> ether_type;
+}
+
+header ipv4_h {
+    bit<4> version;
+    bit<4> header_words;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<3> flags;
+    bit<13> fragment_offset;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> source;
+    bit<32> destination;
+}
+
+header ipv6_h {
+    bit<4> version;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<20> flow_label;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<128> source;
+    bit<128> destination;
+}
+
+header bridge_h {
+    bit<48> enqueued;
+    bit<8> generated;
+}
+
+struct headers_t {
+    bridge_h bridge;
+    ethernet_h ethernet;
+    vlan_h vlan;
+    ipv4_h ipv4;
+    ipv6_h ipv6;
+}
+
+struct metadata_t {
+    bit<2> ecn;
+    bit<1> generated;
+}
+
+parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
+    state start {
+        packet.extract(ig_intr_md);
+        packet.advance(PORT_METADATA_SIZE);
+        packet.extract(hdr.ethernet);
+        transition accept;
+    }
+}
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
+        in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
+        inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+    action send(PortId_t port) {
+        ig_tm_md.ucast_egress_port = port;
+        hdr.bridge.setValid();
+        hdr.bridge.enqueued = ig_prsr_md.global_tstamp;
+        hdr.bridge.generated = 0;
+    }
+    action discard() {
+        ig_dprsr_md.drop_ctl = 1;
+    }
+    table forward {
+        key = {
+            hdr.ethernet.destination: exact;
+        }
+        actions = {
+            send;
+            discard;
+        }
+        default_action = discard();
+        size = 1024;
+    }
+    apply {
+        // The packet generator. A copy goes to each port.
+        if (ig_intr_md.ingress_port == 68) {
+            hdr.bridge.setValid();
+            hdr.bridge.enqueued = 0;
+            hdr.bridge.generated = 1;
+            ig_tm_md.mcast_grp_a = 1;
+        } else {
+            forward.apply();
+        }
+    }
+}
+
+control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
+        in ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md) {
+    state start {
+        meta.ecn = 0;
+        packet.extract(eg_intr_md);
+        packet.extract(hdr.bridge);
+        meta.generated = 0;
+        transition select(hdr.bridge.generated) {
+            1: parse_generated;
+            default: parse_ethernet;
+        }
+    }
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_VLAN: parse_vlan;
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    state parse_vlan {
+        packet.extract(hdr.vlan);
+        transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        meta.ecn = hdr.ipv4.ecn;
+        transition accept;
+    }
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        meta.ecn = hdr.ipv6.ecn;
+        transition accept;
+    }
+    state parse_generated {
+        meta.generated = 1;
+        transition accept;
+    }
+}
+
+control Egress(inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
+        in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
+        inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
+    bit<16> delay = 0;
+    bit<16> before = 0;
+    bit<16> distance = 0;
+    bit<16> change = 0;
+    bit<9> row = 0;
+    bit<9> column = 0;
+    bit<32> step = 0;
+    bit<1> up = 0;
+    bit<32> drawn_here = 0;
+    bit<32> sojourn = 0;
+    bit<32> probability = 0;
+    bit<32> drawn = 0;
+    bit<32> random_before = 0;
+    Random<bit<32>>() random_drawn_here;
+    Random<bit<32>>() random_drawn;
+
+    // The delay of the last packet, in units of 1024 ns.
+    Register<bit<16>, bit<7>>(64, 0) last_delay;
+    RegisterAction<bit<16>, bit<7>, bit<16>>(last_delay) read_delay = {
+        void apply(inout bit<16> word, out bit<16> result) {
+            result = word;
+        }
+    };
+
+    // The delay that the last generated packet read.
+    Register<bit<16>, bit<7>>(64, 0) sampled_delay;
+    RegisterAction<bit<16>, bit<7>, bit<16>>(sampled_delay) keep_delay = {
+        void apply(inout bit<16> word, out bit<16> result) {
+            result = word;
+            word = delay;
+        }
+    };
+
+    // The drop probability, in units of 2^-32.
+    Register<bit<32>, bit<7>>(64, 0) drop_probability;
+    RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) change_probability = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            if ((bit<32>)up == 32w1) {
+                word = word |+| step;
+            }
+            if (!((bit<32>)up == 32w1)) {
+                word = word |-| step;
+            }
+            result = word;
+        }
+    };
+
+    // The random number that was drawn for the last packet.
+    Register<bit<32>, bit<7>>(64, 0) last_random;
+    RegisterAction<bit<32>, bit<7>, bit<32>>(last_random) keep_random_here = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
+            word = drawn_here;
+        }
+    };
+
+    // The delay of the last packet, in units of 1024 ns.
+    Register<bit<16>, bit<7>>(64, 0) last_delay;
+    RegisterAction<bit<16>, bit<7>, bit<16>>(last_delay) store_delay = {
+        void apply(inout bit<16> word, out bit<16> result) {
+            result = word;
+            word = sojourn[25:10];
+        }
+    };
+
+    // The drop probability, in units of 2^-32.
+    Register<bit<32>, bit<7>>(64, 0) drop_probability;
+    RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) read_probability = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
+        }
+    };
+
+    // The random number that was drawn for the last packet.
+    Register<bit<32>, bit<7>>(64, 0) last_random;
+    RegisterAction<bit<32>, bit<7>, bit<32>>(last_random) keep_random = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
+            word = drawn;
+        }
+    };
+
+    // The range of the distance to the target, in two's complement.
+    action set_distance_range(bit<9> row_of_entry) {
+        row = row_of_entry;
+    }
+    table distance_range {
+        key = {
+            distance: range;
+        }
+        actions = {
+            set_distance_range;
+        }
+        default_action = set_distance_range(9w0);
+        size = 262;
+    }
+
+    // The range of the change, in two's complement.
+    action set_change_range(bit<9> column_of_entry) {
+        column = column_of_entry;
+    }
+    table change_range {
+        key = {
+            change: range;
+        }
+        actions = {
+            set_change_range;
+        }
+        default_action = set_change_range(9w0);
+        size = 335;
+    }
+
+    // The step of the probability for both ranges, and whether it is upwards.
+    action set_steps(bit<32> step_of_entry, bit<1> up_of_entry) {
+        step = step_of_entry;
+        up = up_of_entry;
+    }
+    table steps {
+        key = {
+            row: exact;
+            column: exact;
+        }
+        actions = {
+            set_steps;
+        }
+        default_action = set_steps(32w0, 1w0);
+        size = 87770;
+    }
+
+    apply {
+        if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
+            if (meta.generated == 1w1) {
+                // A generated packet changes the probability.
+                delay = read_delay.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                before = keep_delay.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                // The register's unit of 1024 ns counts as a microsecond.
+                distance = delay - 16w125;
+                change = delay - before;
+                distance_range.apply();
+                change_range.apply();
+                steps.apply();
+                change_probability.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                drawn_here = random_drawn_here.get();
+                keep_random_here.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                eg_dprsr_md.drop_ctl = 1;
+            } else {
+                sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
+                // The delay, in units of 1024 ns.
+                store_delay.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                probability = read_probability.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                // One access returns the number that was drawn before, and stores the new one.
+                drawn = random_drawn.get();
+                random_before = keep_random.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                if (probability > random_before) {
+                    eg_dprsr_md.drop_ctl = 1;
+                }
+            }
+        }
+    }
+}
+
+control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
+        in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {
+    Checksum() checksum;
+    apply {
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.checksum = checksum.update({ hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn,
+                    hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
+                    hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination });
+        }
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.vlan);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
+    }
+}
+
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;

@@ -1,0 +1,300 @@
+// pie-table: PIE in the data plane, with tables for products.
+// After Kunze et al., Tofino + P4, IM 2021, section VI.D (PIE_TABLE).
+
+#include <core.p4>
+#include <v1model.p4>
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+const bit<16> ETHERTYPE_VLAN = 0x8100;
+
+header ethernet_h {
+    bit<48> destination;
+    bit<48> source;
+    bit<16> ether_type;
+}
+
+header vlan_h {
+    bit<3> priority;
+    bit<1> drop_eligible;
+    bit<12> id;
+    bit<16> ether_type;
+}
+
+header ipv4_h {
+    bit<4> version;
+    bit<4> header_words;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<3> flags;
+    bit<13> fragment_offset;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> source;
+    bit<32> destination;
+}
+
+header ipv6_h {
+    bit<4> version;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<20> flow_label;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<128> source;
+    bit<128> destination;
+}
+
+struct headers_t {
+    ethernet_h ethernet;
+    vlan_h vlan;
+    ipv4_h ipv4;
+    ipv6_h ipv6;
+}
+
+struct metadata_t {
+    bit<2> ecn;
+    bit<1> generated;
+}
+
+parser Parser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            0x88b5: parse_generated;
+            ETHERTYPE_VLAN: parse_vlan;
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    state parse_vlan {
+        packet.extract(hdr.vlan);
+        transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        meta.ecn = hdr.ipv4.ecn;
+        transition accept;
+    }
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        meta.ecn = hdr.ipv6.ecn;
+        transition accept;
+    }
+    state parse_generated {
+        meta.generated = 1;
+        transition accept;
+    }
+}
+
+control VerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    action send(bit<9> port) {
+        standard_metadata.egress_spec = port;
+    }
+    action discard() {
+        mark_to_drop(standard_metadata);
+    }
+    table forward {
+        key = {
+            hdr.ethernet.destination: exact;
+        }
+        actions = {
+            send;
+            discard;
+        }
+        default_action = discard();
+        size = 1024;
+    }
+    apply {
+        forward.apply();
+    }
+}
+
+control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    // The delay of the last packet, in units of 1024 ns.
+    register<bit<16>>(64) last_delay;
+    // The delay that the last generated packet read.
+    register<bit<16>>(64) sampled_delay;
+    // The drop probability, in units of 2^-32.
+    register<bit<32>>(64) drop_probability;
+    // The random number that was drawn for the last packet.
+    register<bit<32>>(64) last_random;
+    bit<16> delay = 0;
+    bit<16> before = 0;
+    bit<16> distance = 0;
+    bit<16> change = 0;
+    bit<9> row = 0;
+    bit<9> column = 0;
+    bit<32> step = 0;
+    bit<1> up = 0;
+    bit<32> drawn_here = 0;
+    bit<32> sojourn = 0;
+    bit<32> probability = 0;
+    bit<32> drawn = 0;
+    bit<32> random_before = 0;
+
+    // The range of the distance to the target, in two's complement.
+    action set_distance_range(bit<9> row_of_entry) {
+        row = row_of_entry;
+    }
+    table distance_range {
+        key = {
+            distance: range;
+        }
+        actions = {
+            set_distance_range;
+        }
+        default_action = set_distance_range(9w0);
+        size = 262;
+    }
+
+    // The range of the change, in two's complement.
+    action set_change_range(bit<9> column_of_entry) {
+        column = column_of_entry;
+    }
+    table change_range {
+        key = {
+            change: range;
+        }
+        actions = {
+            set_change_range;
+        }
+        default_action = set_change_range(9w0);
+        size = 335;
+    }
+
+    // The step of the probability for both ranges, and whether it is upwards.
+    action set_steps(bit<32> step_of_entry, bit<1> up_of_entry) {
+        step = step_of_entry;
+        up = up_of_entry;
+    }
+    table steps {
+        key = {
+            row: exact;
+            column: exact;
+        }
+        actions = {
+            set_steps;
+        }
+        default_action = set_steps(32w0, 1w0);
+        size = 87770;
+    }
+
+    apply {
+        // BMv2 has microseconds.
+        bit<48> dequeued = standard_metadata.egress_global_timestamp * 1000;
+        bit<48> enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;
+        if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
+            if (meta.generated == 1w1) {
+                // A generated packet changes the probability.
+                // read_delay
+                @atomic {
+                    bit<16> word;
+                    last_delay.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    delay = word;
+                    last_delay.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                }
+                // keep_delay
+                @atomic {
+                    bit<16> word;
+                    sampled_delay.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    before = word;
+                    word = delay;
+                    sampled_delay.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                }
+                // The register's unit of 1024 ns counts as a microsecond.
+                distance = delay - 16w125;
+                change = delay - before;
+                distance_range.apply();
+                change_range.apply();
+                steps.apply();
+                // change_probability
+                @atomic {
+                    bit<32> word;
+                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    bool condition_0 = (bit<32>)up == 32w1;
+                    if (condition_0) {
+                        word = word |+| step;
+                    }
+                    if (!condition_0) {
+                        word = word |-| step;
+                    }
+                    drop_probability.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                }
+                random(drawn_here, 0, 32w0xffffffff);
+                // keep_random_here
+                @atomic {
+                    bit<32> word;
+                    last_random.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    word = drawn_here;
+                    last_random.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                }
+                mark_to_drop(standard_metadata);
+            } else {
+                sojourn = dequeued[31:0] - enqueued[31:0];
+                // The delay, in units of 1024 ns.
+                // store_delay
+                @atomic {
+                    bit<16> word;
+                    last_delay.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    word = sojourn[25:10];
+                    last_delay.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                }
+                // read_probability
+                @atomic {
+                    bit<32> word;
+                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    probability = word;
+                    drop_probability.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                }
+                // One access returns the number that was drawn before, and stores the new one.
+                random(drawn, 0, 32w0xffffffff);
+                // keep_random
+                @atomic {
+                    bit<32> word;
+                    last_random.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    random_before = word;
+                    word = drawn;
+                    last_random.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                }
+                if (probability > random_before) {
+                    mark_to_drop(standard_metadata);
+                }
+            }
+        }
+    }
+}
+
+control ComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(hdr.ipv4.isValid(),
+                { hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length,
+                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
+                hdr.ipv4.source, hdr.ipv4.destination },
+                hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control Deparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.vlan);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
+    }
+}
+
+V1Switch(Parser(), VerifyChecksum(), Ingress(), Egress(), ComputeChecksum(), Deparser()) main;
