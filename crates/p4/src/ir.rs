@@ -46,7 +46,7 @@ pub use builder::{Builder, SwitchProgram};
 pub use condition::{Comparison, Condition};
 pub use interpreter::{Interpreter, PacketFate};
 pub use operation::Operation;
-pub use print::{Architecture, print, print_entries};
+pub use print::{Architecture, TestBuild, print, print_entries};
 pub use table::{MatchTable, TableEntries};
 pub use validate::InvalidProgram;
 pub use variable::{Input, Operand, Unit, Variable};

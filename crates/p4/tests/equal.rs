@@ -19,7 +19,7 @@ impl Sink for NoSink {
 
 /// A packet that leaves.
 #[derive(Debug, Clone, Copy)]
-struct Leaving {
+pub struct Leaving {
     port: u16,
     /// When it leaves.
     now: Nanos,
@@ -36,7 +36,7 @@ impl Leaving {
     }
 
     /// As a program takes it.
-    fn input(self, input: Input) -> u64 {
+    pub fn input(self, input: Input) -> u64 {
         match input {
             Input::Port => u64::from(self.port),
             Input::Enqueued => self.now.0 - self.sojourn.0,
@@ -48,7 +48,7 @@ impl Leaving {
 }
 
 /// Packets of four ports, whose sojourn times wander so that probabilities take all values.
-fn wandering(seed: u64, count: usize) -> impl Iterator<Item = Leaving> {
+pub fn wandering(seed: u64, count: usize) -> impl Iterator<Item = Leaving> {
     let mut random = Pcg64Mcg::seed_from_u64(seed ^ 0x5eed);
     let (mut level, mut now) = (100_000u64, 10_000_000_000);
     (0..count).map(move |_| {

@@ -1,6 +1,7 @@
 //! All tests of the crate from outside, in one binary.
 
 mod building;
+mod compiled;
 mod equal;
 mod p4air;
 mod placing;

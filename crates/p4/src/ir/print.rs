@@ -2,6 +2,7 @@
 
 mod entries;
 mod expression;
+mod test_build;
 mod tna;
 mod v1model;
 
@@ -12,6 +13,7 @@ pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{literal, operand_text, width_of};
 use std::fmt::Write;
+pub use test_build::TestBuild;
 
 /// What a P4 program is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,7 @@ impl Architecture {
 
 /// The program in P4_16.
 pub fn print(program: &SwitchProgram, architecture: Architecture) -> String {
-    let mut out = Printer { text: String::new(), depth: 0, architecture, program };
+    let mut out = Printer::new(program, architecture, false);
     out.head();
     match architecture {
         Architecture::V1model => v1model::print(&mut out),
@@ -51,10 +53,21 @@ pub(crate) struct Printer<'a> {
     text: String,
     depth: usize,
     architecture: Architecture,
+    is_test: bool,
+    /// The random numbers that were drawn before, in a test build.
+    drawn: usize,
     program: &'a SwitchProgram,
 }
 
-impl Printer<'_> {
+impl<'a> Printer<'a> {
+    fn new(program: &'a SwitchProgram, architecture: Architecture, is_test: bool) -> Self {
+        Self { text: String::new(), depth: 0, architecture, is_test, drawn: 0, program }
+    }
+
+    fn names(&self) -> Names<'a> {
+        Names::of(self.program, self.architecture, self.is_test)
+    }
+
     /// A line. A line that ends with `{` begins a block; one that begins with `}` ends it.
     fn line(&mut self, text: &str) {
         if text.starts_with('}') {
@@ -115,7 +128,7 @@ impl Printer<'_> {
 
     /// The tables, each with the action that gives an entry's values to variables. Entries come from the control plane.
     fn tables(&mut self) {
-        let (program, names) = (self.program, Names::of(self.program, self.architecture));
+        let (program, names) = (self.program, self.names());
         for table in &program.tables {
             let results: Vec<_> = table.results.iter().map(|result| &program.variables[result.0]).collect();
             let parameters: Vec<_> =
@@ -146,7 +159,7 @@ impl Printer<'_> {
     }
 
     fn statements(&mut self, statements: &[Statement]) {
-        let (program, names) = (self.program, Names::of(self.program, self.architecture));
+        let (program, names) = (self.program, self.names());
         for statement in statements {
             match &statement.does {
                 Does::Comment(text) => self.line(&format!("// {text}")),
@@ -161,8 +174,11 @@ impl Printer<'_> {
                 }
                 Does::If { condition, then, otherwise } => {
                     self.line(&format!("if ({}) {{", condition_text(&names, program, condition)));
+                    let before = self.drawn;
                     self.statements(then);
+                    let after = std::mem::replace(&mut self.drawn, before);
                     self.otherwise(otherwise);
+                    self.drawn = self.drawn.max(after);
                 }
                 Does::Access { register, index, action, result } => {
                     let result = result.map(|variable| program.variables[variable.0].name);
@@ -172,6 +188,8 @@ impl Printer<'_> {
                     }
                 }
                 Does::Lookup(table) => self.line(&format!("{}.apply();", program.tables[*table].name)),
+                Does::Mark if self.is_test => self.line("hdr.test.marked = 1;"),
+                Does::Drop if self.is_test => self.line("hdr.test.dropped = 1;"),
                 Does::Mark => {
                     self.lines("if (hdr.ipv4.isValid()) {\nhdr.ipv4.ecn = 3;\n} else {\nhdr.ipv6.ecn = 3;\n}");
                 }
@@ -188,10 +206,13 @@ impl Printer<'_> {
         match statements {
             [] => {}
             [Statement { does: Does::If { condition, then, otherwise }, .. }] => {
-                let names = Names::of(self.program, self.architecture);
-                self.line(&format!("}} else if ({}) {{", condition_text(&names, self.program, condition)));
+                self.line(&format!("}} else if ({}) {{", condition_text(&self.names(), self.program, condition)));
+                let before = self.drawn;
                 self.statements(then);
-                return self.otherwise(otherwise);
+                let after = std::mem::replace(&mut self.drawn, before);
+                self.otherwise(otherwise);
+                self.drawn = self.drawn.max(after);
+                return;
             }
             _ => {
                 self.line("} else {");
@@ -202,9 +223,13 @@ impl Printer<'_> {
     }
 
     /// Random numbers are not expressions.
-    fn special(&self, name: &str, bits: u32, operation: &super::Operation) -> Option<String> {
+    fn special(&mut self, name: &str, bits: u32, operation: &super::Operation) -> Option<String> {
         if *operation != super::Operation::Random {
             return None;
+        }
+        if self.is_test {
+            self.drawn += 1;
+            return Some(format!("{name} = hdr.test.random_{};", self.drawn - 1));
         }
         Some(match self.architecture {
             Architecture::V1model => format!("random({name}, 0, {});", literal(super::variable::ones(bits), bits)),
@@ -214,8 +239,7 @@ impl Printer<'_> {
 
     /// An index with the width that a register takes.
     fn index(&self, index: super::Operand, width: u32) -> String {
-        let names = Names::of(self.program, self.architecture);
-        let text = operand_text(&names, index, width);
+        let text = operand_text(&self.names(), index, width);
         if width_of(self.program, index).is_some_and(|bits| bits > width) {
             format!("(bit<{width}>){text}")
         } else {

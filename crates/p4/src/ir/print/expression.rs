@@ -11,22 +11,24 @@ use super::Architecture;
 pub(crate) struct Names<'a> {
     program: &'a SwitchProgram,
     architecture: Option<Architecture>,
+    is_test: bool,
 }
 
 impl<'a> Names<'a> {
     /// The names alone, for people.
     pub fn plain(program: &'a SwitchProgram) -> Self {
-        Self { program, architecture: None }
+        Self { program, architecture: None, is_test: false }
     }
 
-    /// As P4 for an architecture.
-    pub fn of(program: &'a SwitchProgram, architecture: Architecture) -> Self {
-        Self { program, architecture: Some(architecture) }
+    /// As P4 for an architecture. In a test build, inputs come in a header.
+    pub fn of(program: &'a SwitchProgram, architecture: Architecture, is_test: bool) -> Self {
+        Self { program, architecture: Some(architecture), is_test }
     }
 
     fn variable(&self, Variable(variable): Variable) -> String {
         let info = &self.program.variables[variable];
         match (self.architecture, info.input) {
+            (Some(_), Some(_)) if self.is_test => format!("hdr.test.{}", info.name),
             (Some(Architecture::V1model), Some(Input::Port)) => "standard_metadata.egress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::Port)) => "eg_intr_md.egress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::Dequeued)) => "eg_prsr_md.global_tstamp".to_owned(),

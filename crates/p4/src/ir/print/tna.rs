@@ -1,7 +1,7 @@
 //! Programs for Intel Tofino.
 
-use super::expression::{Names, alu_text, term_text};
-use super::{Architecture, Printer};
+use super::Printer;
+use super::expression::{alu_text, term_text};
 use crate::ir::action::{AluOutput, RegisterAction, RegisterArray, When};
 use crate::ir::builder::{Does, Statement};
 use crate::ir::operation::Operation;
@@ -71,7 +71,7 @@ fn each<T>(statements: &[Statement], find: &dyn Fn(&Does) -> Option<T>) -> Vec<T
 
 /// A register with the action of its unit.
 fn declare(out: &mut Printer<'_>, register: &RegisterArray, action: &RegisterAction) {
-    let names = Names::of(out.program, Architecture::Tna);
+    let names = out.names();
     let RegisterArray { name, bits, entries, initial, .. } = register;
     let output = match action.output {
         AluOutput::Condition(_) => 1,

@@ -1,7 +1,7 @@
 //! Programs for BMv2's `simple_switch`.
 
-use super::expression::{Names, alu_text, literal, term_text};
-use super::{Architecture, Printer};
+use super::Printer;
+use super::expression::{alu_text, literal, term_text};
 use crate::ir::action::{AluOutput, When};
 use crate::ir::variable::{Input, Operand};
 
@@ -12,12 +12,7 @@ pub(super) fn print(out: &mut Printer<'_>) {
     out.line(
         "control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
     );
-    for register in &out.program.registers {
-        out.line(&format!("// {}.", register.about));
-        out.line(&format!("register<bit<{}>>({}) {};", register.bits, register.entries, register.name));
-    }
-    out.variables();
-    out.tables();
+    declare(out);
     out.line("");
     out.line("apply {");
     if out.reads(Input::Enqueued) || out.reads(Input::Dequeued) {
@@ -34,11 +29,21 @@ pub(super) fn print(out: &mut Printer<'_>) {
     out.lines(AFTER);
 }
 
+/// Registers, variables and tables.
+pub(super) fn declare(out: &mut Printer<'_>) {
+    for register in &out.program.registers {
+        out.line(&format!("// {}.", register.about));
+        out.line(&format!("register<bit<{}>>({}) {};", register.bits, register.entries, register.name));
+    }
+    out.variables();
+    out.tables();
+}
+
 /// One access of a register: BMv2 has no units, so the action is written out.
 pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, action: usize, result: Option<&str>) {
     let program = out.program;
     let (register, action) = (&program.registers[register], &program.actions[action]);
-    let names = Names::of(program, Architecture::V1model);
+    let names = out.names();
     let (name, bits, index) = (register.name, register.bits, out.index(index, 32));
     // Registers begin with zero there, so what is stored is the difference from the initial value.
     let stored = |word: &str| match register.initial {
