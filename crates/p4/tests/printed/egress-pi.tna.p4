@@ -74,7 +74,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
+control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
         in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
         inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     action send(PortId_t port) {
@@ -141,7 +141,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
+control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
         in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
         inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
     bit<32> sojourn = 0;
@@ -258,5 +258,5 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t met
     }
 }
 
-Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Pipeline(IngressParser(), MainIngress(), IngressDeparser(), EgressParser(), MainEgress(), EgressDeparser()) pipe;
 Switch(pipe) main;

@@ -61,7 +61,7 @@ struct metadata_t {
     bit<1> generated;
 }
 
-parser Parser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
@@ -96,11 +96,11 @@ parser Parser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout 
     }
 }
 
-control VerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+control MainVerify(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     action send(bit<9> port) {
         standard_metadata.egress_spec = port;
     }
@@ -123,7 +123,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // The delay of the last packet, in units of 1024 ns.
     register<bit<16>>(64) last_delay;
     // The delay that the last generated packet read.
@@ -278,7 +278,7 @@ control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 }
 
-control ComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+control MainCompute(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(hdr.ipv4.isValid(),
                 { hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length,
@@ -288,7 +288,7 @@ control ComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control Deparser(packet_out packet, in headers_t hdr) {
+control MainDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.vlan);
@@ -297,4 +297,4 @@ control Deparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(Parser(), VerifyChecksum(), Ingress(), Egress(), ComputeChecksum(), Deparser()) main;
+V1Switch(MainParser(), MainVerify(), MainIngress(), MainEgress(), MainCompute(), MainDeparser()) main;

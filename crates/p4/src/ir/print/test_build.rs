@@ -81,7 +81,7 @@ impl<'a> TestBuild<'a> {
         out.lines(BEFORE);
         out.line("");
         out.line(
-            "control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
+            "control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
         );
         v1model::declare(&mut out);
         out.line("");
@@ -180,7 +180,7 @@ test_h test;
 
 struct metadata_t { }
 
-parser Parser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
 state start {
 packet.extract(hdr.ethernet);
 transition select(hdr.ethernet.ether_type) {
@@ -194,11 +194,11 @@ transition accept;
 }
 }
 
-control VerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+control MainVerify(inout headers_t hdr, inout metadata_t meta) {
 apply { }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
 apply {
 if (hdr.test.isValid()) {
 standard_metadata.egress_spec = standard_metadata.ingress_port;
@@ -210,16 +210,16 @@ mark_to_drop(standard_metadata);
 ";
 
 const AFTER: &str = "\
-control ComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+control MainCompute(inout headers_t hdr, inout metadata_t meta) {
 apply { }
 }
 
-control Deparser(packet_out packet, in headers_t hdr) {
+control MainDeparser(packet_out packet, in headers_t hdr) {
 apply {
 packet.emit(hdr.ethernet);
 packet.emit(hdr.test);
 }
 }
 
-V1Switch(Parser(), VerifyChecksum(), Ingress(), Egress(), ComputeChecksum(), Deparser()) main;
+V1Switch(MainParser(), MainVerify(), MainIngress(), MainEgress(), MainCompute(), MainDeparser()) main;
 ";

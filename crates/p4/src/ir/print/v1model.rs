@@ -10,7 +10,7 @@ pub(super) fn print(out: &mut Printer<'_>) {
     out.lines(&BEFORE.replace("METADATA\n", metadata).replace("SELECT\n", select).replace("STATE\n", state));
     out.line("");
     out.line(
-        "control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
+        "control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
     );
     declare(out);
     out.line("");
@@ -102,7 +102,7 @@ bit<2> ecn;
 METADATA
 }
 
-parser Parser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
 state start {
 packet.extract(hdr.ethernet);
 transition select(hdr.ethernet.ether_type) {
@@ -134,11 +134,11 @@ transition accept;
 STATE
 }
 
-control VerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+control MainVerify(inout headers_t hdr, inout metadata_t meta) {
 apply { }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
 action send(bit<9> port) {
 standard_metadata.egress_spec = port;
 }
@@ -163,7 +163,7 @@ forward.apply();
 ";
 
 const AFTER: &str = "\
-control ComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+control MainCompute(inout headers_t hdr, inout metadata_t meta) {
 apply {
 update_checksum(hdr.ipv4.isValid(),
     { hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length,
@@ -173,7 +173,7 @@ update_checksum(hdr.ipv4.isValid(),
 }
 }
 
-control Deparser(packet_out packet, in headers_t hdr) {
+control MainDeparser(packet_out packet, in headers_t hdr) {
 apply {
 packet.emit(hdr.ethernet);
 packet.emit(hdr.vlan);
@@ -182,5 +182,5 @@ packet.emit(hdr.ipv6);
 }
 }
 
-V1Switch(Parser(), VerifyChecksum(), Ingress(), Egress(), ComputeChecksum(), Deparser()) main;
+V1Switch(MainParser(), MainVerify(), MainIngress(), MainEgress(), MainCompute(), MainDeparser()) main;
 ";
