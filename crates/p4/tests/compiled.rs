@@ -55,10 +55,14 @@ fn programs_compile_without_a_warning() {
     }
 }
 
+/// The bits of a header that say whether the packet was dropped or marked: in its second byte.
+const DECISIONS: u8 = 0b1100;
+
 /// Packets as the comparison with the Rust types has them, and generated ones in between.
 fn trace(build: &mut TestBuild<'_>, seed: u64, count: usize) -> String {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut trace = String::new();
+    let mut chosen = 0;
     for (number, packet) in wandering(seed, count).enumerate() {
         let is_generated = number % 9 == 8;
         let input = |input| match input {
@@ -67,9 +71,11 @@ fn trace(build: &mut TestBuild<'_>, seed: u64, count: usize) -> String {
         };
         let numbers: Vec<_> = (0..build.random()).map(|_| u64::from(random.next_u32())).collect();
         let (sent, expected) = build.packet(&input, &numbers);
+        chosen += usize::from(!is_generated && expected[1] & DECISIONS != 0);
         let hex = |bytes: &[u8]| bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
         let _ = writeln!(trace, "{} {}", hex(&sent), hex(&expected));
     }
+    assert!((count / 100..count / 20 * 19).contains(&chosen), "{chosen} of {count} packets are dropped or marked");
     trace
 }
 

@@ -29,7 +29,11 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
                     let [keys, values] = [keys.collect::<Vec<_>>(), values.iter().map(u64::to_string).collect()];
                     let priority = if is_range { " 1" } else { "" };
                     let [keys, values] = [keys, values].map(|all| all.join(" "));
-                    writeln!(text, "table_add MainEgress.{0} MainEgress.set_{0} {keys} => {values}{priority}", table.name)
+                    writeln!(
+                        text,
+                        "table_add MainEgress.{0} MainEgress.set_{0} {keys} => {values}{priority}",
+                        table.name
+                    )
                 }
                 Architecture::Tna => {
                     let keys = names.iter().zip(keys).map(|(name, (low, high))| {
