@@ -99,12 +99,13 @@ fn write(folder: &Path, program: &SwitchProgram, architecture: Architecture, cod
         Architecture::Tna => format!("{name}.bfrt.py"),
     };
     files.extend(print_entries(program, architecture).map(|text| (entries, text)));
+    let mut written = String::new();
     for (file, contents) in files {
         let path = folder.join(file);
         create(&path)?.write_whole(|out| out.write_all(contents.as_bytes())).with_context(|| cannot_write(&path))?;
-        println!("{}", path.display());
+        let _ = writeln!(written, "{}", path.display());
     }
-    Ok(Outcome::Complete)
+    text(&written)
 }
 
 /// What compiles the program.
