@@ -31,6 +31,7 @@
 mod action;
 mod builder;
 mod condition;
+mod gateway;
 mod interpreter;
 mod lower;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What does not build: the errors name the statement and the rule.
 
 use queuescope_p4::ir::{
-    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, Operation,
-    RegisterAction, RegisterArray, Unit, Variable, When,
+    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, MatchTable,
+    Operation, RegisterAction, RegisterArray, TableEntries, Unit, Variable, When,
 };
 
 /// The error of a program, without its beginning.
@@ -127,6 +127,59 @@ fn register_actions_are_small() {
 }
 
 #[test]
+fn an_index_stays_within_its_register() {
+    let beyond = error(|p| {
+        let port = p.input(Input::Port);
+        let value = p.variable("value", 32, Unit::Number);
+        let words = p.register(register(32, Unit::Number));
+        p.access(words, port.slice(0, 3), adding(value), None);
+    });
+    assert_eq!(beyond, "the action add: its index can be 7, and words has 4 words");
+    let constant = error(|p| {
+        let value = p.variable("value", 32, Unit::Number);
+        let words = p.register(register(32, Unit::Number));
+        p.access(words, 4, adding(value), None);
+    });
+    assert_eq!(constant, "the action add: its index can be 4, and words has 4 words");
+}
+
+#[test]
+fn conditions_have_parts() {
+    assert_eq!(error(|p| p.when(Condition::All(Vec::new()), |_| ())), "a condition: has no parts");
+    let constants = error(|p| p.when(Condition::compare(1, Comparison::Less, 2), |_| ()));
+    assert_eq!(constants, "a condition: compares constants");
+}
+
+#[test]
+fn tables_are_consistent() {
+    let table = |entries: TableEntries, keys: usize, results: usize| {
+        error(|p| {
+            let (key, result) = (p.variable("code", 8, Unit::Number), p.variable("value", 4, Unit::Number));
+            p.look_up(MatchTable {
+                name: "table_of_values",
+                about: "",
+                keys: vec![key.into(); keys],
+                entries,
+                results: vec![result; results],
+                otherwise: vec![0; results],
+            });
+        })
+    };
+    let exact = |entries: &[(u64, u64)]| {
+        TableEntries::Exact(entries.iter().map(|(key, value)| (vec![*key], vec![*value])).collect())
+    };
+    let ranges = |ranges: &[(u64, u64)]| TableEntries::Ranges(ranges.iter().map(|range| (*range, vec![1])).collect());
+    let of = "the table table_of_values: ";
+    assert_eq!(table(exact(&[(256, 1)]), 1, 1), format!("{of}[256] does not fit [8] bits"));
+    assert_eq!(table(exact(&[(1, 16)]), 1, 1), format!("{of}[16] does not fit [4] bits"));
+    assert_eq!(table(exact(&[(1, 1), (1, 2)]), 1, 1), format!("{of}has two entries for [1]"));
+    assert_eq!(table(ranges(&[(0, 5), (5, 6)]), 1, 1), format!("{of}5 to 6 is not after the range before it"));
+    assert_eq!(table(exact(&[]), 0, 1), format!("{of}needs variables as keys"));
+    assert_eq!(table(exact(&[]), 2, 1), format!("{of}has a variable twice as key"));
+    assert_eq!(table(exact(&[]), 1, 2), format!("{of}gives value two values"));
+}
+
+#[test]
 fn names_are_those_of_a_program() {
     let twice = error(|p| {
         p.variable("it", 1, Unit::Number);
@@ -137,6 +190,11 @@ fn names_are_those_of_a_program() {
     assert_eq!(dash, "the name 'a-b': must be lower-case letters, digits and underscores, and begin with a letter");
     let keyword = error(|p| _ = p.variable("state", 1, Unit::Number));
     assert_eq!(keyword, "the name 'state': is a word of P4, or of the printed programs");
+    let prefix = error(|p| _ = p.variable("random_one", 1, Unit::Number));
+    let made =
+        "begins or ends as names that the printed programs make: set_, random_, condition_, compared_, _of_entry";
+    assert_eq!(prefix, format!("the name 'random_one': {made}"));
+    assert_eq!(error(|p| _ = p.variable("ecn", 2, Unit::Number)), "the variable ecn: has the name of an input");
     let input = error(|p| {
         let port = p.input(Input::Port);
         p.set(port, Operation::Copy(1.into()));

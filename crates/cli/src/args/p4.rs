@@ -49,7 +49,7 @@ pub struct Generate {
     #[arg(long, conflicts_with_all = ["algorithm", "target", "set", "output"])]
     pub list: bool,
 
-    /// Write the program, the entries of its tables and a Makefile to this folder, which is created [default: print the program]
+    /// Write the program, the entries of its tables and a makefile to this folder, which is created [default: print the program]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 }

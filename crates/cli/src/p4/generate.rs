@@ -23,13 +23,22 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let architecture = Architecture::ALL.into_iter().find(|it| it.name() == target).context("the target is known")?;
     let program = program(name, &args.set)?;
     check(&program, architecture)?;
-    let set: String = args.set.iter().map(|set| format!(" --set {set}")).collect();
+    if let Some(set) = args.set.iter().find(|set| set.chars().any(char::is_control)) {
+        bail!("--set {set:?} has a control character, such as a line break: write KEY=VALUE");
+    }
+    let set: String = args.set.iter().map(|set| format!(" --set {}", quoted(set))).collect();
     let made_by = format!("// Made by: queuescope p4 generate {name} --target {target}{set}\n");
     let code = made_by + &print(&program, architecture);
     match &args.output {
         Some(folder) => write(folder, &program, architecture, &code),
         None => text(&code),
     }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "=._-/:%+@".contains(letter);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 fn text(text: &str) -> Result<Outcome> {
@@ -88,12 +97,17 @@ fn check(program: &SwitchProgram, architecture: Architecture) -> Result<()> {
     bail!("{} does not fit a Tofino: {}", program.name(), reasons.collect::<Vec<_>>().join("; "))
 }
 
-/// Writes the program, the entries of its tables, and a Makefile.
+/// Writes the program, the entries of its tables, and a makefile.
 fn write(folder: &Path, program: &SwitchProgram, architecture: Architecture, code: &str) -> Result<Outcome> {
+    if folder.extension().is_some_and(|ending| ending == "p4") {
+        bail!(
+            "-o {}: names a folder, for the program and what belongs to it; without -o, the program is printed",
+            folder.display()
+        );
+    }
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let name = program.name();
-    let mut files =
-        vec![(format!("{name}.p4"), code.to_owned()), ("Makefile".to_owned(), makefile(name, architecture))];
+    let mut files = vec![(format!("{name}.p4"), code.to_owned()), (format!("{name}.mk"), makefile(name, architecture))];
     let entries = match architecture {
         Architecture::V1model => format!("{name}.cli"),
         Architecture::Tna => format!("{name}.bfrt.py"),
@@ -115,7 +129,7 @@ fn makefile(name: &str, architecture: Architecture) -> String {
         Architecture::Tna => (format!("{name}.tofino"), "--target tofino --arch tna -o $@"),
     };
     format!(
-        "# Compiles the program with p4c (https://github.com/p4lang/p4c): make, or make P4C=/path/to/p4c.\n\
+        "# Compiles the program with p4c (https://github.com/p4lang/p4c): make -f {name}.mk, or make -f {name}.mk P4C=/path/to/p4c.\n\
          P4C ?= p4c\n\n{file}: {name}.p4\n\t$(P4C) {flags} $<\n"
     )
 }

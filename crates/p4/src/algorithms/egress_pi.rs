@@ -1,6 +1,6 @@
 //! Egress PI, which is designed for what a switch has.
 
-use super::PORTS;
+use super::{PIPE_PORTS, PORT_BITS};
 use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
     Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,
@@ -18,8 +18,6 @@ const UNITS: Unit = Unit::Nanos { shift: 10 };
 const ZERO: u64 = 1 << 31;
 /// The bits of the longest delay.
 const DELAY_BITS: u32 = EgressPiParams::LONGEST.ilog2() + 1;
-/// The bits of a port within a pipe.
-const PORT_BITS: u32 = PORTS.ilog2();
 
 /// Egress PI with its default parameters, as steps.
 pub fn egress_pi() -> Program {
@@ -87,7 +85,7 @@ fn is_due(p: &mut Builder, port: Operand, dequeued: Variable, period: Nanos) -> 
         about: "When the probability was last updated",
         bits: 32,
         unit: UNITS,
-        entries: PORTS,
+        entries: PIPE_PORTS,
         initial: 0,
     });
     let long_ago = AluCondition {
@@ -127,7 +125,7 @@ fn probability(
         about: "The delay of the last update, shifted by beta",
         bits: 32,
         unit: Unit::Number,
-        entries: PORTS,
+        entries: PIPE_PORTS,
         initial: 0,
     });
     let (before, change) = (p.variable("before", 32, Unit::Number), p.variable("change", 32, Unit::Number));
@@ -147,7 +145,7 @@ fn probability(
         about: "p', from the lowest number in two's complement, which is 0, to the highest, which is 1",
         bits: 32,
         unit: Unit::Number,
-        entries: PORTS,
+        entries: PIPE_PORTS,
         initial: ZERO,
     });
     let sum = AluExpression::AddSigned(AluTerm::Word, AluTerm::Value(change.into()));

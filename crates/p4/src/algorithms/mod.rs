@@ -79,6 +79,12 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
 /// Ports with their own queues that a program is made for.
 pub(crate) const PORTS: u64 = 64;
 
+/// The words of a register with one for each port of a pipe: a Tofino has 72 there.
+pub(crate) const PIPE_PORTS: u64 = 128;
+
+/// The bits of a port's number within its pipe.
+pub(crate) const PORT_BITS: u32 = PIPE_PORTS.ilog2();
+
 /// The sojourn time of a packet, in nanoseconds.
 pub(crate) fn sojourn_time(program: &mut Program) -> Field {
     let entered = program.leaving("time of entering the queue", 48);

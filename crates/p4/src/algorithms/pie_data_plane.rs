@@ -1,17 +1,16 @@
 //! The common part of PIE_DP and PIE_TABLE (Kunze et al., sections VI.C and VI.D): they differ in how a generated packet computes the change
 //! of the probability.
 
-use super::PORTS;
+use super::{PIPE_PORTS, PORT_BITS};
 use crate::Aspect;
 use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
     Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,
 };
+use queuescope_wire::Nanos;
 
 /// Delays are in units of 2^10 ns.
 pub(super) const UNITS: Unit = Unit::Nanos { shift: 10 };
-/// The bits of a port within a pipe.
-const PORT_BITS: u32 = PORTS.ilog2();
 
 /// Behind the queue, traffic stores its delay. Generated packets read it, change the probability, and keep it. Traffic is dropped by the
 /// probability, with the random number that was drawn for the packet before.
@@ -20,9 +19,10 @@ const PORT_BITS: u32 = PORTS.ilog2();
 /// whether it is upwards.
 pub(super) fn pie_in_the_data_plane(
     mut p: Builder,
-    act: bool,
+    (act, period): (bool, Nanos),
     change: impl FnOnce(&mut Builder, [Variable; 2]) -> [Variable; 2],
 ) -> Result<SwitchProgram, InvalidProgram> {
+    p.generated_every(period);
     let port = p.input(Input::Port).slice(0, PORT_BITS);
     let (enqueued, dequeued) = (p.input(Input::Enqueued), p.input(Input::Dequeued));
     let generated = p.input(Input::Generated);
@@ -51,8 +51,9 @@ struct Registers {
 
 impl Registers {
     fn new(p: &mut Builder, port: Operand) -> Self {
-        let mut register =
-            |name, about, bits, unit| p.register(RegisterArray { name, about, bits, unit, entries: PORTS, initial: 0 });
+        let mut register = |name, about, bits, unit| {
+            p.register(RegisterArray { name, about, bits, unit, entries: PIPE_PORTS, initial: 0 })
+        };
         Self {
             port,
             delay: register("last_delay", "The delay of the last packet, in units of 1024 ns", 16, UNITS),
@@ -113,7 +114,7 @@ fn decide(p: &mut Builder, act: bool, registers: &Registers, sojourn: Variable) 
     p.access(registers.probability, registers.port, read("read_probability"), Some(probability));
     p.comment("One access returns the number that was drawn before, and stores the new one.");
     let drawn = p.compute("drawn", 32, Unit::Number, Operation::Random);
-    let random = p.variable("random_before", 32, Unit::Number);
+    let random = p.variable("drawn_before", 32, Unit::Number);
     p.access(registers.random, registers.port, swap("keep_random", drawn), Some(random));
     if act {
         p.when(Condition::compare(probability, Comparison::Greater, random), Builder::drop_packet);

@@ -20,7 +20,7 @@ pub fn pie_dp() -> Program {
 pub fn pie_dp_with(params: &PieDpParams) -> Result<SwitchProgram, InvalidProgram> {
     let source = "Kunze et al., Tofino + P4, IM 2021, section VI.C (PIE_DP)";
     let p = Builder::new("pie-dp", "PIE in the data plane, with shifts for products", source);
-    pie_in_the_data_plane(p, params.act, |p, delays| step(p, params, delays))
+    pie_in_the_data_plane(p, (params.act, params.update), |p, delays| step(p, params, delays))
 }
 
 /// The step of the probability, and whether it is upwards.

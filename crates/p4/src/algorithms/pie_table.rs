@@ -20,7 +20,7 @@ pub fn pie_table() -> Program {
 pub fn pie_table_with(params: &PieTableParams) -> Result<SwitchProgram, InvalidProgram> {
     let source = "Kunze et al., Tofino + P4, IM 2021, section VI.D (PIE_TABLE)";
     let p = Builder::new("pie-table", "PIE in the data plane, with tables for products", source);
-    pie_in_the_data_plane(p, params.act, |p, delays| step(p, params, delays))
+    pie_in_the_data_plane(p, (params.act, params.update), |p, delays| step(p, params, delays))
 }
 
 /// The step of the probability, and whether it is upwards.
@@ -72,13 +72,14 @@ fn range(
     let ends = |(number, range): (usize, &PieRange)| {
         let low = if reaches_out && number == 0 { i16::MIN } else { range.low };
         let high = if reaches_out && number == last { i16::MAX } else { range.high };
-        (low, high, number as u64)
+        // As unsigned numbers, the negative ones come last, so that a range with numbers of both signs is two.
+        let parts = if low < 0 && high >= 0 { vec![(low, -1), (0, high)] } else { vec![(low, high)] };
+        parts.into_iter().map(move |(low, high)| (low, high, number as u64))
     };
-    // As unsigned numbers, the negative ones come last. No range has numbers of both signs.
     let mut entries: Vec<_> = ranges
         .iter()
         .enumerate()
-        .map(ends)
+        .flat_map(ends)
         .map(|(low, high, number)| ((u64::from(low.cast_unsigned()), u64::from(high.cast_unsigned())), vec![number]))
         .collect();
     entries.sort_unstable();

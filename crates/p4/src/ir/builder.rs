@@ -7,6 +7,7 @@ use super::table::MatchTable;
 use super::validate::{InvalidProgram, validate};
 use super::variable::{Input, Operand, Unit, Variable};
 use crate::Aspect;
+use queuescope_wire::Nanos;
 
 /// A program for packets that have left the queue. It was checked: all widths and units fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct SwitchProgram {
     pub(crate) actions: Vec<RegisterAction>,
     pub(crate) tables: Vec<MatchTable>,
     pub(crate) statements: Vec<Statement>,
+    /// The period of generated packets, if there are any.
+    pub(crate) period: Option<Nanos>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +82,7 @@ impl SwitchProgram {
         self.about
     }
 
-    /// The number of its registers.
+    /// Its registers.
     pub fn registers(&self) -> &[RegisterArray] {
         &self.registers
     }
@@ -89,7 +92,8 @@ impl Builder {
     /// A program without statements. `source` names the paper's section or the type that it follows.
     pub fn new(name: &'static str, about: &'static str, source: &'static str) -> Self {
         let (variables, registers, actions, tables, statements) = Default::default();
-        let program = SwitchProgram { name, about, source, variables, registers, actions, tables, statements };
+        let program =
+            SwitchProgram { name, about, source, variables, registers, actions, tables, statements, period: None };
         Self { program, aspect: Aspect::Metric }
     }
 
@@ -97,6 +101,11 @@ impl Builder {
     pub fn of(&mut self, aspect: Aspect) -> &mut Self {
         self.aspect = aspect;
         self
+    }
+
+    /// The packet generator sends a packet to each port after each period.
+    pub fn generated_every(&mut self, period: Nanos) {
+        self.program.period = Some(period);
     }
 
     /// Writes a comment into the printed program.
@@ -166,7 +175,7 @@ impl Builder {
         self.push(Does::If { condition, then, otherwise });
     }
 
-    /// Marks the packet with CE, if it is ECN-capable.
+    /// Marks the packet with CE. The program has to check that it is ECN-capable.
     pub fn mark_packet(&mut self) {
         self.push(Does::Mark);
     }

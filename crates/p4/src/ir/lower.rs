@@ -3,15 +3,13 @@
 use super::action::{AluCondition, AluOutput, RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
+use super::gateway::is_for_gateway;
 use super::operation::Operation;
 use super::print::{Names, condition_text, operation_text};
 use super::table::TableEntries;
 use super::validate::bits;
 use super::variable::{Input, Operand, Variable};
 use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register};
-
-/// The widest constant that a gateway compares a field with by order. (Measured with the open-source compiler: 12 or 13 bits.)
-const GATEWAY_ORDER: u32 = 12;
 
 impl SwitchProgram {
     /// The steps of the program: one for each assignment, access and act, with what it reads. A gateway tests conditions in the stage of what they guard; a condition
@@ -87,7 +85,7 @@ impl Lowering<'_> {
                 let output = match action.output {
                     AluOutput::Before => "before",
                     AluOutput::After => "after",
-                    AluOutput::Condition(_) => "whether it changed",
+                    AluOutput::Condition(_) => "the condition",
                 };
                 let name = format!("{} of {}: {output}", action.name, program.registers[*register].name);
                 let given = self.steps.update(entry, &name, &micros, &reads);
@@ -158,23 +156,13 @@ impl Lowering<'_> {
         match condition {
             Condition::Compare { left, comparison, right } => {
                 let mut reads = self.fields_of([*left, *right]);
-                if !self.is_for_gateway(*left, *comparison, *right) {
+                if !is_for_gateway(self.program, (*left, *comparison, *right)) {
                     let text = condition_text(&Names::plain(self.program), self.program, condition);
                     reads = vec![self.steps.compare(&text, &reads)];
                 }
                 self.guards.extend(reads);
             }
             Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| self.guard(part)),
-        }
-    }
-
-    /// Whether a gateway can test it: equality, or the order of a narrow field and a constant.
-    fn is_for_gateway(&self, left: Operand, comparison: Comparison, right: Operand) -> bool {
-        let is_equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
-        match [left, right].map(|operand| bits(self.program, operand)) {
-            [Some(_), Some(_)] => is_equality,
-            [Some(bits), None] | [None, Some(bits)] => is_equality || bits <= GATEWAY_ORDER,
-            [None, None] => true,
         }
     }
 

@@ -7,8 +7,10 @@ mod tna;
 mod v1model;
 
 use super::builder::{Does, Statement, SwitchProgram};
+use super::condition::{Comparison, Condition};
+use super::gateway;
 use super::table::TableEntries;
-use super::variable::Input;
+use super::variable::{Input, Variable};
 pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{literal, operand_text, width_of};
@@ -56,12 +58,14 @@ pub(crate) struct Printer<'a> {
     is_test: bool,
     /// The random numbers that were drawn before, in a test build.
     drawn: usize,
+    /// The comparisons that were computed before.
+    compared: usize,
     program: &'a SwitchProgram,
 }
 
 impl<'a> Printer<'a> {
     fn new(program: &'a SwitchProgram, architecture: Architecture, is_test: bool) -> Self {
-        Self { text: String::new(), depth: 0, architecture, is_test, drawn: 0, program }
+        Self { text: String::new(), depth: 0, architecture, is_test, drawn: 0, compared: 0, program }
     }
 
     fn names(&self) -> Names<'a> {
@@ -100,6 +104,9 @@ impl<'a> Printer<'a> {
         if !source.is_empty() {
             self.line(&format!("// After {source}."));
         }
+        if let Some(period) = self.program.period {
+            self.line(&format!("// The packet generator sends a packet to each port every {period}."));
+        }
         self.line("");
         self.line("#include <core.p4>");
         self.line(&format!("#include <{architecture}.p4>"));
@@ -121,8 +128,11 @@ impl<'a> Printer<'a> {
 
     /// The variables that are not inputs.
     fn variables(&mut self) {
-        for info in self.program.variables.iter().filter(|it| it.input.is_none()) {
-            self.line(&format!("bit<{}> {} = 0;", info.bits, info.name));
+        let names = self.names();
+        for (number, info) in self.program.variables.iter().enumerate().filter(|(_, it)| it.input.is_none()) {
+            if !names.is_metadata(Variable(number)) {
+                self.line(&format!("bit<{}> {} = 0;", info.bits, info.name));
+            }
         }
     }
 
@@ -136,8 +146,8 @@ impl<'a> Printer<'a> {
             self.line("");
             self.line(&format!("// {}.", table.about));
             self.line(&format!("action set_{}({}) {{", table.name, parameters.join(", ")));
-            for result in &results {
-                self.line(&format!("{0} = {0}_of_entry;", result.name));
+            for (result, info) in table.results.iter().zip(&results) {
+                self.line(&format!("{} = {}_of_entry;", names.variable(*result), info.name));
             }
             self.line("}");
             self.line(&format!("table {} {{", table.name));
@@ -164,16 +174,16 @@ impl<'a> Printer<'a> {
             match &statement.does {
                 Does::Comment(text) => self.line(&format!("// {text}")),
                 Does::Set { variable, operation } => {
-                    let info = &program.variables[variable.0];
-                    if let Some(special) = self.special(info.name, info.bits, operation) {
+                    if let Some(special) = self.special(*variable, operation) {
                         self.line(&special);
                     } else {
-                        let text = operation_text(&names, info.bits, operation);
-                        self.line(&format!("{} = {text};", info.name));
+                        let text = operation_text(&names, program.variables[variable.0].bits, operation);
+                        self.line(&format!("{} = {text};", names.variable(*variable)));
                     }
                 }
                 Does::If { condition, then, otherwise } => {
-                    self.line(&format!("if ({}) {{", condition_text(&names, program, condition)));
+                    let text = self.condition(condition);
+                    self.line(&format!("if ({text}) {{"));
                     let before = self.drawn;
                     self.statements(then);
                     let after = std::mem::replace(&mut self.drawn, before);
@@ -181,18 +191,17 @@ impl<'a> Printer<'a> {
                     self.drawn = self.drawn.max(after);
                 }
                 Does::Access { register, index, action, result } => {
-                    let result = result.map(|variable| program.variables[variable.0].name);
+                    let result = result.map(|variable| names.variable(variable));
+                    let result = result.as_deref();
                     match self.architecture {
                         Architecture::V1model => v1model::access(self, *register, *index, *action, result),
-                        Architecture::Tna => tna::access(self, *index, *action, result),
+                        Architecture::Tna => tna::access(self, *register, *index, *action, result),
                     }
                 }
                 Does::Lookup(table) => self.line(&format!("{}.apply();", program.tables[*table].name)),
                 Does::Mark if self.is_test => self.line("hdr.test.marked = 1;"),
                 Does::Drop if self.is_test => self.line("hdr.test.dropped = 1;"),
-                Does::Mark => {
-                    self.lines("if (hdr.ipv4.isValid()) {\nhdr.ipv4.ecn = 3;\n} else {\nhdr.ipv6.ecn = 3;\n}");
-                }
+                Does::Mark => self.lines(MARK),
                 Does::Drop => match self.architecture {
                     Architecture::V1model => self.line("mark_to_drop(standard_metadata);"),
                     Architecture::Tna => self.line("eg_dprsr_md.drop_ctl = 1;"),
@@ -201,12 +210,52 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Whether a part of a condition is computed before, because no gateway of a Tofino tests it.
+    fn is_computed(&self, condition: &Condition) -> bool {
+        let is_tofino = self.architecture == Architecture::Tna;
+        is_tofino && !gateway::of_condition(self.program, condition).is_empty()
+    }
+
+    /// A condition. What no gateway of a Tofino tests is computed before: a saturating difference is zero or not.
+    fn condition(&mut self, condition: &Condition) -> String {
+        let program = self.program;
+        match condition {
+            Condition::Compare { left, comparison, right } if self.is_computed(condition) => {
+                let name = format!("compared_{}", self.compared);
+                self.compared += 1;
+                let (low, high, sign) = match comparison {
+                    Comparison::Less => (left, right, "!="),
+                    Comparison::GreaterOrEqual => (left, right, "=="),
+                    Comparison::Greater => (right, left, "!="),
+                    _ => (right, left, "=="),
+                };
+                let bits = gateway::width(program, [*left, *right]);
+                let names = self.names();
+                let [low, high] = [*low, *high].map(|operand| operand_text(&names, operand, bits));
+                self.line(&format!("{name} = {high} |-| {low};"));
+                format!("{name} {sign} {}", literal(0, bits))
+            }
+            Condition::All(parts) => self.joined(parts, " && "),
+            Condition::Any(parts) => self.joined(parts, " || "),
+            Condition::Compare { .. } => condition_text(&self.names(), program, condition),
+        }
+    }
+
+    fn joined(&mut self, parts: &[Condition], sign: &str) -> String {
+        let text = |part: &Condition| match part {
+            Condition::Compare { .. } => self.condition(part),
+            _ => format!("({})", self.condition(part)),
+        };
+        parts.iter().map(text).collect::<Vec<_>>().join(sign)
+    }
+
     /// Ends a branch, after the statements of the other one.
     fn otherwise(&mut self, statements: &[Statement]) {
         match statements {
             [] => {}
-            [Statement { does: Does::If { condition, then, otherwise }, .. }] => {
-                self.line(&format!("}} else if ({}) {{", condition_text(&self.names(), self.program, condition)));
+            [Statement { does: Does::If { condition, then, otherwise }, .. }] if !self.is_computed(condition) => {
+                let text = self.condition(condition);
+                self.line(&format!("}} else if ({text}) {{"));
                 let before = self.drawn;
                 self.statements(then);
                 let after = std::mem::replace(&mut self.drawn, before);
@@ -223,17 +272,19 @@ impl<'a> Printer<'a> {
     }
 
     /// Random numbers are not expressions.
-    fn special(&mut self, name: &str, bits: u32, operation: &super::Operation) -> Option<String> {
+    fn special(&mut self, variable: Variable, operation: &super::Operation) -> Option<String> {
         if *operation != super::Operation::Random {
             return None;
         }
+        let info = &self.program.variables[variable.0];
+        let (name, bits) = (self.names().variable(variable), info.bits);
         if self.is_test {
             self.drawn += 1;
             return Some(format!("{name} = hdr.test.random_{};", self.drawn - 1));
         }
         Some(match self.architecture {
             Architecture::V1model => format!("random({name}, 0, {});", literal(super::variable::ones(bits), bits)),
-            Architecture::Tna => format!("{name} = random_{name}.get();"),
+            Architecture::Tna => format!("{name} = random_{}.get();", info.name),
         })
     }
 
@@ -247,6 +298,30 @@ impl<'a> Printer<'a> {
         }
     }
 }
+
+/// Sets CE. The header checksum of IPv4 follows (RFC 1624): it falls by what the field grows.
+const MARK: &str = "\
+if (hdr.ipv4.isValid()) {
+// The header checksum follows (RFC 1624).
+if (hdr.ipv4.ecn == 2) {
+if (hdr.ipv4.checksum == 0) {
+hdr.ipv4.checksum = 0xfffe;
+} else {
+hdr.ipv4.checksum = hdr.ipv4.checksum - 1;
+}
+} else if (hdr.ipv4.ecn == 1) {
+if (hdr.ipv4.checksum == 0) {
+hdr.ipv4.checksum = 0xfffd;
+} else if (hdr.ipv4.checksum == 1) {
+hdr.ipv4.checksum = 0xfffe;
+} else {
+hdr.ipv4.checksum = hdr.ipv4.checksum - 2;
+}
+}
+hdr.ipv4.ecn = 3;
+} else {
+hdr.ipv6.ecn = 3;
+}";
 
 /// The headers that all programs parse.
 const HEADERS: &str = "\

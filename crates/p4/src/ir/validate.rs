@@ -1,11 +1,11 @@
 //! Checks of programs.
 
 use super::action::{AluExpression, AluOutput, AluTerm, RegisterAction, RegisterArray, When};
-use super::builder::{Does, Statement, SwitchProgram};
+use super::builder::{Does, Statement, SwitchProgram, VariableInfo};
 use super::condition::Condition;
 use super::operation::Operation;
 use super::table::{MatchTable, TableEntries};
-use super::variable::{Operand, Unit, Variable, ones};
+use super::variable::{Input, Operand, Unit, Variable, ones};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -36,7 +36,11 @@ const WIDEST: u32 = 64;
 /// Words of P4_16, and names that the printed programs have.
 const RESERVED: &str = "abstract action actions apply bit bool const control default default_action else entries enum error exit extern false \
                         for hdr header header_union if in inout int key list match_kind meta package parser priority result return select size \
-                        state static string struct switch table this transition true tuple type typedef valueset varbit void word";
+                        state static string struct switch table this transition true tuple type typedef valueset varbit void word \
+                        forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
+
+/// How names begin that the printed programs make.
+const PREFIXES: [&str; 4] = ["set_", "random_", "condition_", "compared_"];
 
 /// A rule that is broken, in words.
 type Broken = String;
@@ -53,7 +57,7 @@ pub(crate) fn validate(program: &SwitchProgram) -> Result<(), InvalidProgram> {
         check_name(name, &mut names).map_err(fail(format!("the name '{name}'")))?;
     }
     for info in &program.variables {
-        within(info.bits, 1..=WIDEST).map_err(fail(format!("the variable {}", info.name)))?;
+        check_variable(info).map_err(fail(format!("the variable {}", info.name)))?;
     }
     for register in &program.registers {
         check_register(register).map_err(fail(format!("the register {}", register.name)))?;
@@ -78,10 +82,29 @@ fn check_name<'a>(name: &'a str, names: &mut BTreeSet<&'a str>) -> Result<(), Br
     if !name.starts_with(|letter: char| letter.is_ascii_lowercase()) || !name.chars().all(is_letter) {
         return Err("must be lower-case letters, digits and underscores, and begin with a letter".to_owned());
     }
+    if PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || name.ends_with("_of_entry") {
+        return Err(format!(
+            "begins or ends as names that the printed programs make: {}, _of_entry",
+            PREFIXES.join(", ")
+        ));
+    }
     if RESERVED.split(' ').any(|word| word == name) {
         return Err("is a word of P4, or of the printed programs".to_owned());
     }
     if names.insert(name) { Ok(()) } else { Err("is used twice".to_owned()) }
+}
+
+fn check_variable(info: &VariableInfo) -> Result<(), Broken> {
+    within(info.bits, 1..=WIDEST)?;
+    if let Unit::Nanos { shift } = info.unit
+        && shift >= u64::BITS
+    {
+        return Err(format!("is in units of 2^{shift} ns; at most 2^63 are possible"));
+    }
+    if info.input.is_none() && Input::ALL.iter().any(|input| input.name() == info.name) {
+        return Err("has the name of an input".to_owned());
+    }
+    Ok(())
 }
 
 fn within(bits: u32, range: std::ops::RangeInclusive<u32>) -> Result<(), Broken> {
@@ -116,7 +139,8 @@ fn check_all(
                 check_table(program, table).map_err(|why| (format!("the table {}", table.name), why))?;
             }
             Does::Set { variable, operation } => {
-                let place = format!("the assignment to {}", program.variables[variable.0].name);
+                let name = program.variables.get(variable.0).map_or("a variable of another program", |it| it.name);
+                let place = format!("the assignment to {name}");
                 check_operation(program, *variable, operation).map_err(|why| (place, why))?;
             }
             Does::If { condition, then, otherwise } => {
@@ -139,12 +163,17 @@ fn check_all(
 }
 
 fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation) -> Result<(), Broken> {
-    let info = &program.variables[to.0];
+    let info = program.variables.get(to.0).ok_or("it does not exist here")?;
     if info.input.is_some() {
         return Err("it is an input, which cannot be assigned".to_owned());
     }
     for operand in operation.operands() {
         fits(program, operand, info.bits)?;
+    }
+    if let Operation::ShiftLeft(_, by) | Operation::ShiftRight(_, by) = operation
+        && *by >= info.bits
+    {
+        return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));
     }
     let units: Vec<_> = operation.operands().iter().filter_map(|operand| unit(program, *operand)).collect();
     let expected = match *operation {
@@ -153,15 +182,12 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
         Operation::ShiftLeft(..) | Operation::Random => None,
         _ => units.first().copied(),
     };
-    if let Operation::ShiftLeft(_, by) | Operation::ShiftRight(_, by) = operation
-        && *by >= info.bits
-    {
-        return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));
-    }
     if let Some(other) = units.iter().find(|unit| Some(**unit) != units.first().copied()) {
         return Err(format!("combines {} and {}", units[0], other));
     }
+    let is_constant = units.is_empty() && *operation != Operation::Random;
     match expected.unwrap_or(Unit::Number) {
+        _ if is_constant => Ok(()),
         // A copy of bits as a plain number is possible.
         unit if unit == info.unit || info.unit == Unit::Number => Ok(()),
         unit => Err(format!("the result is in {unit}, and the variable in {}", info.unit)),
@@ -169,6 +195,12 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
 }
 
 fn check_condition(program: &SwitchProgram, condition: &Condition) -> Result<(), Broken> {
+    if let Condition::All(parts) | Condition::Any(parts) = condition {
+        if parts.is_empty() {
+            return Err("has no parts".to_owned());
+        }
+        return parts.iter().try_for_each(|part| check_condition(program, part));
+    }
     for (left, right) in condition.comparisons() {
         let widest = [left, right].map(|operand| bits(program, operand).unwrap_or(0)).into_iter().max();
         let widest = widest.filter(|bits| *bits > 0).ok_or("compares constants")?;
@@ -191,6 +223,13 @@ fn check_access(
 ) -> Result<(), Broken> {
     let register = program.registers.get(register).ok_or("accesses a register that does not exist")?;
     fits(program, index, u64::BITS)?;
+    let highest = match index {
+        Operand::Constant(index) => index,
+        index => ones(bits(program, index).unwrap_or(0)),
+    };
+    if highest >= register.entries {
+        return Err(format!("its index can be {highest}, and {} has {} words", register.name, register.entries));
+    }
     if action.conditions.len() > CONDITIONS {
         return Err(format!("has {} conditions; the unit has {CONDITIONS}", action.conditions.len()));
     }
@@ -220,7 +259,7 @@ fn check_access(
         return Err("compares a constant".to_owned());
     }
     let Some(result) = result else { return Ok(()) };
-    let info = &program.variables[result.0];
+    let info = program.variables.get(result.0).ok_or("returns into a variable of another program")?;
     let (bits, unit) = match action.output {
         AluOutput::Condition(_) => (1, Unit::Number),
         AluOutput::Before | AluOutput::After => (register.bits, register.unit),
@@ -245,6 +284,13 @@ fn check_table(program: &SwitchProgram, table: &MatchTable) -> Result<(), Broken
         if info.input.is_some() {
             return Err(format!("{} is an input, which cannot be assigned", info.name));
         }
+        if table.results.iter().filter(|other| *other == result).count() > 1 {
+            return Err(format!("gives {} two values", info.name));
+        }
+    }
+    let keys: BTreeSet<_> = table.keys.iter().filter_map(|key| key.variable()).collect();
+    if keys.len() != table.keys.len() {
+        return Err("has a variable twice as key".to_owned());
     }
     let results: Vec<_> = table.results.iter().map(|result| program.variables[result.0].bits).collect();
     let all_fit = |values: &[u64], widths: &[u32]| {

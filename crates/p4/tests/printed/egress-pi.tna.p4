@@ -63,10 +63,15 @@ struct headers_t {
 
 struct metadata_t {
     bit<2> ecn;
+    bit<32> beta;
+    bit<32> change;
 }
 
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {
+        meta.ecn = 0;
+        meta.beta = 0;
+        meta.change = 0;
         packet.extract(ig_intr_md);
         packet.advance(PORT_METADATA_SIZE);
         packet.extract(hdr.ethernet);
@@ -111,6 +116,8 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t me
 parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md) {
     state start {
         meta.ecn = 0;
+        meta.beta = 0;
+        meta.change = 0;
         packet.extract(eg_intr_md);
         packet.extract(hdr.bridge);
         packet.extract(hdr.ethernet);
@@ -149,11 +156,9 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<1> due = 0;
     bit<32> near = 0;
     bit<32> alpha = 0;
-    bit<32> beta = 0;
     bit<32> both = 0;
     bit<32> distance = 0;
     bit<32> before = 0;
-    bit<32> change = 0;
     bit<32> probability = 0;
     bit<32> one = 0;
     bit<32> other = 0;
@@ -161,11 +166,13 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<32> half = 0;
     bit<32> number = 0;
     bit<32> excess = 0;
+    bit<13> compared_0 = 0;
+    bit<13> compared_1 = 0;
     Random<bit<32>>() random_one;
     Random<bit<32>>() random_other;
 
     // When the probability was last updated.
-    Register<bit<32>, bit<7>>(64, 0) last_update;
+    Register<bit<32>, bit<7>>(128, 0) last_update;
     RegisterAction<bit<32>, bit<7>, bit<1>>(last_update) start_update = {
         void apply(inout bit<32> word, out bit<1> result) {
             result = 0;
@@ -177,19 +184,19 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     };
 
     // The delay of the last update, shifted by beta.
-    Register<bit<32>, bit<7>>(64, 0) last_delay;
+    Register<bit<32>, bit<7>>(128, 0) last_delay;
     RegisterAction<bit<32>, bit<7>, bit<32>>(last_delay) keep_delay = {
         void apply(inout bit<32> word, out bit<32> result) {
             result = word;
-            word = beta;
+            word = meta.beta;
         }
     };
 
     // p', from the lowest number in two's complement, which is 0, to the highest, which is 1.
-    Register<bit<32>, bit<7>>(64, 2147483648) base_probability;
+    Register<bit<32>, bit<7>>(128, 2147483648) base_probability;
     RegisterAction<bit<32>, bit<7>, bit<32>>(base_probability) change_probability = {
         void apply(inout bit<32> word, out bit<32> result) {
-            word = (bit<32>)((int<32>)word |+| (int<32>)change);
+            word = (bit<32>)((int<32>)word |+| (int<32>)meta.change);
             result = word;
         }
     };
@@ -200,18 +207,18 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
             delay = min((bit<32>)sojourn[31:10], 32w8191);
             // Whether an update is due.
-            due = start_update.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+            due = start_update.execute(eg_intr_md.egress_port[6:0]);
             // The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).
             near = min((bit<32>)sojourn[31:10], 32w1023);
             alpha = near << 9;
-            beta = delay << 17;
-            both = alpha + beta;
+            meta.beta = delay << 17;
+            both = alpha + meta.beta;
             distance = both - 32w62464;
             if (due == 1w1) {
-                before = keep_delay.execute((bit<7>)eg_intr_md.egress_port[5:0]);
-                change = distance - before;
+                before = keep_delay.execute(eg_intr_md.egress_port[6:0]);
+                meta.change = distance - before;
             }
-            probability = change_probability.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+            probability = change_probability.execute(eg_intr_md.egress_port[6:0]);
             // Two random numbers are both below p' with probability p' squared.
             one = random_one.get();
             other = random_other.get();
@@ -227,11 +234,29 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             }
             // The packet is chosen if its number is below p'. Numbers in two's complement begin at the lowest, as p' does.
             excess = (bit<32>)((int<32>)probability |-| (int<32>)number);
-            if (excess != 32w0 && excess[31:31] == 1w0 && ((probability[31:29] == 3w4 && delay[12:0] >= 13w91) || (probability[31:29] != 3w4 && delay[12:0] >= 13w30))) {
+            compared_0 = 13w91 |-| delay[12:0];
+            compared_1 = 13w30 |-| delay[12:0];
+            if (excess != 32w0 && excess[31:31] == 1w0 && ((probability[31:29] == 3w4 && compared_0 == 13w0) || (probability[31:29] != 3w4 && compared_1 == 13w0))) {
                 if (meta.ecn == 2w0) {
                     eg_dprsr_md.drop_ctl = 1;
                 } else {
                     if (hdr.ipv4.isValid()) {
+                        // The header checksum follows (RFC 1624).
+                        if (hdr.ipv4.ecn == 2) {
+                            if (hdr.ipv4.checksum == 0) {
+                                hdr.ipv4.checksum = 0xfffe;
+                            } else {
+                                hdr.ipv4.checksum = hdr.ipv4.checksum - 1;
+                            }
+                        } else if (hdr.ipv4.ecn == 1) {
+                            if (hdr.ipv4.checksum == 0) {
+                                hdr.ipv4.checksum = 0xfffd;
+                            } else if (hdr.ipv4.checksum == 1) {
+                                hdr.ipv4.checksum = 0xfffe;
+                            } else {
+                                hdr.ipv4.checksum = hdr.ipv4.checksum - 2;
+                            }
+                        }
                         hdr.ipv4.ecn = 3;
                     } else {
                         hdr.ipv6.ecn = 3;
@@ -244,13 +269,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
 
 control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
         in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {
-    Checksum() checksum;
     apply {
-        if (hdr.ipv4.isValid()) {
-            hdr.ipv4.checksum = checksum.update({ hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn,
-                    hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-                    hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination });
-        }
         packet.emit(hdr.ethernet);
         packet.emit(hdr.vlan);
         packet.emit(hdr.ipv4);

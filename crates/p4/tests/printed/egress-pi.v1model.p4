@@ -119,11 +119,11 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
 control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // When the probability was last updated.
-    register<bit<32>>(64) last_update;
+    register<bit<32>>(128) last_update;
     // The delay of the last update, shifted by beta.
-    register<bit<32>>(64) last_delay;
+    register<bit<32>>(128) last_delay;
     // p', from the lowest number in two's complement, which is 0, to the highest, which is 1.
-    register<bit<32>>(64) base_probability;
+    register<bit<32>>(128) base_probability;
     bit<32> sojourn = 0;
     bit<32> delay = 0;
     bit<1> due = 0;
@@ -154,12 +154,12 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             // start_update
             @atomic {
                 bit<32> word;
-                last_update.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                last_update.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                 bool condition_0 = dequeued[41:10] - word >= 32w122;
                 if (condition_0) {
                     word = dequeued[41:10];
                 }
-                last_update.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                last_update.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 due = condition_0 ? 1w1 : 1w0;
             }
             // The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).
@@ -172,20 +172,20 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 // keep_delay
                 @atomic {
                     bit<32> word;
-                    last_delay.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    last_delay.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                     before = word;
                     word = beta;
-                    last_delay.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                    last_delay.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
                 change = distance - before;
             }
             // change_probability
             @atomic {
                 bit<32> word;
-                base_probability.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                base_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                 word = word ^ 32w0x80000000;
                 word = (bit<32>)((int<32>)word |+| (int<32>)change);
-                base_probability.write((bit<32>)standard_metadata.egress_port[5:0], word ^ 32w0x80000000);
+                base_probability.write((bit<32>)standard_metadata.egress_port[6:0], word ^ 32w0x80000000);
                 probability = word;
             }
             // Two random numbers are both below p' with probability p' squared.
@@ -208,6 +208,22 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     mark_to_drop(standard_metadata);
                 } else {
                     if (hdr.ipv4.isValid()) {
+                        // The header checksum follows (RFC 1624).
+                        if (hdr.ipv4.ecn == 2) {
+                            if (hdr.ipv4.checksum == 0) {
+                                hdr.ipv4.checksum = 0xfffe;
+                            } else {
+                                hdr.ipv4.checksum = hdr.ipv4.checksum - 1;
+                            }
+                        } else if (hdr.ipv4.ecn == 1) {
+                            if (hdr.ipv4.checksum == 0) {
+                                hdr.ipv4.checksum = 0xfffd;
+                            } else if (hdr.ipv4.checksum == 1) {
+                                hdr.ipv4.checksum = 0xfffe;
+                            } else {
+                                hdr.ipv4.checksum = hdr.ipv4.checksum - 2;
+                            }
+                        }
                         hdr.ipv4.ecn = 3;
                     } else {
                         hdr.ipv6.ecn = 3;
@@ -219,13 +235,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 }
 
 control MainCompute(inout headers_t hdr, inout metadata_t meta) {
-    apply {
-        update_checksum(hdr.ipv4.isValid(),
-                { hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
-                hdr.ipv4.source, hdr.ipv4.destination },
-                hdr.ipv4.checksum, HashAlgorithm.csum16);
-    }
+    apply { }
 }
 
 control MainDeparser(packet_out packet, in headers_t hdr) {

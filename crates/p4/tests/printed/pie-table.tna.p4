@@ -1,5 +1,6 @@
 // pie-table: PIE in the data plane, with tables for products.
 // After Kunze et al., Tofino + P4, IM 2021, section VI.D (PIE_TABLE).
+// The packet generator sends a packet to each port every 117 µs.
 
 #include <core.p4>
 #include <tna.p4>
@@ -64,11 +65,25 @@ struct headers_t {
 
 struct metadata_t {
     bit<2> ecn;
+    bit<16> delay;
+    bit<32> step;
+    bit<1> up;
+    bit<32> drawn_here;
+    bit<32> sojourn;
+    bit<32> drawn;
     bit<1> generated;
 }
 
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {
+        meta.ecn = 0;
+        meta.delay = 0;
+        meta.step = 0;
+        meta.up = 0;
+        meta.drawn_here = 0;
+        meta.sojourn = 0;
+        meta.drawn = 0;
+        meta.generated = 0;
         packet.extract(ig_intr_md);
         packet.advance(PORT_METADATA_SIZE);
         packet.extract(hdr.ethernet);
@@ -122,9 +137,15 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t me
 parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md) {
     state start {
         meta.ecn = 0;
+        meta.delay = 0;
+        meta.step = 0;
+        meta.up = 0;
+        meta.drawn_here = 0;
+        meta.sojourn = 0;
+        meta.drawn = 0;
+        meta.generated = 0;
         packet.extract(eg_intr_md);
         packet.extract(hdr.bridge);
-        meta.generated = 0;
         transition select(hdr.bridge.generated) {
             1: parse_generated;
             default: parse_ethernet;
@@ -166,73 +187,54 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
 control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
         in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
         inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
-    bit<16> delay = 0;
     bit<16> before = 0;
     bit<16> distance = 0;
     bit<16> change = 0;
     bit<9> row = 0;
     bit<9> column = 0;
-    bit<32> step = 0;
-    bit<1> up = 0;
-    bit<32> drawn_here = 0;
-    bit<32> sojourn = 0;
     bit<32> probability = 0;
-    bit<32> drawn = 0;
-    bit<32> random_before = 0;
+    bit<32> drawn_before = 0;
+    bit<32> compared_0 = 0;
     Random<bit<32>>() random_drawn_here;
     Random<bit<32>>() random_drawn;
 
     // The delay of the last packet, in units of 1024 ns.
-    Register<bit<16>, bit<7>>(64, 0) last_delay;
+    Register<bit<16>, bit<7>>(128, 0) last_delay;
     RegisterAction<bit<16>, bit<7>, bit<16>>(last_delay) read_delay = {
         void apply(inout bit<16> word, out bit<16> result) {
             result = word;
         }
     };
-
-    // The delay that the last generated packet read.
-    Register<bit<16>, bit<7>>(64, 0) sampled_delay;
-    RegisterAction<bit<16>, bit<7>, bit<16>>(sampled_delay) keep_delay = {
-        void apply(inout bit<16> word, out bit<16> result) {
-            result = word;
-            word = delay;
-        }
-    };
-
-    // The drop probability, in units of 2^-32.
-    Register<bit<32>, bit<7>>(64, 0) drop_probability;
-    RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) change_probability = {
-        void apply(inout bit<32> word, out bit<32> result) {
-            if ((bit<32>)up == 32w1) {
-                word = word |+| step;
-            }
-            if (!((bit<32>)up == 32w1)) {
-                word = word |-| step;
-            }
-            result = word;
-        }
-    };
-
-    // The random number that was drawn for the last packet.
-    Register<bit<32>, bit<7>>(64, 0) last_random;
-    RegisterAction<bit<32>, bit<7>, bit<32>>(last_random) keep_random_here = {
-        void apply(inout bit<32> word, out bit<32> result) {
-            result = word;
-            word = drawn_here;
-        }
-    };
-
-    // The delay of the last packet, in units of 1024 ns.
-    Register<bit<16>, bit<7>>(64, 0) last_delay;
     RegisterAction<bit<16>, bit<7>, bit<16>>(last_delay) store_delay = {
         void apply(inout bit<16> word, out bit<16> result) {
             result = word;
-            word = sojourn[25:10];
+            word = meta.sojourn[25:10];
+        }
+    };
+
+    // The delay that the last generated packet read.
+    Register<bit<16>, bit<7>>(128, 0) sampled_delay;
+    RegisterAction<bit<16>, bit<7>, bit<16>>(sampled_delay) keep_delay = {
+        void apply(inout bit<16> word, out bit<16> result) {
+            result = word;
+            word = meta.delay;
         }
     };
 
     // The drop probability, in units of 2^-32.
-    Register<bit<32>, bit<7>>(64, 0) drop_probability;
+    Register<bit<32>, bit<7>>(128, 0) drop_probability;
+    RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) change_probability = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            if ((bit<32>)meta.up == 32w1) {
+                word = word |+| meta.step;
+            } else {
+                if (!((bit<32>)meta.up == 32w1)) {
+                    word = word |-| meta.step;
+                }
+            }
+            result = word;
+        }
+    };
     RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) read_probability = {
         void apply(inout bit<32> word, out bit<32> result) {
             result = word;
@@ -240,11 +242,17 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     };
 
     // The random number that was drawn for the last packet.
-    Register<bit<32>, bit<7>>(64, 0) last_random;
+    Register<bit<32>, bit<7>>(128, 0) last_random;
+    RegisterAction<bit<32>, bit<7>, bit<32>>(last_random) keep_random_here = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
+            word = meta.drawn_here;
+        }
+    };
     RegisterAction<bit<32>, bit<7>, bit<32>>(last_random) keep_random = {
         void apply(inout bit<32> word, out bit<32> result) {
             result = word;
-            word = drawn;
+            word = meta.drawn;
         }
     };
 
@@ -280,8 +288,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
 
     // The step of the probability for both ranges, and whether it is upwards.
     action set_steps(bit<32> step_of_entry, bit<1> up_of_entry) {
-        step = step_of_entry;
-        up = up_of_entry;
+        meta.step = step_of_entry;
+        meta.up = up_of_entry;
     }
     table steps {
         key = {
@@ -299,27 +307,28 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             if (meta.generated == 1w1) {
                 // A generated packet changes the probability.
-                delay = read_delay.execute((bit<7>)eg_intr_md.egress_port[5:0]);
-                before = keep_delay.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                meta.delay = read_delay.execute(eg_intr_md.egress_port[6:0]);
+                before = keep_delay.execute(eg_intr_md.egress_port[6:0]);
                 // The register's unit of 1024 ns counts as a microsecond.
-                distance = delay - 16w125;
-                change = delay - before;
+                distance = meta.delay - 16w125;
+                change = meta.delay - before;
                 distance_range.apply();
                 change_range.apply();
                 steps.apply();
-                change_probability.execute((bit<7>)eg_intr_md.egress_port[5:0]);
-                drawn_here = random_drawn_here.get();
-                keep_random_here.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                change_probability.execute(eg_intr_md.egress_port[6:0]);
+                meta.drawn_here = random_drawn_here.get();
+                keep_random_here.execute(eg_intr_md.egress_port[6:0]);
                 eg_dprsr_md.drop_ctl = 1;
             } else {
-                sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
+                meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
                 // The delay, in units of 1024 ns.
-                store_delay.execute((bit<7>)eg_intr_md.egress_port[5:0]);
-                probability = read_probability.execute((bit<7>)eg_intr_md.egress_port[5:0]);
+                store_delay.execute(eg_intr_md.egress_port[6:0]);
+                probability = read_probability.execute(eg_intr_md.egress_port[6:0]);
                 // One access returns the number that was drawn before, and stores the new one.
-                drawn = random_drawn.get();
-                random_before = keep_random.execute((bit<7>)eg_intr_md.egress_port[5:0]);
-                if (probability > random_before) {
+                meta.drawn = random_drawn.get();
+                drawn_before = keep_random.execute(eg_intr_md.egress_port[6:0]);
+                compared_0 = probability |-| drawn_before;
+                if (compared_0 != 32w0) {
                     eg_dprsr_md.drop_ctl = 1;
                 }
             }
@@ -329,13 +338,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
 
 control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
         in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {
-    Checksum() checksum;
     apply {
-        if (hdr.ipv4.isValid()) {
-            hdr.ipv4.checksum = checksum.update({ hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn,
-                    hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-                    hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination });
-        }
         packet.emit(hdr.ethernet);
         packet.emit(hdr.vlan);
         packet.emit(hdr.ipv4);

@@ -1,5 +1,6 @@
 // pie-table: PIE in the data plane, with tables for products.
 // After Kunze et al., Tofino + P4, IM 2021, section VI.D (PIE_TABLE).
+// The packet generator sends a packet to each port every 117 µs.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -125,13 +126,13 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
 control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // The delay of the last packet, in units of 1024 ns.
-    register<bit<16>>(64) last_delay;
+    register<bit<16>>(128) last_delay;
     // The delay that the last generated packet read.
-    register<bit<16>>(64) sampled_delay;
+    register<bit<16>>(128) sampled_delay;
     // The drop probability, in units of 2^-32.
-    register<bit<32>>(64) drop_probability;
+    register<bit<32>>(128) drop_probability;
     // The random number that was drawn for the last packet.
-    register<bit<32>>(64) last_random;
+    register<bit<32>>(128) last_random;
     bit<16> delay = 0;
     bit<16> before = 0;
     bit<16> distance = 0;
@@ -144,7 +145,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<32> sojourn = 0;
     bit<32> probability = 0;
     bit<32> drawn = 0;
-    bit<32> random_before = 0;
+    bit<32> drawn_before = 0;
 
     // The range of the distance to the target, in two's complement.
     action set_distance_range(bit<9> row_of_entry) {
@@ -203,17 +204,17 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 // read_delay
                 @atomic {
                     bit<16> word;
-                    last_delay.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    last_delay.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                     delay = word;
-                    last_delay.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                    last_delay.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
                 // keep_delay
                 @atomic {
                     bit<16> word;
-                    sampled_delay.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    sampled_delay.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                     before = word;
                     word = delay;
-                    sampled_delay.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                    sampled_delay.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
                 // The register's unit of 1024 ns counts as a microsecond.
                 distance = delay - 16w125;
@@ -224,23 +225,24 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 // change_probability
                 @atomic {
                     bit<32> word;
-                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                     bool condition_0 = (bit<32>)up == 32w1;
                     if (condition_0) {
                         word = word |+| step;
+                    } else {
+                        if (!condition_0) {
+                            word = word |-| step;
+                        }
                     }
-                    if (!condition_0) {
-                        word = word |-| step;
-                    }
-                    drop_probability.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                    drop_probability.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
                 random(drawn_here, 0, 32w0xffffffff);
                 // keep_random_here
                 @atomic {
                     bit<32> word;
-                    last_random.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    last_random.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                     word = drawn_here;
-                    last_random.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                    last_random.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
                 mark_to_drop(standard_metadata);
             } else {
@@ -249,28 +251,28 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 // store_delay
                 @atomic {
                     bit<16> word;
-                    last_delay.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    last_delay.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                     word = sojourn[25:10];
-                    last_delay.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                    last_delay.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
                 // read_probability
                 @atomic {
                     bit<32> word;
-                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
+                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                     probability = word;
-                    drop_probability.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                    drop_probability.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
                 // One access returns the number that was drawn before, and stores the new one.
                 random(drawn, 0, 32w0xffffffff);
                 // keep_random
                 @atomic {
                     bit<32> word;
-                    last_random.read(word, (bit<32>)standard_metadata.egress_port[5:0]);
-                    random_before = word;
+                    last_random.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
+                    drawn_before = word;
                     word = drawn;
-                    last_random.write((bit<32>)standard_metadata.egress_port[5:0], word);
+                    last_random.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
-                if (probability > random_before) {
+                if (probability > drawn_before) {
                     mark_to_drop(standard_metadata);
                 }
             }
@@ -279,13 +281,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 }
 
 control MainCompute(inout headers_t hdr, inout metadata_t meta) {
-    apply {
-        update_checksum(hdr.ipv4.isValid(),
-                { hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
-                hdr.ipv4.source, hdr.ipv4.destination },
-                hdr.ipv4.checksum, HashAlgorithm.csum16);
-    }
+    apply { }
 }
 
 control MainDeparser(packet_out packet, in headers_t hdr) {

@@ -1,6 +1,6 @@
 //! Expressions as text.
 
-use super::super::action::{AluExpression, AluTerm};
+use super::super::action::{AluExpression, AluTerm, RegisterAction};
 use super::super::builder::SwitchProgram;
 use super::super::condition::Condition;
 use super::super::operation::Operation;
@@ -25,7 +25,7 @@ impl<'a> Names<'a> {
         Self { program, architecture: Some(architecture), is_test }
     }
 
-    fn variable(&self, Variable(variable): Variable) -> String {
+    pub fn variable(&self, Variable(variable): Variable) -> String {
         let info = &self.program.variables[variable];
         match (self.architecture, info.input) {
             (Some(_), Some(_)) if self.is_test => format!("hdr.test.{}", info.name),
@@ -35,8 +35,17 @@ impl<'a> Names<'a> {
             (Some(Architecture::Tna), Some(Input::Enqueued)) => "hdr.bridge.enqueued".to_owned(),
             (Some(_), Some(Input::Ecn)) => "meta.ecn".to_owned(),
             (Some(_), Some(Input::Generated)) => "meta.generated".to_owned(),
+            (Some(Architecture::Tna), None) if self.is_metadata(Variable(variable)) => format!("meta.{}", info.name),
             _ => info.name.to_owned(),
         }
+    }
+
+    /// Whether a variable is a field of the metadata for Tofino: a register action reads it. (The compiler takes other variables for
+    /// uninitialized there.)
+    pub fn is_metadata(&self, variable: Variable) -> bool {
+        let operands = self.program.actions.iter().flat_map(RegisterAction::operands);
+        let is_read = operands.filter_map(Operand::variable).any(|read| read == variable);
+        is_read && self.architecture == Some(Architecture::Tna) && self.program.variables[variable.0].input.is_none()
     }
 }
 

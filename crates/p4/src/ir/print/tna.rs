@@ -3,17 +3,24 @@
 use super::Printer;
 use super::expression::{alu_text, term_text};
 use crate::ir::action::{AluOutput, RegisterAction, RegisterArray, When};
-use crate::ir::builder::{Does, Statement};
+use crate::ir::builder::{Does, Statement, VariableInfo};
+use crate::ir::gateway;
 use crate::ir::operation::Operation;
-use crate::ir::variable::{Input, Operand};
-
-/// The width of an index: the ports of a pipe.
-const INDEX: u32 = 7;
+use crate::ir::variable::{Input, Operand, Variable};
+use std::collections::BTreeSet;
 
 pub(super) fn print(out: &mut Printer<'_>) {
     let [bridge, metadata, send, choice, select, state] =
         if out.reads(Input::Generated) { GENERATED } else { WITHOUT_GENERATED };
-    let before = BEFORE.replace("BRIDGE\n", bridge).replace("METADATA\n", metadata).replace("SEND\n", send);
+    let (program, names) = (out.program, out.names());
+    let own: Vec<_> = (0..program.variables.len()).filter(|number| names.is_metadata(Variable(*number))).collect();
+    let of_own =
+        |text: &dyn Fn(&VariableInfo) -> String| own.iter().map(|it| text(&program.variables[*it])).collect::<String>();
+    let metadata = of_own(&|it| format!("bit<{}> {};\n", it.bits, it.name)) + metadata;
+    let generated = if out.reads(Input::Generated) { "meta.generated = 0;\n" } else { "" };
+    let zeros = of_own(&|it| format!("meta.{} = 0;\n", it.name)) + generated;
+    let before = BEFORE.replace("BRIDGE\n", bridge).replace("METADATA\n", &metadata).replace("SEND\n", send);
+    let before = before.replace("meta.ecn = 0;\n", &format!("meta.ecn = 0;\n{zeros}"));
     out.lines(&before.replace("CHOICE\n", choice).replace("SELECT\n", select).replace("STATE\n", state));
     out.line("");
     out.lines(
@@ -22,15 +29,22 @@ pub(super) fn print(out: &mut Printer<'_>) {
          inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {",
     );
     out.variables();
-    let program = out.program;
-    for (name, bits) in randoms(&program.statements).into_iter().map(|variable| {
-        let info = &program.variables[variable];
-        (info.name, info.bits)
-    }) {
-        out.line(&format!("Random<bit<{bits}>>() random_{name};"));
+    for (number, bits) in gateway::computed(program, &program.statements).into_iter().enumerate() {
+        out.line(&format!("bit<{bits}> compared_{number} = 0;"));
     }
-    for (register, action) in accesses(&program.statements) {
-        declare(out, &program.registers[register], &program.actions[action]);
+    for variable in randoms(&program.statements).into_iter().collect::<BTreeSet<_>>() {
+        let info = &program.variables[variable];
+        out.line(&format!("Random<bit<{}>>() random_{};", info.bits, info.name));
+    }
+    let accesses = accesses(&program.statements);
+    for (number, register) in program.registers.iter().enumerate() {
+        let RegisterArray { name, about, bits, entries, initial, .. } = register;
+        out.line("");
+        out.line(&format!("// {about}."));
+        out.line(&format!("Register<bit<{bits}>, bit<{}>>({entries}, {initial}) {name};", index_width(register)));
+        for (_, action) in accesses.iter().filter(|(accessed, _)| *accessed == number) {
+            declare(out, register, &program.actions[*action]);
+        }
     }
     out.tables();
     out.line("");
@@ -69,48 +83,58 @@ fn each<T>(statements: &[Statement], find: &dyn Fn(&Does) -> Option<T>) -> Vec<T
     statements.iter().flat_map(of).collect()
 }
 
-/// A register with the action of its unit.
+/// An action of a register's unit.
 fn declare(out: &mut Printer<'_>, register: &RegisterArray, action: &RegisterAction) {
     let names = out.names();
-    let RegisterArray { name, bits, entries, initial, .. } = register;
+    let RegisterArray { name, bits, .. } = register;
     let output = match action.output {
         AluOutput::Condition(_) => 1,
         AluOutput::Before | AluOutput::After => *bits,
     };
-    out.line("");
-    out.line(&format!("// {}.", register.about));
-    out.line(&format!("Register<bit<{bits}>, bit<{INDEX}>>({entries}, {initial}) {name};"));
-    out.line(&format!("RegisterAction<bit<{bits}>, bit<{INDEX}>, bit<{output}>>({name}) {} = {{", action.name));
+    let index = index_width(register);
+    out.line(&format!("RegisterAction<bit<{bits}>, bit<{index}>, bit<{output}>>({name}) {} = {{", action.name));
     out.line(&format!("void apply(inout bit<{bits}> word, out bit<{output}> result) {{"));
     let condition = |n: usize| {
         let condition = &action.conditions[n];
         let left = alu_text(&names, condition.left, *bits);
         format!("{left} {} {}", condition.comparison.sign(), term_text(&names, condition.right, *bits))
     };
+    // One branch for both, where the first update is made if the result is one.
+    let is_returned = match (action.output, action.updates.first()) {
+        (AluOutput::Condition(n), Some(update)) => update.when == When::Holds(n),
+        _ => false,
+    };
     match action.output {
         AluOutput::Before => out.line("result = word;"),
-        AluOutput::Condition(_) => out.line("result = 0;"),
+        AluOutput::Condition(n) => {
+            out.line("result = 0;");
+            if !is_returned {
+                out.lines(&format!("if ({}) {{\nresult = 1;\n}}", condition(n)));
+            }
+        }
         AluOutput::After => {}
     }
-    let mut is_returned = false;
-    for update in &action.updates {
-        let value = alu_text(&names, update.value, *bits);
+    // The first update whose condition holds.
+    let mut ends = 0;
+    for (number, update) in action.updates.iter().enumerate() {
         match update.when {
-            When::Always => out.line(&format!("word = {value};")),
-            When::Holds(n) => {
-                let returned = action.output == AluOutput::Condition(n);
-                is_returned |= returned;
-                let result = if returned { "result = 1;\n" } else { "" };
-                out.lines(&format!("if ({}) {{\n{result}word = {value};\n}}", condition(n)));
-            }
-            When::Fails(n) => out.lines(&format!("if (!({})) {{\nword = {value};\n}}", condition(n))),
+            When::Always => {}
+            When::Holds(n) => out.line(&format!("if ({}) {{", condition(n))),
+            When::Fails(n) => out.line(&format!("if (!({})) {{", condition(n))),
+        }
+        if is_returned && number == 0 {
+            out.line("result = 1;");
+        }
+        out.line(&format!("word = {};", alu_text(&names, update.value, *bits)));
+        if update.when == When::Always {
+            break;
+        }
+        ends += 1;
+        if number + 1 < action.updates.len() {
+            out.line("} else {");
         }
     }
-    if let AluOutput::Condition(n) = action.output
-        && !is_returned
-    {
-        out.lines(&format!("if ({}) {{\nresult = 1;\n}}", condition(n)));
-    }
+    (0..ends).for_each(|_| out.line("}"));
     if action.output == AluOutput::After {
         out.line("result = word;");
     }
@@ -118,8 +142,14 @@ fn declare(out: &mut Printer<'_>, register: &RegisterArray, action: &RegisterAct
     out.line("};");
 }
 
-pub(super) fn access(out: &mut Printer<'_>, index: Operand, action: usize, result: Option<&str>) {
-    let (name, index) = (out.program.actions[action].name, out.index(index, INDEX));
+/// The bits that name each word of a register.
+fn index_width(register: &RegisterArray) -> u32 {
+    register.entries.next_power_of_two().ilog2().max(1)
+}
+
+pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, action: usize, result: Option<&str>) {
+    let width = index_width(&out.program.registers[register]);
+    let (name, index) = (out.program.actions[action].name, out.index(index, width));
     let call = format!("{name}.execute({index});");
     out.line(&result.map_or(call.clone(), |result| format!("{result} = {call}")));
 }
@@ -131,7 +161,7 @@ const GENERATED: [&str; 6] = [
     "hdr.bridge.generated = 0;\n",
     "// The packet generator. A copy goes to each port.\nif (ig_intr_md.ingress_port == 68) {\nhdr.bridge.setValid();\n\
      hdr.bridge.enqueued = 0;\nhdr.bridge.generated = 1;\nig_tm_md.mcast_grp_a = 1;\n} else {\nforward.apply();\n}\n",
-    "meta.generated = 0;\ntransition select(hdr.bridge.generated) {\n1: parse_generated;\ndefault: parse_ethernet;\n}\n}\n\
+    "transition select(hdr.bridge.generated) {\n1: parse_generated;\ndefault: parse_ethernet;\n}\n}\n\
      state parse_ethernet {\n",
     "state parse_generated {\nmeta.generated = 1;\ntransition accept;\n}\n",
 ];
@@ -158,6 +188,7 @@ METADATA
 
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
 state start {
+meta.ecn = 0;
 packet.extract(ig_intr_md);
 packet.advance(PORT_METADATA_SIZE);
 packet.extract(hdr.ethernet);
@@ -239,13 +270,7 @@ STATE
 const AFTER: &str = "\
 control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
     in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {
-Checksum() checksum;
 apply {
-if (hdr.ipv4.isValid()) {
-hdr.ipv4.checksum = checksum.update({ hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn,
-    hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-    hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination });
-}
 packet.emit(hdr.ethernet);
 packet.emit(hdr.vlan);
 packet.emit(hdr.ipv4);

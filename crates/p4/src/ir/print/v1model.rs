@@ -65,14 +65,24 @@ pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, act
     if let (AluOutput::Before, Some(result)) = (action.output, result) {
         out.line(&format!("{result} = word;"));
     }
-    for update in &action.updates {
-        let value = alu_text(&names, update.value, bits);
+    // The first update whose condition holds.
+    let mut ends = 0;
+    for (number, update) in action.updates.iter().enumerate() {
         match update.when {
-            When::Always => out.line(&format!("word = {value};")),
-            When::Holds(n) => out.lines(&format!("if (condition_{n}) {{\nword = {value};\n}}")),
-            When::Fails(n) => out.lines(&format!("if (!condition_{n}) {{\nword = {value};\n}}")),
+            When::Always => {}
+            When::Holds(n) => out.line(&format!("if (condition_{n}) {{")),
+            When::Fails(n) => out.line(&format!("if (!condition_{n}) {{")),
+        }
+        out.line(&format!("word = {};", alu_text(&names, update.value, bits)));
+        if update.when == When::Always {
+            break;
+        }
+        ends += 1;
+        if number + 1 < action.updates.len() {
+            out.line("} else {");
         }
     }
+    (0..ends).for_each(|_| out.line("}"));
     out.line(&format!("{name}.write({index}, {});", stored("word")));
     match (action.output, result) {
         (AluOutput::After, Some(result)) => out.line(&format!("{result} = word;")),
@@ -164,13 +174,7 @@ forward.apply();
 
 const AFTER: &str = "\
 control MainCompute(inout headers_t hdr, inout metadata_t meta) {
-apply {
-update_checksum(hdr.ipv4.isValid(),
-    { hdr.ipv4.version, hdr.ipv4.header_words, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length,
-    hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
-    hdr.ipv4.source, hdr.ipv4.destination },
-    hdr.ipv4.checksum, HashAlgorithm.csum16);
-}
+apply { }
 }
 
 control MainDeparser(packet_out packet, in headers_t hdr) {
