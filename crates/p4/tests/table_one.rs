@@ -87,7 +87,7 @@ fn what_fits_the_plain_switch() {
     let names: Vec<_> = all(Dimensions::default()).iter().filter(|it| fits(it)).map(Program::name).collect();
     assert_eq!(names, ["step", "egress-pi", "conquest", "conquest-stands"]);
     let placement = Fit::new(&egress_pi(), &plain).placement.unwrap();
-    assert_eq!((placement.stages.len(), placement.used().registers), (9, 3));
+    assert_eq!((placement.stages.len(), placement.used().registers), (10, 3));
 }
 
 /// What the switch has in addition to its stages.

@@ -40,13 +40,14 @@ pub fn egress_pi_with(params: &EgressPiParams) -> Result<SwitchProgram, InvalidP
     p.of(Aspect::Metric).comment("The delay, in units of 1024 ns.");
     let difference = Operation::Subtract(dequeued.slice(0, 32), enqueued.slice(0, 32));
     let sojourn = p.compute("sojourn", 32, Unit::NANOS, difference);
-    let units = sojourn.slice(10, 22);
+    // A move of its own: no stage of a Tofino shifts a field and compares it, too.
+    let units = p.compute("units", 32, UNITS, Operation::Copy(sojourn.slice(10, 22)));
     let longest = u64::from(EgressPiParams::LONGEST);
-    let delay = p.compute("delay", 32, UNITS, Operation::Minimum(units, longest.into()));
+    let delay = p.compute("delay", 32, UNITS, Operation::Minimum(units.into(), longest.into()));
 
     p.of(Aspect::Reaction).comment("Whether an update is due.");
     let due = is_due(&mut p, port, dequeued, params.update);
-    let probability = probability(&mut p, params, port, [sojourn, delay], due);
+    let probability = probability(&mut p, params, port, [units, delay], due);
     let number = number(&mut p, ecn);
 
     p.comment(
@@ -69,8 +70,10 @@ pub fn egress_pi_with(params: &EgressPiParams) -> Result<SwitchProgram, InvalidP
     });
     let is_long: Vec<_> = is_long.collect();
     if !is_long.is_empty() {
+        let long = p.variable("long", 1, Unit::Number);
+        p.when(Condition::Any(is_long), |p| p.set(long, Operation::Copy(1.into())));
         let [one, other] = is_below;
-        p.when(Condition::All(vec![one, other, Condition::Any(is_long)]), |p| {
+        p.when(Condition::All(vec![one, other, Condition::compare(long, Comparison::Equal, 1)]), |p| {
             p.choose(Condition::compare(ecn, Comparison::Equal, NOT_ECT), Builder::drop_packet, Builder::mark_packet);
         });
     }
@@ -109,12 +112,12 @@ fn probability(
     p: &mut Builder,
     params: &EgressPiParams,
     port: Operand,
-    [sojourn, delay]: [Variable; 2],
+    [units, delay]: [Variable; 2],
     due: Variable,
 ) -> Variable {
     p.comment("The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).");
     let far = u64::from(EgressPiParams::FAR);
-    let near = p.compute("near", 32, UNITS, Operation::Minimum(sojourn.slice(10, 22), far.into()));
+    let near = p.compute("near", 32, UNITS, Operation::Minimum(units.into(), far.into()));
     let alpha = p.compute("alpha", 32, Unit::Number, Operation::ShiftLeft(near.into(), params.alpha_shift));
     let beta = p.compute("beta", 32, Unit::Number, Operation::ShiftLeft(delay.into(), params.beta_shift));
     let both = p.compute("both", 32, Unit::Number, Operation::Add(alpha.into(), beta.into()));

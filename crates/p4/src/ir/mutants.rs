@@ -281,18 +281,19 @@ const OF_SHIFTS: [(&str, &str); 6] = [
     ),
 ];
 
-const OF_EGRESS_PI: [(&str, &str); 11] = [
+const OF_EGRESS_PI: [(&str, &str); 12] = [
+    ("Equal as GreaterOrEqual", "one bit: long == 1"),
     (
-        "Add(Variable(Variable(8)), Variable(Variable(9))) as AddSaturating(Variable(Variable(8)), Variable(Variable(9)))",
+        "Add(Variable(Variable(9)), Variable(Variable(10))) as AddSaturating(Variable(Variable(9)), Variable(Variable(10)))",
         "alpha < 2^19 and beta < 2^30",
     ),
     (
-        "Subtract(Variable(Variable(10)), Constant(62464)) as SubtractSigned(Variable(Variable(10)), Constant(62464))",
+        "Subtract(Variable(Variable(11)), Constant(62464)) as SubtractSigned(Variable(Variable(11)), Constant(62464))",
         "both numbers are below 2^31",
     ),
     ("Equal as GreaterOrEqual", "one bit: due == 1"),
     (
-        "Xor(Variable(Variable(18)), Constant(2147483648)) as Or(Variable(Variable(18)), Constant(2147483648))",
+        "Xor(Variable(Variable(19)), Constant(2147483648)) as Or(Variable(Variable(19)), Constant(2147483648))",
         "half is below 2^31",
     ),
     ("Equal as LessOrEqual", "ecn == 0"),

@@ -10,7 +10,7 @@ use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
 use super::gateway;
 use super::table::TableEntries;
-use super::variable::{Input, Variable};
+use super::variable::{Input, Operand, Variable};
 pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{literal, operand_text, width_of};
@@ -60,12 +60,23 @@ pub(crate) struct Printer<'a> {
     drawn: usize,
     /// The comparisons that were computed before.
     compared: usize,
+    /// For Tofino: the actions and tables of the computations so far.
+    computations: Vec<String>,
     program: &'a SwitchProgram,
 }
 
 impl<'a> Printer<'a> {
     fn new(program: &'a SwitchProgram, architecture: Architecture, is_test: bool) -> Self {
-        Self { text: String::new(), depth: 0, architecture, is_test, drawn: 0, compared: 0, program }
+        Self {
+            text: String::new(),
+            depth: 0,
+            architecture,
+            is_test,
+            drawn: 0,
+            compared: 0,
+            computations: Vec::new(),
+            program,
+        }
     }
 
     fn names(&self) -> Names<'a> {
@@ -177,8 +188,11 @@ impl<'a> Printer<'a> {
                     if let Some(special) = self.special(*variable, operation) {
                         self.line(&special);
                     } else {
-                        let text = operation_text(&names, program.variables[variable.0].bits, operation);
-                        self.line(&format!("{} = {text};", names.variable(*variable)));
+                        let info = &program.variables[variable.0];
+                        let text = operation_text(&names, info.bits, operation);
+                        let is_copy =
+                            matches!(operation, super::Operation::Copy(Operand::Variable(_) | Operand::Constant(_)));
+                        self.compute(info.name, &format!("{} = {text};", names.variable(*variable)), is_copy);
                     }
                 }
                 Does::If { condition, then, otherwise } => {
@@ -232,7 +246,7 @@ impl<'a> Printer<'a> {
                 let bits = gateway::width(program, [*left, *right]);
                 let names = self.names();
                 let [low, high] = [*low, *high].map(|operand| operand_text(&names, operand, bits));
-                self.line(&format!("{name} = {high} |-| {low};"));
+                self.compute(&name, &format!("{name} = {high} |-| {low};"), false);
                 format!("{name} {sign} {}", literal(0, bits))
             }
             Condition::All(parts) => self.joined(parts, " && "),
@@ -247,6 +261,20 @@ impl<'a> Printer<'a> {
             _ => format!("({})", self.condition(part)),
         };
         parts.iter().map(text).collect::<Vec<_>>().join(sign)
+    }
+
+    /// An assignment. For Tofino, each computation is a table without a key: otherwise the compiler puts the expression where its result is read,
+    /// and finds that one stage cannot do both.
+    fn compute(&mut self, name: &str, assignment: &str, is_copy: bool) {
+        if self.architecture == Architecture::V1model || is_copy {
+            return self.line(assignment);
+        }
+        let number = self.computations.len();
+        self.computations.push(format!(
+            "action set_{name}_{number}() {{\n{assignment}\n}}\ntable compute_{name}_{number} {{\nactions = {{\nset_{name}_{number};\n}}\n\
+             default_action = set_{name}_{number}();\nsize = 1;\n}}\n"
+        ));
+        self.line(&format!("compute_{name}_{number}.apply();"));
     }
 
     /// Ends a branch, after the statements of the other one.
@@ -289,7 +317,7 @@ impl<'a> Printer<'a> {
     }
 
     /// An index with the width that a register takes.
-    fn index(&self, index: super::Operand, width: u32) -> String {
+    fn index(&self, index: Operand, width: u32) -> String {
         let text = operand_text(&self.names(), index, width);
         if width_of(self.program, index).is_some_and(|bits| bits > width) {
             format!("(bit<{width}>){text}")

@@ -40,7 +40,7 @@ const RESERVED: &str = "abstract action actions apply bit bool const control def
                         forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
 
 /// How names begin that the printed programs make.
-const PREFIXES: [&str; 4] = ["set_", "random_", "condition_", "compared_"];
+const PREFIXES: [&str; 5] = ["set_", "compute_", "random_", "condition_", "compared_"];
 
 /// A rule that is broken, in words.
 type Broken = String;

@@ -138,12 +138,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
     }
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        meta.ecn = hdr.ipv4.ecn;
         transition accept;
     }
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
-        meta.ecn = hdr.ipv6.ecn;
         transition accept;
     }
 }
@@ -152,6 +150,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
         inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
     bit<32> sojourn = 0;
+    bit<32> units = 0;
     bit<32> delay = 0;
     bit<1> due = 0;
     bit<32> near = 0;
@@ -166,6 +165,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<32> half = 0;
     bit<32> number = 0;
     bit<32> excess = 0;
+    bit<1> long = 0;
     bit<13> compared_0 = 0;
     bit<13> compared_1 = 0;
     Random<bit<32>>() random_one;
@@ -201,42 +201,211 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     };
 
+    action set_sojourn_0() {
+        sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
+    }
+    table compute_sojourn_0 {
+        actions = {
+            set_sojourn_0;
+        }
+        default_action = set_sojourn_0();
+        size = 1;
+    }
+    action set_units_1() {
+        units = (bit<32>)sojourn[31:10];
+    }
+    table compute_units_1 {
+        actions = {
+            set_units_1;
+        }
+        default_action = set_units_1();
+        size = 1;
+    }
+    action set_delay_2() {
+        delay = min(units, 32w8191);
+    }
+    table compute_delay_2 {
+        actions = {
+            set_delay_2;
+        }
+        default_action = set_delay_2();
+        size = 1;
+    }
+    action set_near_3() {
+        near = min(units, 32w1023);
+    }
+    table compute_near_3 {
+        actions = {
+            set_near_3;
+        }
+        default_action = set_near_3();
+        size = 1;
+    }
+    action set_alpha_4() {
+        alpha = near << 9;
+    }
+    table compute_alpha_4 {
+        actions = {
+            set_alpha_4;
+        }
+        default_action = set_alpha_4();
+        size = 1;
+    }
+    action set_beta_5() {
+        meta.beta = delay << 17;
+    }
+    table compute_beta_5 {
+        actions = {
+            set_beta_5;
+        }
+        default_action = set_beta_5();
+        size = 1;
+    }
+    action set_both_6() {
+        both = alpha + meta.beta;
+    }
+    table compute_both_6 {
+        actions = {
+            set_both_6;
+        }
+        default_action = set_both_6();
+        size = 1;
+    }
+    action set_distance_7() {
+        distance = both - 32w62464;
+    }
+    table compute_distance_7 {
+        actions = {
+            set_distance_7;
+        }
+        default_action = set_distance_7();
+        size = 1;
+    }
+    action set_change_8() {
+        meta.change = distance - before;
+    }
+    table compute_change_8 {
+        actions = {
+            set_change_8;
+        }
+        default_action = set_change_8();
+        size = 1;
+    }
+    action set_larger_9() {
+        larger = max(one, other);
+    }
+    table compute_larger_9 {
+        actions = {
+            set_larger_9;
+        }
+        default_action = set_larger_9();
+        size = 1;
+    }
+    action set_half_10() {
+        half = one >> 1;
+    }
+    table compute_half_10 {
+        actions = {
+            set_half_10;
+        }
+        default_action = set_half_10();
+        size = 1;
+    }
+    action set_number_11() {
+        number = half ^ 32w0x80000000;
+    }
+    table compute_number_11 {
+        actions = {
+            set_number_11;
+        }
+        default_action = set_number_11();
+        size = 1;
+    }
+    action set_number_12() {
+        number = larger ^ 32w0x80000000;
+    }
+    table compute_number_12 {
+        actions = {
+            set_number_12;
+        }
+        default_action = set_number_12();
+        size = 1;
+    }
+    action set_excess_13() {
+        excess = (bit<32>)((int<32>)probability |-| (int<32>)number);
+    }
+    table compute_excess_13 {
+        actions = {
+            set_excess_13;
+        }
+        default_action = set_excess_13();
+        size = 1;
+    }
+    action set_compared_0_14() {
+        compared_0 = 13w91 |-| delay[12:0];
+    }
+    table compute_compared_0_14 {
+        actions = {
+            set_compared_0_14;
+        }
+        default_action = set_compared_0_14();
+        size = 1;
+    }
+    action set_compared_1_15() {
+        compared_1 = 13w30 |-| delay[12:0];
+    }
+    table compute_compared_1_15 {
+        actions = {
+            set_compared_1_15;
+        }
+        default_action = set_compared_1_15();
+        size = 1;
+    }
     apply {
+        if (hdr.ipv4.isValid()) {
+            meta.ecn = hdr.ipv4.ecn;
+        } else {
+            meta.ecn = hdr.ipv6.ecn;
+        }
         if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             // The delay, in units of 1024 ns.
-            sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
-            delay = min((bit<32>)sojourn[31:10], 32w8191);
+            compute_sojourn_0.apply();
+            compute_units_1.apply();
+            compute_delay_2.apply();
             // Whether an update is due.
             due = start_update.execute(eg_intr_md.egress_port[6:0]);
             // The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).
-            near = min((bit<32>)sojourn[31:10], 32w1023);
-            alpha = near << 9;
-            meta.beta = delay << 17;
-            both = alpha + meta.beta;
-            distance = both - 32w62464;
+            compute_near_3.apply();
+            compute_alpha_4.apply();
+            compute_beta_5.apply();
+            compute_both_6.apply();
+            compute_distance_7.apply();
             if (due == 1w1) {
                 before = keep_delay.execute(eg_intr_md.egress_port[6:0]);
-                meta.change = distance - before;
+                compute_change_8.apply();
             }
             probability = change_probability.execute(eg_intr_md.egress_port[6:0]);
             // Two random numbers are both below p' with probability p' squared.
             one = random_one.get();
             other = random_other.get();
-            larger = max(one, other);
-            half = one >> 1;
+            compute_larger_9.apply();
+            compute_half_10.apply();
             // Flipping the highest bit makes the lowest number in two's complement of zero.
             if (meta.ecn == 2w1) {
-                number = half ^ 32w0x80000000;
+                compute_number_11.apply();
             } else if (meta.ecn == 2w0 && larger[31:31] == 1w1) {
                 number = 32w0x7fffffff;
             } else {
-                number = larger ^ 32w0x80000000;
+                compute_number_12.apply();
             }
             // The packet is chosen if its number is below p'. Numbers in two's complement begin at the lowest, as p' does.
-            excess = (bit<32>)((int<32>)probability |-| (int<32>)number);
-            compared_0 = 13w91 |-| delay[12:0];
-            compared_1 = 13w30 |-| delay[12:0];
-            if (excess != 32w0 && excess[31:31] == 1w0 && ((probability[31:29] == 3w4 && compared_0 == 13w0) || (probability[31:29] != 3w4 && compared_1 == 13w0))) {
+            compute_excess_13.apply();
+            compute_compared_0_14.apply();
+            compute_compared_1_15.apply();
+            if ((probability[31:29] == 3w4 && compared_0 == 13w0) || (probability[31:29] != 3w4 && compared_1 == 13w0)) {
+                long = 1w1;
+            }
+            if (excess != 32w0 && excess[31:31] == 1w0 && long == 1w1) {
                 if (meta.ecn == 2w0) {
                     eg_dprsr_md.drop_ctl = 1;
                 } else {

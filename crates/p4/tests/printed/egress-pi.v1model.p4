@@ -125,6 +125,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     // p', from the lowest number in two's complement, which is 0, to the highest, which is 1.
     register<bit<32>>(128) base_probability;
     bit<32> sojourn = 0;
+    bit<32> units = 0;
     bit<32> delay = 0;
     bit<1> due = 0;
     bit<32> near = 0;
@@ -141,6 +142,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<32> half = 0;
     bit<32> number = 0;
     bit<32> excess = 0;
+    bit<1> long = 0;
 
     apply {
         // BMv2 has microseconds.
@@ -149,7 +151,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             // The delay, in units of 1024 ns.
             sojourn = dequeued[31:0] - enqueued[31:0];
-            delay = (bit<32>)sojourn[31:10] < 32w8191 ? (bit<32>)sojourn[31:10] : 32w8191;
+            units = (bit<32>)sojourn[31:10];
+            delay = units < 32w8191 ? units : 32w8191;
             // Whether an update is due.
             // start_update
             @atomic {
@@ -163,7 +166,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 due = condition_0 ? 1w1 : 1w0;
             }
             // The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).
-            near = (bit<32>)sojourn[31:10] < 32w1023 ? (bit<32>)sojourn[31:10] : 32w1023;
+            near = units < 32w1023 ? units : 32w1023;
             alpha = near << 9;
             beta = delay << 17;
             both = alpha + beta;
@@ -203,7 +206,10 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             }
             // The packet is chosen if its number is below p'. Numbers in two's complement begin at the lowest, as p' does.
             excess = (bit<32>)((int<32>)probability |-| (int<32>)number);
-            if (excess != 32w0 && excess[31:31] == 1w0 && ((probability[31:29] == 3w4 && delay[12:0] >= 13w91) || (probability[31:29] != 3w4 && delay[12:0] >= 13w30))) {
+            if ((probability[31:29] == 3w4 && delay[12:0] >= 13w91) || (probability[31:29] != 3w4 && delay[12:0] >= 13w30)) {
+                long = 1w1;
+            }
+            if (excess != 32w0 && excess[31:31] == 1w0 && long == 1w1) {
                 if (meta.ecn == 2w0) {
                     mark_to_drop(standard_metadata);
                 } else {

@@ -170,12 +170,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
     }
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        meta.ecn = hdr.ipv4.ecn;
         transition accept;
     }
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
-        meta.ecn = hdr.ipv6.ecn;
         transition accept;
     }
     state parse_generated {
@@ -261,6 +259,146 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     };
 
+    action set_compared_0_0() {
+        compared_0 = 16w125 |-| meta.delay;
+    }
+    table compute_compared_0_0 {
+        actions = {
+            set_compared_0_0;
+        }
+        default_action = set_compared_0_0();
+        size = 1;
+    }
+    action set_distance_1() {
+        distance = meta.delay - 16w125;
+    }
+    table compute_distance_1 {
+        actions = {
+            set_distance_1;
+        }
+        default_action = set_distance_1();
+        size = 1;
+    }
+    action set_distance_2() {
+        distance = 16w125 - meta.delay;
+    }
+    table compute_distance_2 {
+        actions = {
+            set_distance_2;
+        }
+        default_action = set_distance_2();
+        size = 1;
+    }
+    action set_compared_1_3() {
+        compared_1 = before |-| meta.delay;
+    }
+    table compute_compared_1_3 {
+        actions = {
+            set_compared_1_3;
+        }
+        default_action = set_compared_1_3();
+        size = 1;
+    }
+    action set_change_4() {
+        change = meta.delay - before;
+    }
+    table compute_change_4 {
+        actions = {
+            set_change_4;
+        }
+        default_action = set_change_4();
+        size = 1;
+    }
+    action set_change_5() {
+        change = before - meta.delay;
+    }
+    table compute_change_5 {
+        actions = {
+            set_change_5;
+        }
+        default_action = set_change_5();
+        size = 1;
+    }
+    action set_alpha_6() {
+        alpha = (bit<32>)distance << 9;
+    }
+    table compute_alpha_6 {
+        actions = {
+            set_alpha_6;
+        }
+        default_action = set_alpha_6();
+        size = 1;
+    }
+    action set_beta_7() {
+        beta = (bit<32>)change << 19;
+    }
+    table compute_beta_7 {
+        actions = {
+            set_beta_7;
+        }
+        default_action = set_beta_7();
+        size = 1;
+    }
+    action set_step_8() {
+        meta.step = alpha |+| beta;
+    }
+    table compute_step_8 {
+        actions = {
+            set_step_8;
+        }
+        default_action = set_step_8();
+        size = 1;
+    }
+    action set_compared_2_9() {
+        compared_2 = beta |-| alpha;
+    }
+    table compute_compared_2_9 {
+        actions = {
+            set_compared_2_9;
+        }
+        default_action = set_compared_2_9();
+        size = 1;
+    }
+    action set_step_10() {
+        meta.step = alpha - beta;
+    }
+    table compute_step_10 {
+        actions = {
+            set_step_10;
+        }
+        default_action = set_step_10();
+        size = 1;
+    }
+    action set_step_11() {
+        meta.step = beta - alpha;
+    }
+    table compute_step_11 {
+        actions = {
+            set_step_11;
+        }
+        default_action = set_step_11();
+        size = 1;
+    }
+    action set_sojourn_12() {
+        meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
+    }
+    table compute_sojourn_12 {
+        actions = {
+            set_sojourn_12;
+        }
+        default_action = set_sojourn_12();
+        size = 1;
+    }
+    action set_compared_3_13() {
+        compared_3 = probability |-| drawn_before;
+    }
+    table compute_compared_3_13 {
+        actions = {
+            set_compared_3_13;
+        }
+        default_action = set_compared_3_13();
+        size = 1;
+    }
     apply {
         if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             if (meta.generated == 1w1) {
@@ -268,33 +406,33 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                 meta.delay = read_delay.execute(eg_intr_md.egress_port[6:0]);
                 before = keep_delay.execute(eg_intr_md.egress_port[6:0]);
                 // The register's unit of 1024 ns counts as a microsecond.
-                compared_0 = 16w125 |-| meta.delay;
+                compute_compared_0_0.apply();
                 if (compared_0 == 16w0) {
-                    distance = meta.delay - 16w125;
+                    compute_distance_1.apply();
                     above = 1w1;
                 } else {
-                    distance = 16w125 - meta.delay;
+                    compute_distance_2.apply();
                 }
-                compared_1 = before |-| meta.delay;
+                compute_compared_1_3.apply();
                 if (compared_1 == 16w0) {
-                    change = meta.delay - before;
+                    compute_change_4.apply();
                     grows = 1w1;
                 } else {
-                    change = before - meta.delay;
+                    compute_change_5.apply();
                 }
-                alpha = (bit<32>)distance << 9;
-                beta = (bit<32>)change << 19;
+                compute_alpha_6.apply();
+                compute_beta_7.apply();
                 // If the signs differ, the smaller is subtracted from the larger.
                 if (above == grows) {
-                    meta.step = alpha |+| beta;
+                    compute_step_8.apply();
                     meta.up = above;
                 } else {
-                    compared_2 = beta |-| alpha;
+                    compute_compared_2_9.apply();
                     if (compared_2 == 32w0) {
-                        meta.step = alpha - beta;
+                        compute_step_10.apply();
                         meta.up = above;
                     } else {
-                        meta.step = beta - alpha;
+                        compute_step_11.apply();
                         meta.up = grows;
                     }
                 }
@@ -303,14 +441,14 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                 keep_random_here.execute(eg_intr_md.egress_port[6:0]);
                 eg_dprsr_md.drop_ctl = 1;
             } else {
-                meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
+                compute_sojourn_12.apply();
                 // The delay, in units of 1024 ns.
                 store_delay.execute(eg_intr_md.egress_port[6:0]);
                 probability = read_probability.execute(eg_intr_md.egress_port[6:0]);
                 // One access returns the number that was drawn before, and stores the new one.
                 meta.drawn = random_drawn.get();
                 drawn_before = keep_random.execute(eg_intr_md.egress_port[6:0]);
-                compared_3 = probability |-| drawn_before;
+                compute_compared_3_13.apply();
                 if (compared_3 != 32w0) {
                     eg_dprsr_md.drop_ctl = 1;
                 }

@@ -170,12 +170,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
     }
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        meta.ecn = hdr.ipv4.ecn;
         transition accept;
     }
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
-        meta.ecn = hdr.ipv6.ecn;
         transition accept;
     }
     state parse_generated {
@@ -303,6 +301,46 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         size = 87770;
     }
 
+    action set_distance_0() {
+        distance = meta.delay - 16w125;
+    }
+    table compute_distance_0 {
+        actions = {
+            set_distance_0;
+        }
+        default_action = set_distance_0();
+        size = 1;
+    }
+    action set_change_1() {
+        change = meta.delay - before;
+    }
+    table compute_change_1 {
+        actions = {
+            set_change_1;
+        }
+        default_action = set_change_1();
+        size = 1;
+    }
+    action set_sojourn_2() {
+        meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
+    }
+    table compute_sojourn_2 {
+        actions = {
+            set_sojourn_2;
+        }
+        default_action = set_sojourn_2();
+        size = 1;
+    }
+    action set_compared_0_3() {
+        compared_0 = probability |-| drawn_before;
+    }
+    table compute_compared_0_3 {
+        actions = {
+            set_compared_0_3;
+        }
+        default_action = set_compared_0_3();
+        size = 1;
+    }
     apply {
         if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             if (meta.generated == 1w1) {
@@ -310,8 +348,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                 meta.delay = read_delay.execute(eg_intr_md.egress_port[6:0]);
                 before = keep_delay.execute(eg_intr_md.egress_port[6:0]);
                 // The register's unit of 1024 ns counts as a microsecond.
-                distance = meta.delay - 16w125;
-                change = meta.delay - before;
+                compute_distance_0.apply();
+                compute_change_1.apply();
                 distance_range.apply();
                 change_range.apply();
                 steps.apply();
@@ -320,14 +358,14 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                 keep_random_here.execute(eg_intr_md.egress_port[6:0]);
                 eg_dprsr_md.drop_ctl = 1;
             } else {
-                meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
+                compute_sojourn_2.apply();
                 // The delay, in units of 1024 ns.
                 store_delay.execute(eg_intr_md.egress_port[6:0]);
                 probability = read_probability.execute(eg_intr_md.egress_port[6:0]);
                 // One access returns the number that was drawn before, and stores the new one.
                 meta.drawn = random_drawn.get();
                 drawn_before = keep_random.execute(eg_intr_md.egress_port[6:0]);
-                compared_0 = probability |-| drawn_before;
+                compute_compared_0_3.apply();
                 if (compared_0 != 32w0) {
                     eg_dprsr_md.drop_ctl = 1;
                 }

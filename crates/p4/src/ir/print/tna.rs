@@ -48,11 +48,20 @@ pub(super) fn print(out: &mut Printer<'_>) {
     }
     out.tables();
     out.line("");
+    // The computations are known when the statements are printed.
+    let place = out.text.len();
     out.line("apply {");
+    if out.reads(Input::Ecn) {
+        out.lines("if (hdr.ipv4.isValid()) {\nmeta.ecn = hdr.ipv4.ecn;\n} else {\nmeta.ecn = hdr.ipv6.ecn;\n}");
+    }
     out.begin();
     out.statements(&program.statements);
     out.line("}");
     out.line("}");
+    let apply = out.text.split_off(place);
+    let computations = std::mem::take(&mut out.computations);
+    computations.iter().for_each(|text| out.lines(text));
+    out.text.push_str(&apply);
     out.line("}");
     out.line("");
     out.lines(AFTER);
@@ -255,12 +264,10 @@ default: accept;
 }
 state parse_ipv4 {
 packet.extract(hdr.ipv4);
-meta.ecn = hdr.ipv4.ecn;
 transition accept;
 }
 state parse_ipv6 {
 packet.extract(hdr.ipv6);
-meta.ecn = hdr.ipv6.ecn;
 transition accept;
 }
 STATE
