@@ -34,7 +34,7 @@ pub enum P4 {
                         queuescope p4 generate egress-pi --target v1model --set target=250us -o build")]
 pub struct Generate {
     /// The algorithm
-    #[arg(value_parser = PossibleValuesParser::new(names()), required_unless_present = "list")]
+    #[arg(value_parser = PossibleValuesParser::new(algorithms::NAMES), required_unless_present = "list")]
     pub algorithm: Option<String>,
 
     /// What the program is compiled for: BMv2's `simple_switch` (v1model) or Tofino (tna)
@@ -63,7 +63,7 @@ pub struct Generate {
                         queuescope p4 fit p4air --flows 1024")]
 pub struct Fit {
     /// The algorithm [default: a table of all]
-    #[arg(value_parser = PossibleValuesParser::new(names()))]
+    #[arg(value_parser = PossibleValuesParser::new(algorithms::NAMES))]
     pub algorithm: Option<String>,
 
     /// The switch [default: all]
@@ -158,8 +158,4 @@ impl Fit {
         }
         targets
     }
-}
-
-fn names() -> Vec<&'static str> {
-    algorithms::all(Dimensions::default()).iter().map(Program::name).collect()
 }

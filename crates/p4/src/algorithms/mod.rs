@@ -42,6 +42,28 @@ pub struct Dimensions {
     pub flows: Flows,
 }
 
+/// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
+pub const NAMES: [&str; 15] = [
+    "red",
+    "codel",
+    "pie",
+    "pie-cp",
+    "pie-dp",
+    "pie-table",
+    "pi2",
+    "step",
+    "egress-pi",
+    "conquest",
+    "conquest-stands",
+    "conquest-ingress",
+    "abc-edge",
+    "abc-core",
+    "p4air",
+];
+
+/// The names of those that are [`executable`], in its order.
+pub const EXECUTABLE: [&str; 3] = ["pie-dp", "pie-table", "egress-pi"];
+
 /// All algorithms, in these dimensions.
 pub fn all(dimensions: Dimensions) -> Vec<Program> {
     let Dimensions { snapshots, flows } = dimensions;
@@ -96,4 +118,17 @@ pub(crate) fn sojourn_time(program: &mut Program) -> Field {
 pub(crate) fn by_chance(program: &mut Program, probability: Field) -> Field {
     let random = program.compute("random number", Op::Random, &[], 32);
     program.compare("random < probability", &[random, probability])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_the_algorithms() {
+        let all = all(Dimensions::default());
+        assert_eq!(all.iter().map(Program::name).collect::<Vec<_>>(), NAMES);
+        let executable = executable().expect("the defaults fit");
+        assert_eq!(executable.iter().map(SwitchProgram::name).collect::<Vec<_>>(), EXECUTABLE);
+    }
 }
