@@ -6,6 +6,7 @@ mod test_build;
 mod tna;
 mod v1model;
 
+use super::action::{RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
 use super::gateway;
@@ -13,7 +14,7 @@ use super::table::TableEntries;
 use super::variable::{Input, Operand, Variable};
 pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
-use expression::{literal, operand_text, width_of};
+use expression::{alu_text, literal, operand_text, width_of};
 use std::fmt::Write;
 pub use test_build::TestBuild;
 
@@ -198,11 +199,7 @@ impl<'a> Printer<'a> {
                 Does::If { condition, then, otherwise } => {
                     let text = self.condition(condition);
                     self.line(&format!("if ({text}) {{"));
-                    let before = self.drawn;
-                    self.statements(then);
-                    let after = std::mem::replace(&mut self.drawn, before);
-                    self.otherwise(otherwise);
-                    self.drawn = self.drawn.max(after);
+                    self.branches(then, otherwise);
                 }
                 Does::Access { register, index, action, result } => {
                     let result = result.map(|variable| names.variable(variable));
@@ -277,6 +274,45 @@ impl<'a> Printer<'a> {
         self.line(&format!("compute_{name}_{number}.apply();"));
     }
 
+    /// Both branches. A packet takes one, so that both draw the same random numbers of a test build.
+    fn branches(&mut self, then: &[Statement], otherwise: &[Statement]) {
+        let before = self.drawn;
+        self.statements(then);
+        let after = std::mem::replace(&mut self.drawn, before);
+        self.otherwise(otherwise);
+        self.drawn = self.drawn.max(after);
+    }
+
+    /// The updates of a register action: the first whose condition holds is made. `first` is a line in the branch of the first one.
+    fn updates(
+        &mut self,
+        action: &RegisterAction,
+        bits: u32,
+        condition: impl Fn(usize) -> String,
+        first: Option<&str>,
+    ) {
+        let mut ends = 0;
+        for (number, update) in action.updates.iter().enumerate() {
+            match update.when {
+                When::Always => {}
+                When::Holds(n) => self.line(&format!("if ({}) {{", condition(n))),
+                When::Fails(n) => self.line(&format!("if (!({})) {{", condition(n))),
+            }
+            if let (Some(first), 0) = (first, number) {
+                self.line(first);
+            }
+            self.line(&format!("word = {};", alu_text(&self.names(), update.value, bits)));
+            if update.when == When::Always {
+                break;
+            }
+            ends += 1;
+            if number + 1 < action.updates.len() {
+                self.line("} else {");
+            }
+        }
+        (0..ends).for_each(|_| self.line("}"));
+    }
+
     /// Ends a branch, after the statements of the other one.
     fn otherwise(&mut self, statements: &[Statement]) {
         match statements {
@@ -284,12 +320,7 @@ impl<'a> Printer<'a> {
             [Statement { does: Does::If { condition, then, otherwise }, .. }] if !self.is_computed(condition) => {
                 let text = self.condition(condition);
                 self.line(&format!("}} else if ({text}) {{"));
-                let before = self.drawn;
-                self.statements(then);
-                let after = std::mem::replace(&mut self.drawn, before);
-                self.otherwise(otherwise);
-                self.drawn = self.drawn.max(after);
-                return;
+                return self.branches(then, otherwise);
             }
             _ => {
                 self.line("} else {");

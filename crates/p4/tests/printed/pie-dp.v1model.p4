@@ -205,7 +205,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     if (condition_0) {
                         word = word |+| step;
                     } else {
-                        if (!condition_0) {
+                        if (!(condition_0)) {
                             word = word |-| step;
                         }
                     }

@@ -123,27 +123,7 @@ fn declare(out: &mut Printer<'_>, register: &RegisterArray, action: &RegisterAct
         }
         AluOutput::After => {}
     }
-    // The first update whose condition holds.
-    let mut ends = 0;
-    for (number, update) in action.updates.iter().enumerate() {
-        match update.when {
-            When::Always => {}
-            When::Holds(n) => out.line(&format!("if ({}) {{", condition(n))),
-            When::Fails(n) => out.line(&format!("if (!({})) {{", condition(n))),
-        }
-        if is_returned && number == 0 {
-            out.line("result = 1;");
-        }
-        out.line(&format!("word = {};", alu_text(&names, update.value, *bits)));
-        if update.when == When::Always {
-            break;
-        }
-        ends += 1;
-        if number + 1 < action.updates.len() {
-            out.line("} else {");
-        }
-    }
-    (0..ends).for_each(|_| out.line("}"));
+    out.updates(action, *bits, condition, is_returned.then_some("result = 1;"));
     if action.output == AluOutput::After {
         out.line("result = word;");
     }

@@ -2,7 +2,7 @@
 
 use super::Printer;
 use super::expression::{alu_text, literal, term_text};
-use crate::ir::action::{AluOutput, When};
+use crate::ir::action::AluOutput;
 use crate::ir::variable::{Input, Operand};
 
 pub(super) fn print(out: &mut Printer<'_>) {
@@ -65,24 +65,7 @@ pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, act
     if let (AluOutput::Before, Some(result)) = (action.output, result) {
         out.line(&format!("{result} = word;"));
     }
-    // The first update whose condition holds.
-    let mut ends = 0;
-    for (number, update) in action.updates.iter().enumerate() {
-        match update.when {
-            When::Always => {}
-            When::Holds(n) => out.line(&format!("if (condition_{n}) {{")),
-            When::Fails(n) => out.line(&format!("if (!condition_{n}) {{")),
-        }
-        out.line(&format!("word = {};", alu_text(&names, update.value, bits)));
-        if update.when == When::Always {
-            break;
-        }
-        ends += 1;
-        if number + 1 < action.updates.len() {
-            out.line("} else {");
-        }
-    }
-    (0..ends).for_each(|_| out.line("}"));
+    out.updates(action, bits, |n| format!("condition_{n}"), None);
     out.line(&format!("{name}.write({index}, {});", stored("word")));
     match (action.output, result) {
         (AluOutput::After, Some(result)) => out.line(&format!("{result} = word;")),
