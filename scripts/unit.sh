@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs all tests of the workspace and keeps their output in target/test.log. With --totals, counts the results in it.
+# Runs all tests of the workspace and keeps their output in target/test.log. With --totals, counts the results in it and repeats
+# what each failed test printed, because the end of a long output is the part that is kept and read.
 #
 # A test that cannot run here (a tool or the larger data is absent) says so by a line `skipped: <test>: <reason>` on
 # its standard error and passes; --show-output brings that line out.
@@ -14,8 +15,17 @@ totals() {
        END { printf "  tests: %d passed, %d failed, %d ignored\n", passed, failed, ignored }' "$log"
 }
 
+# What the tests that failed printed, 40 lines of each at most. --show-output prints the output of the others in the same form.
+failures() {
+  awk 'NR == FNR { if ($1 == "test" && $NF == "FAILED") failed[$2] = 1; next }
+       /^---- .* ----$/ { lines = ($2 in failed) ? 40 : 0; delete failed[$2] }
+       /^(failures|successes):$/ { lines = 0 }
+       lines-- > 0 { print "  " $0 }
+       END { for (test in failed) print "  " test " failed without output" }' "$log" "$log"
+}
+
 if [[ ${1:-} == --totals ]]; then
-  if [[ -e $log ]]; then totals; else echo "  tests: none ran"; fi
+  if [[ -e $log ]]; then failures; totals; else echo "  tests: none ran"; fi
   exit
 fi
 mkdir -p target
