@@ -96,6 +96,7 @@ fn queue(options: &[u8; OPTIONS]) -> Queue {
         1 => queue.with_aqm("codel".parse().expect("it is a discipline")),
         2 => queue.with_aqm("fq-codel".parse().expect("it is a discipline")),
         3 => queue.with_aqm("pie".parse().expect("it is a discipline")),
+        4 => queue.with_aqm("ecn-sharp".parse().expect("it is a discipline")),
         _ => queue,
     }
 }

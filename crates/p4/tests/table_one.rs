@@ -1,7 +1,7 @@
 //! Table I of Kunze et al., cell by cell, table III's stages, and what flips a verdict.
 
 use queuescope_p4::algorithms::{
-    Dimensions, Snapshots, all, codel, conquest_at_ingress, egress_pi, pie, pie_cp, pie_dp, pie_table, red,
+    Dimensions, Snapshots, all, codel, conquest_at_ingress, ecn_sharp, egress_pi, pie, pie_cp, pie_dp, pie_table, red,
 };
 use queuescope_p4::{Aspect, Fit, Grade, Gress, Micro, Program, Target};
 
@@ -88,6 +88,21 @@ fn what_fits_the_plain_switch() {
     assert_eq!(names, ["step", "egress-pi", "conquest", "conquest-stands"]);
     let placement = Fit::new(&egress_pi(), &plain).placement.unwrap();
     assert_eq!((placement.stages.len(), placement.used().registers), (10, 3));
+}
+
+/// ECN# was made for a Tofino (Kunze et al., section V). As for CoDel, the time of the next mark needs a root of what is in the
+/// same register, and it does not fit where the register has no unit for it.
+#[test]
+fn ecn_sharp_fits_a_tofino() {
+    let grades = |target: &Target| Fit::new(&ecn_sharp(), target).aspects.map(|(_, verdict)| verdict.grade);
+    assert_eq!(grades(&Target::tofino()), [Grade::Feasible; 4]);
+    let without = Target::tofino_registers_only();
+    assert_eq!(grades(&without), [Grade::Feasible, Grade::Workaround, Grade::Feasible, Grade::Infeasible]);
+    let fit = Fit::new(&ecn_sharp(), &without);
+    let twice = "next mark is reached in stage 6 and again in stage 10, and has one access: it takes a root";
+    assert_eq!(fit.verdict(Aspect::Memory).reasons, [twice]);
+    let placement = Fit::new(&ecn_sharp(), &Target::tofino()).placement.unwrap();
+    assert_eq!((placement.stages.len(), placement.used().registers), (7, 2));
 }
 
 /// What the switch has in addition to its stages.

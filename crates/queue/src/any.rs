@@ -224,6 +224,7 @@ mod tests {
             ("red", true, 1, None),
             ("codel", false, 1, None),
             ("fq-codel", false, 1, None),
+            ("ecn-sharp", true, 1, None),
             ("pie", true, 1, Some(0.0)),
             ("pi2", true, 1, Some(0.0)),
             ("dual-pi2", false, 2, Some(0.0)),

@@ -404,14 +404,20 @@ impl CodelState {
     /// The control law: returns `due` plus an interval over the square root of the count.
     fn next_drop(&self, law: &CodelLaw, due: Nanos) -> Nanos {
         let spacing = match law.flavour {
-            // IEEE 754 rounds square root and quotient correctly, so it is the same on every machine.
-            CodelFlavour::Rfc => (law.interval.0 as f64 / f64::from(self.count).sqrt()) as u64,
+            CodelFlavour::Rfc => spacing(law.interval, self.count),
             CodelFlavour::Linux | CodelFlavour::Ns3 => {
-                ((u128::from(law.interval.0) * u128::from(self.reciprocal)) >> 16) as u64
+                Nanos(((u128::from(law.interval.0) * u128::from(self.reciprocal)) >> 16) as u64)
             }
         };
-        due.saturating_add(Nanos(spacing))
+        due.saturating_add(spacing)
     }
+}
+
+/// An interval over the square root of a count, rounded down to nanoseconds.
+#[inline]
+pub(crate) fn spacing(interval: Nanos, count: u32) -> Nanos {
+    // IEEE 754 rounds square root and quotient correctly, so it is the same on every machine.
+    Nanos((interval.0 as f64 / f64::from(count).sqrt()) as u64)
 }
 
 /// Marks a packet instead of dropping it, if `ecn` is on and the packet is ECN-capable.

@@ -295,10 +295,11 @@ pub enum MarkReason {
     Early,
     /// Instead of a drop of [`DropReason::Forced`].
     Forced,
-    /// Instead of a drop of [`DropReason::Target`].
+    /// Packets had waited longer than the target for too long: instead of a drop of [`DropReason::Target`], or by ECN#,
+    /// which does not drop for it.
     Target,
     /// Its sojourn time, or the queue length, was above a fixed threshold (CoDel's CE threshold, DCTCP's K, DualPI2's
-    /// step).
+    /// step, ECN#'s instantaneous target).
     Threshold,
     /// Instead of a drop of [`DropReason::FlowWeight`].
     FlowWeight,

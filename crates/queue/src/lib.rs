@@ -18,6 +18,8 @@ any::disciplines! {
         "CoDel (RFC 8289): the wait is kept near a target.";
     "fq-codel" fq_codel::{FqCodel, FqCodelParams, FqCodelStats, Placement}:
         "FQ-CoDel (RFC 8290): fair among flows, each under CoDel.";
+    "ecn-sharp" ecn_sharp::{EcnSharp, EcnSharpParams, EcnSharpStats}:
+        "ECN# (Zhang et al., CoNEXT 2019): marks bursts at once, and a standing queue now and then.";
     "pie" pie::{Pie, PieParams, PieActivation, PieBurst, PieDecay, PieDelay, PieScaling, PieStats, ShortQueue}:
         "PIE (RFC 8033): early drops by a controller on the delay.";
     "pi2" pi2::{Pi2, Pi2Params, Pi2Stats}:
@@ -73,6 +75,7 @@ mod custom_discipline;
 mod custom_pipeline;
 mod discipline;
 mod dual_pi2;
+mod ecn_sharp;
 mod egress_pi;
 mod fifo;
 mod fq_codel;

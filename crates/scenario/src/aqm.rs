@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn errors_point_into_the_text() {
         for (text, wrong, help) in [
-            ("nonsense", "no discipline or switch program is named 'nonsense'", "egress-pi, conquest-aqm"),
+            ("nonsense", "no discipline or switch program is named 'nonsense'", "conquest-aqm, abc"),
             ("fq-codl", "no discipline or switch program is named 'fq-codl'", "did you mean `fq-codel`?"),
             ("conquest-aqn", "no discipline or switch program is named 'conquest-aqn'", "did you mean `conquest-aqm`?"),
             ("conquest", "is named 'conquest'", "did you mean `conquest-aqm`?"),

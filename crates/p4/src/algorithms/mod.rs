@@ -5,6 +5,7 @@
 mod abc;
 mod codel;
 mod conquest;
+mod ecn_sharp;
 mod egress_pi;
 mod p4air;
 mod pi2;
@@ -19,6 +20,7 @@ mod step;
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
+pub use ecn_sharp::ecn_sharp;
 pub use egress_pi::{egress_pi, egress_pi_with};
 pub use p4air::{Flows, p4air};
 pub use pi2::pi2;
@@ -43,9 +45,10 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 16] = [
     "red",
     "codel",
+    "ecn-sharp",
     "pie",
     "pie-cp",
     "pie-dp",
@@ -70,6 +73,7 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
     vec![
         red(),
         codel(),
+        ecn_sharp(),
         pie(),
         pie_cp(),
         pie_dp(),

@@ -4,8 +4,8 @@
 
 use crate::disciplines::harness::{Contestant, check_contract, long_run};
 use queuescope_queue::{
-    CodelFlavour, CodelParams, DisciplineParams, DualPi2Params, FqCodelParams, HashQueuesParams, Limit, Pi2Params,
-    PieParams, Placement, RedParams, RedThresholds, TailDropParams,
+    CodelFlavour, CodelParams, DisciplineParams, DualPi2Params, EcnSharpParams, FqCodelParams, HashQueuesParams, Limit,
+    Pi2Params, PieParams, Placement, RedParams, RedThresholds, TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::fmt::Write;
@@ -22,6 +22,7 @@ CoDel, Linux: 2689 left after 356890 µs on average, 804 dropped (overlimit), 50
 CoDel, ns-3: 2703 left after 369715 µs on average, 886 dropped (overlimit), 411 dropped (target), 2148 marked (target)
 FQ-CoDel: 2670 left after 165398 µs on average, 175 dropped (target), 1155 dropped (fattest-flow), 949 marked (target)
 FQ-CoDel, ns-3: 2686 left after 225964 µs on average, 55 dropped (target), 1259 dropped (fattest-flow), 965 marked (target)
+ECN#: 2684 left after 440573 µs on average, 1316 dropped (overlimit), 162 marked (target), 1890 marked (threshold)
 PIE: 2653 left after 35357 µs on average, 1347 dropped (early)
 PIE, all options: 2624 left after 43763 µs on average, 1376 dropped (early)
 PIE, ns-3: 2641 left after 32080 µs on average, 1359 dropped (early)
@@ -29,7 +30,7 @@ PI2: 2677 left after 440371 µs on average, 1208 dropped (overlimit), 115 droppe
 DualPI2: 2351 left after 11905 µs on average, 1649 dropped (early), 1583 marked (early), 23 marked (threshold)
 ";
 
-fn contestants() -> [(&'static str, DisciplineParams); 15] {
+fn contestants() -> [(&'static str, DisciplineParams); 16] {
     let limit = Limit::Packets(40);
     let queues = NonZeroU16::new(16).unwrap();
     let thresholds = Some(RedThresholds { min: 5.0, max: 15.0 });
@@ -42,6 +43,12 @@ fn contestants() -> [(&'static str, DisciplineParams); 15] {
         ..RedParams::default()
     };
     let codel = CodelParams { limit, ecn: true, ..CodelParams::default() };
+    let ecn_sharp = EcnSharpParams {
+        limit,
+        instant_target: Nanos(400_000_000),
+        persistent_target: Nanos(20_000_000),
+        persistent_interval: Nanos(200_000_000),
+    };
     let fq_codel = FqCodelParams { limit, queues, ..FqCodelParams::default() };
     [
         ("tail drop", DisciplineParams::TailDrop(TailDropParams { limit })),
@@ -64,6 +71,7 @@ fn contestants() -> [(&'static str, DisciplineParams); 15] {
                 ..fq_codel
             }),
         ),
+        ("ECN#", DisciplineParams::EcnSharp(ecn_sharp)),
         ("PIE", DisciplineParams::Pie(PieParams { limit, ..PieParams::default() })),
         ("PIE, all options", DisciplineParams::Pie(PieParams { limit, ..PieParams::appendix_b() })),
         ("PIE, ns-3", DisciplineParams::Pie(PieParams::ns3_with_limit(limit))),

@@ -6,6 +6,7 @@
 mod checked;
 mod codel;
 mod codel_model;
+mod ecn_sharp;
 mod fq_codel;
 mod golden;
 mod harness;
@@ -14,9 +15,9 @@ mod red;
 use harness::{Contestant, Step, check_contract};
 use proptest::prelude::*;
 use queuescope_queue::{
-    CodelFlavour, CodelParams, DisciplineParams, DropReason, DualPi2Params, DualPi2Scheduler, FqCodelParams,
-    HashQueuesParams, Limit, MarkReason, MultiQueueParams, Pi2Params, PieActivation, PieDelay, PieParams, Placement,
-    RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
+    CodelFlavour, CodelParams, DisciplineParams, DropReason, DualPi2Params, DualPi2Scheduler, EcnSharpParams,
+    FqCodelParams, HashQueuesParams, Limit, MarkReason, MultiQueueParams, Pi2Params, PieActivation, PieDelay,
+    PieParams, Placement, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -44,6 +45,12 @@ fn contestants() -> Vec<Contestant> {
         queues: NonZeroU16::new(5).unwrap(),
         quantum: ByteCount(300),
         ..Default::default()
+    };
+    let ecn_sharp = EcnSharpParams {
+        limit: packets,
+        instant_target: Nanos(150_000_000),
+        persistent_target: Nanos(20_000_000),
+        persistent_interval: Nanos(50_000_000),
     };
     let feng = RedAdaptation::SelfConfiguring { decrease: 3.0, increase: 2.0 };
     let pie = PieParams { limit: packets, ..PieParams::default() };
@@ -96,6 +103,10 @@ fn contestants() -> Vec<Contestant> {
         with(Any::FqCodel(FqCodelParams { limit: time, drop_batch: NonZeroU32::MIN, ce_threshold, ..fq }), time)
             .drops(&[FattestFlow])
             .marks(&[Mark::Target, Mark::Threshold]),
+        with(Any::EcnSharp(ecn_sharp), packets).drops(&[Overlimit]).marks(&[Mark::Target, Mark::Threshold]),
+        with(Any::EcnSharp(EcnSharpParams { limit: time, instant_target: Nanos::MAX, ..ecn_sharp }), time)
+            .drops(&[Overlimit])
+            .marks(&[Mark::Target]),
         with(Any::Pie(PieParams { mark_below: Some(0.6), ..pie }), packets)
             .drops(&[Overlimit, Early])
             .marks(&[Mark::Early]),

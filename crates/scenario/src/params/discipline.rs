@@ -5,8 +5,8 @@ use super::{BYTES, SHARE, STEP, TIME, optional};
 use crate::keys::{Choice, KeyVisitor, Table, choice, fields};
 use crate::value::names;
 use queuescope_queue::{
-    AredParams, CodelFlavour, CodelParams, DisciplineParams, FqCodelParams, HashQueuesParams, Limit, MultiQueueParams,
-    Placement, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
+    AredParams, CodelFlavour, CodelParams, DisciplineParams, EcnSharpParams, FqCodelParams, HashQueuesParams, Limit,
+    MultiQueueParams, Placement, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -38,6 +38,7 @@ impl Choice for DisciplineParams {
             Self::Red(params) => red(params, keys),
             Self::Codel(params) => codel(params, keys),
             Self::FqCodel(params) => fq_codel(params, keys),
+            Self::EcnSharp(params) => ecn_sharp(params, keys),
             Self::Pie(params) => pie(params, keys),
             Self::Pi2(params) => pi2(params, keys),
             Self::DualPi2(params) => dual_pi2(params, keys),
@@ -55,6 +56,7 @@ pub(crate) fn with_limit(params: &DisciplineParams, limit: Limit) -> DisciplineP
         DisciplineParams::Red(params) => params.limit = limit,
         DisciplineParams::Codel(params) => params.limit = limit,
         DisciplineParams::FqCodel(params) => params.limit = limit,
+        DisciplineParams::EcnSharp(params) => params.limit = limit,
         DisciplineParams::Pie(params) => params.limit = limit,
         DisciplineParams::Pi2(params) => params.limit = limit,
         DisciplineParams::DualPi2(params) => params.limit = limit,
@@ -223,6 +225,27 @@ fn fq_codel<K: KeyVisitor>(params: &mut FqCodelParams, keys: &mut K) {
     );
     keys.key("flavour", &mut params.flavour, "The implementation to follow: the RFC's pseudocode, Linux or ns-3.");
     keys.key("placement", &mut params.placement, "How flows are assigned to queues: by hash, or by flow number.");
+}
+
+fn ecn_sharp<K: KeyVisitor>(params: &mut EcnSharpParams, keys: &mut K) {
+    keys.within(
+        "instant-target",
+        &mut params.instant_target,
+        TIME,
+        "ECN-capable packets with a longer sojourn time are marked (ins_target).",
+    );
+    keys.within(
+        "persistent-target",
+        &mut params.persistent_target,
+        TIME,
+        "The sojourn time that is acceptable for longer than an interval (pst_target).",
+    );
+    keys.within(
+        "persistent-interval",
+        &mut params.persistent_interval,
+        INTERVAL,
+        "How long packets may be at or above that target before one is marked (pst_interval).",
+    );
 }
 
 const MOST_QUEUES: NonZeroU16 = NonZeroU16::new(4096).unwrap();
