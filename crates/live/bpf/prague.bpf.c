@@ -160,7 +160,7 @@ void in_ack_event(u64 *args)
 	u32 acked = tp->delivered - p->seen, fresh = least(tp->delivered_ce - p->seen_marked, acked);
 
 	/* While a mark is answered, the threshold grows, possibly above the window before. */
-	if (is_above(tp, 2 * most(window_before(tp), 2)))
+	if (is_no_answer(tp, 2 * most(window_before(tp), 2)))
 		tp->snd_ssthresh = reduced(tp, p, window_before(tp));
 	p->seen = tp->delivered;
 	p->seen_marked = tp->delivered_ce;

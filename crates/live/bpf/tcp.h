@@ -199,22 +199,23 @@ INLINE u32 window_before(struct tcp_sock *tp)
 	return window > LARGEST ? tp->packets_out : window;
 }
 
-/* Whether the threshold, while a reduction is under way, cannot be the control's answer, which is at most `largest`. A kernel may skip a run of a
- * program (that of some virtual machines skips one in thousands), and then uses whatever value happens to be there. The function that runs for
- * each ACK corrects that. If it was skipped, too, until the kernel used the threshold as the window, the window becomes what is in flight. */
-INLINE bool is_above(struct tcp_sock *tp, u32 largest)
+/* Whether the threshold, while a reduction is under way, cannot be the control's answer, which is two segments at least and `largest` at most. A
+ * kernel may skip a run of a program (that of some virtual machines skips one in thousands), and then uses whatever value happens to be there,
+ * often zero. The function that runs for each ACK corrects that. If it was skipped, too, until the kernel used the threshold as the window, the
+ * window becomes what is in flight: a window of zero would end the connection's progress. */
+INLINE bool is_no_answer(struct tcp_sock *tp, u32 largest)
 {
-	if (tp->snd_cwnd > LARGEST) {
+	if (tp->snd_cwnd > LARGEST || !tp->snd_cwnd) {
 		tp->snd_cwnd = most(tp->packets_out, 2);
 		tp->snd_ssthresh = tp->snd_cwnd;
 	}
-	return BITS(&tp->inet_conn, icsk_ca_state) >= REDUCED && tp->snd_ssthresh > largest;
+	return BITS(&tp->inet_conn, icsk_ca_state) >= REDUCED && (tp->snd_ssthresh > largest || tp->snd_ssthresh < 2);
 }
 
 /* The same for a control whose threshold is never above the window before the reduction. */
 INLINE bool is_unanswered(struct tcp_sock *tp)
 {
-	return is_above(tp, most(window_before(tp), 2));
+	return is_no_answer(tp, most(window_before(tp), 2));
 }
 
 /* The time in milliseconds, which wraps. */

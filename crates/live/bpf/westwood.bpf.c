@@ -107,7 +107,7 @@ void pkts_acked(u64 *args)
 	s32 measured = sample->rtt_us;
 
 	/* The answer to a timeout may well be above the window before. */
-	if (is_unanswered(tp) && tp->snd_ssthresh > LARGEST)
+	if (is_no_answer(tp, LARGEST))
 		tp->snd_ssthresh = half(window_before(tp));
 	if (measured > 0)
 		w->rtt = ((u32)measured + 999) / 1000;

@@ -64,9 +64,9 @@ fn flow((near, far): (&Namespace, &Namespace), control: &str, bytes: u64, midway
         sent.expect("it can be waited for");
         ended.remove(0)
     });
-    drop(stop);
-    assert_eq!(server.join().expect("it ends").bytes, bytes);
     let done = flow.result.unwrap_or_else(|why| panic!("{control}: {why:?}"));
+    drop(stop);
+    assert_eq!(server.join().expect("it ends").bytes, bytes, "{control}");
     FlowResult { rtt: flow.progress[0].rtt, took: done.took, retransmitted: done.retransmitted, ecn: done.ecn }
 }
 
