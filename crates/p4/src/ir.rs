@@ -39,6 +39,7 @@ mod mutants;
 mod operation;
 mod print;
 mod table;
+mod trace;
 mod validate;
 mod variable;
 
@@ -47,7 +48,8 @@ pub use builder::{Builder, SwitchProgram};
 pub use condition::{Comparison, Condition};
 pub use interpreter::{Interpreter, PacketFate};
 pub use operation::Operation;
-pub use print::{Architecture, TestBuild, print, print_entries};
+pub use print::{Architecture, TestBuild, print, print_entries, print_p4runtime};
 pub use table::{MatchTable, TableEntries};
+pub use trace::{Leaving, REPLAY, Trace, TracePacket, wandering};
 pub use validate::InvalidProgram;
 pub use variable::{Input, Operand, Unit, Variable};

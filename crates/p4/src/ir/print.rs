@@ -2,6 +2,7 @@
 
 mod entries;
 mod expression;
+mod p4runtime;
 mod test_build;
 mod tna;
 mod v1model;
@@ -15,6 +16,7 @@ use super::variable::{Input, Operand, Variable};
 pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{alu_text, literal, operand_text, width_of};
+pub use p4runtime::print_p4runtime;
 use std::fmt::Write;
 pub use test_build::TestBuild;
 
