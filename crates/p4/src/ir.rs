@@ -31,6 +31,7 @@
 mod action;
 mod builder;
 mod condition;
+mod explain;
 mod gateway;
 mod interpreter;
 mod lower;
@@ -46,6 +47,7 @@ mod variable;
 pub use action::{AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, RegisterAction, RegisterArray, When};
 pub use builder::{Builder, SwitchProgram};
 pub use condition::{Comparison, Condition};
+pub use explain::{explain, explain_target};
 pub use interpreter::{Interpreter, PacketFate};
 pub use operation::Operation;
 pub use print::{Architecture, TestBuild, print, print_entries, print_p4runtime};

@@ -31,7 +31,7 @@ pub use step::step;
 
 use crate::ir::{InvalidProgram, SwitchProgram};
 use crate::{Field, Op, Program};
-use queuescope_queue::{EgressPiParams, PieDpParams, PieTableParams};
+use queuescope_queue::{EgressPiParams, PieDpParams, PieTableParams, PipelineParams};
 
 /// The dimensions of the algorithms that have any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -96,6 +96,19 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         pie_table_with(&PieTableParams::default())?,
         egress_pi_with(&EgressPiParams::default())?,
     ])
+}
+
+/// The program of one of the [`EXECUTABLE`] algorithms, with these parameters. None for the others.
+///
+/// # Errors
+/// Fails if a parameter does not fit its register.
+pub fn executable_with(params: &PipelineParams) -> Result<Option<SwitchProgram>, InvalidProgram> {
+    Ok(Some(match params {
+        PipelineParams::PieDp(params) => pie_dp_with(params)?,
+        PipelineParams::PieTable(params) => pie_table_with(params)?,
+        PipelineParams::EgressPi(params) => egress_pi_with(params)?,
+        _ => return Ok(None),
+    }))
 }
 
 /// Ports with their own queues that a program is made for.

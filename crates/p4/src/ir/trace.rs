@@ -90,10 +90,10 @@ const ETHER_TYPE: u16 = 0x88b6;
 /// The addresses of the frames: locally administered ones. The test build ignores them.
 const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
 
-/// One packet in so many is a generated one, if the program reads whether a packet is.
+/// Of this many packets, the last is a generated one, if the program reads whether a packet is.
 const GENERATED: usize = 9;
 
-/// One wandering packet in so many is taken, so that a short trace covers many updates of a controller: packets are 130 us apart.
+/// Of this many wandering packets, the first is taken, so that a short trace covers many updates of a controller: its packets are 130 us apart.
 const EVERY: usize = 16;
 
 /// The bits of a header that say whether the packet was dropped and marked: in its second byte.
