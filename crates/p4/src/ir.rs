@@ -31,7 +31,9 @@
 mod action;
 mod builder;
 mod condition;
+mod explain;
 mod gateway;
+mod hash;
 mod interpreter;
 mod lower;
 #[cfg(test)]
@@ -39,15 +41,20 @@ mod mutants;
 mod operation;
 mod print;
 mod table;
+mod trace;
+mod uses;
 mod validate;
 mod variable;
 
 pub use action::{AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, RegisterAction, RegisterArray, When};
 pub use builder::{Builder, SwitchProgram};
 pub use condition::{Comparison, Condition};
+pub use explain::{explain, explain_target};
+pub use hash::{Polynomial, ReplacedHash};
 pub use interpreter::{Interpreter, PacketFate};
 pub use operation::Operation;
-pub use print::{Architecture, TestBuild, print, print_entries};
-pub use table::{MatchTable, TableEntries};
+pub use print::{Architecture, TestBuild, print, print_entries, print_p4runtime};
+pub use table::{ActionTable, MatchTable, TableAction, TableEntries};
+pub use trace::{Leaving, REPLAY, Trace, TracePacket, wandering};
 pub use validate::InvalidProgram;
-pub use variable::{Input, Operand, Unit, Variable};
+pub use variable::{Input, Name, Operand, Unit, Variable};

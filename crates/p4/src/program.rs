@@ -212,7 +212,7 @@ pub(crate) enum StepAction {
 }
 
 /// Something that the switch's control plane does from time to time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ControlPlaneTask {
     pub name: String,
     pub aspect: Aspect,

@@ -3,18 +3,21 @@
 
 #![allow(clippy::disallowed_methods, reason = "the tests run other programs, on files that they write")]
 
-use crate::equal::wandering;
-use queuescope_p4::algorithms::executable;
+use queuescope_p4::algorithms::{conquest_defaults, conquest_with, executable};
 use queuescope_p4::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison, Condition, Input,
-    Operation, RegisterAction, RegisterArray, SwitchProgram, TestBuild, Unit, Variable, When, print, print_entries,
+    Operation, REPLAY, RegisterAction, RegisterArray, SwitchProgram, TestBuild, Trace, TracePacket, Unit, Variable,
+    When, print, print_entries,
 };
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{RngCore, SeedableRng};
-use std::fmt::Write;
+use queuescope_pcap::PcapWriter;
+use queuescope_queue::{ActAt, ConQuestAqmParams, HoldParams};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
+
+/// LINKTYPE_ETHERNET.
+const ETHERNET: u32 = 1;
 
 /// The program that a variable names, or the one on `PATH`. Otherwise prints that a test is skipped, or fails if `QUEUESCOPE_REQUIRE` has the name.
 fn program(test: &str, variable: &str, name: &str) -> Option<PathBuf> {
@@ -112,8 +115,8 @@ fn everything() -> SwitchProgram {
     }
     for (number, action) in actions(mix).into_iter().enumerate() {
         let register = RegisterArray {
-            name: ["word_a", "word_b", "word_c", "word_d", "word_e", "word_f"][number],
-            about: "A word",
+            name: ["word_a", "word_b", "word_c", "word_d", "word_e", "word_f"][number].into(),
+            about: "A word".into(),
             bits: 32,
             unit: Unit::Number,
             entries: 4,
@@ -146,8 +149,8 @@ fn actions(value: Variable) -> [RegisterAction; 6] {
     let below = condition(AluExpression::Subtract(value, word), Comparison::Less, AluTerm::Value(0x4000_0000.into()));
     let small = condition(AluExpression::Term(word), Comparison::LessOrEqual, value);
     let update = |when, value| AluUpdate { when, value };
-    let action = |name, conditions: &[AluCondition], updates: &[AluUpdate], output| RegisterAction {
-        name,
+    let action = |name: &'static str, conditions: &[AluCondition], updates: &[AluUpdate], output| RegisterAction {
+        name: name.into(),
         conditions: conditions.to_vec(),
         updates: updates.to_vec(),
         output,
@@ -179,37 +182,26 @@ fn actions(value: Variable) -> [RegisterAction; 6] {
     ]
 }
 
-/// The bits of a header that say whether the packet was dropped or marked: in its second byte.
-const DECISIONS: u8 = 0b1100;
-
-/// Packets as the comparison with the Rust types has them, and generated ones in between.
-fn trace(build: &mut TestBuild<'_>, seed: u64, count: usize) -> String {
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut trace = String::new();
-    let mut chosen = 0;
-    for (number, packet) in wandering(seed, count).enumerate() {
-        let is_generated = number % 9 == 8;
-        let input = |input| match input {
-            Input::Generated => u64::from(is_generated),
-            input => packet.input(input),
-        };
-        let numbers: Vec<_> = (0..build.random()).map(|_| u64::from(random.next_u32())).collect();
-        let (sent, expected) = build.packet(&input, &numbers);
-        chosen += usize::from(!is_generated && expected[1] & DECISIONS != 0);
-        let hex = |bytes: &[u8]| bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-        let _ = writeln!(trace, "{} {}", hex(&sent), hex(&expected));
+/// Writes the packets of a trace as they are sent, or as they come back.
+fn write(path: &Path, trace: &Trace, frame: impl Fn(&TracePacket) -> &[u8]) {
+    let file = BufWriter::new(fs::File::create(path).expect("the folder is writable"));
+    let mut capture = PcapWriter::new(file, ETHERNET, 0).expect("there is room");
+    for packet in &trace.packets {
+        let frame = frame(packet);
+        capture.packet(packet.time, frame.len() as u32, frame).expect("there is room");
     }
-    assert!((count / 100..count / 20 * 19).contains(&chosen), "{chosen} of {count} packets are dropped or marked");
-    trace
+    capture.finish().expect("there is room");
 }
 
 /// Sends packets through BMv2.
-fn run(switch: &Path, folder: &Path, program: &SwitchProgram, trace: &str) {
+fn run(switch: &Path, folder: &Path, program: &SwitchProgram, trace: &Trace) {
     let path = |name: &str| folder.join(name);
-    fs::write(path("trace"), trace).expect("the folder is writable");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bmv2.py");
+    write(&path("sent.pcap"), trace, |packet| &packet.sent);
+    write(&path("expected.pcap"), trace, |packet| &packet.expected);
+    fs::write(path("replay.py"), REPLAY).expect("the folder is writable");
     let mut command = Command::new("unshare");
-    command.args(["-n", "python3"]).arg(script).arg(switch).arg(path("test.json")).arg(path("trace"));
+    command.args(["-n", "python3"]).arg(path("replay.py")).arg(switch).arg(path("test.json"));
+    command.args([path("sent.pcap"), path("expected.pcap")]);
     if let Some(entries) = print_entries(program, Architecture::V1model) {
         fs::write(path("entries"), entries).expect("the folder is writable");
         command.arg(path("entries")).arg(switch.with_file_name("simple_switch_CLI"));
@@ -229,12 +221,21 @@ fn bmv2_does_what_the_interpreter_does() {
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: {test}: it needs root, for a network namespace");
     }
-    let programs = executable().expect("the defaults fit");
-    for program in programs.into_iter().chain([everything()]) {
+    let act_at = ActAt::Ingress(HoldParams { registers: 16, ..HoldParams::default() });
+    let conquest = ConQuestAqmParams { threshold: 3.0, ..conquest_defaults() };
+    let conquest = [conquest.clone(), ConQuestAqmParams { act_at, ..conquest }]
+        .map(|params| conquest_with(&params).expect("it fits"));
+    let programs =
+        executable().expect("the defaults fit").into_iter().filter(|program| !program.name().starts_with("conquest"));
+    for program in programs.chain(conquest).chain([everything()]) {
         let folder = tempfile::tempdir().expect("there is room");
-        let mut build = TestBuild::new(&program);
-        compile(&p4c, folder.path(), "test", &build.print(), Architecture::V1model);
-        let trace = trace(&mut build, 1, crate::packets().min(100_000));
+        compile(&p4c, folder.path(), "test", &TestBuild::new(&program).print(), Architecture::V1model);
+        let count = crate::packets().min(100_000);
+        let trace = Trace::new(&program, 1, count);
+        let chosen = trace.dropped + trace.marked;
+        // The control plane writes PIE_CP's probability, so that it is zero here.
+        let acts = program.name() == "pie-cp" || (count / 100..count / 100 * 99).contains(&chosen);
+        assert!(acts, "{}: {chosen} of {count} packets are dropped or marked", program.name());
         run(&switch, folder.path(), &program, &trace);
     }
 }

@@ -8,6 +8,7 @@ mod placing;
 mod printed;
 mod rules;
 mod table_one;
+mod traces;
 
 /// The packets of a comparison: `QUEUESCOPE_PACKETS`, or fewer by default.
 #[allow(clippy::disallowed_methods, reason = "the environment asks for more packets")]

@@ -163,6 +163,11 @@ impl PieCp {
         self.ports.get(usize::from(port.0)).map(|port| port.probability)
     }
 
+    /// The delay of the last packet that left `port`, in units of 1024 ns modulo 2^16; `None` for a port that does not exist.
+    pub fn delay_register(&self, port: Port) -> Option<u16> {
+        self.ports.get(usize::from(port.0)).map(|port| port.delay)
+    }
+
     fn write_back(&mut self) {
         self.write = None;
         for port in &mut self.ports {

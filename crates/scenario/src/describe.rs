@@ -65,6 +65,21 @@ struct KeyInfo {
     inherited: bool,
 }
 
+impl KeyInfo {
+    /// Its bounds in words.
+    fn bounds(&self) -> Option<String> {
+        let Some((Written::Inline(low), Written::Inline(high))) = &self.bounds else { return None };
+        Some(format!("{} to {}", low.trim_matches('"'), high.trim_matches('"')))
+    }
+}
+
+impl TableInfo {
+    /// The bounds of a key in words.
+    pub fn bounds_of(&self, name: &str) -> Option<String> {
+        self.keys.iter().find(|key| key.name == name)?.bounds()
+    }
+}
+
 pub(crate) fn table_kind<T: Table>() -> ValueKind {
     ValueKind::Table(table_info(&T::fresh()))
 }
@@ -387,12 +402,7 @@ fn row(key: &KeyInfo, table: &TableInfo) -> String {
         _ if key.inherited => "see there".to_owned(),
         _ => String::new(),
     };
-    let bounds = match &key.bounds {
-        Some((Written::Inline(low), Written::Inline(high))) => {
-            format!(", {} to {}", low.trim_matches('"'), high.trim_matches('"'))
-        }
-        _ => String::new(),
-    };
+    let bounds = key.bounds().map(|bounds| format!(", {bounds}")).unwrap_or_default();
     // A default already shows the notation.
     let example = !default.starts_with("`\"") || default == "`\"none\"`";
     format!(

@@ -190,6 +190,11 @@ impl KeyVisitor for Lines {
 }
 
 impl Lines {
+    /// The names, values and descriptions of the keys.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &Written, &'static str)> {
+        self.0.iter().map(|line| (line.name.as_ref(), &line.value, line.doc))
+    }
+
     /// The name of the first key.
     pub fn first(&self) -> Option<&str> {
         self.0.first().map(|line| line.name.as_ref())

@@ -9,6 +9,7 @@ mod jump;
 mod rotation;
 mod visit;
 
+use crate::hash::Columns;
 use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Snapshots, Weights};
 pub use ideal::Ideal;
 pub use jump::Jump;
@@ -144,6 +145,19 @@ impl ConQuest {
     /// The counters so far.
     pub fn stats(&self) -> &ConQuestStats {
         &self.stats
+    }
+
+    /// The columns of a key, row by row.
+    pub fn columns(&self, key: u64) -> impl Iterator<Item = usize> {
+        Columns::new(key, self.params.seed, self.params.columns).take(self.params.rows)
+    }
+
+    /// What is stored for a snapshot in one column of a row, whichever window it is of; `None` if there is no such counter. With
+    /// [`Expiry::Tag`] it may be of a window that is no longer kept.
+    pub fn counter(&self, snapshot: usize, row: usize, column: usize) -> Option<u32> {
+        let ConQuestParams { snapshots, rows, columns, .. } = self.params;
+        let is_there = snapshot < snapshots && row < rows && column < columns;
+        is_there.then(|| self.counters[(row * columns + column) * snapshots + snapshot])
     }
 
     /// Records that `weight` of `key` passes at `now`.

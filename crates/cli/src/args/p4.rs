@@ -30,6 +30,7 @@ pub enum P4 {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 if all went well, 2 if nothing could be done.\n\n\
                         Examples: queuescope p4 generate --list\n          \
+                        queuescope p4 generate egress-pi --explain --set target=250us\n          \
                         queuescope p4 generate egress-pi --target tna > egress-pi.p4\n          \
                         queuescope p4 generate egress-pi --target v1model --set target=250us -o build")]
 pub struct Generate {
@@ -38,7 +39,7 @@ pub struct Generate {
     pub algorithm: Option<String>,
 
     /// What the program is compiled for: BMv2's `simple_switch` (v1model) or Tofino (tna)
-    #[arg(long, value_parser = PossibleValuesParser::new(Architecture::ALL.map(Architecture::name)), required_unless_present = "list")]
+    #[arg(long, value_parser = PossibleValuesParser::new(Architecture::ALL.map(Architecture::name)), required_unless_present_any = ["list", "explain"])]
     pub target: Option<String>,
 
     /// Replace a parameter of the algorithm, as in scenarios: target=250us. Can be given several times
@@ -49,7 +50,13 @@ pub struct Generate {
     #[arg(long, conflicts_with_all = ["algorithm", "target", "set", "output"])]
     pub list: bool,
 
-    /// Write the program, the entries of its tables and a makefile to this folder, which is created [default: print the program]
+    /// Print in words what the program does: its parameters with their ranges, each statement, registers, tables and random numbers; what differs for the
+    /// target, or for both if none is given; and the stages of Tofino
+    #[arg(long, conflicts_with_all = ["list", "output"])]
+    pub explain: bool,
+
+    /// Write the program, the entries of its tables and a makefile to this folder, which is created. For v1model, also write a test: a build of the program with packets
+    /// to send and packets to expect [default: print the program]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 }

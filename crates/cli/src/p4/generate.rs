@@ -1,36 +1,46 @@
 //! `queuescope p4 generate`: an algorithm as a P4 program.
 
+mod explain;
+mod folder;
+#[cfg(test)]
+mod tests;
+
 use crate::args::Generate as Args;
 use crate::outcome::Outcome;
-use crate::paths::{cannot_write, create};
 use anyhow::{Context, Result, anyhow, bail};
-use queuescope_p4::algorithms::{self, Dimensions, egress_pi_with, pie_dp_with, pie_table_with};
-use queuescope_p4::ir::{Architecture, SwitchProgram, print, print_entries};
+use queuescope_p4::algorithms::{self, Dimensions, STEP_THRESHOLD, conquest_defaults, executable_with, step_with};
+use queuescope_p4::ir::{Architecture, SwitchProgram, print};
 use queuescope_p4::{Fit, Grade, Target};
-use queuescope_queue::PipelineParams;
+use queuescope_queue::{CodelParams, ConQuestAqmParams, DisciplineParams, PipelineParams};
 use queuescope_scenario::Management;
+use queuescope_sketch::ConQuestParams;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
 
 /// Runs `p4 generate`.
 ///
 /// # Errors
 /// Fails if the algorithm has no program, a parameter is not valid, the program does not fit the target, or it cannot be written.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let (Some(name), Some(target)) = (&args.algorithm, &args.target) else { return text(&list()?) };
-    let architecture = Architecture::ALL.into_iter().find(|it| it.name() == target).context("the target is known")?;
-    let program = program(name, &args.set)?;
-    check(&program, architecture)?;
+    let Some(name) = &args.algorithm else { return text(&list()?) };
     if let Some(set) = args.set.iter().find(|set| set.chars().any(char::is_control)) {
         bail!("--set {set:?} has a control character, such as a line break: write KEY=VALUE");
     }
+    let management = management(name, &args.set)?;
+    let program = program(name, &management)?;
+    let architecture = |target: &String| Architecture::ALL.into_iter().find(|it| it.name() == target);
+    let architecture = args.target.as_ref().and_then(architecture);
+    let architecture = match architecture {
+        _ if args.explain => return text(&explain::text(&management, &program, architecture)?),
+        None => bail!("--target is missing: v1model or tna"),
+        Some(architecture) => architecture,
+    };
+    check(&program, architecture)?;
     let set: String = args.set.iter().map(|set| format!(" --set {}", quoted(set))).collect();
-    let made_by = format!("// Made by: queuescope p4 generate {name} --target {target}{set}\n");
+    let made_by = format!("// Made by: queuescope p4 generate {name} --target {}{set}\n", architecture.name());
     let code = made_by + &print(&program, architecture);
     match &args.output {
-        Some(folder) => write(folder, &program, architecture, &code),
+        Some(folder) => text(&folder::write(folder, &program, architecture, code)?),
         None => text(&code),
     }
 }
@@ -65,22 +75,50 @@ fn list() -> Result<String> {
     Ok(list)
 }
 
-/// The program of an algorithm, with parameters that replace its defaults.
-fn program(name: &str, set: &[String]) -> Result<SwitchProgram> {
+/// The parameters of an algorithm: its defaults, and those that are set.
+fn management(name: &str, set: &[String]) -> Result<Management> {
     if !algorithms::EXECUTABLE.contains(&name) {
         bail!("{name} is known as steps only, and cannot be generated yet: --list shows which algorithms can");
     }
-    let text = [&[name.to_owned()], set].concat().join(",");
-    let params = match Management::parse("--set", &text).map_err(|why| anyhow!("{why}"))? {
-        Management::Program(params) => params,
+    let management = Management::parse("--set", &management_text(name, set)).map_err(|why| anyhow!("{why}"))?;
+    // A switch cleans; --aqm has tags.
+    Ok(match management {
+        Management::Program(PipelineParams::ConQuestAqm(params)) => {
+            let sketch = ConQuestParams { expiry: conquest_defaults().sketch.expiry, ..params.sketch };
+            Management::Program(PipelineParams::ConQuestAqm(ConQuestAqmParams { sketch, ..params }))
+        }
+        other => other,
+    })
+}
+
+/// The program of an algorithm with these parameters.
+fn program(name: &str, management: &Management) -> Result<SwitchProgram> {
+    match management {
+        Management::Program(params) => executable_with(params)?.with_context(|| format!("{name} has no program")),
+        Management::Discipline(DisciplineParams::Codel(params)) if name == "step" => {
+            let only_this = CodelParams { ce_threshold: params.ce_threshold, ..CodelParams::default() };
+            if *params != only_this {
+                bail!("step has one parameter, ce-threshold: --set ce-threshold=100us");
+            }
+            Ok(step_with(params.ce_threshold.unwrap_or(STEP_THRESHOLD))?)
+        }
         Management::Discipline(_) => bail!("{name} is a discipline of one queue, not a program of a switch"),
-    };
-    match params {
-        PipelineParams::PieDp(params) => Ok(pie_dp_with(&params)?),
-        PipelineParams::PieTable(params) => Ok(pie_table_with(&params)?),
-        PipelineParams::EgressPi(params) => Ok(egress_pi_with(&params)?),
-        _ => bail!("{name} has no program"),
     }
+}
+
+/// The algorithm and its parameters as `--aqm` takes them. ConQuest has another name there, and defaults that a switch cannot have. The step
+/// is a part of CoDel.
+fn management_text(name: &str, set: &[String]) -> String {
+    if !name.starts_with("conquest") {
+        let name = if name == "step" { "codel" } else { name };
+        return [&[name.to_owned()], set].concat().join(",");
+    }
+    let is_set = |key: &str| set.iter().any(|it| it.split('=').next().is_some_and(|it| it.trim() == key));
+    let window = format!("window={}ns", conquest_defaults().sketch.window.0);
+    let at_ingress = (name == "conquest-ingress").then(|| ("act-at", "act-at=ingress".to_owned()));
+    let defaults = [("window", window), ("estimator", "estimator=inner".to_owned())].into_iter().chain(at_ingress);
+    let defaults = defaults.filter(|(key, _)| !is_set(key)).map(|(_, text)| text);
+    ["conquest-aqm".to_owned()].into_iter().chain(defaults).chain(set.iter().cloned()).collect::<Vec<_>>().join(",")
 }
 
 /// Checks that a program fits its target. BMv2 has no stages.
@@ -95,41 +133,4 @@ fn check(program: &SwitchProgram, architecture: Architecture) -> Result<()> {
     let reasons = fit.aspects.iter().filter(|(_, verdict)| verdict.grade == Grade::Infeasible);
     let reasons = reasons.flat_map(|(_, verdict)| verdict.reasons.iter().cloned()).chain(fit.room.clone());
     bail!("{} does not fit a Tofino: {}", program.name(), reasons.collect::<Vec<_>>().join("; "))
-}
-
-/// Writes the program, the entries of its tables, and a makefile.
-fn write(folder: &Path, program: &SwitchProgram, architecture: Architecture, code: &str) -> Result<Outcome> {
-    if folder.extension().is_some_and(|ending| ending == "p4") {
-        bail!(
-            "-o {}: names a folder, for the program and what belongs to it; without -o, the program is printed",
-            folder.display()
-        );
-    }
-    fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    let name = program.name();
-    let mut files = vec![(format!("{name}.p4"), code.to_owned()), (format!("{name}.mk"), makefile(name, architecture))];
-    let entries = match architecture {
-        Architecture::V1model => format!("{name}.cli"),
-        Architecture::Tna => format!("{name}.bfrt.py"),
-    };
-    files.extend(print_entries(program, architecture).map(|text| (entries, text)));
-    let mut written = String::new();
-    for (file, contents) in files {
-        let path = folder.join(file);
-        create(&path)?.write_whole(|out| out.write_all(contents.as_bytes())).with_context(|| cannot_write(&path))?;
-        let _ = writeln!(written, "{}", path.display());
-    }
-    text(&written)
-}
-
-/// What compiles the program.
-fn makefile(name: &str, architecture: Architecture) -> String {
-    let (file, flags) = match architecture {
-        Architecture::V1model => (format!("{name}.json"), "--target bmv2 --arch v1model -o ."),
-        Architecture::Tna => (format!("{name}.tofino"), "--target tofino --arch tna -o $@"),
-    };
-    format!(
-        "# Compiles the program with p4c (https://github.com/p4lang/p4c): make -f {name}.mk, or make -f {name}.mk P4C=/path/to/p4c.\n\
-         P4C ?= p4c\n\n{file}: {name}.p4\n\t$(P4C) {flags} $<\n"
-    )
 }

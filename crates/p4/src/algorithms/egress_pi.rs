@@ -84,8 +84,8 @@ pub fn egress_pi_with(params: &EgressPiParams) -> Result<SwitchProgram, InvalidP
 fn is_due(p: &mut Builder, port: Operand, dequeued: Variable, period: Nanos) -> Variable {
     let now = AluTerm::Value(dequeued.slice(10, 32));
     let register = p.register(RegisterArray {
-        name: "last_update",
-        about: "When the probability was last updated",
+        name: "last_update".into(),
+        about: "When the probability was last updated".into(),
         bits: 32,
         unit: UNITS,
         entries: PIPE_PORTS,
@@ -97,7 +97,7 @@ fn is_due(p: &mut Builder, port: Operand, dequeued: Variable, period: Nanos) -> 
         right: AluTerm::Value(in_units(period).into()),
     };
     let action = RegisterAction {
-        name: "start_update",
+        name: "start_update".into(),
         conditions: vec![long_ago],
         updates: vec![AluUpdate { when: When::Holds(0), value: AluExpression::Term(now) }],
         output: AluOutput::Condition(0),
@@ -124,8 +124,8 @@ fn probability(
     let target = in_units(params.target).min(far) << params.alpha_shift;
     let distance = p.compute("distance", 32, Unit::Number, Operation::Subtract(both.into(), target.into()));
     let last = p.register(RegisterArray {
-        name: "last_delay",
-        about: "The delay of the last update, shifted by beta",
+        name: "last_delay".into(),
+        about: "The delay of the last update, shifted by beta".into(),
         bits: 32,
         unit: Unit::Number,
         entries: PIPE_PORTS,
@@ -135,7 +135,7 @@ fn probability(
     p.when(Condition::compare(due, Comparison::Equal, 1), |p| {
         let keep = AluExpression::Term(AluTerm::Value(beta.into()));
         let action = RegisterAction {
-            name: "keep_delay",
+            name: "keep_delay".into(),
             conditions: Vec::new(),
             updates: vec![AluUpdate { when: When::Always, value: keep }],
             output: AluOutput::Before,
@@ -144,8 +144,8 @@ fn probability(
         p.set(change, Operation::Subtract(distance.into(), before.into()));
     });
     let register = p.register(RegisterArray {
-        name: "base_probability",
-        about: "p', from the lowest number in two's complement, which is 0, to the highest, which is 1",
+        name: "base_probability".into(),
+        about: "p', from the lowest number in two's complement, which is 0, to the highest, which is 1".into(),
         bits: 32,
         unit: Unit::Number,
         entries: PIPE_PORTS,
@@ -153,7 +153,7 @@ fn probability(
     });
     let sum = AluExpression::AddSigned(AluTerm::Word, AluTerm::Value(change.into()));
     let action = RegisterAction {
-        name: "change_probability",
+        name: "change_probability".into(),
         conditions: Vec::new(),
         updates: vec![AluUpdate { when: When::Always, value: sum }],
         output: AluOutput::After,

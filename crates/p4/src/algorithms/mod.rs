@@ -5,6 +5,7 @@
 mod abc;
 mod codel;
 mod conquest;
+mod conquest_program;
 mod ecn_sharp;
 mod egress_pi;
 mod p4air;
@@ -20,20 +21,23 @@ mod step;
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
+pub use conquest_program::{conquest_defaults, conquest_with};
 pub use ecn_sharp::ecn_sharp;
 pub use egress_pi::{egress_pi, egress_pi_with};
 pub use p4air::{Flows, p4air};
 pub use pi2::pi2;
 pub use pie::pie;
-pub use pie_cp::pie_cp;
+pub use pie_cp::{pie_cp, pie_cp_with};
 pub use pie_dp::{pie_dp, pie_dp_with};
 pub use pie_table::{pie_table, pie_table_with};
 pub use red::red;
-pub use step::step;
+pub use step::{STEP_THRESHOLD, step, step_with};
 
 use crate::ir::{InvalidProgram, SwitchProgram};
 use crate::{Field, Op, Program};
-use queuescope_queue::{EgressPiParams, PieDpParams, PieTableParams};
+use queuescope_queue::{
+    ActAt, ConQuestAqmParams, EgressPiParams, HoldParams, PieCpParams, PieDpParams, PieTableParams, PipelineParams,
+};
 
 /// The dimensions of the algorithms that have any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,7 +69,8 @@ pub const NAMES: [&str; 16] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 3] = ["pie-dp", "pie-table", "egress-pi"];
+pub const EXECUTABLE: [&str; 7] =
+    ["pie-cp", "pie-dp", "pie-table", "step", "egress-pi", "conquest", "conquest-ingress"];
 
 /// All algorithms, in these dimensions.
 pub fn all(dimensions: Dimensions) -> Vec<Program> {
@@ -90,16 +95,35 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
     ]
 }
 
-/// The algorithms that can be run and printed, with their default parameters. The others of [`all`] are steps only.
+/// The algorithms that can be run and printed, with their default parameters; ConQuest with [`conquest_defaults`]. The others of [`all`] are steps only.
 ///
 /// # Errors
 /// Never fails with these parameters.
 pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
     Ok(vec![
+        pie_cp_with(&PieCpParams::default())?,
         pie_dp_with(&PieDpParams::default())?,
         pie_table_with(&PieTableParams::default())?,
+        step_with(STEP_THRESHOLD)?,
         egress_pi_with(&EgressPiParams::default())?,
+        conquest_with(&conquest_defaults())?,
+        conquest_with(&ConQuestAqmParams { act_at: ActAt::Ingress(HoldParams::default()), ..conquest_defaults() })?,
     ])
+}
+
+/// The program of one of the [`EXECUTABLE`] algorithms, with these parameters. None for the others.
+///
+/// # Errors
+/// Fails if a parameter does not fit its register.
+pub fn executable_with(params: &PipelineParams) -> Result<Option<SwitchProgram>, InvalidProgram> {
+    Ok(Some(match params {
+        PipelineParams::PieCp(params) => pie_cp_with(params)?,
+        PipelineParams::ConQuestAqm(params) => conquest_with(params)?,
+        PipelineParams::PieDp(params) => pie_dp_with(params)?,
+        PipelineParams::PieTable(params) => pie_table_with(params)?,
+        PipelineParams::EgressPi(params) => egress_pi_with(params)?,
+        _ => return Ok(None),
+    }))
 }
 
 /// Ports with their own queues that a program is made for.

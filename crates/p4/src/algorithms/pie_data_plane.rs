@@ -51,8 +51,15 @@ struct Registers {
 
 impl Registers {
     fn new(p: &mut Builder, port: Operand) -> Self {
-        let mut register = |name, about, bits, unit| {
-            p.register(RegisterArray { name, about, bits, unit, entries: PIPE_PORTS, initial: 0 })
+        let mut register = |name: &'static str, about: &'static str, bits, unit| {
+            p.register(RegisterArray {
+                name: name.into(),
+                about: about.into(),
+                bits,
+                unit,
+                entries: PIPE_PORTS,
+                initial: 0,
+            })
         };
         Self {
             port,
@@ -65,14 +72,15 @@ impl Registers {
 }
 
 /// Reads a word, and stores another value.
-fn swap(name: &'static str, value: impl Into<Operand>) -> RegisterAction {
+pub(super) fn swap(name: &'static str, value: impl Into<Operand>) -> RegisterAction {
     let value = AluExpression::Term(AluTerm::Value(value.into()));
     let updates = vec![AluUpdate { when: When::Always, value }];
-    RegisterAction { name, conditions: Vec::new(), updates, output: AluOutput::Before }
+    RegisterAction { name: name.into(), conditions: Vec::new(), updates, output: AluOutput::Before }
 }
 
-fn read(name: &'static str) -> RegisterAction {
-    RegisterAction { name, conditions: Vec::new(), updates: Vec::new(), output: AluOutput::Before }
+/// Reads a word.
+pub(super) fn read(name: &'static str) -> RegisterAction {
+    RegisterAction { name: name.into(), conditions: Vec::new(), updates: Vec::new(), output: AluOutput::Before }
 }
 
 /// What a generated packet does.
@@ -91,7 +99,7 @@ fn update(p: &mut Builder, registers: &Registers, change: impl FnOnce(&mut Build
         right: AluTerm::Value(1.into()),
     };
     let action = RegisterAction {
-        name: "change_probability",
+        name: "change_probability".into(),
         conditions: vec![is_up],
         updates: vec![
             AluUpdate { when: When::Holds(0), value: AluExpression::AddSaturating(word, step) },

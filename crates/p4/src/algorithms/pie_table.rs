@@ -46,8 +46,8 @@ fn step(p: &mut Builder, params: &PieTableParams, [delay, before]: [Variable; 2]
         (vec![row as u64, column as u64], vec![u64::from(step.change), u64::from(step.increase)])
     });
     p.look_up(MatchTable {
-        name: "steps",
-        about: "The step of the probability for both ranges, and whether it is upwards",
+        name: "steps".into(),
+        about: "The step of the probability for both ranges, and whether it is upwards".into(),
         keys: vec![row.into(), column.into()],
         entries: TableEntries::Exact(entries.collect()),
         results: vec![step, up],
@@ -84,8 +84,8 @@ fn range(
         .collect();
     entries.sort_unstable();
     p.look_up(MatchTable {
-        name: names[0],
-        about,
+        name: names[0].into(),
+        about: about.into(),
         keys: vec![difference.into()],
         entries: TableEntries::Ranges(entries),
         results: vec![number],

@@ -2,15 +2,15 @@
 
 use super::condition::Comparison;
 use super::operation::{saturated, signed};
-use super::variable::{Operand, Unit, ones};
+use super::variable::{Name, Operand, Unit, ones};
 
 /// An array of words in the memory of one stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterArray {
     /// Its name: letters, digits and underscores.
-    pub name: &'static str,
+    pub name: Name,
     /// What it holds, in a sentence without a final period.
-    pub about: &'static str,
+    pub about: Name,
     /// The width of a word: 8, 16 or 32 bits.
     pub bits: u32,
     /// What a word counts.
@@ -25,7 +25,7 @@ pub struct RegisterArray {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterAction {
     /// Its name: letters, digits and underscores.
-    pub name: &'static str,
+    pub name: Name,
     /// Conditions on the word before the change.
     pub conditions: Vec<AluCondition>,
     /// The change: the first whose condition holds. The word stays as it is if none does.
@@ -100,6 +100,8 @@ pub enum AluOutput {
     After,
     /// One if this condition of the action held, otherwise zero.
     Condition(usize),
+    /// Nothing: the variable that takes the output keeps its value.
+    Nothing,
 }
 
 impl AluExpression {
@@ -148,8 +150,8 @@ impl RegisterAction {
         values.collect()
     }
 
-    /// Changes a word of `bits` bits. Returns the output.
-    pub(crate) fn apply(&self, word: &mut u64, bits: u32, read: impl Fn(Operand) -> u64) -> u64 {
+    /// Changes a word of `bits` bits. Returns the output, if the action has one.
+    pub(crate) fn apply(&self, word: &mut u64, bits: u32, read: impl Fn(Operand) -> u64) -> Option<u64> {
         let before = *word;
         let read = |term| match term {
             AluTerm::Word => before,
@@ -168,9 +170,10 @@ impl RegisterAction {
             *word = update.value.value(bits, &read);
         }
         match self.output {
-            AluOutput::Before => before,
-            AluOutput::After => *word,
-            AluOutput::Condition(condition) => holds[condition].into(),
+            AluOutput::Before => Some(before),
+            AluOutput::After => Some(*word),
+            AluOutput::Condition(condition) => Some(holds[condition].into()),
+            AluOutput::Nothing => None,
         }
     }
 }

@@ -3,13 +3,14 @@
 use super::action::{RegisterAction, RegisterArray};
 use super::condition::Condition;
 use super::operation::Operation;
-use super::table::MatchTable;
+use super::table::{ActionTable, MatchTable, TableAction};
 use super::validate::{InvalidProgram, validate};
-use super::variable::{Input, Operand, Unit, Variable};
-use crate::Aspect;
+use super::variable::{Input, Name, Operand, Unit, Variable};
+use crate::program::ControlPlaneTask;
+use crate::{Aspect, Gress};
 use queuescope_wire::Nanos;
 
-/// A program for packets that have left the queue. It was checked: all widths and units fit.
+/// A program: what packets do behind the queue, and before it. It was checked: all widths and units fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchProgram {
     pub(crate) name: &'static str,
@@ -19,14 +20,20 @@ pub struct SwitchProgram {
     pub(crate) registers: Vec<RegisterArray>,
     pub(crate) actions: Vec<RegisterAction>,
     pub(crate) tables: Vec<MatchTable>,
+    pub(crate) choices: Vec<ActionTable>,
+    /// What packets do before the queue.
+    pub(crate) ingress: Vec<Statement>,
+    /// What they do behind it.
     pub(crate) statements: Vec<Statement>,
     /// The period of generated packets, if there are any.
     pub(crate) period: Option<Nanos>,
+    /// What the control plane does from time to time.
+    pub(crate) tasks: Vec<ControlPlaneTask>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VariableInfo {
-    pub name: &'static str,
+    pub name: Name,
     pub bits: u32,
     pub unit: Unit,
     /// What the packet brings along, if it does.
@@ -60,8 +67,11 @@ pub(crate) enum Does {
     },
     /// A lookup in the table of this number.
     Lookup(usize),
+    /// What the entry of the action table of this number does.
+    Choose(usize),
     Mark,
     Drop,
+    FeedBack,
 }
 
 /// Builds a [`SwitchProgram`], statement by statement.
@@ -69,6 +79,7 @@ pub(crate) enum Does {
 pub struct Builder {
     program: SwitchProgram,
     aspect: Aspect,
+    gress: Gress,
 }
 
 impl SwitchProgram {
@@ -82,6 +93,24 @@ impl SwitchProgram {
         self.about
     }
 
+    /// Whether packets do anything before the queue.
+    pub fn has_ingress(&self) -> bool {
+        !self.ingress.is_empty()
+    }
+
+    /// What packets do in a half of the pipeline.
+    pub(crate) fn at(&self, gress: Gress) -> &[Statement] {
+        match gress {
+            Gress::Ingress => &self.ingress,
+            Gress::Egress => &self.statements,
+        }
+    }
+
+    /// What packets bring along.
+    pub fn inputs(&self) -> impl Iterator<Item = Input> {
+        self.variables.iter().filter_map(|it| it.input)
+    }
+
     /// Its registers.
     pub fn registers(&self) -> &[RegisterArray] {
         &self.registers
@@ -91,10 +120,21 @@ impl SwitchProgram {
 impl Builder {
     /// A program without statements. `source` names the paper's section or the type that it follows.
     pub fn new(name: &'static str, about: &'static str, source: &'static str) -> Self {
-        let (variables, registers, actions, tables, statements) = Default::default();
-        let program =
-            SwitchProgram { name, about, source, variables, registers, actions, tables, statements, period: None };
-        Self { program, aspect: Aspect::Metric }
+        let program = SwitchProgram {
+            name,
+            about,
+            source,
+            variables: Vec::new(),
+            registers: Vec::new(),
+            actions: Vec::new(),
+            tables: Vec::new(),
+            choices: Vec::new(),
+            ingress: Vec::new(),
+            statements: Vec::new(),
+            period: None,
+            tasks: Vec::new(),
+        };
+        Self { program, aspect: Aspect::Metric, gress: Gress::Egress }
     }
 
     /// Assigns the following statements to this part of the algorithm.
@@ -103,9 +143,22 @@ impl Builder {
         self
     }
 
+    /// Puts the following statements into this half of the pipeline; behind the queue at first. The halves have no variables in common, except
+    /// inputs.
+    pub fn at(&mut self, gress: Gress) -> &mut Self {
+        self.gress = gress;
+        self
+    }
+
     /// The packet generator sends a packet to each port after each period.
     pub fn generated_every(&mut self, period: Nanos) {
         self.program.period = Some(period);
+    }
+
+    /// Something that the switch's control plane does from time to time, in place of statements. `feeds_back`: it carries something learnt behind
+    /// the queue to statements before it.
+    pub fn control_plane(&mut self, name: &str, feeds_back: bool) {
+        self.program.tasks.push(ControlPlaneTask { name: name.to_owned(), aspect: self.aspect, feeds_back });
     }
 
     /// Writes a comment into the printed program.
@@ -115,12 +168,12 @@ impl Builder {
 
     /// A value that the packet brings along.
     pub fn input(&mut self, input: Input) -> Variable {
-        self.add(VariableInfo { name: input.name(), bits: input.bits(), unit: input.unit(), input: Some(input) })
+        self.add(VariableInfo { name: input.name().into(), bits: input.bits(), unit: input.unit(), input: Some(input) })
     }
 
     /// A variable.
-    pub fn variable(&mut self, name: &'static str, bits: u32, unit: Unit) -> Variable {
-        self.add(VariableInfo { name, bits, unit, input: None })
+    pub fn variable(&mut self, name: impl Into<Name>, bits: u32, unit: Unit) -> Variable {
+        self.add(VariableInfo { name: name.into(), bits, unit, input: None })
     }
 
     /// A register.
@@ -135,7 +188,7 @@ impl Builder {
     }
 
     /// A new variable with the result of an operation.
-    pub fn compute(&mut self, name: &'static str, bits: u32, unit: Unit, operation: Operation) -> Variable {
+    pub fn compute(&mut self, name: impl Into<Name>, bits: u32, unit: Unit, operation: Operation) -> Variable {
         let variable = self.variable(name, bits, unit);
         self.set(variable, operation);
         variable
@@ -160,6 +213,20 @@ impl Builder {
         self.push(Does::Lookup(self.program.tables.len() - 1));
     }
 
+    /// An action of a table: assignments and accesses, none of which reads what another one assigns.
+    pub fn action(&mut self, name: impl Into<Name>, does: impl FnOnce(&mut Self)) -> TableAction {
+        let before = std::mem::take(self.list());
+        does(self);
+        let statements = std::mem::replace(self.list(), before);
+        TableAction { name: name.into(), statements }
+    }
+
+    /// Does what the entry of a table says; nothing if no entry matches.
+    pub fn choose_by(&mut self, table: ActionTable) {
+        self.program.choices.push(table);
+        self.push(Does::Choose(self.program.choices.len() - 1));
+    }
+
     /// Statements that are executed if a condition holds.
     pub fn when(&mut self, condition: Condition, then: impl FnOnce(&mut Self)) {
         self.choose(condition, then, |_| ());
@@ -167,11 +234,11 @@ impl Builder {
 
     /// Statements that are executed if a condition holds, and others if it does not.
     pub fn choose(&mut self, condition: Condition, then: impl FnOnce(&mut Self), otherwise: impl FnOnce(&mut Self)) {
-        let before = std::mem::take(&mut self.program.statements);
+        let before = std::mem::take(self.list());
         then(self);
-        let then = std::mem::take(&mut self.program.statements);
+        let then = std::mem::take(self.list());
         otherwise(self);
-        let otherwise = std::mem::replace(&mut self.program.statements, before);
+        let otherwise = std::mem::replace(self.list(), before);
         self.push(Does::If { condition, then, otherwise });
     }
 
@@ -183,6 +250,11 @@ impl Builder {
     /// Drops the packet.
     pub fn drop_packet(&mut self) {
         self.push(Does::Drop);
+    }
+
+    /// Sends a copy of the packet back to the part before the queue. The packet itself goes on. Behind the queue only.
+    pub fn feed_back(&mut self) {
+        self.push(Does::FeedBack);
     }
 
     /// Checks the program.
@@ -200,6 +272,15 @@ impl Builder {
     }
 
     fn push(&mut self, does: Does) {
-        self.program.statements.push(Statement { aspect: self.aspect, does });
+        let aspect = self.aspect;
+        self.list().push(Statement { aspect, does });
+    }
+
+    /// The statements of the half that is being built.
+    fn list(&mut self) -> &mut Vec<Statement> {
+        match self.gress {
+            Gress::Ingress => &mut self.program.ingress,
+            Gress::Egress => &mut self.program.statements,
+        }
     }
 }

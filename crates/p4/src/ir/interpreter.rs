@@ -1,9 +1,11 @@
 //! Running programs.
 
 use super::builder::{Does, Statement, SwitchProgram};
+use super::hash::{Polynomial, ReplacedHash};
 use super::table::TableEntries;
 use super::variable::{Input, Operand, Variable, ones};
 
+use crate::Gress;
 use std::collections::BTreeMap;
 
 /// Runs a program: the reference of what it does.
@@ -13,6 +15,9 @@ pub struct Interpreter<'a> {
     pub(super) registers: Vec<Vec<u64>>,
     /// The exact entries of each table.
     exact: Vec<BTreeMap<&'a [u64], &'a [u64]>>,
+    hash: ReplacedHash,
+    /// The values of all variables after the last packet.
+    variables: Vec<u64>,
 }
 
 /// What happened to a packet.
@@ -22,12 +27,14 @@ pub struct PacketFate {
     pub dropped: bool,
     /// Whether it is marked with CE.
     pub marked: bool,
+    /// Whether a copy of it goes back to the part before the queue.
+    pub fed_back: bool,
 }
 
 /// The variables of one packet, and what happens to it.
 struct Execution<'a, 'b> {
     interpreter: &'a mut Interpreter<'b>,
-    variables: Vec<u64>,
+    input: &'a dyn Fn(Input) -> u64,
     random: &'a mut dyn FnMut(u32) -> u64,
     fate: PacketFate,
 }
@@ -41,7 +48,19 @@ impl<'a> Interpreter<'a> {
             TableEntries::Exact(entries) => entries.iter().map(|(key, values)| (&key[..], &values[..])).collect(),
             TableEntries::Ranges(_) => BTreeMap::new(),
         });
-        Self { program, registers: words, exact: exact.collect() }
+        let hash = |polynomial: Polynomial, input: &dyn Fn(Input) -> u64| polynomial.hash(input);
+        Self { program, registers: words, exact: exact.collect(), hash, variables: Vec::new() }
+    }
+
+    /// Replaces the hashes, to compare with a type that has other ones.
+    #[must_use]
+    pub fn with_hash(self, hash: ReplacedHash) -> Self {
+        Self { hash, ..self }
+    }
+
+    /// The value of an operand after the last packet; zero before the first.
+    pub(crate) fn value(&self, operand: Operand) -> u64 {
+        if self.variables.is_empty() { 0 } else { read(&self.variables, operand) }
     }
 
     /// The words of a register.
@@ -49,14 +68,31 @@ impl<'a> Interpreter<'a> {
         self.registers.get(register).map(Vec::as_slice)
     }
 
-    /// Runs the program for one packet. `random` returns random numbers of a number of bits, in the order in which the program draws
+    /// Writes a word of a register, as a control plane does. Returns whether there is such a word.
+    pub fn write(&mut self, register: usize, index: usize, value: u64) -> bool {
+        let bits = self.program.registers.get(register).map_or(0, |it| it.bits);
+        let word = self.registers.get_mut(register).and_then(|words| words.get_mut(index));
+        word.map(|word| *word = value & ones(bits)).is_some()
+    }
+
+    /// Runs the part behind the queue for one packet. `random` returns random numbers of a number of bits, in the order in which the program draws
     /// them. Accesses beyond the end of a register read zero and change nothing.
     pub fn run(&mut self, input: &dyn Fn(Input) -> u64, random: &mut dyn FnMut(u32) -> u64) -> PacketFate {
+        self.run_at(Gress::Egress, input, random)
+    }
+
+    /// The same for a half of the pipeline.
+    pub fn run_at(
+        &mut self,
+        gress: Gress,
+        input: &dyn Fn(Input) -> u64,
+        random: &mut dyn FnMut(u32) -> u64,
+    ) -> PacketFate {
         let program = self.program;
         let begin = program.variables.iter().map(|it| it.input.map_or(0, |what| input(what) & ones(it.bits)));
-        let variables = begin.collect();
-        let mut execution = Execution { interpreter: self, variables, random, fate: PacketFate::default() };
-        execution.all(&program.statements);
+        self.variables = begin.collect();
+        let mut execution = Execution { interpreter: self, input, random, fate: PacketFate::default() };
+        execution.all(program.at(gress));
         execution.fate
     }
 }
@@ -70,27 +106,36 @@ impl Execution<'_, '_> {
         match does {
             Does::Comment(_) => {}
             Does::Set { variable, operation } => {
-                let bits = self.interpreter.program.variables[variable.0].bits;
-                let variables = &self.variables;
-                self.variables[variable.0] = operation.result(bits, |operand| read(variables, operand), self.random);
+                let Interpreter { program, hash, variables, .. } = &mut *self.interpreter;
+                let bits = program.variables[variable.0].bits;
+                let hash = |polynomial| hash(polynomial, self.input);
+                variables[variable.0] = operation.result(bits, |operand| read(variables, operand), self.random, hash);
             }
             Does::If { condition, then, otherwise } => {
-                let holds = condition.holds(&|operand| read(&self.variables, operand));
+                let holds = condition.holds(&|operand| read(&self.interpreter.variables, operand));
                 self.all(if holds { then } else { otherwise });
             }
             Does::Access { register, index, action, result } => self.access(*register, *index, *action, *result),
             Does::Lookup(table) => self.look_up(*table),
+            Does::Choose(table) => {
+                let table = &self.interpreter.program.choices[*table];
+                let keys: Vec<_> = table.keys.iter().map(|key| read(&self.interpreter.variables, *key)).collect();
+                if let Some(action) = table.action(&keys) {
+                    self.all(&action.statements);
+                }
+            }
             Does::Mark => self.fate.marked = true,
             Does::Drop => self.fate.dropped = true,
+            Does::FeedBack => self.fate.fed_back = true,
         }
     }
 
     fn look_up(&mut self, table: usize) {
-        let Self { interpreter, variables, .. } = self;
-        let found = &interpreter.program.tables[table];
+        let Interpreter { program, exact, variables, .. } = &mut *self.interpreter;
+        let found = &program.tables[table];
         let keys: Vec<_> = found.keys.iter().map(|key| read(variables, *key)).collect();
         let values = match &found.entries {
-            TableEntries::Exact(_) => interpreter.exact[table].get(&keys[..]).copied(),
+            TableEntries::Exact(_) => exact[table].get(&keys[..]).copied(),
             TableEntries::Ranges(entries) => {
                 let key = keys.first().copied().unwrap_or(0);
                 let place = entries.partition_point(|((_, high), _)| *high < key);
@@ -104,13 +149,12 @@ impl Execution<'_, '_> {
     }
 
     fn access(&mut self, register: usize, index: Operand, action: usize, result: Option<Variable>) {
-        let Self { interpreter, variables, .. } = self;
-        let program = interpreter.program;
+        let Interpreter { program, registers, variables, .. } = &mut *self.interpreter;
         let index = read(variables, index) as usize;
-        let output = interpreter.registers[register].get_mut(index).map_or(0, |word| {
+        let output = registers[register].get_mut(index).map_or(Some(0), |word| {
             program.actions[action].apply(word, program.registers[register].bits, |operand| read(variables, operand))
         });
-        if let Some(Variable(result)) = result {
+        if let (Some(Variable(result)), Some(output)) = (result, output) {
             variables[result] = output;
         }
     }

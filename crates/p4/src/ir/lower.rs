@@ -6,27 +6,33 @@ use super::condition::{Comparison, Condition};
 use super::gateway::is_for_gateway;
 use super::operation::Operation;
 use super::print::{Names, condition_text, operation_text};
-use super::table::TableEntries;
+use super::table::{ActionTable, TableEntries};
 use super::validate::bits;
 use super::variable::{Input, Operand, Variable};
 use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register};
+use std::collections::BTreeSet;
 
 impl SwitchProgram {
     /// The steps of the program: one for each assignment, access and act, with what it reads. A gateway tests conditions in the stage of what they guard; a condition
     /// that no gateway can test is a step of its own.
     pub fn steps(&self) -> Program {
         let mut steps = Program::new(self.name, self.about);
-        steps.at(Gress::Egress);
         let fields = self.variables.iter().map(|it| match it.input {
-            Some(Input::Port | Input::Generated | Input::Ecn) => vec![steps.header(it.name, it.bits)],
-            Some(Input::Enqueued | Input::Dequeued) => vec![steps.leaving(it.name, it.bits)],
+            Some(Input::Enqueued | Input::Dequeued) => vec![steps.leaving(&it.name, it.bits)],
+            Some(_) => vec![steps.header(&it.name, it.bits)],
             None => Vec::new(),
         });
         let fields = fields.collect();
-        let registers = self.registers.iter().map(|it| steps.register(it.name, it.bits, it.entries)).collect();
+        let registers = self.registers.iter().map(|it| steps.register(&it.name, it.bits, it.entries)).collect();
         let mut lowering =
             Lowering { program: self, steps, fields, registers, guards: Vec::new(), packets: Packets::Traffic };
-        lowering.all(&self.statements);
+        for gress in [Gress::Ingress, Gress::Egress] {
+            lowering.steps.at(gress);
+            lowering.all(self.at(gress));
+        }
+        for task in &self.tasks {
+            lowering.steps.of(task.aspect).control_plane(&task.name, task.feeds_back);
+        }
         lowering.steps
     }
 }
@@ -72,27 +78,30 @@ impl Lowering<'_> {
             Does::Set { variable, operation } => {
                 let info = &program.variables[variable.0];
                 let name = format!("{} = {}", info.name, operation_text(&names, info.bits, operation));
-                let reads = self.reads(operation.operands());
-                let op = if *operation == Operation::Random { Op::Random } else { Op::Simple };
+                let mut reads = self.reads(operation.operands());
+                let op = match operation {
+                    Operation::Random => Op::Random,
+                    Operation::Hash(_) => {
+                        reads.extend(self.flow());
+                        Op::Hash
+                    }
+                    _ => Op::Simple,
+                };
                 self.fields[variable.0] = vec![self.steps.compute(&name, op, &reads, info.bits)];
             }
             Does::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
             Does::Access { register, index, action, result } => {
                 let action = &program.actions[*action];
-                let micros = micros(action);
-                let reads = self.reads(action.operands());
-                let entry = self.entry(self.registers[*register], *index);
                 let output = match action.output {
-                    AluOutput::Before => "before",
-                    AluOutput::After => "after",
-                    AluOutput::Condition(_) => "the condition",
+                    AluOutput::Before => ": before",
+                    AluOutput::After => ": after",
+                    AluOutput::Condition(_) => ": the condition",
+                    AluOutput::Nothing => "",
                 };
-                let name = format!("{} of {}: {output}", action.name, program.registers[*register].name);
-                let given = self.steps.update(entry, &name, &micros, &reads);
-                if let Some(Variable(result)) = result {
-                    self.fields[*result] = vec![given];
-                }
+                let name = format!("{} of {}{output}", action.name, program.registers[*register].name);
+                self.access(*register, *index, &name, &[action], *result, &[]);
             }
+            Does::Choose(table) => self.choose(&program.choices[*table]),
             Does::Lookup(table) => {
                 let table = &program.tables[*table];
                 let widths = |bits: Vec<Option<u32>>| bits.into_iter().flatten().sum::<u32>();
@@ -107,12 +116,76 @@ impl Lowering<'_> {
                     }
                 };
                 let reads = self.reads(table.keys.clone());
-                let given = self.steps.compute(table.name, Op::Table(found), &reads, value_bits);
+                let given = self.steps.compute(&table.name, Op::Table(found), &reads, value_bits);
                 table.results.iter().for_each(|result| self.fields[result.0] = vec![given]);
             }
             Does::Mark => self.act("mark", Act::Mark),
             Does::Drop => self.act("drop", Act::Drop),
+            Does::FeedBack => self.act("send a copy back", Act::FeedBack),
         }
+    }
+
+    /// One access of a register, by one of these actions.
+    fn access(
+        &mut self,
+        register: usize,
+        index: Operand,
+        name: &str,
+        actions: &[&RegisterAction],
+        result: Option<Variable>,
+        keys: &[Operand],
+    ) {
+        let micros = actions.iter().map(|action| micros(action)).max_by_key(Vec::len).unwrap_or_default();
+        let operands = actions.iter().flat_map(|action| action.operands()).chain(keys.iter().copied());
+        let reads = self.reads(operands.collect());
+        let entry = self.entry(self.registers[register], index);
+        let given = self.steps.update(entry, name, &micros, &reads);
+        if let Some(Variable(result)) = result {
+            self.fields[result] = vec![given];
+        }
+    }
+
+    /// A table whose entries choose: one step for all assignments, and one for each register.
+    fn choose(&mut self, table: &ActionTable) {
+        let (program, statements) = (self.program, || table.actions.iter().flat_map(|action| &action.statements));
+        let (mut assigned, mut operands) = (BTreeSet::new(), table.keys.clone());
+        for statement in statements() {
+            if let Does::Set { variable, operation } = &statement.does {
+                assigned.insert(*variable);
+                operands.extend(operation.operands());
+            }
+        }
+        let registers = statements().filter_map(|statement| match &statement.does {
+            Does::Access { register, .. } => Some(*register),
+            _ => None,
+        });
+        for register in registers.collect::<BTreeSet<_>>() {
+            let accesses = statements().filter_map(|statement| match &statement.does {
+                Does::Access { register: it, index, action, result } if *it == register => {
+                    Some((*index, &program.actions[*action], *result))
+                }
+                _ => None,
+            });
+            let accesses: Vec<_> = accesses.collect();
+            let index = accesses[0].0;
+            let result = accesses.iter().find_map(|(_, _, result)| *result);
+            let actions: Vec<_> = accesses.iter().map(|(_, action, _)| *action).collect();
+            let name = format!("{} of {}", table.name, program.registers[register].name);
+            self.access(register, index, &name, &actions, result, &table.keys);
+        }
+        if !assigned.is_empty() {
+            let bits = assigned.iter().map(|variable| program.variables[variable.0].bits).sum();
+            let reads = self.reads(operands);
+            let given = self.steps.compute(&table.name, Op::Simple, &reads, bits);
+            assigned.iter().for_each(|variable| self.fields[variable.0] = vec![given]);
+        }
+    }
+
+    /// The fields that identify the flow.
+    fn flow(&self) -> Vec<Field> {
+        let is_part =
+            |number: &usize| self.program.variables[*number].input.is_some_and(|it| Input::FLOW.contains(&it));
+        (0..self.fields.len()).filter(is_part).flat_map(|number| self.fields[number].iter().copied()).collect()
     }
 
     fn act(&mut self, name: &str, act: Act) {
@@ -122,8 +195,10 @@ impl Lowering<'_> {
 
     fn branch(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
         let (outer, packets) = (self.guards.len(), self.packets);
-        if self.is_of_generated(condition) {
+        if self.selects(condition, Input::Generated) {
             self.packets = Packets::Generated;
+        } else if self.selects(condition, Input::FedBack) {
+            self.packets = Packets::FedBack;
         } else {
             self.guard(condition);
         }
@@ -142,13 +217,13 @@ impl Lowering<'_> {
         self.guards.truncate(outer);
     }
 
-    /// Whether a condition selects generated packets, and nothing else.
-    fn is_of_generated(&self, condition: &Condition) -> bool {
+    /// Whether a condition selects the packets for which an input is 1, and nothing else.
+    fn selects(&self, condition: &Condition, input: Input) -> bool {
         let Condition::Compare { left: Operand::Variable(variable), comparison: Comparison::Equal, right } = condition
         else {
             return false;
         };
-        self.program.variables[variable.0].input == Some(Input::Generated) && *right == Operand::Constant(1)
+        self.program.variables[variable.0].input == Some(input) && *right == Operand::Constant(1)
     }
 
     /// Adds what a condition reads to the guards. What no gateway can test is a step.

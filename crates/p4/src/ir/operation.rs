@@ -1,5 +1,6 @@
 //! Operations on the variables of a packet.
 
+use super::hash::Polynomial;
 use super::variable::{Operand, ones};
 
 /// A computation of one action. Results have the width of the variable that takes them.
@@ -31,6 +32,8 @@ pub enum Operation {
     ShiftRight(Operand, u32),
     /// A random number, each of whose bits is one with probability one half.
     Random,
+    /// The lowest bits of the flow's hash. The program has all inputs of [`Input::FLOW`](super::Input::FLOW).
+    Hash(Polynomial),
 }
 
 impl Operation {
@@ -47,12 +50,18 @@ impl Operation {
             | Self::And(one, other)
             | Self::Or(one, other)
             | Self::Xor(one, other) => vec![one, other],
-            Self::Random => Vec::new(),
+            Self::Random | Self::Hash(_) => Vec::new(),
         }
     }
 
     /// The result, as a number of `bits` bits.
-    pub(crate) fn result(&self, bits: u32, read: impl Fn(Operand) -> u64, random: &mut dyn FnMut(u32) -> u64) -> u64 {
+    pub(crate) fn result(
+        &self,
+        bits: u32,
+        read: impl Fn(Operand) -> u64,
+        random: &mut dyn FnMut(u32) -> u64,
+        hash: impl Fn(Polynomial) -> u64,
+    ) -> u64 {
         let all = match *self {
             Self::Copy(one) => read(one),
             Self::Add(one, other) => read(one).wrapping_add(read(other)),
@@ -70,6 +79,7 @@ impl Operation {
             Self::ShiftLeft(one, by) => read(one).checked_shl(by).unwrap_or(0),
             Self::ShiftRight(one, by) => read(one).checked_shr(by).unwrap_or(0),
             Self::Random => random(bits),
+            Self::Hash(polynomial) => hash(polynomial),
         };
         all & ones(bits)
     }

@@ -2,6 +2,7 @@
 
 mod entries;
 mod expression;
+mod p4runtime;
 mod test_build;
 mod tna;
 mod v1model;
@@ -10,11 +11,15 @@ use super::action::{RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
 use super::gateway;
-use super::table::TableEntries;
-use super::variable::{Input, Operand, Variable};
+use super::hash::Polynomial;
+use super::table::{ActionTable, TableEntries};
+use super::uses::Uses;
+use super::variable::{Input, Operand, Variable, ones};
+use crate::Gress;
 pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{alu_text, literal, operand_text, width_of};
+pub use p4runtime::print_p4runtime;
 use std::fmt::Write;
 pub use test_build::TestBuild;
 
@@ -63,6 +68,10 @@ pub(crate) struct Printer<'a> {
     compared: usize,
     /// For Tofino: the actions and tables of the computations so far.
     computations: Vec<String>,
+    /// Whether the statements are those of an action.
+    in_action: bool,
+    /// The half of the pipeline that is printed.
+    gress: Gress,
     program: &'a SwitchProgram,
 }
 
@@ -76,12 +85,14 @@ impl<'a> Printer<'a> {
             drawn: 0,
             compared: 0,
             computations: Vec::new(),
+            in_action: false,
+            gress: Gress::Egress,
             program,
         }
     }
 
     fn names(&self) -> Names<'a> {
-        Names::of(self.program, self.architecture, self.is_test)
+        Names::of(self.program, self.architecture, self.is_test, self.gress)
     }
 
     /// A line. A line that ends with `{` begins a block; one that begins with `}` ends it.
@@ -132,17 +143,33 @@ impl<'a> Printer<'a> {
         self.program.variables.iter().any(|it| it.input == Some(input))
     }
 
+    /// Whether the half that is printed reads an input.
+    fn reads_here(&self, input: Input) -> bool {
+        self.uses().reads(self.program, input)
+    }
+
+    /// What the half that is printed has of the program.
+    fn uses(&self) -> Uses {
+        Uses::of(self.program, self.gress)
+    }
+
+    /// Whether packets do anything before the queue.
+    fn has_ingress(&self) -> bool {
+        self.program.has_ingress()
+    }
+
     /// Begins the part that packets with an IP header take, and generated ones.
     fn begin(&mut self) {
-        let generated = if self.reads(Input::Generated) { "meta.generated == 1 || " } else { "" };
+        let generated = if self.reads_here(Input::Generated) { "meta.generated == 1 || " } else { "" };
         self.line(&format!("if ({generated}hdr.ipv4.isValid() || hdr.ipv6.isValid()) {{"));
     }
 
     /// The variables that are not inputs.
     fn variables(&mut self) {
         let names = self.names();
+        let variables = self.uses().variables;
         for (number, info) in self.program.variables.iter().enumerate().filter(|(_, it)| it.input.is_none()) {
-            if !names.is_metadata(Variable(number)) {
+            if variables.contains(&Variable(number)) && !names.is_metadata(Variable(number)) {
                 self.line(&format!("bit<{}> {} = 0;", info.bits, info.name));
             }
         }
@@ -150,8 +177,8 @@ impl<'a> Printer<'a> {
 
     /// The tables, each with the action that gives an entry's values to variables. Entries come from the control plane.
     fn tables(&mut self) {
-        let (program, names) = (self.program, self.names());
-        for table in &program.tables {
+        let (program, names, uses) = (self.program, self.names(), self.uses());
+        for table in uses.tables.iter().map(|table| &program.tables[*table]) {
             let results: Vec<_> = table.results.iter().map(|result| &program.variables[result.0]).collect();
             let parameters: Vec<_> =
                 results.iter().map(|it| format!("bit<{}> {}_of_entry", it.bits, it.name)).collect();
@@ -163,21 +190,80 @@ impl<'a> Printer<'a> {
             }
             self.line("}");
             self.line(&format!("table {} {{", table.name));
-            self.line("key = {");
-            let kind = if matches!(table.entries, TableEntries::Exact(_)) { "exact" } else { "range" };
-            for key in &table.keys {
-                self.line(&format!("{}: {kind};", operand_text(&names, *key, 0)));
+            if !table.keys.is_empty() {
+                self.line("key = {");
+                let kind = if matches!(table.entries, TableEntries::Exact(_)) { "exact" } else { "range" };
+                for key in &table.keys {
+                    self.line(&format!("{}: {kind};", operand_text(&names, *key, 0)));
+                }
+                self.line("}");
             }
-            self.line("}");
             self.line("actions = {");
             self.line(&format!("set_{};", table.name));
             self.line("}");
             let values: Vec<_> =
                 table.otherwise.iter().zip(&results).map(|(value, it)| literal(*value, it.bits)).collect();
             self.line(&format!("default_action = set_{}({});", table.name, values.join(", ")));
-            self.line(&format!("size = {};", table.entries.len()));
+            if !table.keys.is_empty() {
+                self.line(&format!("size = {};", table.entries.len()));
+            }
             self.line("}");
         }
+        uses.choices.iter().for_each(|table| self.choice(&program.choices[*table]));
+    }
+
+    /// A table whose entries choose what is done. They do not change.
+    fn choice(&mut self, table: &ActionTable) {
+        let (program, names) = (self.program, self.names());
+        self.line("");
+        self.line(&format!("// {}.", table.about));
+        for action in &table.actions {
+            self.line(&format!("action {}() {{", action.name));
+            self.in_action = true;
+            self.statements(&action.statements);
+            self.in_action = false;
+            self.line("}");
+        }
+        self.line(&format!("table {} {{", table.name));
+        self.line("key = {");
+        for (number, key) in table.keys.iter().enumerate() {
+            let all = ones(width_of(program, *key).unwrap_or(0));
+            let kind = table.kind(number, all);
+            self.line(&format!("{}: {kind};", operand_text(&names, *key, 0)));
+        }
+        self.line("}");
+        self.line("actions = {");
+        table.actions.iter().for_each(|action| self.line(&format!("{};", action.name)));
+        self.line("NoAction;");
+        self.line("}");
+        self.line("const default_action = NoAction();");
+        self.line("const entries = {");
+        let widths: Vec<_> = table.keys.iter().map(|key| width_of(program, *key).unwrap_or(0)).collect();
+        for (ranges, action) in &table.entries {
+            let key = |((low, high), bits): (&(u64, u64), &u32)| match (low, high) {
+                (low, high) if low == high => literal(*low, *bits),
+                (0, high) if *high == ones(*bits) => "_".to_owned(),
+                (low, high) => format!("{} .. {}", literal(*low, *bits), literal(*high, *bits)),
+            };
+            let keys: Vec<_> = ranges.iter().zip(&widths).map(key).collect();
+            let keys = if keys.len() == 1 { keys.concat() } else { format!("({})", keys.join(", ")) };
+            self.line(&format!("{keys}: {}();", table.actions[*action].name));
+        }
+        self.line("}");
+        self.line("}");
+    }
+
+    /// Whether the program reads what identifies a flow.
+    fn reads_flow(&self) -> bool {
+        Input::FLOW.iter().any(|input| self.reads(*input))
+    }
+
+    /// A template with the parsing of what identifies a flow, if the program reads that.
+    fn with_flow(&self, template: &str) -> String {
+        let parts = if self.reads_flow() { FLOW } else { WITHOUT_FLOW };
+        let marks =
+            ["FLOW_FIELDS\n", "PORTS_MEMBER\n", "AFTER_IPV4\n", "AFTER_IPV6\n", "PORTS_STATE\n", "EMIT_PORTS\n"];
+        marks.into_iter().zip(parts).fold(template.to_owned(), |text, (mark, part)| text.replace(mark, part))
     }
 
     fn statements(&mut self, statements: &[Statement]) {
@@ -193,7 +279,7 @@ impl<'a> Printer<'a> {
                         let text = operation_text(&names, info.bits, operation);
                         let is_copy =
                             matches!(operation, super::Operation::Copy(Operand::Variable(_) | Operand::Constant(_)));
-                        self.compute(info.name, &format!("{} = {text};", names.variable(*variable)), is_copy);
+                        self.compute(&info.name, &format!("{} = {text};", names.variable(*variable)), is_copy);
                     }
                 }
                 Does::If { condition, then, otherwise } => {
@@ -210,11 +296,24 @@ impl<'a> Printer<'a> {
                     }
                 }
                 Does::Lookup(table) => self.line(&format!("{}.apply();", program.tables[*table].name)),
+                Does::Choose(table) => self.line(&format!("{}.apply();", program.choices[*table].name)),
+                Does::FeedBack if self.is_test => self.line("hdr.test.sent_back = 1;"),
+                Does::FeedBack => match self.architecture {
+                    Architecture::V1model => {
+                        let session = FEEDBACK_SESSION;
+                        self.line(&format!("clone_preserving_field_list(CloneType.E2E, 32w{session}, 8w0);"));
+                    }
+                    Architecture::Tna => {
+                        self.line("eg_dprsr_md.mirror_type = 1;");
+                        self.line(&format!("meta.session = {FEEDBACK_SESSION};"));
+                    }
+                },
                 Does::Mark if self.is_test => self.line("hdr.test.marked = 1;"),
                 Does::Drop if self.is_test => self.line("hdr.test.dropped = 1;"),
                 Does::Mark => self.lines(MARK),
                 Does::Drop => match self.architecture {
                     Architecture::V1model => self.line("mark_to_drop(standard_metadata);"),
+                    Architecture::Tna if self.gress == Gress::Ingress => self.line("ig_dprsr_md.drop_ctl = 1;"),
                     Architecture::Tna => self.line("eg_dprsr_md.drop_ctl = 1;"),
                 },
             }
@@ -263,7 +362,7 @@ impl<'a> Printer<'a> {
     /// An assignment. For Tofino, each computation is a table without a key: otherwise the compiler puts the expression where its result is read,
     /// and finds that one stage cannot do both.
     fn compute(&mut self, name: &str, assignment: &str, is_copy: bool) {
-        if self.architecture == Architecture::V1model || is_copy {
+        if self.architecture == Architecture::V1model || is_copy || self.in_action {
             return self.line(assignment);
         }
         let number = self.computations.len();
@@ -330,21 +429,42 @@ impl<'a> Printer<'a> {
         self.line("}");
     }
 
-    /// Random numbers are not expressions.
+    /// Random numbers and hashes are not expressions.
     fn special(&mut self, variable: Variable, operation: &super::Operation) -> Option<String> {
-        if *operation != super::Operation::Random {
-            return None;
-        }
         let info = &self.program.variables[variable.0];
         let (name, bits) = (self.names().variable(variable), info.bits);
+        match operation {
+            super::Operation::Random => {}
+            super::Operation::Hash(polynomial) => return Some(self.hash(&info.name, &name, bits, *polynomial)),
+            _ => return None,
+        }
         if self.is_test {
             self.drawn += 1;
             return Some(format!("{name} = hdr.test.random_{};", self.drawn - 1));
         }
         Some(match self.architecture {
-            Architecture::V1model => format!("random({name}, 0, {});", literal(super::variable::ones(bits), bits)),
+            Architecture::V1model => format!("random({name}, 0, {});", literal(ones(bits), bits)),
             Architecture::Tna => format!("{name} = random_{}.get();", info.name),
         })
+    }
+
+    /// A hash of the flow.
+    fn hash(&self, variable: &str, name: &str, bits: u32, polynomial: Polynomial) -> String {
+        let names = self.names();
+        let variables = || self.program.variables.iter().enumerate();
+        let part = |input: Input| {
+            let number = variables().position(|(_, it)| it.input == Some(input));
+            number.map_or(String::new(), |number| names.variable(Variable(number)))
+        };
+        let flow = Input::FLOW.map(part).join(", ");
+        match self.architecture {
+            Architecture::V1model => {
+                let algorithm = if polynomial == Polynomial::Ethernet { "crc32" } else { "crc32_custom" };
+                let most = literal(1 << bits, 64);
+                format!("hash({name}, HashAlgorithm.{algorithm}, 64w0, {{{flow}}}, {most});")
+            }
+            Architecture::Tna => format!("{name} = hash_of_{variable}.get({{{flow}}});"),
+        }
     }
 
     /// An index with the width that a register takes.
@@ -357,6 +477,42 @@ impl<'a> Printer<'a> {
         }
     }
 }
+
+/// The mirror session that sends copies back.
+const FEEDBACK_SESSION: u32 = 5;
+
+/// The hashes of statements, in their order.
+fn hashes(statements: &[Statement]) -> Vec<(Variable, Polynomial)> {
+    each(statements, &|does| match does {
+        Does::Set { variable, operation: super::Operation::Hash(polynomial) } => Some((*variable, *polynomial)),
+        _ => None,
+    })
+}
+
+/// What a function finds in statements, in their order.
+fn each<T>(statements: &[Statement], find: &dyn Fn(&Does) -> Option<T>) -> Vec<T> {
+    let of = |statement: &Statement| match &statement.does {
+        Does::If { then, otherwise, .. } => [each(then, find), each(otherwise, find)].into_iter().flatten().collect(),
+        does => find(does).into_iter().collect::<Vec<_>>(),
+    };
+    statements.iter().flat_map(of).collect()
+}
+
+/// What is added to the parsers of programs that read the flow: its metadata, a header and its place, the ends of the states of both
+/// IP headers, the state of the ports, and their place in the deparser.
+const FLOW: [&str; 6] = [
+    "// What identifies the flow. Of IPv6 addresses, the last 32 bits.\nbit<32> source;\nbit<32> destination;\nbit<32> ports;\n\
+     bit<8> protocol;\n",
+    "ports_h ports;\n",
+    "meta.source = hdr.ipv4.source;\nmeta.destination = hdr.ipv4.destination;\nmeta.protocol = hdr.ipv4.protocol;\n\
+     transition select(hdr.ipv4.header_words, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {\n(5, 0, 6): parse_ports;\n\
+     (5, 0, 17): parse_ports;\ndefault: accept;\n}\n",
+    "meta.source = hdr.ipv6.source_low;\nmeta.destination = hdr.ipv6.destination_low;\nmeta.protocol = hdr.ipv6.next_header;\n\
+     transition select(hdr.ipv6.next_header) {\n6: parse_ports;\n17: parse_ports;\ndefault: accept;\n}\n",
+    "state parse_ports {\npacket.extract(hdr.ports);\nmeta.ports = hdr.ports.both;\ntransition accept;\n}\n",
+    "packet.emit(hdr.ports);\n",
+];
+const WITHOUT_FLOW: [&str; 6] = ["", "", "transition accept;\n", "transition accept;\n", "", ""];
 
 /// Sets CE. The header checksum of IPv4 follows (RFC 1624): it falls by what the field grows.
 const MARK: &str = "\
@@ -425,7 +581,14 @@ bit<20> flow_label;
 bit<16> payload_length;
 bit<8> next_header;
 bit<8> hop_limit;
-bit<128> source;
-bit<128> destination;
+bit<96> source_high;
+bit<32> source_low;
+bit<96> destination_high;
+bit<32> destination_low;
+}
+
+// The ports of TCP and UDP.
+header ports_h {
+bit<32> both;
 }
 ";

@@ -1,15 +1,16 @@
 //! Match tables.
 
-use super::variable::{Operand, Variable};
+use super::builder::Statement;
+use super::variable::{Name, Operand, Variable};
 
 /// A table: the entry that matches the keys gives values to variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchTable {
     /// Its name: letters, digits and underscores.
-    pub name: &'static str,
+    pub name: Name,
     /// What it maps, in a sentence without a final period.
-    pub about: &'static str,
-    /// What is looked up.
+    pub about: Name,
+    /// What is looked up. Without keys and entries, the table holds parameters, which a control plane can change while the switch runs.
     pub keys: Vec<Operand>,
     /// The entries.
     pub entries: TableEntries,
@@ -26,6 +27,50 @@ pub enum TableEntries {
     Exact(Vec<(Vec<u64>, Vec<u64>)>),
     /// By ranges of the only key, both ends included, in ascending order and without overlap.
     Ranges(Vec<((u64, u64), Vec<u64>)>),
+}
+
+/// A table whose entries choose what is done: one of several lists of assignments and accesses, all of which one stage does at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionTable {
+    /// Its name: letters, digits and underscores.
+    pub name: Name,
+    /// What it chooses, in a sentence without a final period.
+    pub about: Name,
+    /// What is looked up.
+    pub keys: Vec<Operand>,
+    /// What the entries choose from.
+    pub actions: Vec<TableAction>,
+    /// The entries: a range of each key, both ends included, and an action. No packet matches two.
+    pub entries: Vec<(Vec<(u64, u64)>, usize)>,
+}
+
+/// What an entry of an [`ActionTable`] does. [`Builder::action`](super::Builder::action) makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableAction {
+    pub(crate) name: Name,
+    pub(crate) statements: Vec<Statement>,
+}
+
+impl ActionTable {
+    /// The action for these keys, if an entry matches.
+    pub(crate) fn action(&self, keys: &[u64]) -> Option<&TableAction> {
+        let matches =
+            |ranges: &[(u64, u64)]| ranges.iter().zip(keys).all(|((low, high), key)| (low..=high).contains(&key));
+        self.entries.iter().find(|(ranges, _)| matches(ranges)).map(|(_, action)| &self.actions[*action])
+    }
+
+    /// How a key is matched in P4, by what its entries have: one value, any value, or ranges. `all` is the highest value.
+    pub(crate) fn kind(&self, key: usize, all: u64) -> &'static str {
+        let mut ranges = self.entries.iter().map(|(ranges, _)| ranges[key]);
+        let is_value = |(low, high): (u64, u64)| low == high;
+        if ranges.clone().all(is_value) {
+            "exact"
+        } else if ranges.all(|range| is_value(range) || range == (0, all)) {
+            "ternary"
+        } else {
+            "range"
+        }
+    }
 }
 
 impl TableEntries {

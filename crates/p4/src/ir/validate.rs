@@ -4,8 +4,10 @@ use super::action::{AluExpression, AluOutput, AluTerm, RegisterAction, RegisterA
 use super::builder::{Does, Statement, SwitchProgram, VariableInfo};
 use super::condition::Condition;
 use super::operation::Operation;
-use super::table::{MatchTable, TableEntries};
+use super::table::{ActionTable, MatchTable, TableAction, TableEntries};
+use super::uses::Uses;
 use super::variable::{Input, Operand, Unit, Variable, ones};
+use crate::Gress;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -15,6 +17,13 @@ pub struct InvalidProgram {
     program: &'static str,
     place: String,
     why: String,
+}
+
+impl InvalidProgram {
+    /// A parameter of an algorithm that its program cannot have.
+    pub(crate) fn of_parameter(program: &'static str, key: &str, why: &str) -> Self {
+        Self { program, place: format!("the parameter {key}"), why: why.to_owned() }
+    }
 }
 
 impl fmt::Display for InvalidProgram {
@@ -30,6 +39,8 @@ impl std::error::Error for InvalidProgram {}
 const WORDS: [u32; 3] = [8, 16, 32];
 /// The conditions of a register action.
 const CONDITIONS: usize = 2;
+/// The bits of a hash.
+const HASH_BITS: u32 = 32;
 /// The widest variable.
 const WIDEST: u32 = 64;
 
@@ -37,10 +48,10 @@ const WIDEST: u32 = 64;
 const RESERVED: &str = "abstract action actions apply bit bool const control default default_action else entries enum error exit extern false \
                         for hdr header header_union if in inout int key list match_kind meta package parser priority result return select size \
                         state static string struct switch table this transition true tuple type typedef valueset varbit void word \
-                        forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
+                        hash parse_ports forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
 
 /// How names begin that the printed programs make.
-const PREFIXES: [&str; 5] = ["set_", "compute_", "random_", "condition_", "compared_"];
+const PREFIXES: [&str; 7] = ["set_", "compute_", "random_", "condition_", "compared_", "hash_of_", "polynomial_of_"];
 
 /// A rule that is broken, in words.
 type Broken = String;
@@ -48,12 +59,13 @@ type Broken = String;
 /// Checks that names are unique, widths and units fit, and each register is accessed by at most one statement of a packet.
 pub(crate) fn validate(program: &SwitchProgram) -> Result<(), InvalidProgram> {
     let fail = |place: String| move |why| InvalidProgram { program: program.name, place, why };
-    let variables = program.variables.iter().map(|it| it.name);
-    let registers = program.registers.iter().map(|it| it.name);
-    let actions = program.actions.iter().map(|it| it.name);
-    let tables = program.tables.iter().map(|it| it.name);
+    let variables = program.variables.iter().map(|it| &it.name);
+    let registers = program.registers.iter().map(|it| &it.name);
+    let actions = program.actions.iter().map(|it| &it.name);
+    let tables = program.tables.iter().map(|it| &it.name);
+    let choices = program.choices.iter().flat_map(|it| it.actions.iter().map(|it| &it.name).chain([&it.name]));
     let mut names = BTreeSet::new();
-    for name in variables.chain(registers).chain(actions).chain(tables) {
+    for name in variables.chain(registers).chain(actions).chain(tables).chain(choices) {
         check_name(name, &mut names).map_err(fail(format!("the name '{name}'")))?;
     }
     for info in &program.variables {
@@ -63,11 +75,11 @@ pub(crate) fn validate(program: &SwitchProgram) -> Result<(), InvalidProgram> {
         check_register(register).map_err(fail(format!("the register {}", register.name)))?;
     }
     let mut accesses = vec![0; program.registers.len()];
-    check_all(program, &program.statements, &mut accesses).map_err(|(place, why)| InvalidProgram {
-        program: program.name,
-        place,
-        why,
-    })?;
+    for gress in [Gress::Ingress, Gress::Egress] {
+        let checked = check_all(program, program.at(gress), &mut accesses);
+        checked.map_err(|(place, why)| InvalidProgram { program: program.name, place, why })?;
+        check_gress(program, gress).map_err(fail(format!("the {}", gress.name())))?;
+    }
     match accesses.iter().position(|count| *count > 1) {
         Some(twice) => {
             let why = format!("{} statements access it; a stage allows one access for each packet", accesses[twice]);
@@ -125,6 +137,32 @@ fn check_register(register: &RegisterArray) -> Result<(), Broken> {
     Ok(())
 }
 
+/// Checks that a half of the pipeline knows what it reads, and does what it can.
+fn check_gress(program: &SwitchProgram, gress: Gress) -> Result<(), Broken> {
+    let here = Uses::of(program, gress);
+    let inputs = here.variables.iter().filter_map(|variable| program.variables[variable.0].input);
+    if let Some(unknown) = inputs.into_iter().find(|input| !input.is_known_at(gress)) {
+        return Err(format!("reads {}, which is not known there", unknown.name()));
+    }
+    if gress == Gress::Ingress {
+        if here.feeds_back {
+            return Err("feeds a copy back, which only the egress does".to_owned());
+        }
+        let there = Uses::of(program, Gress::Egress);
+        let of_both = here.variables.intersection(&there.variables).find(|it| program.variables[it.0].input.is_none());
+        if let Some(variable) = of_both {
+            let name = &program.variables[variable.0].name;
+            return Err(format!(
+                "has the variable {name} of the egress: variables do not stay with a packet in the queue"
+            ));
+        }
+        if let Some(register) = here.registers.intersection(&there.registers).next() {
+            return Err(format!("accesses the register {} of the egress", program.registers[*register].name));
+        }
+    }
+    Ok(())
+}
+
 /// The first broken rule, and the statement that breaks it.
 fn check_all(
     program: &SwitchProgram,
@@ -133,13 +171,17 @@ fn check_all(
 ) -> Result<(), (String, Broken)> {
     for statement in statements {
         match &statement.does {
-            Does::Comment(_) | Does::Mark | Does::Drop => {}
+            Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack => {}
             Does::Lookup(table) => {
                 let table = &program.tables[*table];
                 check_table(program, table).map_err(|why| (format!("the table {}", table.name), why))?;
             }
+            Does::Choose(table) => {
+                let table = &program.choices[*table];
+                check_choice(program, table, accesses).map_err(|why| (format!("the table {}", table.name), why))?;
+            }
             Does::Set { variable, operation } => {
-                let name = program.variables.get(variable.0).map_or("a variable of another program", |it| it.name);
+                let name = program.variables.get(variable.0).map_or("a variable of another program", |it| &it.name);
                 let place = format!("the assignment to {name}");
                 check_operation(program, *variable, operation).map_err(|why| (place, why))?;
             }
@@ -175,17 +217,26 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     {
         return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));
     }
+    if let Operation::Hash(_) = operation {
+        let has = |input: &Input| program.variables.iter().any(|it| it.input == Some(*input));
+        if let Some(missing) = Input::FLOW.iter().find(|input| !has(input)) {
+            return Err(format!("hashes the flow, and the program does not have the input {}", missing.name()));
+        }
+        if info.bits > HASH_BITS {
+            return Err(format!("takes {} bits of a hash, which has {HASH_BITS}", info.bits));
+        }
+    }
     let units: Vec<_> = operation.operands().iter().filter_map(|operand| unit(program, *operand)).collect();
     let expected = match *operation {
         Operation::ShiftRight(_, by) => units.first().map(|unit| unit.without_low_bits(by)),
         // A product is a plain number.
-        Operation::ShiftLeft(..) | Operation::Random => None,
+        Operation::ShiftLeft(..) | Operation::Random | Operation::Hash(_) => None,
         _ => units.first().copied(),
     };
     if let Some(other) = units.iter().find(|unit| Some(**unit) != units.first().copied()) {
         return Err(format!("combines {} and {}", units[0], other));
     }
-    let is_constant = units.is_empty() && *operation != Operation::Random;
+    let is_constant = units.is_empty() && !matches!(operation, Operation::Random | Operation::Hash(_));
     match expected.unwrap_or(Unit::Number) {
         _ if is_constant => Ok(()),
         // A copy of bits as a plain number is possible.
@@ -247,7 +298,7 @@ fn check_access(
     });
     let of_output = match action.output {
         AluOutput::Condition(condition) => Some(condition),
-        AluOutput::Before | AluOutput::After => None,
+        AluOutput::Before | AluOutput::After | AluOutput::Nothing => None,
     };
     if let Some(missing) = named.chain(of_output).find(|condition| *condition >= action.conditions.len()) {
         return Err(format!("names condition {missing}, which it does not have"));
@@ -263,6 +314,7 @@ fn check_access(
     let (bits, unit) = match action.output {
         AluOutput::Condition(_) => (1, Unit::Number),
         AluOutput::Before | AluOutput::After => (register.bits, register.unit),
+        AluOutput::Nothing => return Ok(()),
     };
     if info.input.is_some() {
         return Err(format!("{} is an input, which cannot be assigned", info.name));
@@ -276,7 +328,7 @@ fn check_access(
 fn check_table(program: &SwitchProgram, table: &MatchTable) -> Result<(), Broken> {
     table.keys.iter().try_for_each(|key| fits(program, *key, u64::BITS))?;
     let widths: Vec<_> = table.keys.iter().filter_map(|key| bits(program, *key)).collect();
-    if widths.is_empty() || widths.len() != table.keys.len() {
+    if widths.is_empty() && !table.entries.is_empty() || widths.len() != table.keys.len() {
         return Err("needs variables as keys".to_owned());
     }
     for result in &table.results {
@@ -288,10 +340,7 @@ fn check_table(program: &SwitchProgram, table: &MatchTable) -> Result<(), Broken
             return Err(format!("gives {} two values", info.name));
         }
     }
-    let keys: BTreeSet<_> = table.keys.iter().filter_map(|key| key.variable()).collect();
-    if keys.len() != table.keys.len() {
-        return Err("has a variable twice as key".to_owned());
-    }
+    check_keys(&table.keys)?;
     let results: Vec<_> = table.results.iter().map(|result| program.variables[result.0].bits).collect();
     let all_fit = |values: &[u64], widths: &[u32]| {
         let fit = values.len() == widths.len() && values.iter().zip(widths).all(|(value, bits)| *value <= ones(*bits));
@@ -322,6 +371,69 @@ fn check_table(program: &SwitchProgram, table: &MatchTable) -> Result<(), Broken
         }
     }
     Ok(())
+}
+
+/// A variable names its key in a control plane.
+fn check_keys(keys: &[Operand]) -> Result<(), Broken> {
+    let variables: BTreeSet<_> = keys.iter().filter_map(|key| key.variable()).collect();
+    if variables.len() == keys.len() { Ok(()) } else { Err("has a variable twice as key".to_owned()) }
+}
+
+fn check_choice(program: &SwitchProgram, table: &ActionTable, accesses: &mut [usize]) -> Result<(), Broken> {
+    table.keys.iter().try_for_each(|key| fits(program, *key, u64::BITS))?;
+    let widths: Vec<_> = table.keys.iter().filter_map(|key| bits(program, *key)).collect();
+    if widths.is_empty() || widths.len() != table.keys.len() {
+        return Err("needs variables as keys".to_owned());
+    }
+    check_keys(&table.keys)?;
+    let mut most = accesses.to_vec();
+    for action in &table.actions {
+        let mut own = accesses.to_vec();
+        check_action(program, action, &mut own).map_err(|why| format!("{}: {why}", action.name))?;
+        most.iter_mut().zip(own).for_each(|(count, own)| *count = (*count).max(own));
+    }
+    accesses.copy_from_slice(&most);
+    for (number, (ranges, action)) in table.entries.iter().enumerate() {
+        let fit = |((low, high), bits): (&(u64, u64), &u32)| low <= high && *high <= ones(*bits);
+        if ranges.len() != widths.len() || !ranges.iter().zip(&widths).all(fit) {
+            return Err(format!("{ranges:?} does not fit {widths:?} bits"));
+        }
+        if *action >= table.actions.len() {
+            return Err(format!("names action {action}, which it does not have"));
+        }
+        let meet =
+            |other: &[(u64, u64)]| ranges.iter().zip(other).all(|(one, other)| one.0 <= other.1 && other.0 <= one.1);
+        if let Some((other, _)) = table.entries[..number].iter().find(|(other, _)| meet(other)) {
+            return Err(format!("packets can match both {other:?} and {ranges:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks what an entry does: a stage does all of it at once.
+fn check_action(program: &SwitchProgram, action: &TableAction, accesses: &mut [usize]) -> Result<(), Broken> {
+    let mut assigned = BTreeSet::new();
+    for statement in &action.statements {
+        let (reads, sets) = match &statement.does {
+            Does::Set { operation: Operation::Random | Operation::Hash(_), .. } => {
+                return Err("random numbers and hashes are drawn before a table, not in it".to_owned());
+            }
+            Does::Set { variable, operation } => (operation.operands(), Some(*variable)),
+            Does::Access { index, action, result, .. } => {
+                (program.actions[*action].operands().into_iter().chain([*index]).collect(), *result)
+            }
+            _ => return Err("does more than assignments and accesses".to_owned()),
+        };
+        let read = reads.into_iter().filter_map(Operand::variable).find(|read| assigned.contains(read));
+        if let Some(read) = read {
+            return Err(format!(
+                "reads {}, which it assigns: that takes another stage",
+                program.variables[read.0].name
+            ));
+        }
+        assigned.extend(sets);
+    }
+    check_all(program, &action.statements, accesses).map_err(|(place, why)| format!("{place}: {why}"))
 }
 
 /// Whether an operand exists and has at most these bits.

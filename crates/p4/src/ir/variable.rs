@@ -1,5 +1,11 @@
 //! Values of a packet, and what operations take.
 
+use crate::Gress;
+use std::borrow::Cow;
+
+/// A name, or a description in a few words.
+pub type Name = Cow<'static, str>;
+
 /// A value of the packet that is processed. It begins as zero, unless it is an [`Input`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variable(pub(crate) usize);
@@ -35,6 +41,20 @@ pub enum Input {
     Generated,
     /// The ECN field of its IP header: 0 is not ECN-capable, 1 is ECT(1), 2 is ECT(0), 3 is CE (RFC 3168).
     Ecn,
+    /// The source address: that of IPv4, or the last 32 bits of that of IPv6.
+    Source,
+    /// The destination address, likewise.
+    Destination,
+    /// The source port of TCP or UDP, and behind it the destination port. Zero for other protocols, and for all fragments but the first.
+    Ports,
+    /// The protocol of the IP header: 6 for TCP, 17 for UDP. Of IPv6, the first next header.
+    Protocol,
+    /// The length of the packet as the switch counts it, in bytes.
+    Length,
+    /// When the packet arrived, in nanoseconds, modulo 2^48. Known before the queue.
+    Arrived,
+    /// Whether it is a copy that was fed back from behind the queue: 1 or 0. Known before the queue.
+    FedBack,
 }
 
 /// A value that an operation reads.
@@ -90,7 +110,23 @@ impl Unit {
 
 impl Input {
     /// All inputs.
-    pub const ALL: [Self; 5] = [Self::Port, Self::Enqueued, Self::Dequeued, Self::Generated, Self::Ecn];
+    pub const ALL: [Self; 12] = [
+        Self::Port,
+        Self::Enqueued,
+        Self::Dequeued,
+        Self::Generated,
+        Self::Ecn,
+        Self::Source,
+        Self::Destination,
+        Self::Ports,
+        Self::Protocol,
+        Self::Length,
+        Self::Arrived,
+        Self::FedBack,
+    ];
+
+    /// What identifies a flow: 104 bits, in this order.
+    pub const FLOW: [Self; 4] = [Self::Source, Self::Destination, Self::Ports, Self::Protocol];
 
     /// Its name in a program.
     pub fn name(self) -> &'static str {
@@ -100,6 +136,13 @@ impl Input {
             Self::Dequeued => "dequeued",
             Self::Generated => "generated",
             Self::Ecn => "ecn",
+            Self::Source => "source",
+            Self::Destination => "destination",
+            Self::Ports => "ports",
+            Self::Protocol => "protocol",
+            Self::Length => "length",
+            Self::Arrived => "arrived",
+            Self::FedBack => "fed_back",
         }
     }
 
@@ -107,17 +150,37 @@ impl Input {
     pub fn bits(self) -> u32 {
         match self {
             Self::Port => 9,
-            Self::Enqueued | Self::Dequeued => 48,
-            Self::Generated => 1,
+            Self::Enqueued | Self::Dequeued | Self::Arrived => 48,
+            Self::Generated | Self::FedBack => 1,
             Self::Ecn => 2,
+            Self::Source | Self::Destination | Self::Ports => 32,
+            Self::Protocol => 8,
+            Self::Length => 16,
         }
     }
 
     /// What it counts.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Port | Self::Generated | Self::Ecn => Unit::Number,
-            Self::Enqueued | Self::Dequeued => Unit::NANOS,
+            Self::Length => Unit::Bytes,
+            Self::Port
+            | Self::Generated
+            | Self::Ecn
+            | Self::Source
+            | Self::Destination
+            | Self::Ports
+            | Self::Protocol
+            | Self::FedBack => Unit::Number,
+            Self::Enqueued | Self::Dequeued | Self::Arrived => Unit::NANOS,
+        }
+    }
+
+    /// Whether a half of the pipeline knows it.
+    pub fn is_known_at(self, gress: Gress) -> bool {
+        match self {
+            Self::Arrived | Self::FedBack => gress == Gress::Ingress,
+            Self::Enqueued | Self::Dequeued | Self::Generated => gress == Gress::Egress,
+            _ => true,
         }
     }
 }

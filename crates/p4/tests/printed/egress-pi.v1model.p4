@@ -45,8 +45,15 @@ header ipv6_h {
     bit<16> payload_length;
     bit<8> next_header;
     bit<8> hop_limit;
-    bit<128> source;
-    bit<128> destination;
+    bit<96> source_high;
+    bit<32> source_low;
+    bit<96> destination_high;
+    bit<32> destination_low;
+}
+
+// The ports of TCP and UDP.
+header ports_h {
+    bit<32> both;
 }
 
 struct headers_t {
@@ -124,6 +131,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     register<bit<32>>(128) last_delay;
     // p', from the lowest number in two's complement, which is 0, to the highest, which is 1.
     register<bit<32>>(128) base_probability;
+    bit<48> enqueued = 0;
+    bit<48> dequeued = 0;
     bit<32> sojourn = 0;
     bit<32> units = 0;
     bit<32> delay = 0;
@@ -146,8 +155,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         // BMv2 has microseconds.
-        bit<48> dequeued = standard_metadata.egress_global_timestamp * 1000;
-        bit<48> enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;
+        dequeued = standard_metadata.egress_global_timestamp * 1000;
+        enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;
         if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             // The delay, in units of 1024 ns.
             sojourn = dequeued[31:0] - enqueued[31:0];

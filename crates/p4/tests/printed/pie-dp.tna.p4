@@ -46,8 +46,15 @@ header ipv6_h {
     bit<16> payload_length;
     bit<8> next_header;
     bit<8> hop_limit;
-    bit<128> source;
-    bit<128> destination;
+    bit<96> source_high;
+    bit<32> source_low;
+    bit<96> destination_high;
+    bit<32> destination_low;
+}
+
+// The ports of TCP and UDP.
+header ports_h {
+    bit<32> both;
 }
 
 header bridge_h {

@@ -46,8 +46,15 @@ header ipv6_h {
     bit<16> payload_length;
     bit<8> next_header;
     bit<8> hop_limit;
-    bit<128> source;
-    bit<128> destination;
+    bit<96> source_high;
+    bit<32> source_low;
+    bit<96> destination_high;
+    bit<32> destination_low;
+}
+
+// The ports of TCP and UDP.
+header ports_h {
+    bit<32> both;
 }
 
 struct headers_t {
@@ -133,6 +140,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     register<bit<32>>(128) drop_probability;
     // The random number that was drawn for the last packet.
     register<bit<32>>(128) last_random;
+    bit<48> enqueued = 0;
+    bit<48> dequeued = 0;
     bit<16> delay = 0;
     bit<16> before = 0;
     bit<16> distance = 0;
@@ -196,8 +205,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         // BMv2 has microseconds.
-        bit<48> dequeued = standard_metadata.egress_global_timestamp * 1000;
-        bit<48> enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;
+        dequeued = standard_metadata.egress_global_timestamp * 1000;
+        enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;
         if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             if (meta.generated == 1w1) {
                 // A generated packet changes the probability.

@@ -44,7 +44,7 @@ impl HeldFlows {
     }
 
     #[inline]
-    fn register_index(&self, port: Port, flow: FlowId) -> usize {
+    pub fn register_index(&self, port: Port, flow: FlowId) -> usize {
         let key = u64::from(port.0) << 32 | u64::from(flow.0);
         reduce(digest(key), self.registers.len() as u32) as usize
     }

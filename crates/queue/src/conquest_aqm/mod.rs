@@ -26,7 +26,7 @@ use crate::{DropReason, Egress, Headers, Ingress, Limit, MarkReason, Outlet, Pip
 pub use curve::{Curve, Step, Steps, StepsError};
 use held::HeldFlows;
 use queuescope_sketch::{ConQuest, ConQuestParams, ConQuestStats, Estimator, Expiry, ParamsError, Weights};
-use queuescope_wire::{ByteCount, Departure, Ecn, Nanos, Packet, Rate};
+use queuescope_wire::{ByteCount, Departure, Ecn, FlowId, Nanos, Packet, Rate};
 
 /// The parameters of the ConQuest AQM. Defaults are those of the paper's section 5.2, except where a field names
 /// another source.
@@ -278,6 +278,21 @@ impl ConQuestAqm {
         self.ports.get(usize::from(port.0)).map(|port| port.flows.stats())
     }
 
+    /// The snapshots of a port; `None` for a port that the switch does not have.
+    pub fn snapshots(&self, port: Port) -> Option<&ConQuest> {
+        self.ports.get(usize::from(port.0)).map(|port| &port.flows)
+    }
+
+    /// The register of a flow at ingress; 0 if the program does not act there.
+    pub fn register_of(&self, port: Port, flow: FlowId) -> usize {
+        self.held.register_index(port, flow)
+    }
+
+    /// The key of a flow in the snapshots.
+    pub fn key(flow: FlowId) -> u64 {
+        digest(u64::from(flow.0))
+    }
+
     /// Sets `tau` from the next packet on.
     pub fn set_tau(&mut self, tau: Nanos) {
         self.params.tau = tau;
@@ -336,7 +351,7 @@ impl ConQuestPort {
     #[inline]
     fn weigh(&mut self, departure: &Departure, wanted: bool, params: &ConQuestAqmParams) -> f64 {
         let Departure { packet, enqueued, dequeued: now, .. } = *departure;
-        let key = digest(u64::from(packet.flow.0));
+        let key = ConQuestAqm::key(packet.flow);
         let size = match params.unit {
             WeightUnit::Packets | WeightUnit::ShareOfQueue => 1,
             _ => u32::try_from(packet.size.0).unwrap_or(u32::MAX),

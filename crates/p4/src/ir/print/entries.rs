@@ -1,24 +1,35 @@
 //! The entries of tables, for a control plane.
 
 use super::super::builder::SwitchProgram;
-use super::super::table::TableEntries;
-use super::Architecture;
+use super::super::hash::Polynomial;
+use super::super::table::{MatchTable, TableEntries};
+use super::super::variable::Variable;
+use super::{Architecture, FEEDBACK_SESSION, hashes};
+use crate::Gress;
+use crate::ir::uses::Uses;
 use std::fmt::Write;
 
 /// The entries of all tables: for BMv2 the commands of `simple_switch_CLI`, for Tofino a script of `bfrt_python`. None if the program has no tables.
 pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Option<String> {
-    if program.tables.is_empty() {
+    let commands = match architecture {
+        Architecture::V1model => configuration(program),
+        Architecture::Tna => String::new(),
+    };
+    if program.tables.is_empty() && commands.is_empty() {
         return None;
     }
     let mut text = match architecture {
-        Architecture::V1model => String::new(),
+        Architecture::V1model => commands,
         Architecture::Tna => {
             let name = program.name.replace('-', "_");
-            format!("egress = bfrt.{name}.pipe.MainEgress\n")
+            let ingress = format!("ingress = bfrt.{name}.pipe.MainIngress\n");
+            let ingress = if program.ingress.is_empty() { String::new() } else { ingress };
+            format!("egress = bfrt.{name}.pipe.MainEgress\n{ingress}")
         }
     };
     for table in &program.tables {
-        let results: Vec<_> = table.results.iter().map(|result| program.variables[result.0].name).collect();
+        let gress = gress_of(program, table);
+        let results: Vec<_> = table.results.iter().map(|result| &program.variables[result.0].name).collect();
         let names: Vec<_> = (0..table.keys.len()).map(|key| key_name(program, table.keys[key])).collect();
         let add = |text: &mut String, keys: &[(u64, u64)], values: &[u64], is_range: bool| {
             let _ = match architecture {
@@ -31,8 +42,9 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
                     let [keys, values] = [keys, values].map(|all| all.join(" "));
                     writeln!(
                         text,
-                        "table_add MainEgress.{0} MainEgress.set_{0} {keys} => {values}{priority}",
-                        table.name
+                        "table_add {1}.{0} {1}.set_{0} {keys} => {values}{priority}",
+                        table.name,
+                        control(gress)
                     )
                 }
                 Architecture::Tna => {
@@ -45,11 +57,12 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
                     });
                     let values = results.iter().zip(values).map(|(name, value)| format!("{name}_of_entry={value}"));
                     let arguments: Vec<_> = keys.chain(values).collect();
-                    writeln!(text, "egress.{0}.add_with_set_{0}({1})", table.name, arguments.join(", "))
+                    writeln!(text, "{2}.{0}.add_with_set_{0}({1})", table.name, arguments.join(", "), gress.name())
                 }
             };
         };
         match &table.entries {
+            _ if table.keys.is_empty() => default(&mut text, program, table, architecture, gress),
             TableEntries::Exact(entries) => {
                 for (key, values) in entries {
                     let keys: Vec<_> = key.iter().map(|key| (*key, *key)).collect();
@@ -64,7 +77,56 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
     Some(text)
 }
 
+/// The parameters of a table without keys. A control plane can set others while the switch runs.
+fn default(text: &mut String, program: &SwitchProgram, table: &MatchTable, architecture: Architecture, gress: Gress) {
+    let (name, values) = (&table.name, &table.otherwise);
+    let _ = match architecture {
+        Architecture::V1model => {
+            let values: Vec<_> = values.iter().map(u64::to_string).collect();
+            let control = control(gress);
+            writeln!(text, "table_set_default {control}.{name} {control}.set_{name} {}", values.join(" "))
+        }
+        Architecture::Tna => {
+            let values = table.results.iter().zip(values);
+            let values: Vec<_> = values
+                .map(|(result, value)| format!("{}_of_entry={value}", program.variables[result.0].name))
+                .collect();
+            writeln!(text, "{}.{name}.set_default_with_set_{name}({})", gress.name(), values.join(", "))
+        }
+    };
+}
+
+/// The half of the pipeline that has a table.
+pub(super) fn gress_of(program: &SwitchProgram, table: &MatchTable) -> Gress {
+    let before = Uses::of(program, Gress::Ingress).tables;
+    let is_before = before.iter().any(|number| program.tables[*number].name == table.name);
+    if is_before { Gress::Ingress } else { Gress::Egress }
+}
+
+/// The control that has a half of the pipeline.
+pub(super) fn control(gress: Gress) -> &'static str {
+    match gress {
+        Gress::Ingress => "MainIngress",
+        Gress::Egress => "MainEgress",
+    }
+}
+
+/// What BMv2 needs in addition: the session that sends copies back, and the polynomials of hashes that it does not know. The compiler numbers
+/// the calculations, those before the queue first.
+fn configuration(program: &SwitchProgram) -> String {
+    let feeds_back = Uses::of(program, Gress::Egress).feeds_back;
+    let session = if feeds_back { format!("mirroring_add {FEEDBACK_SESSION} 0\n") } else { String::new() };
+    let hashes = [Gress::Ingress, Gress::Egress].into_iter().flat_map(|gress| hashes(program.at(gress))).enumerate();
+    let custom = hashes.filter(|(_, (_, polynomial))| *polynomial != Polynomial::Ethernet);
+    let command = |(number, (_, polynomial)): (usize, (Variable, Polynomial))| {
+        let calculation = number.checked_sub(1).map_or("calc".to_owned(), |number| format!("calc_{number}"));
+        let coefficients = polynomial.coefficients();
+        format!("set_crc32_parameters {calculation} {coefficients:#x} 0xffffffff 0xffffffff true true\n")
+    };
+    custom.map(command).fold(session, |text, line| text + &line)
+}
+
 /// The name of a key: that of its variable.
-fn key_name(program: &SwitchProgram, key: super::super::variable::Operand) -> &'static str {
-    key.variable().map_or("", |variable| program.variables[variable.0].name)
+fn key_name(program: &SwitchProgram, key: super::super::variable::Operand) -> &str {
+    key.variable().map_or("", |variable| &program.variables[variable.0].name)
 }

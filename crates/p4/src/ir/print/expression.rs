@@ -6,37 +6,57 @@ use super::super::condition::Condition;
 use super::super::operation::Operation;
 use super::super::variable::{Input, Operand, Variable};
 use super::Architecture;
+use crate::Gress;
 
 /// How variables are named in a text.
 pub(crate) struct Names<'a> {
     program: &'a SwitchProgram,
     architecture: Option<Architecture>,
     is_test: bool,
+    gress: Gress,
 }
 
 impl<'a> Names<'a> {
     /// The names alone, for people.
     pub fn plain(program: &'a SwitchProgram) -> Self {
-        Self { program, architecture: None, is_test: false }
+        Self { program, architecture: None, is_test: false, gress: Gress::Egress }
     }
 
     /// As P4 for an architecture. In a test build, inputs come in a header.
-    pub fn of(program: &'a SwitchProgram, architecture: Architecture, is_test: bool) -> Self {
-        Self { program, architecture: Some(architecture), is_test }
+    pub fn of(program: &'a SwitchProgram, architecture: Architecture, is_test: bool, gress: Gress) -> Self {
+        Self { program, architecture: Some(architecture), is_test, gress }
     }
 
     pub fn variable(&self, Variable(variable): Variable) -> String {
         let info = &self.program.variables[variable];
         match (self.architecture, info.input) {
             (Some(_), Some(_)) if self.is_test => format!("hdr.test.{}", info.name),
+            (Some(Architecture::V1model), Some(Input::Port)) if self.gress == Gress::Ingress => {
+                "standard_metadata.egress_spec".to_owned()
+            }
+            (Some(Architecture::Tna), Some(Input::Port)) if self.gress == Gress::Ingress => {
+                "ig_tm_md.ucast_egress_port".to_owned()
+            }
+            (Some(Architecture::Tna), Some(Input::Arrived)) => "ig_prsr_md.global_tstamp".to_owned(),
             (Some(Architecture::V1model), Some(Input::Port)) => "standard_metadata.egress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::Port)) => "eg_intr_md.egress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::Dequeued)) => "eg_prsr_md.global_tstamp".to_owned(),
             (Some(Architecture::Tna), Some(Input::Enqueued)) => "hdr.bridge.enqueued".to_owned(),
-            (Some(_), Some(Input::Ecn)) => "meta.ecn".to_owned(),
-            (Some(_), Some(Input::Generated)) => "meta.generated".to_owned(),
+            (Some(Architecture::Tna), Some(Input::Length)) => "eg_intr_md.pkt_length".to_owned(),
+            (
+                Some(_),
+                Some(
+                    Input::Ecn
+                    | Input::Generated
+                    | Input::FedBack
+                    | Input::Source
+                    | Input::Destination
+                    | Input::Ports
+                    | Input::Protocol,
+                ),
+            ) => format!("meta.{}", info.name),
             (Some(Architecture::Tna), None) if self.is_metadata(Variable(variable)) => format!("meta.{}", info.name),
-            _ => info.name.to_owned(),
+            _ => info.name.to_string(),
         }
     }
 
@@ -98,6 +118,7 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Operation::ShiftLeft(one, by) => format!("{} << {by}", text(one)),
         Operation::ShiftRight(one, by) => format!("{} >> {by}", text(one)),
         Operation::Random => "random".to_owned(),
+        Operation::Hash(polynomial) => format!("crc32({:#x}, flow)", polynomial.coefficients()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! A build of a program for tests with BMv2.
 
-use super::expression::{literal, operand_text};
-use super::{Architecture, Printer, v1model};
+use super::expression::literal;
+use super::{Architecture, Printer, each, v1model};
+use crate::Gress;
 use crate::ir::builder::{Does, Statement, SwitchProgram};
 use crate::ir::interpreter::{Interpreter, PacketFate};
 use crate::ir::operation::Operation;
@@ -12,6 +13,7 @@ use std::fmt::Write;
 /// in it. So BMv2's clock, queue and random numbers, which cannot be controlled, have no part in a comparison.
 ///
 /// ```
+/// use queuescope_p4::Gress;
 /// use queuescope_p4::algorithms::executable;
 /// use queuescope_p4::ir::{Input, TestBuild};
 ///
@@ -23,9 +25,9 @@ use std::fmt::Write;
 ///     Input::Port => 1,
 ///     Input::Enqueued => 1_000_000,
 ///     Input::Dequeued => 3_000_000,
-///     Input::Generated | Input::Ecn => 0,
+///     _ => 0,
 /// };
-/// let (sent, expected) = build.packet(&input, &[7, 8]);
+/// let (sent, expected) = build.packet(Gress::Egress, &input, &[7, 8]);
 /// assert_eq!(sent.len(), expected.len());
 /// # Ok::<(), queuescope_p4::ir::InvalidProgram>(())
 /// ```
@@ -33,19 +35,20 @@ use std::fmt::Write;
 pub struct TestBuild<'a> {
     program: &'a SwitchProgram,
     interpreter: Interpreter<'a>,
-    /// The words of each register that the header returns, by the index with which the program accesses it.
-    index: Operand,
+    /// The index of the word of each register that the header returns: that with which the program accesses it.
+    indexes: Vec<Operand>,
     random: usize,
 }
 
-/// The fields before those of each program, with their widths. Inputs that a program does not have are there, too.
+/// The fields before those of each program, with their widths: they are there whether or not it has these inputs.
 const INPUTS: &str = "\
 bit<9> port;
 bit<1> generated;
 bit<2> ecn;
 bit<1> dropped;
 bit<1> marked;
-bit<2> unused;
+bit<1> at_ingress;
+bit<1> sent_back;
 bit<48> enqueued;
 bit<48> dequeued;
 ";
@@ -53,9 +56,18 @@ bit<48> dequeued;
 impl<'a> TestBuild<'a> {
     /// All registers have their initial values.
     pub fn new(program: &'a SwitchProgram) -> Self {
-        let index = first_index(&program.statements).unwrap_or(Operand::Constant(0));
+        let indexes = (0..program.registers.len()).map(|register| index_of(program, register)).collect();
         let interpreter = Interpreter::new(program, u64::MAX);
-        Self { program, interpreter, index, random: random_numbers(&program.statements) }
+        Self {
+            program,
+            interpreter,
+            indexes,
+            random: [Gress::Ingress, Gress::Egress]
+                .map(|gress| random_numbers(program.at(gress)))
+                .into_iter()
+                .max()
+                .unwrap_or(0),
+        }
     }
 
     /// The number of random numbers that a packet carries.
@@ -72,6 +84,13 @@ impl<'a> TestBuild<'a> {
         out.line("");
         out.line("header test_h {");
         out.lines(INPUTS);
+        for input in own_inputs(self.program) {
+            out.line(&format!("bit<{}> {};", input.bits(), input.name()));
+        }
+        let padding = padding(&own_inputs(self.program));
+        if padding > 0 {
+            out.line(&format!("bit<{padding}> unused;"));
+        }
         (0..self.random).for_each(|number| out.line(&format!("bit<32> random_{number};")));
         for register in &self.program.registers {
             out.line(&format!("bit<{}> word_of_{};", register.bits, register.name));
@@ -79,69 +98,100 @@ impl<'a> TestBuild<'a> {
         out.line("}");
         out.line("");
         out.lines(BEFORE);
+        for gress in [Gress::Ingress, Gress::Egress] {
+            self.control(&mut out, gress);
+        }
         out.line("");
-        out.line(
-            "control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
-        );
-        v1model::declare(&mut out);
+        out.lines(AFTER);
+        out.text
+    }
+
+    /// One half of the pipeline: a frame is for one of them.
+    fn control(&self, out: &mut Printer<'_>, gress: Gress) {
+        let (name, at) = match gress {
+            Gress::Ingress => ("MainIngress", 1),
+            Gress::Egress => ("MainEgress", 0),
+        };
+        out.gress = gress;
+        out.line("");
+        out.line(&format!(
+            "control {name}(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {{"
+        ));
+        v1model::declare(out);
         out.line("");
         out.line("apply {");
-        out.line("if (hdr.test.isValid()) {");
-        out.statements(&self.program.statements);
-        let index = operand_text(&out.names(), self.index, 32);
-        for register in &self.program.registers {
+        if gress == Gress::Ingress {
+            out.lines(SEND_BACK);
+        }
+        out.line(&format!("if (hdr.test.isValid() && hdr.test.at_ingress == {at}) {{"));
+        out.statements(self.program.at(gress));
+        out.line("}");
+        if gress == Gress::Egress || self.program.has_ingress() {
+            out.line("if (hdr.test.isValid()) {");
+            self.words(out);
+            out.line("}");
+        }
+        out.line("}");
+        out.line("}");
+    }
+
+    /// Returns the words of the registers of a half in the header.
+    fn words(&self, out: &mut Printer<'_>) {
+        let here = out.uses().registers;
+        let all = self.program.registers.iter().zip(&self.indexes).enumerate();
+        for (_, (register, index)) in all.filter(|(number, _)| here.contains(number)) {
+            let index = out.index(*index, 32);
             let field = format!("hdr.test.word_of_{}", register.name);
             out.line(&format!("{}.read({field}, {index});", register.name));
             if register.initial != 0 {
                 out.line(&format!("{field} = {field} ^ {};", literal(register.initial, register.bits)));
             }
         }
-        out.line("}");
-        out.line("}");
-        out.line("}");
-        out.line("");
-        out.lines(AFTER);
-        out.text
     }
 
     /// The header of a packet with these inputs and random numbers (as many as [`random`](Self::random)), and what the interpreter expects it to be
     /// afterwards.
-    pub fn packet(&mut self, input: &dyn Fn(Input) -> u64, random: &[u64]) -> (Vec<u8>, Vec<u8>) {
+    pub fn packet(&mut self, gress: Gress, input: &dyn Fn(Input) -> u64, random: &[u64]) -> (Vec<u8>, Vec<u8>) {
         let zeros: Vec<_> = self.program.registers.iter().map(|register| (0, register.bits)).collect();
-        let sent = header(input, PacketFate::default(), random, &zeros);
+        let own = own_inputs(self.program);
+        let sent = header(gress, input, PacketFate::default(), &own, random, &zeros);
         let mut numbers = random.iter();
-        let fate = self.interpreter.run(input, &mut |bits| numbers.next().map_or(0, |number| number & ones(bits)));
-        let index = self.index_of(input);
+        let fate =
+            self.interpreter.run_at(gress, input, &mut |bits| numbers.next().map_or(0, |number| number & ones(bits)));
         let words = self.program.registers.iter().enumerate().map(|(number, register)| {
             let words = self.interpreter.words(number).unwrap_or_default();
+            let index = self.interpreter.value(self.indexes[number]) as usize;
             (words.get(index).copied().unwrap_or(0), register.bits)
         });
         let words: Vec<_> = words.collect();
-        (sent, header(input, fate, random, &words))
-    }
-
-    /// The index of the packet's words.
-    fn index_of(&self, input: &dyn Fn(Input) -> u64) -> usize {
-        let of = |variable: crate::ir::Variable| self.program.variables[variable.0].input.map_or(0, input);
-        let index = match self.index {
-            Operand::Variable(variable) => of(variable),
-            Operand::Slice { of: variable, low, bits } => of(variable) >> low & ones(bits),
-            Operand::Constant(value) => value,
-        };
-        index as usize
+        (sent, header(gress, input, fate, &own, random, &words))
     }
 }
 
 /// A header as bytes.
-fn header(input: &dyn Fn(Input) -> u64, fate: PacketFate, random: &[u64], words: &[(u64, u32)]) -> Vec<u8> {
+fn header(
+    gress: Gress,
+    input: &dyn Fn(Input) -> u64,
+    fate: PacketFate,
+    own: &[Input],
+    random: &[u64],
+    words: &[(u64, u32)],
+) -> Vec<u8> {
     let of = |what: Input| (input(what), what.bits());
-    let flags = [(u64::from(fate.dropped), 1), (u64::from(fate.marked), 1), (0, 2)];
+    let at_ingress = gress == Gress::Ingress;
+    let flags = [fate.dropped, fate.marked, at_ingress, fate.fed_back].map(|flag| (u64::from(flag), 1));
     let inputs = [of(Input::Port), of(Input::Generated), of(Input::Ecn)];
     let times = [of(Input::Enqueued), of(Input::Dequeued)];
     let random = random.iter().map(|number| (*number, 32));
-    let fields = inputs.into_iter().chain(flags).chain(times).chain(random).chain(words.iter().copied());
+    let fields = inputs
+        .into_iter()
+        .chain(flags)
+        .chain(times)
+        .chain(own.iter().copied().map(of).chain([(0, padding(own))]))
+        .chain(random)
+        .chain(words.iter().copied());
     let mut bits = String::new();
-    for (value, width) in fields {
+    for (value, width) in fields.filter(|(_, width)| *width > 0) {
         let _ = write!(bits, "{:0width$b}", value & ones(width), width = width as usize);
     }
     bits.as_bytes().chunks(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | (bit & 1))).collect()
@@ -157,13 +207,29 @@ fn random_numbers(statements: &[Statement]) -> usize {
     statements.iter().map(of).sum()
 }
 
-/// The index of the first access.
-fn first_index(statements: &[Statement]) -> Option<Operand> {
-    statements.iter().find_map(|statement| match &statement.does {
-        Does::Access { index, .. } => Some(*index),
-        Does::If { then, otherwise, .. } => first_index(then).or_else(|| first_index(otherwise)),
+/// The index of the first access of a register; zero if there is none.
+fn index_of(program: &SwitchProgram, register: usize) -> Operand {
+    let index = |does: &Does| match does {
+        Does::Access { register: it, index, .. } if *it == register => Some(*index),
         _ => None,
-    })
+    };
+    let chosen = program.choices.iter().flat_map(|table| &table.actions).flat_map(|action| &action.statements);
+    let chosen = chosen.filter_map(|statement| index(&statement.does));
+    let all = [Gress::Ingress, Gress::Egress].into_iter().flat_map(|gress| each(program.at(gress), &index));
+    all.chain(chosen).next().unwrap_or(Operand::Constant(0))
+}
+
+/// The bits that complete the last byte of these inputs.
+fn padding(own: &[Input]) -> u32 {
+    let bits: u32 = own.iter().map(|input| input.bits()).sum();
+    bits.next_multiple_of(8) - bits
+}
+
+/// The inputs that only this program and some others have.
+fn own_inputs(program: &SwitchProgram) -> Vec<Input> {
+    let common = [Input::Port, Input::Generated, Input::Ecn, Input::Enqueued, Input::Dequeued];
+    let has = |input: &Input| program.variables.iter().any(|it| it.input == Some(*input));
+    Input::ALL.into_iter().filter(|input| !common.contains(input) && has(input)).collect()
 }
 
 const BEFORE: &str = "\
@@ -197,15 +263,13 @@ transition accept;
 control MainVerify(inout headers_t hdr, inout metadata_t meta) {
 apply { }
 }
+";
 
-control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-apply {
+const SEND_BACK: &str = "\
 if (hdr.test.isValid()) {
 standard_metadata.egress_spec = standard_metadata.ingress_port;
 } else {
 mark_to_drop(standard_metadata);
-}
-}
 }
 ";
 

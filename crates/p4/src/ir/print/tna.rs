@@ -1,43 +1,242 @@
 //! Programs for Intel Tofino.
 
-use super::Printer;
 use super::expression::{alu_text, term_text};
+use super::{Printer, each, hashes};
+use crate::Gress;
 use crate::ir::action::{AluOutput, RegisterAction, RegisterArray, When};
-use crate::ir::builder::{Does, Statement, VariableInfo};
+use crate::ir::builder::{Does, Statement, SwitchProgram, VariableInfo};
 use crate::ir::gateway;
 use crate::ir::operation::Operation;
-use crate::ir::variable::{Input, Operand, Variable};
+use crate::ir::uses::Uses;
+use crate::ir::variable::{Input, Name, Operand, Variable};
 use std::collections::BTreeSet;
 
 pub(super) fn print(out: &mut Printer<'_>) {
-    let [bridge, metadata, send, choice, select, state] =
-        if out.reads(Input::Generated) { GENERATED } else { WITHOUT_GENERATED };
-    let (program, names) = (out.program, out.names());
-    let own: Vec<_> = (0..program.variables.len()).filter(|number| names.is_metadata(Variable(*number))).collect();
-    let of_own =
-        |text: &dyn Fn(&VariableInfo) -> String| own.iter().map(|it| text(&program.variables[*it])).collect::<String>();
-    let metadata = of_own(&|it| format!("bit<{}> {};\n", it.bits, it.name)) + metadata;
-    let generated = if out.reads(Input::Generated) { "meta.generated = 0;\n" } else { "" };
-    let zeros = of_own(&|it| format!("meta.{} = 0;\n", it.name)) + generated;
-    let before = BEFORE.replace("BRIDGE\n", bridge).replace("METADATA\n", &metadata).replace("SEND\n", send);
-    let before = before.replace("meta.ecn = 0;\n", &format!("meta.ecn = 0;\n{zeros}"));
-    out.lines(&before.replace("CHOICE\n", choice).replace("SELECT\n", select).replace("STATE\n", state));
+    headers(out);
     out.line("");
+    parser(out, Gress::Ingress);
+    out.line("");
+    ingress(out);
+    out.line("");
+    out.lines(INGRESS_DEPARSER);
+    out.line("");
+    parser(out, Gress::Egress);
+    out.line("");
+    egress(out);
+    out.line("");
+    egress_deparser(out);
+    out.line("");
+    out.lines(PIPELINE);
+}
+
+/// Whether copies of packets go back to the ingress.
+fn feeds_back(out: &Printer<'_>) -> bool {
+    Uses::of(out.program, Gress::Egress).feeds_back
+}
+
+/// The headers of the switch itself, and the metadata.
+fn headers(out: &mut Printer<'_>) {
+    let (generated, feeds_back) = (out.reads(Input::Generated), feeds_back(out));
+    out.line("header bridge_h {");
+    if feeds_back {
+        out.line("// 0: the packet comes from the ingress. Copies that go back begin with 1.");
+        out.line("bit<8> kind;");
+    }
+    out.line("bit<48> enqueued;");
+    if generated {
+        out.line("bit<8> generated;");
+    }
+    out.line("}");
+    out.line("");
+    if feeds_back {
+        out.lines("header feedback_h {\nbit<8> kind;\n}");
+        out.line("");
+    }
+    out.lines("struct headers_t {\nbridge_h bridge;");
+    if feeds_back {
+        out.line("feedback_h feedback;");
+    }
+    out.lines("ethernet_h ethernet;\nvlan_h vlan;\nipv4_h ipv4;\nipv6_h ipv6;");
+    if out.reads_flow() {
+        out.line("ports_h ports;");
+    }
+    out.line("}");
+    out.line("");
+    out.lines("struct metadata_t {\nbit<2> ecn;");
+    for info in own_metadata(out) {
+        out.line(&format!("bit<{}> {};", info.bits, info.name));
+    }
+    if generated {
+        out.line("bit<1> generated;");
+    }
+    if feeds_back {
+        out.lines("bit<1> fed_back;\n// The mirror session that sends copies back.\nbit<10> session;");
+    }
+    out.lines(&out.with_flow("FLOW_FIELDS\n"));
+    out.line("}");
+}
+
+/// The variables that are fields of the metadata.
+fn own_metadata<'a>(out: &Printer<'a>) -> Vec<&'a VariableInfo> {
+    let (program, names) = (out.program, out.names());
+    let own = program.variables.iter().enumerate().filter(|(number, _)| names.is_metadata(Variable(*number)));
+    own.map(|(_, info)| info).collect()
+}
+
+/// A parser. That of the ingress goes beyond Ethernet if packets do something there.
+fn parser(out: &mut Printer<'_>, gress: Gress) {
+    let (generated, feeds_back) = (out.reads(Input::Generated), feeds_back(out));
+    let (name, short) = match gress {
+        Gress::Ingress => ("IngressParser", "ig"),
+        Gress::Egress => ("EgressParser", "eg"),
+    };
+    let intrinsic = format!("out {}_intrinsic_metadata_t {short}_intr_md", gress.name());
+    out.line(&format!("parser {name}(packet_in packet, out headers_t hdr, out metadata_t meta, {intrinsic}) {{"));
+    out.line("state start {");
+    for field in zeroed(out) {
+        out.line(&format!("meta.{field} = 0;"));
+    }
+    out.line(&format!("packet.extract({short}_intr_md);"));
+    match gress {
+        Gress::Ingress => {
+            out.line("packet.advance(PORT_METADATA_SIZE);");
+            if feeds_back {
+                out.line(&format!("transition select({short}_intr_md.ingress_port) {{"));
+                out.lines(&format!("{FEEDBACK_PORT}: parse_feedback;\ndefault: parse_ethernet;\n}}\n}}"));
+                out.lines(
+                    "state parse_feedback {\npacket.extract(hdr.feedback);\nmeta.fed_back = 1;\ntransition parse_ethernet;\n}\n\
+                     state parse_ethernet {",
+                );
+            }
+        }
+        Gress::Egress => {
+            if feeds_back {
+                out.lines(
+                    "transition select(packet.lookahead<bit<8>>()) {\n// A copy on its way back passes.\n1: accept;\n\
+                     default: parse_bridge;\n}\n}\nstate parse_bridge {",
+                );
+            }
+            out.line("packet.extract(hdr.bridge);");
+            if generated {
+                out.lines(
+                    "transition select(hdr.bridge.generated) {\n1: parse_generated;\ndefault: parse_ethernet;\n}\n}\n\
+                     state parse_ethernet {",
+                );
+            }
+        }
+    }
+    out.line("packet.extract(hdr.ethernet);");
+    if gress == Gress::Ingress && !out.program.has_ingress() {
+        out.line("transition accept;");
+        out.line("}");
+    } else {
+        out.lines(&out.with_flow(STATES));
+    }
+    if gress == Gress::Egress && generated {
+        out.lines("state parse_generated {\nmeta.generated = 1;\ntransition accept;\n}");
+    }
+    out.line("}");
+}
+
+/// The fields of the metadata that begin with zero.
+fn zeroed(out: &Printer<'_>) -> Vec<Name> {
+    let own = own_metadata(out).into_iter().map(|info| info.name.clone());
+    let generated = out.reads(Input::Generated).then_some("generated");
+    let fed_back = if feeds_back(out) { vec!["fed_back", "session"] } else { Vec::new() };
+    let flow = Input::FLOW.into_iter().filter(|input| out.reads(*input)).map(Input::name);
+    let others = generated.into_iter().chain(fed_back).chain(flow).map(Name::from);
+    [Name::from("ecn")].into_iter().chain(own).chain(others).collect()
+}
+
+fn ingress(out: &mut Printer<'_>) {
+    out.gress = Gress::Ingress;
+    let (generated, feeds_back) = (out.reads(Input::Generated), feeds_back(out));
+    out.lines(
+        "control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
+         in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
+         inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {",
+    );
+    if out.program.has_ingress() {
+        declarations(out);
+        out.tables();
+        out.line("");
+    }
+    out.lines(SEND);
+    if generated {
+        out.line("hdr.bridge.generated = 0;");
+    }
+    if feeds_back {
+        out.line("hdr.bridge.kind = 0;");
+    }
+    out.lines(FORWARD);
+    let computed_before = out.text.len();
+    out.line("apply {");
+    if generated {
+        out.line("// The packet generator. A copy goes to each port.");
+        out.line("if (ig_intr_md.ingress_port == 68) {");
+        out.lines("hdr.bridge.setValid();\nhdr.bridge.enqueued = 0;\nhdr.bridge.generated = 1;");
+        if feeds_back {
+            out.line("hdr.bridge.kind = 0;");
+        }
+        out.line("ig_tm_md.mcast_grp_a = 1;");
+        out.line("} else {");
+    }
+    if out.program.has_ingress() {
+        out.line("if (forward.apply().hit) {");
+        statements(out);
+        out.line("}");
+    } else {
+        out.line("forward.apply();");
+    }
+    if generated {
+        out.line("}");
+    }
+    out.line("}");
+    computations(out, computed_before);
+    out.line("}");
+    out.gress = Gress::Egress;
+}
+
+fn egress(out: &mut Printer<'_>) {
     out.lines(
         "control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
          in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
          inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {",
     );
+    declarations(out);
+    out.tables();
+    out.line("");
+    let computed_before = out.text.len();
+    out.line("apply {");
+    statements(out);
+    out.line("}");
+    computations(out, computed_before);
+    out.line("}");
+}
+
+/// The variables, units and registers of the half that is printed.
+fn declarations(out: &mut Printer<'_>) {
+    let (program, uses) = (out.program, out.uses());
+    let statements = program.at(out.gress);
     out.variables();
-    for (number, bits) in gateway::computed(program, &program.statements).into_iter().enumerate() {
-        out.line(&format!("bit<{bits}> compared_{number} = 0;"));
+    for (number, bits) in gateway::computed(program, statements).into_iter().enumerate() {
+        out.line(&format!("bit<{bits}> compared_{} = 0;", out.compared + number));
     }
-    for variable in randoms(&program.statements).into_iter().collect::<BTreeSet<_>>() {
+    for variable in randoms(statements).into_iter().collect::<BTreeSet<_>>() {
         let info = &program.variables[variable];
         out.line(&format!("Random<bit<{}>>() random_{};", info.bits, info.name));
     }
-    let accesses = accesses(&program.statements);
-    for (number, register) in program.registers.iter().enumerate() {
+    for (variable, polynomial) in hashes(statements) {
+        let VariableInfo { name, bits, .. } = &program.variables[variable.0];
+        let coefficients = polynomial.coefficients();
+        out.line(&format!(
+            "CRCPolynomial<bit<32>>(32w{coefficients:#x}, true, false, false, 32w0xffffffff, 32w0xffffffff) polynomial_of_{name};"
+        ));
+        out.line(&format!("Hash<bit<{bits}>>(HashAlgorithm_t.CUSTOM, polynomial_of_{name}) hash_of_{name};"));
+    }
+    let accesses = accesses(program);
+    for number in uses.registers {
+        let register = &program.registers[number];
         let RegisterArray { name, about, bits, entries, initial, .. } = register;
         out.line("");
         out.line(&format!("// {about}."));
@@ -46,25 +245,41 @@ pub(super) fn print(out: &mut Printer<'_>) {
             declare(out, register, &program.actions[*action]);
         }
     }
-    out.tables();
-    out.line("");
-    // The computations are known when the statements are printed.
-    let place = out.text.len();
-    out.line("apply {");
-    if out.reads(Input::Ecn) {
+}
+
+/// What packets do in the half that is printed.
+fn statements(out: &mut Printer<'_>) {
+    if out.reads_here(Input::Ecn) {
         out.lines("if (hdr.ipv4.isValid()) {\nmeta.ecn = hdr.ipv4.ecn;\n} else {\nmeta.ecn = hdr.ipv6.ecn;\n}");
     }
     out.begin();
-    out.statements(&program.statements);
+    out.statements(out.program.at(out.gress));
     out.line("}");
-    out.line("}");
+}
+
+/// Puts the computations, which are known when the statements are printed, before the text from `place` on.
+fn computations(out: &mut Printer<'_>, place: usize) {
     let apply = out.text.split_off(place);
     let computations = std::mem::take(&mut out.computations);
     computations.iter().for_each(|text| out.lines(text));
     out.text.push_str(&apply);
-    out.line("}");
-    out.line("");
-    out.lines(AFTER);
+}
+
+fn egress_deparser(out: &mut Printer<'_>) {
+    out.lines(
+        "control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
+         in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {",
+    );
+    if feeds_back(out) {
+        out.lines(
+            "Mirror() mirror;\napply {\nif (eg_dprsr_md.mirror_type == 1) {\nmirror.emit<feedback_h>(meta.session, {1});\n}",
+        );
+    } else {
+        out.line("apply {");
+    }
+    out.lines(&out.with_flow(
+        "packet.emit(hdr.ethernet);\npacket.emit(hdr.vlan);\npacket.emit(hdr.ipv4);\npacket.emit(hdr.ipv6);\nEMIT_PORTS\n}\n}",
+    ));
 }
 
 /// The variables that take random numbers.
@@ -76,20 +291,15 @@ fn randoms(statements: &[Statement]) -> Vec<usize> {
 }
 
 /// The accesses of registers: the register and the action.
-fn accesses(statements: &[Statement]) -> Vec<(usize, usize)> {
-    each(statements, &|does| match does {
+fn accesses(program: &SwitchProgram) -> Vec<(usize, usize)> {
+    let access = |does: &Does| match does {
         Does::Access { register, action, .. } => Some((*register, *action)),
         _ => None,
-    })
-}
-
-/// What a function finds in statements, in their order.
-fn each<T>(statements: &[Statement], find: &dyn Fn(&Does) -> Option<T>) -> Vec<T> {
-    let of = |statement: &Statement| match &statement.does {
-        Does::If { then, otherwise, .. } => [each(then, find), each(otherwise, find)].into_iter().flatten().collect(),
-        does => find(does).into_iter().collect::<Vec<_>>(),
     };
-    statements.iter().flat_map(of).collect()
+    let chosen = program.choices.iter().flat_map(|table| &table.actions);
+    let chosen = chosen.flat_map(|action| each(&action.statements, &access));
+    let all = [Gress::Ingress, Gress::Egress].into_iter().flat_map(|gress| each(program.at(gress), &access));
+    all.chain(chosen).collect()
 }
 
 /// An action of a register's unit.
@@ -98,11 +308,12 @@ fn declare(out: &mut Printer<'_>, register: &RegisterArray, action: &RegisterAct
     let RegisterArray { name, bits, .. } = register;
     let output = match action.output {
         AluOutput::Condition(_) => 1,
-        AluOutput::Before | AluOutput::After => *bits,
+        AluOutput::Before | AluOutput::After | AluOutput::Nothing => *bits,
     };
     let index = index_width(register);
     out.line(&format!("RegisterAction<bit<{bits}>, bit<{index}>, bit<{output}>>({name}) {} = {{", action.name));
-    out.line(&format!("void apply(inout bit<{bits}> word, out bit<{output}> result) {{"));
+    let result = if action.output == AluOutput::Nothing { "" } else { &format!(", out bit<{output}> result") };
+    out.line(&format!("void apply(inout bit<{bits}> word{result}) {{"));
     let condition = |n: usize| {
         let condition = &action.conditions[n];
         let left = alu_text(&names, condition.left, *bits);
@@ -121,7 +332,7 @@ fn declare(out: &mut Printer<'_>, register: &RegisterArray, action: &RegisterAct
                 out.lines(&format!("if ({}) {{\nresult = 1;\n}}", condition(n)));
             }
         }
-        AluOutput::After => {}
+        AluOutput::After | AluOutput::Nothing => {}
     }
     out.updates(action, *bits, condition, is_returned.then_some("result = 1;"));
     if action.output == AluOutput::After {
@@ -138,61 +349,23 @@ fn index_width(register: &RegisterArray) -> u32 {
 
 pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, action: usize, result: Option<&str>) {
     let width = index_width(&out.program.registers[register]);
-    let (name, index) = (out.program.actions[action].name, out.index(index, width));
-    let call = format!("{name}.execute({index});");
+    let (action, index) = (&out.program.actions[action], out.index(index, width));
+    let call = format!("{}.execute({index});", action.name);
+    let result = result.filter(|_| action.output != AluOutput::Nothing);
     out.line(&result.map_or(call.clone(), |result| format!("{result} = {call}")));
 }
 
-/// What differs in programs with generated packets.
-const GENERATED: [&str; 6] = [
-    "bit<8> generated;\n",
-    "bit<1> generated;\n",
-    "hdr.bridge.generated = 0;\n",
-    "// The packet generator. A copy goes to each port.\nif (ig_intr_md.ingress_port == 68) {\nhdr.bridge.setValid();\n\
-     hdr.bridge.enqueued = 0;\nhdr.bridge.generated = 1;\nig_tm_md.mcast_grp_a = 1;\n} else {\nforward.apply();\n}\n",
-    "transition select(hdr.bridge.generated) {\n1: parse_generated;\ndefault: parse_ethernet;\n}\n}\n\
-     state parse_ethernet {\n",
-    "state parse_generated {\nmeta.generated = 1;\ntransition accept;\n}\n",
-];
-const WITHOUT_GENERATED: [&str; 6] = ["", "", "", "forward.apply();\n", "", ""];
+/// The port on which copies come back to the ingress.
+const FEEDBACK_PORT: u32 = 70;
 
-const BEFORE: &str = "\
-header bridge_h {
-bit<48> enqueued;
-BRIDGE
-}
-
-struct headers_t {
-bridge_h bridge;
-ethernet_h ethernet;
-vlan_h vlan;
-ipv4_h ipv4;
-ipv6_h ipv6;
-}
-
-struct metadata_t {
-bit<2> ecn;
-METADATA
-}
-
-parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
-state start {
-meta.ecn = 0;
-packet.extract(ig_intr_md);
-packet.advance(PORT_METADATA_SIZE);
-packet.extract(hdr.ethernet);
-transition accept;
-}
-}
-
-control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
-    in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
-    inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+/// The beginning and the end of forwarding.
+const SEND: &str = "\
 action send(PortId_t port) {
 ig_tm_md.ucast_egress_port = port;
 hdr.bridge.setValid();
 hdr.bridge.enqueued = ig_prsr_md.global_tstamp;
-SEND
+";
+const FORWARD: &str = "\
 }
 action discard() {
 ig_dprsr_md.drop_ctl = 1;
@@ -208,25 +381,19 @@ discard;
 default_action = discard();
 size = 1024;
 }
-apply {
-CHOICE
-}
-}
+";
 
+const INGRESS_DEPARSER: &str = "\
 control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
     in ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md) {
 apply {
 packet.emit(hdr);
 }
 }
+";
 
-parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md) {
-state start {
-meta.ecn = 0;
-packet.extract(eg_intr_md);
-packet.extract(hdr.bridge);
-SELECT
-packet.extract(hdr.ethernet);
+/// The states of a parser behind that of Ethernet.
+const STATES: &str = "\
 transition select(hdr.ethernet.ether_type) {
 ETHERTYPE_VLAN: parse_vlan;
 ETHERTYPE_IPV4: parse_ipv4;
@@ -244,27 +411,16 @@ default: accept;
 }
 state parse_ipv4 {
 packet.extract(hdr.ipv4);
-transition accept;
+AFTER_IPV4
 }
 state parse_ipv6 {
 packet.extract(hdr.ipv6);
-transition accept;
+AFTER_IPV6
 }
-STATE
-}
+PORTS_STATE
 ";
 
-const AFTER: &str = "\
-control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
-    in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {
-apply {
-packet.emit(hdr.ethernet);
-packet.emit(hdr.vlan);
-packet.emit(hdr.ipv4);
-packet.emit(hdr.ipv6);
-}
-}
-
+const PIPELINE: &str = "\
 Pipeline(IngressParser(), MainIngress(), IngressDeparser(), EgressParser(), MainEgress(), EgressDeparser()) pipe;
 Switch(pipe) main;
 ";

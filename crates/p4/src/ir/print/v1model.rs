@@ -2,12 +2,47 @@
 
 use super::Printer;
 use super::expression::{alu_text, literal, term_text};
+use crate::Gress;
 use crate::ir::action::AluOutput;
 use crate::ir::variable::{Input, Operand};
 
 pub(super) fn print(out: &mut Printer<'_>) {
     let [metadata, select, state] = if out.reads(Input::Generated) { GENERATED } else { [""; 3] };
-    out.lines(&BEFORE.replace("METADATA\n", metadata).replace("SELECT\n", select).replace("STATE\n", state));
+    let constants = if out.reads(Input::FedBack) { INSTANCES } else { "" };
+    let fed_back = if out.reads(Input::FedBack) { "@field_list(0) bit<1> fed_back;\n" } else { "" };
+    let before = out
+        .with_flow(BEFORE)
+        .replace("CONSTANTS\n", constants)
+        .replace("METADATA\n", &(metadata.to_owned() + fed_back));
+    out.lines(&before.replace("SELECT\n", select).replace("STATE\n", state));
+    out.line("");
+    out.line(
+        "control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
+    );
+    out.gress = Gress::Ingress;
+    declare(out);
+    out.lines(FORWARD);
+    out.line("apply {");
+    if out.has_ingress() {
+        out.line("if (forward.apply().hit) {");
+        if out.reads(Input::FedBack) {
+            out.lines("if (standard_metadata.instance_type == RECIRCULATED) {\nmeta.fed_back = 1;\n}");
+        }
+        if out.reads(Input::Arrived) {
+            out.line("// BMv2 has microseconds.");
+            out.line("arrived = standard_metadata.ingress_global_timestamp * 1000;");
+        }
+        length(out);
+        out.begin();
+        out.statements(&out.program.ingress);
+        out.line("}");
+        out.line("}");
+    } else {
+        out.line("forward.apply();");
+    }
+    out.line("}");
+    out.line("}");
+    out.gress = Gress::Egress;
     out.line("");
     out.line(
         "control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {",
@@ -15,25 +50,44 @@ pub(super) fn print(out: &mut Printer<'_>) {
     declare(out);
     out.line("");
     out.line("apply {");
+    let feeds_back = out.uses().feeds_back;
+    if feeds_back {
+        out.lines("if (standard_metadata.instance_type == CLONED_AT_EGRESS) {\nrecirculate_preserving_field_list(8w0);\n} else {");
+    }
     if out.reads(Input::Enqueued) || out.reads(Input::Dequeued) {
         out.line("// BMv2 has microseconds.");
-        out.line("bit<48> dequeued = standard_metadata.egress_global_timestamp * 1000;");
-        out.line("bit<48> enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;");
+        out.line("dequeued = standard_metadata.egress_global_timestamp * 1000;");
+        out.line("enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;");
     }
+    length(out);
     out.begin();
     out.statements(&out.program.statements);
     out.line("}");
+    if feeds_back {
+        out.line("}");
+    }
     out.line("}");
     out.line("}");
     out.line("");
-    out.lines(AFTER);
+    out.lines(&out.with_flow(AFTER));
 }
 
-/// Registers, variables and tables.
+fn length(out: &mut Printer<'_>) {
+    if out.reads_here(Input::Length) {
+        out.line("length = (bit<16>)standard_metadata.packet_length;");
+    }
+}
+
+/// The registers, variables and tables of a half of the pipeline.
 pub(super) fn declare(out: &mut Printer<'_>) {
-    for register in &out.program.registers {
+    for register in out.uses().registers.iter().map(|register| &out.program.registers[*register]) {
         out.line(&format!("// {}.", register.about));
         out.line(&format!("register<bit<{}>>({}) {};", register.bits, register.entries, register.name));
+    }
+    let inputs = [Input::Arrived, Input::Enqueued, Input::Dequeued, Input::Length];
+    let here: Vec<_> = inputs.into_iter().filter(|input| out.reads_here(*input) && !out.is_test).collect();
+    for input in here {
+        out.line(&format!("bit<{}> {} = 0;", input.bits(), input.name()));
     }
     out.variables();
     out.tables();
@@ -44,14 +98,15 @@ pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, act
     let program = out.program;
     let (register, action) = (&program.registers[register], &program.actions[action]);
     let names = out.names();
-    let (name, bits, index) = (register.name, register.bits, out.index(index, 32));
+    let (name, bits, index) = (&register.name, register.bits, out.index(index, 32));
     // Registers begin with zero there, so what is stored is the difference from the initial value.
     let stored = |word: &str| match register.initial {
         0 => word.to_owned(),
         initial => format!("{word} ^ {}", literal(initial, bits)),
     };
     out.line(&format!("// {}", action.name));
-    out.line("@atomic {");
+    // Actions are atomic.
+    out.line(if out.in_action { "{" } else { "@atomic {" });
     out.line(&format!("bit<{bits}> word;"));
     out.line(&format!("{name}.read(word, {index});"));
     if register.initial != 0 {
@@ -83,16 +138,19 @@ const GENERATED: [&str; 3] = [
 ];
 
 const BEFORE: &str = "\
+CONSTANTS
 struct headers_t {
 ethernet_h ethernet;
 vlan_h vlan;
 ipv4_h ipv4;
 ipv6_h ipv6;
+PORTS_MEMBER
 }
 
 struct metadata_t {
 bit<2> ecn;
 METADATA
+FLOW_FIELDS
 }
 
 parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -117,21 +175,26 @@ default: accept;
 state parse_ipv4 {
 packet.extract(hdr.ipv4);
 meta.ecn = hdr.ipv4.ecn;
-transition accept;
+AFTER_IPV4
 }
 state parse_ipv6 {
 packet.extract(hdr.ipv6);
 meta.ecn = hdr.ipv6.ecn;
-transition accept;
+AFTER_IPV6
 }
+PORTS_STATE
 STATE
 }
 
 control MainVerify(inout headers_t hdr, inout metadata_t meta) {
 apply { }
 }
+";
 
-control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+/// Kinds of packets in BMv2.
+const INSTANCES: &str = "const bit<32> CLONED_AT_EGRESS = 2;\nconst bit<32> RECIRCULATED = 4;\n\n";
+
+const FORWARD: &str = "\
 action send(bit<9> port) {
 standard_metadata.egress_spec = port;
 }
@@ -149,10 +212,6 @@ discard;
 default_action = discard();
 size = 1024;
 }
-apply {
-forward.apply();
-}
-}
 ";
 
 const AFTER: &str = "\
@@ -166,6 +225,7 @@ packet.emit(hdr.ethernet);
 packet.emit(hdr.vlan);
 packet.emit(hdr.ipv4);
 packet.emit(hdr.ipv6);
+EMIT_PORTS
 }
 }
 

@@ -1,0 +1,198 @@
+//! What `p4 generate -o` writes: the program, the entries of its tables, a makefile and, for BMv2, a test.
+
+use crate::paths::{cannot_write, create};
+use anyhow::{Context, Result, bail};
+use queuescope_p4::ir::{
+    Architecture, REPLAY, SwitchProgram, TestBuild, Trace, TracePacket, print_entries, print_p4runtime,
+};
+use queuescope_pcap::PcapWriter;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// The packets of the test, and the seed that they are drawn with.
+pub(super) const PACKETS: usize = 500;
+pub(super) const SEED: u64 = 1;
+
+/// LINKTYPE_ETHERNET.
+const ETHERNET: u32 = 1;
+
+/// Writes the files of a program to a folder, which is created. Returns their paths, each on a line.
+///
+/// # Errors
+/// Fails if the folder cannot be created, or if a file cannot be written.
+pub(super) fn write(
+    folder: &Path,
+    program: &SwitchProgram,
+    architecture: Architecture,
+    code: String,
+) -> Result<String> {
+    if folder.extension().is_some_and(|ending| ending == "p4") {
+        bail!(
+            "-o {}: names a folder, for the program and what belongs to it; without -o, the program is printed",
+            folder.display()
+        );
+    }
+    if folder.exists() && !folder.is_dir() {
+        bail!("-o {}: is a file, and the output is a folder with several files: name a folder", folder.display());
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    let mut written = String::new();
+    for (ending, contents) in files(program, architecture, code)? {
+        let path = folder.join(format!("{}.{ending}", program.name()));
+        create(&path)?.write_whole(|out| out.write_all(&contents)).with_context(|| cannot_write(&path))?;
+        let _ = writeln!(written, "{}", path.display());
+    }
+    Ok(written)
+}
+
+/// The ending and the contents of each file.
+pub(super) fn files(
+    program: &SwitchProgram,
+    architecture: Architecture,
+    code: String,
+) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let entries = print_entries(program, architecture);
+    let name = program.name();
+    let mut files = vec![("p4", code)];
+    if architecture == Architecture::Tna {
+        files.push(("mk", MAKEFILE_OF_TNA.replace("NAME", name)));
+        files.extend(entries.map(|entries| ("bfrt.py", entries)));
+        return Ok(bytes(files));
+    }
+    let trace = Trace::new(program, SEED, PACKETS);
+    files.push(("mk", makefile(name, entries.is_some())));
+    files.push(("readme.txt", readme(name, entries.is_some(), &trace)));
+    files.extend(entries.map(|entries| ("cli", entries)));
+    files.extend(print_p4runtime(program).map(|entries| ("p4runtime.json", entries)));
+    files.push(("test.p4", TestBuild::new(program).print()));
+    files.push(("replay.py", REPLAY.to_owned()));
+    let mut files = bytes(files);
+    files.push(("sent.pcap", capture(&trace, |packet| &packet.sent)?));
+    files.push(("expected.pcap", capture(&trace, |packet| &packet.expected)?));
+    Ok(files)
+}
+
+fn bytes(files: Vec<(&'static str, String)>) -> Vec<(&'static str, Vec<u8>)> {
+    files.into_iter().map(|(ending, text)| (ending, text.into_bytes())).collect()
+}
+
+/// The packets of a trace as they are sent, or as they come back.
+fn capture(trace: &Trace, frame: impl Fn(&TracePacket) -> &[u8]) -> io::Result<Vec<u8>> {
+    let mut capture = PcapWriter::new(Vec::new(), ETHERNET, 0)?;
+    for packet in &trace.packets {
+        let frame = frame(packet);
+        capture.packet(packet.time, frame.len() as u32, frame)?;
+    }
+    capture.finish()
+}
+
+/// What compiles the program for BMv2, and tests it.
+fn makefile(name: &str, has_entries: bool) -> String {
+    let entries = if has_entries { " NAME.cli $(SIMPLE_SWITCH_CLI)" } else { "" };
+    MAKEFILE_OF_V1MODEL.replace(" ENTRIES", entries).replace("NAME", name)
+}
+
+/// What the files are, and how the packets are replayed.
+fn readme(name: &str, has_entries: bool, trace: &Trace) -> String {
+    let (of_entries, fill) =
+        if has_entries { (README_OF_ENTRIES, "    simple_switch_CLI < NAME.cli\n") } else { ("", "") };
+    let Trace { packets, generated, dropped, marked } = trace;
+    let acts = match (dropped, marked) {
+        (0, 0) => "the program drops and marks none with these parameters".to_owned(),
+        _ => format!("the program drops {dropped} and marks {marked}"),
+    };
+    let all = packets.len();
+    let acts = match generated {
+        0 => format!("Of the {all} packets, {acts}."),
+        _ => format!("Of the {all} packets, the packet generator would send {generated}. Of the others, {acts}."),
+    };
+    let text = README.replace("ENTRIES\n", of_entries).replace("FILL\n", fill).replace("ACTS", &acts);
+    aligned(&text.replace("NAME", name))
+}
+
+/// The text with what follows the tabs of its lines in one column.
+fn aligned(text: &str) -> String {
+    let cells = || text.lines().map(|line| line.split_once('\t'));
+    let width = cells().flatten().map(|(file, _)| file.chars().count()).max().unwrap_or(0);
+    let lines = cells().zip(text.lines()).map(|(cells, line)| match cells {
+        Some((file, about)) => format!("{file:<width$}  {about}\n"),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+const MAKEFILE_OF_TNA: &str = "\
+# Compiles the program with p4c (https://github.com/p4lang/p4c): make -f NAME.mk, or make -f NAME.mk P4C=/path/to/p4c.
+P4C ?= p4c
+
+NAME.tofino: NAME.p4
+\t$(P4C) --target tofino --arch tna -o $@ $<
+";
+
+const MAKEFILE_OF_V1MODEL: &str = "\
+# Compiles the program with p4c (https://github.com/p4lang/p4c): make -f NAME.mk, or make -f NAME.mk P4C=/path/to/p4c.
+# NAME.readme.txt has more.
+P4C ?= p4c
+SIMPLE_SWITCH ?= simple_switch
+SIMPLE_SWITCH_CLI ?= simple_switch_CLI
+
+NAME.json: NAME.p4
+\t$(P4C) --target bmv2 --arch v1model --p4runtime-files NAME.p4info.txt -o . $<
+
+# The compiler writes both.
+NAME.p4info.txt: NAME.json ;
+
+# The test build: inputs and random numbers come in a header, and decisions leave in it.
+test: NAME.test.json
+NAME.test.json: NAME.test.p4
+\t$(P4C) --target bmv2 --arch v1model -o . $<
+
+# Sends NAME.sent.pcap through the test build, and compares what comes back with NAME.expected.pcap. Needs root, for a network namespace.
+replay: NAME.test.json
+\tunshare -n python3 NAME.replay.py $(SIMPLE_SWITCH) NAME.test.json NAME.sent.pcap NAME.expected.pcap ENTRIES
+
+.PHONY: test replay
+";
+
+const README_OF_ENTRIES: &str = "\
+NAME.cli\tthe entries of its tables, as commands of simple_switch_CLI
+NAME.p4runtime.json\tthe same entries for P4Runtime, by name: the configuration of the
+\tcontroller in the P4 tutorials (github.com/p4lang/tutorials, utils/p4runtime_lib)
+";
+
+const README: &str = "\
+The program
+
+NAME.p4\tfor BMv2's simple_switch
+NAME.mk\tcompiles it with p4c (make -f NAME.mk): NAME.json, and NAME.p4info.txt for P4Runtime
+ENTRIES
+
+The test
+
+NAME.test.p4\tthe same program, except that its inputs and random numbers come in a header, and its
+\tdecisions and the words of its registers leave in it. It sends each packet back.
+NAME.sent.pcap\tpackets for it: Ethernet frames of the EtherType 0x88b6, with this header
+NAME.expected.pcap\tthe packets as they must come back
+NAME.replay.py\tsends the packets, and compares
+
+ACTS
+
+To compile the test and run it, as root: make -f NAME.mk replay
+
+By hand, as root, with tcpreplay and tcpdump (in bash):
+
+    make -f NAME.mk test
+    ip link add near type veth peer name far
+    ip link set near up
+    ip link set far up
+    simple_switch -i 0@far NAME.test.json &
+FILL
+    tcpdump -i near -Q in -w received.pcap ether proto 0x88b6 &
+    tcpreplay -i near --pps 100 NAME.sent.pcap
+    kill %2
+    diff <(tcpdump -t -xx -r NAME.expected.pcap) <(tcpdump -t -xx -r received.pcap) && echo the same
+
+Restart the switch before each replay: its registers keep their words.
+";

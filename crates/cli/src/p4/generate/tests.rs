@@ -1,0 +1,133 @@
+//! Any parameters, and what is written to a folder.
+
+use super::*;
+use proptest::prelude::*;
+use queuescope_pcap::CaptureReader;
+use std::collections::BTreeMap;
+use std::io::Cursor;
+
+fn files(program: &SwitchProgram, architecture: Architecture) -> BTreeMap<&'static str, Vec<u8>> {
+    let code = print(program, architecture);
+    folder::files(program, architecture, code).expect("memory can be written").into_iter().collect()
+}
+
+fn keys() -> impl Strategy<Value = String> {
+    let known =
+        ["target", "update", "alpha-shift", "beta-shift", "calm", "short", "trend", "act", "max-delay", "layout"];
+    let nested = ["gains.alpha", "gains.beta", "gains", "gains.alpha.beta", "limit", ""];
+    let known = known.into_iter().chain(nested).map(str::to_owned).collect::<Vec<_>>();
+    prop_oneof![9 => prop::sample::select(known), 1 => ".{0,8}"]
+}
+
+fn values() -> impl Strategy<Value = String> {
+    let words = ["as-stated", "as-published", "true", "false", "none", "0", "-1", "1e400", "{alpha=1}", "[1]", ""];
+    let words = words.map(str::to_owned).to_vec();
+    let time = (any::<u64>(), prop::sample::select(vec!["ns", "us", "ms", "s", "min"]));
+    let short = (0u64..100, prop::sample::select(vec!["ns", "us", "ms", "s"]));
+    prop_oneof![
+        2 => prop::sample::select(words),
+        2 => (0u32..34).prop_map(|number| number.to_string()),
+        1 => any::<f64>().prop_map(|number| number.to_string()),
+        1 => time.prop_map(|(number, unit)| format!("{number}{unit}")),
+        3 => short.prop_map(|(number, unit)| format!("{number}{unit}")),
+        1 => ".{0,8}",
+    ]
+}
+
+fn sets() -> impl Strategy<Value = Vec<String>> {
+    let pair = (keys(), values()).prop_map(|(key, value)| format!("{key}={value}"));
+    prop::collection::vec(prop_oneof![6 => pair, 1 => ".{0,20}"], 0..3)
+}
+
+/// The algorithms. PIE_TABLE takes long to make.
+fn algorithm() -> impl Strategy<Value = &'static str> {
+    prop_oneof![6 => Just("pie-dp"), 6 => Just("egress-pi"), 1 => Just("pie-table")]
+}
+
+proptest! {
+    /// Any text is refused with an error, or gives a program that is complete for both targets.
+    #[test]
+    fn any_parameters_are_refused_or_give_programs(name in algorithm(), set in sets()) {
+        let management = match management(name, &set) {
+            Ok(management) => management,
+            Err(error) => {
+                prop_assert!(!error.to_string().trim().is_empty());
+                return Ok(());
+            }
+        };
+        let program = program(name, &management).expect("parameters of scenarios fit");
+        for architecture in Architecture::ALL {
+            let code = print(&program, architecture);
+            prop_assert!(code.ends_with("main;\n") && code.matches('{').count() == code.matches('}').count(), "{}", code);
+            if let Err(error) = check(&program, architecture) {
+                prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error);
+            }
+            let written = files(&program, architecture);
+            prop_assert!(written.values().all(|contents| !contents.is_empty()));
+            prop_assert_eq!(written.contains_key("sent.pcap"), architecture == Architecture::V1model);
+        }
+        let text = explain::text(&management, &program, None).expect("memory can be written");
+        prop_assert!(text.contains("v1model:") && text.contains("tna:") && !text.contains('\u{1b}'), "{}", text);
+    }
+}
+
+fn default_program(name: &str) -> SwitchProgram {
+    program(name, &management(name, &[]).expect("it exists")).expect("the defaults fit")
+}
+
+/// The frames of a capture, with their times in nanoseconds.
+fn frames(capture: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let mut reader = CaptureReader::new(Cursor::new(capture.to_vec()), "the capture").expect("it is a capture");
+    let mut frames = Vec::new();
+    while let Some(record) = reader.next_record().expect("it is complete") {
+        assert_eq!(record.link, 1);
+        frames.push((record.time.map_or(0, |time| time.0), record.data.to_vec()));
+    }
+    frames
+}
+
+#[test]
+fn captures_are_those_of_the_trace() {
+    for name in ["pie-dp", "egress-pi"] {
+        let program = default_program(name);
+        let files = files(&program, Architecture::V1model);
+        let trace = queuescope_p4::ir::Trace::new(&program, folder::SEED, folder::PACKETS);
+        let all = |frame: fn(&queuescope_p4::ir::TracePacket) -> &Vec<u8>| -> Vec<_> {
+            trace.packets.iter().map(|packet| (packet.time.0, frame(packet).clone())).collect()
+        };
+        assert_eq!(frames(&files["sent.pcap"]), all(|packet| &packet.sent));
+        assert_eq!(frames(&files["expected.pcap"]), all(|packet| &packet.expected));
+        let readme = String::from_utf8_lossy(&files["readme.txt"]).into_owned();
+        assert!(readme.contains(&format!("drops {} and marks {}", trace.dropped, trace.marked)), "{readme}");
+        assert!(trace.dropped + trace.marked > 0);
+    }
+}
+
+#[test]
+fn each_target_has_its_files() {
+    for (name, architecture, endings) in [
+        ("egress-pi", Architecture::V1model, "expected.pcap mk p4 readme.txt replay.py sent.pcap test.p4"),
+        (
+            "pie-table",
+            Architecture::V1model,
+            "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
+        ),
+        ("egress-pi", Architecture::Tna, "mk p4"),
+        ("pie-table", Architecture::Tna, "bfrt.py mk p4"),
+    ] {
+        let files = files(&default_program(name), architecture);
+        let found: Vec<_> = files.keys().copied().collect();
+        assert_eq!(found.join(" "), endings, "{name} for {}", architecture.name());
+        for ending in ["mk", "readme.txt"].into_iter().filter_map(|ending| files.get(ending)) {
+            let text = String::from_utf8_lossy(ending);
+            let left = ["NAME", "ENTRIES", "FILL", "ACTS"].into_iter().find(|word| text.contains(word));
+            assert_eq!(left, None, "{text}");
+            // Each file that the text names is written, or made by the compiler, by tcpdump or by the switch.
+            let names = text.split(|letter: char| letter.is_whitespace() || ":),<>".contains(letter));
+            for named in names.filter_map(|word| word.trim_end_matches('.').strip_prefix(&format!("{name}."))) {
+                let is_made = ["json", "p4info.txt", "test.json", "tofino"].contains(&named);
+                assert!(is_made || files.contains_key(named), "{named} in {text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! ConQuest as a program that is run and printed (Chen et al., CoNEXT 2019, sections 3 and 4).
+
+use crate::ir::{
+    ActionTable, AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input,
+    InvalidProgram, MatchTable, Name, Operand, Operation, Polynomial, RegisterAction, RegisterArray, SwitchProgram,
+    TableAction, TableEntries, Unit, Variable, When,
+};
+use crate::{Aspect, Gress};
+use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, Steps, WeightUnit};
+use queuescope_sketch::{ConQuestParams, Estimator, Expiry, Passes};
+use queuescope_wire::Nanos;
+
+const NAME: &str = "conquest";
+const AT_INGRESS: &str = "conquest-ingress";
+/// The ECN field of a packet that is not ECN-capable (RFC 3168).
+const NOT_ECT: u64 = 0b00;
+/// The hash functions that snapshots can have if the ingress takes the others.
+const FOR_SNAPSHOTS: usize = 2;
+/// The longest time that a flow is acted on at ingress: half of the range of 32 bits.
+const LONGEST_HOLD: u64 = (1 << 31) - 1;
+/// The bits of times in which windows are counted.
+const TIME_BITS: u32 = 32;
+/// The most bits of a range key, and of the weight that a table of probabilities takes.
+const RANGE_BITS: u32 = 16;
+
+/// The parameters of [`ConQuestAqm`](queuescope_queue::ConQuestAqm) that are closest to its defaults of those that a switch can have. An idle
+/// link is cleaned by generated packets.
+pub fn conquest_defaults() -> ConQuestAqmParams {
+    let defaults = ConQuestAqmParams::default();
+    let expiry = Expiry::Clean { passes: Passes::Generated };
+    let sketch = ConQuestParams { window: Nanos(1 << 21), expiry, ..defaults.sketch };
+    ConQuestAqmParams { sketch, estimator: Estimator::Inner, ..defaults }
+}
+
+/// ConQuest behind the queue: measures the part of the queue that the packet's flow has, and marks or drops.
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with one port, [`Estimator::Inner`] and [`Expiry::Clean`]. Division and modulus are
+/// slices, so the window, h and C are powers of two. A sojourn time of half of the range of the window's number or more
+/// (2.1 s with a window of 2^21 ns) counts as none. `tau` and `w_T` are parameters of a table, which a control plane changes while the
+/// switch runs. All ports share the snapshots.
+///
+/// With [`ActAt::Ingress`], a packet that is chosen sends a copy back to the ingress, which then acts on packets of its flow until the hold
+/// ends. A flow is known there by a hash of 31 bits, whatever its port. A flow that comes again after 2.1 s may be acted on once more for as
+/// long, because times have 32 bits.
+///
+/// # Errors
+/// Names the parameter that the program cannot have, and what is possible.
+pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, InvalidProgram> {
+    let shape = Shape::new(params)?;
+    let about = "measures each flow's part of the queue, and marks or drops packets of flows that have too much of it";
+    let name = if params.act_at == ActAt::Egress { NAME } else { AT_INGRESS };
+    let mut p = Builder::new(name, about, "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019");
+    let inputs = Inputs::new(&mut p, params);
+    if shape.has_generator {
+        // One packet for each column and window cleans a snapshot by itself.
+        p.generated_every(Nanos(1 << shape.window.saturating_sub(shape.columns)));
+    }
+    p.of(Aspect::Metric);
+    let weight = weight(&mut p, &shape, &inputs);
+    let difference = Operation::Subtract(inputs.dequeued, inputs.enqueued);
+    let sojourn = p.compute("sojourn", TIME_BITS, Unit::NANOS, difference);
+    p.of(Aspect::Reaction);
+    match inputs.generated {
+        Some(generated) => p.choose(
+            Condition::compare(generated, Comparison::Equal, 1),
+            |p| {
+                p.comment("It has no other purpose than cleaning (section 3.4).");
+                p.drop_packet();
+            },
+            |p| react(p, params, &shape, &inputs, [weight, sojourn]),
+        ),
+        None => react(&mut p, params, &shape, &inputs, [weight, sojourn]),
+    }
+    if let ActAt::Ingress(hold) = params.act_at {
+        act_at_ingress(&mut p, params.response, hold, inputs.ecn);
+    }
+    p.build()
+}
+
+/// The logarithms of the dimensions, and what else the parameters mean for a program.
+struct Shape {
+    window: u32,
+    snapshots: u32,
+    columns: u32,
+    rows: usize,
+    has_generator: bool,
+    threshold: u64,
+    tau: u64,
+}
+
+impl Shape {
+    fn new(params: &ConQuestAqmParams) -> Result<Self, InvalidProgram> {
+        let sketch = &params.sketch;
+        let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(NAME, key, why));
+        if !sketch.window.0.is_power_of_two() || !(10..=26).contains(&sketch.window.0.ilog2()) {
+            let near = 1u64 << sketch.window.0.max(1).ilog2().clamp(10, 26);
+            let why = format!(
+                "must be a power of two from 1024 ns to 67.1 ms, such as {near} ns: a switch divides by slices of bits"
+            );
+            return fail("window", &why);
+        }
+        if !matches!(sketch.snapshots, 4 | 8 | 16) {
+            return fail("snapshots", "must be 4, 8 or 16: a power of two, because a switch divides by slices of bits");
+        }
+        if !(1..=Polynomial::ALL.len()).contains(&sketch.rows) {
+            return fail("rows", &format!("must be 1 to {}, one for each hash function", Polynomial::ALL.len()));
+        }
+        if !sketch.columns.is_power_of_two() || !(2..=1 << 16).contains(&sketch.columns) {
+            return fail("columns", "must be a power of two from 2 to 65536, because a column is a slice of a hash");
+        }
+        let has_generator = match sketch.expiry {
+            Expiry::Tag => {
+                return fail("expiry", "must be cleaning: a switch cannot compare the tags of all snapshots at once");
+            }
+            Expiry::Clean { passes } => passes == Passes::Generated,
+        };
+        if params.estimator != Estimator::Inner {
+            return fail("estimator", "must be inner: a part of a window takes a product");
+        }
+        if params.behind != Nanos::ZERO {
+            return fail("behind", "must be 0: this program does not know how long the queue is");
+        }
+        if let ActAt::Ingress(hold) = params.act_at {
+            if sketch.rows > FOR_SNAPSHOTS {
+                return fail("rows", "must be 1 or 2 to act at ingress, which takes two more hash functions");
+            }
+            if !hold.registers.is_power_of_two() || !(2..=1 << 16).contains(&hold.registers) {
+                return fail(
+                    "act-at.registers",
+                    "must be a power of two from 2 to 65536, because an entry is a slice of a hash",
+                );
+            }
+            if hold.hold.0 > LONGEST_HOLD {
+                return fail("act-at.hold", "must be at most 2.14 s");
+            }
+        }
+        if !params.changes.is_empty() {
+            return fail("changes", "must be empty: the control plane makes changes, in the table of parameters");
+        }
+        if !matches!(params.unit, WeightUnit::Packets | WeightUnit::Bytes) {
+            return fail("unit", "must be packets or bytes: a share takes a division");
+        }
+        if matches!(params.curve, Curve::Linear { .. } | Curve::Squared { .. }) {
+            return fail(
+                "curve",
+                "must be a threshold or steps: a switch approximates other functions by steps (section 4.2)",
+            );
+        }
+        // Weights are whole numbers.
+        let threshold = params.threshold.ceil();
+        if threshold > f64::from(u32::MAX) {
+            return fail("threshold", "must be below 2^32");
+        }
+        if params.tau.0 >= 1 << TIME_BITS {
+            return fail("tau", "must be below 4.29 s");
+        }
+        Ok(Self {
+            window: sketch.window.0.ilog2(),
+            snapshots: sketch.snapshots.ilog2(),
+            columns: sketch.columns.ilog2(),
+            rows: sketch.rows,
+            has_generator,
+            threshold: threshold as u64,
+            tau: params.tau.0,
+        })
+    }
+
+    /// h.
+    fn count(&self) -> usize {
+        1 << self.snapshots
+    }
+
+    /// The bits of a number of windows.
+    fn windows_bits(&self) -> u32 {
+        (TIME_BITS - self.window).min(RANGE_BITS)
+    }
+}
+
+struct Inputs {
+    enqueued: Operand,
+    dequeued: Operand,
+    /// All 48 bits of the latter.
+    left: Variable,
+    generated: Option<Variable>,
+    ecn: Variable,
+    unit: Unit,
+    size: Operand,
+}
+
+impl Inputs {
+    fn new(p: &mut Builder, params: &ConQuestAqmParams) -> Self {
+        let enqueued = p.input(Input::Enqueued).slice(0, TIME_BITS);
+        let left = p.input(Input::Dequeued);
+        let is_generated = params.sketch.expiry == Expiry::Clean { passes: Passes::Generated };
+        let generated = is_generated.then(|| p.input(Input::Generated));
+        let ecn = p.input(Input::Ecn);
+        Input::FLOW.into_iter().for_each(|input| _ = p.input(input));
+        let (unit, size) = match params.unit {
+            WeightUnit::Bytes => (Unit::Bytes, p.input(Input::Length).into()),
+            _ => (Unit::Packets, 1.into()),
+        };
+        Self { enqueued, dequeued: left.slice(0, TIME_BITS), left, generated, ecn, unit, size }
+    }
+}
+
+/// Updates the snapshots. Returns the flow's part of the queue.
+fn weight(p: &mut Builder, shape: &Shape, inputs: &Inputs) -> Variable {
+    let columns = hashes(p, shape);
+    p.comment("The windows between the packet's enqueuing and the window in which it leaves (section 3.3).");
+    let whole = Operation::And(inputs.dequeued, (u64::from(u32::MAX) >> shape.window << shape.window).into());
+    let start = p.compute("window_start", TIME_BITS, Unit::NANOS, whole);
+    let before = p.compute("before_window", TIME_BITS, Unit::NANOS, Operation::Subtract(start.into(), inputs.enqueued));
+    let entries = entries(p, shape, inputs, &columns);
+    p.comment("Each snapshot is written, read or cleaned, by the window (section 3.4).");
+    let mut least = Vec::new();
+    for (snapshot, entries) in entries.iter().enumerate() {
+        let rows = entries.iter().enumerate();
+        let counts: Vec<_> =
+            rows.map(|(row, entry)| access(p, shape, inputs, [snapshot, row], *entry, before)).collect();
+        least.push(counts);
+    }
+    p.comment("The least over the rows, and the sum over the snapshots.");
+    let least = least.into_iter().enumerate().map(|(snapshot, counts)| {
+        let name = |step: usize| format!("least_{snapshot}_{step}");
+        tree(p, counts, inputs.unit, &name, |one, other| Operation::Minimum(one.into(), other.into()))
+    });
+    let least: Vec<_> = least.collect();
+    tree(p, least, inputs.unit, &|step| format!("sum_{step}"), |one, other| {
+        Operation::AddSaturating(one.into(), other.into())
+    })
+}
+
+/// The flow's column in each row.
+fn hashes(p: &mut Builder, shape: &Shape) -> Vec<Variable> {
+    let polynomials = Polynomial::ALL.into_iter().take(shape.rows).enumerate();
+    polynomials
+        .map(|(row, polynomial)| {
+            p.compute(format!("hash_{row}"), shape.columns, Unit::Number, Operation::Hash(polynomial))
+        })
+        .collect()
+}
+
+/// The entry of each row of each snapshot: the next one to clean in the snapshot that is cleaned, otherwise that of the flow.
+fn entries(p: &mut Builder, shape: &Shape, inputs: &Inputs, hashes: &[Variable]) -> Vec<Vec<Variable>> {
+    p.comment("A count of packets names the next entry to clean (section 3.4).");
+    let count = p.register(RegisterArray {
+        name: "packets".into(),
+        about: "The number of packets so far".into(),
+        bits: 32,
+        unit: Unit::Packets,
+        entries: 1,
+        initial: 0,
+    });
+    let one = AluExpression::Add(AluTerm::Word, AluTerm::Value(1.into()));
+    let counting = RegisterAction {
+        name: "count_packet".into(),
+        conditions: Vec::new(),
+        updates: vec![AluUpdate { when: When::Always, value: one }],
+        output: AluOutput::Before,
+    };
+    let next = p.variable("next", 32, Unit::Packets);
+    p.access(count, 0, counting, Some(next));
+    let entry = |snapshot| (0..shape.rows).map(move |row| format!("entry_{snapshot}_{row}"));
+    let entries: Vec<Vec<_>> = (0..shape.count())
+        .map(|snapshot| entry(snapshot).map(|name| p.variable(name, shape.columns, Unit::Number)).collect())
+        .collect();
+    let action = |p: &mut Builder, cleaned: usize| {
+        p.action(format!("clean_{cleaned}"), |p| {
+            for (snapshot, rows) in entries.iter().enumerate() {
+                for (entry, hash) in rows.iter().zip(hashes) {
+                    let cleaned = snapshot == cleaned;
+                    p.set(*entry, Operation::Copy(if cleaned { next.slice(0, shape.columns) } else { (*hash).into() }));
+                }
+            }
+        })
+    };
+    let actions: Vec<_> = (0..shape.count()).map(|cleaned| action(p, cleaned)).collect();
+    let of_window = (0..shape.count()).map(|window| {
+        let window = window as u64;
+        (vec![(window, window)], (window as usize + 1) % shape.count())
+    });
+    p.choose_by(ActionTable {
+        name: "reached".into(),
+        about: "The entry that the packet reaches of each snapshot".into(),
+        keys: vec![window(shape, inputs)],
+        entries: of_window.collect(),
+        actions,
+    });
+    entries
+}
+
+/// The number of the window in which the packet leaves, modulo h.
+fn window(shape: &Shape, inputs: &Inputs) -> Operand {
+    inputs.left.slice(shape.window, shape.snapshots)
+}
+
+/// The access of one row of a snapshot. Returns the count: zero if the snapshot is not read.
+fn access(
+    p: &mut Builder,
+    shape: &Shape,
+    inputs: &Inputs,
+    [snapshot, row]: [usize; 2],
+    entry: Variable,
+    before: Variable,
+) -> Variable {
+    let name = |what: &str| Name::from(format!("{what}_{snapshot}_{row}"));
+    let register = p.register(RegisterArray {
+        name: name("snapshot"),
+        about: format!("Row {row} of snapshot {snapshot}").into(),
+        bits: 32,
+        unit: inputs.unit,
+        entries: 1 << shape.columns,
+        initial: 0,
+    });
+    let count = p.variable(name("count"), 32, inputs.unit);
+    let mut action = |what: &str, value: Option<AluExpression>| -> TableAction {
+        let action = RegisterAction {
+            name: name(what),
+            conditions: Vec::new(),
+            updates: value.map(|value| AluUpdate { when: When::Always, value }).into_iter().collect(),
+            output: if value.is_none() { AluOutput::Before } else { AluOutput::Nothing },
+        };
+        p.action(name(&format!("do_{what}")), |p| p.access(register, entry, action, Some(count)))
+    };
+    let sum = AluExpression::AddSaturating(AluTerm::Word, AluTerm::Value(inputs.size));
+    let actions = vec![
+        action("write", Some(sum)),
+        action("read", None),
+        action("clear", Some(AluExpression::Term(AluTerm::Value(0.into())))),
+    ];
+    let bits = shape.windows_bits();
+    let (any, positive) = ((0, (1 << bits) - 1), (1 << (bits - 1)) - 1);
+    let of_window = (0..shape.count()).map(|window| {
+        let age = (window + shape.count() - snapshot) % shape.count();
+        let (covered, action) = match age {
+            0 => (any, 0),
+            age if age + 1 == shape.count() => (any, 2),
+            age => ((age as u64, positive), 1),
+        };
+        let generated = inputs.generated.map(|_| if action == 2 { (0, 1) } else { (0, 0) });
+        let window = window as u64;
+        ([(window, window), covered].into_iter().chain(generated).collect(), action)
+    });
+    let generated = inputs.generated.map(Operand::from);
+    p.choose_by(ActionTable {
+        name: name("role"),
+        about: format!("What the packet does with row {row} of snapshot {snapshot}").into(),
+        keys: [window(shape, inputs), before.slice(shape.window, bits)].into_iter().chain(generated).collect(),
+        entries: of_window.collect(),
+        actions,
+    });
+    count
+}
+
+/// Combines all variables into one, two at a time.
+fn tree(
+    p: &mut Builder,
+    mut values: Vec<Variable>,
+    unit: Unit,
+    name: &dyn Fn(usize) -> String,
+    combine: impl Fn(Variable, Variable) -> Operation,
+) -> Variable {
+    let mut step = 0;
+    while values.len() > 1 {
+        let pairs = values.chunks(2).map(|two| {
+            let [one, other] = *two else { return two[0] };
+            step += 1;
+            p.compute(name(step - 1), 32, unit, combine(one, other))
+        });
+        values = pairs.collect();
+    }
+    values[0]
+}
+
+/// Marks or drops a packet that waited longer than tau, by the weight of its flow (section 4.2).
+fn react(
+    p: &mut Builder,
+    params: &ConQuestAqmParams,
+    shape: &Shape,
+    inputs: &Inputs,
+    [weight, sojourn]: [Variable; 2],
+) {
+    let tau = p.variable("tau", TIME_BITS, Unit::NANOS);
+    let threshold = p.variable("threshold", 32, inputs.unit);
+    p.look_up(MatchTable {
+        name: "parameters".into(),
+        about: "The longest sojourn time without a reaction, and the least weight of a flow with one".into(),
+        keys: Vec::new(),
+        entries: TableEntries::Exact(Vec::new()),
+        results: vec![tau, threshold],
+        otherwise: vec![shape.tau, shape.threshold],
+    });
+    let is_long = Condition::compare(sojourn, Comparison::Greater, tau);
+    match &params.curve {
+        Curve::Steps(steps) => {
+            let [chance, certain] = chance(p, inputs.unit, weight, steps);
+            p.when(is_long, |p| {
+                let random = p.compute("drawn", 32, Unit::Number, Operation::Random);
+                let below = Condition::compare(random, Comparison::Less, chance);
+                let chosen = Condition::Any(vec![Condition::compare(certain, Comparison::Equal, 1), below]);
+                p.when(chosen, |p| choose(p, params, inputs.ecn));
+            });
+        }
+        _ => {
+            let is_heavy = Condition::compare(weight, Comparison::GreaterOrEqual, threshold);
+            p.when(Condition::All(vec![is_long, is_heavy]), |p| choose(p, params, inputs.ecn));
+        }
+    }
+}
+
+/// The probability for a weight, in units of 2^-32, and whether it is one. A range key has 16 bits: heavier weights count as the heaviest,
+/// and if the last step is heavier, weights are in larger units, so that a step begins up to one unit too late.
+fn chance(p: &mut Builder, unit: Unit, weight: Variable, steps: &Steps) -> [Variable; 2] {
+    let steps = steps.steps();
+    let last = steps.last().map_or(0.0, |step| step.from.max(0.0).ceil().min(f64::from(u32::MAX))) as u64;
+    let shift = (last.max(1).ilog2() + 1).saturating_sub(RANGE_BITS);
+    let most = ((1u64 << RANGE_BITS) - 1) << shift;
+    let capped = p.compute("capped", 32, unit, Operation::Minimum(weight.into(), (most | ((1 << shift) - 1)).into()));
+    let key = capped.slice(shift, RANGE_BITS);
+    let first = |from: f64| ((from.max(0.0).ceil().min(f64::from(u32::MAX)) as u64) + (1 << shift) - 1) >> shift;
+    let ends = steps.iter().skip(1).map(|step| first(step.from)).chain([1 << RANGE_BITS]);
+    let entries = steps.iter().zip(ends).filter_map(|(step, end)| {
+        let chance = (step.probability * (1u64 << 32) as f64) as u64;
+        let values = vec![chance.min(u32::MAX.into()), u64::from(chance > u32::MAX.into())];
+        (first(step.from) < end).then(|| ((first(step.from), end - 1), values))
+    });
+    let (chance, certain) = (p.variable("chance", 32, Unit::Number), p.variable("certain", 1, Unit::Number));
+    p.look_up(MatchTable {
+        name: "probability".into(),
+        about: "The probability for a weight, in units of 2^-32, and whether it is one".into(),
+        keys: vec![key],
+        entries: TableEntries::Ranges(entries.collect()),
+        results: vec![chance, certain],
+        otherwise: vec![0, 0],
+    });
+    [chance, certain]
+}
+
+/// What is done with a chosen packet behind the queue.
+fn choose(p: &mut Builder, params: &ConQuestAqmParams, ecn: Variable) {
+    match params.act_at {
+        ActAt::Egress => respond(p, params.response, ecn),
+        ActAt::Ingress(_) => p.feed_back(),
+    }
+}
+
+/// Acts on packets of flows that were fed back (section 4.2, "Act on future packets"). An array has a flow in each entry, another one the last
+/// time at which it is acted on.
+fn act_at_ingress(p: &mut Builder, response: Response, hold: HoldParams, ecn: Variable) {
+    p.at(Gress::Ingress).of(Aspect::Reaction);
+    let arrived = p.input(Input::Arrived).slice(0, TIME_BITS);
+    let fed_back = p.input(Input::FedBack);
+    let [_, _, of_entry, of_flow] = Polynomial::ALL;
+    let entry = p.compute("held_entry", hold.registers.ilog2(), Unit::Number, Operation::Hash(of_entry));
+    let hash = p.compute("flow_hash", 31, Unit::Number, Operation::Hash(of_flow));
+    p.comment("No flow is zero, which an entry without a flow is.");
+    let flow = p.compute("flow", 32, Unit::Number, Operation::Or(hash.into(), (1 << 31).into()));
+    let mut register = |name: &'static str, about: &'static str, unit| {
+        let (name, about) = (name.into(), about.into());
+        p.register(RegisterArray { name, about, bits: 32, unit, entries: hold.registers.into(), initial: 0 })
+    };
+    let flows = register("held_flow", "The flow that is acted on", Unit::Number);
+    let ends = register("held_until", "The last time at which it is", Unit::NANOS);
+    let store = |name: &'static str, value: Variable| RegisterAction {
+        name: name.into(),
+        conditions: Vec::new(),
+        updates: vec![AluUpdate { when: When::Always, value: AluExpression::Term(AluTerm::Value(value.into())) }],
+        output: AluOutput::Nothing,
+    };
+    let test = |name: &'static str, condition| RegisterAction {
+        name: name.into(),
+        conditions: vec![condition],
+        updates: Vec::new(),
+        output: AluOutput::Condition(0),
+    };
+    let last = Operation::Add(arrived, (hold.hold.0.wrapping_sub(1) & u64::from(u32::MAX)).into());
+    let last = p.compute("last", TIME_BITS, Unit::NANOS, last);
+    p.choose(
+        Condition::compare(fed_back, Comparison::Equal, 1),
+        |p| {
+            p.comment("It goes no further. The newest flow takes the entry.");
+            p.access(flows, entry, store("hold_flow", flow), None);
+            p.access(ends, entry, store("hold_until", last), None);
+            p.drop_packet();
+        },
+        |p| {
+            let same = AluCondition {
+                left: AluExpression::Term(AluTerm::Word),
+                comparison: Comparison::Equal,
+                right: AluTerm::Value(flow.into()),
+            };
+            let later = AluCondition {
+                left: AluExpression::Subtract(AluTerm::Word, AluTerm::Value(arrived)),
+                comparison: Comparison::LessOrEqual,
+                right: AluTerm::Value(LONGEST_HOLD.into()),
+            };
+            let [is_same, is_held] = ["is_same", "is_held"].map(|name| p.variable(name, 1, Unit::Number));
+            p.access(flows, entry, test("test_flow", same), Some(is_same));
+            p.access(ends, entry, test("test_until", later), Some(is_held));
+            let both = [is_same, is_held].map(|it| Condition::compare(it, Comparison::Equal, 1));
+            p.when(Condition::All(both.to_vec()), |p| respond(p, response, ecn));
+        },
+    );
+}
+
+fn respond(p: &mut Builder, response: Response, ecn: Variable) {
+    let is_capable = Condition::compare(ecn, Comparison::NotEqual, NOT_ECT);
+    match response {
+        Response::MarkOrDrop => p.choose(is_capable, Builder::mark_packet, Builder::drop_packet),
+        Response::MarkOnly => p.when(is_capable, Builder::mark_packet),
+        Response::Drop => p.drop_packet(),
+    }
+}

@@ -1,0 +1,164 @@
+//! Packets for a [`TestBuild`], with what the interpreter expects of each.
+
+use super::builder::SwitchProgram;
+use super::print::TestBuild;
+use super::variable::Input;
+use crate::Gress;
+use queuescope_wire::{ByteCount, Departure, Ecn, FlowId, Nanos, Packet};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{RngCore, SeedableRng};
+
+/// Packets, and what becomes of them.
+///
+/// ```
+/// use queuescope_p4::algorithms::executable;
+/// use queuescope_p4::ir::Trace;
+///
+/// let programs = executable()?;
+/// let trace = Trace::new(&programs[0], 1, 500);
+/// assert_eq!(trace.packets.len(), 500);
+/// assert!(trace.dropped > 0);
+/// # Ok::<(), queuescope_p4::ir::InvalidProgram>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// The packets, in the order in which they are sent.
+    pub packets: Vec<TracePacket>,
+    /// How many of them the packet generator would send.
+    pub generated: usize,
+    /// How many of the others the program drops.
+    pub dropped: usize,
+    /// How many of the others it marks.
+    pub marked: usize,
+}
+
+/// A packet as Ethernet frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracePacket {
+    /// When it leaves the queue.
+    pub time: Nanos,
+    /// As it is sent.
+    pub sent: Vec<u8>,
+    /// As it comes back: with the decisions and the words of the registers.
+    pub expected: Vec<u8>,
+}
+
+/// A packet that leaves a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaving {
+    /// The port that it leaves by.
+    pub port: u16,
+    /// When it leaves.
+    pub now: Nanos,
+    /// How long it waited.
+    pub sojourn: Nanos,
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
+    /// Its flow.
+    pub flow: u32,
+    /// Its length in bytes.
+    pub size: u16,
+}
+
+impl Trace {
+    /// `count` packets, which depend on the program and `seed` alone. Their sojourn times [wander](wandering).
+    pub fn new(program: &SwitchProgram, seed: u64, count: usize) -> Self {
+        let mut build = TestBuild::new(program);
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
+        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0 };
+        for (number, packet) in wandering(seed, count.saturating_mul(EVERY)).step_by(EVERY).enumerate() {
+            let is_generated = has_generated && number % GENERATED == GENERATED - 1;
+            // Where packets do something before the queue, too, every other one is for that, and some of these are copies that come back.
+            let gress = if program.has_ingress() && number % 2 == 1 { Gress::Ingress } else { Gress::Egress };
+            let input = |input| match input {
+                Input::Generated => u64::from(is_generated),
+                Input::FedBack => u64::from(number % 8 == 3),
+                input => packet.input(input),
+            };
+            let numbers: Vec<_> = (0..build.random()).map(|_| u64::from(random.next_u32())).collect();
+            let (sent, expected) = build.packet(gress, &input, &numbers);
+            let decisions = expected.get(1).copied().filter(|_| !is_generated).unwrap_or(0);
+            trace.generated += usize::from(is_generated);
+            trace.dropped += usize::from(decisions & DROPPED != 0);
+            trace.marked += usize::from(decisions & MARKED != 0);
+            let [sent, expected] = [sent, expected].map(|header| frame(&header));
+            trace.packets.push(TracePacket { time: packet.now, sent, expected });
+        }
+        trace
+    }
+}
+
+/// A Python script that sends a trace through BMv2, one packet at a time, and compares what comes back. Its first lines describe its arguments.
+pub const REPLAY: &str = include_str!("trace/replay.py");
+
+/// The EtherType of the frames: the second of those for local experiments (IEEE 802).
+const ETHER_TYPE: u16 = 0x88b6;
+
+/// The addresses of the frames: locally administered ones. The test build ignores them.
+const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+
+/// Of this many packets, the last is a generated one, if the program reads whether a packet is.
+const GENERATED: usize = 9;
+
+/// Of this many wandering packets, the first is taken, so that a short trace covers many updates of a controller: its packets are 130 us apart.
+const EVERY: usize = 16;
+
+/// The bits of a header that say whether the packet was dropped and marked: in its second byte.
+const DROPPED: u8 = 0b1000;
+const MARKED: u8 = 0b0100;
+
+/// A header behind that of Ethernet.
+fn frame(header: &[u8]) -> Vec<u8> {
+    [&ADDRESSES, &ETHER_TYPE.to_be_bytes()[..], header].concat()
+}
+
+impl Leaving {
+    /// As the disciplines of `queuescope-queue` take it.
+    pub fn departure(self) -> Departure {
+        let (flow, size) = (FlowId(self.flow), ByteCount(self.size.into()));
+        let packet = Packet { flow, size, ecn: self.ecn, ..Packet::default() };
+        let enqueued = self.now.saturating_sub(self.sojourn);
+        Departure { packet, enqueued, dequeued: self.now, ..Departure::default() }
+    }
+
+    /// As a program takes it.
+    pub fn input(self, input: Input) -> u64 {
+        match input {
+            Input::Port => u64::from(self.port),
+            Input::Enqueued => self.now.saturating_sub(self.sojourn).0,
+            Input::Dequeued => self.now.0,
+            Input::Generated => 0,
+            Input::Ecn => u64::from(self.ecn.bits()),
+            Input::Source => u64::from(0x0a00_0000 | self.flow),
+            Input::Destination => 0xc0a8_0107,
+            Input::Ports => u64::from(self.flow) << 16 | 443,
+            Input::Protocol if self.flow.is_multiple_of(3) => 17,
+            Input::Protocol => 6,
+            Input::Length => u64::from(self.size),
+            Input::Arrived => self.now.saturating_sub(self.sojourn).0,
+            Input::FedBack => 0,
+        }
+    }
+}
+
+/// Packets of four ports, 8 us apart on average, from 10 s on. Their sojourn times wander between 0 and 30 ms, so that the probability of a controller takes all values.
+pub fn wandering(seed: u64, count: usize) -> impl Iterator<Item = Leaving> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed ^ 0x5eed);
+    let (mut level, mut now) = (100_000u64, 10_000_000_000);
+    (0..count).map(move |_| {
+        let bits = random.next_u64();
+        let step = bits % 40_000;
+        level =
+            (level + step).saturating_sub(bits >> 20 & 0x7fff).min(30_000_000) + u64::from(bits >> 60 == 0) * 90_000;
+        if bits >> 52 & 0xff == 0 {
+            level /= 8;
+        }
+        now += bits >> 24 & 0x3fff;
+        let ecn = Ecn::from_bits((bits >> 50 & 3) as u8);
+        // Half of the packets are of two flows.
+        let flow = (bits >> 32 & if bits >> 38 & 1 == 0 { 1 } else { 63 }) as u32;
+        let size = 64 + (bits >> 6 & 0x7ff).min(1436) as u16;
+        Leaving { port: (bits >> 40 & 3) as u16, now: Nanos(now), sojourn: Nanos(level), ecn, flow, size }
+    })
+}

@@ -1,0 +1,191 @@
+// step: marks behind the queue what waited longer than a constant.
+// After Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010, section 3.1.
+
+#include <core.p4>
+#include <v1model.p4>
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+const bit<16> ETHERTYPE_VLAN = 0x8100;
+
+header ethernet_h {
+    bit<48> destination;
+    bit<48> source;
+    bit<16> ether_type;
+}
+
+header vlan_h {
+    bit<3> priority;
+    bit<1> drop_eligible;
+    bit<12> id;
+    bit<16> ether_type;
+}
+
+header ipv4_h {
+    bit<4> version;
+    bit<4> header_words;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<3> flags;
+    bit<13> fragment_offset;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> source;
+    bit<32> destination;
+}
+
+header ipv6_h {
+    bit<4> version;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<20> flow_label;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<96> source_high;
+    bit<32> source_low;
+    bit<96> destination_high;
+    bit<32> destination_low;
+}
+
+// The ports of TCP and UDP.
+header ports_h {
+    bit<32> both;
+}
+
+struct headers_t {
+    ethernet_h ethernet;
+    vlan_h vlan;
+    ipv4_h ipv4;
+    ipv6_h ipv6;
+}
+
+struct metadata_t {
+    bit<2> ecn;
+}
+
+parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_VLAN: parse_vlan;
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    state parse_vlan {
+        packet.extract(hdr.vlan);
+        transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        meta.ecn = hdr.ipv4.ecn;
+        transition accept;
+    }
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        meta.ecn = hdr.ipv6.ecn;
+        transition accept;
+    }
+}
+
+control MainVerify(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+
+control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    action send(bit<9> port) {
+        standard_metadata.egress_spec = port;
+    }
+    action discard() {
+        mark_to_drop(standard_metadata);
+    }
+    table forward {
+        key = {
+            hdr.ethernet.destination: exact;
+        }
+        actions = {
+            send;
+            discard;
+        }
+        default_action = discard();
+        size = 1024;
+    }
+    apply {
+        forward.apply();
+    }
+}
+
+control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    bit<48> enqueued = 0;
+    bit<48> dequeued = 0;
+    bit<32> sojourn = 0;
+    bit<32> threshold = 0;
+
+    // The longest sojourn time without a mark.
+    action set_parameters(bit<32> threshold_of_entry) {
+        threshold = threshold_of_entry;
+    }
+    table parameters {
+        actions = {
+            set_parameters;
+        }
+        default_action = set_parameters(32w0x130b0);
+    }
+
+    apply {
+        // BMv2 has microseconds.
+        dequeued = standard_metadata.egress_global_timestamp * 1000;
+        enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;
+        if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
+            sojourn = dequeued[31:0] - enqueued[31:0];
+            parameters.apply();
+            if (sojourn > threshold && meta.ecn != 2w0) {
+                if (hdr.ipv4.isValid()) {
+                    // The header checksum follows (RFC 1624).
+                    if (hdr.ipv4.ecn == 2) {
+                        if (hdr.ipv4.checksum == 0) {
+                            hdr.ipv4.checksum = 0xfffe;
+                        } else {
+                            hdr.ipv4.checksum = hdr.ipv4.checksum - 1;
+                        }
+                    } else if (hdr.ipv4.ecn == 1) {
+                        if (hdr.ipv4.checksum == 0) {
+                            hdr.ipv4.checksum = 0xfffd;
+                        } else if (hdr.ipv4.checksum == 1) {
+                            hdr.ipv4.checksum = 0xfffe;
+                        } else {
+                            hdr.ipv4.checksum = hdr.ipv4.checksum - 2;
+                        }
+                    }
+                    hdr.ipv4.ecn = 3;
+                } else {
+                    hdr.ipv6.ecn = 3;
+                }
+            }
+        }
+    }
+}
+
+control MainCompute(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+
+control MainDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.vlan);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
+    }
+}
+
+V1Switch(MainParser(), MainVerify(), MainIngress(), MainEgress(), MainCompute(), MainDeparser()) main;

@@ -1,0 +1,130 @@
+//! Traces: what their frames say, read back bit by bit, is what the interpreter does.
+
+use proptest::prelude::*;
+use queuescope_p4::Gress;
+use queuescope_p4::algorithms::{
+    EXECUTABLE, conquest_defaults, conquest_with, egress_pi_with, executable, pie_dp_with,
+};
+use queuescope_p4::ir::{Input, Interpreter, PacketFate, SwitchProgram, TestBuild, Trace};
+use queuescope_queue::{ActAt, ConQuestAqmParams, EgressPiParams, HoldParams, PieDpParams};
+use queuescope_wire::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Reads fields of some bits behind the header of Ethernet.
+struct Fields<'a> {
+    frame: &'a [u8],
+    at: usize,
+}
+
+impl Fields<'_> {
+    fn next(&mut self, bits: usize) -> u64 {
+        let from = self.at;
+        self.at += bits;
+        (from..self.at).fold(0, |value, bit| value << 1 | u64::from(self.frame[14 + bit / 8] >> (7 - bit % 8) & 1))
+    }
+}
+
+/// What a frame has.
+#[derive(Debug, PartialEq)]
+struct Contents {
+    gress: Gress,
+    inputs: BTreeMap<Input, u64>,
+    fate: PacketFate,
+    random: Vec<u64>,
+    words: Vec<u64>,
+}
+
+fn contents(program: &SwitchProgram, random: usize, frame: &[u8]) -> Contents {
+    assert_eq!(frame[12..14], [0x88, 0xb6]);
+    let mut fields = Fields { frame, at: 0 };
+    let mut inputs = BTreeMap::new();
+    for input in [Input::Port, Input::Generated, Input::Ecn] {
+        inputs.insert(input, fields.next(input.bits() as usize));
+    }
+    let [dropped, marked, at_ingress, fed_back] = [(); 4].map(|()| fields.next(1) == 1);
+    let own = program.inputs().filter(|input| !COMMON.contains(input)).collect::<BTreeSet<_>>();
+    for input in [Input::Enqueued, Input::Dequeued].into_iter().chain(own) {
+        inputs.insert(input, fields.next(input.bits() as usize));
+    }
+    assert_eq!(fields.next((8 - fields.at % 8) % 8), 0, "the rest of a byte");
+    let numbers = (0..random).map(|_| fields.next(32)).collect();
+    let words = program.registers().iter().map(|register| fields.next(register.bits as usize)).collect();
+    assert_eq!(fields.at, (frame.len() - 14) * 8);
+    let gress = if at_ingress { Gress::Ingress } else { Gress::Egress };
+    Contents { gress, inputs, fate: PacketFate { dropped, marked, fed_back }, random: numbers, words }
+}
+
+/// The inputs that are in each frame, whether or not the program reads them.
+const COMMON: [Input; 5] = [Input::Port, Input::Generated, Input::Ecn, Input::Enqueued, Input::Dequeued];
+
+/// Runs the packets as they are sent, and compares the results with the packets as they come back.
+fn check(program: &SwitchProgram, trace: &Trace) {
+    let random = TestBuild::new(program).random();
+    let mut interpreter = Interpreter::new(program, u64::MAX);
+    let (mut generated, mut acts) = (0, [0; 2]);
+    // ConQuest's registers have other indexes than the port.
+    let is_by_port = !program.name().starts_with("conquest");
+    for packet in &trace.packets {
+        let sent = contents(program, random, &packet.sent);
+        let is_undecided = sent.fate == PacketFate::default() && sent.words.iter().all(|word| *word == 0);
+        assert!(is_undecided, "nothing is decided yet");
+        let input = |input| sent.inputs.get(&input).copied().unwrap_or(0);
+        assert_eq!(packet.time.0, input(Input::Dequeued));
+        let mut drawn = sent.random.iter();
+        let fate = interpreter.run_at(sent.gress, &input, &mut |_| *drawn.next().expect("there are enough"));
+        let back = contents(program, random, &packet.expected);
+        assert_eq!((back.fate, &back.inputs, &back.random), (fate, &sent.inputs, &sent.random));
+        let word = |register| interpreter.words(register).expect("it is there")[input(Input::Port) as usize];
+        if is_by_port {
+            assert_eq!(back.words, (0..back.words.len()).map(word).collect::<Vec<_>>());
+        }
+        generated += usize::from(input(Input::Generated) == 1);
+        if input(Input::Generated) == 0 {
+            acts[0] += usize::from(fate.dropped);
+            acts[1] += usize::from(fate.marked);
+        }
+    }
+    assert_eq!((generated, acts), (trace.generated, [trace.dropped, trace.marked]));
+}
+
+#[test]
+fn frames_are_what_the_interpreter_does_and_algorithms_act_on_some() {
+    // The control plane writes PIE_CP's probability, and the threshold of ConQuest is 512 packets.
+    let is_quiet = |program: &SwitchProgram| program.name() == "pie-cp" || program.name().starts_with("conquest");
+    let mut lower = ConQuestAqmParams { threshold: 3.0, ..conquest_defaults() };
+    lower.act_at = ActAt::Ingress(HoldParams::default());
+    let lower = [conquest_with(&lower).expect("it fits")];
+    for (number, program) in executable().expect("the defaults fit").into_iter().chain(lower).enumerate() {
+        let trace = Trace::new(&program, 1, 500);
+        check(&program, &trace);
+        let acts = trace.dropped + trace.marked;
+        if is_quiet(&program) && number < EXECUTABLE.len() {
+            continue;
+        }
+        // Most of these packets wait longer than the step's threshold.
+        let most = if program.name() == "step" { 450 } else { 250 };
+        assert!((20..most).contains(&acts), "{}: {acts} of {} packets", program.name(), trace.packets.len());
+        assert_eq!(trace, Trace::new(&program, 1, 500), "it depends on the seed alone");
+        assert_ne!(trace, Trace::new(&program, 2, 500));
+    }
+}
+
+proptest! {
+    /// With any parameters that a scenario takes.
+    #[test]
+    fn any_parameters_give_valid_traces(
+        [target, calm, short] in [0u64..8_000_000, 0u64..20_000_000, 0u64..20_000_000],
+        update in 1_000u64..2_000_000,
+        [alpha_shift, beta_shift] in [0u32..=16, 0u32..=17],
+        act in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let [target, calm, short, update] = [target, calm, short, update].map(Nanos);
+        let egress_pi = EgressPiParams { target, update, alpha_shift, beta_shift, calm, short, ..EgressPiParams::default() };
+        let pie_dp = PieDpParams { target, update, alpha_shift, beta_shift, act, ..PieDpParams::default() };
+        for program in [egress_pi_with(&egress_pi), pie_dp_with(&pie_dp)] {
+            let program = program.expect("they fit");
+            check(&program, &Trace::new(&program, seed, 200));
+        }
+    }
+}
