@@ -436,8 +436,6 @@ fn programs() -> Vec<SwitchProgram> {
 fn mutants_are_caught() {
     for program in programs() {
         let mutants = mutants(&program);
-        let missed = mutants.iter().filter(|(_, mutant)| !is_caught(&program, mutant, 200_000));
-        let missed: Vec<_> = missed.map(|(made, _)| made.as_str()).collect();
         let mut proven: BTreeMap<&str, usize> = BTreeMap::new();
         let equivalent = equivalent(program.name).into_iter().flatten();
         equivalent.for_each(|(made, count, _)| *proven.entry(made).or_default() += count);
@@ -445,8 +443,13 @@ fn mutants_are_caught() {
             proven.strip_prefix("...").map_or(made == proven, |ending| made.ends_with(ending))
         };
         let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-        for made in missed {
-            *found.entry(proven.keys().find(|proven| is(made, proven)).copied().unwrap_or(made)).or_default() += 1;
+        for (made, mutant) in &mutants {
+            let proven = proven.keys().find(|proven| is(made, proven));
+            // Fewer packets for those that change nothing, and for the others with the same description.
+            let packets = if proven.is_some() { 20_000 } else { 200_000 };
+            if !is_caught(&program, mutant, packets) {
+                *found.entry(proven.copied().unwrap_or(made)).or_default() += 1;
+            }
         }
         println!("{}: of {} mutants, {} change nothing", program.name, mutants.len(), proven.values().sum::<usize>());
         assert_eq!(found, proven, "{}", program.name);
