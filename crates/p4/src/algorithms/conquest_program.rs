@@ -93,7 +93,9 @@ impl Shape {
         let sketch = &params.sketch;
         let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(NAME, key, why));
         if !sketch.window.0.is_power_of_two() || !(10..=26).contains(&sketch.window.0.ilog2()) {
-            let near = 1u64 << sketch.window.0.max(1).ilog2().clamp(10, 26);
+            let below = 1u64 << sketch.window.0.max(1).ilog2().clamp(10, 26);
+            let is_closer_to_next = sketch.window.0 - below.min(sketch.window.0) > below / 2 && below < 1 << 26;
+            let near = if is_closer_to_next { below * 2 } else { below };
             let why = format!(
                 "must be a power of two from 1024 ns to 67.1 ms, such as {near} ns: a switch divides by slices of bits"
             );
