@@ -205,9 +205,13 @@ INLINE u32 window_before(struct tcp_sock *tp)
  * window becomes what is in flight: a window of zero would end the connection's progress. */
 INLINE bool is_no_answer(struct tcp_sock *tp, u32 largest)
 {
-	if (tp->snd_cwnd > LARGEST || !tp->snd_cwnd) {
+	u32 window = tp->snd_cwnd;
+
+	if (window > LARGEST || !window) {
 		tp->snd_cwnd = most(tp->packets_out, 2);
-		tp->snd_ssthresh = tp->snd_cwnd;
+		/* The window comes from the threshold, unless a reduction was undone. */
+		if (tp->snd_ssthresh == window || tp->snd_ssthresh < 2)
+			tp->snd_ssthresh = tp->snd_cwnd;
 	}
 	return BITS(&tp->inet_conn, icsk_ca_state) >= REDUCED && (tp->snd_ssthresh > largest || tp->snd_ssthresh < 2);
 }

@@ -8,7 +8,9 @@ mod tests;
 use crate::args::Generate as Args;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
-use queuescope_p4::algorithms::{self, Dimensions, STEP_THRESHOLD, conquest_defaults, executable_with, step_with};
+use queuescope_p4::algorithms::{
+    self, Dimensions, STEP_THRESHOLD, conquest_defaults, executable_with, pie_cp_control, step_with,
+};
 use queuescope_p4::ir::{Architecture, SwitchProgram, print};
 use queuescope_p4::{Fit, Grade, Target};
 use queuescope_queue::{CodelParams, ConQuestAqmParams, DisciplineParams, PipelineParams};
@@ -40,7 +42,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let made_by = format!("// Made by: queuescope p4 generate {name} --target {}{set}\n", architecture.name());
     let code = made_by + &print(&program, architecture);
     match &args.output {
-        Some(folder) => text(&folder::write(folder, &program, architecture, code)?),
+        Some(folder) => text(&folder::write(folder, &program, architecture, code, control(&management, architecture))?),
         None => text(&code),
     }
 }
@@ -94,7 +96,13 @@ fn management(name: &str, set: &[String]) -> Result<Management> {
 /// The program of an algorithm with these parameters.
 fn program(name: &str, management: &Management) -> Result<SwitchProgram> {
     match management {
-        Management::Program(params) => executable_with(params)?.with_context(|| format!("{name} has no program")),
+        Management::Program(params) => {
+            let program = executable_with(params)?.with_context(|| format!("{name} has no program"))?;
+            if program.name() != name {
+                bail!("with these parameters, {name} is {}: name that", program.name());
+            }
+            Ok(program)
+        }
         Management::Discipline(DisciplineParams::Codel(params)) if name == "step" => {
             let only_this = CodelParams { ce_threshold: params.ce_threshold, ..CodelParams::default() };
             if *params != only_this {
@@ -103,6 +111,14 @@ fn program(name: &str, management: &Management) -> Result<SwitchProgram> {
             Ok(step_with(params.ce_threshold.unwrap_or(STEP_THRESHOLD))?)
         }
         Management::Discipline(_) => bail!("{name} is a discipline of one queue, not a program of a switch"),
+    }
+}
+
+/// The program of the control plane, for the algorithm that has one.
+fn control(management: &Management, architecture: Architecture) -> Option<String> {
+    match management {
+        Management::Program(PipelineParams::PieCp(params)) => Some(pie_cp_control(params, architecture)),
+        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{Aspect, Gress};
 use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, Steps, WeightUnit};
 use queuescope_sketch::{ConQuestParams, Estimator, Expiry, Passes};
 use queuescope_wire::Nanos;
+use std::ops::RangeInclusive;
 
 const NAME: &str = "conquest";
 const AT_INGRESS: &str = "conquest-ingress";
@@ -16,10 +17,16 @@ const AT_INGRESS: &str = "conquest-ingress";
 const NOT_ECT: u64 = 0b00;
 /// The hash functions that snapshots can have if the ingress takes the others.
 const FOR_SNAPSHOTS: usize = 2;
+/// The shortest period of generated packets, in nanoseconds.
+const LEAST_PERIOD: u64 = 128;
 /// The longest time that a flow is acted on at ingress: half of the range of 32 bits.
 const LONGEST_HOLD: u64 = (1 << 31) - 1;
+/// The logarithms of windows: the number of a window is a range key.
+const WINDOWS: RangeInclusive<u32> = TIME_BITS - RANGE_BITS..=26;
 /// The bits of times in which windows are counted.
 const TIME_BITS: u32 = 32;
+/// The heaviest step of a curve: 32 bits in the units of a range key.
+const LAST_STEP: f64 = (((1u64 << RANGE_BITS) - 1) << (TIME_BITS - RANGE_BITS)) as f64;
 /// The most bits of a range key, and of the weight that a table of probabilities takes.
 const RANGE_BITS: u32 = 16;
 
@@ -35,13 +42,12 @@ pub fn conquest_defaults() -> ConQuestAqmParams {
 /// ConQuest behind the queue: measures the part of the queue that the packet's flow has, and marks or drops.
 ///
 /// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with one port, [`Estimator::Inner`] and [`Expiry::Clean`]. Division and modulus are
-/// slices, so the window, h and C are powers of two. A sojourn time of half of the range of the window's number or more
-/// (2.1 s with a window of 2^21 ns) counts as none. `tau` and `w_T` are parameters of a table, which a control plane changes while the
+/// slices, so the window, h and C are powers of two. A sojourn time of 2.1 s or more counts as none. `tau` and `w_T` are parameters of a table, which a control plane changes while the
 /// switch runs. All ports share the snapshots.
 ///
 /// With [`ActAt::Ingress`], a packet that is chosen sends a copy back to the ingress, which then acts on packets of its flow until the hold
-/// ends. A flow is known there by a hash of 31 bits, whatever its port. A flow that comes again after 2.1 s may be acted on once more for as
-/// long, because times have 32 bits.
+/// ends. A flow is known there by a hash of 31 bits, whatever its port. Times have 32 bits: until another flow takes the entry, packets of a flow
+/// are acted on for as long as the hold every 4.3 s.
 ///
 /// # Errors
 /// Names the parameter that the program cannot have, and what is possible.
@@ -92,12 +98,13 @@ impl Shape {
     fn new(params: &ConQuestAqmParams) -> Result<Self, InvalidProgram> {
         let sketch = &params.sketch;
         let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(NAME, key, why));
-        if !sketch.window.0.is_power_of_two() || !(10..=26).contains(&sketch.window.0.ilog2()) {
-            let below = 1u64 << sketch.window.0.max(1).ilog2().clamp(10, 26);
-            let is_closer_to_next = sketch.window.0 - below.min(sketch.window.0) > below / 2 && below < 1 << 26;
+        if !sketch.window.0.is_power_of_two() || !WINDOWS.contains(&sketch.window.0.ilog2()) {
+            let below = 1u64 << sketch.window.0.max(1).ilog2().clamp(*WINDOWS.start(), *WINDOWS.end());
+            let is_closer_to_next =
+                sketch.window.0 - below.min(sketch.window.0) > below / 2 && below < 1 << WINDOWS.end();
             let near = if is_closer_to_next { below * 2 } else { below };
             let why = format!(
-                "must be a power of two from 1024 ns to 67.1 ms, such as {near} ns: a switch divides by slices of bits"
+                "must be a power of two from 65536 ns to 67.1 ms, such as {near} ns: a switch divides by slices of bits"
             );
             return fail("window", &why);
         }
@@ -109,6 +116,16 @@ impl Shape {
         }
         if !sketch.columns.is_power_of_two() || !(2..=1 << 16).contains(&sketch.columns) {
             return fail("columns", "must be a power of two from 2 to 65536, because a column is a slice of a hash");
+        }
+        if sketch.expiry == (Expiry::Clean { passes: Passes::Generated })
+            && (sketch.window.0 >> sketch.columns.ilog2()) < LEAST_PERIOD
+        {
+            let why = format!(
+                "must be at least {} ns with {} columns: a generated packet for each column comes at least {LEAST_PERIOD} ns after another",
+                LEAST_PERIOD << sketch.columns.ilog2(),
+                sketch.columns
+            );
+            return fail("window", &why);
         }
         let has_generator = match sketch.expiry {
             Expiry::Tag => {
@@ -147,6 +164,11 @@ impl Shape {
                 "curve",
                 "must be a threshold or steps: a switch approximates other functions by steps (section 4.2)",
             );
+        }
+        if let Curve::Steps(steps) = &params.curve
+            && steps.steps().last().is_some_and(|step| step.from > LAST_STEP)
+        {
+            return fail("curve", "must have its last step below 4294901760");
         }
         // Weights are whole numbers.
         let threshold = params.threshold.ceil();
@@ -383,14 +405,18 @@ fn react(
     [weight, sojourn]: [Variable; 2],
 ) {
     let tau = p.variable("tau", TIME_BITS, Unit::NANOS);
-    let threshold = p.variable("threshold", 32, inputs.unit);
+    let threshold = (params.curve == Curve::Threshold).then(|| p.variable("threshold", 32, inputs.unit));
+    let mut about = "The longest sojourn time without a reaction".to_owned();
+    if threshold.is_some() {
+        about += ", and the least weight of a flow with one";
+    }
     p.look_up(MatchTable {
         name: "parameters".into(),
-        about: "The longest sojourn time without a reaction, and the least weight of a flow with one".into(),
+        about: about.into(),
         keys: Vec::new(),
         entries: TableEntries::Exact(Vec::new()),
-        results: vec![tau, threshold],
-        otherwise: vec![shape.tau, shape.threshold],
+        results: [tau].into_iter().chain(threshold).collect(),
+        otherwise: [shape.tau].into_iter().chain(threshold.map(|_| shape.threshold)).collect(),
     });
     let is_long = Condition::compare(sojourn, Comparison::Greater, tau);
     match &params.curve {
@@ -404,6 +430,7 @@ fn react(
             });
         }
         _ => {
+            let Some(threshold) = threshold else { return };
             let is_heavy = Condition::compare(weight, Comparison::GreaterOrEqual, threshold);
             p.when(Condition::All(vec![is_long, is_heavy]), |p| choose(p, params, inputs.ecn));
         }
@@ -491,16 +518,15 @@ fn act_at_ingress(p: &mut Builder, response: Response, hold: HoldParams, ecn: Va
                 comparison: Comparison::Equal,
                 right: AluTerm::Value(flow.into()),
             };
-            let later = AluCondition {
-                left: AluExpression::Subtract(AluTerm::Word, AluTerm::Value(arrived)),
-                comparison: Comparison::LessOrEqual,
-                right: AluTerm::Value(LONGEST_HOLD.into()),
-            };
-            let [is_same, is_held] = ["is_same", "is_held"].map(|name| p.variable(name, 1, Unit::Number));
+            let is_same = p.variable("is_same", 1, Unit::Number);
             p.access(flows, entry, test("test_flow", same), Some(is_same));
-            p.access(ends, entry, test("test_until", later), Some(is_held));
-            let both = [is_same, is_held].map(|it| Condition::compare(it, Comparison::Equal, 1));
-            p.when(Condition::All(both.to_vec()), |p| respond(p, response, ecn));
+            let until = p.variable("until", TIME_BITS, Unit::NANOS);
+            p.access(ends, entry, super::pie_data_plane::read("read_until"), Some(until));
+            p.comment("The time that is left is below the hold, and beyond its end very large.");
+            let left = p.compute("left", TIME_BITS, Unit::NANOS, Operation::Subtract(until.into(), arrived));
+            let is_held = Condition::compare(left, Comparison::Less, hold.hold.0);
+            let is_same = Condition::compare(is_same, Comparison::Equal, 1);
+            p.when(Condition::All(vec![is_same, is_held]), |p| respond(p, response, ecn));
         },
     );
 }

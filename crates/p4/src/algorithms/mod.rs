@@ -27,7 +27,7 @@ pub use egress_pi::{egress_pi, egress_pi_with};
 pub use p4air::{Flows, p4air};
 pub use pi2::pi2;
 pub use pie::pie;
-pub use pie_cp::{pie_cp, pie_cp_with};
+pub use pie_cp::{pie_cp, pie_cp_control, pie_cp_with};
 pub use pie_dp::{pie_dp, pie_dp_with};
 pub use pie_table::{pie_table, pie_table_with};
 pub use red::red;

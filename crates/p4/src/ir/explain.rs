@@ -48,8 +48,8 @@ pub fn explain_target(program: &SwitchProgram, architecture: Architecture) -> St
 /// Where a target has an input from.
 fn origin(input: Input, architecture: Architecture) -> &'static str {
     match (input, architecture) {
-        (Input::Port, Architecture::V1model) => "standard_metadata.egress_port",
-        (Input::Port, Architecture::Tna) => "eg_intr_md.egress_port",
+        (Input::Port, Architecture::V1model) => "standard_metadata.egress_port, or egress_spec before the queue",
+        (Input::Port, Architecture::Tna) => "eg_intr_md.egress_port, or ig_tm_md.ucast_egress_port before the queue",
         (Input::Enqueued, Architecture::V1model) => "dequeued less deq_timedelta, which is in microseconds: times 1000",
         (Input::Enqueued, Architecture::Tna) => {
             "the time of arrival at the ingress pipeline, in a header: the delay includes that pipeline"
@@ -221,7 +221,8 @@ impl Explanation<'_> {
     }
 
     fn tables(&mut self) {
-        if self.program.tables.is_empty() {
+        let choices = &self.program.choices;
+        if self.program.tables.is_empty() && choices.is_empty() {
             self.text.push_str("\ntables: none\n");
             return;
         }
@@ -229,6 +230,7 @@ impl Explanation<'_> {
         let mut all = 0;
         for table in &self.program.tables {
             let kind = match table.entries {
+                _ if table.keys.is_empty() => "for parameters",
                 TableEntries::Exact(_) => "by exact match",
                 TableEntries::Ranges(_) => "by ranges",
             };
@@ -236,7 +238,12 @@ impl Explanation<'_> {
             let entries = number_of(table.entries.len(), "entry", "entries");
             let _ = writeln!(self.text, "  {}: {entries} {kind}. {}.", table.name, table.about);
         }
-        let count = number_of(self.program.tables.len(), "table", "tables");
+        for table in choices {
+            all += table.entries.len();
+            let entries = number_of(table.entries.len(), "fixed entry", "fixed entries");
+            let _ = writeln!(self.text, "  {}: {entries}. {}.", table.name, table.about);
+        }
+        let count = number_of(self.program.tables.len() + choices.len(), "table", "tables");
         let _ = writeln!(self.text, "  {count}, {}", number_of(all, "entry", "entries"));
     }
 

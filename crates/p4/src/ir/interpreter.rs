@@ -1,5 +1,6 @@
 //! Running programs.
 
+use super::action::AluOutput;
 use super::builder::{Does, Statement, SwitchProgram};
 use super::hash::{Polynomial, ReplacedHash};
 use super::table::TableEntries;
@@ -151,8 +152,10 @@ impl Execution<'_, '_> {
     fn access(&mut self, register: usize, index: Operand, action: usize, result: Option<Variable>) {
         let Interpreter { program, registers, variables, .. } = &mut *self.interpreter;
         let index = read(variables, index) as usize;
-        let output = registers[register].get_mut(index).map_or(Some(0), |word| {
-            program.actions[action].apply(word, program.registers[register].bits, |operand| read(variables, operand))
+        let action = &program.actions[action];
+        let beyond = (action.output != AluOutput::Nothing).then_some(0);
+        let output = registers[register].get_mut(index).map_or(beyond, |word| {
+            action.apply(word, program.registers[register].bits, |operand| read(variables, operand))
         });
         if let (Some(Variable(result)), Some(output)) = (result, output) {
             variables[result] = output;

@@ -194,7 +194,14 @@ impl<'a> Printer<'a> {
                 self.line("key = {");
                 let kind = if matches!(table.entries, TableEntries::Exact(_)) { "exact" } else { "range" };
                 for key in &table.keys {
-                    self.line(&format!("{}: {kind};", operand_text(&names, *key, 0)));
+                    // The control plane of Tofino takes a name; the expression of a slice is none.
+                    let name = match (self.architecture, key) {
+                        (Architecture::Tna, Operand::Slice { of, .. }) => {
+                            format!(" @name(\"{}\")", program.variables[of.0].name)
+                        }
+                        _ => String::new(),
+                    };
+                    self.line(&format!("{}: {kind}{name};", operand_text(&names, *key, 0)));
                 }
                 self.line("}");
             }
@@ -306,6 +313,7 @@ impl<'a> Printer<'a> {
                     Architecture::Tna => {
                         self.line("eg_dprsr_md.mirror_type = 1;");
                         self.line(&format!("meta.session = {FEEDBACK_SESSION};"));
+                        self.line("meta.kind = 1;");
                     }
                 },
                 Does::Mark if self.is_test => self.line("hdr.test.marked = 1;"),
@@ -367,8 +375,8 @@ impl<'a> Printer<'a> {
         }
         let number = self.computations.len();
         self.computations.push(format!(
-            "action set_{name}_{number}() {{\n{assignment}\n}}\ntable compute_{name}_{number} {{\nactions = {{\nset_{name}_{number};\n}}\n\
-             default_action = set_{name}_{number}();\nsize = 1;\n}}\n"
+            "action assign_{name}_{number}() {{\n{assignment}\n}}\ntable compute_{name}_{number} {{\nactions = {{\nassign_{name}_{number};\n}}\n\
+             default_action = assign_{name}_{number}();\nsize = 1;\n}}\n"
         ));
         self.line(&format!("compute_{name}_{number}.apply();"));
     }

@@ -15,7 +15,8 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 /// use queuescope_p4::ir::Trace;
 ///
 /// let programs = executable()?;
-/// let trace = Trace::new(&programs[0], 1, 500);
+/// let pie_dp = programs.iter().find(|program| program.name() == "pie-dp").expect("it is one of them");
+/// let trace = Trace::new(pie_dp, 1, 500);
 /// assert_eq!(trace.packets.len(), 500);
 /// assert!(trace.dropped > 0);
 /// # Ok::<(), queuescope_p4::ir::InvalidProgram>(())
@@ -68,9 +69,9 @@ impl Trace {
         let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
         let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0 };
         for (number, packet) in wandering(seed, count.saturating_mul(EVERY)).step_by(EVERY).enumerate() {
-            let is_generated = has_generated && number % GENERATED == GENERATED - 1;
             // Where packets do something before the queue, too, every other one is for that, and some of these are copies that come back.
             let gress = if program.has_ingress() && number % 2 == 1 { Gress::Ingress } else { Gress::Egress };
+            let is_generated = has_generated && gress == Gress::Egress && number % GENERATED == GENERATED - 1;
             let input = |input| match input {
                 Input::Generated => u64::from(is_generated),
                 Input::FedBack => u64::from(number % 8 == 3),

@@ -48,10 +48,11 @@ const WIDEST: u32 = 64;
 const RESERVED: &str = "abstract action actions apply bit bool const control default default_action else entries enum error exit extern false \
                         for hdr header header_union if in inout int key list match_kind meta package parser priority result return select size \
                         state static string struct switch table this transition true tuple type typedef valueset varbit void word \
-                        hash parse_ports forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
+                        hash parse_ports session kind ig_intr_md ig_prsr_md ig_dprsr_md ig_tm_md forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
 
 /// How names begin that the printed programs make.
-const PREFIXES: [&str; 7] = ["set_", "compute_", "random_", "condition_", "compared_", "hash_of_", "polynomial_of_"];
+const PREFIXES: [&str; 8] =
+    ["set_", "assign_", "compute_", "random_", "condition_", "compared_", "hash_of_", "polynomial_of_"];
 
 /// A rule that is broken, in words.
 type Broken = String;
@@ -79,6 +80,13 @@ pub(crate) fn validate(program: &SwitchProgram) -> Result<(), InvalidProgram> {
         let checked = check_all(program, program.at(gress), &mut accesses);
         checked.map_err(|(place, why)| InvalidProgram { program: program.name, place, why })?;
         check_gress(program, gress).map_err(fail(format!("the {}", gress.name())))?;
+    }
+    let mut hashed = BTreeSet::new();
+    for variable in [Gress::Ingress, Gress::Egress].into_iter().flat_map(|gress| hashed_into(program.at(gress))) {
+        if !hashed.insert(variable) {
+            let place = format!("the variable {}", program.variables[variable.0].name);
+            return Err(fail(place)("takes two hashes".to_owned()));
+        }
     }
     match accesses.iter().position(|count| *count > 1) {
         Some(twice) => {
@@ -137,6 +145,16 @@ fn check_register(register: &RegisterArray) -> Result<(), Broken> {
     Ok(())
 }
 
+/// The variables that take hashes.
+fn hashed_into(statements: &[Statement]) -> Vec<Variable> {
+    let of = |statement: &Statement| match &statement.does {
+        Does::If { then, otherwise, .. } => [hashed_into(then), hashed_into(otherwise)].concat(),
+        Does::Set { variable, operation: Operation::Hash(_) } => vec![*variable],
+        _ => Vec::new(),
+    };
+    statements.iter().flat_map(of).collect()
+}
+
 /// Checks that a half of the pipeline knows what it reads, and does what it can.
 fn check_gress(program: &SwitchProgram, gress: Gress) -> Result<(), Broken> {
     let here = Uses::of(program, gress);
@@ -149,6 +167,9 @@ fn check_gress(program: &SwitchProgram, gress: Gress) -> Result<(), Broken> {
             return Err("feeds a copy back, which only the egress does".to_owned());
         }
         let there = Uses::of(program, Gress::Egress);
+        if here.reads(program, Input::FedBack) != there.feeds_back {
+            return Err("must read fed_back exactly if the egress feeds copies back".to_owned());
+        }
         let of_both = here.variables.intersection(&there.variables).find(|it| program.variables[it.0].input.is_none());
         if let Some(variable) = of_both {
             let name = &program.variables[variable.0].name;
@@ -386,6 +407,9 @@ fn check_choice(program: &SwitchProgram, table: &ActionTable, accesses: &mut [us
         return Err("needs variables as keys".to_owned());
     }
     check_keys(&table.keys)?;
+    if table.entries.is_empty() {
+        return Err("has no entries".to_owned());
+    }
     let mut most = accesses.to_vec();
     for action in &table.actions {
         let mut own = accesses.to_vec();
@@ -431,7 +455,9 @@ fn check_action(program: &SwitchProgram, action: &TableAction, accesses: &mut [u
                 program.variables[read.0].name
             ));
         }
-        assigned.extend(sets);
+        if let Some(twice) = sets.filter(|set| !assigned.insert(*set)) {
+            return Err(format!("assigns {} twice", program.variables[twice.0].name));
+        }
     }
     check_all(program, &action.statements, accesses).map_err(|(place, why)| format!("{place}: {why}"))
 }

@@ -45,11 +45,11 @@ pub enum Input {
     Source,
     /// The destination address, likewise.
     Destination,
-    /// The source port of TCP or UDP, and behind it the destination port. Zero for other protocols, and for all fragments but the first.
+    /// The source port of TCP or UDP, and behind it the destination port. Zero for other protocols, behind IPv4 options, and for all fragments but the first.
     Ports,
     /// The protocol of the IP header: 6 for TCP, 17 for UDP. Of IPv6, the first next header.
     Protocol,
-    /// The length of the packet as the switch counts it, in bytes.
+    /// The length of the packet as the switch counts it, in bytes. Known behind the queue.
     Length,
     /// When the packet arrived, in nanoseconds, modulo 2^48. Known before the queue.
     Arrived,
@@ -179,7 +179,7 @@ impl Input {
     pub fn is_known_at(self, gress: Gress) -> bool {
         match self {
             Self::Arrived | Self::FedBack => gress == Gress::Ingress,
-            Self::Enqueued | Self::Dequeued | Self::Generated => gress == Gress::Egress,
+            Self::Enqueued | Self::Dequeued | Self::Generated | Self::Length => gress == Gress::Egress,
             _ => true,
         }
     }

@@ -84,8 +84,9 @@ struct metadata_t {
     bit<32> last;
     bit<1> generated;
     bit<1> fed_back;
-    // The mirror session that sends copies back.
+    // The mirror session that sends copies back, and the first byte of these.
     bit<10> session;
+    bit<8> kind;
     // What identifies the flow. Of IPv6 addresses, the last 32 bits.
     bit<32> source;
     bit<32> destination;
@@ -101,6 +102,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
         meta.generated = 0;
         meta.fed_back = 0;
         meta.session = 0;
+        meta.kind = 0;
         meta.source = 0;
         meta.destination = 0;
         meta.ports = 0;
@@ -169,7 +171,9 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     bit<10> held_entry = 0;
     bit<31> flow_hash = 0;
     bit<1> is_same = 0;
-    bit<1> is_held = 0;
+    bit<32> until = 0;
+    bit<32> left = 0;
+    bit<32> compared_0 = 0;
     CRCPolynomial<bit<32>>(32w0xa833982b, true, false, false, 32w0xffffffff, 32w0xffffffff) polynomial_of_held_entry;
     Hash<bit<10>>(HashAlgorithm_t.CUSTOM, polynomial_of_held_entry) hash_of_held_entry;
     CRCPolynomial<bit<32>>(32w0xf4acfb13, true, false, false, 32w0xffffffff, 32w0xffffffff) polynomial_of_flow_hash;
@@ -198,12 +202,9 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             word = meta.last;
         }
     };
-    RegisterAction<bit<32>, bit<10>, bit<1>>(held_until) test_until = {
-        void apply(inout bit<32> word, out bit<1> result) {
-            result = 0;
-            if (word - ig_prsr_md.global_tstamp[31:0] <= 32w0x7fffffff) {
-                result = 1;
-            }
+    RegisterAction<bit<32>, bit<10>, bit<32>>(held_until) read_until = {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
         }
     };
 
@@ -213,6 +214,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         hdr.bridge.enqueued = ig_prsr_md.global_tstamp;
         hdr.bridge.generated = 0;
         hdr.bridge.kind = 0;
+        hdr.feedback.setInvalid();
     }
     action discard() {
         ig_dprsr_md.drop_ctl = 1;
@@ -228,24 +230,44 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         default_action = discard();
         size = 1024;
     }
-    action set_flow_0() {
+    action assign_flow_0() {
         meta.flow = (bit<32>)flow_hash | 32w0x80000000;
     }
     table compute_flow_0 {
         actions = {
-            set_flow_0;
+            assign_flow_0;
         }
-        default_action = set_flow_0();
+        default_action = assign_flow_0();
         size = 1;
     }
-    action set_last_1() {
+    action assign_last_1() {
         meta.last = ig_prsr_md.global_tstamp[31:0] + 32w0x1e847f;
     }
     table compute_last_1 {
         actions = {
-            set_last_1;
+            assign_last_1;
         }
-        default_action = set_last_1();
+        default_action = assign_last_1();
+        size = 1;
+    }
+    action assign_left_2() {
+        left = until - ig_prsr_md.global_tstamp[31:0];
+    }
+    table compute_left_2 {
+        actions = {
+            assign_left_2;
+        }
+        default_action = assign_left_2();
+        size = 1;
+    }
+    action assign_compared_0_3() {
+        compared_0 = 32w0x1e8480 |-| left;
+    }
+    table compute_compared_0_3 {
+        actions = {
+            assign_compared_0_3;
+        }
+        default_action = assign_compared_0_3();
         size = 1;
     }
     apply {
@@ -276,8 +298,11 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
                         ig_dprsr_md.drop_ctl = 1;
                     } else {
                         is_same = test_flow.execute(held_entry);
-                        is_held = test_until.execute(held_entry);
-                        if (is_same == 1w1 && is_held == 1w1) {
+                        until = read_until.execute(held_entry);
+                        // The time that is left is below the hold, and beyond its end very large.
+                        compute_left_2.apply();
+                        compute_compared_0_3.apply();
+                        if (is_same == 1w1 && compared_0 != 32w0) {
                             if (meta.ecn != 2w0) {
                                 if (hdr.ipv4.isValid()) {
                                     // The header checksum follows (RFC 1624).
@@ -326,6 +351,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
         meta.generated = 0;
         meta.fed_back = 0;
         meta.session = 0;
+        meta.kind = 0;
         meta.source = 0;
         meta.destination = 0;
         meta.ports = 0;
@@ -428,8 +454,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<32> sojourn = 0;
     bit<32> tau = 0;
     bit<32> threshold = 0;
-    bit<32> compared_0 = 0;
     bit<32> compared_1 = 0;
+    bit<32> compared_2 = 0;
     CRCPolynomial<bit<32>>(32w0x4c11db7, true, false, false, 32w0xffffffff, 32w0xffffffff) polynomial_of_hash_0;
     Hash<bit<11>>(HashAlgorithm_t.CUSTOM, polynomial_of_hash_0) hash_of_hash_0;
     CRCPolynomial<bit<32>>(32w0x1edc6f41, true, false, false, 32w0xffffffff, 32w0xffffffff) polynomial_of_hash_1;
@@ -909,124 +935,124 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     }
 
-    action set_window_start_0() {
+    action assign_window_start_0() {
         window_start = eg_prsr_md.global_tstamp[31:0] & 32w0xffe00000;
     }
     table compute_window_start_0 {
         actions = {
-            set_window_start_0;
+            assign_window_start_0;
         }
-        default_action = set_window_start_0();
+        default_action = assign_window_start_0();
         size = 1;
     }
-    action set_before_window_1() {
+    action assign_before_window_1() {
         before_window = window_start - hdr.bridge.enqueued[31:0];
     }
     table compute_before_window_1 {
         actions = {
-            set_before_window_1;
+            assign_before_window_1;
         }
-        default_action = set_before_window_1();
+        default_action = assign_before_window_1();
         size = 1;
     }
-    action set_least_0_0_2() {
+    action assign_least_0_0_2() {
         least_0_0 = min(count_0_0, count_0_1);
     }
     table compute_least_0_0_2 {
         actions = {
-            set_least_0_0_2;
+            assign_least_0_0_2;
         }
-        default_action = set_least_0_0_2();
+        default_action = assign_least_0_0_2();
         size = 1;
     }
-    action set_least_1_0_3() {
+    action assign_least_1_0_3() {
         least_1_0 = min(count_1_0, count_1_1);
     }
     table compute_least_1_0_3 {
         actions = {
-            set_least_1_0_3;
+            assign_least_1_0_3;
         }
-        default_action = set_least_1_0_3();
+        default_action = assign_least_1_0_3();
         size = 1;
     }
-    action set_least_2_0_4() {
+    action assign_least_2_0_4() {
         least_2_0 = min(count_2_0, count_2_1);
     }
     table compute_least_2_0_4 {
         actions = {
-            set_least_2_0_4;
+            assign_least_2_0_4;
         }
-        default_action = set_least_2_0_4();
+        default_action = assign_least_2_0_4();
         size = 1;
     }
-    action set_least_3_0_5() {
+    action assign_least_3_0_5() {
         least_3_0 = min(count_3_0, count_3_1);
     }
     table compute_least_3_0_5 {
         actions = {
-            set_least_3_0_5;
+            assign_least_3_0_5;
         }
-        default_action = set_least_3_0_5();
+        default_action = assign_least_3_0_5();
         size = 1;
     }
-    action set_sum_0_6() {
+    action assign_sum_0_6() {
         sum_0 = least_0_0 |+| least_1_0;
     }
     table compute_sum_0_6 {
         actions = {
-            set_sum_0_6;
+            assign_sum_0_6;
         }
-        default_action = set_sum_0_6();
+        default_action = assign_sum_0_6();
         size = 1;
     }
-    action set_sum_1_7() {
+    action assign_sum_1_7() {
         sum_1 = least_2_0 |+| least_3_0;
     }
     table compute_sum_1_7 {
         actions = {
-            set_sum_1_7;
+            assign_sum_1_7;
         }
-        default_action = set_sum_1_7();
+        default_action = assign_sum_1_7();
         size = 1;
     }
-    action set_sum_2_8() {
+    action assign_sum_2_8() {
         sum_2 = sum_0 |+| sum_1;
     }
     table compute_sum_2_8 {
         actions = {
-            set_sum_2_8;
+            assign_sum_2_8;
         }
-        default_action = set_sum_2_8();
+        default_action = assign_sum_2_8();
         size = 1;
     }
-    action set_sojourn_9() {
+    action assign_sojourn_9() {
         sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
     table compute_sojourn_9 {
         actions = {
-            set_sojourn_9;
+            assign_sojourn_9;
         }
-        default_action = set_sojourn_9();
+        default_action = assign_sojourn_9();
         size = 1;
     }
-    action set_compared_0_10() {
-        compared_0 = sojourn |-| tau;
+    action assign_compared_1_10() {
+        compared_1 = sojourn |-| tau;
     }
-    table compute_compared_0_10 {
+    table compute_compared_1_10 {
         actions = {
-            set_compared_0_10;
+            assign_compared_1_10;
         }
-        default_action = set_compared_0_10();
+        default_action = assign_compared_1_10();
         size = 1;
     }
-    action set_compared_1_11() {
-        compared_1 = threshold |-| sum_2;
+    action assign_compared_2_11() {
+        compared_2 = threshold |-| sum_2;
     }
-    table compute_compared_1_11 {
+    table compute_compared_2_11 {
         actions = {
-            set_compared_1_11;
+            assign_compared_2_11;
         }
-        default_action = set_compared_1_11();
+        default_action = assign_compared_2_11();
         size = 1;
     }
     apply {
@@ -1062,11 +1088,12 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                 eg_dprsr_md.drop_ctl = 1;
             } else {
                 parameters.apply();
-                compute_compared_0_10.apply();
-                compute_compared_1_11.apply();
-                if (compared_0 != 32w0 && compared_1 == 32w0) {
+                compute_compared_1_10.apply();
+                compute_compared_2_11.apply();
+                if (compared_1 != 32w0 && compared_2 == 32w0) {
                     eg_dprsr_md.mirror_type = 1;
                     meta.session = 5;
+                    meta.kind = 1;
                 }
             }
         }
@@ -1078,7 +1105,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in metadata_t met
     Mirror() mirror;
     apply {
         if (eg_dprsr_md.mirror_type == 1) {
-            mirror.emit<feedback_h>(meta.session, {1});
+            mirror.emit<feedback_h>(meta.session, {meta.kind});
         }
         packet.emit(hdr.ethernet);
         packet.emit(hdr.vlan);

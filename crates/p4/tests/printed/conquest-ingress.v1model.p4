@@ -148,7 +148,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<32> flow = 0;
     bit<32> last = 0;
     bit<1> is_same = 0;
-    bit<1> is_held = 0;
+    bit<32> until = 0;
+    bit<32> left = 0;
     action send(bit<9> port) {
         standard_metadata.egress_spec = port;
     }
@@ -205,15 +206,16 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                         held_flow.write((bit<32>)held_entry, word);
                         is_same = condition_0 ? 1w1 : 1w0;
                     }
-                    // test_until
+                    // read_until
                     @atomic {
                         bit<32> word;
                         held_until.read(word, (bit<32>)held_entry);
-                        bool condition_0 = word - arrived[31:0] <= 32w0x7fffffff;
+                        until = word;
                         held_until.write((bit<32>)held_entry, word);
-                        is_held = condition_0 ? 1w1 : 1w0;
                     }
-                    if (is_same == 1w1 && is_held == 1w1) {
+                    // The time that is left is below the hold, and beyond its end very large.
+                    left = until - arrived[31:0];
+                    if (is_same == 1w1 && left < 32w0x1e8480) {
                         if (meta.ecn != 2w0) {
                             if (hdr.ipv4.isValid()) {
                                 // The header checksum follows (RFC 1624).

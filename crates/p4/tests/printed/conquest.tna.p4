@@ -719,124 +719,124 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     }
 
-    action set_window_start_0() {
+    action assign_window_start_0() {
         window_start = eg_prsr_md.global_tstamp[31:0] & 32w0xffe00000;
     }
     table compute_window_start_0 {
         actions = {
-            set_window_start_0;
+            assign_window_start_0;
         }
-        default_action = set_window_start_0();
+        default_action = assign_window_start_0();
         size = 1;
     }
-    action set_before_window_1() {
+    action assign_before_window_1() {
         before_window = window_start - hdr.bridge.enqueued[31:0];
     }
     table compute_before_window_1 {
         actions = {
-            set_before_window_1;
+            assign_before_window_1;
         }
-        default_action = set_before_window_1();
+        default_action = assign_before_window_1();
         size = 1;
     }
-    action set_least_0_0_2() {
+    action assign_least_0_0_2() {
         least_0_0 = min(count_0_0, count_0_1);
     }
     table compute_least_0_0_2 {
         actions = {
-            set_least_0_0_2;
+            assign_least_0_0_2;
         }
-        default_action = set_least_0_0_2();
+        default_action = assign_least_0_0_2();
         size = 1;
     }
-    action set_least_1_0_3() {
+    action assign_least_1_0_3() {
         least_1_0 = min(count_1_0, count_1_1);
     }
     table compute_least_1_0_3 {
         actions = {
-            set_least_1_0_3;
+            assign_least_1_0_3;
         }
-        default_action = set_least_1_0_3();
+        default_action = assign_least_1_0_3();
         size = 1;
     }
-    action set_least_2_0_4() {
+    action assign_least_2_0_4() {
         least_2_0 = min(count_2_0, count_2_1);
     }
     table compute_least_2_0_4 {
         actions = {
-            set_least_2_0_4;
+            assign_least_2_0_4;
         }
-        default_action = set_least_2_0_4();
+        default_action = assign_least_2_0_4();
         size = 1;
     }
-    action set_least_3_0_5() {
+    action assign_least_3_0_5() {
         least_3_0 = min(count_3_0, count_3_1);
     }
     table compute_least_3_0_5 {
         actions = {
-            set_least_3_0_5;
+            assign_least_3_0_5;
         }
-        default_action = set_least_3_0_5();
+        default_action = assign_least_3_0_5();
         size = 1;
     }
-    action set_sum_0_6() {
+    action assign_sum_0_6() {
         sum_0 = least_0_0 |+| least_1_0;
     }
     table compute_sum_0_6 {
         actions = {
-            set_sum_0_6;
+            assign_sum_0_6;
         }
-        default_action = set_sum_0_6();
+        default_action = assign_sum_0_6();
         size = 1;
     }
-    action set_sum_1_7() {
+    action assign_sum_1_7() {
         sum_1 = least_2_0 |+| least_3_0;
     }
     table compute_sum_1_7 {
         actions = {
-            set_sum_1_7;
+            assign_sum_1_7;
         }
-        default_action = set_sum_1_7();
+        default_action = assign_sum_1_7();
         size = 1;
     }
-    action set_sum_2_8() {
+    action assign_sum_2_8() {
         sum_2 = sum_0 |+| sum_1;
     }
     table compute_sum_2_8 {
         actions = {
-            set_sum_2_8;
+            assign_sum_2_8;
         }
-        default_action = set_sum_2_8();
+        default_action = assign_sum_2_8();
         size = 1;
     }
-    action set_sojourn_9() {
+    action assign_sojourn_9() {
         sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
     table compute_sojourn_9 {
         actions = {
-            set_sojourn_9;
+            assign_sojourn_9;
         }
-        default_action = set_sojourn_9();
+        default_action = assign_sojourn_9();
         size = 1;
     }
-    action set_compared_0_10() {
+    action assign_compared_0_10() {
         compared_0 = sojourn |-| tau;
     }
     table compute_compared_0_10 {
         actions = {
-            set_compared_0_10;
+            assign_compared_0_10;
         }
-        default_action = set_compared_0_10();
+        default_action = assign_compared_0_10();
         size = 1;
     }
-    action set_compared_1_11() {
+    action assign_compared_1_11() {
         compared_1 = threshold |-| sum_2;
     }
     table compute_compared_1_11 {
         actions = {
-            set_compared_1_11;
+            assign_compared_1_11;
         }
-        default_action = set_compared_1_11();
+        default_action = assign_compared_1_11();
         size = 1;
     }
     apply {

@@ -208,164 +208,164 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     };
 
-    action set_sojourn_0() {
+    action assign_sojourn_0() {
         sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
     table compute_sojourn_0 {
         actions = {
-            set_sojourn_0;
+            assign_sojourn_0;
         }
-        default_action = set_sojourn_0();
+        default_action = assign_sojourn_0();
         size = 1;
     }
-    action set_units_1() {
+    action assign_units_1() {
         units = (bit<32>)sojourn[31:10];
     }
     table compute_units_1 {
         actions = {
-            set_units_1;
+            assign_units_1;
         }
-        default_action = set_units_1();
+        default_action = assign_units_1();
         size = 1;
     }
-    action set_delay_2() {
+    action assign_delay_2() {
         delay = min(units, 32w8191);
     }
     table compute_delay_2 {
         actions = {
-            set_delay_2;
+            assign_delay_2;
         }
-        default_action = set_delay_2();
+        default_action = assign_delay_2();
         size = 1;
     }
-    action set_near_3() {
+    action assign_near_3() {
         near = min(units, 32w1023);
     }
     table compute_near_3 {
         actions = {
-            set_near_3;
+            assign_near_3;
         }
-        default_action = set_near_3();
+        default_action = assign_near_3();
         size = 1;
     }
-    action set_alpha_4() {
+    action assign_alpha_4() {
         alpha = near << 9;
     }
     table compute_alpha_4 {
         actions = {
-            set_alpha_4;
+            assign_alpha_4;
         }
-        default_action = set_alpha_4();
+        default_action = assign_alpha_4();
         size = 1;
     }
-    action set_beta_5() {
+    action assign_beta_5() {
         meta.beta = delay << 17;
     }
     table compute_beta_5 {
         actions = {
-            set_beta_5;
+            assign_beta_5;
         }
-        default_action = set_beta_5();
+        default_action = assign_beta_5();
         size = 1;
     }
-    action set_both_6() {
+    action assign_both_6() {
         both = alpha + meta.beta;
     }
     table compute_both_6 {
         actions = {
-            set_both_6;
+            assign_both_6;
         }
-        default_action = set_both_6();
+        default_action = assign_both_6();
         size = 1;
     }
-    action set_distance_7() {
+    action assign_distance_7() {
         distance = both - 32w62464;
     }
     table compute_distance_7 {
         actions = {
-            set_distance_7;
+            assign_distance_7;
         }
-        default_action = set_distance_7();
+        default_action = assign_distance_7();
         size = 1;
     }
-    action set_change_8() {
+    action assign_change_8() {
         meta.change = distance - before;
     }
     table compute_change_8 {
         actions = {
-            set_change_8;
+            assign_change_8;
         }
-        default_action = set_change_8();
+        default_action = assign_change_8();
         size = 1;
     }
-    action set_larger_9() {
+    action assign_larger_9() {
         larger = max(one, other);
     }
     table compute_larger_9 {
         actions = {
-            set_larger_9;
+            assign_larger_9;
         }
-        default_action = set_larger_9();
+        default_action = assign_larger_9();
         size = 1;
     }
-    action set_half_10() {
+    action assign_half_10() {
         half = one >> 1;
     }
     table compute_half_10 {
         actions = {
-            set_half_10;
+            assign_half_10;
         }
-        default_action = set_half_10();
+        default_action = assign_half_10();
         size = 1;
     }
-    action set_number_11() {
+    action assign_number_11() {
         number = half ^ 32w0x80000000;
     }
     table compute_number_11 {
         actions = {
-            set_number_11;
+            assign_number_11;
         }
-        default_action = set_number_11();
+        default_action = assign_number_11();
         size = 1;
     }
-    action set_number_12() {
+    action assign_number_12() {
         number = larger ^ 32w0x80000000;
     }
     table compute_number_12 {
         actions = {
-            set_number_12;
+            assign_number_12;
         }
-        default_action = set_number_12();
+        default_action = assign_number_12();
         size = 1;
     }
-    action set_excess_13() {
+    action assign_excess_13() {
         excess = (bit<32>)((int<32>)probability |-| (int<32>)number);
     }
     table compute_excess_13 {
         actions = {
-            set_excess_13;
+            assign_excess_13;
         }
-        default_action = set_excess_13();
+        default_action = assign_excess_13();
         size = 1;
     }
-    action set_compared_0_14() {
+    action assign_compared_0_14() {
         compared_0 = 13w91 |-| delay[12:0];
     }
     table compute_compared_0_14 {
         actions = {
-            set_compared_0_14;
+            assign_compared_0_14;
         }
-        default_action = set_compared_0_14();
+        default_action = assign_compared_0_14();
         size = 1;
     }
-    action set_compared_1_15() {
+    action assign_compared_1_15() {
         compared_1 = 13w30 |-| delay[12:0];
     }
     table compute_compared_1_15 {
         actions = {
-            set_compared_1_15;
+            assign_compared_1_15;
         }
-        default_action = set_compared_1_15();
+        default_action = assign_compared_1_15();
         size = 1;
     }
     apply {

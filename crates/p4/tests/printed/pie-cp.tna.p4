@@ -114,8 +114,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     Random<bit<32>>() random_drawn;
 
     // The drop probability, in units of 2^-32, which the control plane writes.
-    Register<bit<32>, bit<7>>(128, 0) drop_probability;
-    RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) read_probability = {
+    Register<bit<32>, bit<9>>(512, 0) drop_probability;
+    RegisterAction<bit<32>, bit<9>, bit<32>>(drop_probability) read_probability = {
         void apply(inout bit<32> word, out bit<32> result) {
             result = word;
         }
@@ -140,20 +140,21 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         default_action = discard();
         size = 1024;
     }
-    action set_compared_0_0() {
+    action assign_compared_0_0() {
         compared_0 = chance |-| drawn;
     }
     table compute_compared_0_0 {
         actions = {
-            set_compared_0_0;
+            assign_compared_0_0;
         }
-        default_action = set_compared_0_0();
+        default_action = assign_compared_0_0();
         size = 1;
     }
     apply {
         if (forward.apply().hit) {
             if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
-                chance = read_probability.execute(ig_tm_md.ucast_egress_port[6:0]);
+                // A packet may leave by another pipe than that of its arrival.
+                chance = read_probability.execute(ig_tm_md.ucast_egress_port);
                 drawn = random_drawn.get();
                 compute_compared_0_0.apply();
                 if (compared_0 != 32w0) {
@@ -216,14 +217,14 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     };
 
-    action set_sojourn_0() {
+    action assign_sojourn_0() {
         meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
     table compute_sojourn_0 {
         actions = {
-            set_sojourn_0;
+            assign_sojourn_0;
         }
-        default_action = set_sojourn_0();
+        default_action = assign_sojourn_0();
         size = 1;
     }
     apply {

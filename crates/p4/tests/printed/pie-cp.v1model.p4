@@ -103,7 +103,7 @@ control MainVerify(inout headers_t hdr, inout metadata_t meta) {
 
 control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // The drop probability, in units of 2^-32, which the control plane writes.
-    register<bit<32>>(128) drop_probability;
+    register<bit<32>>(512) drop_probability;
     bit<32> chance = 0;
     bit<32> drawn = 0;
     action send(bit<9> port) {
@@ -126,12 +126,13 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         if (forward.apply().hit) {
             if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
+                // A packet may leave by another pipe than that of its arrival.
                 // read_probability
                 @atomic {
                     bit<32> word;
-                    drop_probability.read(word, (bit<32>)standard_metadata.egress_spec[6:0]);
+                    drop_probability.read(word, (bit<32>)standard_metadata.egress_spec);
                     chance = word;
-                    drop_probability.write((bit<32>)standard_metadata.egress_spec[6:0], word);
+                    drop_probability.write((bit<32>)standard_metadata.egress_spec, word);
                 }
                 random(drawn, 0, 32w0xffffffff);
                 if (chance > drawn) {

@@ -266,144 +266,144 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     };
 
-    action set_compared_0_0() {
+    action assign_compared_0_0() {
         compared_0 = 16w125 |-| meta.delay;
     }
     table compute_compared_0_0 {
         actions = {
-            set_compared_0_0;
+            assign_compared_0_0;
         }
-        default_action = set_compared_0_0();
+        default_action = assign_compared_0_0();
         size = 1;
     }
-    action set_distance_1() {
+    action assign_distance_1() {
         distance = meta.delay - 16w125;
     }
     table compute_distance_1 {
         actions = {
-            set_distance_1;
+            assign_distance_1;
         }
-        default_action = set_distance_1();
+        default_action = assign_distance_1();
         size = 1;
     }
-    action set_distance_2() {
+    action assign_distance_2() {
         distance = 16w125 - meta.delay;
     }
     table compute_distance_2 {
         actions = {
-            set_distance_2;
+            assign_distance_2;
         }
-        default_action = set_distance_2();
+        default_action = assign_distance_2();
         size = 1;
     }
-    action set_compared_1_3() {
+    action assign_compared_1_3() {
         compared_1 = before |-| meta.delay;
     }
     table compute_compared_1_3 {
         actions = {
-            set_compared_1_3;
+            assign_compared_1_3;
         }
-        default_action = set_compared_1_3();
+        default_action = assign_compared_1_3();
         size = 1;
     }
-    action set_change_4() {
+    action assign_change_4() {
         change = meta.delay - before;
     }
     table compute_change_4 {
         actions = {
-            set_change_4;
+            assign_change_4;
         }
-        default_action = set_change_4();
+        default_action = assign_change_4();
         size = 1;
     }
-    action set_change_5() {
+    action assign_change_5() {
         change = before - meta.delay;
     }
     table compute_change_5 {
         actions = {
-            set_change_5;
+            assign_change_5;
         }
-        default_action = set_change_5();
+        default_action = assign_change_5();
         size = 1;
     }
-    action set_alpha_6() {
+    action assign_alpha_6() {
         alpha = (bit<32>)distance << 9;
     }
     table compute_alpha_6 {
         actions = {
-            set_alpha_6;
+            assign_alpha_6;
         }
-        default_action = set_alpha_6();
+        default_action = assign_alpha_6();
         size = 1;
     }
-    action set_beta_7() {
+    action assign_beta_7() {
         beta = (bit<32>)change << 19;
     }
     table compute_beta_7 {
         actions = {
-            set_beta_7;
+            assign_beta_7;
         }
-        default_action = set_beta_7();
+        default_action = assign_beta_7();
         size = 1;
     }
-    action set_step_8() {
+    action assign_step_8() {
         meta.step = alpha |+| beta;
     }
     table compute_step_8 {
         actions = {
-            set_step_8;
+            assign_step_8;
         }
-        default_action = set_step_8();
+        default_action = assign_step_8();
         size = 1;
     }
-    action set_compared_2_9() {
+    action assign_compared_2_9() {
         compared_2 = beta |-| alpha;
     }
     table compute_compared_2_9 {
         actions = {
-            set_compared_2_9;
+            assign_compared_2_9;
         }
-        default_action = set_compared_2_9();
+        default_action = assign_compared_2_9();
         size = 1;
     }
-    action set_step_10() {
+    action assign_step_10() {
         meta.step = alpha - beta;
     }
     table compute_step_10 {
         actions = {
-            set_step_10;
+            assign_step_10;
         }
-        default_action = set_step_10();
+        default_action = assign_step_10();
         size = 1;
     }
-    action set_step_11() {
+    action assign_step_11() {
         meta.step = beta - alpha;
     }
     table compute_step_11 {
         actions = {
-            set_step_11;
+            assign_step_11;
         }
-        default_action = set_step_11();
+        default_action = assign_step_11();
         size = 1;
     }
-    action set_sojourn_12() {
+    action assign_sojourn_12() {
         meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
     table compute_sojourn_12 {
         actions = {
-            set_sojourn_12;
+            assign_sojourn_12;
         }
-        default_action = set_sojourn_12();
+        default_action = assign_sojourn_12();
         size = 1;
     }
-    action set_compared_3_13() {
+    action assign_compared_3_13() {
         compared_3 = probability |-| drawn_before;
     }
     table compute_compared_3_13 {
         actions = {
-            set_compared_3_13;
+            assign_compared_3_13;
         }
-        default_action = set_compared_3_13();
+        default_action = assign_compared_3_13();
         size = 1;
     }
     apply {

@@ -308,44 +308,44 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         size = 87770;
     }
 
-    action set_distance_0() {
+    action assign_distance_0() {
         distance = meta.delay - 16w125;
     }
     table compute_distance_0 {
         actions = {
-            set_distance_0;
+            assign_distance_0;
         }
-        default_action = set_distance_0();
+        default_action = assign_distance_0();
         size = 1;
     }
-    action set_change_1() {
+    action assign_change_1() {
         change = meta.delay - before;
     }
     table compute_change_1 {
         actions = {
-            set_change_1;
+            assign_change_1;
         }
-        default_action = set_change_1();
+        default_action = assign_change_1();
         size = 1;
     }
-    action set_sojourn_2() {
+    action assign_sojourn_2() {
         meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
     table compute_sojourn_2 {
         actions = {
-            set_sojourn_2;
+            assign_sojourn_2;
         }
-        default_action = set_sojourn_2();
+        default_action = assign_sojourn_2();
         size = 1;
     }
-    action set_compared_0_3() {
+    action assign_compared_0_3() {
         compared_0 = probability |-| drawn_before;
     }
     table compute_compared_0_3 {
         actions = {
-            set_compared_0_3;
+            assign_compared_0_3;
         }
-        default_action = set_compared_0_3();
+        default_action = assign_compared_0_3();
         size = 1;
     }
     apply {

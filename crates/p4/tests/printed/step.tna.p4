@@ -165,24 +165,24 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         default_action = set_parameters(32w0x130b0);
     }
 
-    action set_sojourn_0() {
+    action assign_sojourn_0() {
         sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
     table compute_sojourn_0 {
         actions = {
-            set_sojourn_0;
+            assign_sojourn_0;
         }
-        default_action = set_sojourn_0();
+        default_action = assign_sojourn_0();
         size = 1;
     }
-    action set_compared_0_1() {
+    action assign_compared_0_1() {
         compared_0 = sojourn |-| threshold;
     }
     table compute_compared_0_1 {
         actions = {
-            set_compared_0_1;
+            assign_compared_0_1;
         }
-        default_action = set_compared_0_1();
+        default_action = assign_compared_0_1();
         size = 1;
     }
     apply {

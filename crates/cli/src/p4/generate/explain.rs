@@ -18,7 +18,7 @@ pub(super) fn text(
     architecture: Option<Architecture>,
 ) -> Result<String> {
     let mut text = explain(program);
-    parameters(management, &mut text);
+    parameters(program.name(), management, &mut text);
     for each in Architecture::ALL.into_iter().filter(|each| architecture.is_none_or(|one| one == *each)) {
         let _ = write!(text, "\n{}:\n{}", each.name(), explain_target(program, each));
         if each == Architecture::Tna {
@@ -29,8 +29,15 @@ pub(super) fn text(
 }
 
 /// The parameters with their values and ranges.
-fn parameters(management: &Management, text: &mut String) {
-    let parameters = management.parameters();
+fn parameters(name: &str, management: &Management, text: &mut String) {
+    let mut parameters = management.parameters();
+    let mut note = "";
+    match name {
+        // The rest is CoDel's.
+        "step" => parameters.retain(|it| it.key == "ce-threshold"),
+        "conquest" | "conquest-ingress" => note = OF_CONQUEST,
+        _ => {}
+    }
     let width = |cell: fn(&queuescope_scenario::Parameter) -> &str| {
         parameters.iter().map(|it| cell(it).chars().count()).max().unwrap_or(0)
     };
@@ -39,7 +46,15 @@ fn parameters(management: &Management, text: &mut String) {
     for it in &parameters {
         let _ = writeln!(text, "  {:<keys$}  {:<values$}  {:<ranges$}  {}", it.key, it.value, it.range, it.about);
     }
+    text.push_str(note);
 }
+
+/// What a switch demands of ConQuest's parameters.
+const OF_CONQUEST: &str = "  \
+A switch demands more: window, snapshots (4, 8 or 16), columns and act-at.registers are powers of two, window from 65536 ns to 67.1 ms; rows
+  are 1 to 4, and 1 or 2 with act-at = \"ingress\"; estimator is inner, unit packets or bytes, curve threshold or steps; behind is 0, and changes
+  are left to the control plane.
+";
 
 /// The stages that the placer gives the program on a Tofino.
 fn placed(program: &SwitchProgram, text: &mut String) -> Result<()> {

@@ -18,7 +18,7 @@ pub(super) const SEED: u64 = 1;
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u32 = 1;
 
-/// Writes the files of a program to a folder, which is created. Returns their paths, each on a line.
+/// Writes the files of a program, and its control plane if it has one, to a folder, which is created. Returns their paths, each on a line.
 ///
 /// # Errors
 /// Fails if the folder cannot be created, or if a file cannot be written.
@@ -27,6 +27,7 @@ pub(super) fn write(
     program: &SwitchProgram,
     architecture: Architecture,
     code: String,
+    control: Option<String>,
 ) -> Result<String> {
     if folder.extension().is_some_and(|ending| ending == "p4") {
         bail!(
@@ -39,7 +40,8 @@ pub(super) fn write(
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let mut written = String::new();
-    for (ending, contents) in files(program, architecture, code)? {
+    let control = control.map(|text| ("control.py", text.into_bytes()));
+    for (ending, contents) in files(program, architecture, code)?.into_iter().chain(control) {
         let path = folder.join(format!("{}.{ending}", program.name()));
         create(&path)?.write_whole(|out| out.write_all(&contents)).with_context(|| cannot_write(&path))?;
         let _ = writeln!(written, "{}", path.display());
@@ -157,8 +159,9 @@ replay: NAME.test.json
 ";
 
 const README_OF_ENTRIES: &str = "\
-NAME.cli\tthe entries of its tables, as commands of simple_switch_CLI
-NAME.p4runtime.json\tthe same entries for P4Runtime, by name: the configuration of the
+NAME.cli\tthe entries of its tables, as commands of simple_switch_CLI; if the program has hashes or
+\tsends copies back, their polynomials and the mirror session, too
+NAME.p4runtime.json\tthe entries alone for P4Runtime, by name: the configuration of the
 \tcontroller in the P4 tutorials (github.com/p4lang/tutorials, utils/p4runtime_lib)
 ";
 

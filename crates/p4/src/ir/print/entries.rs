@@ -24,7 +24,9 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
             let name = program.name.replace('-', "_");
             let ingress = format!("ingress = bfrt.{name}.pipe.MainIngress\n");
             let ingress = if program.ingress.is_empty() { String::new() } else { ingress };
-            format!("egress = bfrt.{name}.pipe.MainEgress\n{ingress}")
+            let feeds_back = Uses::of(program, Gress::Egress).feeds_back;
+            let session = if feeds_back { MIRROR } else { "" };
+            format!("{session}egress = bfrt.{name}.pipe.MainEgress\n{ingress}")
         }
     };
     for table in &program.tables {
@@ -110,6 +112,12 @@ pub(super) fn control(gress: Gress) -> &'static str {
         Gress::Egress => "MainEgress",
     }
 }
+
+/// The mirror session that sends copies back to the ingress.
+const MIRROR: &str = "\
+bfrt.mirror.cfg.entry_with_normal(sid=5, direction=\"EGRESS\", session_enable=True, ucast_egress_port=70, ucast_egress_port_valid=True,
+                                  max_pkt_len=128).push()
+";
 
 /// What BMv2 needs in addition: the session that sends copies back, and the polynomials of hashes that it does not know. The compiler numbers
 /// the calculations, those before the queue first.

@@ -70,7 +70,7 @@ fn headers(out: &mut Printer<'_>) {
         out.line("bit<1> generated;");
     }
     if feeds_back {
-        out.lines("bit<1> fed_back;\n// The mirror session that sends copies back.\nbit<10> session;");
+        out.lines("bit<1> fed_back;\n// The mirror session that sends copies back, and the first byte of these.\nbit<10> session;\nbit<8> kind;");
     }
     out.lines(&out.with_flow("FLOW_FIELDS\n"));
     out.line("}");
@@ -142,7 +142,7 @@ fn parser(out: &mut Printer<'_>, gress: Gress) {
 fn zeroed(out: &Printer<'_>) -> Vec<Name> {
     let own = own_metadata(out).into_iter().map(|info| info.name.clone());
     let generated = out.reads(Input::Generated).then_some("generated");
-    let fed_back = if feeds_back(out) { vec!["fed_back", "session"] } else { Vec::new() };
+    let fed_back = if feeds_back(out) { vec!["fed_back", "session", "kind"] } else { Vec::new() };
     let flow = Input::FLOW.into_iter().filter(|input| out.reads(*input)).map(Input::name);
     let others = generated.into_iter().chain(fed_back).chain(flow).map(Name::from);
     [Name::from("ecn")].into_iter().chain(own).chain(others).collect()
@@ -166,7 +166,7 @@ fn ingress(out: &mut Printer<'_>) {
         out.line("hdr.bridge.generated = 0;");
     }
     if feeds_back {
-        out.line("hdr.bridge.kind = 0;");
+        out.lines("hdr.bridge.kind = 0;\nhdr.feedback.setInvalid();");
     }
     out.lines(FORWARD);
     let computed_before = out.text.len();
@@ -272,7 +272,7 @@ fn egress_deparser(out: &mut Printer<'_>) {
     );
     if feeds_back(out) {
         out.lines(
-            "Mirror() mirror;\napply {\nif (eg_dprsr_md.mirror_type == 1) {\nmirror.emit<feedback_h>(meta.session, {1});\n}",
+            "Mirror() mirror;\napply {\nif (eg_dprsr_md.mirror_type == 1) {\nmirror.emit<feedback_h>(meta.session, {meta.kind});\n}",
         );
     } else {
         out.line("apply {");

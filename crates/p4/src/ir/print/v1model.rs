@@ -85,7 +85,10 @@ pub(super) fn declare(out: &mut Printer<'_>) {
         out.line(&format!("register<bit<{}>>({}) {};", register.bits, register.entries, register.name));
     }
     let inputs = [Input::Arrived, Input::Enqueued, Input::Dequeued, Input::Length];
-    let here: Vec<_> = inputs.into_iter().filter(|input| out.reads_here(*input) && !out.is_test).collect();
+    let has_times = out.gress == Gress::Egress && (out.reads(Input::Enqueued) || out.reads(Input::Dequeued));
+    let is_time = |input| has_times && (input == Input::Enqueued || input == Input::Dequeued);
+    let is_here = |input: &Input| !out.is_test && (out.reads_here(*input) || is_time(*input));
+    let here: Vec<_> = inputs.into_iter().filter(is_here).collect();
     for input in here {
         out.line(&format!("bit<{}> {} = 0;", input.bits(), input.name()));
     }
