@@ -152,7 +152,7 @@ impl ConQuest {
         Columns::new(key, self.params.seed, self.params.columns).take(self.params.rows)
     }
 
-    /// What is stored for a snapshot in one column of a row, whichever window it is of; `None` if there is no such counter. With
+    /// What is stored for a snapshot in one column of a row, whichever window it is of; `None` if a number is out of range. With
     /// [`Expiry::Tag`] it may be of a window that is no longer kept.
     pub fn counter(&self, snapshot: usize, row: usize, column: usize) -> Option<u32> {
         let ConQuestParams { snapshots, rows, columns, .. } = self.params;
