@@ -11,8 +11,6 @@ use queuescope_sketch::{ConQuestParams, Estimator, Expiry, Passes};
 use queuescope_wire::Nanos;
 use std::ops::RangeInclusive;
 
-const NAME: &str = "conquest";
-const AT_INGRESS: &str = "conquest-ingress";
 /// The ECN field of a packet that is not ECN-capable (RFC 3168).
 const NOT_ECT: u64 = 0b00;
 /// The hash functions that snapshots can have if the ingress takes the others.
@@ -54,12 +52,12 @@ pub fn conquest_defaults() -> ConQuestAqmParams {
 pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, InvalidProgram> {
     let shape = Shape::new(params)?;
     let about = "measures each flow's part of the queue, and marks or drops packets of flows that have too much of it";
-    let name = if params.act_at == ActAt::Egress { NAME } else { AT_INGRESS };
-    let mut p = Builder::new(name, about, "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019");
-    let inputs = Inputs::new(&mut p, params);
+    let mut p =
+        Builder::new(name(params), about, "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019");
+    let inputs = Inputs::new(&mut p, params.unit, shape.has_generator);
     if shape.has_generator {
         // One packet for each column and window cleans a snapshot by itself.
-        p.generated_every(Nanos(1 << shape.window.saturating_sub(shape.columns)));
+        p.generated_every(Nanos(1 << (shape.window - shape.columns)));
     }
     p.of(Aspect::Metric);
     let weight = weight(&mut p, &shape, &inputs);
@@ -83,6 +81,10 @@ pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, Invali
     p.build()
 }
 
+fn name(params: &ConQuestAqmParams) -> &'static str {
+    if params.act_at == ActAt::Egress { "conquest" } else { "conquest-ingress" }
+}
+
 /// The logarithms of the dimensions, and what else the parameters mean for a program.
 struct Shape {
     window: u32,
@@ -97,7 +99,7 @@ struct Shape {
 impl Shape {
     fn new(params: &ConQuestAqmParams) -> Result<Self, InvalidProgram> {
         let sketch = &params.sketch;
-        let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(NAME, key, why));
+        let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(name(params), key, why));
         if !sketch.window.0.is_power_of_two() || !WINDOWS.contains(&sketch.window.0.ilog2()) {
             let below = 1u64 << sketch.window.0.max(1).ilog2().clamp(*WINDOWS.start(), *WINDOWS.end());
             let is_closer_to_next =
@@ -117,9 +119,13 @@ impl Shape {
         if !sketch.columns.is_power_of_two() || !(2..=1 << 16).contains(&sketch.columns) {
             return fail("columns", "must be a power of two from 2 to 65536, because a column is a slice of a hash");
         }
-        if sketch.expiry == (Expiry::Clean { passes: Passes::Generated })
-            && (sketch.window.0 >> sketch.columns.ilog2()) < LEAST_PERIOD
-        {
+        let has_generator = match sketch.expiry {
+            Expiry::Tag => {
+                return fail("expiry", "must be cleaning: a switch cannot compare the tags of all snapshots at once");
+            }
+            Expiry::Clean { passes } => passes == Passes::Generated,
+        };
+        if has_generator && (sketch.window.0 >> sketch.columns.ilog2()) < LEAST_PERIOD {
             let why = format!(
                 "must be at least {} ns with {} columns: a generated packet for each column comes at least {LEAST_PERIOD} ns after another",
                 LEAST_PERIOD << sketch.columns.ilog2(),
@@ -127,12 +133,6 @@ impl Shape {
             );
             return fail("window", &why);
         }
-        let has_generator = match sketch.expiry {
-            Expiry::Tag => {
-                return fail("expiry", "must be cleaning: a switch cannot compare the tags of all snapshots at once");
-            }
-            Expiry::Clean { passes } => passes == Passes::Generated,
-        };
         if params.estimator != Estimator::Inner {
             return fail("estimator", "must be inner: a part of a window takes a product");
         }
@@ -196,7 +196,7 @@ impl Shape {
 
     /// The bits of a number of windows.
     fn windows_bits(&self) -> u32 {
-        (TIME_BITS - self.window).min(RANGE_BITS)
+        TIME_BITS - self.window
     }
 }
 
@@ -212,14 +212,13 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn new(p: &mut Builder, params: &ConQuestAqmParams) -> Self {
+    fn new(p: &mut Builder, unit: WeightUnit, has_generator: bool) -> Self {
         let enqueued = p.input(Input::Enqueued).slice(0, TIME_BITS);
         let left = p.input(Input::Dequeued);
-        let is_generated = params.sketch.expiry == Expiry::Clean { passes: Passes::Generated };
-        let generated = is_generated.then(|| p.input(Input::Generated));
+        let generated = has_generator.then(|| p.input(Input::Generated));
         let ecn = p.input(Input::Ecn);
         Input::FLOW.into_iter().for_each(|input| _ = p.input(input));
-        let (unit, size) = match params.unit {
+        let (unit, size) = match unit {
             WeightUnit::Bytes => (Unit::Bytes, p.input(Input::Length).into()),
             _ => (Unit::Packets, 1.into()),
         };
