@@ -145,12 +145,12 @@ impl Shape {
             }
             if !hold.registers.is_power_of_two() || !(2..=1 << 16).contains(&hold.registers) {
                 return fail(
-                    "act-at.registers",
+                    "act-at.ingress.registers",
                     "must be a power of two from 2 to 65536, because an entry is a slice of a hash",
                 );
             }
             if hold.hold.0 > LONGEST_HOLD {
-                return fail("act-at.hold", "must be at most 2.14 s");
+                return fail("act-at.ingress.hold", "must be at most 2.14 s");
             }
         }
         if !params.changes.is_empty() {

@@ -51,7 +51,7 @@ fn parameters(name: &str, management: &Management, text: &mut String) {
 
 /// What a switch demands of ConQuest's parameters.
 const OF_CONQUEST: &str = "  \
-A switch demands more: window, snapshots (4, 8 or 16), columns and act-at.registers are powers of two, window from 65536 ns to 67.1 ms; rows
+A switch demands more: window, snapshots (4, 8 or 16), columns and act-at.ingress.registers are powers of two, window from 65536 ns to 67.1 ms; rows
   are 1 to 4, and 1 or 2 with act-at = \"ingress\"; estimator is inner, unit packets or bytes, curve threshold or steps; behind is 0, and changes
   are left to the control plane.
 ";
