@@ -1,6 +1,7 @@
 //! The interpreter against the types of `queuescope-queue`: decisions and registers, packet by packet.
 
 mod conquest;
+mod drop_schedule;
 mod egress_pi;
 mod pie_cp;
 mod pie_data_plane;

@@ -3,8 +3,8 @@
 //! The crate's root has the list of programs; this file builds them.
 
 use crate::{
-    Abc, AbcError, AckWindow, AckWindowError, AnyPipeline, ConQuestAqm, EgressPi, HashToQueues, Outlet, P4air,
-    P4airError, PieCp, PieDp, PieTable, PipelineParams,
+    Abc, AbcError, AckWindow, AckWindowError, AnyPipeline, CodelDp, ConQuestAqm, EcnSharpDp, EgressPi, HashToQueues,
+    Outlet, P4air, P4airError, PieCp, PieDp, PieTable, PipelineParams,
 };
 use queuescope_sketch::ParamsError;
 
@@ -23,6 +23,8 @@ impl PipelineParams {
             Self::PieDp(params) => AnyPipeline::PieDp(PieDp::new(*params, ports, seed)),
             Self::PieTable(params) => AnyPipeline::PieTable(PieTable::new(*params, ports, seed)),
             Self::EgressPi(params) => AnyPipeline::EgressPi(EgressPi::new(*params, ports, seed)),
+            Self::CodelDp(params) => AnyPipeline::CodelDp(CodelDp::new(*params, ports)),
+            Self::EcnSharpDp(params) => AnyPipeline::EcnSharpDp(EcnSharpDp::new(*params, ports)),
             Self::ConQuestAqm(params) => AnyPipeline::ConQuestAqm(ConQuestAqm::new(params.clone(), outlets)?),
             Self::Abc(params) => AnyPipeline::Abc(Abc::new(params.clone(), outlets)?),
             Self::P4air(params) => AnyPipeline::P4air(P4air::new(params.clone(), outlets)?),

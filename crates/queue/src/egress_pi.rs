@@ -27,7 +27,7 @@
 //! stops at 0 and at 1.
 
 use crate::counters::counters;
-use crate::pie_switch::QUEUE;
+use crate::pie_switch::{QUEUE, units};
 use crate::random::Random;
 use crate::{DropReason, Egress, Headers, MarkReason, Pipeline, Port, Sink, TailDropParams};
 use queuescope_wire::{Departure, Ecn, Nanos};
@@ -268,10 +268,4 @@ fn number(ecn: Ecn, [one, other]: [u32; 2]) -> u32 {
 #[inline]
 fn unsigned(signed: i32) -> u32 {
     signed.cast_unsigned() ^ (1 << 31)
-}
-
-/// A time in units of 1024 ns: bits 41 to 10 of a timestamp.
-#[inline]
-fn units(time: Nanos) -> u32 {
-    (time.0 >> 10) as u32
 }

@@ -46,6 +46,10 @@ any_pipeline::pipelines! {
         "PIE in the data plane, by tables.";
     "egress-pi" egress_pi::{EgressPi, EgressPiParams, EgressPiStats}:
         "A squared PI controller behind the queue, of integers and shifts only.";
+    "codel-dp" codel_dp::{CodelDp, CodelDpParams, CodelDpStats}:
+        "CoDel behind the queue, with a table in place of the root.";
+    "ecn-sharp-dp" ecn_sharp_dp::{EcnSharpDp, EcnSharpDpParams, EcnSharpDpStats}:
+        "ECN# behind the queue, with a table in place of the root.";
     "conquest-aqm" conquest_aqm::{
         ConQuestAqm, ConQuestAqmParams, ActAt, ConQuestAqmStats, ConQuestChange, Curve, HoldParams, Response, Step,
         Steps, StepsError, WeightUnit,
@@ -69,13 +73,16 @@ mod any;
 mod any_pipeline;
 mod checked;
 mod codel;
+mod codel_dp;
 mod conquest_aqm;
 mod counters;
 mod custom_discipline;
 mod custom_pipeline;
 mod discipline;
+mod drop_schedule;
 mod dual_pi2;
 mod ecn_sharp;
+mod ecn_sharp_dp;
 mod egress_pi;
 mod fifo;
 mod fq_codel;
@@ -102,6 +109,7 @@ pub use checked::Checked;
 pub use custom_discipline::{CustomDiscipline, DisciplineFactory};
 pub use custom_pipeline::{CustomPipeline, PipelineFactory};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
+pub use drop_schedule::{DropSchedule, ScheduledDrops};
 pub use fifo::{Fifo, Waiting};
 pub use limit::{Limit, LimitError};
 pub use pie_data_plane::{PieDataPlane, PieDataPlaneStats, UpdateRule};

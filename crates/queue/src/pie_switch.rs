@@ -120,6 +120,12 @@ impl PieStep {
     }
 }
 
+/// A time in units of 1024 ns, as the registers of a switch have it: bits 41 to 10 of a timestamp.
+#[inline]
+pub(crate) fn units(time: Nanos) -> u32 {
+    (time.0 >> 10) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

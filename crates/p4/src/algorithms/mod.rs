@@ -4,9 +4,12 @@
 
 mod abc;
 mod codel;
+mod codel_dp;
 mod conquest;
 mod conquest_program;
+mod drop_schedule;
 mod ecn_sharp;
+mod ecn_sharp_dp;
 mod egress_pi;
 mod p4air;
 mod pi2;
@@ -20,9 +23,11 @@ mod step;
 
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
+pub use codel_dp::{codel_dp, codel_dp_with};
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
 pub use conquest_program::{conquest_defaults, conquest_with};
 pub use ecn_sharp::ecn_sharp;
+pub use ecn_sharp_dp::{ecn_sharp_dp, ecn_sharp_dp_with};
 pub use egress_pi::{egress_pi, egress_pi_with};
 pub use p4air::{Flows, p4air};
 pub use pi2::pi2;
@@ -36,7 +41,8 @@ pub use step::{STEP_THRESHOLD, step, step_with};
 use crate::ir::{InvalidProgram, SwitchProgram};
 use crate::{Field, Op, Program};
 use queuescope_queue::{
-    ActAt, ConQuestAqmParams, EgressPiParams, HoldParams, PieCpParams, PieDpParams, PieTableParams, PipelineParams,
+    ActAt, CodelDpParams, ConQuestAqmParams, EcnSharpDpParams, EgressPiParams, HoldParams, PieCpParams, PieDpParams,
+    PieTableParams, PipelineParams,
 };
 
 /// The dimensions of the algorithms that have any.
@@ -49,10 +55,12 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 18] = [
     "red",
     "codel",
+    "codel-dp",
     "ecn-sharp",
+    "ecn-sharp-dp",
     "pie",
     "pie-cp",
     "pie-dp",
@@ -69,8 +77,8 @@ pub const NAMES: [&str; 16] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 7] =
-    ["pie-cp", "pie-dp", "pie-table", "step", "egress-pi", "conquest", "conquest-ingress"];
+pub const EXECUTABLE: [&str; 9] =
+    ["codel-dp", "ecn-sharp-dp", "pie-cp", "pie-dp", "pie-table", "step", "egress-pi", "conquest", "conquest-ingress"];
 
 /// All algorithms, in these dimensions.
 pub fn all(dimensions: Dimensions) -> Vec<Program> {
@@ -78,7 +86,9 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
     vec![
         red(),
         codel(),
+        codel_dp(),
         ecn_sharp(),
+        ecn_sharp_dp(),
         pie(),
         pie_cp(),
         pie_dp(),
@@ -101,6 +111,8 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
 /// Never fails with these parameters.
 pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
     Ok(vec![
+        codel_dp_with(&CodelDpParams::default())?,
+        ecn_sharp_dp_with(&EcnSharpDpParams::default())?,
         pie_cp_with(&PieCpParams::default())?,
         pie_dp_with(&PieDpParams::default())?,
         pie_table_with(&PieTableParams::default())?,
@@ -122,6 +134,8 @@ pub fn executable_with(params: &PipelineParams) -> Result<Option<SwitchProgram>,
         PipelineParams::PieDp(params) => pie_dp_with(params)?,
         PipelineParams::PieTable(params) => pie_table_with(params)?,
         PipelineParams::EgressPi(params) => egress_pi_with(params)?,
+        PipelineParams::CodelDp(params) => codel_dp_with(params)?,
+        PipelineParams::EcnSharpDp(params) => ecn_sharp_dp_with(params)?,
         _ => return Ok(None),
     }))
 }

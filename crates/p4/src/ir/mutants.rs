@@ -10,8 +10,8 @@ use super::table::ActionTable;
 use super::validate::validate;
 use super::variable::{Input, Operand, ones};
 use crate::Gress;
-use crate::algorithms::{conquest_defaults, conquest_with, executable, step_with};
-use queuescope_queue::{ActAt, ConQuestAqmParams, HoldParams};
+use crate::algorithms::{codel_dp_with, conquest_defaults, conquest_with, ecn_sharp_dp_with, executable, step_with};
+use queuescope_queue::{ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
 
@@ -250,6 +250,8 @@ impl Numbers {
 fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) -> bool {
     let (mut one, mut other) = (Interpreter::new(program, 2), Interpreter::new(mutant, 2));
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
+    let has_schedule = program.registers.iter().any(|register| register.name == "last_below");
+    let schedule = has_schedule.then(|| DropSchedule::new(DropSchedule::LONGEST));
     (0..packets).any(|packet| {
         if packet % 4 == 0 {
             for (register, words) in program.registers.iter().zip(&mut one.registers) {
@@ -267,8 +269,8 @@ fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) ->
         let inputs = inputs.map(|input| (input, numbers.of(bits(input))));
         let inputs: Vec<_> = inputs.collect();
         // Most sojourn times are short.
-        // ConQuest and the step compare times of 32 bits without storing any.
-        let compares_times = program.name.starts_with("conquest") || program.name == "step";
+        // All but PIE's and Egress PI compare sojourn times of 32 bits with constants.
+        let compares_times = !program.name.starts_with("pie") && program.name != "egress-pi";
         let widths = if compares_times { 25 } else { 24 };
         let width = 8 + (numbers.next() % widths) as u32;
         let sojourn = numbers.of(width);
@@ -280,6 +282,18 @@ fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) ->
             2 => dequeued & !0xffff_ffff | 1 << 31 | dequeued & 0x1_ffff,
             _ => dequeued,
         };
+        if let Some(schedule) = &schedule
+            && packet % 4 == 2
+        {
+            // Around the end of the table, and around the numbers that are due there.
+            let elapsed =
+                u64::from(schedule.end()) + ((numbers.next() % 3) << schedule.tail()) + numbers.next() % 4 - 2;
+            let count = u64::from(schedule.due(elapsed as u32)) + numbers.next() % 3 - 1;
+            let words = [(dequeued >> 10).wrapping_sub(elapsed) & ones(32), count];
+            for interpreter in [&mut one, &mut other] {
+                interpreter.registers.iter_mut().zip(words).for_each(|(register, word)| register.fill(word));
+            }
+        }
         let read = |input| match input {
             Input::Dequeued => dequeued,
             Input::Enqueued => dequeued.wrapping_sub(sojourn) & ones(48),
@@ -345,6 +359,31 @@ const OF_PIE_CP: [(&str, usize, &str); 2] = [
 /// Those of the step.
 const OF_STEP: [(&str, usize, &str); 1] = [("NotEqual as Greater", 1, "ecn != 0")];
 
+/// Those of CoDel_DP and ECN#_DP.
+const OF_SCHEDULE: [(&str, usize, &str); 6] = [
+    (
+        "Before as After",
+        3,
+        "an action without updates, read_time, or an output that is not used: keep_time, begin_count",
+    ),
+    ("Equal as GreaterOrEqual", 1, "one bit: due == 1"),
+    (
+        "Minimum(Variable(Variable(7)), Constant(2104328192)) as Minimum(Variable(Variable(7)), Constant(2104328193))",
+        1,
+        "the key has the bits from 2^15 on, and the end is a multiple of that",
+    ),
+    (
+        "Add(Variable(Variable(9)), Variable(Variable(12))) as AddSaturating(Variable(Variable(9)), Variable(Variable(12)))",
+        1,
+        "at most 512 and at most 2^32 / 2^21",
+    ),
+    ("Add(Word, Value(Constant(1))) as AddSaturating(Word, Value(Constant(1)))", 1, "the word is below scheduled"),
+    ("Add(Word, Value(Constant(1))) as AddSigned(Word, Value(Constant(1)))", 1, "the same, which is below 2^31"),
+];
+
+/// Those of CoDel_DP alone.
+const OF_CODEL: [(&str, usize, &str); 1] = [("Equal as LessOrEqual", 1, "ecn == 0")];
+
 /// Those of ConQuest.
 const OF_CONQUEST: [(&str, usize, &str); 8] = [
     ("Before as After", 8, "an action without updates: read"),
@@ -406,6 +445,8 @@ fn equivalent(program: &str) -> Vec<&'static Equivalent> {
         "egress-pi" => vec![&OF_EGRESS_PI],
         "conquest" => vec![&OF_CONQUEST],
         "conquest-ingress" => vec![&OF_CONQUEST_INGRESS],
+        "codel-dp" => vec![&OF_SCHEDULE, &OF_CODEL],
+        "ecn-sharp-dp" => vec![&OF_SCHEDULE, &OF_STEP],
         "step" => vec![&OF_STEP],
         _ => Vec::new(),
     }
@@ -426,7 +467,18 @@ fn small_conquest(act_at: ActAt, rows: usize) -> SwitchProgram {
 /// All programs, in dimensions for which values at the limits are common.
 fn programs() -> Vec<SwitchProgram> {
     let hold = HoldParams { registers: 2, hold: Nanos(2) };
+    // A long interval, so that few are due behind the end of the table.
+    let (short, interval) = (Nanos(1 << 14), Nanos(u64::from(DropSchedule::LONGEST) << 10));
+    let codel = CodelDpParams { target: short, interval, ..CodelDpParams::default() };
+    let ecn_sharp = EcnSharpDpParams {
+        instant_target: Nanos(1 << 17),
+        persistent_target: short,
+        persistent_interval: interval,
+        ..EcnSharpDpParams::default()
+    };
     let small = [
+        codel_dp_with(&codel).expect("it fits"),
+        ecn_sharp_dp_with(&ecn_sharp).expect("it fits"),
         step_with(Nanos(1 << 14)).expect("it fits"),
         small_conquest(ActAt::Egress, 2),
         small_conquest(ActAt::Ingress(hold), 1),

@@ -10,6 +10,7 @@ use queuescope_queue::{
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
+use std::ops::RangeInclusive;
 
 fields!(tables:; choices: DisciplineParams);
 
@@ -163,7 +164,7 @@ fn ared<K: KeyVisitor>(params: &mut AredParams, keys: &mut K) {
 }
 
 /// An interval must not be zero.
-const INTERVAL: std::ops::RangeInclusive<Nanos> = STEP;
+const INTERVAL: RangeInclusive<Nanos> = STEP;
 const FULL: NonZeroU32 = NonZeroU32::new(65_536).unwrap();
 
 fn codel<K: KeyVisitor>(params: &mut CodelParams, keys: &mut K) {
@@ -228,22 +229,32 @@ fn fq_codel<K: KeyVisitor>(params: &mut FqCodelParams, keys: &mut K) {
 }
 
 fn ecn_sharp<K: KeyVisitor>(params: &mut EcnSharpParams, keys: &mut K) {
+    let EcnSharpParams { limit: _, instant_target, persistent_target, persistent_interval } = params;
+    ecn_sharp_times(keys, [instant_target, persistent_target, persistent_interval], INTERVAL);
+}
+
+/// The times of ECN#, as a discipline and as a switch program.
+pub(super) fn ecn_sharp_times<K: KeyVisitor>(
+    keys: &mut K,
+    [instant_target, persistent_target, persistent_interval]: [&mut Nanos; 3],
+    intervals: RangeInclusive<Nanos>,
+) {
     keys.within(
         "instant-target",
-        &mut params.instant_target,
+        instant_target,
         TIME,
         "ECN-capable packets with a longer sojourn time are marked (ins_target).",
     );
     keys.within(
         "persistent-target",
-        &mut params.persistent_target,
+        persistent_target,
         TIME,
         "The sojourn time that is acceptable for longer than an interval (pst_target).",
     );
     keys.within(
         "persistent-interval",
-        &mut params.persistent_interval,
-        INTERVAL,
+        persistent_interval,
+        intervals,
         "How long packets may be at or above that target before one is marked (pst_interval).",
     );
 }

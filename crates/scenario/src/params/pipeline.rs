@@ -2,15 +2,17 @@
 
 use super::abc::abc;
 use super::conquest::conquest_aqm;
+use super::discipline::ecn_sharp_times;
 use super::p4air::p4air;
 use super::{FACTOR, STEP, TIME};
 use crate::keys::{Choice, KeyVisitor, Table, fields};
 use crate::value::names;
 use queuescope_queue::{
-    AckWindowParams, EgressPiParams, HashToQueuesParams, PieCpDecay, PieCpParams, PieDpParams, PieGains,
-    PieTableLayout, PieTableParams, PipelineParams, Trend,
+    AckWindowParams, CodelDpParams, DropSchedule, EcnSharpDpParams, EgressPiParams, HashToQueuesParams, PieCpDecay,
+    PieCpParams, PieDpParams, PieGains, PieTableLayout, PieTableParams, PipelineParams, Trend,
 };
 use queuescope_wire::{ByteCount, Nanos};
+use std::ops::RangeInclusive;
 
 fields!(tables:; choices: PipelineParams);
 
@@ -41,6 +43,8 @@ impl Choice for PipelineParams {
             Self::PieDp(params) => pie_dp(params, keys),
             Self::PieTable(params) => pie_table(params, keys),
             Self::EgressPi(params) => egress_pi(params, keys),
+            Self::CodelDp(params) => codel_dp(params, keys),
+            Self::EcnSharpDp(params) => ecn_sharp_dp(params, keys),
             Self::ConQuestAqm(params) => conquest_aqm(params, keys),
             Self::Abc(params) => abc(params, keys),
             Self::P4air(params) => p4air(params, keys),
@@ -94,6 +98,20 @@ fn egress_pi<K: KeyVisitor>(params: &mut EgressPiParams, keys: &mut K) {
         "Packets with a shorter sojourn time are left alone while p' is below an eighth.",
     );
     keys.within("short", &mut params.short, TIME, "Packets with a shorter sojourn time are always left alone.");
+}
+
+/// The intervals that a schedule of drops can have. A register counts units of 1024 ns.
+const INTERVAL: RangeInclusive<Nanos> = Nanos(1_024)..=Nanos((DropSchedule::LONGEST as u64) << 10);
+
+fn codel_dp<K: KeyVisitor>(params: &mut CodelDpParams, keys: &mut K) {
+    keys.within("target", &mut params.target, TIME, "The sojourn time that is acceptable for longer than an interval.");
+    keys.within("interval", &mut params.interval, INTERVAL, "The interval.");
+    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked instead of dropped.");
+}
+
+fn ecn_sharp_dp<K: KeyVisitor>(params: &mut EcnSharpDpParams, keys: &mut K) {
+    let EcnSharpDpParams { queue: _, instant_target, persistent_target, persistent_interval } = params;
+    ecn_sharp_times(keys, [instant_target, persistent_target, persistent_interval], INTERVAL);
 }
 
 fn pie_table<K: KeyVisitor>(params: &mut PieTableParams, keys: &mut K) {

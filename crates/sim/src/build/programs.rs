@@ -30,6 +30,8 @@ pub(crate) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Ho
         | PipelineParams::PieDp(_)
         | PipelineParams::PieTable(_)
         | PipelineParams::EgressPi(_)
+        | PipelineParams::CodelDp(_)
+        | PipelineParams::EcnSharpDp(_)
         | PipelineParams::ConQuestAqm(_)) => other,
     }
 }
