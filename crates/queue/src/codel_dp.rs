@@ -20,7 +20,7 @@ pub struct CodelDpParams {
     pub queue: TailDropParams,
     /// The sojourn time that is acceptable for longer than an interval: 125 us, the target of Kunze et al.
     pub target: Nanos,
-    /// The interval, about the longest usual round-trip time: 2.5 ms, twenty times the target, as in RFC 8289 (section 4.3).
+    /// The interval, about the longest usual round-trip time: 2.5 ms, twenty times the target, as in RFC 8289 (section 4).
     pub interval: Nanos,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,

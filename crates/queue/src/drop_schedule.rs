@@ -1,6 +1,6 @@
 //! CoDel's control law as a table, for switches: how many drops are due by now.
 //!
-//! CoDel (RFC 8289, section 5.3) reads the time of the next drop, compares it, and stores a new one that is
+//! CoDel (RFC 8289, section 5) reads the time of the next drop, compares it, and stores a new one that is
 //! `interval / sqrt(count)` later. A switch reaches each register once per packet, and most have no root. Here the time
 //! at which a drop is due is not stored. It follows from the time since which the delay has been at or above target:
 //! the first drop is due one interval after that, the second one interval later, and each further one

@@ -108,7 +108,7 @@ fn program(name: &str, management: &Management) -> Result<SwitchProgram> {
             if *params != only_this {
                 bail!("step has one parameter, ce-threshold: --set ce-threshold=100us");
             }
-            Ok(step_with(params.ce_threshold.unwrap_or(STEP_THRESHOLD))?)
+            Ok(step_with(params.ce_threshold.context("step has a threshold: --set ce-threshold=100us")?)?)
         }
         Management::Discipline(_) => bail!("{name} is a discipline of one queue, not a program of a switch"),
     }
@@ -125,16 +125,16 @@ fn control(management: &Management, architecture: Architecture) -> Option<String
 /// The algorithm and its parameters as `--aqm` takes them. ConQuest has another name there, and defaults that a switch cannot have. The step
 /// is a part of CoDel.
 fn management_text(name: &str, set: &[String]) -> String {
-    if !name.starts_with("conquest") {
-        let name = if name == "step" { "codel" } else { name };
-        return [&[name.to_owned()], set].concat().join(",");
-    }
     let is_set = |key: &str| set.iter().any(|it| it.split('=').next().is_some_and(|it| it.trim() == key));
     let window = format!("window={}ns", conquest_defaults().sketch.window.0);
-    let at_ingress = (name == "conquest-ingress").then(|| ("act-at", "act-at=ingress".to_owned()));
-    let defaults = [("window", window), ("estimator", "estimator=inner".to_owned())].into_iter().chain(at_ingress);
-    let defaults = defaults.filter(|(key, _)| !is_set(key)).map(|(_, text)| text);
-    ["conquest-aqm".to_owned()].into_iter().chain(defaults).chain(set.iter().cloned()).collect::<Vec<_>>().join(",")
+    let (name, defaults) = match name {
+        "step" => ("codel", vec![format!("ce-threshold={}ns", STEP_THRESHOLD.0)]),
+        "conquest" => ("conquest-aqm", vec![window, "estimator=inner".to_owned()]),
+        "conquest-ingress" => ("conquest-aqm", vec![window, "estimator=inner".to_owned(), "act-at=ingress".to_owned()]),
+        other => (other, Vec::new()),
+    };
+    let defaults = defaults.into_iter().filter(|text| text.split('=').next().is_none_or(|key| !is_set(key)));
+    [name.to_owned()].into_iter().chain(defaults).chain(set.iter().cloned()).collect::<Vec<_>>().join(",")
 }
 
 /// Checks that a program fits its target. BMv2 has no stages.

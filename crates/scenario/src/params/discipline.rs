@@ -230,25 +230,25 @@ fn fq_codel<K: KeyVisitor>(params: &mut FqCodelParams, keys: &mut K) {
 
 fn ecn_sharp<K: KeyVisitor>(params: &mut EcnSharpParams, keys: &mut K) {
     let EcnSharpParams { limit: _, instant_target, persistent_target, persistent_interval } = params;
-    ecn_sharp_times(keys, [instant_target, persistent_target, persistent_interval], INTERVAL);
+    ecn_sharp_times(keys, [instant_target, persistent_target, persistent_interval], [TIME, INTERVAL]);
 }
 
 /// The times of ECN#, as a discipline and as a switch program.
 pub(super) fn ecn_sharp_times<K: KeyVisitor>(
     keys: &mut K,
     [instant_target, persistent_target, persistent_interval]: [&mut Nanos; 3],
-    intervals: RangeInclusive<Nanos>,
+    [targets, intervals]: [RangeInclusive<Nanos>; 2],
 ) {
     keys.within(
         "instant-target",
         instant_target,
-        TIME,
+        targets.clone(),
         "ECN-capable packets with a longer sojourn time are marked (ins_target).",
     );
     keys.within(
         "persistent-target",
         persistent_target,
-        TIME,
+        targets,
         "The sojourn time that is acceptable for longer than an interval (pst_target).",
     );
     keys.within(

@@ -100,18 +100,25 @@ fn egress_pi<K: KeyVisitor>(params: &mut EgressPiParams, keys: &mut K) {
     keys.within("short", &mut params.short, TIME, "Packets with a shorter sojourn time are always left alone.");
 }
 
+/// The sojourn times that a switch compares: those of 32 bits.
+const SOJOURN: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos(u32::MAX as u64);
 /// The intervals that a schedule of drops can have. A register counts units of 1024 ns.
 const INTERVAL: RangeInclusive<Nanos> = Nanos(1_024)..=Nanos((DropSchedule::LONGEST as u64) << 10);
 
 fn codel_dp<K: KeyVisitor>(params: &mut CodelDpParams, keys: &mut K) {
-    keys.within("target", &mut params.target, TIME, "The sojourn time that is acceptable for longer than an interval.");
+    keys.within(
+        "target",
+        &mut params.target,
+        SOJOURN,
+        "The sojourn time that is acceptable for longer than an interval.",
+    );
     keys.within("interval", &mut params.interval, INTERVAL, "The interval.");
     keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked instead of dropped.");
 }
 
 fn ecn_sharp_dp<K: KeyVisitor>(params: &mut EcnSharpDpParams, keys: &mut K) {
     let EcnSharpDpParams { queue: _, instant_target, persistent_target, persistent_interval } = params;
-    ecn_sharp_times(keys, [instant_target, persistent_target, persistent_interval], INTERVAL);
+    ecn_sharp_times(keys, [instant_target, persistent_target, persistent_interval], [SOJOURN, INTERVAL]);
 }
 
 fn pie_table<K: KeyVisitor>(params: &mut PieTableParams, keys: &mut K) {

@@ -40,8 +40,7 @@ pub(super) fn write(
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let mut written = String::new();
-    let control = control.map(|text| ("control.py", text.into_bytes()));
-    for (ending, contents) in files(program, architecture, code)?.into_iter().chain(control) {
+    for (ending, contents) in files(program, architecture, code, control)? {
         let path = folder.join(format!("{}.{ending}", program.name()));
         create(&path)?.write_whole(|out| out.write_all(&contents)).with_context(|| cannot_write(&path))?;
         let _ = writeln!(written, "{}", path.display());
@@ -54,22 +53,23 @@ pub(super) fn files(
     program: &SwitchProgram,
     architecture: Architecture,
     code: String,
+    control: Option<String>,
 ) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let entries = print_entries(program, architecture);
     let name = program.name();
-    let mut files = vec![("p4", code)];
+    let mut files = vec![("p4", code), ("mk", makefile(architecture, name, entries.is_some()))];
     if architecture == Architecture::Tna {
-        files.push(("mk", MAKEFILE_OF_TNA.replace("NAME", name)));
         files.extend(entries.map(|entries| ("bfrt.py", entries)));
+        files.extend(control.map(|control| ("control.py", control)));
         return Ok(bytes(files));
     }
     let trace = Trace::new(program, SEED, PACKETS);
-    files.push(("mk", makefile(name, entries.is_some())));
-    files.push(("readme.txt", readme(name, entries.is_some(), &trace)));
+    files.push(("readme.txt", readme(name, [entries.is_some(), control.is_some()], &trace)));
     files.extend(entries.map(|entries| ("cli", entries)));
     files.extend(print_p4runtime(program).map(|entries| ("p4runtime.json", entries)));
     files.push(("test.p4", TestBuild::new(program).print()));
     files.push(("replay.py", REPLAY.to_owned()));
+    files.extend(control.map(|control| ("control.py", control)));
     let mut files = bytes(files);
     files.push(("sent.pcap", capture(&trace, |packet| &packet.sent)?));
     files.push(("expected.pcap", capture(&trace, |packet| &packet.expected)?));
@@ -90,16 +90,21 @@ fn capture(trace: &Trace, frame: impl Fn(&TracePacket) -> &[u8]) -> io::Result<V
     capture.finish()
 }
 
-/// What compiles the program for BMv2, and tests it.
-fn makefile(name: &str, has_entries: bool) -> String {
+/// What compiles the program and, for BMv2, tests it.
+fn makefile(architecture: Architecture, name: &str, has_entries: bool) -> String {
+    let text = match architecture {
+        Architecture::V1model => MAKEFILE_OF_V1MODEL,
+        Architecture::Tna => MAKEFILE_OF_TNA,
+    };
     let entries = if has_entries { " NAME.cli $(SIMPLE_SWITCH_CLI)" } else { "" };
-    MAKEFILE_OF_V1MODEL.replace(" ENTRIES", entries).replace("NAME", name)
+    text.replace("CHECK", CHECK).replace(" ENTRIES", entries).replace("NAME", name)
 }
 
 /// What the files are, and how the packets are replayed.
-fn readme(name: &str, has_entries: bool, trace: &Trace) -> String {
+fn readme(name: &str, [has_entries, has_control]: [bool; 2], trace: &Trace) -> String {
     let (of_entries, fill) =
         if has_entries { (README_OF_ENTRIES, "    simple_switch_CLI < NAME.cli\n") } else { ("", "") };
+    let of_control = if has_control { README_OF_CONTROL } else { "" };
     let Trace { packets, generated, dropped, marked } = trace;
     let acts = match (dropped, marked) {
         (0, 0) => "the program drops and marks none with these parameters".to_owned(),
@@ -110,7 +115,11 @@ fn readme(name: &str, has_entries: bool, trace: &Trace) -> String {
         0 => format!("Of the {all} packets, {acts}."),
         _ => format!("Of the {all} packets, the packet generator would send {generated}. Of the others, {acts}."),
     };
-    let text = README.replace("ENTRIES\n", of_entries).replace("FILL\n", fill).replace("ACTS", &acts);
+    let text = README
+        .replace("ENTRIES\n", of_entries)
+        .replace("CONTROL\n", of_control)
+        .replace("FILL\n", fill)
+        .replace("ACTS", &acts);
     aligned(&text.replace("NAME", name))
 }
 
@@ -125,11 +134,16 @@ fn aligned(text: &str) -> String {
     lines.collect()
 }
 
+/// The compiler is not everywhere.
+const CHECK: &str = "\
+\t@command -v $(P4C) > /dev/null || { echo '$(P4C) is not installed: P4C=/path/to/p4c names another one' >&2; exit 1; }";
+
 const MAKEFILE_OF_TNA: &str = "\
 # Compiles the program with p4c (https://github.com/p4lang/p4c): make -f NAME.mk, or make -f NAME.mk P4C=/path/to/p4c.
 P4C ?= p4c
 
 NAME.tofino: NAME.p4
+CHECK
 \t$(P4C) --target tofino --arch tna -o $@ $<
 ";
 
@@ -141,6 +155,7 @@ SIMPLE_SWITCH ?= simple_switch
 SIMPLE_SWITCH_CLI ?= simple_switch_CLI
 
 NAME.json: NAME.p4
+CHECK
 \t$(P4C) --target bmv2 --arch v1model --p4runtime-files NAME.p4info.txt -o . $<
 
 # The compiler writes both.
@@ -149,6 +164,7 @@ NAME.p4info.txt: NAME.json ;
 # The test build: inputs and random numbers come in a header, and decisions leave in it.
 test: NAME.test.json
 NAME.test.json: NAME.test.p4
+CHECK
 \t$(P4C) --target bmv2 --arch v1model -o . $<
 
 # Sends NAME.sent.pcap through the test build, and compares what comes back with NAME.expected.pcap. Needs root, for a network namespace.
@@ -165,12 +181,17 @@ NAME.p4runtime.json\tthe entries alone for P4Runtime, by name: the configuration
 \tcontroller in the P4 tutorials (github.com/p4lang/tutorials, utils/p4runtime_lib)
 ";
 
+const README_OF_CONTROL: &str = "\
+NAME.control.py\tits control plane: python3 NAME.control.py PORT..., while the switch runs
+";
+
 const README: &str = "\
 The program
 
 NAME.p4\tfor BMv2's simple_switch
 NAME.mk\tcompiles it with p4c (make -f NAME.mk): NAME.json, and NAME.p4info.txt for P4Runtime
 ENTRIES
+CONTROL
 
 The test
 

@@ -3,12 +3,14 @@
 use super::*;
 use proptest::prelude::*;
 use queuescope_pcap::CaptureReader;
+use queuescope_queue::PieCpParams;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
 fn files(program: &SwitchProgram, architecture: Architecture) -> BTreeMap<&'static str, Vec<u8>> {
     let code = print(program, architecture);
-    folder::files(program, architecture, code).expect("memory can be written").into_iter().collect()
+    let control = (program.name() == "pie-cp").then(|| pie_cp_control(&PieCpParams::default(), architecture));
+    folder::files(program, architecture, code, control).expect("memory can be written").into_iter().collect()
 }
 
 fn keys() -> impl Strategy<Value = String> {
@@ -129,6 +131,12 @@ fn each_target_has_its_files() {
             Architecture::V1model,
             "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
         ),
+        (
+            "pie-cp",
+            Architecture::V1model,
+            "cli control.py expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
+        ),
+        ("pie-cp", Architecture::Tna, "bfrt.py control.py mk p4"),
         ("egress-pi", Architecture::Tna, "mk p4"),
         ("conquest-ingress", Architecture::Tna, "bfrt.py mk p4"),
         ("pie-table", Architecture::Tna, "bfrt.py mk p4"),
@@ -138,7 +146,8 @@ fn each_target_has_its_files() {
         assert_eq!(found.join(" "), endings, "{name} for {}", architecture.name());
         for ending in ["mk", "readme.txt"].into_iter().filter_map(|ending| files.get(ending)) {
             let text = String::from_utf8_lossy(ending);
-            let left = ["NAME", "ENTRIES", "FILL", "ACTS"].into_iter().find(|word| text.contains(word));
+            let left =
+                ["NAME", "ENTRIES", "CONTROL", "CHECK", "FILL", "ACTS"].into_iter().find(|word| text.contains(word));
             assert_eq!(left, None, "{text}");
             // Each file that the text names is written, or made by the compiler, by tcpdump or by the switch.
             let names = text.split(|letter: char| letter.is_whitespace() || ":),<>".contains(letter));

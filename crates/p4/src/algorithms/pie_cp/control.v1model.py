@@ -33,9 +33,19 @@ class Switch:
         self.send(f"register_write {register} {index} {value}")
 
 
+def port_number(text):
+    number = int(text)
+    if not 0 <= number <= 127:
+        raise ValueError
+    return number
+
+
+port_number.__name__ = "port from 0 to 127"
+
+
 def main():
     parser = argparse.ArgumentParser(description="PIE_CP's control plane for BMv2.")
-    parser.add_argument("ports", nargs="+", type=int, metavar="PORT", help="the ports that it controls, 0 to 127")
+    parser.add_argument("ports", nargs="+", type=port_number, metavar="PORT", help="a port to control, 0 to 127")
     parser.add_argument("--cli", default="simple_switch_CLI", help="BMv2's command line")
     parser.add_argument("--thrift-port", type=int, default=9090)
     parser.add_argument("--rounds", type=int, help="ends after this many rounds")
@@ -56,4 +66,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        # Ctrl-C ends it.
+        pass
