@@ -56,7 +56,7 @@ fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::
             writeln!(out)?;
         }
         writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", target.name, target.about)?;
-        writeln!(out, "\n  {BOLD}{:<16}  metric  reaction  backflow  memory  room    stages{BOLD:#}", "algorithm")?;
+        writeln!(out, "\n  {BOLD}{:<18}  metric  reaction  backflow  memory  room    stages{BOLD:#}", "algorithm")?;
         for program in programs {
             let fit = Fit::new(program, target);
             let cells = fit.aspects.each_ref().map(|(_, verdict)| cell(verdict.grade));
@@ -66,7 +66,7 @@ fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::
             let [metric, reaction, backflow, memory] = cells;
             writeln!(
                 out,
-                "  {:<16}  {metric:>6}  {reaction:>8}  {backflow:>8}  {memory:>6}  {room:>4}  {stages:>8}  {verdict}",
+                "  {:<18}  {metric:>6}  {reaction:>8}  {backflow:>8}  {memory:>6}  {room:>4}  {stages:>8}  {verdict}",
                 program.name()
             )?;
         }

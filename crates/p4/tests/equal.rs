@@ -5,6 +5,7 @@ mod drop_schedule;
 mod egress_pi;
 mod pie_cp;
 mod pie_data_plane;
+mod printqueue;
 mod step;
 
 use queuescope_p4::ir::{Leaving, wandering};

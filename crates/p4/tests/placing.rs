@@ -1,8 +1,11 @@
 //! Compares placements with the rules, and with all possible placements.
 
 use proptest::prelude::*;
-use queuescope_p4::algorithms::{Dimensions, Snapshots, all, conquest, conquest_standing};
+use queuescope_p4::algorithms::{
+    Dimensions, Snapshots, all, conquest, conquest_standing, printqueue_monitor, printqueue_windows_with,
+};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, PerStage, Placement, Program, Target};
+use queuescope_sketch::CellWindowsParams;
 
 /// A program of additions and register accesses, each of which needs some of the earlier ones.
 #[derive(Debug, Clone)]
@@ -137,6 +140,40 @@ fn a_mark_for_a_standing_queue_takes_no_more_stages_than_the_papers() {
                 assert_eq!(fits[0], fits[1], "{dimensions:?}");
             }
         }
+    }
+}
+
+/// PrintQueue's windows take a stage each, of its four registers, behind the stage that computes the time. The published program takes 12
+/// stages for four windows, 24 register accesses and two stages for each window.
+#[test]
+fn printqueue_takes_a_stage_for_each_window() {
+    for windows in 1..=12 {
+        let params = CellWindowsParams { windows, ..CellWindowsParams::default() };
+        let program = printqueue_windows_with(&params, 0).unwrap().steps();
+        let fit = Fit::new(&program, &Target::plain());
+        if windows > 11 {
+            assert_eq!(fit.room.as_deref(), Some("it takes 13 stages, and there are 12"));
+            continue;
+        }
+        assert_eq!(fit.grade(), Grade::Feasible, "{:?}", fit.room);
+        let placement = fit.placement.unwrap();
+        let registers: Vec<_> = placement.stages.iter().map(|stage| stage.used.registers).collect();
+        assert_eq!(registers, [vec![0], vec![4; windows as usize]].concat());
+        // A block of 4096 words, and one for the access.
+        assert_eq!(placement.used().sram, u64::from(windows) * 4 * 2);
+    }
+}
+
+/// The level takes two stages, and the comparison with the last one and the entry of the level another one each.
+#[test]
+fn printqueues_monitor_takes_four_stages() {
+    for target in [Target::tofino(), Target::plain()] {
+        let fit = Fit::new(&printqueue_monitor(), &target);
+        assert_eq!(fit.grade(), Grade::Feasible, "{:?}", fit.room);
+        let placement = fit.placement.unwrap();
+        let used = placement.used();
+        // Three registers of 32 768 words are eight blocks each.
+        assert_eq!((placement.stages.len(), used.registers, used.sram), (4, 5, 3 * 9 + 2 * 2));
     }
 }
 

@@ -79,13 +79,13 @@ fn one_more_access_flips_one_verdict() {
     }
 }
 
-/// Egress PI is designed for the plain switch. ConQuest and a mark above a constant fit it too; nothing else does.
+/// Egress PI is designed for the plain switch. ConQuest, PrintQueue and a mark above a constant fit it too; nothing else does.
 #[test]
 fn what_fits_the_plain_switch() {
     let plain = Target::plain();
     let fits = |program: &Program| Fit::new(program, &plain).grade() == Grade::Feasible;
     let names: Vec<_> = all(Dimensions::default()).iter().filter(|it| fits(it)).map(Program::name).collect();
-    assert_eq!(names, ["step", "egress-pi", "conquest", "conquest-stands"]);
+    assert_eq!(names, ["step", "egress-pi", "conquest", "conquest-stands", "printqueue-windows", "printqueue-monitor"]);
     let placement = Fit::new(&egress_pi(), &plain).placement.unwrap();
     assert_eq!((placement.stages.len(), placement.used().registers), (10, 3));
 }

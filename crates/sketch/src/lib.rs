@@ -17,6 +17,10 @@
 //! - [`Windows`]: which flows passed in any interval of the past; the resolution decreases with age. [`WindowsParams`]: its
 //!   dimensions. [`Passed`]: the estimate for an interval.
 //!
+//! As PrintQueue's switch has them:
+//!
+//! - [`CellWindows`]: time windows of cells that each keep one packet. [`DepthStack`]: the flow that last brought the queue to each depth.
+//!
 //! For flows and their congestion controls:
 //!
 //! - [`Fingerprint`]: the group of congestion controls that a flow belongs to, as P4air finds it (Turkovic and Kuipers,
@@ -28,6 +32,7 @@ mod estimator;
 mod fingerprint;
 mod hash;
 mod params;
+mod printqueue;
 mod windows;
 
 pub use conquest::{ConQuest, ConQuestStats, Ideal, Jump};
@@ -38,4 +43,5 @@ pub use fingerprint::{
     Ticks,
 };
 pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};
+pub use printqueue::{CellWindows, CellWindowsParams, DepthStack, DepthStackParams, PrintQueueError, Raised};
 pub use windows::{Passed, Share, Windows, WindowsError, WindowsParams, WindowsStats};

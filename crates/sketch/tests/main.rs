@@ -2,5 +2,6 @@
 
 mod accuracy;
 mod jump;
+mod printqueue;
 mod snapshots;
 mod windows;

@@ -2,19 +2,21 @@
 
 mod explain;
 mod folder;
+mod printqueue;
 #[cfg(test)]
 mod tests;
 
 use crate::args::Generate as Args;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
+use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
     self, Dimensions, STEP_THRESHOLD, conquest_defaults, executable_with, pie_cp_control, step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print};
 use queuescope_p4::{Fit, Grade, Target};
 use queuescope_queue::{CodelParams, ConQuestAqmParams, DisciplineParams, PipelineParams};
-use queuescope_scenario::Management;
+use queuescope_scenario::{Management, Parameter};
 use queuescope_sketch::ConQuestParams;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -28,12 +30,12 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(set) = args.set.iter().find(|set| set.chars().any(char::is_control)) {
         bail!("--set {set:?} has a control character, such as a line break: write KEY=VALUE");
     }
-    let management = management(name, &args.set)?;
-    let program = program(name, &management)?;
+    let parameters = parameters(name, &args.set)?;
+    let program = program(name, &parameters)?;
     let architecture = |target: &String| Architecture::ALL.into_iter().find(|it| it.name() == target);
     let architecture = args.target.as_ref().and_then(architecture);
     let architecture = match architecture {
-        _ if args.explain => return text(&explain::text(&management, &program, architecture)?),
+        _ if args.explain => return text(&explain::text(&parameters, &program, architecture)?),
         None => bail!("--target is missing: v1model or tna"),
         Some(architecture) => architecture,
     };
@@ -42,7 +44,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let made_by = format!("// Made by: queuescope p4 generate {name} --target {}{set}\n", architecture.name());
     let code = made_by + &print(&program, architecture);
     match &args.output {
-        Some(folder) => text(&folder::write(folder, &program, architecture, code, control(&management, architecture))?),
+        Some(folder) => text(&folder::write(folder, &program, architecture, code, control(&parameters, architecture))?),
         None => text(&code),
     }
 }
@@ -63,7 +65,7 @@ fn text(text: &str) -> Result<Outcome> {
 /// All algorithms, and for which targets they can be generated.
 fn list() -> Result<String> {
     let executable = algorithms::executable()?;
-    let mut list = format!("{:<16}  v1model  tna  about\n", "algorithm");
+    let mut list = format!("{:<18}  v1model  tna  about\n", "algorithm");
     for steps in algorithms::all(Dimensions::default()) {
         let program = executable.iter().find(|program| program.name() == steps.name());
         let cell = |architecture| match program {
@@ -71,30 +73,55 @@ fn list() -> Result<String> {
             _ => "no",
         };
         let [v1model, tna] = Architecture::ALL.map(cell);
-        let _ = writeln!(list, "{:<16}  {v1model:>7}  {tna:>3}  {}", steps.name(), steps.about());
+        let _ = writeln!(list, "{:<18}  {v1model:>7}  {tna:>3}  {}", steps.name(), steps.about());
     }
     list.push_str("\nThose with no are known to p4 fit as steps only: they cannot be run or generated yet.\n");
     Ok(list)
 }
 
+/// The parameters of an algorithm.
+#[derive(Debug, Clone, PartialEq)]
+enum Parameters {
+    /// Those of scenarios.
+    Management(Management),
+    PrintQueue(PrintQueue),
+}
+
+impl Parameters {
+    /// Each with its value.
+    fn list(&self) -> Vec<Parameter> {
+        match self {
+            Self::Management(management) => management.parameters(),
+            Self::PrintQueue(printqueue) => printqueue.parameters(),
+        }
+    }
+}
+
 /// The parameters of an algorithm: its defaults, and those that are set.
-fn management(name: &str, set: &[String]) -> Result<Management> {
+fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
     if !algorithms::EXECUTABLE.contains(&name) {
         bail!("{name} is known as steps only, and cannot be generated yet: --list shows which algorithms can");
     }
+    if let Some(printqueue) = PrintQueue::named(name) {
+        return Ok(Parameters::PrintQueue(printqueue.with(set)?));
+    }
     let management = Management::parse("--set", &management_text(name, set)).map_err(|why| anyhow!("{why}"))?;
     // A switch cleans; --aqm has tags.
-    Ok(match management {
+    Ok(Parameters::Management(match management {
         Management::Program(PipelineParams::ConQuestAqm(params)) => {
             let sketch = ConQuestParams { expiry: conquest_defaults().sketch.expiry, ..params.sketch };
             Management::Program(PipelineParams::ConQuestAqm(ConQuestAqmParams { sketch, ..params }))
         }
         other => other,
-    })
+    }))
 }
 
 /// The program of an algorithm with these parameters.
-fn program(name: &str, management: &Management) -> Result<SwitchProgram> {
+fn program(name: &str, parameters: &Parameters) -> Result<SwitchProgram> {
+    let management = match parameters {
+        Parameters::Management(management) => management,
+        Parameters::PrintQueue(printqueue) => return printqueue.program(),
+    };
     match management {
         Management::Program(params) => {
             let program = executable_with(params)?.with_context(|| format!("{name} has no program"))?;
@@ -115,9 +142,11 @@ fn program(name: &str, management: &Management) -> Result<SwitchProgram> {
 }
 
 /// The program of the control plane, for the algorithm that has one.
-fn control(management: &Management, architecture: Architecture) -> Option<String> {
-    match management {
-        Management::Program(PipelineParams::PieCp(params)) => Some(pie_cp_control(params, architecture)),
+fn control(parameters: &Parameters, architecture: Architecture) -> Option<String> {
+    match parameters {
+        Parameters::Management(Management::Program(PipelineParams::PieCp(params))) => {
+            Some(pie_cp_control(params, architecture))
+        }
         _ => None,
     }
 }

@@ -18,6 +18,7 @@ mod pie_cp;
 mod pie_data_plane;
 mod pie_dp;
 mod pie_table;
+mod printqueue;
 mod red;
 mod step;
 
@@ -35,6 +36,7 @@ pub use pie::pie;
 pub use pie_cp::{pie_cp, pie_cp_control, pie_cp_with};
 pub use pie_dp::{pie_dp, pie_dp_with};
 pub use pie_table::{pie_table, pie_table_with};
+pub use printqueue::{printqueue_monitor, printqueue_monitor_with, printqueue_windows, printqueue_windows_with};
 pub use red::red;
 pub use step::{STEP_THRESHOLD, step, step_with};
 
@@ -44,6 +46,7 @@ use queuescope_queue::{
     ActAt, CodelDpParams, ConQuestAqmParams, EcnSharpDpParams, EgressPiParams, HoldParams, PieCpParams, PieDpParams,
     PieTableParams, PipelineParams,
 };
+use queuescope_sketch::{CellWindowsParams, DepthStackParams};
 
 /// The dimensions of the algorithms that have any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,7 +58,7 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 20] = [
     "red",
     "codel",
     "codel-dp",
@@ -74,11 +77,24 @@ pub const NAMES: [&str; 18] = [
     "abc-edge",
     "abc-core",
     "p4air",
+    "printqueue-windows",
+    "printqueue-monitor",
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 9] =
-    ["codel-dp", "ecn-sharp-dp", "pie-cp", "pie-dp", "pie-table", "step", "egress-pi", "conquest", "conquest-ingress"];
+pub const EXECUTABLE: [&str; 11] = [
+    "codel-dp",
+    "ecn-sharp-dp",
+    "pie-cp",
+    "pie-dp",
+    "pie-table",
+    "step",
+    "egress-pi",
+    "conquest",
+    "conquest-ingress",
+    "printqueue-windows",
+    "printqueue-monitor",
+];
 
 /// All algorithms, in these dimensions.
 pub fn all(dimensions: Dimensions) -> Vec<Program> {
@@ -102,6 +118,8 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         abc_edge(),
         abc_core(),
         p4air(flows),
+        printqueue_windows(),
+        printqueue_monitor(),
     ]
 }
 
@@ -120,6 +138,8 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         egress_pi_with(&EgressPiParams::default())?,
         conquest_with(&conquest_defaults())?,
         conquest_with(&ConQuestAqmParams { act_at: ActAt::Ingress(HoldParams::default()), ..conquest_defaults() })?,
+        printqueue_windows_with(&CellWindowsParams::default(), 0)?,
+        printqueue_monitor_with(&DepthStackParams::default(), 0)?,
     ])
 }
 

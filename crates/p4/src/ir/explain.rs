@@ -76,6 +76,10 @@ fn origin(input: Input, architecture: Architecture) -> &'static str {
             "1 for packets that were recirculated: clones of those behind the queue"
         }
         (Input::FedBack, Architecture::Tna) => "1 for packets from port 70, to which the mirror session 5 sends copies",
+        (Input::Depth, Architecture::V1model) => {
+            "standard_metadata.enq_qdepth, which counts packets: each stands for a cell"
+        }
+        (Input::Depth, Architecture::Tna) => "eg_intr_md.enq_qdepth, in cells of 80 bytes",
     }
 }
 
@@ -279,6 +283,7 @@ fn meaning(input: Input) -> &'static str {
         Input::Length => "its length in bytes",
         Input::Arrived => "when it arrived, in nanoseconds",
         Input::FedBack => "1 if it is a copy that was sent back from behind the queue",
+        Input::Depth => "the length of the queue when the packet entered it, in cells of 80 bytes",
     }
 }
 

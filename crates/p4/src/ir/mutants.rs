@@ -10,8 +10,12 @@ use super::table::ActionTable;
 use super::validate::validate;
 use super::variable::{Input, Operand, ones};
 use crate::Gress;
-use crate::algorithms::{codel_dp_with, conquest_defaults, conquest_with, ecn_sharp_dp_with, executable, step_with};
+use crate::algorithms::{
+    codel_dp_with, conquest_defaults, conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with,
+    printqueue_windows_with, step_with,
+};
 use queuescope_queue::{ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams};
+use queuescope_sketch::{CellWindowsParams, DepthStackParams};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
 
@@ -252,32 +256,38 @@ fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) ->
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
     let has_schedule = program.registers.iter().any(|register| register.name == "last_below");
     let schedule = has_schedule.then(|| DropSchedule::new(DropSchedule::LONGEST));
+    // PrintQueue compares times with those of earlier packets, and levels: numbers of few bits meet.
+    let is_printqueue = program.name.starts_with("printqueue");
     (0..packets).any(|packet| {
+        let few = |bits: u32| if is_printqueue && packet / 4 % 8 != 0 { bits.min(4) } else { bits };
+        // Some times are around the middle of their range.
+        let middle = if is_printqueue && packet / 4 % 8 == 1 { (1 << 31) - 8 } else { 0 };
         if packet % 4 == 0 {
             for (register, words) in program.registers.iter().zip(&mut one.registers) {
-                words.iter_mut().for_each(|word| *word = numbers.of(register.bits));
+                words.iter_mut().for_each(|word| *word = numbers.of(few(register.bits)) + middle);
             }
             other.registers.clone_from(&one.registers);
         }
         let inputs = program.variables.iter().filter_map(|it| it.input);
         // Few ports and flows, so that packets meet what others left, and times before the queue with their highest bit alone.
         let bits = |input| match input {
+            Input::Port if is_printqueue => 2,
             Input::Port | Input::Source | Input::Destination | Input::Ports | Input::Protocol => 1,
             Input::Arrived => 32,
-            input => input.bits(),
+            input => few(input.bits()),
         };
         let inputs = inputs.map(|input| (input, numbers.of(bits(input))));
         let inputs: Vec<_> = inputs.collect();
         // Most sojourn times are short.
-        // All but PIE's and Egress PI compare sojourn times of 32 bits with constants.
-        let compares_times = !program.name.starts_with("pie") && program.name != "egress-pi";
+        // Most compare sojourn times of 32 bits with constants.
+        let compares_times = !["pie", "egress-pi", "printqueue"].iter().any(|name| program.name.starts_with(name));
         let widths = if compares_times { 25 } else { 24 };
         let width = 8 + (numbers.next() % widths) as u32;
         let sojourn = numbers.of(width);
         let dequeued = inputs.iter().find(|(input, _)| *input == Input::Dequeued).map_or(0, |(_, value)| *value);
         // Many packets leave at the start of a window, and some where the highest of 32 bits changes.
         let dequeued = match dequeued >> 45 {
-            _ if !compares_times => dequeued,
+            _ if !compares_times => dequeued + middle,
             0 | 1 => dequeued & !0xffff,
             2 => dequeued & !0xffff_ffff | 1 << 31 | dequeued & 0x1_ffff,
             _ => dequeued,
@@ -437,6 +447,15 @@ const OF_EGRESS_PI: [(&str, usize, &str); 12] = [
     ("Equal as LessOrEqual", 1, "ecn == 0"),
 ];
 
+/// Those of PrintQueue's time windows.
+const OF_WINDOWS: [(&str, usize, &str); 1] = [("NotEqual as Greater", 1, "old_times_0 != 0")];
+
+/// Those of its queue monitor.
+const OF_MONITOR: [(&str, usize, &str); 2] = [
+    ("Holds(0) as Always", 1, "the word is the level otherwise"),
+    ("Equal as GreaterOrEqual", 1, "one bit: changes == 1"),
+];
+
 fn equivalent(program: &str) -> Vec<&'static Equivalent> {
     match program {
         "pie-cp" => vec![&OF_PIE_CP],
@@ -448,6 +467,8 @@ fn equivalent(program: &str) -> Vec<&'static Equivalent> {
         "codel-dp" => vec![&OF_SCHEDULE, &OF_CODEL],
         "ecn-sharp-dp" => vec![&OF_SCHEDULE, &OF_STEP],
         "step" => vec![&OF_STEP],
+        "printqueue-windows" => vec![&OF_WINDOWS],
+        "printqueue-monitor" => vec![&OF_MONITOR],
         _ => Vec::new(),
     }
 }
@@ -476,9 +497,13 @@ fn programs() -> Vec<SwitchProgram> {
         persistent_interval: interval,
         ..EcnSharpDpParams::default()
     };
+    let cells = CellWindowsParams { cell_bits: 0, index_bits: 1, alpha: 1, windows: 2 };
+    let steps = DepthStackParams { step_bits: 1, level_bits: 1 };
     let small = [
         codel_dp_with(&codel).expect("it fits"),
         ecn_sharp_dp_with(&ecn_sharp).expect("it fits"),
+        printqueue_windows_with(&cells, 1).expect("it fits"),
+        printqueue_monitor_with(&steps, 1).expect("it fits"),
         step_with(Nanos(1 << 14)).expect("it fits"),
         small_conquest(ActAt::Egress, 2),
         small_conquest(ActAt::Ingress(hold), 1),

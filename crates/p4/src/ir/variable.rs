@@ -55,6 +55,8 @@ pub enum Input {
     Arrived,
     /// Whether it is a copy that was fed back from behind the queue: 1 or 0. Known before the queue.
     FedBack,
+    /// The length of the queue when the packet entered it, in cells of the packet buffer. BMv2 counts packets instead. Known behind the queue.
+    Depth,
 }
 
 /// A value that an operation reads.
@@ -110,7 +112,7 @@ impl Unit {
 
 impl Input {
     /// All inputs.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Port,
         Self::Enqueued,
         Self::Dequeued,
@@ -123,6 +125,7 @@ impl Input {
         Self::Length,
         Self::Arrived,
         Self::FedBack,
+        Self::Depth,
     ];
 
     /// What identifies a flow: 104 bits, in this order.
@@ -143,6 +146,7 @@ impl Input {
             Self::Length => "length",
             Self::Arrived => "arrived",
             Self::FedBack => "fed_back",
+            Self::Depth => "depth",
         }
     }
 
@@ -156,6 +160,7 @@ impl Input {
             Self::Source | Self::Destination | Self::Ports => 32,
             Self::Protocol => 8,
             Self::Length => 16,
+            Self::Depth => 19,
         }
     }
 
@@ -163,6 +168,7 @@ impl Input {
     pub fn unit(self) -> Unit {
         match self {
             Self::Length => Unit::Bytes,
+            Self::Depth => Unit::Cells,
             Self::Port
             | Self::Generated
             | Self::Ecn
@@ -179,7 +185,7 @@ impl Input {
     pub fn is_known_at(self, gress: Gress) -> bool {
         match self {
             Self::Arrived | Self::FedBack => gress == Gress::Ingress,
-            Self::Enqueued | Self::Dequeued | Self::Generated | Self::Length => gress == Gress::Egress,
+            Self::Enqueued | Self::Dequeued | Self::Generated | Self::Length | Self::Depth => gress == Gress::Egress,
             _ => true,
         }
     }

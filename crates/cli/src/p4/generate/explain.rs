@@ -1,10 +1,11 @@
 //! `p4 generate --explain`: what a program does, in words.
 
+use super::Parameters;
 use crate::p4::{stages, whole};
 use anyhow::Result;
 use queuescope_p4::ir::{Architecture, SwitchProgram, explain, explain_target};
 use queuescope_p4::{Fit, Target};
-use queuescope_scenario::Management;
+use queuescope_scenario::Parameter;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -13,12 +14,12 @@ use std::io::Write as _;
 /// # Errors
 /// Never fails: the text is written to memory.
 pub(super) fn text(
-    management: &Management,
+    parameters: &Parameters,
     program: &SwitchProgram,
     architecture: Option<Architecture>,
 ) -> Result<String> {
     let mut text = explain(program);
-    parameters(program.name(), management, &mut text);
+    list(program.name(), parameters, &mut text);
     for each in Architecture::ALL.into_iter().filter(|each| architecture.is_none_or(|one| one == *each)) {
         let _ = write!(text, "\n{}:\n{}", each.name(), explain_target(program, each));
         if each == Architecture::Tna {
@@ -29,8 +30,8 @@ pub(super) fn text(
 }
 
 /// The parameters with their values and ranges.
-fn parameters(name: &str, management: &Management, text: &mut String) {
-    let mut parameters = management.parameters();
+fn list(name: &str, parameters: &Parameters, text: &mut String) {
+    let mut parameters = parameters.list();
     let mut note = "";
     match name {
         // The rest is CoDel's.
@@ -38,9 +39,7 @@ fn parameters(name: &str, management: &Management, text: &mut String) {
         "conquest" | "conquest-ingress" => note = OF_CONQUEST,
         _ => {}
     }
-    let width = |cell: fn(&queuescope_scenario::Parameter) -> &str| {
-        parameters.iter().map(|it| cell(it).chars().count()).max().unwrap_or(0)
-    };
+    let width = |cell: fn(&Parameter) -> &str| parameters.iter().map(|it| cell(it).chars().count()).max().unwrap_or(0);
     let (keys, values, ranges) = (width(|it| &it.key), width(|it| &it.value), width(|it| &it.range));
     text.push_str("\nparameters (--set), with their ranges:\n");
     for it in &parameters {

@@ -18,7 +18,8 @@ fn keys() -> impl Strategy<Value = String> {
         ["target", "update", "alpha-shift", "beta-shift", "calm", "short", "trend", "act", "max-delay", "layout"];
     let of_conquest =
         ["window", "snapshots", "rows", "columns", "estimator", "unit", "tau", "threshold", "response", "act-at"];
-    let known = known.into_iter().chain(of_conquest).chain(["ce-threshold"]);
+    let of_printqueue = ["cell-bits", "index-bits", "alpha", "windows", "port", "step-bits", "level-bits"];
+    let known = known.into_iter().chain(of_conquest).chain(of_printqueue).chain(["ce-threshold"]);
     let nested = ["gains.alpha", "gains.beta", "gains", "gains.alpha.beta", "limit", ""];
     let known = known.chain(nested).map(str::to_owned).collect::<Vec<_>>();
     prop_oneof![9 => prop::sample::select(known), 1 => ".{0,8}"]
@@ -47,25 +48,27 @@ fn sets() -> impl Strategy<Value = Vec<String>> {
 /// The algorithms. PIE_TABLE takes long to make.
 fn algorithm() -> impl Strategy<Value = &'static str> {
     let others = prop::sample::select(vec!["pie-cp", "step", "conquest", "conquest-ingress"]);
-    prop_oneof![6 => Just("pie-dp"), 6 => Just("egress-pi"), 6 => others, 1 => Just("pie-table")]
+    let measurements = prop::sample::select(vec!["printqueue-windows", "printqueue-monitor"]);
+    prop_oneof![6 => Just("pie-dp"), 6 => Just("egress-pi"), 6 => others, 4 => measurements, 1 => Just("pie-table")]
 }
 
 proptest! {
     /// Any text is refused with an error, or gives a program that is complete for both targets.
     #[test]
     fn any_parameters_are_refused_or_give_programs(name in algorithm(), set in sets()) {
-        let management = match management(name, &set) {
-            Ok(management) => management,
+        let parameters = match parameters(name, &set) {
+            Ok(parameters) => parameters,
             Err(error) => {
                 prop_assert!(!error.to_string().trim().is_empty());
                 return Ok(());
             }
         };
-        let program = match program(name, &management) {
+        let program = match program(name, &parameters) {
             Ok(program) => program,
-            // They have fewer parameters than in scenarios.
+            // They have fewer parameters than in scenarios, or check them here.
             Err(error) => {
-                prop_assert!(name.starts_with("conquest") || name == "step", "{}: {}", name, error);
+                let may_fail = ["conquest", "step", "printqueue"].iter().any(|prefix| name.starts_with(prefix));
+                prop_assert!(may_fail, "{}: {}", name, error);
                 prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error);
                 return Ok(());
             }
@@ -80,13 +83,13 @@ proptest! {
             prop_assert!(written.values().all(|contents| !contents.is_empty()));
             prop_assert_eq!(written.contains_key("sent.pcap"), architecture == Architecture::V1model);
         }
-        let text = explain::text(&management, &program, None).expect("memory can be written");
+        let text = explain::text(&parameters, &program, None).expect("memory can be written");
         prop_assert!(text.contains("v1model:") && text.contains("tna:") && !text.contains('\u{1b}'), "{}", text);
     }
 }
 
 fn default_program(name: &str) -> SwitchProgram {
-    program(name, &management(name, &[]).expect("it exists")).expect("the defaults fit")
+    program(name, &parameters(name, &[]).expect("it exists")).expect("the defaults fit")
 }
 
 /// The frames of a capture, with their times in nanoseconds.
@@ -137,6 +140,12 @@ fn each_target_has_its_files() {
             "cli control.py expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
         ),
         ("pie-cp", Architecture::Tna, "bfrt.py control.py mk p4"),
+        (
+            "printqueue-windows",
+            Architecture::V1model,
+            "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
+        ),
+        ("printqueue-monitor", Architecture::Tna, "bfrt.py mk p4"),
         ("egress-pi", Architecture::Tna, "mk p4"),
         ("conquest-ingress", Architecture::Tna, "bfrt.py mk p4"),
         ("pie-table", Architecture::Tna, "bfrt.py mk p4"),

@@ -43,6 +43,7 @@ impl<'a> Names<'a> {
             (Some(Architecture::Tna), Some(Input::Dequeued)) => "eg_prsr_md.global_tstamp".to_owned(),
             (Some(Architecture::Tna), Some(Input::Enqueued)) => "hdr.bridge.enqueued".to_owned(),
             (Some(Architecture::Tna), Some(Input::Length)) => "eg_intr_md.pkt_length".to_owned(),
+            (Some(Architecture::Tna), Some(Input::Depth)) => "eg_intr_md.enq_qdepth".to_owned(),
             (
                 Some(_),
                 Some(

@@ -225,7 +225,7 @@ mod tests {
             assert_eq!(text.lines().count(), entries + 1, "a line for each");
             assert_eq!(json["bmv2_json"], format!("{}.json", program.name));
         }
-        assert_eq!(with_tables, 7);
+        assert_eq!(with_tables, 9);
     }
 
     #[test]

@@ -60,6 +60,10 @@ pub(super) fn print(out: &mut Printer<'_>) {
         out.line("enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;");
     }
     length(out);
+    if out.reads_here(Input::Depth) {
+        out.line("// BMv2 counts packets.");
+        out.line("depth = standard_metadata.enq_qdepth;");
+    }
     out.begin();
     out.statements(&out.program.statements);
     out.line("}");
@@ -84,7 +88,7 @@ pub(super) fn declare(out: &mut Printer<'_>) {
         out.line(&format!("// {}.", register.about));
         out.line(&format!("register<bit<{}>>({}) {};", register.bits, register.entries, register.name));
     }
-    let inputs = [Input::Arrived, Input::Enqueued, Input::Dequeued, Input::Length];
+    let inputs = [Input::Arrived, Input::Enqueued, Input::Dequeued, Input::Length, Input::Depth];
     let has_times = out.gress == Gress::Egress && (out.reads(Input::Enqueued) || out.reads(Input::Dequeued));
     let is_time = |input| has_times && (input == Input::Enqueued || input == Input::Dequeued);
     let is_here = |input: &Input| !out.is_test && (out.reads_here(*input) || is_time(*input));
