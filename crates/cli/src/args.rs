@@ -44,7 +44,7 @@ pub use folder::{Export, Folder, FolderArgs, KeepArgs};
 pub use link::{Keep, Link};
 #[cfg(target_os = "linux")]
 pub use live::Live;
-pub use p4::{Fit, Generate, P4};
+pub use p4::{Fit, Generate, P4, P4Report};
 pub use query::Query;
 pub use record::{Derived, DurabilityName, KeepOptions, Queued, Record, Watch};
 pub use shared::{ExpiryName, Input, Keys, Output, Question, Queue, Sketch, Table};

@@ -1,6 +1,7 @@
 //! `queuescope p4`: whether an algorithm fits a switch, and the program of one.
 
 mod generate;
+mod report;
 
 use crate::args::{Fit as Args, P4};
 use crate::outcome::{Outcome, print};
@@ -20,6 +21,7 @@ pub fn run(what: &P4) -> Result<Outcome> {
     let args = match what {
         P4::Fit(args) => args,
         P4::Generate(args) => return generate::run(args),
+        P4::Report(args) => return report::run(args),
     };
     let (programs, targets) = (args.programs()?, args.targets());
     print(args.json, |out| lines(&programs, &targets, out), |out| text(args, &programs, &targets, out))?;

@@ -8,8 +8,10 @@
 //! - [`Target`]: a switch as stages and their resources.
 //! - [`Fit`]: the verdict by [`Aspect`], with reasons, and the [`Placement`].
 //! - [`algorithms`]: the project's algorithms as programs.
+//! - [`CompilerReport`]: what the compiler for Tofino reports of a program, to set beside the placement.
 
 pub mod algorithms;
+mod compiler_report;
 mod fit;
 mod fold;
 mod graph;
@@ -19,6 +21,7 @@ mod place;
 mod program;
 mod target;
 
+pub use compiler_report::{CompiledStage, CompilerReport, Containers};
 pub use fit::{Fit, Grade, Verdict};
 pub use place::{Placed, Placement, Stage, Used};
 pub use program::{Act, Aspect, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};

@@ -68,7 +68,7 @@ impl Used {
         Self { registers, tables, sram, tcam }
     }
 
-    fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             registers: self.registers + other.registers,
             tables: self.tables + other.tables,

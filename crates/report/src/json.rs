@@ -6,7 +6,7 @@
 use crate::decimal::{self, Decimal};
 use crate::model::{
     Acting, Alert, Answer, AqmComparison, AqmReplay, AqmSetup, Burst, Comparison, Culprits, FlowCount, Input,
-    OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
+    OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchCompiled, SwitchFit, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -78,6 +78,8 @@ pub enum Line {
     Why(Box<Why>),
     /// Of `queuescope p4 fit`: the fit of an algorithm on a switch.
     Fit(Box<SwitchFit>),
+    /// Of `queuescope p4 report`: what the compiler gave a program, beside the placer.
+    Compiled(Box<SwitchCompiled>),
     /// Of `queuescope query`: a packet, a group of packets, or all packets.
     Row {
         /// The selected values by name. Strings: addresses, bytes, sums, and integers of attributes with more than 53
@@ -198,6 +200,14 @@ pub fn write_why(why: &Why, out: &mut impl Write) -> io::Result<()> {
 /// Returns the first error of `out`.
 pub fn write_fit(fit: SwitchFit, out: &mut impl Write) -> io::Result<()> {
     write_line(&Line::Fit(Box::new(fit)), out)
+}
+
+/// Writes what the compiler gave a program as a JSON line.
+///
+/// # Errors
+/// Returns the first error of `out`.
+pub fn write_compiled(compiled: SwitchCompiled, out: &mut impl Write) -> io::Result<()> {
+    write_line(&Line::Compiled(Box::new(compiled)), out)
 }
 
 /// Writes a cell of a sweep as a JSON line.

@@ -27,7 +27,9 @@ pub use sim::{
     SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
-pub use switch::{SwitchAspect, SwitchFit, SwitchMemory, SwitchPlaced, SwitchStage};
+pub use switch::{
+    SwitchAspect, SwitchCompiled, SwitchContainers, SwitchFit, SwitchMemory, SwitchPlaced, SwitchResources, SwitchStage,
+};
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 

@@ -24,6 +24,31 @@ pub enum P4 {
     /// discipline of the simulator. It parses Ethernet, VLAN, IPv4 and IPv6, and forwards by a table of Ethernet addresses. An algorithm that
     /// does not fit the switch is refused with the reason.
     Generate(Generate),
+    /// Show what the compiler for Tofino gave a program, beside the stages of `p4 fit`.
+    ///
+    /// Reads the logs that p4c writes with `-g` (`pipe/logs/resources.json` and `metrics.json`). The program is the P4 file beside the output, whose first
+    /// line says how `p4 generate` made it.
+    Report(P4Report),
+}
+
+/// Arguments of `p4 report`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if all went well, 2 if nothing could be done.\n\n\
+                        Example: queuescope p4 generate pie-dp --target tna -o build\n         \
+                        make -C build -f pie-dp.mk\n         \
+                        queuescope p4 report build/pie-dp.tofino")]
+pub struct P4Report {
+    /// The output folder of p4c
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+
+    /// The program that was compiled [default: the folder's name with .p4 in place of its ending]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub program: Option<PathBuf>,
+
+    /// Print JSON, in one line
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
 }
 
 /// Arguments of `p4 generate`.

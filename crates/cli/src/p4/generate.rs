@@ -41,12 +41,28 @@ pub fn run(args: &Args) -> Result<Outcome> {
     };
     check(&program, architecture)?;
     let set: String = args.set.iter().map(|set| format!(" --set {}", quoted(set))).collect();
-    let made_by = format!("// Made by: queuescope p4 generate {name} --target {}{set}\n", architecture.name());
+    let made_by = format!("{MADE_BY}{name} --target {}{set}\n", architecture.name());
     let code = made_by + &print(&program, architecture);
     match &args.output {
         Some(folder) => text(&folder::write(folder, &program, architecture, code, control(&parameters, architecture))?),
         None => text(&code),
     }
+}
+
+/// How the first line of a program begins.
+const MADE_BY: &str = "// Made by: queuescope p4 generate ";
+
+/// The program that a text was made from, by its first line. None if `p4 generate` did not make it.
+///
+/// # Errors
+/// Fails if the line names an algorithm or parameters that do not exist here.
+pub(super) fn made_from(text: &str) -> Result<Option<SwitchProgram>> {
+    let Some(words) = text.lines().next().and_then(|line| line.strip_prefix(MADE_BY)) else { return Ok(None) };
+    let words = shlex::split(words).context("its first line has a quotation mark without its end")?;
+    let name = words.first().context("its first line names no algorithm")?;
+    let set = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1].clone());
+    let parameters = parameters(name, &set.collect::<Vec<_>>())?;
+    Ok(Some(program(name, &parameters)?))
 }
 
 /// A word for a shell.

@@ -26,6 +26,54 @@ pub struct SwitchFit {
     pub register_memory: Vec<SwitchMemory>,
 }
 
+/// What the compiler for Tofino gave a program, beside what the placer gives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SwitchCompiled {
+    /// The name of the compiled program.
+    pub program: String,
+    /// The version of the compiler.
+    pub compiler: String,
+    /// The stages by the compiler.
+    pub compiled: Vec<SwitchResources>,
+    /// The stages by the placer. None if the program was not made by `p4 generate`, or cannot be placed.
+    pub placed: Option<Vec<SwitchResources>>,
+    /// Containers of the packet header vector, by width.
+    pub containers: Vec<SwitchContainers>,
+}
+
+/// Resources of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SwitchResources {
+    /// Register accesses: stateful ALUs.
+    pub registers: u64,
+    /// Tables and actions.
+    pub tables: u64,
+    /// Blocks of static memory.
+    pub sram: u64,
+    /// Blocks of ternary memory.
+    pub tcam: u64,
+    /// Hash distribution units. None for the placer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash_units: Option<u64>,
+    /// Gateways. None for the placer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateways: Option<u64>,
+    /// Instructions of actions. None for the placer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
+}
+
+/// Containers of one width.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SwitchContainers {
+    /// The width in bits.
+    pub bits: u64,
+    /// How many hold what the pipeline works with.
+    pub normal: u64,
+    /// How many only carry something from the parser to the deparser.
+    pub tagalong: u64,
+}
+
 /// A named part of a program's register memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SwitchMemory {

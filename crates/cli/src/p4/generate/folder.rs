@@ -144,7 +144,7 @@ P4C ?= p4c
 
 NAME.tofino: NAME.p4
 CHECK
-\t$(P4C) --target tofino --arch tna -o $@ $<
+\t$(P4C) --target tofino --arch tna -g -o $@ $<
 ";
 
 const MAKEFILE_OF_V1MODEL: &str = "\
