@@ -175,8 +175,8 @@ impl Shape {
         if threshold > f64::from(u32::MAX) {
             return fail("threshold", "must be below 2^32");
         }
-        if params.tau.0 >= 1 << TIME_BITS {
-            return fail("tau", "must be below 4.29 s");
+        if params.tau.0 >= 1 << (TIME_BITS - 1) {
+            return fail("tau", "must be below 2.147 s: a sojourn time that is longer counts as none");
         }
         Ok(Self {
             window: sketch.window.0.ilog2(),

@@ -52,7 +52,8 @@ fn list(name: &str, parameters: &Parameters, text: &mut String) {
 const OF_CONQUEST: &str = "  \
 A switch demands more: window, snapshots (4, 8 or 16), columns and act-at.ingress.registers are powers of two, window from 65536 ns to 67.1 ms; rows
   are 1 to 4, and 1 or 2 with act-at = \"ingress\"; estimator is inner, unit packets or bytes, curve threshold or steps; behind is 0, and changes
-  are left to the control plane.
+  are left to the control plane. tau and act-at.ingress.hold are below 2.147 s, and the threshold is below 2^32. With the generator, a window has at
+  least 128 ns for each column.
 ";
 
 /// The stages that the placer gives the program on a Tofino.
