@@ -128,6 +128,43 @@ fn register_actions_are_small() {
 }
 
 #[test]
+fn averages_shift_some_of_the_bits() {
+    let shifted = |shift| {
+        error(|p| {
+            let words = p.register(register(8, Unit::Number));
+            let value = AluExpression::MoveTowards(AluTerm::Value(1.into()), shift);
+            let updates = vec![AluUpdate { when: When::Always, value }];
+            let action =
+                RegisterAction { name: "it".into(), conditions: Vec::new(), updates, output: AluOutput::After };
+            p.access(words, 0, action, None);
+        })
+    };
+    for shift in [0, 8] {
+        let why = format!("the action it: a shift by {shift} leaves nothing of a change of 8 bits, or all of it");
+        assert_eq!(shifted(shift), why);
+    }
+}
+
+#[test]
+fn activities_have_the_width_of_their_header() {
+    let narrow = error(|p| {
+        p.input(Input::HasActivity);
+        let value = p.variable("value", 8, Unit::Number);
+        p.push_activity(value);
+    });
+    assert_eq!(narrow, "a push of the activity: has 8 bits; an activity has 16");
+    let wide = error(|p| {
+        p.input(Input::HasActivity);
+        let value = p.variable("value", 32, Unit::Number);
+        p.push_activity(value);
+    });
+    assert_eq!(wide, "a push of the activity: reads 32 bits of value into 16: take a slice");
+    let unread = "the program does not have the input has_activity";
+    assert_eq!(error(|p| p.push_activity(1)), format!("a push of the activity: {unread}"));
+    assert_eq!(error(Builder::strip_activity), format!("a removal of the activity: {unread}"));
+}
+
+#[test]
 fn an_index_stays_within_its_register() {
     let beyond = error(|p| {
         let port = p.input(Input::Port);

@@ -4,15 +4,16 @@
 #![allow(clippy::disallowed_methods, reason = "the tests run other programs, on files that they write")]
 
 use queuescope_p4::algorithms::{
-    conquest_defaults, conquest_with, executable, printqueue_monitor_with, printqueue_windows_with,
+    AbcCoreParams, AbcEdgeParams, abc_core_with, abc_edge_with, abc_strip_with, conquest_defaults, conquest_with,
+    executable, printqueue_monitor_with, printqueue_windows_with,
 };
 use queuescope_p4::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison, Condition, Input,
     Operation, REPLAY, RegisterAction, RegisterArray, SwitchProgram, TestBuild, Trace, TracePacket, Unit, Variable,
-    When, print, print_entries,
+    When, print, print_entries, refusal,
 };
 use queuescope_pcap::PcapWriter;
-use queuescope_queue::{ActAt, ConQuestAqmParams, HoldParams};
+use queuescope_queue::{ActAt, ConQuestAqmParams, HoldParams, SwitchAqmParams, SwitchAverage};
 use queuescope_sketch::{CellWindowsParams, DepthStackParams};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,10 @@ fn programs_compile_without_a_warning() {
     let Some(p4c) = program(test, "QUEUESCOPE_P4C", "p4c") else { return };
     for program in executable().expect("the defaults fit") {
         for architecture in Architecture::ALL {
+            if let Some(why) = refusal(&program, architecture) {
+                println!("not for {}: {}: {why}", architecture.name(), program.name());
+                continue;
+            }
             // Distributions have the compiler without the back end for Tofino.
             if architecture == Architecture::Tna && !has_tofino(&p4c) {
                 println!("skipped: {test}: {} for Tofino: the compiler has no back end for it", program.name());
@@ -185,6 +190,24 @@ fn actions(value: Variable) -> [RegisterAction; 6] {
     ]
 }
 
+/// ABC where two ports are on the other side of the domain's border, and a host has a contract.
+fn abc() -> [SwitchProgram; 5] {
+    let ports = vec![1, 3];
+    let contracts = vec![(0x0a00_0001, "40kbps".parse().expect("a rate"))];
+    let core = |average| {
+        let aqm = SwitchAqmParams { average, ..SwitchAqmParams::default() };
+        abc_core_with(&AbcCoreParams { aqm, outside: ports.clone() })
+    };
+    [
+        abc_edge_with(&AbcEdgeParams { contracts, inside: ports.clone(), ..AbcEdgeParams::default() }),
+        abc_edge_with(&AbcEdgeParams { aqm: Some(SwitchAqmParams::default()), ..AbcEdgeParams::default() }),
+        core(SwitchAverage::MEAN),
+        core(SwitchAverage::MEDIAN),
+        abc_strip_with(&ports),
+    ]
+    .map(|program| program.expect("it fits"))
+}
+
 /// Writes the packets of a trace as they are sent, or as they come back.
 fn write(path: &Path, trace: &Trace, frame: impl Fn(&TracePacket) -> &[u8]) {
     let file = BufWriter::new(fs::File::create(path).expect("the folder is writable"));
@@ -233,10 +256,11 @@ fn bmv2_does_what_the_interpreter_does() {
     let steps = DepthStackParams { step_bits: 4, ..DepthStackParams::default() };
     let printqueue = [printqueue_windows_with(&cells, 0), printqueue_monitor_with(&steps, 0)];
     let printqueue = printqueue.map(|program| program.expect("it fits"));
-    let is_other =
-        |program: &SwitchProgram| !program.name().starts_with("conquest") && !program.name().starts_with("printqueue");
-    let programs = executable().expect("the defaults fit").into_iter().filter(is_other);
-    for program in programs.chain(conquest).chain(printqueue).chain([everything()]) {
+    let is_default = |program: &SwitchProgram| {
+        !["conquest", "abc", "printqueue"].iter().any(|name| program.name().starts_with(name))
+    };
+    let programs = executable().expect("the defaults fit").into_iter().filter(is_default);
+    for program in programs.chain(conquest).chain(abc()).chain(printqueue).chain([everything()]) {
         let folder = tempfile::tempdir().expect("there is room");
         compile(&p4c, folder.path(), "test", &TestBuild::new(&program).print(), Architecture::V1model);
         let count = crate::packets().min(100_000);

@@ -1,5 +1,6 @@
 //! The interpreter against the types of `queuescope-queue`: decisions and registers, packet by packet.
 
+mod abc;
 mod conquest;
 mod drop_schedule;
 mod egress_pi;

@@ -57,7 +57,8 @@ any_pipeline::pipelines! {
         "Flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).";
     "abc" abc::{
         Abc, AbcParams, AbcError, AbcStats, ActivityAqm, ActivityAqmParams, Aggregates, Average, Contract, DelayClass,
-        MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
+        MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, SwitchAqm, SwitchAqmParams, SwitchAverage,
+        SwitchMeter, SwitchMeterParams, activity, switch_log2, switch_log2_blocks,
     }:
         "Activity-based congestion management: the most active senders are dropped first (Menth and Zeitler 2018, Brummer et al. 2019).";
     "p4air" p4air::{

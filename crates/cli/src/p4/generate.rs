@@ -11,9 +11,9 @@ use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
-    self, Dimensions, STEP_THRESHOLD, conquest_defaults, executable_with, pie_cp_control, step_with,
+    self, Dimensions, STEP_THRESHOLD, abc_named, conquest_defaults, executable_with, pie_cp_control, step_with,
 };
-use queuescope_p4::ir::{Architecture, SwitchProgram, print};
+use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
 use queuescope_p4::{Fit, Grade, Target};
 use queuescope_queue::{CodelParams, ConQuestAqmParams, DisciplineParams, PipelineParams};
 use queuescope_scenario::{Management, Parameter};
@@ -139,6 +139,9 @@ fn program(name: &str, parameters: &Parameters) -> Result<SwitchProgram> {
         Parameters::PrintQueue(printqueue) => return printqueue.program(),
     };
     match management {
+        Management::Program(PipelineParams::Abc(params)) => {
+            abc_named(name, params)?.with_context(|| format!("{name} has no program"))
+        }
         Management::Program(params) => {
             let program = executable_with(params)?.with_context(|| format!("{name} has no program"))?;
             if program.name() != name {
@@ -168,8 +171,16 @@ fn control(parameters: &Parameters, architecture: Architecture) -> Option<String
 }
 
 /// The algorithm and its parameters as `--aqm` takes them. ConQuest has another name there, and defaults that a switch cannot have. The step
-/// is a part of CoDel.
+/// is a part of CoDel, and the roles of ABC have a program each.
 fn management_text(name: &str, set: &[String]) -> String {
+    if name.starts_with("abc-") {
+        let (meters, strips) = (name == "abc-edge", name == "abc-strip");
+        let role = [format!("meters={meters}"), format!("strips={strips}")];
+        let is_set = set.iter().any(|it| it.trim_start().starts_with("aqm"));
+        let aqm = ((meters || strips) && !is_set).then(|| "aqm=none".to_owned());
+        let role = role.into_iter().chain(aqm);
+        return ["abc".to_owned()].into_iter().chain(role).chain(set.iter().cloned()).collect::<Vec<_>>().join(",");
+    }
     let is_set = |key: &str| set.iter().any(|it| it.split('=').next().is_some_and(|it| it.trim() == key));
     let window = format!("window={}ns", conquest_defaults().sketch.window.0);
     let (name, defaults) = match name {
@@ -182,8 +193,12 @@ fn management_text(name: &str, set: &[String]) -> String {
     [name.to_owned()].into_iter().chain(defaults).chain(set.iter().cloned()).collect::<Vec<_>>().join(",")
 }
 
-/// Checks that a program fits its target. BMv2 has no stages.
+/// Checks that a target has what a program does, and that the program fits it. BMv2 has no stages.
 fn check(program: &SwitchProgram, architecture: Architecture) -> Result<()> {
+    if let Some(why) = refusal(program, architecture) {
+        let instead = if program.name() == "abc-core" { ": abc-core-median does without" } else { "" };
+        bail!("{} is not for {}: {why}{instead}", program.name(), architecture.name());
+    }
     if architecture == Architecture::V1model {
         return Ok(());
     }

@@ -22,7 +22,10 @@ mod printqueue;
 mod red;
 mod step;
 
-pub use abc::{abc_core, abc_edge};
+pub use abc::{
+    AbcCoreParams, AbcEdgeParams, abc_core, abc_core_median, abc_core_with, abc_edge, abc_edge_with, abc_named,
+    abc_strip, abc_strip_with,
+};
 pub use codel::codel;
 pub use codel_dp::{codel_dp, codel_dp_with};
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
@@ -58,7 +61,7 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 22] = [
     "red",
     "codel",
     "codel-dp",
@@ -76,13 +79,15 @@ pub const NAMES: [&str; 20] = [
     "conquest-ingress",
     "abc-edge",
     "abc-core",
+    "abc-core-median",
+    "abc-strip",
     "p4air",
     "printqueue-windows",
     "printqueue-monitor",
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 11] = [
+pub const EXECUTABLE: [&str; 15] = [
     "codel-dp",
     "ecn-sharp-dp",
     "pie-cp",
@@ -92,6 +97,10 @@ pub const EXECUTABLE: [&str; 11] = [
     "egress-pi",
     "conquest",
     "conquest-ingress",
+    "abc-edge",
+    "abc-core",
+    "abc-core-median",
+    "abc-strip",
     "printqueue-windows",
     "printqueue-monitor",
 ];
@@ -117,6 +126,8 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         conquest_at_ingress(snapshots),
         abc_edge(),
         abc_core(),
+        abc_core_median(),
+        abc_strip(),
         p4air(flows),
         printqueue_windows(),
         printqueue_monitor(),
@@ -138,12 +149,17 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         egress_pi_with(&EgressPiParams::default())?,
         conquest_with(&conquest_defaults())?,
         conquest_with(&ConQuestAqmParams { act_at: ActAt::Ingress(HoldParams::default()), ..conquest_defaults() })?,
+        abc_edge_with(&AbcEdgeParams::default())?,
+        abc_core_with(&AbcCoreParams::default())?,
+        abc_core_with(&abc::median())?,
+        abc_strip_with(&[])?,
         printqueue_windows_with(&CellWindowsParams::default(), 0)?,
         printqueue_monitor_with(&DepthStackParams::default(), 0)?,
     ])
 }
 
-/// The program of one of the [`EXECUTABLE`] algorithms, with these parameters. None for the others.
+/// The program of one of the [`EXECUTABLE`] algorithms, with these parameters. None for the others. ABC has a program for each role: that of the
+/// first port.
 ///
 /// # Errors
 /// Fails if a parameter does not fit its register.
@@ -156,6 +172,17 @@ pub fn executable_with(params: &PipelineParams) -> Result<Option<SwitchProgram>,
         PipelineParams::EgressPi(params) => egress_pi_with(params)?,
         PipelineParams::CodelDp(params) => codel_dp_with(params)?,
         PipelineParams::EcnSharpDp(params) => ecn_sharp_dp_with(params)?,
+        PipelineParams::Abc(params) => {
+            let role = params.ports.first().copied().unwrap_or_default();
+            let name = if role.meters {
+                "abc-edge"
+            } else if role.strips {
+                "abc-strip"
+            } else {
+                "abc-core"
+            };
+            return abc_named(name, params);
+        }
         _ => return Ok(None),
     }))
 }

@@ -5,7 +5,7 @@ use super::{PIPE_PORTS, PORT_BITS};
 use crate::Aspect;
 use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
-    Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,
+    Name, Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,
 };
 use queuescope_wire::Nanos;
 
@@ -79,7 +79,7 @@ pub(super) fn swap(name: &'static str, value: impl Into<Operand>) -> RegisterAct
 }
 
 /// Reads a word.
-pub(super) fn read(name: &'static str) -> RegisterAction {
+pub(super) fn read(name: impl Into<Name>) -> RegisterAction {
     RegisterAction { name: name.into(), conditions: Vec::new(), updates: Vec::new(), output: AluOutput::Before }
 }
 

@@ -89,6 +89,9 @@ pub enum AluExpression {
     SubtractSaturating(AluTerm, AluTerm),
     /// The sum of numbers in two's complement; at least the smallest and at most the largest.
     AddSigned(AluTerm, AluTerm),
+    /// The word, moved towards the term by this power of two of the difference, rounded down: an average with exponential weights. A
+    /// Tofino's unit cannot shift.
+    MoveTowards(AluTerm, u32),
 }
 
 /// What an access returns.
@@ -109,6 +112,7 @@ impl AluExpression {
     pub(crate) fn terms(self) -> Vec<AluTerm> {
         match self {
             Self::Term(one) => vec![one],
+            Self::MoveTowards(one, _) => vec![AluTerm::Word, one],
             Self::Add(one, other)
             | Self::Subtract(one, other)
             | Self::AddSaturating(one, other)
@@ -124,6 +128,11 @@ impl AluExpression {
             Self::Subtract(one, other) => read(one).wrapping_sub(read(other)),
             Self::AddSaturating(one, other) => read(one).saturating_add(read(other)).min(ones(bits)),
             Self::SubtractSaturating(one, other) => read(one).saturating_sub(read(other)),
+            Self::MoveTowards(to, shift) => {
+                let word = read(AluTerm::Word);
+                let change = (i128::from(read(to)) - i128::from(word)) >> shift;
+                word.wrapping_add_signed(change as i64)
+            }
             Self::AddSigned(one, other) => saturated(signed(read(one), bits) + signed(read(other), bits), bits),
         };
         all & ones(bits)

@@ -72,6 +72,10 @@ pub(crate) enum Does {
     Mark,
     Drop,
     FeedBack,
+    /// Puts an activity header with this activity behind that of Ethernet.
+    Push(Operand),
+    /// Removes the activity header.
+    Strip,
 }
 
 /// Builds a [`SwitchProgram`], statement by statement.
@@ -255,6 +259,17 @@ impl Builder {
     /// Sends a copy of the packet back to the part before the queue. The packet itself goes on. Behind the queue only.
     pub fn feed_back(&mut self) {
         self.push(Does::FeedBack);
+    }
+
+    /// Puts an activity header with this activity, of 16 bits, behind the header of Ethernet. The program has to check that there is none.
+    /// This half goes on without it. Pushed before the queue, it is what the half behind the queue reads.
+    pub fn push_activity(&mut self, activity: impl Into<Operand>) {
+        self.push(Does::Push(activity.into()));
+    }
+
+    /// Removes the activity header. The program has to check that there is one.
+    pub fn strip_activity(&mut self) {
+        self.push(Does::Strip);
     }
 
     /// Checks the program.

@@ -5,7 +5,7 @@ mod words;
 use super::builder::{Does, Statement, SwitchProgram};
 use super::gateway;
 use super::operation::Operation;
-use super::print::Architecture;
+use super::print::{Architecture, refusal};
 use super::table::TableEntries;
 use super::variable::{Input, Variable};
 use crate::{Aspect, Gress};
@@ -75,6 +75,20 @@ fn origin(input: Input, architecture: Architecture) -> &'static str {
         (Input::FedBack, Architecture::V1model) => {
             "1 for packets that were recirculated: clones of those behind the queue"
         }
+        (Input::ArrivalPort, Architecture::V1model) => "standard_metadata.ingress_port",
+        (Input::ArrivalPort, Architecture::Tna) => "ig_intr_md.ingress_port",
+        (Input::IpLength, _) => "the total length of the IPv4 header, or the payload length of that of IPv6",
+        (Input::QueueLength, Architecture::V1model) => "standard_metadata.enq_qdepth",
+        (Input::QueueLength, Architecture::Tna) => {
+            "eg_intr_md.enq_qdepth, which is in cells of 80 bytes: 16 cells count as a packet"
+        }
+        (Input::HasActivity | Input::Activity, _) => {
+            "the header behind that of Ethernet, with the EtherType 0x88b5: 16 bits of activity, and the EtherType of what is behind it"
+        }
+        (Input::Malformed, Architecture::V1model) => "the parser does not come to the end of such a header",
+        (Input::Malformed, Architecture::Tna) => {
+            "a second header behind the first; the parser drops a header that is cut short, and no register counts it"
+        }
         (Input::FedBack, Architecture::Tna) => "1 for packets from port 70, to which the mirror session 5 sends copies",
         (Input::Depth, Architecture::V1model) => {
             "standard_metadata.enq_qdepth, which counts packets: each stands for a cell"
@@ -99,6 +113,7 @@ fn notes(program: &SwitchProgram, architecture: Architecture) -> Vec<String> {
             notes.push("BMv2 has no stages, so that any program fits.".to_owned());
         }
         Architecture::Tna => {
+            notes.extend(refusal(program, architecture).map(|why| format!("It is not generated: {why}.")));
             let of = |gress| gateway::computed(program, program.at(gress)).len();
             let computed = of(Gress::Ingress) + of(Gress::Egress);
             if computed > 0 {
@@ -178,6 +193,11 @@ impl Explanation<'_> {
             Does::FeedBack => self.line(depth, "Send a copy back to the part before the queue."),
             Does::Mark => self.line(depth, "Mark the packet with CE."),
             Does::Drop => self.line(depth, "Drop the packet."),
+            Does::Push(activity) => {
+                let activity = self.words.operand(*activity);
+                self.line(depth, &format!("Put a header with the activity {activity} behind that of Ethernet."));
+            }
+            Does::Strip => self.line(depth, "Remove the activity header."),
         }
     }
 
@@ -236,6 +256,7 @@ impl Explanation<'_> {
             let kind = match table.entries {
                 _ if table.keys.is_empty() => "for parameters",
                 TableEntries::Exact(_) => "by exact match",
+                TableEntries::Ranges(_) if table.entries.kind() == "ternary" => "by prefixes",
                 TableEntries::Ranges(_) => "by ranges",
             };
             all += table.entries.len();
@@ -284,6 +305,12 @@ fn meaning(input: Input) -> &'static str {
         Input::Arrived => "when it arrived, in nanoseconds",
         Input::FedBack => "1 if it is a copy that was sent back from behind the queue",
         Input::Depth => "the length of the queue when the packet entered it, in cells of 80 bytes",
+        Input::ArrivalPort => "the port that it came in by",
+        Input::IpLength => "the length in its IP header, in bytes",
+        Input::QueueLength => "the packets that it found in the queue",
+        Input::HasActivity => "1 if it has a valid activity header",
+        Input::Malformed => "1 if it has an activity header that is cut short or followed by another",
+        Input::Activity => "the activity in its header, with 8 fraction bits",
     }
 }
 

@@ -30,6 +30,10 @@ pub struct PacketFate {
     pub marked: bool,
     /// Whether a copy of it goes back to the part before the queue.
     pub fed_back: bool,
+    /// The activity of a header that it gets.
+    pub pushed: Option<u16>,
+    /// Whether its activity header is removed.
+    pub stripped: bool,
 }
 
 /// The variables of one packet, and what happens to it.
@@ -128,6 +132,8 @@ impl Execution<'_, '_> {
             Does::Mark => self.fate.marked = true,
             Does::Drop => self.fate.dropped = true,
             Does::FeedBack => self.fate.fed_back = true,
+            Does::Push(activity) => self.fate.pushed = Some(read(&self.interpreter.variables, *activity) as u16),
+            Does::Strip => self.fate.stripped = true,
         }
     }
 

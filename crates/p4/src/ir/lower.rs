@@ -1,6 +1,6 @@
 //! Programs as the steps that the placer places.
 
-use super::action::{AluCondition, AluOutput, RegisterAction, When};
+use super::action::{AluCondition, AluExpression, AluOutput, AluTerm, RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
 use super::gateway::is_for_gateway;
@@ -9,7 +9,7 @@ use super::print::{Names, condition_text, operation_text};
 use super::table::{ActionTable, TableEntries};
 use super::validate::bits;
 use super::variable::{Input, Operand, Variable};
-use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register};
+use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
 use std::collections::BTreeSet;
 
 impl SwitchProgram {
@@ -19,6 +19,7 @@ impl SwitchProgram {
         let mut steps = Program::new(self.name, self.about);
         let fields = self.variables.iter().map(|it| match it.input {
             Some(Input::Enqueued | Input::Dequeued | Input::Depth) => vec![steps.leaving(&it.name, it.bits)],
+            Some(Input::QueueLength) => vec![steps.queue_state(&it.name, it.bits)],
             Some(_) => vec![steps.header(&it.name, it.bits)],
             None => Vec::new(),
         });
@@ -38,17 +39,22 @@ impl SwitchProgram {
 }
 
 /// What the unit does in an action. Conditions on the packet alone are left to a gateway, which chooses between two actions with one
-/// update each.
+/// update each. To keep the word is no update, and an average is what a special unit does.
 fn micros(action: &RegisterAction) -> Vec<Micro> {
     let of_word: Vec<_> = action.conditions.iter().map(AluCondition::reads_word).collect();
     let is_chosen_before = |when: When| match when {
         When::Always => false,
         When::Holds(condition) | When::Fails(condition) => !of_word[condition],
     };
-    let chosen_before = action.updates.iter().filter(|update| is_chosen_before(update.when)).count();
-    let updates = action.updates.len() - chosen_before + chosen_before.min(1);
+    let is_update = |value| value != AluExpression::Term(AluTerm::Word);
+    let updates = || action.updates.iter().filter(|update| is_update(update.value));
+    let is_average = |value| matches!(value, AluExpression::MoveTowards(..));
+    let averages = updates().filter(|update| is_average(update.value)).count();
+    let chosen_before = updates().filter(|update| is_chosen_before(update.when)).count();
+    let changes = updates().count() - averages - chosen_before + chosen_before.min(1);
     let conditions = of_word.iter().filter(|of_word| **of_word).map(|_| Micro::Condition);
-    conditions.chain(std::iter::repeat_n(Micro::Update, updates)).collect()
+    let averages = std::iter::repeat_n(Micro::Special(Special::Average), averages);
+    conditions.chain(std::iter::repeat_n(Micro::Update, changes)).chain(averages).collect()
 }
 
 struct Lowering<'a> {
@@ -122,6 +128,11 @@ impl Lowering<'_> {
             Does::Mark => self.act("mark", Act::Mark),
             Does::Drop => self.act("drop", Act::Drop),
             Does::FeedBack => self.act("send a copy back", Act::FeedBack),
+            Does::Push(activity) => {
+                let reads = self.reads(vec![*activity]);
+                self.steps.act("push the activity header", Act::Rewrite, &reads);
+            }
+            Does::Strip => self.act("remove the activity header", Act::Rewrite),
         }
     }
 

@@ -11,10 +11,13 @@ use super::validate::validate;
 use super::variable::{Input, Operand, ones};
 use crate::Gress;
 use crate::algorithms::{
-    codel_dp_with, conquest_defaults, conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with,
-    printqueue_windows_with, step_with,
+    AbcCoreParams, AbcEdgeParams, abc_core_with, abc_edge_with, abc_strip_with, codel_dp_with, conquest_defaults,
+    conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with, printqueue_windows_with, step_with,
 };
-use queuescope_queue::{ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams};
+use queuescope_queue::{
+    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams, SwitchAqmParams,
+    SwitchAverage, SwitchMeterParams,
+};
 use queuescope_sketch::{CellWindowsParams, DepthStackParams};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
@@ -40,7 +43,7 @@ impl Mutation {
                 return;
             }
             match &mut statements[place].does {
-                Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack => {}
+                Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack | Does::Push(_) | Does::Strip => {}
                 Does::Set { operation, .. } => self.operation(operation),
                 Does::If { condition, then, otherwise } => {
                     self.condition(condition);
@@ -176,10 +179,11 @@ impl Mutation {
     }
 
     fn expression(&mut self, expression: &mut AluExpression) {
-        use AluExpression::{Add, AddSaturating, AddSigned, Subtract, SubtractSaturating, Term};
+        use AluExpression::{Add, AddSaturating, AddSigned, MoveTowards, Subtract, SubtractSaturating, Term};
         let same = *expression;
         let others = match same {
             Term(_) => Vec::new(),
+            MoveTowards(to, shift) => vec![MoveTowards(to, shift + 1), MoveTowards(to, shift - 1), Term(to)],
             Add(a, b) | AddSaturating(a, b) | AddSigned(a, b) | Subtract(a, b) | SubtractSaturating(a, b) => {
                 vec![
                     Add(a, b),
@@ -272,8 +276,9 @@ fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) ->
         // Few ports and flows, so that packets meet what others left, and times before the queue with their highest bit alone.
         let bits = |input| match input {
             Input::Port if is_printqueue => 2,
-            Input::Port | Input::Source | Input::Destination | Input::Ports | Input::Protocol => 1,
-            Input::Arrived => 32,
+            Input::Port | Input::Source | Input::Destination | Input::Ports | Input::Protocol | Input::ArrivalPort => 1,
+            // The epochs of ABC are in the higher bits.
+            Input::Arrived if program.name != "abc-edge" => 32,
             input => few(input.bits()),
         };
         let inputs = inputs.map(|input| (input, numbers.of(bits(input))));
@@ -307,8 +312,17 @@ fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) ->
         let read = |input| match input {
             Input::Dequeued => dequeued,
             Input::Enqueued => dequeued.wrapping_sub(sojourn) & ones(48),
+            // Most queues are short, and some as long as ABC distinguishes.
+            Input::QueueLength => match inputs.iter().find(|(it, _)| *it == input).map_or(0, |(_, value)| *value) {
+                length if length & 0x300 == 0 => 508 + (length & 7),
+                length => length & if length & 0xc00 == 0 { ones(19) } else { 63 },
+            },
             _ => inputs.iter().find(|(it, _)| *it == input).map_or(0, |(_, value)| *value),
         };
+        if packet % 4 == 0 && program.name.starts_with("abc") {
+            near_the_limits(program, &mut one, &read, &mut numbers);
+            other.registers.clone_from(&one.registers);
+        }
         let random = [numbers.of(32), numbers.of(32)];
         let gresses = if program.has_ingress() { &[Gress::Ingress, Gress::Egress][..] } else { &[Gress::Egress] };
         let run = |interpreter: &mut Interpreter<'_>| {
@@ -321,6 +335,36 @@ fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) ->
         };
         run(&mut one) != run(&mut other) || one.registers != other.registers
     })
+}
+
+/// Sets most registers of ABC to words at which the next packet shows a difference.
+fn near_the_limits(
+    program: &SwitchProgram,
+    interpreter: &mut Interpreter<'_>,
+    read: &dyn Fn(Input) -> u64,
+    numbers: &mut Numbers,
+) {
+    let (arrived, meter) = (Nanos(read(Input::Arrived)), SwitchMeterParams::default());
+    let first = u64::from(SwitchMeterParams::FIRST);
+    let window = arrived.0 >> meter.window & 3;
+    let place = (arrived.0 >> meter.tick() & (first - 1) | first) << window;
+    let activity = |activity: u64| activity << 16 & u64::from(u32::MAX) ^ 1 << 31;
+    let behind = 20u64.wrapping_sub(read(Input::QueueLength).min(511)) << 4;
+    let limits = [activity(read(Input::Activity)), activity(read(Input::Activity).wrapping_sub(behind))];
+    for (register, words) in program.registers.iter().zip(&mut interpreter.registers) {
+        for word in words {
+            let kind = numbers.next();
+            let small = kind >> 8 & 3;
+            *word = match (&*register.name, kind & 7) {
+                ("last_epoch", 0..6) => u64::from(meter.epoch(arrived)).wrapping_sub(small),
+                ("begin_of_even" | "begin_of_odd", 0..3) => place.wrapping_sub(small),
+                ("begin_of_even" | "begin_of_odd", 3..6) => (first << 4).wrapping_sub(small << 4),
+                ("sum_of_even" | "sum_of_odd", 0..3) => kind >> 55,
+                ("average_activity", 0..6) => limits[kind as usize & 1].wrapping_sub(1).wrapping_add(small),
+                _ => *word,
+            } & ones(register.bits);
+        }
+    }
 }
 
 /// Changes that change nothing, how many there are, and the proof. Variables are numbered as in the program. Three dots stand for any beginning.
@@ -420,6 +464,59 @@ const OF_CONQUEST_INGRESS: [(&str, usize, &str); 6] = [
     ),
 ];
 
+/// Those of the check of arrivals of ABC.
+const OF_ARRIVALS: [(&str, usize, &str); 1] =
+    [("Equal as GreaterOrEqual", 3, "one bit: malformed == 1, has_activity == 1, outside == 1")];
+
+/// Those of ABC's edge.
+const OF_ABC_EDGE: [(&str, usize, &str); 8] = [
+    ("Before as After", 4, "an action without updates: keep_bytes_even, keep_bytes_odd, keep_time_even, keep_time_odd"),
+    ("Equal as GreaterOrEqual", 1, "one bit: outside == 1"),
+    ("Equal as LessOrEqual", 1, "one bit: the parity of the epoch is 0"),
+    (
+        "Or(Variable(Variable(8)), Constant(1048576)) as Xor(Variable(Variable(8)), Constant(1048576))",
+        1,
+        "within has 20 bits",
+    ),
+    (
+        "Subtract(Constant(1048576), Variable(Variable(23))) as SubtractSigned(Constant(1048576), Variable(Variable(23)))",
+        1,
+        "before was shifted by 4: both numbers are below 2^31",
+    ),
+    (
+        "Subtract(Variable(Variable(7)), Variable(Variable(11))) as SubtractSigned(Variable(Variable(7)), Variable(Variable(11)))",
+        1,
+        "the epoch has 15 bits, so that a difference stops at its upper end only, where both results are 2 or more",
+    ),
+    (
+        "SubtractSigned(Variable(Variable(30)), Variable(Variable(29))) as Subtract(Variable(Variable(30)), Variable(Variable(29)))",
+        1,
+        "the logarithm of bytes is below 2^13, and that of the reference is -2204",
+    ),
+    (
+        "SubtractSigned(Variable(Variable(31)), Variable(Variable(32))) as Subtract(Variable(Variable(31)), Variable(Variable(32)))",
+        1,
+        "the same: the result is between -2^13 and 2^14",
+    ),
+];
+
+/// Those of ABC's core, with either average.
+const OF_ABC_CORE: [(&str, usize, &str); 3] = [
+    ("Equal as GreaterOrEqual", 1, "one bit: has_activity == 1"),
+    ("NotEqual as Greater", 1, "average != 0"),
+    (
+        "Subtract(Constant(20), Slice { of: Variable(7), low: 0, bits: 16 }) as SubtractSigned(Constant(20), Slice { of: Variable(7), low: 0, bits: 16 })",
+        1,
+        "the queue counts as at most 511",
+    ),
+];
+
+/// That of the mean.
+const OF_ABC_MEAN: [(&str, usize, &str); 1] = [("Equal as LessOrEqual", 1, "word == 0")];
+
+/// That of ABC's exit.
+const OF_ABC_STRIP: [(&str, usize, &str); 1] = [("Equal as GreaterOrEqual", 1, "one bit: has_activity == 1")];
+
 const OF_EGRESS_PI: [(&str, usize, &str); 12] = [
     ("Equal as GreaterOrEqual", 1, "one bit: long == 1"),
     (
@@ -469,6 +566,10 @@ fn equivalent(program: &str) -> Vec<&'static Equivalent> {
         "step" => vec![&OF_STEP],
         "printqueue-windows" => vec![&OF_WINDOWS],
         "printqueue-monitor" => vec![&OF_MONITOR],
+        "abc-edge" => vec![&OF_ARRIVALS, &OF_ABC_EDGE],
+        "abc-core" => vec![&OF_ARRIVALS, &OF_ABC_CORE, &OF_ABC_MEAN],
+        "abc-core-median" => vec![&OF_ARRIVALS, &OF_ABC_CORE],
+        "abc-strip" => vec![&OF_ARRIVALS, &OF_ABC_STRIP],
         _ => Vec::new(),
     }
 }
@@ -508,6 +609,22 @@ fn programs() -> Vec<SwitchProgram> {
         small_conquest(ActAt::Egress, 2),
         small_conquest(ActAt::Ingress(hold), 1),
     ];
+    let edge = AbcEdgeParams {
+        meter: SwitchMeterParams { least_time: Nanos(1 << 13), ..SwitchMeterParams::default() },
+        inside: vec![1],
+        ..AbcEdgeParams::default()
+    };
+    let core = |average| {
+        let aqm = SwitchAqmParams { average, ..SwitchAqmParams::default() };
+        abc_core_with(&AbcCoreParams { aqm, outside: vec![1] }).expect("it fits")
+    };
+    let abc = [
+        abc_edge_with(&edge).expect("it fits"),
+        core(SwitchAverage::MEAN),
+        core(SwitchAverage::MEDIAN),
+        abc_strip_with(&[1]).expect("it fits"),
+    ];
+    let small: Vec<_> = abc.into_iter().chain(small).collect();
     let others = executable().expect("the defaults fit").into_iter();
     let others = others.filter(|program| small.iter().all(|it| it.name != program.name));
     small.clone().into_iter().rev().chain(others).collect()

@@ -1,5 +1,6 @@
 //! Programs as P4_16.
 
+mod activity;
 mod entries;
 mod expression;
 mod p4runtime;
@@ -7,15 +8,16 @@ mod test_build;
 mod tna;
 mod v1model;
 
-use super::action::{RegisterAction, When};
+use super::action::{AluExpression, RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
 use super::gateway;
 use super::hash::Polynomial;
-use super::table::{ActionTable, TableEntries};
+use super::table::ActionTable;
 use super::uses::Uses;
 use super::variable::{Input, Operand, Variable, ones};
 use crate::Gress;
+use activity::{ACTIVITY_HEADER, FOR_EGRESS, PUSH, STRIP};
 pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{alu_text, literal, operand_text, width_of};
@@ -43,6 +45,19 @@ impl Architecture {
             Self::Tna => "tna",
         }
     }
+}
+
+/// Why an architecture cannot have a program, whatever the room: a register action that its unit cannot do. Such a program is printed for people to
+/// read; no compiler takes it.
+pub fn refusal(program: &SwitchProgram, architecture: Architecture) -> Option<String> {
+    let averages = |action: &&RegisterAction| {
+        let values = action.updates.iter().map(|update| update.value);
+        values
+            .chain(action.conditions.iter().map(|condition| condition.left))
+            .any(|it| matches!(it, AluExpression::MoveTowards(..)))
+    };
+    let action = program.actions.iter().find(averages).filter(|_| architecture == Architecture::Tna)?;
+    Some(format!("{} averages by a shift of a difference, and a Tofino's register unit cannot shift", action.name))
 }
 
 /// The program in P4_16.
@@ -135,6 +150,10 @@ impl<'a> Printer<'a> {
         self.line(&format!("#include <{architecture}.p4>"));
         self.line("");
         self.lines(HEADERS);
+        if self.uses_activity() {
+            self.line("");
+            self.lines(ACTIVITY_HEADER);
+        }
         self.line("");
     }
 
@@ -148,6 +167,11 @@ impl<'a> Printer<'a> {
         self.uses().reads(self.program, input)
     }
 
+    /// Whether the program reads, pushes or removes activity headers, so that they are parsed.
+    fn uses_activity(&self) -> bool {
+        Input::OF_ACTIVITY.iter().any(|input| self.reads(*input))
+    }
+
     /// What the half that is printed has of the program.
     fn uses(&self) -> Uses {
         Uses::of(self.program, self.gress)
@@ -158,10 +182,12 @@ impl<'a> Printer<'a> {
         self.program.has_ingress()
     }
 
-    /// Begins the part that packets with an IP header take, and generated ones.
+    /// Begins the part that packets with an IP header take, those with an activity header, and generated ones.
     fn begin(&mut self) {
         let generated = if self.reads_here(Input::Generated) { "meta.generated == 1 || " } else { "" };
-        self.line(&format!("if ({generated}hdr.ipv4.isValid() || hdr.ipv6.isValid()) {{"));
+        let activity = [Input::HasActivity, Input::Malformed].into_iter().filter(|input| self.reads_here(*input));
+        let activity: String = activity.map(|input| format!("meta.{} == 1 || ", input.name())).collect();
+        self.line(&format!("if ({generated}{activity}hdr.ipv4.isValid() || hdr.ipv6.isValid()) {{"));
     }
 
     /// The variables that are not inputs.
@@ -192,7 +218,7 @@ impl<'a> Printer<'a> {
             self.line(&format!("table {} {{", table.name));
             if !table.keys.is_empty() {
                 self.line("key = {");
-                let kind = if matches!(table.entries, TableEntries::Exact(_)) { "exact" } else { "range" };
+                let kind = table.entries.kind();
                 for key in &table.keys {
                     // The control plane of Tofino takes a name; the expression of a slice is none.
                     let name = match (self.architecture, key) {
@@ -212,7 +238,9 @@ impl<'a> Printer<'a> {
                 table.otherwise.iter().zip(&results).map(|(value, it)| literal(*value, it.bits)).collect();
             self.line(&format!("default_action = set_{}({});", table.name, values.join(", ")));
             if !table.keys.is_empty() {
-                self.line(&format!("size = {};", table.entries.len()));
+                // Where there are none yet, the control plane adds some.
+                let size = if table.entries.is_empty() { 1024 } else { table.entries.len() };
+                self.line(&format!("size = {size};"));
             }
             self.line("}");
         }
@@ -267,10 +295,15 @@ impl<'a> Printer<'a> {
 
     /// A template with the parsing of what identifies a flow, if the program reads that.
     fn with_flow(&self, template: &str) -> String {
-        let parts = if self.reads_flow() { FLOW } else { WITHOUT_FLOW };
+        let mut parts = if self.reads_flow() { FLOW } else { WITHOUT_FLOW }.map(str::to_owned);
+        if self.reads(Input::IpLength) {
+            parts[0] += "bit<16> ip_length;\n";
+            parts[2].insert_str(0, "meta.ip_length = hdr.ipv4.total_length;\n");
+            parts[3].insert_str(0, "meta.ip_length = hdr.ipv6.payload_length;\n");
+        }
         let marks =
             ["FLOW_FIELDS\n", "PORTS_MEMBER\n", "AFTER_IPV4\n", "AFTER_IPV6\n", "PORTS_STATE\n", "EMIT_PORTS\n"];
-        marks.into_iter().zip(parts).fold(template.to_owned(), |text, (mark, part)| text.replace(mark, part))
+        marks.into_iter().zip(parts).fold(template.to_owned(), |text, (mark, part)| text.replace(mark, &part))
     }
 
     fn statements(&mut self, statements: &[Statement]) {
@@ -316,6 +349,12 @@ impl<'a> Printer<'a> {
                         self.line("meta.kind = 1;");
                     }
                 },
+                Does::Push(activity) => {
+                    let activity = operand_text(&names, *activity, Input::Activity.bits());
+                    let push = if self.metadata_goes_on() { PUSH.to_owned() + FOR_EGRESS } else { PUSH.to_owned() };
+                    self.lines(&push.replace("VALUE", &activity).replace("CARRIER", self.carrier()));
+                }
+                Does::Strip => self.lines(&STRIP.replace("CARRIER", self.carrier())),
                 Does::Mark if self.is_test => self.line("hdr.test.marked = 1;"),
                 Does::Drop if self.is_test => self.line("hdr.test.dropped = 1;"),
                 Does::Mark => self.lines(MARK),
@@ -326,6 +365,25 @@ impl<'a> Printer<'a> {
                 },
             }
         }
+    }
+
+    /// Whether the half behind the queue reads activities that the parser found before it. (Tofino has a parser for each half.)
+    fn metadata_goes_on(&self) -> bool {
+        let is_v1model = self.architecture == Architecture::V1model;
+        is_v1model && Uses::of(self.program, Gress::Egress).reads(self.program, Input::HasActivity)
+    }
+
+    /// The header in front of that of the activity. A frame of a test build has it behind the header of the test.
+    fn carrier(&self) -> &'static str {
+        if self.is_test { "hdr.carrier" } else { "hdr.ethernet" }
+    }
+
+    /// A template with the parsing of the activity header, if the program reads that.
+    fn with_activity(&self, template: &str, parts: [&str; 5]) -> String {
+        let parts = if self.uses_activity() { parts } else { [""; 5] };
+        let marks =
+            ["ACTIVITY_FIELDS\n", "ACTIVITY_MEMBER\n", "ACTIVITY_SELECT\n", "ACTIVITY_STATES\n", "EMIT_ACTIVITY\n"];
+        marks.into_iter().zip(parts).fold(template.to_owned(), |text, (mark, part)| text.replace(mark, part))
     }
 
     /// Whether a part of a condition is computed before, because no gateway of a Tofino tests it.

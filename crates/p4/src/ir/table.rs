@@ -82,8 +82,24 @@ impl TableEntries {
         }
     }
 
+    /// How a key is matched in P4. Ranges that differ in their lowest bits only are prefixes, as ternary memory has them; a Tofino matches no
+    /// ranges of more than 20 bits.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Exact(_) => "exact",
+            Self::Ranges(entries) if entries.iter().all(|(range, _)| is_prefix(*range)) => "ternary",
+            Self::Ranges(_) => "range",
+        }
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Whether a range has all numbers that agree in all but their lowest bits.
+fn is_prefix((low, high): (u64, u64)) -> bool {
+    let span = low ^ high;
+    span.wrapping_add(1) & span == 0 && low & span == 0
 }

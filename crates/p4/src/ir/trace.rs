@@ -67,14 +67,22 @@ impl Trace {
         let mut build = TestBuild::new(program);
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
+        let has_lengths = program.variables.iter().any(|it| it.input == Some(Input::IpLength));
         let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0 };
         for (number, packet) in wandering(seed, count.saturating_mul(EVERY)).step_by(EVERY).enumerate() {
             // Where packets do something before the queue, too, every other one is for that, and some of these are copies that come back.
-            let gress = if program.has_ingress() && number % 2 == 1 { Gress::Ingress } else { Gress::Egress };
+            let is_before = program.statements.is_empty() || program.has_ingress() && number % 2 == 1;
+            let gress = if is_before { Gress::Ingress } else { Gress::Egress };
+            let [has_activity, malformed, activity] = activity_header(number as u64);
             let is_generated = has_generated && gress == Gress::Egress && number % GENERATED == GENERATED - 1;
             let input = |input| match input {
                 Input::Generated => u64::from(is_generated),
                 Input::FedBack => u64::from(number % 8 == 3),
+                Input::HasActivity => has_activity,
+                Input::Malformed => malformed,
+                Input::Activity => activity,
+                // The windows of ABC's edge are seconds.
+                Input::Arrived if has_lengths => packet.input(input) << 10,
                 input => packet.input(input),
             };
             let numbers: Vec<_> = (0..build.random()).map(|_| u64::from(random.next_u32())).collect();
@@ -109,6 +117,15 @@ const EVERY: usize = 16;
 const DROPPED: u8 = 0b1000;
 const MARKED: u8 = 0b0100;
 
+/// Whether the packet of a number has an activity header, whether that is malformed, and its activity: between 10 and 14.
+fn activity_header(number: u64) -> [u64; 3] {
+    match number % 16 {
+        3 | 10 => [0, 1, 0],
+        place if place / 2 % 2 == 0 && place < 12 => [1, 0, (10 << 8) + number * 37 % (4 << 8)],
+        _ => [0; 3],
+    }
+}
+
 /// A header behind that of Ethernet.
 fn frame(header: &[u8]) -> Vec<u8> {
     [&ADDRESSES, &ETHER_TYPE.to_be_bytes()[..], header].concat()
@@ -141,6 +158,11 @@ impl Leaving {
             Input::FedBack => 0,
             // 80 bytes in 64 ns: 10 Gb/s.
             Input::Depth => (self.sojourn.0 / 64).min((1 << 19) - 1),
+            Input::ArrivalPort => u64::from(self.flow % 5),
+            Input::IpLength => u64::from(self.size) - 14,
+            // A packet in the queue for each millisecond.
+            Input::QueueLength => self.sojourn.0 / 1_000_000,
+            Input::HasActivity | Input::Malformed | Input::Activity => 0,
         }
     }
 }

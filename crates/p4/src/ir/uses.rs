@@ -18,6 +18,8 @@ pub(crate) struct Uses {
     /// Action tables.
     pub choices: BTreeSet<usize>,
     pub feeds_back: bool,
+    /// Whether it pushes or removes activity headers.
+    pub uses_activity: bool,
 }
 
 impl Uses {
@@ -40,6 +42,11 @@ impl Uses {
     fn one(&mut self, program: &SwitchProgram, does: &Does) {
         match does {
             Does::Comment(_) | Does::Mark | Does::Drop => {}
+            Does::Push(activity) => {
+                self.operands([*activity]);
+                self.uses_activity = true;
+            }
+            Does::Strip => self.uses_activity = true,
             Does::FeedBack => self.feeds_back = true,
             Does::Set { variable, operation } => {
                 self.variables.insert(*variable);

@@ -193,6 +193,10 @@ fn check_all(
     for statement in statements {
         match &statement.does {
             Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack => {}
+            Does::Push(activity) => {
+                check_push(program, *activity).map_err(|why| ("a push of the activity".to_owned(), why))?;
+            }
+            Does::Strip => check_has_activity(program).map_err(|why| ("a removal of the activity".to_owned(), why))?,
             Does::Lookup(table) => {
                 let table = &program.tables[*table];
                 check_table(program, table).map_err(|why| (format!("the table {}", table.name), why))?;
@@ -223,6 +227,24 @@ fn check_all(
         }
     }
     Ok(())
+}
+
+fn check_push(program: &SwitchProgram, activity: Operand) -> Result<(), Broken> {
+    check_has_activity(program)?;
+    fits(program, activity, Input::Activity.bits())?;
+    match bits(program, activity) {
+        Some(bits) if bits < Input::Activity.bits() => {
+            Err(format!("has {bits} bits; an activity has {}", Input::Activity.bits()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A program that changes activity headers reads whether there is one, so that it is parsed.
+fn check_has_activity(program: &SwitchProgram) -> Result<(), Broken> {
+    let reads = |it: &VariableInfo| it.input == Some(Input::HasActivity);
+    let is_read = program.variables.iter().any(reads);
+    if is_read { Ok(()) } else { Err("the program does not have the input has_activity".to_owned()) }
 }
 
 fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation) -> Result<(), Broken> {
@@ -329,6 +351,17 @@ fn check_access(
     };
     if action.conditions.iter().any(|condition| is_constant(condition.left)) {
         return Err("compares a constant".to_owned());
+    }
+    let of_conditions = action.conditions.iter().map(|condition| condition.left);
+    for expression in action.updates.iter().map(|update| update.value).chain(of_conditions) {
+        if let AluExpression::MoveTowards(_, shift) = expression
+            && !(1..register.bits).contains(&shift)
+        {
+            return Err(format!(
+                "a shift by {shift} leaves nothing of a change of {} bits, or all of it",
+                register.bits
+            ));
+        }
     }
     let Some(result) = result else { return Ok(()) };
     let info = program.variables.get(result.0).ok_or("returns into a variable of another program")?;

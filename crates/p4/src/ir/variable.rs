@@ -57,6 +57,18 @@ pub enum Input {
     FedBack,
     /// The length of the queue when the packet entered it, in cells of the packet buffer. BMv2 counts packets instead. Known behind the queue.
     Depth,
+    /// The port that the packet came in by. Known before the queue.
+    ArrivalPort,
+    /// The length in the IP header, in bytes: the whole packet of IPv4, and what is behind the header of IPv6.
+    IpLength,
+    /// The packets that the queue held when the packet entered it, without this one. Known behind the queue.
+    QueueLength,
+    /// Whether it has a valid activity header, behind that of Ethernet: 1 or 0.
+    HasActivity,
+    /// Whether it has the EtherType of an activity header, and not a valid one: it is cut short, or followed by another. 1 or 0.
+    Malformed,
+    /// The activity in its header, in two's complement with 8 fraction bits; zero without a header.
+    Activity,
 }
 
 /// A value that an operation reads.
@@ -112,7 +124,7 @@ impl Unit {
 
 impl Input {
     /// All inputs.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 19] = [
         Self::Port,
         Self::Enqueued,
         Self::Dequeued,
@@ -126,7 +138,16 @@ impl Input {
         Self::Arrived,
         Self::FedBack,
         Self::Depth,
+        Self::ArrivalPort,
+        Self::IpLength,
+        Self::QueueLength,
+        Self::HasActivity,
+        Self::Malformed,
+        Self::Activity,
     ];
+
+    /// What the parser finds about the activity header.
+    pub const OF_ACTIVITY: [Self; 3] = [Self::HasActivity, Self::Malformed, Self::Activity];
 
     /// What identifies a flow: 104 bits, in this order.
     pub const FLOW: [Self; 4] = [Self::Source, Self::Destination, Self::Ports, Self::Protocol];
@@ -147,28 +168,35 @@ impl Input {
             Self::Arrived => "arrived",
             Self::FedBack => "fed_back",
             Self::Depth => "depth",
+            Self::ArrivalPort => "arrival_port",
+            Self::IpLength => "ip_length",
+            Self::QueueLength => "queue_length",
+            Self::HasActivity => "has_activity",
+            Self::Malformed => "malformed",
+            Self::Activity => "activity",
         }
     }
 
     /// Its width in bits.
     pub fn bits(self) -> u32 {
         match self {
-            Self::Port => 9,
+            Self::Port | Self::ArrivalPort => 9,
             Self::Enqueued | Self::Dequeued | Self::Arrived => 48,
-            Self::Generated | Self::FedBack => 1,
+            Self::Generated | Self::FedBack | Self::HasActivity | Self::Malformed => 1,
             Self::Ecn => 2,
             Self::Source | Self::Destination | Self::Ports => 32,
             Self::Protocol => 8,
-            Self::Length => 16,
-            Self::Depth => 19,
+            Self::Length | Self::IpLength | Self::Activity => 16,
+            Self::Depth | Self::QueueLength => 19,
         }
     }
 
     /// What it counts.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Length => Unit::Bytes,
+            Self::Length | Self::IpLength => Unit::Bytes,
             Self::Depth => Unit::Cells,
+            Self::QueueLength => Unit::Packets,
             Self::Port
             | Self::Generated
             | Self::Ecn
@@ -176,7 +204,11 @@ impl Input {
             | Self::Destination
             | Self::Ports
             | Self::Protocol
-            | Self::FedBack => Unit::Number,
+            | Self::FedBack
+            | Self::ArrivalPort
+            | Self::HasActivity
+            | Self::Malformed
+            | Self::Activity => Unit::Number,
             Self::Enqueued | Self::Dequeued | Self::Arrived => Unit::NANOS,
         }
     }
@@ -184,8 +216,10 @@ impl Input {
     /// Whether a half of the pipeline knows it.
     pub fn is_known_at(self, gress: Gress) -> bool {
         match self {
-            Self::Arrived | Self::FedBack => gress == Gress::Ingress,
-            Self::Enqueued | Self::Dequeued | Self::Generated | Self::Length | Self::Depth => gress == Gress::Egress,
+            Self::Arrived | Self::FedBack | Self::ArrivalPort => gress == Gress::Ingress,
+            Self::Enqueued | Self::Dequeued | Self::Generated | Self::Length | Self::Depth | Self::QueueLength => {
+                gress == Gress::Egress
+            }
             _ => true,
         }
     }

@@ -106,6 +106,7 @@ fn compare(
             dropped: matches!(egress, Egress::Drop(_)),
             marked: departure.packet.ecn != packet.ecn,
             fed_back: egress == Egress::SendAndFeedBack,
+            ..PacketFate::default()
         };
         let mut fate = interpreter.run(&|input| packet.input(input), &mut random);
         fate.marked &= packet.ecn != Ecn::Ce;
@@ -143,7 +144,7 @@ fn before_the_queue(
     };
     let mut fate = ours.run_at(Gress::Ingress, &input, &mut |_bits| 0);
     fate.marked &= packet.ecn != Ecn::Ce;
-    [PacketFate { dropped, marked: own.ecn != packet.ecn, fed_back: false }, fate]
+    [PacketFate { dropped, marked: own.ecn != packet.ecn, ..PacketFate::default() }, fate]
 }
 
 /// Whether the counts of a flow are the same in all snapshots.

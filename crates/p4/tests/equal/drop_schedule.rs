@@ -22,7 +22,7 @@ fn compare<P: Pipeline>(
         let (mut departure, port) = (packet.departure(), Port(packet.port));
         let headers = &mut Headers::plain(Host(1), Host(2), FlowId(9));
         let dropped = rust.egress(port, &mut departure, headers, &mut NoSink) != Egress::Send;
-        let chosen = PacketFate { dropped, marked: departure.packet.ecn != packet.ecn, fed_back: false };
+        let chosen = PacketFate { dropped, marked: departure.packet.ecn != packet.ecn, ..PacketFate::default() };
         let mut fate = interpreter.run(&|input| packet.input(input), &mut |_bits| 0);
         // To mark what is marked changes nothing.
         fate.marked &= packet.ecn != Ecn::Ce;

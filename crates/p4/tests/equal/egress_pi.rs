@@ -21,7 +21,7 @@ fn compare(
         let mut departure = packet.departure();
         let headers = &mut Headers::plain(Host(1), Host(2), FlowId(9));
         let dropped = rust.egress(Port(packet.port), &mut departure, headers, &mut NoSink) != Egress::Send;
-        let chosen = PacketFate { dropped, marked: departure.packet.ecn != packet.ecn, fed_back: false };
+        let chosen = PacketFate { dropped, marked: departure.packet.ecn != packet.ecn, ..PacketFate::default() };
         let mut fate = interpreter.run(&|input| packet.input(input), &mut random);
         // To mark what is marked changes nothing.
         fate.marked &= packet.ecn != Ecn::Ce;

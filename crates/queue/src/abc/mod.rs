@@ -22,6 +22,7 @@
 
 mod aggregates;
 mod aqm;
+mod data_plane;
 mod meter;
 
 use crate::counters::counters;
@@ -31,6 +32,9 @@ use crate::{
 };
 pub use aggregates::{Aggregates, Contract, Others};
 pub use aqm::{ActivityAqm, ActivityAqmParams};
+pub use data_plane::{
+    SwitchAqm, SwitchAqmParams, SwitchAverage, SwitchMeter, SwitchMeterParams, switch_log2, switch_log2_blocks,
+};
 pub use meter::{Average, MeterParams, RateMeter, activity};
 use queuescope_wire::{Departure, Nanos, Packet};
 use std::num::NonZeroU16;

@@ -37,6 +37,14 @@ fn list(name: &str, parameters: &Parameters, text: &mut String) {
         // The rest is CoDel's.
         "step" => parameters.retain(|it| it.key == "ce-threshold"),
         "conquest" | "conquest-ingress" => note = OF_CONQUEST,
+        // Each role is a program, and queues are the switch's.
+        "abc-edge" => parameters
+            .retain(|it| ["reference", "memory", "least-time"].contains(&&*it.key) || it.key.starts_with("aqm")),
+        "abc-core" => parameters.retain(|it| it.key.starts_with("aqm")),
+        "abc-core-median" => {
+            parameters.retain(|it| it.key.starts_with("aqm") && it.key != "aqm.memory");
+        }
+        "abc-strip" => parameters.clear(),
         _ => {}
     }
     let width = |cell: fn(&Parameter) -> &str| parameters.iter().map(|it| cell(it).chars().count()).max().unwrap_or(0);

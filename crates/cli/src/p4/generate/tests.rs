@@ -19,7 +19,9 @@ fn keys() -> impl Strategy<Value = String> {
     let of_conquest =
         ["window", "snapshots", "rows", "columns", "estimator", "unit", "tau", "threshold", "response", "act-at"];
     let of_printqueue = ["cell-bits", "index-bits", "alpha", "windows", "port", "step-bits", "level-bits"];
-    let known = known.into_iter().chain(of_conquest).chain(of_printqueue).chain(["ce-threshold"]);
+    let of_abc =
+        ["reference", "memory", "least-time", "aqm", "aqm.least", "aqm.base", "aqm.gamma", "surcharges", "meters"];
+    let known = known.into_iter().chain(of_conquest).chain(of_abc).chain(of_printqueue).chain(["ce-threshold"]);
     let nested = ["gains.alpha", "gains.beta", "gains", "gains.alpha.beta", "limit", ""];
     let known = known.chain(nested).map(str::to_owned).collect::<Vec<_>>();
     prop_oneof![9 => prop::sample::select(known), 1 => ".{0,8}"]
@@ -47,9 +49,12 @@ fn sets() -> impl Strategy<Value = Vec<String>> {
 
 /// The algorithms. PIE_TABLE takes long to make.
 fn algorithm() -> impl Strategy<Value = &'static str> {
-    let others = prop::sample::select(vec!["pie-cp", "step", "conquest", "conquest-ingress"]);
+    let others =
+        vec!["pie-cp", "step", "codel-dp", "ecn-sharp-dp", "conquest", "conquest-ingress", "abc-core", "abc-strip"];
+    let others = prop::sample::select(others);
     let measurements = prop::sample::select(vec!["printqueue-windows", "printqueue-monitor"]);
-    prop_oneof![6 => Just("pie-dp"), 6 => Just("egress-pi"), 6 => others, 4 => measurements, 1 => Just("pie-table")]
+    let large = prop::sample::select(vec!["pie-table", "abc-edge"]);
+    prop_oneof![6 => Just("pie-dp"), 6 => Just("egress-pi"), 8 => others, 4 => measurements, 2 => large]
 }
 
 proptest! {
@@ -67,7 +72,7 @@ proptest! {
             Ok(program) => program,
             // They have fewer parameters than in scenarios, or check them here.
             Err(error) => {
-                let may_fail = ["conquest", "step", "printqueue"].iter().any(|prefix| name.starts_with(prefix));
+                let may_fail = ["conquest", "abc", "step", "printqueue"].iter().any(|prefix| name.starts_with(prefix));
                 prop_assert!(may_fail, "{}: {}", name, error);
                 prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error);
                 return Ok(());
@@ -146,6 +151,12 @@ fn each_target_has_its_files() {
             "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
         ),
         ("printqueue-monitor", Architecture::Tna, "bfrt.py mk p4"),
+        (
+            "abc-strip",
+            Architecture::V1model,
+            "expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
+        ),
+        ("abc-core-median", Architecture::Tna, "bfrt.py mk p4"),
         ("egress-pi", Architecture::Tna, "mk p4"),
         ("conquest-ingress", Architecture::Tna, "bfrt.py mk p4"),
         ("pie-table", Architecture::Tna, "bfrt.py mk p4"),

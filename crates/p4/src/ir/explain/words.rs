@@ -39,7 +39,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn operand(&self, operand: Operand) -> String {
+    pub fn operand(&self, operand: Operand) -> String {
         let name = |variable: Variable| &*self.program.variables[variable.0].name;
         match operand {
             Operand::Constant(value) if value > 0xffff => format!("{value:#x}"),
@@ -165,6 +165,9 @@ impl<'a> Words<'a> {
             }
             AluExpression::SubtractSaturating(one, other) => {
                 format!("{} less {}, at least zero", text(one), text(other))
+            }
+            AluExpression::MoveTowards(to, shift) => {
+                format!("the word plus a 2^{shift}th of {} less the word, rounded down", text(to))
             }
             AluExpression::AddSigned(one, other) => {
                 format!("{} plus {}, both in two's complement, within its ends", text(one), text(other))

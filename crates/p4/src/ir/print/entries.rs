@@ -3,7 +3,8 @@
 use super::super::builder::SwitchProgram;
 use super::super::hash::Polynomial;
 use super::super::table::{MatchTable, TableEntries};
-use super::super::variable::Variable;
+use super::super::variable::{Variable, ones};
+use super::expression::width_of;
 use super::{Architecture, FEEDBACK_SESSION, hashes};
 use crate::Gress;
 use crate::ir::uses::Uses;
@@ -33,14 +34,21 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
         let gress = gress_of(program, table);
         let results: Vec<_> = table.results.iter().map(|result| &program.variables[result.0].name).collect();
         let names: Vec<_> = (0..table.keys.len()).map(|key| key_name(program, table.keys[key])).collect();
-        let add = |text: &mut String, keys: &[(u64, u64)], values: &[u64], is_range: bool| {
+        let kind = table.entries.kind();
+        // Of a prefix, the bits that count.
+        let mask = |low: u64, high: u64| {
+            !(low ^ high) & table.keys.first().and_then(|key| width_of(program, *key)).map_or(0, ones)
+        };
+        let add = |text: &mut String, keys: &[(u64, u64)], values: &[u64]| {
             let _ = match architecture {
                 Architecture::V1model => {
-                    let keys = keys
-                        .iter()
-                        .map(|(low, high)| if is_range { format!("{low}->{high}") } else { low.to_string() });
+                    let keys = keys.iter().map(|(low, high)| match kind {
+                        "range" => format!("{low}->{high}"),
+                        "ternary" => format!("{low}&&&{:#x}", mask(*low, *high)),
+                        _ => low.to_string(),
+                    });
                     let [keys, values] = [keys.collect::<Vec<_>>(), values.iter().map(u64::to_string).collect()];
-                    let priority = if is_range { " 1" } else { "" };
+                    let priority = if kind == "exact" { "" } else { " 1" };
                     let [keys, values] = [keys, values].map(|all| all.join(" "));
                     writeln!(
                         text,
@@ -50,12 +58,10 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
                     )
                 }
                 Architecture::Tna => {
-                    let keys = names.iter().zip(keys).map(|(name, (low, high))| {
-                        if is_range {
-                            format!("{name}_start={low}, {name}_end={high}")
-                        } else {
-                            format!("{name}={low}")
-                        }
+                    let keys = names.iter().zip(keys).map(|(name, (low, high))| match kind {
+                        "range" => format!("{name}_start={low}, {name}_end={high}"),
+                        "ternary" => format!("{name}={low}, {name}_mask={:#x}", mask(*low, *high)),
+                        _ => format!("{name}={low}"),
                     });
                     let values = results.iter().zip(values).map(|(name, value)| format!("{name}_of_entry={value}"));
                     let arguments: Vec<_> = keys.chain(values).collect();
@@ -68,15 +74,15 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
             TableEntries::Exact(entries) => {
                 for (key, values) in entries {
                     let keys: Vec<_> = key.iter().map(|key| (*key, *key)).collect();
-                    add(&mut text, &keys, values, false);
+                    add(&mut text, &keys, values);
                 }
             }
             TableEntries::Ranges(entries) => {
-                entries.iter().for_each(|(range, values)| add(&mut text, &[*range], values, true));
+                entries.iter().for_each(|(range, values)| add(&mut text, &[*range], values));
             }
         }
     }
-    Some(text)
+    (!text.is_empty()).then_some(text)
 }
 
 /// The parameters of a table without keys. A control plane can set others while the switch runs.

@@ -30,6 +30,9 @@ impl<'a> Names<'a> {
     pub fn variable(&self, Variable(variable): Variable) -> String {
         let info = &self.program.variables[variable];
         match (self.architecture, info.input) {
+            (Some(_), Some(input)) if self.is_test && Input::OF_ACTIVITY.contains(&input) => {
+                format!("meta.{}", info.name)
+            }
             (Some(_), Some(_)) if self.is_test => format!("hdr.test.{}", info.name),
             (Some(Architecture::V1model), Some(Input::Port)) if self.gress == Gress::Ingress => {
                 "standard_metadata.egress_spec".to_owned()
@@ -38,6 +41,9 @@ impl<'a> Names<'a> {
                 "ig_tm_md.ucast_egress_port".to_owned()
             }
             (Some(Architecture::Tna), Some(Input::Arrived)) => "ig_prsr_md.global_tstamp".to_owned(),
+            (Some(Architecture::V1model), Some(Input::ArrivalPort)) => "standard_metadata.ingress_port".to_owned(),
+            (Some(Architecture::Tna), Some(Input::ArrivalPort)) => "ig_intr_md.ingress_port".to_owned(),
+            (Some(Architecture::V1model), Some(Input::QueueLength)) => "standard_metadata.enq_qdepth".to_owned(),
             (Some(Architecture::V1model), Some(Input::Port)) => "standard_metadata.egress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::Port)) => "eg_intr_md.egress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::Dequeued)) => "eg_prsr_md.global_tstamp".to_owned(),
@@ -53,7 +59,11 @@ impl<'a> Names<'a> {
                     | Input::Source
                     | Input::Destination
                     | Input::Ports
-                    | Input::Protocol,
+                    | Input::Protocol
+                    | Input::IpLength
+                    | Input::HasActivity
+                    | Input::Malformed
+                    | Input::Activity,
                 ),
             ) => format!("meta.{}", info.name),
             (Some(Architecture::Tna), None) if self.is_metadata(Variable(variable)) => format!("meta.{}", info.name),
@@ -160,6 +170,12 @@ pub(crate) fn alu_text(names: &Names<'_>, expression: AluExpression, bits: u32) 
         AluExpression::Subtract(one, other) => format!("{} - {}", text(one), text(other)),
         AluExpression::AddSaturating(one, other) => format!("{} |+| {}", text(one), text(other)),
         AluExpression::SubtractSaturating(one, other) => format!("{} |-| {}", text(one), text(other)),
+        AluExpression::MoveTowards(to, shift) => {
+            let wide = bits + 1;
+            let signed = |term| format!("(int<{wide}>)(bit<{wide}>){}", term_text(names, term, bits));
+            let change = format!("({} - {}) >> {shift}", signed(to), signed(AluTerm::Word));
+            format!("word + (bit<{bits}>)(bit<{wide}>)({change})")
+        }
         AluExpression::AddSigned(one, other) => {
             format!("(bit<{bits}>)((int<{bits}>){} |+| (int<{bits}>){})", text(one), text(other))
         }

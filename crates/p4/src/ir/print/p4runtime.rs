@@ -34,11 +34,13 @@ struct Entry {
     priority: Option<u32>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 enum Key {
     Exact(u64),
     Range([u64; 2]),
+    /// The value, and the mask of the bits that count.
+    Ternary([u64; 2]),
 }
 
 /// Names with values, in the order of the program.
@@ -53,7 +55,7 @@ impl<T: Serialize> Serialize for Pairs<T> {
 /// The entries of all tables for P4Runtime: the JSON file that the controller of the P4 tutorials reads. It names the files that p4c makes of
 /// `NAME.p4` for BMv2: `NAME.p4info.txt` and `NAME.json`. None if the program has no tables.
 ///
-/// Numbers are plain integers. An exact key is its value, and a range is both ends. Ranges have the priority 1, since they do not overlap. A range of all values is left out, as
+/// Numbers are plain integers. An exact key is its value, a range is both ends, and a prefix is its first value and a mask. Ranges have the priority 1, since they do not overlap. A range of all values is left out, as
 /// P4Runtime demands (specification 1.4.1, section 9.1.1).
 pub fn print_p4runtime(program: &SwitchProgram) -> Option<String> {
     if program.tables.is_empty() {
@@ -97,10 +99,14 @@ fn entries(program: &SwitchProgram, table: &MatchTable) -> Vec<Entry> {
             all.iter().map(|(key, values)| entry(keys(key), values, None)).collect()
         }
         TableEntries::Ranges(all) => {
-            let widest = table.keys.first().and_then(|key| width_of(program, *key)).map_or(0, ones);
-            let keys = |low, high| {
+            let widest = table.keys.first().and_then(|key| width_of(program, *key)).map_or(0u64, ones);
+            let keys = |low: u64, high: u64| {
                 let is_all = low == 0 && high == widest;
-                key_names.iter().filter(|_| !is_all).map(|name| (name.clone(), Key::Range([low, high]))).collect()
+                let key = match table.entries.kind() {
+                    "ternary" => Key::Ternary([low, !(low ^ high) & widest]),
+                    _ => Key::Range([low, high]),
+                };
+                key_names.iter().filter(|_| !is_all).map(|name| (name.clone(), key)).collect()
             };
             all.iter().map(|((low, high), values)| entry(keys(*low, *high), values, Some(1))).collect()
         }
@@ -156,13 +162,14 @@ mod tests {
     }
 
     /// The entries of a table as the JSON has them, by the names that the printed program declares.
-    fn read_back(json: &Value, code: &str, table: &MatchTable) -> TableEntries {
+    fn read_back(json: &Value, code: &str, program: &SwitchProgram, table: &MatchTable) -> TableEntries {
         let (keys, kind, parameters) = declared(code, table);
-        let name = format!("MainEgress.{}", table.name);
+        let control = control(gress_of(program, table));
+        let name = format!("{control}.{}", table.name);
         let all = json["table_entries"].as_array().expect("a list");
         let own: Vec<_> = all.iter().filter(|entry| entry["table"] == name.as_str()).collect();
         let values = |entry: &Value| -> Vec<u64> {
-            assert_eq!(entry["action_name"], format!("MainEgress.set_{}", table.name));
+            assert_eq!(entry["action_name"], format!("{control}.set_{}", table.name));
             assert_eq!(entry["action_params"].as_object().expect("a table").len(), parameters.len());
             parameters.iter().map(|parameter| number(&entry["action_params"][parameter])).collect()
         };
@@ -181,6 +188,11 @@ mod tests {
                     .map(|entry| {
                         assert_eq!(entry["priority"], 1);
                         let range = match entry["match"].get(&keys[0]) {
+                            // Keys have 32 bits, where prefixes are not all numbers.
+                            Some(masked) if kind == "ternary" => {
+                                let (value, mask) = (number(&masked[0]), number(&masked[1]));
+                                (value, value | !mask & ones(32))
+                            }
                             Some(ends) => (number(&ends[0]), number(&ends[1])),
                             None => (0, 255),
                         };
@@ -218,14 +230,20 @@ mod tests {
                 entries += 1;
             }
             for table in program.tables.iter().filter(|table| !table.keys.is_empty()) {
-                assert_eq!(read_back(&json, &code, table), table.entries, "{} of {}", table.name, program.name);
+                assert_eq!(
+                    read_back(&json, &code, &program, table),
+                    table.entries,
+                    "{} of {}",
+                    table.name,
+                    program.name
+                );
                 entries += table.entries.len();
             }
             assert_eq!(json["table_entries"].as_array().map(Vec::len), Some(entries));
             assert_eq!(text.lines().count(), entries + 1, "a line for each");
             assert_eq!(json["bmv2_json"], format!("{}.json", program.name));
         }
-        assert_eq!(with_tables, 9);
+        assert_eq!(with_tables, 13);
     }
 
     #[test]

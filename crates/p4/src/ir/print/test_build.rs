@@ -1,5 +1,6 @@
 //! A build of a program for tests with BMv2.
 
+use super::activity::{ACTIVITY, ACTIVITY_HEADER};
 use super::expression::literal;
 use super::{Architecture, Printer, each, v1model};
 use crate::Gress;
@@ -97,12 +98,21 @@ impl<'a> TestBuild<'a> {
         }
         out.line("}");
         out.line("");
-        out.lines(BEFORE);
+        if out.uses_activity() {
+            out.lines(CARRIER);
+            out.lines(ACTIVITY_HEADER);
+            out.line("");
+        }
+        let parse = if out.uses_activity() { PARSE_CARRIER } else { "transition accept;\n" };
+        let emit = if out.uses_activity() { "packet.emit(hdr.carrier);\nEMIT_ACTIVITY\n" } else { "" };
+        let carrier = if out.uses_activity() { "carrier_h carrier;\nACTIVITY_MEMBER\n" } else { "" };
+        let before = BEFORE.replace("PARSE\n", parse).replace("CARRIER\n", carrier);
+        out.lines(&out.with_activity(&before, ACTIVITY).replace("CARRIED", "transition accept;"));
         for gress in [Gress::Ingress, Gress::Egress] {
             self.control(&mut out, gress);
         }
         out.line("");
-        out.lines(AFTER);
+        out.lines(&out.with_activity(&AFTER.replace("EMIT\n", emit), ACTIVITY));
         out.text
     }
 
@@ -164,7 +174,12 @@ impl<'a> TestBuild<'a> {
             (words.get(index).copied().unwrap_or(0), register.bits)
         });
         let words: Vec<_> = words.collect();
-        (sent, header(gress, input, fate, &own, random, &words))
+        let expected = header(gress, input, fate, &own, random, &words);
+        if uses_activity(self.program) {
+            let carried = carried(input, PacketFate::default());
+            return ([sent, carried].concat(), [expected, self::carried(input, fate)].concat());
+        }
+        (sent, expected)
     }
 }
 
@@ -225,12 +240,58 @@ fn padding(own: &[Input]) -> u32 {
     bits.next_multiple_of(8) - bits
 }
 
+/// Whether frames carry a packet, with an activity header or without one.
+fn uses_activity(program: &SwitchProgram) -> bool {
+    program.inputs().any(|input| Input::OF_ACTIVITY.contains(&input))
+}
+
+/// The packet behind the header of the test, as it is sent, or after what happens to it.
+fn carried(input: &dyn Fn(Input) -> u64, fate: PacketFate) -> Vec<u8> {
+    const IPV4: [u8; 2] = [0x08, 0x00];
+    let (ether_type, activity) = (ACTIVITY_TYPE.to_be_bytes(), (input(Input::Activity) as u16).to_be_bytes());
+    let payload = IPV4.into_iter().chain(*b"a packet");
+    let pushed = fate.pushed.map(u16::to_be_bytes);
+    let has_header = input(Input::HasActivity) == 1 && !fate.stripped;
+    let header = match pushed.or(has_header.then_some(activity)) {
+        Some(activity) => [ether_type, activity].concat(),
+        // Every other malformed header is cut short, and the others are followed by another one.
+        None if input(Input::Malformed) == 1 && input(Input::Port) % 2 == 1 => {
+            return [&ether_type[..], &[1, 2, 3]].concat();
+        }
+        None if input(Input::Malformed) == 1 => [ether_type, [1, 2], ether_type, [3, 4]].concat(),
+        None => Vec::new(),
+    };
+    header.into_iter().chain(payload).collect()
+}
+
 /// The inputs that only this program and some others have.
 fn own_inputs(program: &SwitchProgram) -> Vec<Input> {
     let common = [Input::Port, Input::Generated, Input::Ecn, Input::Enqueued, Input::Dequeued];
     let has = |input: &Input| program.variables.iter().any(|it| it.input == Some(*input));
-    Input::ALL.into_iter().filter(|input| !common.contains(input) && has(input)).collect()
+    let of_activity = Input::OF_ACTIVITY;
+    Input::ALL
+        .into_iter()
+        .filter(|input| !common.contains(input) && !of_activity.contains(input) && has(input))
+        .collect()
 }
+
+/// The EtherType of an activity header: the first of those for local experiments (IEEE 802).
+const ACTIVITY_TYPE: u16 = 0x88b5;
+
+/// The EtherType of what a frame carries, behind the header of the test.
+const CARRIER: &str = "\
+header carrier_h {
+bit<16> ether_type;
+}
+";
+
+const PARSE_CARRIER: &str = "\
+packet.extract(hdr.carrier);
+transition select(hdr.carrier.ether_type) {
+ACTIVITY_SELECT
+default: accept;
+}
+";
 
 const BEFORE: &str = "\
 header ethernet_h {
@@ -242,9 +303,12 @@ bit<16> ether_type;
 struct headers_t {
 ethernet_h ethernet;
 test_h test;
+CARRIER
 }
 
-struct metadata_t { }
+struct metadata_t {
+ACTIVITY_FIELDS
+}
 
 parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
 state start {
@@ -256,8 +320,9 @@ default: accept;
 }
 state parse_test {
 packet.extract(hdr.test);
-transition accept;
+PARSE
 }
+ACTIVITY_STATES
 }
 
 control MainVerify(inout headers_t hdr, inout metadata_t meta) {
@@ -282,6 +347,7 @@ control MainDeparser(packet_out packet, in headers_t hdr) {
 apply {
 packet.emit(hdr.ethernet);
 packet.emit(hdr.test);
+EMIT
 }
 }
 

@@ -1,5 +1,6 @@
 //! Programs for Intel Tofino.
 
+use super::activity::{ACTIVITY_OF_TNA, CARRIED};
 use super::expression::{alu_text, term_text};
 use super::{Printer, each, hashes};
 use crate::Gress;
@@ -56,7 +57,11 @@ fn headers(out: &mut Printer<'_>) {
     if feeds_back {
         out.line("feedback_h feedback;");
     }
-    out.lines("ethernet_h ethernet;\nvlan_h vlan;\nipv4_h ipv4;\nipv6_h ipv6;");
+    out.lines("ethernet_h ethernet;");
+    if out.uses_activity() {
+        out.line("activity_h activity;");
+    }
+    out.lines("vlan_h vlan;\nipv4_h ipv4;\nipv6_h ipv6;");
     if out.reads_flow() {
         out.line("ports_h ports;");
     }
@@ -72,7 +77,7 @@ fn headers(out: &mut Printer<'_>) {
     if feeds_back {
         out.lines("bit<1> fed_back;\n// The mirror session that sends copies back, and the first byte of these.\nbit<10> session;\nbit<8> kind;");
     }
-    out.lines(&out.with_flow("FLOW_FIELDS\n"));
+    out.lines(&out.with_activity(&out.with_flow("FLOW_FIELDS\nACTIVITY_FIELDS\n"), ACTIVITY_OF_TNA));
     out.line("}");
 }
 
@@ -130,7 +135,7 @@ fn parser(out: &mut Printer<'_>, gress: Gress) {
         out.line("transition accept;");
         out.line("}");
     } else {
-        out.lines(&out.with_flow(STATES));
+        out.lines(&out.with_activity(&out.with_flow(STATES), ACTIVITY_OF_TNA).replace("CARRIED", CARRIED));
     }
     if gress == Gress::Egress && generated {
         out.lines("state parse_generated {\nmeta.generated = 1;\ntransition accept;\n}");
@@ -144,7 +149,9 @@ fn zeroed(out: &Printer<'_>) -> Vec<Name> {
     let generated = out.reads(Input::Generated).then_some("generated");
     let fed_back = if feeds_back(out) { vec!["fed_back", "session", "kind"] } else { Vec::new() };
     let flow = Input::FLOW.into_iter().filter(|input| out.reads(*input)).map(Input::name);
-    let others = generated.into_iter().chain(fed_back).chain(flow).map(Name::from);
+    let length = out.reads(Input::IpLength).then_some("ip_length");
+    let of_activity = Input::OF_ACTIVITY.into_iter().filter(|_| out.uses_activity()).map(Input::name);
+    let others = generated.into_iter().chain(fed_back).chain(flow).chain(length).chain(of_activity).map(Name::from);
     [Name::from("ecn")].into_iter().chain(own).chain(others).collect()
 }
 
@@ -219,6 +226,9 @@ fn declarations(out: &mut Printer<'_>) {
     let (program, uses) = (out.program, out.uses());
     let statements = program.at(out.gress);
     out.variables();
+    if out.reads_here(Input::QueueLength) {
+        out.line("bit<19> queue_length = 0;");
+    }
     for (number, bits) in gateway::computed(program, statements).into_iter().enumerate() {
         out.line(&format!("bit<{bits}> compared_{} = 0;", out.compared + number));
     }
@@ -252,6 +262,10 @@ fn statements(out: &mut Printer<'_>) {
     if out.reads_here(Input::Ecn) {
         out.lines("if (hdr.ipv4.isValid()) {\nmeta.ecn = hdr.ipv4.ecn;\n} else {\nmeta.ecn = hdr.ipv6.ecn;\n}");
     }
+    if out.reads_here(Input::QueueLength) {
+        out.line("// Sixteen cells of 80 bytes count as a packet.");
+        out.line("queue_length = (bit<19>)eg_intr_md.enq_qdepth[18:4];");
+    }
     out.begin();
     out.statements(out.program.at(out.gress));
     out.line("}");
@@ -277,9 +291,8 @@ fn egress_deparser(out: &mut Printer<'_>) {
     } else {
         out.line("apply {");
     }
-    out.lines(&out.with_flow(
-        "packet.emit(hdr.ethernet);\npacket.emit(hdr.vlan);\npacket.emit(hdr.ipv4);\npacket.emit(hdr.ipv6);\nEMIT_PORTS\n}\n}",
-    ));
+    let emit = "packet.emit(hdr.ethernet);\nEMIT_ACTIVITY\npacket.emit(hdr.vlan);\npacket.emit(hdr.ipv4);\npacket.emit(hdr.ipv6);\nEMIT_PORTS\n}\n}";
+    out.lines(&out.with_activity(&out.with_flow(emit), ACTIVITY_OF_TNA));
 }
 
 /// The variables that take random numbers.
@@ -395,6 +408,7 @@ packet.emit(hdr);
 /// The states of a parser behind that of Ethernet.
 const STATES: &str = "\
 transition select(hdr.ethernet.ether_type) {
+ACTIVITY_SELECT
 ETHERTYPE_VLAN: parse_vlan;
 ETHERTYPE_IPV4: parse_ipv4;
 ETHERTYPE_IPV6: parse_ipv6;
@@ -418,6 +432,7 @@ packet.extract(hdr.ipv6);
 AFTER_IPV6
 }
 PORTS_STATE
+ACTIVITY_STATES
 ";
 
 const PIPELINE: &str = "\

@@ -1,6 +1,7 @@
 //! Programs for BMv2's `simple_switch`.
 
 use super::Printer;
+use super::activity::{ACTIVITY, CARRIED};
 use super::expression::{alu_text, literal, term_text};
 use crate::Gress;
 use crate::ir::action::AluOutput;
@@ -11,7 +12,8 @@ pub(super) fn print(out: &mut Printer<'_>) {
     let constants = if out.reads(Input::FedBack) { INSTANCES } else { "" };
     let fed_back = if out.reads(Input::FedBack) { "@field_list(0) bit<1> fed_back;\n" } else { "" };
     let before = out
-        .with_flow(BEFORE)
+        .with_activity(&out.with_flow(BEFORE), ACTIVITY)
+        .replace("CARRIED", CARRIED)
         .replace("CONSTANTS\n", constants)
         .replace("METADATA\n", &(metadata.to_owned() + fed_back));
     out.lines(&before.replace("SELECT\n", select).replace("STATE\n", state));
@@ -73,7 +75,7 @@ pub(super) fn print(out: &mut Printer<'_>) {
     out.line("}");
     out.line("}");
     out.line("");
-    out.lines(&out.with_flow(AFTER));
+    out.lines(&out.with_activity(&out.with_flow(AFTER), ACTIVITY));
 }
 
 fn length(out: &mut Printer<'_>) {
@@ -148,6 +150,7 @@ const BEFORE: &str = "\
 CONSTANTS
 struct headers_t {
 ethernet_h ethernet;
+ACTIVITY_MEMBER
 vlan_h vlan;
 ipv4_h ipv4;
 ipv6_h ipv6;
@@ -158,6 +161,7 @@ struct metadata_t {
 bit<2> ecn;
 METADATA
 FLOW_FIELDS
+ACTIVITY_FIELDS
 }
 
 parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -165,6 +169,7 @@ state start {
 packet.extract(hdr.ethernet);
 transition select(hdr.ethernet.ether_type) {
 SELECT
+ACTIVITY_SELECT
 ETHERTYPE_VLAN: parse_vlan;
 ETHERTYPE_IPV4: parse_ipv4;
 ETHERTYPE_IPV6: parse_ipv6;
@@ -190,6 +195,7 @@ meta.ecn = hdr.ipv6.ecn;
 AFTER_IPV6
 }
 PORTS_STATE
+ACTIVITY_STATES
 STATE
 }
 
@@ -229,6 +235,7 @@ apply { }
 control MainDeparser(packet_out packet, in headers_t hdr) {
 apply {
 packet.emit(hdr.ethernet);
+EMIT_ACTIVITY
 packet.emit(hdr.vlan);
 packet.emit(hdr.ipv4);
 packet.emit(hdr.ipv6);
