@@ -1,0 +1,208 @@
+//! Mutants that do what the program does, with proofs.
+
+/// Changes that change nothing, how many there are, and the proof. Variables are numbered as in the program. Three dots stand for any beginning.
+pub(super) type Equivalent = [(&'static str, usize, &'static str)];
+
+/// Those of PIE in the data plane.
+const OF_PIE: [(&str, usize, &str); 8] = [
+    ("Equal as GreaterOrEqual", 1, "one bit: generated == 1"),
+    ("Before as After", 1, "an action without updates: read_delay"),
+    ("Equal as GreaterOrEqual", 1, "one bit: up == 1"),
+    ("Fails(0) as Always", 1, "the first update is made where the condition holds"),
+    ("After as Before", 1, "the output is not used: change_probability"),
+    ("Before as After", 1, "the output is not used: keep_random_here"),
+    ("Before as After", 1, "the output is not used: store_delay"),
+    ("Before as After", 1, "an action without updates: read_probability"),
+];
+
+/// Those of the shifts of PIE_DP.
+const OF_SHIFTS: [(&str, usize, &str); 6] = [
+    (
+        "GreaterOrEqual as Greater",
+        1,
+        "delay = target: the distance is 0, and so is alpha; with either sign, the step is beta in its own direction",
+    ),
+    ("Constant(125) as Constant(126)", 1, "the same"),
+    (
+        "Subtract(Constant(125), Variable(Variable(4))) as SubtractSigned(Constant(125), Variable(Variable(4)))",
+        1,
+        "both numbers are below 2^15 where delay < 125",
+    ),
+    ("GreaterOrEqual as Greater", 1, "delay = delay before: the change is 0, and so is beta; the same as for alpha"),
+    ("GreaterOrEqual as Greater", 1, "alpha = beta: the step is 0"),
+    (
+        "Subtract(Variable(Variable(10)), Variable(Variable(11))) as SubtractSigned(Variable(Variable(10)), Variable(Variable(11)))",
+        1,
+        "beta <= alpha < 2^25",
+    ),
+];
+
+/// Those of PIE_CP.
+const OF_PIE_CP: [(&str, usize, &str); 2] = [
+    ("Before as After", 1, "an action without updates: read_probability"),
+    ("Before as After", 1, "the output is not used: store_delay"),
+];
+
+/// Those of the step.
+const OF_STEP: [(&str, usize, &str); 1] = [("NotEqual as Greater", 1, "ecn != 0")];
+
+/// Those of CoDel_DP and ECN#_DP.
+const OF_SCHEDULE: [(&str, usize, &str); 6] = [
+    (
+        "Before as After",
+        3,
+        "an action without updates, read_time, or an output that is not used: keep_time, begin_count",
+    ),
+    ("Equal as GreaterOrEqual", 1, "one bit: due == 1"),
+    (
+        "Minimum(Variable(Variable(7)), Constant(2104328192)) as Minimum(Variable(Variable(7)), Constant(2104328193))",
+        1,
+        "the key has the bits from 2^15 on, and the end is a multiple of that",
+    ),
+    (
+        "Add(Variable(Variable(9)), Variable(Variable(12))) as AddSaturating(Variable(Variable(9)), Variable(Variable(12)))",
+        1,
+        "at most 512 and at most 2^32 / 2^21",
+    ),
+    ("Add(Word, Value(Constant(1))) as AddSaturating(Word, Value(Constant(1)))", 1, "the word is below scheduled"),
+    ("Add(Word, Value(Constant(1))) as AddSigned(Word, Value(Constant(1)))", 1, "the same, which is below 2^31"),
+];
+
+/// Those of CoDel_DP alone.
+const OF_CODEL: [(&str, usize, &str); 1] = [("Equal as LessOrEqual", 1, "ecn == 0")];
+
+/// Those of ConQuest.
+const OF_CONQUEST: [(&str, usize, &str); 8] = [
+    ("Before as After", 8, "an action without updates: read"),
+    ("...(0, 1)], 1)", 16, "a generated packet is dropped, whatever it reads"),
+    ("...(0, 32767), (0, 0)], 1)", 8, "read in one row only: the count of the other is zero, and so is the least"),
+    ("...(1, 32767), (0, 0)], 1)", 8, "the same"),
+    ("...(1, 32768), (0, 0)], 1)", 8, "the same"),
+    ("...(2, 32768), (0, 0)], 1)", 8, "the same"),
+    ("Equal as GreaterOrEqual", 1, "one bit: generated == 1"),
+    ("NotEqual as Greater", 1, "ecn != 0"),
+];
+
+/// Those of ConQuest that acts at ingress, with one row.
+const OF_CONQUEST_INGRESS: [(&str, usize, &str); 6] = [
+    ("Equal as GreaterOrEqual", 3, "one bit: generated == 1, fed_back == 1, is_same == 1"),
+    ("NotEqual as Greater", 1, "ecn != 0"),
+    ("...(0, 32767), (0, 0)], 1)", 4, "a packet that covers no whole window waited no longer than tau, which is two"),
+    ("Before as After", 5, "an action without updates: read, read_until"),
+    ("...(0, 1)], 1)", 8, "a generated packet is dropped, whatever it reads"),
+    (
+        "Or(Variable(Variable(29)), Constant(2147483648)) as Xor(Variable(Variable(29)), Constant(2147483648))",
+        1,
+        "the hash has 31 bits",
+    ),
+];
+
+/// Those of the check of arrivals of ABC.
+const OF_ARRIVALS: [(&str, usize, &str); 1] =
+    [("Equal as GreaterOrEqual", 3, "one bit: malformed == 1, has_activity == 1, outside == 1")];
+
+/// Those of ABC's edge.
+const OF_ABC_EDGE: [(&str, usize, &str); 8] = [
+    ("Before as After", 4, "an action without updates: keep_bytes_even, keep_bytes_odd, keep_time_even, keep_time_odd"),
+    ("Equal as GreaterOrEqual", 1, "one bit: outside == 1"),
+    ("Equal as LessOrEqual", 1, "one bit: the parity of the epoch is 0"),
+    (
+        "Or(Variable(Variable(8)), Constant(1048576)) as Xor(Variable(Variable(8)), Constant(1048576))",
+        1,
+        "within has 20 bits",
+    ),
+    (
+        "Subtract(Constant(1048576), Variable(Variable(23))) as SubtractSigned(Constant(1048576), Variable(Variable(23)))",
+        1,
+        "before was shifted by 4: both numbers are below 2^31",
+    ),
+    (
+        "Subtract(Variable(Variable(7)), Variable(Variable(11))) as SubtractSigned(Variable(Variable(7)), Variable(Variable(11)))",
+        1,
+        "the epoch has 15 bits, so that a difference stops at its upper end only, where both results are 2 or more",
+    ),
+    (
+        "SubtractSigned(Variable(Variable(30)), Variable(Variable(29))) as Subtract(Variable(Variable(30)), Variable(Variable(29)))",
+        1,
+        "the logarithm of bytes is below 2^13, and that of the reference is -2204",
+    ),
+    (
+        "SubtractSigned(Variable(Variable(31)), Variable(Variable(32))) as Subtract(Variable(Variable(31)), Variable(Variable(32)))",
+        1,
+        "the same: the result is between -2^13 and 2^14",
+    ),
+];
+
+/// Those of ABC's core, with either average.
+const OF_ABC_CORE: [(&str, usize, &str); 3] = [
+    ("Equal as GreaterOrEqual", 1, "one bit: has_activity == 1"),
+    ("NotEqual as Greater", 1, "average != 0"),
+    (
+        "Subtract(Constant(20), Slice { of: Variable(7), low: 0, bits: 16 }) as SubtractSigned(Constant(20), Slice { of: Variable(7), low: 0, bits: 16 })",
+        1,
+        "the queue counts as at most 511",
+    ),
+];
+
+/// That of the mean.
+const OF_ABC_MEAN: [(&str, usize, &str); 1] = [("Equal as LessOrEqual", 1, "word == 0")];
+
+/// That of ABC's exit.
+const OF_ABC_STRIP: [(&str, usize, &str); 1] = [("Equal as GreaterOrEqual", 1, "one bit: has_activity == 1")];
+
+const OF_EGRESS_PI: [(&str, usize, &str); 12] = [
+    ("Equal as GreaterOrEqual", 1, "one bit: long == 1"),
+    (
+        "Add(Variable(Variable(9)), Variable(Variable(10))) as AddSaturating(Variable(Variable(9)), Variable(Variable(10)))",
+        1,
+        "alpha < 2^19 and beta < 2^30",
+    ),
+    (
+        "Subtract(Variable(Variable(11)), Constant(62464)) as SubtractSigned(Variable(Variable(11)), Constant(62464))",
+        1,
+        "both numbers are below 2^31",
+    ),
+    ("Equal as GreaterOrEqual", 1, "one bit: due == 1"),
+    (
+        "Xor(Variable(Variable(19)), Constant(2147483648)) as Or(Variable(Variable(19)), Constant(2147483648))",
+        1,
+        "half is below 2^31",
+    ),
+    ("Equal as LessOrEqual", 1, "ecn == 0"),
+    ("Equal as GreaterOrEqual", 1, "one bit: larger[31:31] == 1"),
+    ("NotEqual as Greater", 1, "excess != 0"),
+    ("Equal as LessOrEqual", 1, "one bit: excess[31:31] == 0"),
+    ("Equal as LessOrEqual", 1, "where p' is an eighth or more, delay >= short holds if delay >= calm does"),
+    ("Equal as GreaterOrEqual", 1, "the same"),
+    ("Equal as LessOrEqual", 1, "ecn == 0"),
+];
+
+/// Those of PrintQueue's time windows.
+const OF_WINDOWS: [(&str, usize, &str); 1] = [("NotEqual as Greater", 1, "old_times_0 != 0")];
+
+/// Those of its queue monitor.
+const OF_MONITOR: [(&str, usize, &str); 2] = [
+    ("Holds(0) as Always", 1, "the word is the level otherwise"),
+    ("Equal as GreaterOrEqual", 1, "one bit: changes == 1"),
+];
+
+pub(super) fn equivalent(program: &str) -> Vec<&'static Equivalent> {
+    match program {
+        "pie-cp" => vec![&OF_PIE_CP],
+        "pie-dp" => vec![&OF_PIE, &OF_SHIFTS],
+        "pie-table" => vec![&OF_PIE],
+        "egress-pi" => vec![&OF_EGRESS_PI],
+        "conquest" => vec![&OF_CONQUEST],
+        "conquest-ingress" => vec![&OF_CONQUEST_INGRESS],
+        "codel-dp" => vec![&OF_SCHEDULE, &OF_CODEL],
+        "ecn-sharp-dp" => vec![&OF_SCHEDULE, &OF_STEP],
+        "step" => vec![&OF_STEP],
+        "printqueue-windows" => vec![&OF_WINDOWS],
+        "printqueue-monitor" => vec![&OF_MONITOR],
+        "abc-edge" => vec![&OF_ARRIVALS, &OF_ABC_EDGE],
+        "abc-core" => vec![&OF_ARRIVALS, &OF_ABC_CORE, &OF_ABC_MEAN],
+        "abc-core-median" => vec![&OF_ARRIVALS, &OF_ABC_CORE],
+        "abc-strip" => vec![&OF_ARRIVALS, &OF_ABC_STRIP],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,69 @@
+//! The programs that have mutants.
+
+use super::super::builder::SwitchProgram;
+use crate::algorithms::{
+    AbcCoreParams, AbcEdgeParams, abc_core_with, abc_edge_with, abc_strip_with, codel_dp_with, conquest_defaults,
+    conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with, printqueue_windows_with, step_with,
+};
+use queuescope_queue::{
+    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams, SwitchAqmParams,
+    SwitchAverage, SwitchMeterParams,
+};
+use queuescope_sketch::{CellWindowsParams, DepthStackParams};
+use queuescope_wire::Nanos;
+
+/// All programs, in dimensions for which values at the limits are common.
+pub(super) fn programs() -> Vec<SwitchProgram> {
+    let hold = HoldParams { registers: 2, hold: Nanos(2) };
+    // A long interval, so that few are due behind the end of the table.
+    let (short, interval) = (Nanos(1 << 14), Nanos(u64::from(DropSchedule::LONGEST) << 10));
+    let codel = CodelDpParams { target: short, interval, ..CodelDpParams::default() };
+    let ecn_sharp = EcnSharpDpParams {
+        instant_target: Nanos(1 << 17),
+        persistent_target: short,
+        persistent_interval: interval,
+        ..EcnSharpDpParams::default()
+    };
+    let cells = CellWindowsParams { cell_bits: 0, index_bits: 1, alpha: 1, windows: 2 };
+    let steps = DepthStackParams { step_bits: 1, level_bits: 1 };
+    let small = [
+        codel_dp_with(&codel).expect("it fits"),
+        ecn_sharp_dp_with(&ecn_sharp).expect("it fits"),
+        printqueue_windows_with(&cells, 1).expect("it fits"),
+        printqueue_monitor_with(&steps, 1).expect("it fits"),
+        step_with(Nanos(1 << 14)).expect("it fits"),
+        small_conquest(ActAt::Egress, 2),
+        small_conquest(ActAt::Ingress(hold), 1),
+    ];
+    let edge = AbcEdgeParams {
+        meter: SwitchMeterParams { least_time: Nanos(1 << 13), ..SwitchMeterParams::default() },
+        inside: vec![1],
+        ..AbcEdgeParams::default()
+    };
+    let core = |average| {
+        let aqm = SwitchAqmParams { average, ..SwitchAqmParams::default() };
+        abc_core_with(&AbcCoreParams { aqm, outside: vec![1] }).expect("it fits")
+    };
+    let abc = [
+        abc_edge_with(&edge).expect("it fits"),
+        core(SwitchAverage::MEAN),
+        core(SwitchAverage::MEDIAN),
+        abc_strip_with(&[1]).expect("it fits"),
+    ];
+    let small: Vec<_> = abc.into_iter().chain(small).collect();
+    let others = executable().expect("the defaults fit").into_iter();
+    let others = others.filter(|program| small.iter().all(|it| it.name != program.name));
+    small.clone().into_iter().rev().chain(others).collect()
+}
+
+/// ConQuest with few columns, and a threshold that a few packets reach. `tau` is two windows, so that one window may or may not matter, and a
+/// power of two, so that sojourn times are at it.
+fn small_conquest(act_at: ActAt, rows: usize) -> SwitchProgram {
+    let mut params = ConQuestAqmParams { act_at, ..conquest_defaults() };
+    params.sketch.rows = rows;
+    params.sketch.columns = 2;
+    params.sketch.window = Nanos(1 << 16);
+    params.tau = Nanos(1 << 17);
+    params.threshold = 3.0;
+    conquest_with(&params).expect("it fits")
+}
