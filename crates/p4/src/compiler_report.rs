@@ -53,12 +53,11 @@ impl CompilerReport {
         let metrics: Metrics = serde_json::from_str(metrics)?;
         let mut stages: Vec<CompiledStage> = Vec::new();
         for stage in resources.resources.mau.mau_stages {
-            if stages.len() <= stage.stage_number {
-                stages.resize_with(stage.stage_number + 1, CompiledStage::default);
+            let number = usize::from(stage.stage_number);
+            if stages.len() <= number {
+                stages.resize_with(number + 1, CompiledStage::default);
             }
-            if let Some(place) = stages.get_mut(stage.stage_number) {
-                *place = stage.compiled();
-            }
+            stages[number] = stage.compiled();
         }
         let last = stages.iter().rposition(|stage| stage.used.tables > 0);
         stages.truncate(last.map_or(0, |last| last + 1));
@@ -107,7 +106,7 @@ struct Mau {
 
 #[derive(Deserialize)]
 struct MauStage {
-    stage_number: usize,
+    stage_number: u8,
     rams: Rams,
     tcams: Tcams,
     meter_alus: MeterAlus,
@@ -190,4 +189,65 @@ struct Phv {
 struct PhvType {
     bit_width: u64,
     containers_occupied: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stage as the compiler describes it, with this many stateful ALUs, tables, and blocks of SRAM and TCAM.
+    fn stage(number: usize, [registers, tables, srams, tcams]: [usize; 4]) -> String {
+        let list = |count: usize| vec![r#"{"usages": []}"#; count].join(", ");
+        let of = |name: &str, count: usize| format!(r#"{{"size": 16, "{name}": [{}]}}"#, list(count));
+        format!(
+            r#"{{"stage_number": {number}, "rams": {}, "tcams": {}, "meter_alus": {}, "logical_tables": {},
+                "hash_distribution_units": {}, "gateways": {}, "vliw": {}, "map_rams": {{}}}}"#,
+            of("srams", srams),
+            of("tcams", tcams),
+            of("meters", registers),
+            of("ids", tables),
+            of("units", registers),
+            of("gateways", 1),
+            of("instructions", tables),
+        )
+    }
+
+    fn resources(stages: &[String]) -> String {
+        format!(r#"{{"resources": {{"mau": {{"nStages": 12, "mau_stages": [{}]}}}}}}"#, stages.join(", "))
+    }
+
+    const METRICS: &str = r#"{"program_name": "late", "compiler_version": "9.13.4", "phv": {
+        "normal": [{"bit_width": 32, "containers_occupied": 7}, {"bit_width": 8, "containers_occupied": 5}],
+        "tagalong": [{"bit_width": 8, "containers_occupied": 2}, {"bit_width": 16, "containers_occupied": 3}]}}"#;
+
+    #[test]
+    fn stages_are_those_up_to_the_last_with_a_table() {
+        let stages = [stage(1, [2, 3, 4, 0]), stage(0, [0, 1, 0, 6]), stage(2, [0; 4])];
+        let report = CompilerReport::from_json(&resources(&stages), METRICS).expect("it is in the format");
+        assert_eq!((report.program.as_str(), report.compiler.as_str()), ("late", "9.13.4"));
+        let used: Vec<_> = report.stages.iter().map(|stage| stage.used).collect();
+        let expected = [[0, 1, 0, 6], [2, 3, 4, 0]];
+        assert_eq!(used, expected.map(|[registers, tables, sram, tcam]| Used { registers, tables, sram, tcam }));
+        let total = report.total();
+        assert_eq!(total.used, Used { registers: 2, tables: 4, sram: 4, tcam: 6 });
+        assert_eq!((total.hash_units, total.gateways, total.instructions), (2, 2, 4));
+    }
+
+    #[test]
+    fn containers_of_both_kinds_are_together() {
+        let report = CompilerReport::from_json(&resources(&[]), METRICS).expect("it is in the format");
+        let found: Vec<_> = report.containers.iter().map(|it| (it.bits, it.normal, it.tagalong)).collect();
+        assert_eq!(found, [(8, 5, 2), (16, 0, 3), (32, 7, 0)]);
+        assert!(report.stages.is_empty());
+    }
+
+    #[test]
+    fn another_format_is_an_error() {
+        for (resources, metrics) in [("{}", METRICS), (&*resources(&[]), "[]"), ("", METRICS)] {
+            assert!(CompilerReport::from_json(resources, metrics).is_err());
+        }
+        // A stage number that would take all memory.
+        let far = resources(&[stage(usize::MAX, [0; 4])]);
+        assert!(CompilerReport::from_json(&far, METRICS).is_err());
+    }
 }

@@ -229,7 +229,7 @@ fn names_are_those_of_a_program() {
     let keyword = error(|p| _ = p.variable("state", 1, Unit::Number));
     assert_eq!(keyword, "the name 'state': is a word of P4, or of the printed programs");
     let prefix = error(|p| _ = p.variable("random_one", 1, Unit::Number));
-    let made = "begins or ends as names that the printed programs make: set_, assign_, compute_, random_, condition_, compared_, hash_of_, polynomial_of_, _of_entry";
+    let made = "begins or ends as names that the printed programs make: bits_of_, set_, assign_, compute_, random_, condition_, compared_, hash_of_, polynomial_of_, _of_entry";
     assert_eq!(prefix, format!("the name 'random_one': {made}"));
     assert_eq!(error(|p| _ = p.variable("ecn", 2, Unit::Number)), "the variable ecn: has the name of an input");
     let input = error(|p| {

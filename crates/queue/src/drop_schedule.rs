@@ -9,18 +9,21 @@
 //!
 //! Of the pseudocode in the RFC, this has no continued rate: each dropping state begins with a count of 1. Its
 //! first drop is due one interval after the last packet below target left, not after the first packet above it. The
-//! table has [`DropSchedule::LENGTH`] drops, for 44 intervals; behind its end, drops keep the last distance, rounded to
-//! a power of two.
+//! table has [`DropSchedule::LENGTH`] drops, for 45 intervals; behind its end, drops keep the last distance, rounded to
+//! a power of two. A queue that stands for 73 minutes without a packet below target is beyond the clock of 32 bits: then
+//! nothing more is due until there is one.
+
+use queuescope_wire::Nanos;
 
 /// Drops that are due, by the time since the delay was last below target. Times are in units of 1024 ns.
 ///
 /// ```
 /// use queuescope_queue::DropSchedule;
 ///
-/// // An interval of 100 ms.
-/// let schedule = DropSchedule::new(97_656);
+/// let schedule = DropSchedule::new("100ms".parse()?);
 /// let due = [99, 101, 199, 201, 271, 342].map(|ms: u64| schedule.due((ms * 1_000_000 / 1024) as u32));
 /// assert_eq!(due, [0, 1, 1, 2, 3, 4]);
+/// # Ok::<(), queuescope_wire::UnitError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropSchedule {
@@ -39,12 +42,12 @@ impl DropSchedule {
     pub const LENGTH: usize = 512;
     /// The bits of a time that the table compares.
     pub const KEY_BITS: u32 = 16;
-    /// The longest interval, in units of 1024 ns: 48 s. The table then ends before half the time at which 32 bits wrap.
-    pub const LONGEST: u32 = 47_000_000;
+    /// The longest interval: 48 s. The table then ends before half the time at which 32 bits wrap.
+    pub const LONGEST: Nanos = Nanos(47_000_000 << 10);
 
-    /// The schedule for an interval, in units of 1024 ns. An interval above [`LONGEST`](Self::LONGEST) counts as that.
-    pub fn new(interval: u32) -> Self {
-        let interval = f64::from(interval.min(Self::LONGEST));
+    /// The schedule for an interval. One above [`LONGEST`](Self::LONGEST) counts as that.
+    pub fn new(interval: Nanos) -> Self {
+        let interval = (interval.min(Self::LONGEST).0 >> 10) as f64;
         let spacing = |count: usize| interval / libm::sqrt(count as f64);
         let mut due = interval;
         let exact: Vec<f64> = std::iter::once(due)
@@ -54,7 +57,8 @@ impl DropSchedule {
             }))
             .collect();
         let end = libm::ceil(due) as u32;
-        let shift = (u32::BITS - end.leading_zeros()).saturating_sub(Self::KEY_BITS);
+        // The end, rounded up, must be a key.
+        let shift = (0..).find(|shift| end.div_ceil(1 << shift) < 1 << Self::KEY_BITS).unwrap_or(0);
         let times = exact.iter().map(|time| (libm::ceil(*time) as u32).div_ceil(1 << shift)).collect();
         let tail = libm::round(libm::log2(spacing(Self::LENGTH - 1).max(1.0))) as u32;
         // A time that is due is the first with these bits, so the end has none of those that are left out.
@@ -67,11 +71,11 @@ impl DropSchedule {
         let key = elapsed.min(self.end) >> self.shift;
         let in_table = self.times.partition_point(|time| *time <= key) as u32;
         let behind = (elapsed.max(self.end) - self.end) >> self.tail;
-        in_table + behind
+        in_table.saturating_add(behind)
     }
 
-    /// The times without a number of drops, and the number that is due in them: the entries of the table, from the lowest. The bits that are left
-    /// out of a time are [`shift`](Self::shift); the last entry reaches to the highest key.
+    /// The entries of the table, from the lowest: a range of keys, and the number of drops that are due there. A key is a time without its low
+    /// bits, of which there are [`shift`](Self::shift). The last range reaches to the highest key.
     pub fn entries(&self) -> impl Iterator<Item = ((u32, u32), u32)> {
         let ends = self.times.iter().skip(1).map(|next| next - 1).chain([(1 << Self::KEY_BITS) - 1]);
         let all = self.times.iter().zip(ends).zip(1..);
@@ -142,8 +146,10 @@ mod tests {
 
     #[test]
     fn drops_are_due_when_the_law_says() {
-        for interval in [195, 1_953, 97_656, 976_562, DropSchedule::LONGEST] {
-            let schedule = DropSchedule::new(interval);
+        // With the third from the end, the end is just below a power of two.
+        let longest = (DropSchedule::LONGEST.0 >> 10) as u32;
+        for interval in [195, 1_953, 97_656, 5_855, 976_562, longest] {
+            let schedule = DropSchedule::new(Nanos(u64::from(interval) << 10));
             for (drop, exact) in law(f64::from(interval), DropSchedule::LENGTH).into_iter().enumerate() {
                 // The first time with so many drops due.
                 let (mut before, mut after) = (0, schedule.end());
@@ -159,7 +165,7 @@ mod tests {
 
     #[test]
     fn behind_the_table_the_distance_stays() {
-        let schedule = DropSchedule::new(97_656);
+        let schedule = DropSchedule::new(Nanos(97_656 << 10));
         let last = 97_656.0 / (511f64).sqrt();
         let ratio = f64::from(1 << schedule.tail()) / last;
         assert!((0.707..=1.415).contains(&ratio), "{ratio}");
@@ -169,16 +175,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn entries_are_the_table(interval in 0u32..=DropSchedule::LONGEST, key in 0u32..1 << DropSchedule::KEY_BITS) {
-            let schedule = DropSchedule::new(interval);
+        fn entries_are_the_table(interval in 0..=DropSchedule::LONGEST.0, key in 0u32..1 << DropSchedule::KEY_BITS) {
+            let schedule = DropSchedule::new(Nanos(interval));
+            prop_assert!(schedule.end() >> schedule.shift() < 1 << DropSchedule::KEY_BITS);
             let found = schedule.entries().find(|((start, end), _)| (*start..=*end).contains(&key));
             let elapsed = (key << schedule.shift()).min(schedule.end());
             prop_assert_eq!(found.map_or(0, |(_, count)| count), schedule.due(elapsed));
         }
 
         #[test]
-        fn more_time_is_never_fewer_drops(interval in 0u32.., one in 0u32.., other in 0u32..) {
-            let schedule = DropSchedule::new(interval);
+        fn more_time_is_never_fewer_drops(interval in 0u64..=1 << 45, one in 0u32.., other in 0u32..) {
+            let schedule = DropSchedule::new(Nanos(interval));
             prop_assert!(schedule.due(one.min(other)) <= schedule.due(one.max(other)));
         }
     }

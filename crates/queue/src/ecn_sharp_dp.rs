@@ -89,7 +89,7 @@ impl EcnSharpDp {
     pub fn new(params: EcnSharpDpParams, ports: u16) -> Self {
         Self {
             params,
-            schedule: DropSchedule::new(units(params.persistent_interval)),
+            schedule: DropSchedule::new(params.persistent_interval),
             ports: vec![ScheduledDrops::default(); usize::from(ports)],
             stats: EcnSharpDpStats::default(),
         }

@@ -5,7 +5,7 @@ use super::{BOLD, DIM};
 use crate::args::P4Report as Args;
 use crate::outcome::{Outcome, print};
 use crate::paths::read_text;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use queuescope_p4::{CompiledStage, CompilerReport, Fit, Placement, Target, Used};
 use queuescope_report::json;
 use queuescope_report::model::{SwitchCompiled, SwitchContainers, SwitchResources};
@@ -22,14 +22,7 @@ const LONGEST: u64 = 1 << 28;
 pub fn run(args: &Args) -> Result<Outcome> {
     let compiled = compiled(&args.folder)?;
     let target = Target::tofino();
-    let placement = match placement(args, &target)? {
-        Ok(placement) => Ok(placement),
-        Err(_) if args.program.is_some() => bail!(
-            "{}: its first line does not say how p4 generate made it, so there is nothing to place",
-            args.program.as_deref().unwrap_or(Path::new("")).display()
-        ),
-        Err(why) => Err(why),
-    };
+    let placement = placement(args, &target)?;
     print(
         args.json,
         |mut out| json::write_compiled(reported(&compiled, placement.as_ref().ok()), &mut out),
@@ -59,7 +52,7 @@ fn compiled(folder: &Path) -> Result<CompilerReport> {
 fn placement(args: &Args, target: &Target) -> Result<Result<Placement, &'static str>> {
     let beside = args.folder.with_extension("p4");
     let path = args.program.as_deref().unwrap_or(&beside);
-    if args.program.is_none() && !path.exists() {
+    if args.program.is_none() && !path.is_file() {
         return Ok(Err("there is no P4 file beside the folder: name it with --program"));
     }
     let text = read_text(path, LONGEST).with_context(|| format!("cannot read {}", path.display()))?;
@@ -99,7 +92,7 @@ fn text(
         let name = format!("{}-bit containers", it.bits);
         writeln!(
             out,
-            "{name:>20}  {:>8}  {:>6}  -  {DIM}and {} that only pass through{DIM:#}",
+            "{name:>20}  {:>8}  {:>6}  -  {DIM}and {} that pass from the parser to the deparser only{DIM:#}",
             it.normal, "-", it.tagalong
         )?;
     }

@@ -1,11 +1,11 @@
 //! Drops or marks that follow a schedule while the delay stays above target: the common part of CoDel_DP and ECN#_DP.
 
-use super::pie_data_plane::{UNITS, read, swap};
+use super::pie_data_plane::{UNITS, swap};
 use super::{PIPE_PORTS, PORT_BITS};
 use crate::Aspect;
 use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, MatchTable,
-    Operand, Operation, RegisterAction, RegisterArray, TableEntries, Unit, Variable, When,
+    Operation, RegisterAction, RegisterArray, TableEntries, Unit, Variable, When,
 };
 use queuescope_queue::DropSchedule;
 use queuescope_wire::Nanos;
@@ -22,7 +22,7 @@ pub(super) fn sojourn(p: &mut Builder, dequeued: Variable) -> Variable {
 ///
 /// Models [`ScheduledDrops`](queuescope_queue::ScheduledDrops).
 pub(super) fn is_due(p: &mut Builder, dequeued: Variable, below: Condition, interval: Nanos) -> Variable {
-    let schedule = DropSchedule::new(u32::try_from(interval.0 >> 10).unwrap_or(u32::MAX));
+    let schedule = DropSchedule::new(interval);
     let port = p.input(Input::Port).slice(0, PORT_BITS);
     let now = dequeued.slice(10, 32);
     let last_below = p.register(RegisterArray {
@@ -51,9 +51,17 @@ pub(super) fn is_due(p: &mut Builder, dequeued: Variable, below: Condition, inte
             p.access(count, port, swap("begin_count", 0), None);
         },
         |p| {
-            let before = p.variable("before", 32, UNITS);
-            p.access(last_below, port, read("read_time"), Some(before));
-            let scheduled = scheduled(p, &schedule, now, before);
+            p.comment("The unit computes the difference: as a step of its own, it would tie the time's bits from 10 on to other containers than the sojourn time does.");
+            let since = AluExpression::Subtract(AluTerm::Value(now), AluTerm::Word);
+            let action = RegisterAction {
+                name: "time_since".into(),
+                conditions: Vec::new(),
+                updates: Vec::new(),
+                output: AluOutput::Computed(since),
+            };
+            let elapsed = p.variable("elapsed", 32, UNITS);
+            p.access(last_below, port, action, Some(elapsed));
+            let scheduled = scheduled(p, &schedule, elapsed);
             p.comment("If fewer were chosen, this packet is the next.");
             let is_behind = AluCondition {
                 left: AluExpression::Term(AluTerm::Word),
@@ -73,9 +81,8 @@ pub(super) fn is_due(p: &mut Builder, dequeued: Variable, below: Condition, inte
     due
 }
 
-/// How many packets are to be chosen by now.
-fn scheduled(p: &mut Builder, schedule: &DropSchedule, now: Operand, before: Variable) -> Variable {
-    let elapsed = p.compute("elapsed", 32, UNITS, Operation::Subtract(now, before.into()));
+/// How many packets are to be chosen after this time.
+fn scheduled(p: &mut Builder, schedule: &DropSchedule, elapsed: Variable) -> Variable {
     p.comment("Within the table, whose times are multiples of a power of two of 1024 ns.");
     let end = u64::from(schedule.end());
     let within = p.compute("within", 32, UNITS, Operation::Minimum(elapsed.into(), end.into()));
@@ -93,5 +100,5 @@ fn scheduled(p: &mut Builder, schedule: &DropSchedule, now: Operand, before: Var
     let late = p.compute("late", 32, UNITS, Operation::Maximum(elapsed.into(), end.into()));
     let beyond = p.compute("beyond", 32, UNITS, Operation::Subtract(late.into(), end.into()));
     let further = p.compute("further", 32, Unit::Number, Operation::ShiftRight(beyond.into(), schedule.tail()));
-    p.compute("scheduled", 32, Unit::Number, Operation::Add(in_table.into(), further.into()))
+    p.compute("scheduled", 32, Unit::Number, Operation::AddSaturating(in_table.into(), further.into()))
 }

@@ -103,6 +103,9 @@ pub enum AluOutput {
     After,
     /// One if this condition of the action held, otherwise zero.
     Condition(usize),
+    /// A value that is computed with the word before the change. The word stays as it is: a unit computes two values, and one of them would be
+    /// the change.
+    Computed(AluExpression),
     /// Nothing: the variable that takes the output keeps its value.
     Nothing,
 }
@@ -152,6 +155,10 @@ impl RegisterAction {
         let of_condition = |condition: &AluCondition| [condition.left.terms(), vec![condition.right]].concat();
         let terms = self.conditions.iter().flat_map(of_condition);
         let terms = terms.chain(self.updates.iter().flat_map(|update| update.value.terms()));
+        let terms = terms.chain(match self.output {
+            AluOutput::Computed(value) => value.terms(),
+            _ => Vec::new(),
+        });
         let values = terms.filter_map(|term| match term {
             AluTerm::Word => None,
             AluTerm::Value(operand) => Some(operand),
@@ -182,6 +189,7 @@ impl RegisterAction {
             AluOutput::Before => Some(before),
             AluOutput::After => Some(*word),
             AluOutput::Condition(condition) => Some(holds[condition].into()),
+            AluOutput::Computed(value) => Some(value.value(bits, &read)),
             AluOutput::Nothing => None,
         }
     }

@@ -87,6 +87,7 @@ impl Lowering<'_> {
                 let mut reads = self.reads(operation.operands());
                 let op = match operation {
                     Operation::Random => Op::Random,
+                    Operation::Gather(_) => Op::Hash,
                     Operation::Hash(_) => {
                         reads.extend(self.flow());
                         Op::Hash
@@ -102,6 +103,7 @@ impl Lowering<'_> {
                     AluOutput::Before => ": before",
                     AluOutput::After => ": after",
                     AluOutput::Condition(_) => ": the condition",
+                    AluOutput::Computed(_) => ": a value",
                     AluOutput::Nothing => "",
                 };
                 let name = format!("{} of {}{output}", action.name, program.registers[*register].name);

@@ -8,6 +8,9 @@ use super::variable::{Operand, ones};
 pub enum Operation {
     /// The operand itself.
     Copy(Operand),
+    /// The operand itself, moved by a hash unit of a Tofino, which takes any bits to any place. A [`Copy`](Self::Copy) of some bits ties the fields that
+    /// are computed from it to the places that these bits have in the source, and the compiler may find none for both.
+    Gather(Operand),
     /// The sum, modulo two to the power of the width.
     Add(Operand, Operand),
     /// The first less the second, modulo two to the power of the width.
@@ -40,7 +43,7 @@ impl Operation {
     /// Its operands.
     pub(crate) fn operands(&self) -> Vec<Operand> {
         match *self {
-            Self::Copy(one) | Self::ShiftLeft(one, _) | Self::ShiftRight(one, _) => vec![one],
+            Self::Copy(one) | Self::Gather(one) | Self::ShiftLeft(one, _) | Self::ShiftRight(one, _) => vec![one],
             Self::Add(one, other)
             | Self::AddSaturating(one, other)
             | Self::Subtract(one, other)
@@ -63,7 +66,7 @@ impl Operation {
         hash: impl Fn(Polynomial) -> u64,
     ) -> u64 {
         let all = match *self {
-            Self::Copy(one) => read(one),
+            Self::Copy(one) | Self::Gather(one) => read(one),
             Self::Add(one, other) => read(one).wrapping_add(read(other)),
             Self::Subtract(one, other) => read(one).wrapping_sub(read(other)),
             Self::AddSaturating(one, other) => read(one).saturating_add(read(other)).min(ones(bits)),

@@ -313,7 +313,9 @@ impl<'a> Printer<'a> {
                 Does::Comment(text) => self.line(&format!("// {text}")),
                 Does::Set { variable, operation } => {
                     if let Some(special) = self.special(*variable, operation) {
-                        self.line(&special);
+                        // A table of its own for each hash: one table has 32 bits of them.
+                        let is_free = !matches!(operation, super::Operation::Hash(_) | super::Operation::Gather(_));
+                        self.compute(&program.variables[variable.0].name, &special, is_free);
                     } else {
                         let info = &program.variables[variable.0];
                         let text = operation_text(&names, info.bits, operation);
@@ -379,10 +381,16 @@ impl<'a> Printer<'a> {
     }
 
     /// A template with the parsing of the activity header, if the program reads that.
-    fn with_activity(&self, template: &str, parts: [&str; 5]) -> String {
-        let parts = if self.uses_activity() { parts } else { [""; 5] };
-        let marks =
-            ["ACTIVITY_FIELDS\n", "ACTIVITY_MEMBER\n", "ACTIVITY_SELECT\n", "ACTIVITY_STATES\n", "EMIT_ACTIVITY\n"];
+    fn with_activity(&self, template: &str, parts: [&str; 6]) -> String {
+        let parts = if self.uses_activity() { parts } else { [""; 6] };
+        let marks = [
+            "ACTIVITY_FIELDS\n",
+            "ACTIVITY_MEMBER\n",
+            "ACTIVITY_SELECT\n",
+            "ACTIVITY_STATES\n",
+            "EMIT_ACTIVITY\n",
+            "ACTIVITY_NESTED\n",
+        ];
         marks.into_iter().zip(parts).fold(template.to_owned(), |text, (mark, part)| text.replace(mark, part))
     }
 
@@ -502,6 +510,11 @@ impl<'a> Printer<'a> {
         match operation {
             super::Operation::Random => {}
             super::Operation::Hash(polynomial) => return Some(self.hash(&info.name, &name, bits, *polynomial)),
+            super::Operation::Gather(operand) if self.architecture == Architecture::Tna => {
+                let width = width_of(self.program, *operand).unwrap_or(bits);
+                let operand = operand_text(&self.names(), *operand, width);
+                return Some(format!("{name} = bits_of_{}.get({{{operand}}});", info.name));
+            }
             _ => return None,
         }
         if self.is_test {

@@ -51,8 +51,8 @@ const RESERVED: &str = "abstract action actions apply bit bool const control def
                         hash parse_ports session kind ig_intr_md ig_prsr_md ig_dprsr_md ig_tm_md forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
 
 /// How names begin that the printed programs make.
-const PREFIXES: [&str; 8] =
-    ["set_", "assign_", "compute_", "random_", "condition_", "compared_", "hash_of_", "polynomial_of_"];
+const PREFIXES: [&str; 9] =
+    ["bits_of_", "set_", "assign_", "compute_", "random_", "condition_", "compared_", "hash_of_", "polynomial_of_"];
 
 /// A rule that is broken, in words.
 type Broken = String;
@@ -327,6 +327,9 @@ fn check_access(
     if action.conditions.len() > CONDITIONS {
         return Err(format!("has {} conditions; the unit has {CONDITIONS}", action.conditions.len()));
     }
+    if matches!(action.output, AluOutput::Computed(_)) && !action.updates.is_empty() {
+        return Err("returns a value that it computes, and changes the word too".to_owned());
+    }
     for operand in action.operands() {
         fits(program, operand, register.bits)?;
         if let Some(unit) = unit(program, operand)
@@ -341,7 +344,7 @@ fn check_access(
     });
     let of_output = match action.output {
         AluOutput::Condition(condition) => Some(condition),
-        AluOutput::Before | AluOutput::After | AluOutput::Nothing => None,
+        AluOutput::Before | AluOutput::After | AluOutput::Computed(_) | AluOutput::Nothing => None,
     };
     if let Some(missing) = named.chain(of_output).find(|condition| *condition >= action.conditions.len()) {
         return Err(format!("names condition {missing}, which it does not have"));
@@ -367,7 +370,7 @@ fn check_access(
     let info = program.variables.get(result.0).ok_or("returns into a variable of another program")?;
     let (bits, unit) = match action.output {
         AluOutput::Condition(_) => (1, Unit::Number),
-        AluOutput::Before | AluOutput::After => (register.bits, register.unit),
+        AluOutput::Before | AluOutput::After | AluOutput::Computed(_) => (register.bits, register.unit),
         AluOutput::Nothing => return Ok(()),
     };
     if info.input.is_some() {

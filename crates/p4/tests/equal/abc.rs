@@ -333,7 +333,7 @@ fn parameters_of_the_rust_type_are_taken_or_refused() {
         (
             "abc-edge",
             AbcParams { meter: short, ..with(edge) },
-            "memory: must give a window of 2^20 to 2^32 ns: 1.5 ms to 6.1 s, or nearly so",
+            "memory: must be 1.07 ms to 8.76 s: its half-life is rounded to 2^20 to 2^32 ns",
         ),
     ] {
         let refused = abc_named(name, &params).expect_err("a switch cannot have it").to_string();

@@ -67,6 +67,14 @@ fn standing(sojourn: u64, packets: u64) -> impl Iterator<Item = Leaving> {
 }
 
 #[test]
+fn a_table_that_ends_just_below_a_power_of_two_is_the_same() {
+    // Its end, in units of the key, would take one bit more.
+    let params = CodelDpParams { interval: Nanos(5_855 << 10), ..CodelDpParams::default() };
+    let (different, acts) = codel(params, standing(1_000_000, 5_000));
+    assert!(different == 0 && acts[0] + acts[1] > 700, "{different}, {acts:?}");
+}
+
+#[test]
 fn a_queue_that_stands_for_longer_than_the_table_is_the_same() {
     // The table ends after 112 ms.
     let (different, acts) = codel(CodelDpParams::default(), standing(1_000_000, 20_000));

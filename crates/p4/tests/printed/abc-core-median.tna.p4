@@ -108,6 +108,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_ACTIVITY: parse_nested;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;
@@ -234,6 +235,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_ACTIVITY: parse_nested;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;
@@ -408,9 +410,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                     compute_level_7.apply();
                 }
                 average = average_accepted.execute(eg_intr_md.egress_port[6:0]);
-                // The first packet of a port finds no average.
                 compute_compared_0_8.apply();
-                if (average != 32w0 && compared_0 != 32w0) {
+                if (compared_0 != 32w0) {
                     eg_dprsr_md.drop_ctl = 1;
                 }
             } else {

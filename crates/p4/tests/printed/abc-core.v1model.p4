@@ -93,6 +93,7 @@ parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_ACTIVITY: parse_nested;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;
@@ -113,9 +114,13 @@ parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
         meta.malformed = 1;
         packet.extract(hdr.activity);
         transition select(hdr.activity.ether_type) {
-            ETHERTYPE_ACTIVITY: accept;
+            ETHERTYPE_ACTIVITY: parse_nested;
             default: parse_carried;
         }
+    }
+    state parse_nested {
+        meta.malformed = 1;
+        transition accept;
     }
     state parse_carried {
         meta.malformed = 0;

@@ -119,6 +119,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_ACTIVITY: parse_nested;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;
@@ -214,7 +215,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     };
 
     // The epoch of the aggregate's last packet.
-    Register<bit<16>, bit<12>>(4096, 0) last_epoch;
+    Register<bit<16>, bit<12>>(4096, 32768) last_epoch;
     RegisterAction<bit<16>, bit<12>, bit<16>>(last_epoch) store_epoch = {
         void apply(inout bit<16> word, out bit<16> result) {
             result = word;
@@ -822,6 +823,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_ACTIVITY: parse_nested;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;

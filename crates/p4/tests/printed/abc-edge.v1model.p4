@@ -100,6 +100,7 @@ parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_ACTIVITY: parse_nested;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;
@@ -141,9 +142,13 @@ parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
         meta.malformed = 1;
         packet.extract(hdr.activity);
         transition select(hdr.activity.ether_type) {
-            ETHERTYPE_ACTIVITY: accept;
+            ETHERTYPE_ACTIVITY: parse_nested;
             default: parse_carried;
         }
+    }
+    state parse_nested {
+        meta.malformed = 1;
+        transition accept;
     }
     state parse_carried {
         meta.malformed = 0;
@@ -603,9 +608,10 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     @atomic {
                         bit<16> word;
                         last_epoch.read(word, (bit<32>)meta.source[11:0]);
+                        word = word ^ 16w32768;
                         last = word;
                         word = epoch;
-                        last_epoch.write((bit<32>)meta.source[11:0], word);
+                        last_epoch.write((bit<32>)meta.source[11:0], word ^ 16w32768);
                     }
                     silent = epoch - last;
                     // The weight doubles with each window: that of the bytes, of the time, and of the shortest time.

@@ -104,6 +104,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_ACTIVITY: parse_nested;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;
@@ -228,6 +229,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_ACTIVITY: parse_nested;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;

@@ -133,7 +133,6 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<48> dequeued = 0;
     bit<32> sojourn = 0;
     bit<1> due = 0;
-    bit<32> before = 0;
     bit<32> elapsed = 0;
     bit<32> within = 0;
     bit<32> in_table = 0;
@@ -180,14 +179,14 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     count.write((bit<32>)standard_metadata.egress_port[6:0], word ^ 32w0xffffffff);
                 }
             } else {
-                // read_time
+                // The unit computes the difference: as a step of its own, it would tie the time's bits from 10 on to other containers than the sojourn time does.
+                // time_since
                 @atomic {
                     bit<32> word;
                     last_below.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
-                    before = word;
                     last_below.write((bit<32>)standard_metadata.egress_port[6:0], word);
+                    elapsed = dequeued[41:10] - word;
                 }
-                elapsed = dequeued[41:10] - before;
                 // Within the table, whose times are multiples of a power of two of 1024 ns.
                 within = elapsed < 32w0x1aaea ? elapsed : 32w0x1aaea;
                 schedule.apply();
@@ -195,7 +194,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 late = elapsed > 32w0x1aaea ? elapsed : 32w0x1aaea;
                 beyond = late - 32w0x1aaea;
                 further = beyond >> 7;
-                scheduled = in_table + further;
+                scheduled = in_table |+| further;
                 // If fewer were chosen, this packet is the next.
                 // count_one
                 @atomic {

@@ -230,44 +230,64 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         default_action = discard();
         size = 1024;
     }
-    action assign_flow_0() {
+    action assign_held_entry_0() {
+        held_entry = hash_of_held_entry.get({meta.source, meta.destination, meta.ports, meta.protocol});
+    }
+    table compute_held_entry_0 {
+        actions = {
+            assign_held_entry_0;
+        }
+        default_action = assign_held_entry_0();
+        size = 1;
+    }
+    action assign_flow_hash_1() {
+        flow_hash = hash_of_flow_hash.get({meta.source, meta.destination, meta.ports, meta.protocol});
+    }
+    table compute_flow_hash_1 {
+        actions = {
+            assign_flow_hash_1;
+        }
+        default_action = assign_flow_hash_1();
+        size = 1;
+    }
+    action assign_flow_2() {
         meta.flow = (bit<32>)flow_hash | 32w0x80000000;
     }
-    table compute_flow_0 {
+    table compute_flow_2 {
         actions = {
-            assign_flow_0;
+            assign_flow_2;
         }
-        default_action = assign_flow_0();
+        default_action = assign_flow_2();
         size = 1;
     }
-    action assign_last_1() {
+    action assign_last_3() {
         meta.last = ig_prsr_md.global_tstamp[31:0] + 32w0x1e847f;
     }
-    table compute_last_1 {
+    table compute_last_3 {
         actions = {
-            assign_last_1;
+            assign_last_3;
         }
-        default_action = assign_last_1();
+        default_action = assign_last_3();
         size = 1;
     }
-    action assign_left_2() {
+    action assign_left_4() {
         left = until - ig_prsr_md.global_tstamp[31:0];
     }
-    table compute_left_2 {
+    table compute_left_4 {
         actions = {
-            assign_left_2;
+            assign_left_4;
         }
-        default_action = assign_left_2();
+        default_action = assign_left_4();
         size = 1;
     }
-    action assign_compared_0_3() {
+    action assign_compared_0_5() {
         compared_0 = 32w0x1e8480 |-| left;
     }
-    table compute_compared_0_3 {
+    table compute_compared_0_5 {
         actions = {
-            assign_compared_0_3;
+            assign_compared_0_5;
         }
-        default_action = assign_compared_0_3();
+        default_action = assign_compared_0_5();
         size = 1;
     }
     apply {
@@ -286,11 +306,11 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
                     meta.ecn = hdr.ipv6.ecn;
                 }
                 if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
-                    held_entry = hash_of_held_entry.get({meta.source, meta.destination, meta.ports, meta.protocol});
-                    flow_hash = hash_of_flow_hash.get({meta.source, meta.destination, meta.ports, meta.protocol});
+                    compute_held_entry_0.apply();
+                    compute_flow_hash_1.apply();
                     // No flow is zero, which an entry without a flow is.
-                    compute_flow_0.apply();
-                    compute_last_1.apply();
+                    compute_flow_2.apply();
+                    compute_last_3.apply();
                     if (meta.fed_back == 1w1) {
                         // It goes no further. The newest flow takes the entry.
                         hold_flow.execute(held_entry);
@@ -300,8 +320,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
                         is_same = test_flow.execute(held_entry);
                         until = read_until.execute(held_entry);
                         // The time that is left is below the hold, and beyond its end very large.
-                        compute_left_2.apply();
-                        compute_compared_0_3.apply();
+                        compute_left_4.apply();
+                        compute_compared_0_5.apply();
                         if (is_same == 1w1 && compared_0 != 32w0) {
                             if (meta.ecn != 2w0) {
                                 if (hdr.ipv4.isValid()) {
@@ -935,133 +955,153 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     }
 
-    action assign_window_start_0() {
+    action assign_hash_0_0() {
+        hash_0 = hash_of_hash_0.get({meta.source, meta.destination, meta.ports, meta.protocol});
+    }
+    table compute_hash_0_0 {
+        actions = {
+            assign_hash_0_0;
+        }
+        default_action = assign_hash_0_0();
+        size = 1;
+    }
+    action assign_hash_1_1() {
+        hash_1 = hash_of_hash_1.get({meta.source, meta.destination, meta.ports, meta.protocol});
+    }
+    table compute_hash_1_1 {
+        actions = {
+            assign_hash_1_1;
+        }
+        default_action = assign_hash_1_1();
+        size = 1;
+    }
+    action assign_window_start_2() {
         window_start = eg_prsr_md.global_tstamp[31:0] & 32w0xffe00000;
     }
-    table compute_window_start_0 {
+    table compute_window_start_2 {
         actions = {
-            assign_window_start_0;
+            assign_window_start_2;
         }
-        default_action = assign_window_start_0();
+        default_action = assign_window_start_2();
         size = 1;
     }
-    action assign_before_window_1() {
+    action assign_before_window_3() {
         before_window = window_start - hdr.bridge.enqueued[31:0];
     }
-    table compute_before_window_1 {
+    table compute_before_window_3 {
         actions = {
-            assign_before_window_1;
+            assign_before_window_3;
         }
-        default_action = assign_before_window_1();
+        default_action = assign_before_window_3();
         size = 1;
     }
-    action assign_least_0_0_2() {
+    action assign_least_0_0_4() {
         least_0_0 = min(count_0_0, count_0_1);
     }
-    table compute_least_0_0_2 {
+    table compute_least_0_0_4 {
         actions = {
-            assign_least_0_0_2;
+            assign_least_0_0_4;
         }
-        default_action = assign_least_0_0_2();
+        default_action = assign_least_0_0_4();
         size = 1;
     }
-    action assign_least_1_0_3() {
+    action assign_least_1_0_5() {
         least_1_0 = min(count_1_0, count_1_1);
     }
-    table compute_least_1_0_3 {
+    table compute_least_1_0_5 {
         actions = {
-            assign_least_1_0_3;
+            assign_least_1_0_5;
         }
-        default_action = assign_least_1_0_3();
+        default_action = assign_least_1_0_5();
         size = 1;
     }
-    action assign_least_2_0_4() {
+    action assign_least_2_0_6() {
         least_2_0 = min(count_2_0, count_2_1);
     }
-    table compute_least_2_0_4 {
+    table compute_least_2_0_6 {
         actions = {
-            assign_least_2_0_4;
+            assign_least_2_0_6;
         }
-        default_action = assign_least_2_0_4();
+        default_action = assign_least_2_0_6();
         size = 1;
     }
-    action assign_least_3_0_5() {
+    action assign_least_3_0_7() {
         least_3_0 = min(count_3_0, count_3_1);
     }
-    table compute_least_3_0_5 {
+    table compute_least_3_0_7 {
         actions = {
-            assign_least_3_0_5;
+            assign_least_3_0_7;
         }
-        default_action = assign_least_3_0_5();
+        default_action = assign_least_3_0_7();
         size = 1;
     }
-    action assign_sum_0_6() {
+    action assign_sum_0_8() {
         sum_0 = least_0_0 |+| least_1_0;
     }
-    table compute_sum_0_6 {
+    table compute_sum_0_8 {
         actions = {
-            assign_sum_0_6;
+            assign_sum_0_8;
         }
-        default_action = assign_sum_0_6();
+        default_action = assign_sum_0_8();
         size = 1;
     }
-    action assign_sum_1_7() {
+    action assign_sum_1_9() {
         sum_1 = least_2_0 |+| least_3_0;
     }
-    table compute_sum_1_7 {
+    table compute_sum_1_9 {
         actions = {
-            assign_sum_1_7;
+            assign_sum_1_9;
         }
-        default_action = assign_sum_1_7();
+        default_action = assign_sum_1_9();
         size = 1;
     }
-    action assign_sum_2_8() {
+    action assign_sum_2_10() {
         sum_2 = sum_0 |+| sum_1;
     }
-    table compute_sum_2_8 {
+    table compute_sum_2_10 {
         actions = {
-            assign_sum_2_8;
+            assign_sum_2_10;
         }
-        default_action = assign_sum_2_8();
+        default_action = assign_sum_2_10();
         size = 1;
     }
-    action assign_sojourn_9() {
+    action assign_sojourn_11() {
         sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
-    table compute_sojourn_9 {
+    table compute_sojourn_11 {
         actions = {
-            assign_sojourn_9;
+            assign_sojourn_11;
         }
-        default_action = assign_sojourn_9();
+        default_action = assign_sojourn_11();
         size = 1;
     }
-    action assign_compared_1_10() {
+    action assign_compared_1_12() {
         compared_1 = sojourn |-| tau;
     }
-    table compute_compared_1_10 {
+    table compute_compared_1_12 {
         actions = {
-            assign_compared_1_10;
+            assign_compared_1_12;
         }
-        default_action = assign_compared_1_10();
+        default_action = assign_compared_1_12();
         size = 1;
     }
-    action assign_compared_2_11() {
+    action assign_compared_2_13() {
         compared_2 = threshold |-| sum_2;
     }
-    table compute_compared_2_11 {
+    table compute_compared_2_13 {
         actions = {
-            assign_compared_2_11;
+            assign_compared_2_13;
         }
-        default_action = assign_compared_2_11();
+        default_action = assign_compared_2_13();
         size = 1;
     }
     apply {
         if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
-            hash_0 = hash_of_hash_0.get({meta.source, meta.destination, meta.ports, meta.protocol});
-            hash_1 = hash_of_hash_1.get({meta.source, meta.destination, meta.ports, meta.protocol});
+            compute_hash_0_0.apply();
+            compute_hash_1_1.apply();
             // The windows between the packet's enqueuing and the window in which it leaves (section 3.3).
-            compute_window_start_0.apply();
-            compute_before_window_1.apply();
+            compute_window_start_2.apply();
+            compute_before_window_3.apply();
             // A count of packets names the next entry to clean (section 3.4).
             next = count_packet.execute(1w0);
             reached.apply();
@@ -1075,21 +1115,21 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             role_3_0.apply();
             role_3_1.apply();
             // The least over the rows, and the sum over the snapshots.
-            compute_least_0_0_2.apply();
-            compute_least_1_0_3.apply();
-            compute_least_2_0_4.apply();
-            compute_least_3_0_5.apply();
-            compute_sum_0_6.apply();
-            compute_sum_1_7.apply();
-            compute_sum_2_8.apply();
-            compute_sojourn_9.apply();
+            compute_least_0_0_4.apply();
+            compute_least_1_0_5.apply();
+            compute_least_2_0_6.apply();
+            compute_least_3_0_7.apply();
+            compute_sum_0_8.apply();
+            compute_sum_1_9.apply();
+            compute_sum_2_10.apply();
+            compute_sojourn_11.apply();
             if (meta.generated == 1w1) {
                 // It has no other purpose than cleaning (section 3.4).
                 eg_dprsr_md.drop_ctl = 1;
             } else {
                 parameters.apply();
-                compute_compared_1_10.apply();
-                compute_compared_2_11.apply();
+                compute_compared_1_12.apply();
+                compute_compared_2_13.apply();
                 if (compared_1 != 32w0 && compared_2 == 32w0) {
                     eg_dprsr_md.mirror_type = 1;
                     meta.session = 5;

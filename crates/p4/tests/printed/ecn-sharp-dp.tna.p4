@@ -155,7 +155,6 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
     bit<32> sojourn = 0;
     bit<1> due = 0;
-    bit<32> before = 0;
     bit<32> elapsed = 0;
     bit<32> within = 0;
     bit<32> in_table = 0;
@@ -173,9 +172,9 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             word = eg_prsr_md.global_tstamp[41:10];
         }
     };
-    RegisterAction<bit<32>, bit<7>, bit<32>>(last_below) read_time = {
+    RegisterAction<bit<32>, bit<7>, bit<32>>(last_below) time_since = {
         void apply(inout bit<32> word, out bit<32> result) {
-            result = word;
+            result = eg_prsr_md.global_tstamp[41:10] - word;
         }
     };
 
@@ -232,74 +231,64 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         default_action = assign_compared_0_1();
         size = 1;
     }
-    action assign_elapsed_2() {
-        elapsed = eg_prsr_md.global_tstamp[41:10] - before;
-    }
-    table compute_elapsed_2 {
-        actions = {
-            assign_elapsed_2;
-        }
-        default_action = assign_elapsed_2();
-        size = 1;
-    }
-    action assign_within_3() {
+    action assign_within_2() {
         within = min(elapsed, 32w8731);
     }
-    table compute_within_3 {
+    table compute_within_2 {
         actions = {
-            assign_within_3;
+            assign_within_2;
         }
-        default_action = assign_within_3();
+        default_action = assign_within_2();
         size = 1;
     }
-    action assign_late_4() {
+    action assign_late_3() {
         late = max(elapsed, 32w8731);
     }
-    table compute_late_4 {
+    table compute_late_3 {
         actions = {
-            assign_late_4;
+            assign_late_3;
         }
-        default_action = assign_late_4();
+        default_action = assign_late_3();
         size = 1;
     }
-    action assign_beyond_5() {
+    action assign_beyond_4() {
         beyond = late - 32w8731;
     }
-    table compute_beyond_5 {
+    table compute_beyond_4 {
         actions = {
-            assign_beyond_5;
+            assign_beyond_4;
         }
-        default_action = assign_beyond_5();
+        default_action = assign_beyond_4();
         size = 1;
     }
-    action assign_further_6() {
+    action assign_further_5() {
         further = beyond >> 3;
     }
-    table compute_further_6 {
+    table compute_further_5 {
         actions = {
-            assign_further_6;
+            assign_further_5;
         }
-        default_action = assign_further_6();
+        default_action = assign_further_5();
         size = 1;
     }
-    action assign_scheduled_7() {
-        meta.scheduled = in_table + further;
+    action assign_scheduled_6() {
+        meta.scheduled = in_table |+| further;
     }
-    table compute_scheduled_7 {
+    table compute_scheduled_6 {
         actions = {
-            assign_scheduled_7;
+            assign_scheduled_6;
         }
-        default_action = assign_scheduled_7();
+        default_action = assign_scheduled_6();
         size = 1;
     }
-    action assign_compared_1_8() {
+    action assign_compared_1_7() {
         compared_1 = sojourn |-| 32w0x30d40;
     }
-    table compute_compared_1_8 {
+    table compute_compared_1_7 {
         actions = {
-            assign_compared_1_8;
+            assign_compared_1_7;
         }
-        default_action = assign_compared_1_8();
+        default_action = assign_compared_1_7();
         size = 1;
     }
     apply {
@@ -315,20 +304,20 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                 keep_time.execute(eg_intr_md.egress_port[6:0]);
                 begin_count.execute(eg_intr_md.egress_port[6:0]);
             } else {
-                before = read_time.execute(eg_intr_md.egress_port[6:0]);
-                compute_elapsed_2.apply();
+                // The unit computes the difference: as a step of its own, it would tie the time's bits from 10 on to other containers than the sojourn time does.
+                elapsed = time_since.execute(eg_intr_md.egress_port[6:0]);
                 // Within the table, whose times are multiples of a power of two of 1024 ns.
-                compute_within_3.apply();
+                compute_within_2.apply();
                 schedule.apply();
                 // Behind the end of the table, they keep a distance.
-                compute_late_4.apply();
-                compute_beyond_5.apply();
-                compute_further_6.apply();
-                compute_scheduled_7.apply();
+                compute_late_3.apply();
+                compute_beyond_4.apply();
+                compute_further_5.apply();
+                compute_scheduled_6.apply();
                 // If fewer were chosen, this packet is the next.
                 due = count_one.execute(eg_intr_md.egress_port[6:0]);
             }
-            compute_compared_1_8.apply();
+            compute_compared_1_7.apply();
             if ((due == 1w1 || compared_1 != 32w0) && meta.ecn != 2w0) {
                 if (hdr.ipv4.isValid()) {
                     // The header checksum follows (RFC 1624).

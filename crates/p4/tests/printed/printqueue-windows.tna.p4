@@ -224,6 +224,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<32> cycle_before_0 = 0;
     bit<32> cycle_before_1 = 0;
     bit<32> cycle_before_2 = 0;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) bits_of_time;
 
     // The times of the records in window 0.
     Register<bit<32>, bit<12>>(4096, 0) times_0;
@@ -377,7 +378,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
 
     action assign_time_0() {
-        meta.time = eg_prsr_md.global_tstamp[41:10];
+        meta.time = bits_of_time.get({eg_prsr_md.global_tstamp[41:10]});
     }
     table compute_time_0 {
         actions = {

@@ -57,20 +57,21 @@ pub struct SwitchMeterParams {
 /// The AQM of one port, with integers: it accepts or drops packets by their activity (section 3.3).
 ///
 /// The average of activities takes one access of a register, in which the average is compared and changed: the packet's
-/// threshold is solved for the average before, so that a packet is dropped if A_avg is below `A - (Q_base - Q) /
-/// gamma`.
+/// threshold, `Q > Q_base - gamma (A - A_avg)`, is rearranged, so that a packet is dropped if A_avg is below `A - (Q_base -
+/// Q) / gamma`.
 ///
 /// ```
 /// use queuescope_queue::{Activity, SwitchAqm, SwitchAqmParams};
 ///
-/// let (mut aqm, params) = (SwitchAqm::default(), SwitchAqmParams::default());
+/// let params = SwitchAqmParams::default();
+/// let mut aqm = SwitchAqm::new(&params);
 /// assert!(aqm.accepts(Activity(512), 20, &params), "the first packet");
 /// assert!(aqm.accepts(Activity(512), 20, &params));
 /// assert!(!aqm.accepts(Activity(768), 20, &params), "it is twice as active as the average");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwitchAqm {
-    /// The average, in units of 2^-24 above -128; 0 before the first packet.
+    /// The average, in units of 2^-24 above -128; of the mean, 0 before the first packet.
     average: u32,
 }
 
@@ -129,9 +130,13 @@ impl SwitchMeterParams {
     /// 2`.
     pub fn nearest(params: &MeterParams, reference: Rate) -> Self {
         let half = params.memory.0.max(1) as f64 * std::f64::consts::LN_2;
-        let window = libm::log2(half).round().clamp(0.0, 63.0) as u32;
+        let window = libm::log2(half).round().clamp(0.0, 48.0) as u32;
         Self { window, least_time: params.least_time, reference }
     }
+
+    /// The epoch of a meter before its first packet: the middle of 16 bits, so that the first packet comes after a long silence. Epochs of windows
+    /// of 2^31 ns or more are below it.
+    pub const NO_EPOCH: u16 = 1 << 15;
 
     /// The logarithm of a tick in nanoseconds.
     pub fn tick(&self) -> u32 {
@@ -163,10 +168,10 @@ impl SwitchMeterParams {
     }
 }
 
-/// A meter before its first packet.
+/// A meter before its first packet. Its epoch is far from those of the first minutes.
 impl Default for SwitchMeter {
     fn default() -> Self {
-        Self { epoch: 0, sums: [0; 2], starts: [SwitchMeterParams::FIRST; 2] }
+        Self { epoch: SwitchMeterParams::NO_EPOCH, sums: [0; 2], starts: [SwitchMeterParams::FIRST; 2] }
     }
 }
 
@@ -273,7 +278,8 @@ impl SwitchAqm {
             SwitchAverage::Median { step } if before < own => self.average = before.saturating_add(step),
             SwitchAverage::Median { step } => self.average = before.saturating_sub(step),
         }
-        before == 0 || !is_below
+        let is_first = before == 0 && matches!(params.average, SwitchAverage::Mean { .. });
+        is_first || !is_below
     }
 
     /// Whether a packet without activity is accepted: up to Q_base. It is not averaged.

@@ -100,10 +100,10 @@ fn egress_pi<K: KeyVisitor>(params: &mut EgressPiParams, keys: &mut K) {
     keys.within("short", &mut params.short, TIME, "Packets with a shorter sojourn time are always left alone.");
 }
 
-/// The sojourn times that a switch compares: those of 32 bits.
-const SOJOURN: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos(u32::MAX as u64);
+/// The sojourn times that a switch compares: those of 32 bits. No packet is below a target of zero, and one has to be before anything is due.
+const SOJOURN: RangeInclusive<Nanos> = Nanos(1)..=Nanos(u32::MAX as u64);
 /// The intervals that a schedule of drops can have. A register counts units of 1024 ns.
-const INTERVAL: RangeInclusive<Nanos> = Nanos(1_024)..=Nanos((DropSchedule::LONGEST as u64) << 10);
+const INTERVAL: RangeInclusive<Nanos> = Nanos(1_024)..=DropSchedule::LONGEST;
 
 fn codel_dp<K: KeyVisitor>(params: &mut CodelDpParams, keys: &mut K) {
     keys.within(

@@ -170,8 +170,14 @@ fn decide(p: &mut Builder, aqm: &SwitchAqmParams, port: Variable, [own, level]: 
     };
     let average = p.variable("average", 32, Unit::Number);
     p.access(register, port.slice(0, PORT_BITS), action, Some(average));
-    p.of(Aspect::Reaction).comment("The first packet of a port finds no average.");
-    let found = Condition::compare(average, Comparison::NotEqual, 0);
+    p.of(Aspect::Reaction);
     let below = Condition::compare(average, Comparison::Less, level);
-    p.when(Condition::All(vec![found, below]), Builder::drop_packet);
+    let condition = match aqm.average {
+        SwitchAverage::Mean { .. } => {
+            p.comment("The first packet of a port finds no average.");
+            Condition::All(vec![Condition::compare(average, Comparison::NotEqual, 0), below])
+        }
+        SwitchAverage::Median { .. } => below,
+    };
+    p.when(condition, Builder::drop_packet);
 }

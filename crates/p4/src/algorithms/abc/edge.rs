@@ -48,8 +48,9 @@ pub fn abc_edge() -> Program {
 ///
 /// Models a [`SwitchMeter`](queuescope_queue::SwitchMeter) for each of 4096 aggregates: source hosts, those whose addresses agree in the last 12
 /// bits together. The length is that in the IP header, because a Tofino does not know that of the frame before the queue. A sum of weighted bytes
-/// stops at 2^32, that is 1 Gb/s for the default memory: a faster aggregate counts as one of 1 Gb/s. An aggregate that was silent for 2^16 epochs,
-/// or as many as 48 bits of nanoseconds have, counts as one that was not silent.
+/// stops at 2^32, that is 1 Gb/s for the default memory: a faster aggregate counts as one with a rate between 1 Gb/s and its own. After 2^16
+/// epochs, or those of 48 bits of nanoseconds, the number of an epoch comes again: an aggregate that was silent for that long counts as one that was not.
+/// The length is the sender's statement: who writes a shorter one is metered less.
 ///
 /// # Errors
 /// Fails if the window is not from 2^20 to 2^32 ns, or a host or port is listed twice.
@@ -57,7 +58,7 @@ pub fn abc_edge_with(params: &AbcEdgeParams) -> Result<SwitchProgram, InvalidPro
     const NAME: &str = "abc-edge";
     let meter = &params.meter;
     if !WINDOWS.contains(&meter.window) {
-        let why = "must give a window of 2^20 to 2^32 ns: 1.5 ms to 6.1 s, or nearly so";
+        let why = "must be 1.07 ms to 8.76 s: its half-life is rounded to 2^20 to 2^32 ns";
         return Err(InvalidProgram::of_parameter(NAME, "memory", why));
     }
     params.aqm.iter().try_for_each(|aqm| core::check(NAME, aqm))?;
@@ -119,7 +120,13 @@ fn sums(
     };
     let size = p.compute("octets", 32, Unit::Number, Operation::Copy(length.into()));
     p.comment("The epochs since the aggregate's last packet.");
-    let epochs = register(p, "last_epoch".into(), "The epoch of the aggregate's last packet".into(), EPOCH_BITS, 0);
+    let epochs = register(
+        p,
+        "last_epoch".into(),
+        "The epoch of the aggregate's last packet".into(),
+        EPOCH_BITS,
+        SwitchMeterParams::NO_EPOCH.into(),
+    );
     let store = AluExpression::Term(AluTerm::Value(times.epoch.into()));
     let last = p.variable("last", EPOCH_BITS, Unit::Number);
     p.access(epochs, aggregate, change("store_epoch", store, AluOutput::Before), Some(last));

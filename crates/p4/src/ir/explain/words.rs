@@ -54,7 +54,7 @@ impl<'a> Words<'a> {
     pub fn assignment(&mut self, variable: Variable, operation: &Operation) -> String {
         let text = |operand| self.operand(operand);
         let value = match *operation {
-            Operation::Copy(one) => text(one),
+            Operation::Copy(one) | Operation::Gather(one) => text(one),
             Operation::Add(one, other) => format!("{} plus {}", text(one), text(other)),
             Operation::AddSaturating(one, other) => {
                 format!("{} plus {}, at most the largest number", text(one), text(other))
@@ -112,6 +112,7 @@ impl<'a> Words<'a> {
             let output = match action.output {
                 AluOutput::Before if action.updates.is_empty() => "the word".to_owned(),
                 AluOutput::Before => "the word before the change".to_owned(),
+                AluOutput::Computed(value) => self.expression(value),
                 AluOutput::After | AluOutput::Nothing => "the word after the change".to_owned(),
                 AluOutput::Condition(number) => {
                     format!("1 if {}, otherwise 0", self.alu_condition(&action.conditions[number], true))

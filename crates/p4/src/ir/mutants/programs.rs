@@ -16,7 +16,7 @@ use queuescope_wire::Nanos;
 pub(super) fn programs() -> Vec<SwitchProgram> {
     let hold = HoldParams { registers: 2, hold: Nanos(2) };
     // A long interval, so that few are due behind the end of the table.
-    let (short, interval) = (Nanos(1 << 14), Nanos(u64::from(DropSchedule::LONGEST) << 10));
+    let (short, interval) = (Nanos(1 << 14), DropSchedule::LONGEST);
     let codel = CodelDpParams { target: short, interval, ..CodelDpParams::default() };
     let ecn_sharp = EcnSharpDpParams {
         instant_target: Nanos(1 << 17),

@@ -21,19 +21,22 @@ pub(super) const STRIP: &str = "\
 CARRIER.ether_type = hdr.activity.ether_type;
 hdr.activity.setInvalid();";
 
-/// The parts of a parser that reads activity headers: fields of the metadata, the header, the selection, the states, and the place in the deparser.
-pub(super) const ACTIVITY: [&str; 5] = [
+/// The parts of a parser that reads activity headers: fields of the metadata, the header, the selection, the states, the place in the deparser, and
+/// the selection behind a VLAN tag, where no such header may be.
+pub(super) const ACTIVITY: [&str; 6] = [
     "bit<1> has_activity;\nbit<1> malformed;\nbit<16> activity;\n",
     "activity_h activity;\n",
     "ETHERTYPE_ACTIVITY: parse_activity;\n",
     "state parse_activity {\n// A header that is cut short leaves this as it is.\nmeta.malformed = 1;\npacket.extract(hdr.activity);\n\
-     transition select(hdr.activity.ether_type) {\nETHERTYPE_ACTIVITY: accept;\ndefault: parse_carried;\n}\n}\n\
+     transition select(hdr.activity.ether_type) {\nETHERTYPE_ACTIVITY: parse_nested;\ndefault: parse_carried;\n}\n}\n\
+     state parse_nested {\nmeta.malformed = 1;\ntransition accept;\n}\n\
      state parse_carried {\nmeta.malformed = 0;\nmeta.has_activity = 1;\nmeta.activity = hdr.activity.activity;\nCARRIED\n}\n",
     "packet.emit(hdr.activity);\n",
+    "ETHERTYPE_ACTIVITY: parse_nested;\n",
 ];
 
 /// The same for Tofino, whose parser drops a packet with a header that is cut short.
-pub(super) const ACTIVITY_OF_TNA: [&str; 5] = [
+pub(super) const ACTIVITY_OF_TNA: [&str; 6] = [
     ACTIVITY[0],
     ACTIVITY[1],
     ACTIVITY[2],
@@ -42,6 +45,7 @@ pub(super) const ACTIVITY_OF_TNA: [&str; 5] = [
      state parse_nested {\nmeta.malformed = 1;\ntransition accept;\n}\n\
      state parse_carried {\nmeta.has_activity = 1;\nmeta.activity = hdr.activity.activity;\nCARRIED\n}\n",
     ACTIVITY[4],
+    ACTIVITY[5],
 ];
 
 /// Where the parser goes on behind an activity header.

@@ -113,7 +113,7 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Some(Architecture::Tna) | None => format!("{name}({}, {})", text(one), text(other)),
     };
     match *operation {
-        Operation::Copy(one) => text(one),
+        Operation::Copy(one) | Operation::Gather(one) => text(one),
         Operation::Add(one, other) => infix(one, "+", other),
         Operation::AddSaturating(one, other) => infix(one, "|+|", other),
         Operation::Subtract(one, other) => infix(one, "-", other),

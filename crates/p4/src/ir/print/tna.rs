@@ -244,6 +244,10 @@ fn declarations(out: &mut Printer<'_>) {
         ));
         out.line(&format!("Hash<bit<{bits}>>(HashAlgorithm_t.CUSTOM, polynomial_of_{name}) hash_of_{name};"));
     }
+    for variable in gathered(statements) {
+        let VariableInfo { name, bits, .. } = &program.variables[variable.0];
+        out.line(&format!("Hash<bit<{bits}>>(HashAlgorithm_t.IDENTITY) bits_of_{name};"));
+    }
     let accesses = accesses(program);
     for number in uses.registers {
         let register = &program.registers[number];
@@ -303,6 +307,14 @@ fn randoms(statements: &[Statement]) -> Vec<usize> {
     })
 }
 
+/// The variables that take bits by way of a hash unit.
+fn gathered(statements: &[Statement]) -> Vec<Variable> {
+    each(statements, &|does| match does {
+        Does::Set { variable, operation: Operation::Gather(_) } => Some(*variable),
+        _ => None,
+    })
+}
+
 /// The accesses of registers: the register and the action.
 fn accesses(program: &SwitchProgram) -> Vec<(usize, usize)> {
     let access = |does: &Does| match does {
@@ -321,7 +333,7 @@ fn declare(out: &mut Printer<'_>, register: &RegisterArray, action: &RegisterAct
     let RegisterArray { name, bits, .. } = register;
     let output = match action.output {
         AluOutput::Condition(_) => 1,
-        AluOutput::Before | AluOutput::After | AluOutput::Nothing => *bits,
+        AluOutput::Before | AluOutput::After | AluOutput::Computed(_) | AluOutput::Nothing => *bits,
     };
     let index = index_width(register);
     out.line(&format!("RegisterAction<bit<{bits}>, bit<{index}>, bit<{output}>>({name}) {} = {{", action.name));
@@ -339,6 +351,7 @@ fn declare(out: &mut Printer<'_>, register: &RegisterArray, action: &RegisterAct
     };
     match action.output {
         AluOutput::Before => out.line("result = word;"),
+        AluOutput::Computed(value) => out.line(&format!("result = {};", alu_text(&names, value, *bits))),
         AluOutput::Condition(n) => {
             out.line("result = 0;");
             if !is_returned {
@@ -418,6 +431,7 @@ default: accept;
 state parse_vlan {
 packet.extract(hdr.vlan);
 transition select(hdr.vlan.ether_type) {
+ACTIVITY_NESTED
 ETHERTYPE_IPV4: parse_ipv4;
 ETHERTYPE_IPV6: parse_ipv6;
 default: accept;

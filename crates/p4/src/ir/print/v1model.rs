@@ -133,6 +133,9 @@ pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, act
     out.line(&format!("{name}.write({index}, {});", stored("word")));
     match (action.output, result) {
         (AluOutput::After, Some(result)) => out.line(&format!("{result} = word;")),
+        (AluOutput::Computed(value), Some(result)) => {
+            out.line(&format!("{result} = {};", alu_text(&names, value, bits)));
+        }
         (AluOutput::Condition(n), Some(result)) => out.line(&format!("{result} = condition_{n} ? 1w1 : 1w0;")),
         _ => {}
     }
@@ -179,6 +182,7 @@ default: accept;
 state parse_vlan {
 packet.extract(hdr.vlan);
 transition select(hdr.vlan.ether_type) {
+ACTIVITY_NESTED
 ETHERTYPE_IPV4: parse_ipv4;
 ETHERTYPE_IPV6: parse_ipv6;
 default: accept;

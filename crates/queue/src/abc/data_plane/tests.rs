@@ -80,6 +80,19 @@ fn constant_rates_are_those_of_the_real_meter() {
 
 /// Halving the weight at the end of a window is not an exponential decay: after a change of the rate, the activities
 /// differ for some windows.
+/// The clock of a switch starts at zero. Epochs of 8.6 s end at 8.6, 17.2 and 25.8 s.
+#[test]
+fn a_first_packet_is_measured_the_same_at_any_time() {
+    let first = |milliseconds: u64| {
+        let time = Nanos(milliseconds * 1_000_000);
+        SwitchMeter::default().record(1250, time, &SwitchMeterParams::default())
+    };
+    for time in [0, 1, 1_000, 8_500, 8_600, 16_900, 17_200, 25_800] {
+        let distance = (first(time).value() - first(40_000).value()).abs();
+        assert!(distance < 0.01, "at {time} ms: {distance}");
+    }
+}
+
 #[test]
 fn changes_of_the_rate_are_followed() {
     let mut worst = 0.0f64;
