@@ -48,7 +48,7 @@ pub fn printqueue_windows_with(params: &CellWindowsParams, port: u16) -> Result<
     let flow = FLOW.map(|(input, _)| p.input(input));
     p.comment("The time in cells of the first window.");
     let unit = Unit::Nanos { shift: params.cell_bits };
-    let time = Operation::Gather(dequeued.slice(params.cell_bits, TIME_BITS));
+    let time = Operation::Gather(dequeued.slice(params.cell_bits, TIME_BITS), 0);
     let time = p.compute("time", TIME_BITS, unit, time);
     p.when(is_measured, |p| window(p, params, 0, Record { time, flow }));
     p.build()

@@ -87,7 +87,7 @@ impl Lowering<'_> {
                 let mut reads = self.reads(operation.operands());
                 let op = match operation {
                     Operation::Random => Op::Random,
-                    Operation::Gather(_) => Op::Hash,
+                    Operation::Gather(..) => Op::Hash,
                     Operation::Hash(_) => {
                         reads.extend(self.flow());
                         Op::Hash

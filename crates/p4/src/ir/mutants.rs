@@ -71,7 +71,9 @@ impl Mutation {
             SubtractSigned, Xor,
         };
         let others = match *operation {
-            Copy(one) | Operation::Gather(one) => constants(one).into_iter().map(Copy).collect(),
+            Copy(one) => constants(one).into_iter().map(Copy).collect(),
+            Operation::Gather(one, 0) => vec![ShiftLeft(one, 1), ShiftRight(one, 1)],
+            Operation::Gather(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by - 1)],
             Random => Vec::new(),
             Hash(polynomial) => Polynomial::ALL.into_iter().map(Hash).filter(|it| *it != Hash(polynomial)).collect(),
             ShiftLeft(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by.wrapping_sub(1)), ShiftRight(one, by)],
@@ -247,10 +249,6 @@ fn mutants_are_caught() {
             }
         }
         println!("{}: of {} mutants, {} change nothing", program.name, mutants.len(), proven.values().sum::<usize>());
-        if found != proven {
-            println!("{found:#?}");
-            continue;
-        }
         assert_eq!(found, proven, "{}", program.name);
         assert!(mutants.len() > 10, "{}", mutants.len());
     }

@@ -8,9 +8,9 @@ use super::variable::{Operand, ones};
 pub enum Operation {
     /// The operand itself.
     Copy(Operand),
-    /// The operand itself, moved by a hash unit of a Tofino, which takes any bits to any place. A [`Copy`](Self::Copy) of some bits ties the fields that
-    /// are computed from it to the places that these bits have in the source, and the compiler may find none for both.
-    Gather(Operand),
+    /// The operand, shifted left by a constant, moved by a hash unit of a Tofino, which takes any bits to any place. A [`Copy`](Self::Copy) of some
+    /// bits ties the fields that are computed from it to the places that these bits have in the source, and the compiler may find none for both.
+    Gather(Operand, u32),
     /// The sum, modulo two to the power of the width.
     Add(Operand, Operand),
     /// The first less the second, modulo two to the power of the width.
@@ -43,7 +43,7 @@ impl Operation {
     /// Its operands.
     pub(crate) fn operands(&self) -> Vec<Operand> {
         match *self {
-            Self::Copy(one) | Self::Gather(one) | Self::ShiftLeft(one, _) | Self::ShiftRight(one, _) => vec![one],
+            Self::Copy(one) | Self::Gather(one, _) | Self::ShiftLeft(one, _) | Self::ShiftRight(one, _) => vec![one],
             Self::Add(one, other)
             | Self::AddSaturating(one, other)
             | Self::Subtract(one, other)
@@ -66,7 +66,7 @@ impl Operation {
         hash: impl Fn(Polynomial) -> u64,
     ) -> u64 {
         let all = match *self {
-            Self::Copy(one) | Self::Gather(one) => read(one),
+            Self::Copy(one) => read(one),
             Self::Add(one, other) => read(one).wrapping_add(read(other)),
             Self::Subtract(one, other) => read(one).wrapping_sub(read(other)),
             Self::AddSaturating(one, other) => read(one).saturating_add(read(other)).min(ones(bits)),
@@ -79,7 +79,7 @@ impl Operation {
             Self::And(one, other) => read(one) & read(other),
             Self::Or(one, other) => read(one) | read(other),
             Self::Xor(one, other) => read(one) ^ read(other),
-            Self::ShiftLeft(one, by) => read(one).checked_shl(by).unwrap_or(0),
+            Self::ShiftLeft(one, by) | Self::Gather(one, by) => read(one).checked_shl(by).unwrap_or(0),
             Self::ShiftRight(one, by) => read(one).checked_shr(by).unwrap_or(0),
             Self::Random => random(bits),
             Self::Hash(polynomial) => hash(polynomial),

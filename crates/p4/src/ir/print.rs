@@ -314,7 +314,7 @@ impl<'a> Printer<'a> {
                 Does::Set { variable, operation } => {
                     if let Some(special) = self.special(*variable, operation) {
                         // A table of its own for each hash: one table has 32 bits of them.
-                        let is_free = !matches!(operation, super::Operation::Hash(_) | super::Operation::Gather(_));
+                        let is_free = !matches!(operation, super::Operation::Hash(_) | super::Operation::Gather(..));
                         self.compute(&program.variables[variable.0].name, &special, is_free);
                     } else {
                         let info = &program.variables[variable.0];
@@ -510,10 +510,11 @@ impl<'a> Printer<'a> {
         match operation {
             super::Operation::Random => {}
             super::Operation::Hash(polynomial) => return Some(self.hash(&info.name, &name, bits, *polynomial)),
-            super::Operation::Gather(operand) if self.architecture == Architecture::Tna => {
+            super::Operation::Gather(operand, by) if self.architecture == Architecture::Tna => {
                 let width = width_of(self.program, *operand).unwrap_or(bits);
                 let operand = operand_text(&self.names(), *operand, width);
-                return Some(format!("{name} = bits_of_{}.get({{{operand}}});", info.name));
+                let zeros = if *by == 0 { String::new() } else { format!(", {by}w0") };
+                return Some(format!("{name} = bits_of_{}.get({{{operand}{zeros}}});", info.name));
             }
             _ => return None,
         }

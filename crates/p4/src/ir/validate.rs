@@ -255,7 +255,7 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     for operand in operation.operands() {
         fits(program, operand, info.bits)?;
     }
-    if let Operation::ShiftLeft(_, by) | Operation::ShiftRight(_, by) = operation
+    if let Operation::ShiftLeft(_, by) | Operation::Gather(_, by) | Operation::ShiftRight(_, by) = operation
         && *by >= info.bits
     {
         return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));

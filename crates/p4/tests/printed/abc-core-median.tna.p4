@@ -275,7 +275,8 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
 control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
         in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
         inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
-    bit<19> queue = 0;
+    bit<19> shorter = 0;
+    bit<16> queue = 0;
     bit<16> distance = 0;
     bit<16> behind = 0;
     bit<16> limit = 0;
@@ -283,7 +284,13 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<32> wide_own = 0;
     bit<32> average = 0;
     bit<19> queue_length = 0;
-    bit<32> compared_0 = 0;
+    Hash<bit<19>>(HashAlgorithm_t.IDENTITY) bits_of_queue_length;
+    bit<16> compared_0 = 0;
+    bit<32> compared_1 = 0;
+    bit<16> compared_2 = 0;
+    Hash<bit<16>>(HashAlgorithm_t.IDENTITY) bits_of_queue;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) bits_of_wide_limit;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) bits_of_wide_own;
 
     // The average activity of accepted packets, in units of 2^-24 above -128.
     Register<bit<32>, bit<7>>(128, 2147483648) average_activity;
@@ -302,88 +309,88 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     };
 
-    action assign_queue_0() {
-        queue = min(queue_length, 19w511);
+    action assign_shorter_0() {
+        shorter = min(queue_length, 19w511);
     }
-    table compute_queue_0 {
+    table compute_shorter_0 {
         actions = {
-            assign_queue_0;
+            assign_shorter_0;
         }
-        default_action = assign_queue_0();
+        default_action = assign_shorter_0();
         size = 1;
     }
-    action assign_distance_1() {
-        distance = 16w20 - queue[15:0];
+    action assign_queue_1() {
+        queue = bits_of_queue.get({shorter[15:0]});
     }
-    table compute_distance_1 {
+    table compute_queue_1 {
         actions = {
-            assign_distance_1;
+            assign_queue_1;
         }
-        default_action = assign_distance_1();
+        default_action = assign_queue_1();
         size = 1;
     }
-    action assign_behind_2() {
+    action assign_distance_2() {
+        distance = 16w20 - queue;
+    }
+    table compute_distance_2 {
+        actions = {
+            assign_distance_2;
+        }
+        default_action = assign_distance_2();
+        size = 1;
+    }
+    action assign_behind_3() {
         behind = distance << 4;
     }
-    table compute_behind_2 {
+    table compute_behind_3 {
         actions = {
-            assign_behind_2;
+            assign_behind_3;
         }
-        default_action = assign_behind_2();
+        default_action = assign_behind_3();
         size = 1;
     }
-    action assign_limit_3() {
+    action assign_limit_4() {
         limit = (bit<16>)((int<16>)meta.activity |-| (int<16>)behind);
     }
-    table compute_limit_3 {
+    table compute_limit_4 {
         actions = {
-            assign_limit_3;
+            assign_limit_4;
         }
-        default_action = assign_limit_3();
+        default_action = assign_limit_4();
         size = 1;
     }
-    action assign_wide_limit_4() {
-        wide_limit = (bit<32>)limit << 16;
+    action assign_wide_limit_5() {
+        wide_limit = bits_of_wide_limit.get({limit, 16w0});
     }
-    table compute_wide_limit_4 {
+    table compute_wide_limit_5 {
         actions = {
-            assign_wide_limit_4;
+            assign_wide_limit_5;
         }
-        default_action = assign_wide_limit_4();
+        default_action = assign_wide_limit_5();
         size = 1;
     }
-    action assign_wide_own_5() {
-        wide_own = (bit<32>)meta.activity << 16;
+    action assign_wide_own_6() {
+        wide_own = bits_of_wide_own.get({meta.activity, 16w0});
     }
-    table compute_wide_own_5 {
+    table compute_wide_own_6 {
         actions = {
-            assign_wide_own_5;
+            assign_wide_own_6;
         }
-        default_action = assign_wide_own_5();
+        default_action = assign_wide_own_6();
         size = 1;
     }
-    action assign_own_6() {
+    action assign_own_7() {
         meta.own = wide_own ^ 32w0x80000000;
     }
-    table compute_own_6 {
+    table compute_own_7 {
         actions = {
-            assign_own_6;
+            assign_own_7;
         }
-        default_action = assign_own_6();
-        size = 1;
-    }
-    action assign_level_7() {
-        meta.level = wide_limit ^ 32w0x80000000;
-    }
-    table compute_level_7 {
-        actions = {
-            assign_level_7;
-        }
-        default_action = assign_level_7();
+        default_action = assign_own_7();
         size = 1;
     }
     action assign_compared_0_8() {
-        compared_0 = meta.level |-| average;
+        compared_0 = queue |-| 16w6;
     }
     table compute_compared_0_8 {
         actions = {
@@ -392,31 +399,65 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         default_action = assign_compared_0_8();
         size = 1;
     }
+    action assign_level_9() {
+        meta.level = wide_limit ^ 32w0x80000000;
+    }
+    table compute_level_9 {
+        actions = {
+            assign_level_9;
+        }
+        default_action = assign_level_9();
+        size = 1;
+    }
+    action assign_compared_1_10() {
+        compared_1 = meta.level |-| average;
+    }
+    table compute_compared_1_10 {
+        actions = {
+            assign_compared_1_10;
+        }
+        default_action = assign_compared_1_10();
+        size = 1;
+    }
+    action assign_compared_2_11() {
+        compared_2 = queue |-| 16w20;
+    }
+    table compute_compared_2_11 {
+        actions = {
+            assign_compared_2_11;
+        }
+        default_action = assign_compared_2_11();
+        size = 1;
+    }
     apply {
         // Sixteen cells of 80 bytes count as a packet.
-        queue_length = (bit<19>)eg_intr_md.enq_qdepth[18:4];
+        queue_length = bits_of_queue_length.get({eg_intr_md.enq_qdepth[18:4]});
         if (meta.has_activity == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
-            compute_queue_0.apply();
+            compute_shorter_0.apply();
+            // Fields of other widths are moved by a hash unit, so that no field is cut for another one.
+            compute_queue_1.apply();
             if (meta.has_activity == 1w1) {
                 // The average at which the packet's threshold is the length of the queue: A - (Q_base - Q) / gamma.
-                compute_distance_1.apply();
-                compute_behind_2.apply();
-                compute_limit_3.apply();
-                compute_wide_limit_4.apply();
-                compute_wide_own_5.apply();
-                compute_own_6.apply();
+                compute_distance_2.apply();
+                compute_behind_3.apply();
+                compute_limit_4.apply();
+                compute_wide_limit_5.apply();
+                compute_wide_own_6.apply();
+                compute_own_7.apply();
                 // No average is below 0: a packet that finds at most Q_min is not dropped.
-                if (queue[8:0] > 9w6) {
-                    compute_level_7.apply();
+                compute_compared_0_8.apply();
+                if (compared_0 != 16w0) {
+                    compute_level_9.apply();
                 }
                 average = average_accepted.execute(eg_intr_md.egress_port[6:0]);
-                compute_compared_0_8.apply();
-                if (compared_0 != 32w0) {
+                compute_compared_1_10.apply();
+                if (compared_1 != 32w0) {
                     eg_dprsr_md.drop_ctl = 1;
                 }
             } else {
                 // A packet without activity counts as average.
-                if (queue[8:0] > 9w20) {
+                compute_compared_2_11.apply();
+                if (compared_2 != 16w0) {
                     eg_dprsr_md.drop_ctl = 1;
                 }
             }

@@ -110,11 +110,11 @@ parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
         transition accept;
     }
     state parse_activity {
-        // A header that is cut short leaves this as it is.
+        // A header that is cut short, or followed by another one, leaves this as it is.
         meta.malformed = 1;
         packet.extract(hdr.activity);
         transition select(hdr.activity.ether_type) {
-            ETHERTYPE_ACTIVITY: parse_nested;
+            ETHERTYPE_ACTIVITY: accept;
             default: parse_carried;
         }
     }
@@ -198,7 +198,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // The average activity of accepted packets, in units of 2^-24 above -128.
     register<bit<32>>(128) average_activity;
-    bit<19> queue = 0;
+    bit<19> shorter = 0;
+    bit<16> queue = 0;
     bit<16> distance = 0;
     bit<16> behind = 0;
     bit<16> limit = 0;
@@ -210,17 +211,19 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         if (meta.has_activity == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
-            queue = standard_metadata.enq_qdepth < 19w511 ? standard_metadata.enq_qdepth : 19w511;
+            shorter = standard_metadata.enq_qdepth < 19w511 ? standard_metadata.enq_qdepth : 19w511;
+            // Fields of other widths are moved by a hash unit, so that no field is cut for another one.
+            queue = shorter[15:0];
             if (meta.has_activity == 1w1) {
                 // The average at which the packet's threshold is the length of the queue: A - (Q_base - Q) / gamma.
-                distance = 16w20 - queue[15:0];
+                distance = 16w20 - queue;
                 behind = distance << 4;
                 limit = (bit<16>)((int<16>)meta.activity |-| (int<16>)behind);
                 wide_limit = (bit<32>)limit << 16;
                 wide_own = (bit<32>)meta.activity << 16;
                 own = wide_own ^ 32w0x80000000;
                 // No average is below 0: a packet that finds at most Q_min is not dropped.
-                if (queue[8:0] > 9w6) {
+                if (queue > 16w6) {
                     level = wide_limit ^ 32w0x80000000;
                 }
                 // average_accepted
@@ -245,7 +248,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 }
             } else {
                 // A packet without activity counts as average.
-                if (queue[8:0] > 9w20) {
+                if (queue > 16w20) {
                     mark_to_drop(standard_metadata);
                 }
             }

@@ -110,11 +110,11 @@ parser MainParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
         transition accept;
     }
     state parse_activity {
-        // A header that is cut short leaves this as it is.
+        // A header that is cut short, or followed by another one, leaves this as it is.
         meta.malformed = 1;
         packet.extract(hdr.activity);
         transition select(hdr.activity.ether_type) {
-            ETHERTYPE_ACTIVITY: parse_nested;
+            ETHERTYPE_ACTIVITY: accept;
             default: parse_carried;
         }
     }

@@ -90,7 +90,9 @@ pub(super) fn behind_the_queue(p: &mut Builder, aqm: &SwitchAqmParams, has_activ
     let [port, activity, queue] = [Input::Port, Input::Activity, Input::QueueLength].map(|input| p.input(input));
     p.at(Gress::Egress).of(Aspect::Metric);
     let longest = u64::from(SwitchAqmParams::LONGEST);
-    let queue = p.compute("queue", 19, Unit::Packets, Operation::Minimum(queue.into(), longest.into()));
+    let shorter = p.compute("shorter", 19, Unit::Packets, Operation::Minimum(queue.into(), longest.into()));
+    p.comment("Fields of other widths are moved by a hash unit, so that no field is cut for another one.");
+    let queue = p.compute("queue", 16, Unit::Packets, Operation::Gather(shorter.slice(0, 16), 0));
     p.choose(
         Condition::compare(has_activity, Comparison::Equal, 1),
         |p| {
@@ -100,8 +102,7 @@ pub(super) fn behind_the_queue(p: &mut Builder, aqm: &SwitchAqmParams, has_activ
         |p| {
             p.comment("A packet without activity counts as average.");
             p.of(Aspect::Reaction);
-            let short = queue.slice(0, 9);
-            p.when(Condition::compare(short, Comparison::Greater, u64::from(aqm.base)), Builder::drop_packet);
+            p.when(Condition::compare(queue, Comparison::Greater, u64::from(aqm.base)), Builder::drop_packet);
         },
     );
 }
@@ -110,7 +111,7 @@ pub(super) fn behind_the_queue(p: &mut Builder, aqm: &SwitchAqmParams, has_activ
 fn threshold(p: &mut Builder, aqm: &SwitchAqmParams, activity: Variable, queue: Variable) -> [Variable; 2] {
     let bits = Input::Activity.bits();
     p.comment("The average at which the packet's threshold is the length of the queue: A - (Q_base - Q) / gamma.");
-    let distance = Operation::Subtract(u64::from(aqm.base).into(), queue.slice(0, bits));
+    let distance = Operation::Subtract(u64::from(aqm.base).into(), queue.into());
     let distance = p.compute("distance", bits, Unit::Packets, distance);
     let behind = match FRACTION_BITS - aqm.gamma_shift {
         0 => Operation::Copy(distance.into()),
@@ -119,11 +120,11 @@ fn threshold(p: &mut Builder, aqm: &SwitchAqmParams, activity: Variable, queue: 
     let behind = p.compute("behind", bits, Unit::Number, behind);
     let limit = p.compute("limit", bits, Unit::Number, Operation::SubtractSigned(activity.into(), behind.into()));
     let [wide_limit, wide_own] = [("wide_limit", limit), ("wide_own", activity)]
-        .map(|(name, value)| p.compute(name, 32, Unit::Number, Operation::ShiftLeft(value.into(), AVERAGE_BITS)));
+        .map(|(name, value)| p.compute(name, 32, Unit::Number, Operation::Gather(value.into(), AVERAGE_BITS)));
     let own = p.compute("own", 32, Unit::Number, Operation::Xor(wide_own.into(), SIGN.into()));
     p.comment("No average is below 0: a packet that finds at most Q_min is not dropped.");
     let level = p.variable("level", 32, Unit::Number);
-    let is_long = Condition::compare(queue.slice(0, 9), Comparison::Greater, u64::from(aqm.least));
+    let is_long = Condition::compare(queue, Comparison::Greater, u64::from(aqm.least));
     p.when(is_long, |p| p.set(level, Operation::Xor(wide_limit.into(), SIGN.into())));
     [own, level]
 }

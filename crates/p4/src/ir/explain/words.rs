@@ -54,7 +54,7 @@ impl<'a> Words<'a> {
     pub fn assignment(&mut self, variable: Variable, operation: &Operation) -> String {
         let text = |operand| self.operand(operand);
         let value = match *operation {
-            Operation::Copy(one) | Operation::Gather(one) => text(one),
+            Operation::Copy(one) | Operation::Gather(one, 0) => text(one),
             Operation::Add(one, other) => format!("{} plus {}", text(one), text(other)),
             Operation::AddSaturating(one, other) => {
                 format!("{} plus {}, at most the largest number", text(one), text(other))
@@ -70,7 +70,7 @@ impl<'a> Words<'a> {
             Operation::Xor(one, other) => {
                 format!("the bits that exactly one of {} and {} has", text(one), text(other))
             }
-            Operation::ShiftLeft(one, by) => format!("{} times 2^{by}", text(one)),
+            Operation::ShiftLeft(one, by) | Operation::Gather(one, by) => format!("{} times 2^{by}", text(one)),
             Operation::ShiftRight(one, by) => format!("{} divided by 2^{by}, rounded down", text(one)),
             Operation::Random => "a random number".to_owned(),
             Operation::Hash(polynomial) => {

@@ -48,11 +48,7 @@ const OF_STEP: [(&str, usize, &str); 1] = [("NotEqual as Greater", 1, "ecn != 0"
 
 /// Those of CoDel_DP and ECN#_DP.
 const OF_SCHEDULE: [(&str, usize, &str); 6] = [
-    (
-        "Before as After",
-        3,
-        "an action without updates, read_time, or an output that is not used: keep_time, begin_count",
-    ),
+    ("Before as After", 2, "the output is not used: keep_time, begin_count"),
     ("Equal as GreaterOrEqual", 1, "one bit: due == 1"),
     (
         "Minimum(Variable(Variable(6)), Constant(2104328192)) as Minimum(Variable(Variable(6)), Constant(2104328193))",
@@ -137,7 +133,7 @@ const OF_ABC_EDGE: [(&str, usize, &str); 8] = [
 const OF_ABC_CORE: [(&str, usize, &str); 2] = [
     ("Equal as GreaterOrEqual", 1, "one bit: has_activity == 1"),
     (
-        "Subtract(Constant(20), Slice { of: Variable(7), low: 0, bits: 16 }) as SubtractSigned(Constant(20), Slice { of: Variable(7), low: 0, bits: 16 })",
+        "Subtract(Constant(20), Variable(Variable(8))) as SubtractSigned(Constant(20), Variable(Variable(8)))",
         1,
         "the queue counts as at most 511",
     ),

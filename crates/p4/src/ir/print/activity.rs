@@ -27,8 +27,8 @@ pub(super) const ACTIVITY: [&str; 6] = [
     "bit<1> has_activity;\nbit<1> malformed;\nbit<16> activity;\n",
     "activity_h activity;\n",
     "ETHERTYPE_ACTIVITY: parse_activity;\n",
-    "state parse_activity {\n// A header that is cut short leaves this as it is.\nmeta.malformed = 1;\npacket.extract(hdr.activity);\n\
-     transition select(hdr.activity.ether_type) {\nETHERTYPE_ACTIVITY: parse_nested;\ndefault: parse_carried;\n}\n}\n\
+    "state parse_activity {\n// A header that is cut short, or followed by another one, leaves this as it is.\nmeta.malformed = 1;\npacket.extract(hdr.activity);\n\
+     transition select(hdr.activity.ether_type) {\nETHERTYPE_ACTIVITY: accept;\ndefault: parse_carried;\n}\n}\n\
      state parse_nested {\nmeta.malformed = 1;\ntransition accept;\n}\n\
      state parse_carried {\nmeta.malformed = 0;\nmeta.has_activity = 1;\nmeta.activity = hdr.activity.activity;\nCARRIED\n}\n",
     "packet.emit(hdr.activity);\n",

@@ -113,7 +113,7 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Some(Architecture::Tna) | None => format!("{name}({}, {})", text(one), text(other)),
     };
     match *operation {
-        Operation::Copy(one) | Operation::Gather(one) => text(one),
+        Operation::Copy(one) | Operation::Gather(one, 0) => text(one),
         Operation::Add(one, other) => infix(one, "+", other),
         Operation::AddSaturating(one, other) => infix(one, "|+|", other),
         Operation::Subtract(one, other) => infix(one, "-", other),
@@ -126,7 +126,7 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Operation::And(one, other) => infix(one, "&", other),
         Operation::Or(one, other) => infix(one, "|", other),
         Operation::Xor(one, other) => infix(one, "^", other),
-        Operation::ShiftLeft(one, by) => format!("{} << {by}", text(one)),
+        Operation::ShiftLeft(one, by) | Operation::Gather(one, by) => format!("{} << {by}", text(one)),
         Operation::ShiftRight(one, by) => format!("{} >> {by}", text(one)),
         Operation::Random => "random".to_owned(),
         Operation::Hash(polynomial) => format!("crc32({:#x}, flow)", polynomial.coefficients()),

@@ -228,6 +228,7 @@ fn declarations(out: &mut Printer<'_>) {
     out.variables();
     if out.reads_here(Input::QueueLength) {
         out.line("bit<19> queue_length = 0;");
+        out.line("Hash<bit<19>>(HashAlgorithm_t.IDENTITY) bits_of_queue_length;");
     }
     for (number, bits) in gateway::computed(program, statements).into_iter().enumerate() {
         out.line(&format!("bit<{bits}> compared_{} = 0;", out.compared + number));
@@ -268,7 +269,7 @@ fn statements(out: &mut Printer<'_>) {
     }
     if out.reads_here(Input::QueueLength) {
         out.line("// Sixteen cells of 80 bytes count as a packet.");
-        out.line("queue_length = (bit<19>)eg_intr_md.enq_qdepth[18:4];");
+        out.line("queue_length = bits_of_queue_length.get({eg_intr_md.enq_qdepth[18:4]});");
     }
     out.begin();
     out.statements(out.program.at(out.gress));
@@ -310,7 +311,7 @@ fn randoms(statements: &[Statement]) -> Vec<usize> {
 /// The variables that take bits by way of a hash unit.
 fn gathered(statements: &[Statement]) -> Vec<Variable> {
     each(statements, &|does| match does {
-        Does::Set { variable, operation: Operation::Gather(_) } => Some(*variable),
+        Does::Set { variable, operation: Operation::Gather(..) } => Some(*variable),
         _ => None,
     })
 }
