@@ -75,7 +75,9 @@ impl CompilerReport {
             }
         }
         containers.sort_by_key(|it| it.bits);
-        Ok(Self { program: metrics.program_name, compiler: metrics.compiler_version, stages, containers })
+        let program = metrics.program_name;
+        let program = program.strip_suffix(".p4").unwrap_or(&program).to_owned();
+        Ok(Self { program, compiler: metrics.compiler_version, stages, containers })
     }
 
     /// The sums over all stages.
@@ -216,7 +218,7 @@ mod tests {
         format!(r#"{{"resources": {{"mau": {{"nStages": 12, "mau_stages": [{}]}}}}}}"#, stages.join(", "))
     }
 
-    const METRICS: &str = r#"{"program_name": "late", "compiler_version": "9.13.4", "phv": {
+    const METRICS: &str = r#"{"program_name": "late.p4", "compiler_version": "9.13.4", "phv": {
         "normal": [{"bit_width": 32, "containers_occupied": 7}, {"bit_width": 8, "containers_occupied": 5}],
         "tagalong": [{"bit_width": 8, "containers_occupied": 2}, {"bit_width": 16, "containers_occupied": 3}]}}"#;
 

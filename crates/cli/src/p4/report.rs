@@ -5,7 +5,7 @@ use super::{BOLD, DIM};
 use crate::args::P4Report as Args;
 use crate::outcome::{Outcome, print};
 use crate::paths::read_text;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use queuescope_p4::{CompiledStage, CompilerReport, Fit, Placement, Target, Used};
 use queuescope_report::json;
 use queuescope_report::model::{SwitchCompiled, SwitchContainers, SwitchResources};
@@ -44,8 +44,12 @@ fn compiled(folder: &Path) -> Result<CompilerReport> {
         })
     };
     let (resources, metrics) = (log("resources.json")?, log("metrics.json")?);
-    CompilerReport::from_json(&resources, &metrics)
-        .with_context(|| format!("{} has logs in a format that is not known here", logs.display()))
+    let report = CompilerReport::from_json(&resources, &metrics)
+        .with_context(|| format!("{} has logs in a format that is not known here", logs.display()))?;
+    if report.stages.is_empty() {
+        bail!("{} has logs of a program without a table in any stage: the compiler failed", logs.display());
+    }
+    Ok(report)
 }
 
 /// What the placer gives the program, or why it gives nothing.

@@ -241,6 +241,8 @@ impl<'a> Printer<'a> {
                 // Where there are none yet, the control plane adds some.
                 let size = if table.entries.is_empty() { 1024 } else { table.entries.len() };
                 self.line(&format!("size = {size};"));
+            } else if self.architecture == Architecture::Tna {
+                self.line("size = 1;");
             }
             self.line("}");
         }

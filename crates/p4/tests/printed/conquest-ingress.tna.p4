@@ -644,6 +644,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             set_parameters;
         }
         default_action = set_parameters(32w0x1e8480, 32w512);
+        size = 1;
     }
 
     // The entry that the packet reaches of each snapshot.

@@ -243,6 +243,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             set_parameters;
         }
         default_action = set_parameters(9w0);
+        size = 1;
     }
 
     action assign_steps_0() {

@@ -163,6 +163,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             set_parameters;
         }
         default_action = set_parameters(32w0x130b0);
+        size = 1;
     }
 
     action assign_sojourn_0() {
