@@ -151,7 +151,7 @@ mod tests {
         for interval in [195, 1_953, 97_656, 5_855, 976_562, longest] {
             let schedule = DropSchedule::new(Nanos(u64::from(interval) << 10));
             for (drop, exact) in law(f64::from(interval), DropSchedule::LENGTH).into_iter().enumerate() {
-                // The first time with so many drops due.
+                // The first time at which that many drops are due.
                 let (mut before, mut after) = (0, schedule.end());
                 while before + 1 < after {
                     let middle = before + (after - before) / 2;

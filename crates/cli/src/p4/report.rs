@@ -20,9 +20,9 @@ const LONGEST: u64 = 1 << 28;
 /// # Errors
 /// Fails if a log is missing or not in the known format, or if the program cannot be read.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let compiled = compiled(&args.folder)?;
     let target = Target::tofino();
     let placement = placement(args, &target)?;
+    let compiled = compiled(&args.folder)?;
     print(
         args.json,
         |mut out| json::write_compiled(reported(&compiled, placement.as_ref().ok()), &mut out),

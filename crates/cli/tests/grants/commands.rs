@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 67] = [
+pub const COMMANDS: [&str; 69] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -74,6 +74,8 @@ pub const COMMANDS: [&str; 67] = [
     "doctor {M}",
     "p4 fit {M}",
     "p4 generate egress-pi --target tna -o {M}",
+    "p4 report {M}",
+    "p4 report {new} --program {M}",
     "generate {M}",
     "{M}",
     "--help {M}",

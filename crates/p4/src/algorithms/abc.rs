@@ -6,7 +6,7 @@
 mod core;
 mod edge;
 
-use super::PORT_BITS;
+use super::common::{PIPE_PORTS, PORT_BITS};
 use crate::ir::{
     AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram, MatchTable,
     RegisterAction, RegisterArray, SwitchProgram, TableEntries, Unit, Variable, When,
@@ -132,7 +132,7 @@ impl Arrivals {
             about: "Packets that came to the port with an activity header that is malformed or forged".into(),
             bits: 32,
             unit: Unit::Packets,
-            entries: super::PIPE_PORTS,
+            entries: PIPE_PORTS,
             initial: 0,
         });
         let is = |variable: Variable| Condition::compare(variable, Comparison::Equal, 1);

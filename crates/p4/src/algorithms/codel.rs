@@ -1,6 +1,6 @@
 //! CoDel (RFC 8289), as in table I and figure 2 of Kunze et al.
 
-use super::{PORTS, sojourn_time};
+use super::common::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Gress, Micro, Op, Program, Special};
 
 /// CoDel: behind the queue, drops more and more often while the delay stays above target.

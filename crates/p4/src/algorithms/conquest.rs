@@ -1,6 +1,6 @@
 //! The ConQuest snapshots (Chen et al., CoNEXT 2019, sections 3 and 4.1).
 
-use super::{PORTS, sojourn_time};
+use super::common::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program};
 
 /// The dimensions of the snapshots.

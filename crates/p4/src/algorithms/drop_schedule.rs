@@ -1,7 +1,7 @@
 //! Drops or marks that follow a schedule while the delay stays above target: the common part of CoDel_DP and ECN#_DP.
 
+use super::common::{PIPE_PORTS, PORT_BITS};
 use super::pie_data_plane::{UNITS, swap};
-use super::{PIPE_PORTS, PORT_BITS};
 use crate::Aspect;
 use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, MatchTable,

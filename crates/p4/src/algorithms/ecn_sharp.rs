@@ -1,6 +1,6 @@
 //! ECN# (Zhang, Bai and Chen, CoNEXT 2019), which was made for a Tofino.
 
-use super::{PORTS, sojourn_time};
+use super::common::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Gress, Micro, Op, Program, Special};
 
 /// ECN#: behind the queue, marks each packet that waited too long, and now and then one of a queue that stands.

@@ -1,6 +1,6 @@
 //! Egress PI, which is designed for what a switch has.
 
-use super::{PIPE_PORTS, PORT_BITS};
+use super::common::{PIPE_PORTS, PORT_BITS};
 use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
     Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,

@@ -1,7 +1,7 @@
 //! PI2 (De Schepper et al., CoNEXT 2016; RFC 9332's controller).
 
+use super::common::{PORTS, sojourn_time};
 use super::pie::{differences, products, sampled};
-use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Gress, Micro, Op, Program};
 
 /// PI2: PIE without scaling. A packet is dropped if two random numbers are below the probability, which squares it.

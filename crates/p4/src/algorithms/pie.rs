@@ -1,6 +1,6 @@
 //! PIE (RFC 8033), as table I of Kunze et al. grades it.
 
-use super::{PORTS, by_chance, sojourn_time};
+use super::common::{PORTS, by_chance, sojourn_time};
 use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program, Register};
 use queuescope_queue::PieGains;
 

@@ -2,8 +2,8 @@
 
 mod control;
 
+use super::common::{PIPE_PORTS, PORT_BITS};
 use super::pie_data_plane::{UNITS, read, swap};
-use super::{PIPE_PORTS, PORT_BITS};
 use crate::ir::{Builder, Comparison, Condition, Input, InvalidProgram, Operation, RegisterArray, SwitchProgram, Unit};
 use crate::{Aspect, Gress, Program};
 pub use control::pie_cp_control;

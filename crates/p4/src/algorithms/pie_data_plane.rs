@@ -1,7 +1,7 @@
 //! The common part of PIE_DP and PIE_TABLE (Kunze et al., sections VI.C and VI.D): they differ in how a generated packet computes the change
 //! of the probability.
 
-use super::{PIPE_PORTS, PORT_BITS};
+use super::common::{PIPE_PORTS, PORT_BITS};
 use crate::Aspect;
 use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,

@@ -1,6 +1,6 @@
 //! RED (Floyd and Jacobson, 1993), as table I of Kunze et al. grades it.
 
-use super::{PORTS, by_chance};
+use super::common::{PORTS, by_chance};
 use crate::{Act, Aspect, Gress, Micro, Op, Program, Special};
 
 /// RED: packets read an average of the queue's length before the queue, and a drop probability that grows with it.

@@ -239,7 +239,8 @@ impl<'a> Printer<'a> {
             self.line(&format!("default_action = set_{}({});", table.name, values.join(", ")));
             if !table.keys.is_empty() {
                 // Where there are none yet, the control plane adds some.
-                let size = if table.entries.is_empty() { 1024 } else { table.entries.len() };
+                let keys = table.keys.iter().filter_map(|key| width_of(program, *key)).sum::<u32>();
+                let size = if table.entries.is_empty() { 1024.min(1 << keys.min(10)) } else { table.entries.len() };
                 self.line(&format!("size = {size};"));
             } else if self.architecture == Architecture::Tna {
                 self.line("size = 1;");
@@ -287,6 +288,9 @@ impl<'a> Printer<'a> {
             self.line(&format!("{keys}: {}();", table.actions[*action].name));
         }
         self.line("}");
+        if self.architecture == Architecture::Tna {
+            self.line(&format!("size = {};", table.entries.len()));
+        }
         self.line("}");
     }
 

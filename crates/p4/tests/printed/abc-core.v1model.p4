@@ -156,7 +156,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             set_domain;
         }
         default_action = set_domain(1w0);
-        size = 1024;
+        size = 512;
     }
     action send(bit<9> port) {
         standard_metadata.egress_spec = port;

@@ -101,6 +101,9 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
         meta.weighted = 0;
         meta.place = 0;
         meta.source = 0;
+        meta.destination = 0;
+        meta.ports = 0;
+        meta.protocol = 0;
         meta.ip_length = 0;
         meta.has_activity = 0;
         meta.malformed = 0;
@@ -339,7 +342,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             set_domain;
         }
         default_action = set_domain(1w1);
-        size = 1024;
+        size = 512;
     }
 
     // The logarithm of the reference rate of a source host, in bytes per tick.
@@ -426,6 +429,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             2w2: weigh_2();
             2w3: weigh_3();
         }
+        size = 4;
     }
 
     // What happens to the bytes of even epochs, by the epoch and the silence before it.
@@ -460,6 +464,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             (1w1, 16w0 .. 16w1): do_keep_bytes_even();
             (1w1, 16w2 .. 16w65535): do_empty_bytes_even();
         }
+        size = 4;
     }
 
     // What happens to the bytes of odd epochs, by the epoch and the silence before it.
@@ -494,6 +499,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             (1w0, 16w0 .. 16w1): do_keep_bytes_odd();
             (1w0, 16w2 .. 16w65535): do_empty_bytes_odd();
         }
+        size = 4;
     }
 
     // What happens to the time of even epochs, by the epoch and the silence before it.
@@ -529,6 +535,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             (1w1, 16w0 .. 16w1): do_keep_time_even();
             (1w1, 16w2 .. 16w65535): do_empty_time_even();
         }
+        size = 5;
     }
 
     // What happens to the time of odd epochs, by the epoch and the silence before it.
@@ -564,6 +571,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             (1w0, 16w0 .. 16w1): do_keep_time_odd();
             (1w0, 16w2 .. 16w65535): do_empty_time_odd();
         }
+        size = 5;
     }
 
     action send(PortId_t port) {
@@ -805,6 +813,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
         meta.weighted = 0;
         meta.place = 0;
         meta.source = 0;
+        meta.destination = 0;
+        meta.ports = 0;
+        meta.protocol = 0;
         meta.ip_length = 0;
         meta.has_activity = 0;
         meta.malformed = 0;

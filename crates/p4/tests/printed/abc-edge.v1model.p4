@@ -222,7 +222,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             set_domain;
         }
         default_action = set_domain(1w1);
-        size = 1024;
+        size = 512;
     }
 
     // The logarithm of the reference rate of a source host, in bytes per tick.

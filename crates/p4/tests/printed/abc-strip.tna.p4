@@ -166,7 +166,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             set_domain;
         }
         default_action = set_domain(1w0);
-        size = 1024;
+        size = 512;
     }
 
     action send(PortId_t port) {

@@ -706,6 +706,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             2w2: clean_3();
             2w3: clean_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 0 of snapshot 0.
@@ -737,6 +738,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, 11w2 .. 11w1023, 1w0): do_read_0_0();
             (2w3, _, _): do_clear_0_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 1 of snapshot 0.
@@ -768,6 +770,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, 11w2 .. 11w1023, 1w0): do_read_0_1();
             (2w3, _, _): do_clear_0_1();
         }
+        size = 4;
     }
 
     // What the packet does with row 0 of snapshot 1.
@@ -799,6 +802,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, 11w1 .. 11w1023, 1w0): do_read_1_0();
             (2w3, 11w2 .. 11w1023, 1w0): do_read_1_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 1 of snapshot 1.
@@ -830,6 +834,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, 11w1 .. 11w1023, 1w0): do_read_1_1();
             (2w3, 11w2 .. 11w1023, 1w0): do_read_1_1();
         }
+        size = 4;
     }
 
     // What the packet does with row 0 of snapshot 2.
@@ -861,6 +866,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, _, 1w0): do_write_2_0();
             (2w3, 11w1 .. 11w1023, 1w0): do_read_2_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 1 of snapshot 2.
@@ -892,6 +898,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, _, 1w0): do_write_2_1();
             (2w3, 11w1 .. 11w1023, 1w0): do_read_2_1();
         }
+        size = 4;
     }
 
     // What the packet does with row 0 of snapshot 3.
@@ -923,6 +930,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, _, _): do_clear_3_0();
             (2w3, _, 1w0): do_write_3_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 1 of snapshot 3.
@@ -954,6 +962,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, _, _): do_clear_3_1();
             (2w3, _, 1w0): do_write_3_1();
         }
+        size = 4;
     }
 
     action assign_hash_0_0() {

@@ -470,6 +470,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             2w2: clean_3();
             2w3: clean_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 0 of snapshot 0.
@@ -501,6 +502,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, 11w2 .. 11w1023, 1w0): do_read_0_0();
             (2w3, _, _): do_clear_0_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 1 of snapshot 0.
@@ -532,6 +534,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, 11w2 .. 11w1023, 1w0): do_read_0_1();
             (2w3, _, _): do_clear_0_1();
         }
+        size = 4;
     }
 
     // What the packet does with row 0 of snapshot 1.
@@ -563,6 +566,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, 11w1 .. 11w1023, 1w0): do_read_1_0();
             (2w3, 11w2 .. 11w1023, 1w0): do_read_1_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 1 of snapshot 1.
@@ -594,6 +598,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, 11w1 .. 11w1023, 1w0): do_read_1_1();
             (2w3, 11w2 .. 11w1023, 1w0): do_read_1_1();
         }
+        size = 4;
     }
 
     // What the packet does with row 0 of snapshot 2.
@@ -625,6 +630,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, _, 1w0): do_write_2_0();
             (2w3, 11w1 .. 11w1023, 1w0): do_read_2_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 1 of snapshot 2.
@@ -656,6 +662,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, _, 1w0): do_write_2_1();
             (2w3, 11w1 .. 11w1023, 1w0): do_read_2_1();
         }
+        size = 4;
     }
 
     // What the packet does with row 0 of snapshot 3.
@@ -687,6 +694,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, _, _): do_clear_3_0();
             (2w3, _, 1w0): do_write_3_0();
         }
+        size = 4;
     }
 
     // What the packet does with row 1 of snapshot 3.
@@ -718,6 +726,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             (2w2, _, _): do_clear_3_1();
             (2w3, _, 1w0): do_write_3_1();
         }
+        size = 4;
     }
 
     action assign_hash_0_0() {

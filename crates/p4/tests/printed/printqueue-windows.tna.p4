@@ -110,6 +110,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
         meta.source = 0;
         meta.destination = 0;
         meta.ports = 0;
+        meta.protocol = 0;
         packet.extract(ig_intr_md);
         packet.advance(PORT_METADATA_SIZE);
         packet.extract(hdr.ethernet);
@@ -170,6 +171,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
         meta.source = 0;
         meta.destination = 0;
         meta.ports = 0;
+        meta.protocol = 0;
         packet.extract(eg_intr_md);
         packet.extract(hdr.bridge);
         packet.extract(hdr.ethernet);

@@ -139,12 +139,8 @@ fn each_target_has_its_files() {
             Architecture::V1model,
             "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
         ),
-        (
-            "pie-cp",
-            Architecture::V1model,
-            "cli control.py expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
-        ),
-        ("pie-cp", Architecture::Tna, "bfrt.py control.py mk p4"),
+        ("pie-cp", Architecture::V1model, "control.py expected.pcap mk p4 readme.txt replay.py sent.pcap test.p4"),
+        ("pie-cp", Architecture::Tna, "control.py mk p4"),
         (
             "printqueue-windows",
             Architecture::V1model,

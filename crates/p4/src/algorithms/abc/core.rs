@@ -1,7 +1,7 @@
 //! The core: drops packets by their activity and the length of the queue.
 
 use super::{Arrivals, SOURCE};
-use crate::algorithms::{PIPE_PORTS, PORT_BITS};
+use crate::algorithms::common::{PIPE_PORTS, PORT_BITS};
 use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
     Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,

@@ -50,7 +50,7 @@ pub fn abc_edge() -> Program {
 /// bits together. The length is that in the IP header, because a Tofino does not know that of the frame before the queue. A sum of weighted bytes
 /// stops at 2^32, that is 1 Gb/s for the default memory: a faster aggregate counts as one with a rate between 1 Gb/s and its own. After 2^16
 /// epochs, or those of 48 bits of nanoseconds, the number of an epoch comes again: an aggregate that was silent for that long counts as one that was not.
-/// The length is the sender's statement: who writes a shorter one is metered less.
+/// The length is the sender's statement: a sender that writes a shorter one is metered less.
 ///
 /// # Errors
 /// Fails if the window is not from 2^20 to 2^32 ns, or a host or port is listed twice.

@@ -22,7 +22,7 @@ CARRIER.ether_type = hdr.activity.ether_type;
 hdr.activity.setInvalid();";
 
 /// The parts of a parser that reads activity headers: fields of the metadata, the header, the selection, the states, the place in the deparser, and
-/// the selection behind a VLAN tag, where no such header may be.
+/// the selection behind a VLAN tag, where no activity header may be.
 pub(super) const ACTIVITY: [&str; 6] = [
     "bit<1> has_activity;\nbit<1> malformed;\nbit<16> activity;\n",
     "activity_h activity;\n",

@@ -148,7 +148,7 @@ fn zeroed(out: &Printer<'_>) -> Vec<Name> {
     let own = own_metadata(out).into_iter().map(|info| info.name.clone());
     let generated = out.reads(Input::Generated).then_some("generated");
     let fed_back = if feeds_back(out) { vec!["fed_back", "session", "kind"] } else { Vec::new() };
-    let flow = Input::FLOW.into_iter().filter(|input| out.reads(*input)).map(Input::name);
+    let flow = Input::FLOW.into_iter().filter(|_| out.reads_flow()).map(Input::name);
     let length = out.reads(Input::IpLength).then_some("ip_length");
     let of_activity = Input::OF_ACTIVITY.into_iter().filter(|_| out.uses_activity()).map(Input::name);
     let others = generated.into_iter().chain(fed_back).chain(flow).chain(length).chain(of_activity).map(Name::from);
