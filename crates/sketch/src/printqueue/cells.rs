@@ -47,7 +47,8 @@ pub struct CellWindowsParams {
     pub windows: u32,
 }
 
-/// Those of the published program: cells of 1 us, and four windows of 4096 cells, which reach back 63 ms at most.
+/// Cells of 1 us, and four windows of 4096 cells with an alpha of 1, which reach back 63 ms at most. Versions of the published program differ: the
+/// first cells have 64 ns or 1 us, and alpha is 1 or 2.
 impl Default for CellWindowsParams {
     fn default() -> Self {
         Self { cell_bits: 10, index_bits: 12, alpha: 1, windows: 4 }

@@ -83,6 +83,7 @@ impl<F: Copy + Default> DepthStack<F> {
 
     /// The stack of a switch, by the words of its registers: the number and the flow of each level's packet, and the level that the last packet
     /// found.
+    /// In the program's register, the level is 0xffffffff before the first packet: `None`. (BMv2 stores the XOR of a word with its initial value.)
     ///
     /// # Errors
     /// Fails if a dimension is out of range, if there are not as many levels, or if the last packet's is not one of them.
