@@ -103,6 +103,7 @@ fn everything() -> SwitchProgram {
         ("one_of", Operation::Xor(a.into(), random.into())),
         ("left", Operation::ShiftLeft(random.slice(0, 12), 25)),
         ("right", Operation::ShiftRight(random.into(), 13)),
+        ("gathered", Operation::Gather(random.slice(3, 10), 20)),
     ];
     let results = operations.map(|(name, operation)| p.compute(name, 32, Unit::Number, operation));
     let mix = p.variable("mix", 32, Unit::Number);
@@ -123,7 +124,7 @@ fn everything() -> SwitchProgram {
     }
     for (number, action) in actions(mix).into_iter().enumerate() {
         let register = RegisterArray {
-            name: ["word_a", "word_b", "word_c", "word_d", "word_e", "word_f"][number].into(),
+            name: format!("word_{number}").into(),
             about: "A word".into(),
             bits: 32,
             unit: Unit::Number,
@@ -131,13 +132,13 @@ fn everything() -> SwitchProgram {
             initial: [0, 1, 0x8000_0000][number % 3],
         };
         let bits = if matches!(action.output, AluOutput::Condition(_)) { 1 } else { 32 };
-        let result = p.variable(["r0", "r1", "r2", "r3", "r4", "r5"][number], bits, Unit::Number);
+        let result = p.variable(format!("returned_{number}"), bits, Unit::Number);
         let register = p.register(register);
         p.access(register, port, action, Some(result));
         p.set(mix, Operation::Add(mix.into(), result.into()));
     }
     p.when(Condition::compare(mix.slice(0, 1), Comparison::Equal, 1), Builder::drop_packet);
-    p.when(Condition::compare(mix.slice(1, 1), Comparison::Equal, 1), Builder::mark_packet);
+    p.when(Condition::compare(mix.slice(1, 2), Comparison::Equal, 1), Builder::mark_packet);
     p.build().expect("it is valid")
 }
 
@@ -151,7 +152,7 @@ const COMPARISONS: [Comparison; 6] = [
 ];
 
 /// Actions with every expression, with updates that overlap, and with conditions on the word that an update changes.
-fn actions(value: Variable) -> [RegisterAction; 6] {
+fn actions(value: Variable) -> [RegisterAction; 8] {
     let (word, value) = (AluTerm::Word, AluTerm::Value(value.into()));
     let condition = |left, comparison, right| AluCondition { left, comparison, right };
     let below = condition(AluExpression::Subtract(value, word), Comparison::Less, AluTerm::Value(0x4000_0000.into()));
@@ -187,6 +188,8 @@ fn actions(value: Variable) -> [RegisterAction; 6] {
         action("signed", &[], &[update(When::Always, AluExpression::AddSigned(word, value))], AluOutput::Before),
         action("only_read", &[below], &[], AluOutput::Condition(0)),
         action("keeps", &[below], &[update(When::Fails(0), AluExpression::Term(value))], AluOutput::Before),
+        action("computes", &[], &[], AluOutput::Computed(AluExpression::Subtract(value, word))),
+        action("averages", &[], &[update(When::Always, AluExpression::MoveTowards(value, 5))], AluOutput::After),
     ]
 }
 

@@ -60,6 +60,9 @@ pub(super) fn made_from(text: &str) -> Result<Option<SwitchProgram>> {
     let Some(words) = text.lines().next().and_then(|line| line.strip_prefix(MADE_BY)) else { return Ok(None) };
     let words = shlex::split(words).context("its first line has a quotation mark without its end")?;
     let name = words.first().context("its first line names no algorithm")?;
+    if !algorithms::NAMES.contains(&name.as_str()) {
+        bail!("its first line names an unknown algorithm: {name}");
+    }
     let set = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1].clone());
     let parameters = parameters(name, &set.collect::<Vec<_>>())?;
     Ok(Some(program(name, &parameters)?))

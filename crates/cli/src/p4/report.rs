@@ -37,7 +37,7 @@ fn compiled(folder: &Path) -> Result<CompilerReport> {
         let path = logs.join(name);
         read_text(&path, LONGEST).with_context(|| {
             format!(
-                "cannot read {}: {} must be the output of p4c -g for Tofino, and the compiler must have ended without an error",
+                "cannot read {}: the folder {} is not the output of p4c -g for Tofino, or the compiler failed",
                 path.display(),
                 folder.display()
             )

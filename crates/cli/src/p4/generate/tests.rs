@@ -174,3 +174,19 @@ fn each_target_has_its_files() {
         }
     }
 }
+
+#[test]
+fn a_program_is_made_again_from_its_first_line() {
+    let line = "// Made by: queuescope p4 generate pie-dp --target tna --set target=250us --set 'act=false'\n";
+    let again = made_from(line).expect("it is valid").expect("it was made here");
+    let set = ["target=250us", "act=false"].map(str::to_owned);
+    let first = program("pie-dp", &parameters("pie-dp", &set).expect("they are valid")).expect("it fits");
+    let text = |program: &SwitchProgram| print(program, Architecture::Tna);
+    assert_eq!(text(&again), text(&first));
+    assert_ne!(text(&again), text(&default_program("pie-dp")));
+    assert!(made_from("// Mine\n").is_ok_and(|made| made.is_none()));
+    for wrong in ["nonsense --target tna", "pie-dp --set target=never", "pie-dp --set 'target=1ms", ""] {
+        let error = made_from(&format!("{MADE_BY}{wrong}\n")).expect_err(wrong);
+        assert!(!error.to_string().is_empty(), "{wrong}");
+    }
+}
