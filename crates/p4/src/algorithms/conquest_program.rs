@@ -21,6 +21,10 @@ const LEAST_PERIOD: u64 = 128;
 const LONGEST_HOLD: u64 = (1 << 31) - 1;
 /// The logarithms of windows: the number of a window is a range key.
 const WINDOWS: RangeInclusive<u32> = TIME_BITS - RANGE_BITS..=26;
+/// Accesses to registers in a stage of a Tofino.
+const ACCESSES: usize = 4;
+/// The most counts that share a group of containers with a threshold and the difference from it.
+const MOST_IN_A_GROUP: usize = 14;
 /// The bits of times in which windows are counted.
 const TIME_BITS: u32 = 32;
 /// The heaviest step of a curve: 32 bits in the units of a range key.
@@ -235,22 +239,18 @@ fn weight(p: &mut Builder, shape: &Shape, inputs: &Inputs) -> Variable {
     let before = p.compute("before_window", TIME_BITS, Unit::NANOS, Operation::Subtract(start.into(), inputs.enqueued));
     let entries = entries(p, shape, inputs, &columns);
     p.comment("Each snapshot is written, read or cleaned, by the window (section 3.4).");
-    let mut least = Vec::new();
-    for (snapshot, entries) in entries.iter().enumerate() {
-        let rows = entries.iter().enumerate();
-        let counts: Vec<_> =
-            rows.map(|(row, entry)| access(p, shape, inputs, [snapshot, row], *entry, before)).collect();
-        least.push(counts);
+    let counts: Vec<Vec<_>> = (entries.iter().enumerate())
+        .map(|(snapshot, entries)| {
+            let rows = entries.iter().enumerate();
+            rows.map(|(row, entry)| access(p, shape, inputs, [snapshot, row], *entry, before)).collect()
+        })
+        .collect();
+    let weight = combine(p, shape, &counts);
+    if shape.rows << shape.snapshots <= MOST_IN_A_GROUP {
+        return weight;
     }
-    p.comment("The least over the rows, and the sum over the snapshots.");
-    let least = least.into_iter().enumerate().map(|(snapshot, counts)| {
-        let name = |step: usize| format!("least_{snapshot}_{step}");
-        tree(p, counts, inputs.unit, &name, |one, other| Operation::Minimum(one.into(), other.into()))
-    });
-    let least: Vec<_> = least.collect();
-    tree(p, least, inputs.unit, &|step| format!("sum_{step}"), |one, other| {
-        Operation::AddSaturating(one.into(), other.into())
-    })
+    p.comment("The counts fill a group of containers. The sum leaves it, so that there is room for what it is compared with.");
+    p.compute("weight", 32, inputs.unit, Operation::Gather(weight.into(), 0))
 }
 
 /// The flow's column in each row.
@@ -375,24 +375,50 @@ fn access(
     count
 }
 
-/// Combines all variables into one, two at a time.
-fn tree(
-    p: &mut Builder,
-    mut values: Vec<Variable>,
-    unit: Unit,
-    name: &dyn Fn(usize) -> String,
-    combine: impl Fn(Variable, Variable) -> Operation,
-) -> Variable {
-    let mut step = 0;
-    while values.len() > 1 {
-        let pairs = values.chunks(2).map(|two| {
-            let [one, other] = *two else { return two[0] };
-            step += 1;
-            p.compute(name(step - 1), 32, unit, combine(one, other))
-        });
-        values = pairs.collect();
+/// The least over the rows of each snapshot, and the sum over the snapshots. Each result takes the variable of a value that it combines: the units of a
+/// group of containers read that group only, and [`MOST_IN_A_GROUP`] counts leave no room for more.
+fn combine(p: &mut Builder, shape: &Shape, counts: &[Vec<Variable>]) -> Variable {
+    p.comment("The least over the rows, and the sum over the snapshots, in place.");
+    let by_snapshot = Combining::new(counts, |snapshot, row| (snapshot * shape.rows + row) / ACCESSES);
+    let by_row = Combining::new(counts, |snapshot, row| (row * shape.count() + snapshot) / ACCESSES);
+    let Combining { steps, sum, .. } = if by_row.stage < by_snapshot.stage { by_row } else { by_snapshot };
+    for (one, operation) in steps {
+        p.set(one, operation);
     }
-    values[0]
+    sum
+}
+
+/// In which order values are combined.
+struct Combining {
+    /// The results and how each is computed.
+    steps: Vec<(Variable, Operation)>,
+    /// The variable that has the sum.
+    sum: Variable,
+    /// The stage of the sum, counted from that of the first counts.
+    stage: usize,
+}
+
+impl Combining {
+    /// The two values that are known first are combined next, so that counts of late stages pass few others. `stage` is that of the count of a snapshot and a row.
+    fn new(counts: &[Vec<Variable>], stage: impl Fn(usize, usize) -> usize) -> Self {
+        let mut steps = Vec::new();
+        let mut join = |mut values: Vec<(usize, Variable)>, operation: fn(Operand, Operand) -> Operation| {
+            while values.len() > 1 {
+                values.sort_by_key(|(stage, _)| *stage);
+                let ((_, one), (stage, other)) = (values[0], values.remove(1));
+                steps.push((one, operation(one.into(), other.into())));
+                values[0].0 = stage + 1;
+            }
+            values[0]
+        };
+        let least = counts.iter().enumerate().map(|(snapshot, rows)| {
+            let rows = rows.iter().enumerate().map(|(row, count)| (stage(snapshot, row), *count));
+            join(rows.collect(), Operation::Minimum)
+        });
+        let least = least.collect();
+        let (stage, sum) = join(least, Operation::AddSaturating);
+        Self { steps, sum, stage }
+    }
 }
 
 /// Marks or drops a packet that waited longer than tau, by the weight of its flow (section 4.2).

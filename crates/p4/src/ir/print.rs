@@ -220,14 +220,7 @@ impl<'a> Printer<'a> {
                 self.line("key = {");
                 let kind = table.entries.kind();
                 for key in &table.keys {
-                    // The control plane of Tofino takes a name; the expression of a slice is none.
-                    let name = match (self.architecture, key) {
-                        (Architecture::Tna, Operand::Slice { of, .. }) => {
-                            format!(" @name(\"{}\")", program.variables[of.0].name)
-                        }
-                        _ => String::new(),
-                    };
-                    self.line(&format!("{}: {kind}{name};", operand_text(&names, *key, 0)));
+                    self.key(*key, kind);
                 }
                 self.line("}");
             }
@@ -250,9 +243,21 @@ impl<'a> Printer<'a> {
         uses.choices.iter().for_each(|table| self.choice(&program.choices[*table]));
     }
 
+    /// A key of a table. The control plane of Tofino takes a name; the expression of a slice is none.
+    fn key(&mut self, key: Operand, kind: &str) {
+        let name = match (self.architecture, key) {
+            (Architecture::Tna, Operand::Slice { of, .. }) => {
+                format!(" @name(\"{}\")", self.program.variables[of.0].name)
+            }
+            _ => String::new(),
+        };
+        let text = operand_text(&self.names(), key, 0);
+        self.line(&format!("{text}: {kind}{name};"));
+    }
+
     /// A table whose entries choose what is done. They do not change.
     fn choice(&mut self, table: &ActionTable) {
-        let (program, names) = (self.program, self.names());
+        let program = self.program;
         self.line("");
         self.line(&format!("// {}.", table.about));
         for action in &table.actions {
@@ -267,7 +272,7 @@ impl<'a> Printer<'a> {
         for (number, key) in table.keys.iter().enumerate() {
             let all = ones(width_of(program, *key).unwrap_or(0));
             let kind = table.kind(number, all);
-            self.line(&format!("{}: {kind};", operand_text(&names, *key, 0)));
+            self.key(*key, kind);
         }
         self.line("}");
         self.line("actions = {");

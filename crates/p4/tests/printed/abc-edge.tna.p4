@@ -413,7 +413,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     }
     table weight {
         key = {
-            ig_prsr_md.global_tstamp[32:31]: exact;
+            ig_prsr_md.global_tstamp[32:31]: exact @name("arrived");
         }
         actions = {
             weigh_0;
@@ -447,7 +447,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     }
     table bytes_of_even {
         key = {
-            ig_prsr_md.global_tstamp[33:33]: exact;
+            ig_prsr_md.global_tstamp[33:33]: exact @name("arrived");
             silent: range;
         }
         actions = {
@@ -482,7 +482,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     }
     table bytes_of_odd {
         key = {
-            ig_prsr_md.global_tstamp[33:33]: exact;
+            ig_prsr_md.global_tstamp[33:33]: exact @name("arrived");
             silent: range;
         }
         actions = {
@@ -517,7 +517,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     }
     table time_of_even {
         key = {
-            ig_prsr_md.global_tstamp[33:33]: exact;
+            ig_prsr_md.global_tstamp[33:33]: exact @name("arrived");
             silent: range;
         }
         actions = {
@@ -553,7 +553,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     }
     table time_of_odd {
         key = {
-            ig_prsr_md.global_tstamp[33:33]: exact;
+            ig_prsr_md.global_tstamp[33:33]: exact @name("arrived");
             silent: range;
         }
         actions = {

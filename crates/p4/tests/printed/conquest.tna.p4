@@ -228,13 +228,6 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<32> count_2_1 = 0;
     bit<32> count_3_0 = 0;
     bit<32> count_3_1 = 0;
-    bit<32> least_0_0 = 0;
-    bit<32> least_1_0 = 0;
-    bit<32> least_2_0 = 0;
-    bit<32> least_3_0 = 0;
-    bit<32> sum_0 = 0;
-    bit<32> sum_1 = 0;
-    bit<32> sum_2 = 0;
     bit<32> sojourn = 0;
     bit<32> tau = 0;
     bit<32> threshold = 0;
@@ -454,7 +447,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table reached {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
         }
         actions = {
             clean_0;
@@ -485,8 +478,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table role_0_0 {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
-            before_window[31:21]: range;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
+            before_window[31:21]: range @name("before_window");
             meta.generated: ternary;
         }
         actions = {
@@ -517,8 +510,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table role_0_1 {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
-            before_window[31:21]: range;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
+            before_window[31:21]: range @name("before_window");
             meta.generated: ternary;
         }
         actions = {
@@ -549,8 +542,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table role_1_0 {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
-            before_window[31:21]: range;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
+            before_window[31:21]: range @name("before_window");
             meta.generated: ternary;
         }
         actions = {
@@ -581,8 +574,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table role_1_1 {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
-            before_window[31:21]: range;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
+            before_window[31:21]: range @name("before_window");
             meta.generated: ternary;
         }
         actions = {
@@ -613,8 +606,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table role_2_0 {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
-            before_window[31:21]: range;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
+            before_window[31:21]: range @name("before_window");
             meta.generated: ternary;
         }
         actions = {
@@ -645,8 +638,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table role_2_1 {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
-            before_window[31:21]: range;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
+            before_window[31:21]: range @name("before_window");
             meta.generated: ternary;
         }
         actions = {
@@ -677,8 +670,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table role_3_0 {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
-            before_window[31:21]: range;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
+            before_window[31:21]: range @name("before_window");
             meta.generated: ternary;
         }
         actions = {
@@ -709,8 +702,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
     table role_3_1 {
         key = {
-            eg_prsr_md.global_tstamp[22:21]: exact;
-            before_window[31:21]: range;
+            eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
+            before_window[31:21]: range @name("before_window");
             meta.generated: ternary;
         }
         actions = {
@@ -769,74 +762,74 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         default_action = assign_before_window_3();
         size = 1;
     }
-    action assign_least_0_0_4() {
-        least_0_0 = min(count_0_0, count_0_1);
+    action assign_count_0_0_4() {
+        count_0_0 = min(count_0_0, count_0_1);
     }
-    table compute_least_0_0_4 {
+    table compute_count_0_0_4 {
         actions = {
-            assign_least_0_0_4;
+            assign_count_0_0_4;
         }
-        default_action = assign_least_0_0_4();
+        default_action = assign_count_0_0_4();
         size = 1;
     }
-    action assign_least_1_0_5() {
-        least_1_0 = min(count_1_0, count_1_1);
+    action assign_count_1_0_5() {
+        count_1_0 = min(count_1_0, count_1_1);
     }
-    table compute_least_1_0_5 {
+    table compute_count_1_0_5 {
         actions = {
-            assign_least_1_0_5;
+            assign_count_1_0_5;
         }
-        default_action = assign_least_1_0_5();
+        default_action = assign_count_1_0_5();
         size = 1;
     }
-    action assign_least_2_0_6() {
-        least_2_0 = min(count_2_0, count_2_1);
+    action assign_count_2_0_6() {
+        count_2_0 = min(count_2_0, count_2_1);
     }
-    table compute_least_2_0_6 {
+    table compute_count_2_0_6 {
         actions = {
-            assign_least_2_0_6;
+            assign_count_2_0_6;
         }
-        default_action = assign_least_2_0_6();
+        default_action = assign_count_2_0_6();
         size = 1;
     }
-    action assign_least_3_0_7() {
-        least_3_0 = min(count_3_0, count_3_1);
+    action assign_count_3_0_7() {
+        count_3_0 = min(count_3_0, count_3_1);
     }
-    table compute_least_3_0_7 {
+    table compute_count_3_0_7 {
         actions = {
-            assign_least_3_0_7;
+            assign_count_3_0_7;
         }
-        default_action = assign_least_3_0_7();
+        default_action = assign_count_3_0_7();
         size = 1;
     }
-    action assign_sum_0_8() {
-        sum_0 = least_0_0 |+| least_1_0;
+    action assign_count_0_0_8() {
+        count_0_0 = count_0_0 |+| count_1_0;
     }
-    table compute_sum_0_8 {
+    table compute_count_0_0_8 {
         actions = {
-            assign_sum_0_8;
+            assign_count_0_0_8;
         }
-        default_action = assign_sum_0_8();
+        default_action = assign_count_0_0_8();
         size = 1;
     }
-    action assign_sum_1_9() {
-        sum_1 = least_2_0 |+| least_3_0;
+    action assign_count_0_0_9() {
+        count_0_0 = count_0_0 |+| count_2_0;
     }
-    table compute_sum_1_9 {
+    table compute_count_0_0_9 {
         actions = {
-            assign_sum_1_9;
+            assign_count_0_0_9;
         }
-        default_action = assign_sum_1_9();
+        default_action = assign_count_0_0_9();
         size = 1;
     }
-    action assign_sum_2_10() {
-        sum_2 = sum_0 |+| sum_1;
+    action assign_count_3_0_10() {
+        count_3_0 = count_3_0 |+| count_0_0;
     }
-    table compute_sum_2_10 {
+    table compute_count_3_0_10 {
         actions = {
-            assign_sum_2_10;
+            assign_count_3_0_10;
         }
-        default_action = assign_sum_2_10();
+        default_action = assign_count_3_0_10();
         size = 1;
     }
     action assign_sojourn_11() {
@@ -860,7 +853,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         size = 1;
     }
     action assign_compared_1_13() {
-        compared_1 = threshold |-| sum_2;
+        compared_1 = threshold |-| count_3_0;
     }
     table compute_compared_1_13 {
         actions = {
@@ -893,14 +886,14 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             role_2_1.apply();
             role_3_0.apply();
             role_3_1.apply();
-            // The least over the rows, and the sum over the snapshots.
-            compute_least_0_0_4.apply();
-            compute_least_1_0_5.apply();
-            compute_least_2_0_6.apply();
-            compute_least_3_0_7.apply();
-            compute_sum_0_8.apply();
-            compute_sum_1_9.apply();
-            compute_sum_2_10.apply();
+            // The least over the rows, and the sum over the snapshots, in place.
+            compute_count_0_0_4.apply();
+            compute_count_1_0_5.apply();
+            compute_count_2_0_6.apply();
+            compute_count_3_0_7.apply();
+            compute_count_0_0_8.apply();
+            compute_count_0_0_9.apply();
+            compute_count_3_0_10.apply();
             compute_sojourn_11.apply();
             if (meta.generated == 1w1) {
                 // It has no other purpose than cleaning (section 3.4).

@@ -198,13 +198,6 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<32> count_2_1 = 0;
     bit<32> count_3_0 = 0;
     bit<32> count_3_1 = 0;
-    bit<32> least_0_0 = 0;
-    bit<32> least_1_0 = 0;
-    bit<32> least_2_0 = 0;
-    bit<32> least_3_0 = 0;
-    bit<32> sum_0 = 0;
-    bit<32> sum_1 = 0;
-    bit<32> sum_2 = 0;
     bit<32> sojourn = 0;
     bit<32> tau = 0;
     bit<32> threshold = 0;
@@ -703,21 +696,21 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             role_2_1.apply();
             role_3_0.apply();
             role_3_1.apply();
-            // The least over the rows, and the sum over the snapshots.
-            least_0_0 = count_0_0 < count_0_1 ? count_0_0 : count_0_1;
-            least_1_0 = count_1_0 < count_1_1 ? count_1_0 : count_1_1;
-            least_2_0 = count_2_0 < count_2_1 ? count_2_0 : count_2_1;
-            least_3_0 = count_3_0 < count_3_1 ? count_3_0 : count_3_1;
-            sum_0 = least_0_0 |+| least_1_0;
-            sum_1 = least_2_0 |+| least_3_0;
-            sum_2 = sum_0 |+| sum_1;
+            // The least over the rows, and the sum over the snapshots, in place.
+            count_0_0 = count_0_0 < count_0_1 ? count_0_0 : count_0_1;
+            count_1_0 = count_1_0 < count_1_1 ? count_1_0 : count_1_1;
+            count_2_0 = count_2_0 < count_2_1 ? count_2_0 : count_2_1;
+            count_3_0 = count_3_0 < count_3_1 ? count_3_0 : count_3_1;
+            count_0_0 = count_0_0 |+| count_1_0;
+            count_0_0 = count_0_0 |+| count_2_0;
+            count_3_0 = count_3_0 |+| count_0_0;
             sojourn = dequeued[31:0] - enqueued[31:0];
             if (meta.generated == 1w1) {
                 // It has no other purpose than cleaning (section 3.4).
                 mark_to_drop(standard_metadata);
             } else {
                 parameters.apply();
-                if (sojourn > tau && sum_2 >= threshold) {
+                if (sojourn > tau && count_3_0 >= threshold) {
                     if (meta.ecn != 2w0) {
                         if (hdr.ipv4.isValid()) {
                             // The header checksum follows (RFC 1624).

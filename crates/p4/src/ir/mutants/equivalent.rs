@@ -87,7 +87,7 @@ const OF_CONQUEST_INGRESS: [(&str, usize, &str); 6] = [
     ("Before as After", 5, "an action without updates: read, read_until"),
     ("...(0, 1)], 1)", 8, "a generated packet is dropped, whatever it reads"),
     (
-        "Or(Variable(Variable(29)), Constant(2147483648)) as Xor(Variable(Variable(29)), Constant(2147483648))",
+        "Or(Variable(Variable(26)), Constant(2147483648)) as Xor(Variable(Variable(26)), Constant(2147483648))",
         1,
         "the hash has 31 bits",
     ),
