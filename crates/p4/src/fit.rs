@@ -3,7 +3,7 @@
 use crate::fold::{Bundle, bundles, is_power_of_two};
 use crate::graph::nodes;
 use crate::place::{Placement, place};
-use crate::program::{Act, Aspect, Gress, KnownFrom, Op, Packets, Program, Step, StepAction};
+use crate::program::{Act, Aspect, FieldGroup, Gress, KnownFrom, Op, Packets, Program, Step, StepAction};
 use crate::target::Target;
 
 /// Whether a program fits a target.
@@ -14,7 +14,7 @@ pub struct Fit {
     /// Where the parts go. For a program that reaches a register more than once, where they would go if it could.
     /// `None` if even that is impossible.
     pub placement: Option<Placement>,
-    /// Why there is no room: how many stages are missing, or which part fits no stage.
+    /// Why there is no room: how many stages are missing, which part fits no stage, or which fields fit no group of containers.
     pub room: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Fit {
                 let takes = if *is_certain { "it takes" } else { "as far as was tried, it takes" };
                 Some(format!("{takes} {} stages, and there are {}", stages.len(), target.stages))
             }
-            Ok(_) => None,
+            Ok(_) => program.groups.iter().find_map(|group| too_large(group, target)),
             Err(why) => Some(why.clone()),
         };
         let [metric, reaction, backflow, memory] = judge.verdicts;
@@ -91,6 +91,19 @@ impl Fit {
         let worst = self.aspects.iter().map(|(_, verdict)| verdict.grade).max().unwrap_or_default();
         if self.room.is_some() { Grade::Infeasible } else { worst }
     }
+}
+
+/// Why the fields of a group do not fit, if so.
+fn too_large(group: &FieldGroup, target: &Target) -> Option<String> {
+    let FieldGroup { gress, first, fields, bits } = group;
+    let most = target.group_bits?;
+    (*bits > most).then(|| {
+        format!(
+            "\"{first}\" and {} more fields at {} are combined with each other: they take {bits} bits of containers, and a group has {most}",
+            fields - 1,
+            gress.name()
+        )
+    })
 }
 
 /// The widest key of a table that stands in for a computation: a million entries.

@@ -31,6 +31,7 @@
 mod action;
 mod builder;
 mod condition;
+mod containers;
 mod explain;
 mod gateway;
 mod hash;

@@ -24,5 +24,7 @@ mod target;
 pub use compiler_report::{CompiledStage, CompilerReport, Containers};
 pub use fit::{Fit, Grade, Verdict};
 pub use place::{Placed, Placement, Stage, Used};
-pub use program::{Act, Aspect, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
+pub use program::{
+    Act, Aspect, Entry, Field, FieldGroup, Gress, Match, Micro, Op, Packets, Program, Register, Special,
+};
 pub use target::{PerStage, RegisterUnit, Target};

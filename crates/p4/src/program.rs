@@ -220,6 +220,19 @@ pub(crate) struct ControlPlaneTask {
     pub feeds_back: bool,
 }
 
+/// Fields of a half of the pipeline that must be in one group of containers, because operations combine them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldGroup {
+    /// The half.
+    pub gress: Gress,
+    /// The name of the first field.
+    pub first: String,
+    /// How many fields it has.
+    pub fields: u64,
+    /// The bits of their containers.
+    pub bits: u64,
+}
+
 /// An algorithm as steps. Each step belongs to a kind of packet, a half of the pipeline and an aspect: the last ones
 /// that were set apply to the steps that follow.
 #[derive(Debug, Clone)]
@@ -230,6 +243,8 @@ pub struct Program {
     pub(crate) registers: Vec<RegisterInfo>,
     pub(crate) steps: Vec<Step>,
     pub(crate) chores: Vec<ControlPlaneTask>,
+    /// Unknown for steps in words, and empty there.
+    pub(crate) groups: Vec<FieldGroup>,
     gress: Gress,
     aspect: Aspect,
     packets: Packets,
@@ -246,6 +261,7 @@ impl Program {
             registers: Vec::new(),
             steps: Vec::new(),
             chores: Vec::new(),
+            groups: Vec::new(),
             gress: Gress::Ingress,
             aspect: Aspect::Metric,
             packets: Packets::Traffic,
@@ -285,6 +301,11 @@ impl Program {
     pub fn part(&mut self, part: &'static str) -> &mut Self {
         self.part = Some(part);
         self
+    }
+
+    /// The fields that operations combine, if the program is described exactly. Empty for steps in words.
+    pub fn groups(&self) -> &[FieldGroup] {
+        &self.groups
     }
 
     /// A field that arrives with the packet: of its headers, its time of arrival, its length.

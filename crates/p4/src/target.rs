@@ -13,6 +13,8 @@ pub struct Target {
     pub stages: usize,
     /// The resources of each stage.
     pub per_stage: PerStage,
+    /// Bits of the containers that one of their units reads: those of its group. `None` if it reads all.
+    pub group_bits: Option<u64>,
     /// What a register's unit does in one access.
     pub register: RegisterUnit,
     /// Special units in addition to the ALUs.
@@ -103,7 +105,7 @@ impl Target {
     }
 
     /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128
-    /// bits and 24 of 512 x 44, and 6 hash units each (the publicly known numbers, which its open-source compiler also has). A register
+    /// bits and 24 of 512 x 44, and 6 hash units each, and groups of 16 containers of up to 32 bits (the publicly known numbers, which its open-source compiler also has). A register
     /// action has two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small
     /// microprogram").
     pub fn tofino() -> Self {
@@ -119,6 +121,7 @@ impl Target {
                 tcam: 24,
                 tcam_block: (512, 44),
             },
+            group_bits: Some(16 * 32),
             register: RegisterUnit {
                 conditions: 2,
                 updates: 2,
@@ -172,6 +175,7 @@ impl Target {
             about: "a switch that multiplies, and knows the queue before it",
             stages: 32,
             per_stage: PerStage { registers: 16, tables: 64, sram: 160, tcam: 48, ..Self::tofino().per_stage },
+            group_bits: None,
             register: RegisterUnit {
                 conditions: 16,
                 updates: 8,

@@ -2,10 +2,13 @@
 
 use proptest::prelude::*;
 use queuescope_p4::algorithms::{
-    Dimensions, Snapshots, all, conquest, conquest_standing, printqueue_monitor, printqueue_windows_with,
+    Dimensions, Snapshots, all, conquest, conquest_defaults, conquest_standing, conquest_with, printqueue_monitor,
+    printqueue_windows_with,
 };
+use queuescope_p4::ir::{Builder, Operation, Unit};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, PerStage, Placement, Program, Target};
-use queuescope_sketch::CellWindowsParams;
+use queuescope_queue::ConQuestAqmParams;
+use queuescope_sketch::{CellWindowsParams, ConQuestParams};
 
 /// A program of additions and register accesses, each of which needs some of the earlier ones.
 #[derive(Debug, Clone)]
@@ -237,4 +240,39 @@ fn no_stage_has_more_than_it_holds() {
             }
         }
     }
+}
+
+/// The dimensions with which ConQuest was compiled for a Tofino, and those of which its compiler or the stages have too few.
+#[test]
+fn conquest_fits_where_it_compiles() {
+    let stages = |snapshots, rows| {
+        let sketch = ConQuestParams { snapshots, rows, ..conquest_defaults().sketch };
+        let program = conquest_with(&ConQuestAqmParams { sketch, ..conquest_defaults() }).expect("it is valid");
+        let fit = Fit::new(&program.steps(), &Target::tofino());
+        fit.room.is_none().then(|| fit.placement.expect("it has room").stages.len())
+    };
+    let of_rows = |snapshots| [1, 2, 3, 4].map(|rows| stages(snapshots, rows));
+    assert_eq!(of_rows(4), [Some(7), Some(9), Some(10), Some(12)]);
+    assert_eq!(of_rows(8), [Some(9), Some(12), None, None]);
+    assert_eq!(of_rows(16), [Some(12), None, None, None]);
+}
+
+/// Fields that operations combine are in one group of 16 containers of 32 bits. ConQuest's sum leaves it through a hash unit. Without that, the threshold
+/// and the difference from it make 18.
+#[test]
+fn a_group_of_containers_holds_16_fields_of_32_bits() {
+    let summed = |fields: usize| {
+        let mut p = Builder::new("summed", "sums random numbers", "");
+        let drawn: Vec<_> =
+            (0..fields).map(|n| p.compute(format!("drawn_{n}"), 32, Unit::Number, Operation::Random)).collect();
+        for other in &drawn[1..] {
+            p.set(drawn[0], Operation::Xor(drawn[0].into(), (*other).into()));
+        }
+        p.build().expect("it is valid").steps()
+    };
+    let has = Target { stages: 32, ..Target::tofino() };
+    assert_eq!(Fit::new(&summed(16), &has).room, None);
+    let room = Fit::new(&summed(17), &has).room.expect("17 are too many");
+    assert!(room.starts_with("\"drawn_0\" and 16 more fields at egress") && room.contains("544 bits"), "{room}");
+    assert_eq!(Fit::new(&summed(17), &Target::generous()).room, None);
 }

@@ -1,11 +1,12 @@
 //! ConQuest as a program that is run and printed (Chen et al., CoNEXT 2019, sections 3 and 4).
 
+use super::conquest::{Snapshots, conquest, conquest_at_ingress};
 use crate::ir::{
     ActionTable, AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input,
     InvalidProgram, MatchTable, Name, Operand, Operation, Polynomial, RegisterAction, RegisterArray, SwitchProgram,
     TableAction, TableEntries, Unit, Variable, When,
 };
-use crate::{Aspect, Gress};
+use crate::{Aspect, Gress, Program};
 use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, Steps, WeightUnit};
 use queuescope_sketch::{ConQuestParams, Estimator, Expiry, Passes};
 use queuescope_wire::Nanos;
@@ -39,6 +40,25 @@ pub fn conquest_defaults() -> ConQuestAqmParams {
     let expiry = Expiry::Clean { passes: Passes::Generated };
     let sketch = ConQuestParams { window: Nanos(1 << 21), expiry, ..defaults.sketch };
     ConQuestAqmParams { sketch, estimator: Estimator::Inner, ..defaults }
+}
+
+/// The steps of ConQuest with these dimensions: those of [`conquest_with`], cleaned by traffic, where it can have them. It takes powers of two; for
+/// others, those that [`conquest`] and [`conquest_at_ingress`] have in words.
+pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
+    let Snapshots { snapshots, rows, columns } = dimensions;
+    let defaults = conquest_defaults();
+    let sketch = ConQuestParams {
+        snapshots: snapshots as usize,
+        rows: rows as usize,
+        columns: columns as usize,
+        expiry: Expiry::Clean { passes: Passes::None },
+        ..defaults.sketch
+    };
+    match conquest_with(&ConQuestAqmParams { sketch, act_at, ..defaults }) {
+        Ok(program) => program.steps(),
+        Err(_) if act_at == ActAt::Egress => conquest(dimensions),
+        Err(_) => conquest_at_ingress(dimensions),
+    }
 }
 
 /// ConQuest behind the queue: measures the part of the queue that the packet's flow has, and marks or drops.
@@ -249,7 +269,9 @@ fn weight(p: &mut Builder, shape: &Shape, inputs: &Inputs) -> Variable {
     if shape.rows << shape.snapshots <= MOST_IN_A_GROUP {
         return weight;
     }
-    p.comment("The counts fill a group of containers. The sum leaves it, so that there is room for what it is compared with.");
+    p.comment(
+        "The counts fill a group of containers. The sum leaves it, so that there is room for what it is compared with.",
+    );
     p.compute("weight", 32, inputs.unit, Operation::Gather(weight.into(), 0))
 }
 

@@ -30,6 +30,7 @@ pub use abc::{
 pub use codel::codel;
 pub use codel_dp::{codel_dp, codel_dp_with};
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
+use conquest_program::conquest_steps;
 pub use conquest_program::{conquest_defaults, conquest_with};
 pub use ecn_sharp::ecn_sharp;
 pub use ecn_sharp_dp::{ecn_sharp_dp, ecn_sharp_dp_with};
@@ -122,9 +123,9 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         pi2(),
         step(),
         egress_pi(),
-        conquest(snapshots),
+        conquest_steps(snapshots, ActAt::Egress),
         conquest_standing(snapshots),
-        conquest_at_ingress(snapshots),
+        conquest_steps(snapshots, ActAt::Ingress(HoldParams::default())),
         abc_edge(),
         abc_core(),
         abc_core_median(),

@@ -3,6 +3,7 @@
 use super::action::{AluCondition, AluExpression, AluOutput, AluTerm, RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
+use super::containers::groups;
 use super::gateway::is_for_gateway;
 use super::operation::Operation;
 use super::print::{Names, condition_text, operation_text};
@@ -30,6 +31,7 @@ impl SwitchProgram {
         for gress in [Gress::Ingress, Gress::Egress] {
             lowering.steps.at(gress);
             lowering.all(self.at(gress));
+            lowering.steps.groups.extend(groups(self, gress));
         }
         for task in &self.tasks {
             lowering.steps.of(task.aspect).control_plane(&task.name, task.feeds_back);
