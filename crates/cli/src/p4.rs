@@ -133,7 +133,7 @@ fn stages(placement: &Placement, grade: Grade, target: &Target, out: &mut dyn Wr
 }
 
 fn draw_stage(n: usize, stage: &Stage, target: &Target, out: &mut dyn Write) -> io::Result<()> {
-    let Used { registers, tables, sram, tcam } = stage.used;
+    let Used { registers, tables, sram, tcam, .. } = stage.used;
     let has = &target.per_stage;
     let of = |used: u64, has: u64| if used == 0 { "-".to_owned() } else { format!("{used}/{has}") };
     let style = if n < target.stages { Style::new() } else { BAD };
@@ -231,7 +231,7 @@ fn reported(program: &Program, target: &Target, fit: &Fit) -> SwitchFit {
 }
 
 fn reported_stage(stage: &Stage) -> SwitchStage {
-    let Used { registers, tables, sram, tcam } = stage.used;
+    let Used { registers, tables, sram, tcam, actions: _ } = stage.used;
     let placed = stage.placed.iter().map(|placed| SwitchPlaced {
         control: placed.gress.name().to_owned(),
         name: placed.name.clone(),

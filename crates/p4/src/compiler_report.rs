@@ -28,7 +28,7 @@ pub struct CompiledStage {
     pub hash_units: u64,
     /// Gateways, which test conditions.
     pub gateways: u64,
-    /// Instructions: what actions do.
+    /// Words of instructions: what actions do.
     pub instructions: u64,
 }
 
@@ -153,7 +153,30 @@ struct Gateways {
 
 #[derive(Deserialize)]
 struct Vliw {
-    instructions: Entries,
+    instructions: Vec<Instruction>,
+}
+
+#[derive(Deserialize)]
+struct Instruction {
+    color_usages: Vec<InstructionPart>,
+}
+
+#[derive(Deserialize)]
+struct InstructionPart {
+    usages: Vec<InstructionUsage>,
+}
+
+#[derive(Deserialize)]
+struct InstructionUsage {
+    action_names: Entries,
+}
+
+impl Instruction {
+    /// The actions that it has instructions of.
+    fn actions(&self) -> u64 {
+        let usages = self.color_usages.iter().flat_map(|part| &part.usages);
+        usages.map(|usage| usage.action_names.len() as u64).sum()
+    }
 }
 
 impl MauStage {
@@ -165,10 +188,11 @@ impl MauStage {
                 tables: count(&self.logical_tables.ids),
                 sram: count(&self.rams.srams),
                 tcam: count(&self.tcams.tcams),
+                actions: self.vliw.instructions.iter().map(Instruction::actions).sum(),
             },
             hash_units: count(&self.hash_distribution_units.units),
             gateways: count(&self.gateways.gateways),
-            instructions: count(&self.vliw.instructions),
+            instructions: self.vliw.instructions.len() as u64,
         }
     }
 }
@@ -200,6 +224,8 @@ mod tests {
     /// A stage as the compiler describes it, with this many stateful ALUs, tables, and blocks of SRAM and TCAM.
     fn stage(number: usize, [registers, tables, srams, tcams]: [usize; 4]) -> String {
         let list = |count: usize| vec![r#"{"usages": []}"#; count].join(", ");
+        let words = r#"{"color_usages": [{"color": 1, "usages": [{"action_names": ["a", "b"]}]}]}"#;
+        let words = format!(r#"{{"size": 32, "instructions": [{}]}}"#, vec![words; tables].join(", "));
         let of = |name: &str, count: usize| format!(r#"{{"size": 16, "{name}": [{}]}}"#, list(count));
         format!(
             r#"{{"stage_number": {number}, "rams": {}, "tcams": {}, "meter_alus": {}, "logical_tables": {},
@@ -210,7 +236,7 @@ mod tests {
             of("ids", tables),
             of("units", registers),
             of("gateways", 1),
-            of("instructions", tables),
+            words,
         )
     }
 
@@ -229,9 +255,12 @@ mod tests {
         assert_eq!((report.program.as_str(), report.compiler.as_str()), ("late", "9.13.4"));
         let used: Vec<_> = report.stages.iter().map(|stage| stage.used).collect();
         let expected = [[0, 1, 0, 6], [2, 3, 4, 0]];
-        assert_eq!(used, expected.map(|[registers, tables, sram, tcam]| Used { registers, tables, sram, tcam }));
+        // Two actions in each word.
+        let of =
+            |[registers, tables, sram, tcam]: [u64; 4]| Used { registers, tables, sram, tcam, actions: 2 * tables };
+        assert_eq!(used, expected.map(of));
         let total = report.total();
-        assert_eq!(total.used, Used { registers: 2, tables: 4, sram: 4, tcam: 6 });
+        assert_eq!(total.used, Used { registers: 2, tables: 4, sram: 4, tcam: 6, actions: 8 });
         assert_eq!((total.hash_units, total.gateways, total.instructions), (2, 2, 4));
     }
 

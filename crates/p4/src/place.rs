@@ -36,6 +36,8 @@ pub struct Used {
     pub sram: u64,
     /// Blocks of ternary memory.
     pub tcam: u64,
+    /// Actions.
+    pub actions: u64,
 }
 
 /// A part in a stage: a step, or everything that a register does in a half of the pipeline.
@@ -64,8 +66,8 @@ impl Placement {
 
 impl Used {
     fn all_of(has: &PerStage) -> Self {
-        let PerStage { registers, tables, sram, tcam, .. } = *has;
-        Self { registers, tables, sram, tcam }
+        let PerStage { registers, tables, sram, tcam, actions, .. } = *has;
+        Self { registers, tables, sram, tcam, actions }
     }
 
     pub(crate) fn plus(self, other: Self) -> Self {
@@ -74,6 +76,7 @@ impl Used {
             tables: self.tables + other.tables,
             sram: self.sram + other.sram,
             tcam: self.tcam + other.tcam,
+            actions: self.actions + other.actions,
         }
     }
 
@@ -83,16 +86,27 @@ impl Used {
             tables: self.tables - other.tables,
             sram: self.sram - other.sram,
             tcam: self.tcam - other.tcam,
+            actions: self.actions - other.actions,
         }
     }
 
     fn times(self, times: u64) -> Self {
-        let Self { registers, tables, sram, tcam } = self;
-        Self { registers: registers * times, tables: tables * times, sram: sram * times, tcam: tcam * times }
+        let Self { registers, tables, sram, tcam, actions } = self;
+        Self {
+            registers: registers * times,
+            tables: tables * times,
+            sram: sram * times,
+            tcam: tcam * times,
+            actions: actions * times,
+        }
     }
 
     fn within(self, has: Self) -> bool {
-        self.registers <= has.registers && self.tables <= has.tables && self.sram <= has.sram && self.tcam <= has.tcam
+        self.registers <= has.registers
+            && self.tables <= has.tables
+            && self.sram <= has.sram
+            && self.tcam <= has.tcam
+            && self.actions <= has.actions
     }
 }
 
@@ -138,6 +152,9 @@ fn planned<'a>(mut plan: Plan<'a>, chains: &[Chains], target: &Target) -> (Plan<
 
 /// Whether a part fits an empty stage, or several if it may begin in one and continue in others.
 fn some_stage_has(needs: Used, has: &PerStage) -> bool {
+    if needs.actions > has.table_actions {
+        return false;
+    }
     let has = Used::all_of(has);
     let part =
         if needs.registers > 0 { needs } else { Used { sram: needs.sram.min(1), tcam: needs.tcam.min(1), ..needs } };
@@ -207,7 +224,8 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
             [Gress::Ingress, Gress::Egress].iter().filter(|gress| has_steps(gress)).count() as u64
         }
     };
-    let mut used = Used { tables, ..Used::default() };
+    let actions = node.steps.iter().map(|step| program.steps[*step].actions).sum();
+    let mut used = Used { tables, actions, ..Used::default() };
     let mut register_blocks = 0;
     for step in &node.steps {
         match &program.steps[*step].does {

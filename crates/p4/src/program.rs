@@ -202,6 +202,8 @@ pub(crate) struct Step {
     pub packets: Packets,
     pub does: StepAction,
     pub reads: Vec<Field>,
+    /// The actions of its table.
+    pub actions: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -388,6 +390,13 @@ impl Program {
         self.chores.push(ControlPlaneTask { name: name.to_owned(), aspect: self.aspect, feeds_back });
     }
 
+    /// Sets how many actions the table of the last step has.
+    pub(crate) fn with_actions(&mut self, actions: u64) {
+        if let Some(step) = self.steps.last_mut() {
+            step.actions = actions;
+        }
+    }
+
     fn access(&mut self, entry: Entry, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
         let bits = self.registers[entry.register.0].words.iter().copied().max().unwrap_or(0);
         let reads: Vec<_> = entry.index.into_iter().chain(reads.iter().copied()).collect();
@@ -403,7 +412,15 @@ impl Program {
 
     fn step(&mut self, name: &str, does: StepAction, reads: &[Field]) {
         let Self { gress, aspect, packets, .. } = *self;
-        self.steps.push(Step { name: name.to_owned(), gress, aspect, packets, does, reads: reads.to_vec() });
+        self.steps.push(Step {
+            name: name.to_owned(),
+            gress,
+            aspect,
+            packets,
+            does,
+            reads: reads.to_vec(),
+            actions: 1,
+        });
     }
 
     fn given(&mut self, name: &str, bits: u32) -> Field {

@@ -50,6 +50,10 @@ pub struct PerStage {
     pub tcam: u64,
     /// Entries and key bits of such a block.
     pub tcam_block: (u64, u32),
+    /// Actions of all tables. A Tofino's stage has 32 words of instructions, and two tables can use different parts of a word.
+    pub actions: u64,
+    /// Actions of a table.
+    pub table_actions: u64,
 }
 
 /// What a register's unit does in one access.
@@ -120,6 +124,8 @@ impl Target {
                 sram_bits: 1024 * 128,
                 tcam: 24,
                 tcam_block: (512, 44),
+                actions: 64,
+                table_actions: 32,
             },
             group_bits: Some(16 * 32),
             register: RegisterUnit {
@@ -174,7 +180,14 @@ impl Target {
             name: "generous",
             about: "a switch that multiplies, and knows the queue before it",
             stages: 32,
-            per_stage: PerStage { registers: 16, tables: 64, sram: 160, tcam: 48, ..Self::tofino().per_stage },
+            per_stage: PerStage {
+                registers: 16,
+                tables: 64,
+                sram: 160,
+                tcam: 48,
+                actions: 256,
+                ..Self::tofino().per_stage
+            },
             group_bits: None,
             register: RegisterUnit {
                 conditions: 16,

@@ -7,6 +7,7 @@ mod egress_pi;
 mod pie_cp;
 mod pie_data_plane;
 mod printqueue;
+mod red;
 mod step;
 
 use queuescope_p4::ir::{Leaving, wandering};

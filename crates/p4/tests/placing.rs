@@ -5,7 +5,7 @@ use queuescope_p4::algorithms::{
     Dimensions, Snapshots, all, conquest, conquest_defaults, conquest_standing, conquest_with, printqueue_monitor,
     printqueue_windows_with,
 };
-use queuescope_p4::ir::{Builder, Operation, Unit};
+use queuescope_p4::ir::{ActionTable, Builder, Operation, Unit};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, PerStage, Placement, Program, Target};
 use queuescope_queue::ConQuestAqmParams;
 use queuescope_sketch::{CellWindowsParams, ConQuestParams};
@@ -275,4 +275,28 @@ fn a_group_of_containers_holds_16_fields_of_32_bits() {
     let room = Fit::new(&summed(17), &has).room.expect("17 are too many");
     assert!(room.starts_with("\"drawn_0\" and 16 more fields at egress") && room.contains("544 bits"), "{room}");
     assert_eq!(Fit::new(&summed(17), &Target::generous()).room, None);
+}
+
+/// A table has 32 actions at most, and a stage 64, as the compiler for Tofino has it.
+#[test]
+fn a_table_has_32_actions_and_a_stage_64() {
+    let chosen = |tables: usize, count: u64| {
+        let mut p = Builder::new("chosen", "chooses numbers", "");
+        let drawn = p.compute("drawn", 32, Unit::Number, Operation::Random);
+        for table in 0..tables {
+            let value = p.variable(format!("value_{table}"), 32, Unit::Number);
+            let action = |p: &mut Builder, n: u64| {
+                p.action(format!("number_{table}_{n}"), |p| p.set(value, Operation::Copy((n + 1).into())))
+            };
+            let actions = (0..count).map(|n| action(&mut p, n)).collect();
+            let entries = (0..count).map(|n| (vec![(n, n)], n as usize)).collect();
+            let (name, keys) = (format!("table_{table}").into(), vec![drawn.slice(0, 8)]);
+            p.choose_by(ActionTable { name, about: "The value".into(), keys, actions, entries });
+        }
+        Fit::new(&p.build().expect("it is valid").steps(), &Target::tofino())
+    };
+    let stages = |fit: Fit| fit.placement.expect("it can be placed").stages.len();
+    assert_eq!(stages(chosen(2, 32)), 2);
+    assert_eq!(stages(chosen(3, 32)), 3);
+    assert_eq!(chosen(1, 33).room.as_deref(), Some("\"table_0\" takes more than a stage has"));
 }

@@ -12,7 +12,9 @@
 any::disciplines! {
     "tail-drop" tail_drop::{TailDrop, TailDropParams, TailDropStats}:
         "First in, first out, and what does not fit is dropped.";
-    "red" red::{Red, RedParams, AredParams, RedAdaptation, RedStats, RedThresholds, RedUnit}:
+    "red" red::{
+        Red, RedParams, AredParams, RedAdaptation, RedStats, RedThresholds, RedUnit, SwitchRed, SwitchVerdict,
+    }:
         "Random early detection (Floyd and Jacobson 1993), also adaptive.";
     "codel" codel::{Codel, CodelParams, CodelFlavour, CodelStats}:
         "CoDel (RFC 8289): the wait is kept near a target.";

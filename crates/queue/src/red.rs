@@ -23,6 +23,9 @@
 //!   empty queue, which is the same if the device holds one packet.
 
 mod state;
+mod switch;
+
+pub use switch::{SwitchRed, SwitchVerdict};
 
 use self::state::{RedCurve, RedState, RedVerdict};
 use crate::counters::counters;
@@ -235,7 +238,7 @@ impl Red {
     /// An empty queue.
     pub fn new(params: RedParams, outlet: Outlet) -> Self {
         let curve = RedCurve::new(&params, outlet.rate);
-        let step = curve.weight >= 1.0 && curve.min >= curve.max;
+        let step = curve.weight >= 1.0 && curve.ramp.min >= curve.ramp.max;
         Self {
             queue: outlet.queue,
             overhead: outlet.overhead,

@@ -11,7 +11,8 @@ use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
-    self, Dimensions, STEP_THRESHOLD, abc_named, conquest_defaults, executable_with, pie_cp_control, step_with,
+    self, Dimensions, STEP_THRESHOLD, abc_named, conquest_defaults, executable_with, pie_cp_control, red_egress_with,
+    step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
 use queuescope_p4::{Fit, Grade, Target};
@@ -159,6 +160,7 @@ fn program(name: &str, parameters: &Parameters) -> Result<SwitchProgram> {
             }
             Ok(step_with(params.ce_threshold.context("step has a threshold: --set ce-threshold=100us")?)?)
         }
+        Management::Discipline(DisciplineParams::Red(params)) if name == "red-egress" => Ok(red_egress_with(params)?),
         Management::Discipline(_) => bail!("{name} is a discipline of one queue, not a program of a switch"),
     }
 }
@@ -174,7 +176,7 @@ fn control(parameters: &Parameters, architecture: Architecture) -> Option<String
 }
 
 /// The algorithm and its parameters as `--aqm` takes them. ConQuest has another name there, and defaults that a switch cannot have. The step
-/// is a part of CoDel, and the roles of ABC have a program each.
+/// is a part of CoDel, RED has another average, and the roles of ABC have a program each.
 fn management_text(name: &str, set: &[String]) -> String {
     if name.starts_with("abc-") {
         let (meters, strips) = (name == "abc-edge", name == "abc-strip");
@@ -187,6 +189,7 @@ fn management_text(name: &str, set: &[String]) -> String {
     let is_set = |key: &str| set.iter().any(|it| it.split('=').next().is_some_and(|it| it.trim() == key));
     let window = format!("window={}ns", conquest_defaults().sketch.window.0);
     let (name, defaults) = match name {
+        "red-egress" => ("red", vec!["weight=0.001953125".to_owned(), "wait=false".to_owned()]),
         "step" => ("codel", vec![format!("ce-threshold={}ns", STEP_THRESHOLD.0)]),
         "conquest" => ("conquest-aqm", vec![window, "estimator=inner".to_owned()]),
         "conquest-ingress" => ("conquest-aqm", vec![window, "estimator=inner".to_owned(), "act-at=ingress".to_owned()]),

@@ -84,9 +84,10 @@ fn text(
         ("tables", total.used.tables, used.map(|it| it.tables), Some(has.tables * stages)),
         ("blocks of SRAM", total.used.sram, used.map(|it| it.sram), Some(has.sram * stages)),
         ("blocks of TCAM", total.used.tcam, used.map(|it| it.tcam), Some(has.tcam * stages)),
+        ("actions", total.used.actions, used.map(|it| it.actions), Some(has.actions * stages)),
         ("hash units", total.hash_units, None, Some(target.hash_units * stages)),
         ("gateways", total.gateways, None, None),
-        ("instructions", total.instructions, None, None),
+        ("instruction words", total.instructions, None, None),
     ];
     for (name, compiler, placer, of) in rows {
         let cell = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
@@ -131,11 +132,12 @@ fn per_stage(compiled: &CompilerReport, placement: Option<&Placement>, out: &mut
 }
 
 fn reported(compiled: &CompilerReport, placement: Option<&Placement>) -> SwitchCompiled {
-    let resources = |Used { registers, tables, sram, tcam }, more: Option<&CompiledStage>| SwitchResources {
+    let resources = |Used { registers, tables, sram, tcam, actions }, more: Option<&CompiledStage>| SwitchResources {
         registers,
         tables,
         sram,
         tcam,
+        actions,
         hash_units: more.map(|it| it.hash_units),
         gateways: more.map(|it| it.gateways),
         instructions: more.map(|it| it.instructions),

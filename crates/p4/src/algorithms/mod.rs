@@ -21,6 +21,7 @@ mod pie_dp;
 mod pie_table;
 mod printqueue;
 mod red;
+mod red_egress;
 mod step;
 
 pub use abc::{
@@ -43,13 +44,14 @@ pub use pie_dp::{pie_dp, pie_dp_with};
 pub use pie_table::{pie_table, pie_table_with};
 pub use printqueue::{printqueue_monitor, printqueue_monitor_with, printqueue_windows, printqueue_windows_with};
 pub use red::red;
+pub use red_egress::{red_egress, red_egress_with};
 pub use step::{STEP_THRESHOLD, step, step_with};
 
 use crate::Program;
 use crate::ir::{InvalidProgram, SwitchProgram};
 use queuescope_queue::{
     ActAt, CodelDpParams, ConQuestAqmParams, EcnSharpDpParams, EgressPiParams, HoldParams, PieCpParams, PieDpParams,
-    PieTableParams, PipelineParams,
+    PieTableParams, PipelineParams, SwitchRed,
 };
 use queuescope_sketch::{CellWindowsParams, DepthStackParams};
 
@@ -63,8 +65,9 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 22] = [
+pub const NAMES: [&str; 23] = [
     "red",
+    "red-egress",
     "codel",
     "codel-dp",
     "ecn-sharp",
@@ -89,7 +92,8 @@ pub const NAMES: [&str; 22] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 15] = [
+pub const EXECUTABLE: [&str; 16] = [
+    "red-egress",
     "codel-dp",
     "ecn-sharp-dp",
     "pie-cp",
@@ -112,6 +116,7 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
     let Dimensions { snapshots, flows } = dimensions;
     vec![
         red(),
+        red_egress(),
         codel(),
         codel_dp(),
         ecn_sharp(),
@@ -142,6 +147,7 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
 /// Never fails with these parameters.
 pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
     Ok(vec![
+        red_egress_with(&SwitchRed::defaults())?,
         codel_dp_with(&CodelDpParams::default())?,
         ecn_sharp_dp_with(&EcnSharpDpParams::default())?,
         pie_cp_with(&PieCpParams::default())?,

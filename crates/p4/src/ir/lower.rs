@@ -187,11 +187,13 @@ impl Lowering<'_> {
             let actions: Vec<_> = accesses.iter().map(|(_, action, _)| *action).collect();
             let name = format!("{} of {}", table.name, program.registers[register].name);
             self.access(register, index, &name, &actions, result, &table.keys);
+            self.steps.with_actions(table.actions.len() as u64);
         }
         if !assigned.is_empty() {
             let bits = assigned.iter().map(|variable| program.variables[variable.0].bits).sum();
             let reads = self.reads(operands);
             let given = self.steps.compute(&table.name, Op::Simple, &reads, bits);
+            self.steps.with_actions(table.actions.len() as u64);
             assigned.iter().for_each(|variable| self.fields[variable.0] = vec![given]);
         }
     }

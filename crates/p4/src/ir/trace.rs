@@ -67,6 +67,7 @@ impl Trace {
         let mut build = TestBuild::new(program);
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
+        let has_activities = program.variables.iter().any(|it| it.input == Some(Input::HasActivity));
         let has_lengths = program.variables.iter().any(|it| it.input == Some(Input::IpLength));
         let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0 };
         for (number, packet) in wandering(seed, count.saturating_mul(EVERY)).step_by(EVERY).enumerate() {
@@ -83,6 +84,8 @@ impl Trace {
                 Input::Activity => activity,
                 // The windows of ABC's edge are seconds.
                 Input::Arrived if has_lengths => packet.input(input) << 10,
+                // A packet for 20 us, so that the average of RED comes to its thresholds.
+                Input::QueueLength if !has_activities => packet.sojourn.0 / 20_000,
                 input => packet.input(input),
             };
             let numbers: Vec<_> = (0..build.random()).map(|_| u64::from(random.next_u32())).collect();

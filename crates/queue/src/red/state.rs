@@ -11,18 +11,24 @@ pub(super) enum RedVerdict {
     Forced,
 }
 
+/// The probability by the average (`p_b`).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ramp {
+    pub min: f64,
+    pub max: f64,
+    pub gentle: bool,
+    pub nonlinear: bool,
+}
+
 /// The constants that follow from the parameters and the link.
 #[derive(Debug)]
 pub(super) struct RedCurve {
     pub bytes: bool,
-    pub min: f64,
-    pub max: f64,
+    pub ramp: Ramp,
     /// The average from which on all packets are dropped.
     end: f64,
     pub weight: f64,
-    gentle: bool,
     wait: bool,
-    nonlinear: bool,
     adaptation: RedAdaptation,
     bottom: f64,
     mean_packet: f64,
@@ -33,6 +39,19 @@ pub(super) struct RedCurve {
     pub hard_drop: bool,
     /// Whether a number is drawn even if nothing can be dropped.
     draws_always: bool,
+}
+
+impl Ramp {
+    /// The probability for an average that is not below the lowest threshold.
+    #[inline]
+    pub fn probability(&self, average: f64, max_probability: f64) -> f64 {
+        if average >= self.max {
+            let over = if self.gentle { (average - self.max) / self.max } else { 1.0 };
+            return (max_probability + (1.0 - max_probability) * over).min(1.0);
+        }
+        let way = (average - self.min) / (self.max - self.min);
+        max_probability * if self.nonlinear { 1.5 * way * way } else { way }
+    }
 }
 
 impl RedCurve {
@@ -53,13 +72,10 @@ impl RedCurve {
         };
         Self {
             bytes,
-            min,
-            max,
+            ramp: Ramp { min, max, gentle, nonlinear },
             end: if gentle { 2.0 * max } else { max },
             weight: params.weight.unwrap_or_else(|| decay(1.0 / packets_per_second)),
-            gentle,
             wait,
-            nonlinear,
             adaptation,
             bottom: bottom.unwrap_or_else(|| (10.0 / packets_per_second).min(0.01)),
             mean_packet,
@@ -69,17 +85,6 @@ impl RedCurve {
             hard_drop,
             draws_always: params.draws != Draws::Own,
         }
-    }
-
-    /// The probability for an average that is not below the lowest threshold (`p_b`).
-    #[inline]
-    fn probability(&self, average: f64, max_probability: f64) -> f64 {
-        if average >= self.max {
-            let over = if self.gentle { (average - self.max) / self.max } else { 1.0 };
-            return (max_probability + (1.0 - max_probability) * over).min(1.0);
-        }
-        let way = (average - self.min) / (self.max - self.min);
-        max_probability * if self.nonlinear { 1.5 * way * way } else { way }
     }
 
     /// The probability after `count` packets since the last drop, which spaces drops evenly (`p_a`).
@@ -163,7 +168,7 @@ impl RedState {
         self.adapt(curve, now);
         self.count += 1;
         self.bytes += size.0;
-        if self.average < curve.min || queued <= 1.0 {
+        if self.average < curve.ramp.min || queued <= 1.0 {
             self.above = false;
             return RedVerdict::Pass;
         }
@@ -174,7 +179,7 @@ impl RedState {
             (self.above, self.count, self.bytes) = (true, 1, size.0);
             return RedVerdict::Pass;
         }
-        let probability = curve.probability(self.average, self.max_probability);
+        let probability = curve.ramp.probability(self.average, self.max_probability);
         let count = if curve.bytes { self.bytes as f64 / curve.mean_packet } else { self.count as f64 };
         let mut probability = curve.spread(probability, count);
         if curve.bytes && probability < 1.0 {
@@ -196,22 +201,22 @@ impl RedState {
                 if now <= self.adapted.saturating_add(interval) {
                     return;
                 }
-                let part = 0.4 * (curve.max - curve.min);
-                if self.average < curve.min + part && self.max_probability > curve.bottom {
+                let part = 0.4 * (curve.ramp.max - curve.ramp.min);
+                if self.average < curve.ramp.min + part && self.max_probability > curve.bottom {
                     self.max_probability *= beta;
                     self.adapted = now;
-                } else if self.average > curve.max - part && self.max_probability < top {
+                } else if self.average > curve.ramp.max - part && self.max_probability < top {
                     self.max_probability += alpha.min(self.max_probability / 4.0);
                     self.adapted = now;
                 }
             }
             RedAdaptation::SelfConfiguring { decrease, increase } => {
-                if self.average > curve.min && self.average < curve.max {
+                if self.average > curve.ramp.min && self.average < curve.ramp.max {
                     self.zone = AverageZone::Between;
-                } else if self.average < curve.min && self.zone != AverageZone::Below {
+                } else if self.average < curve.ramp.min && self.zone != AverageZone::Below {
                     self.zone = AverageZone::Below;
                     self.max_probability /= decrease;
-                } else if self.average > curve.max && self.zone != AverageZone::Above {
+                } else if self.average > curve.ramp.max && self.zone != AverageZone::Above {
                     self.zone = AverageZone::Above;
                     self.max_probability = (self.max_probability * increase).min(1.0);
                 }
@@ -313,7 +318,7 @@ mod tests {
     fn the_curve_has_three_pieces() {
         let params = RedParams { max_probability: 0.1, ..RedParams::default() };
         let probability =
-            |params: &RedParams, average| RedCurve::new(params, rate(1_000_000)).probability(average, 0.1);
+            |params: &RedParams, average| RedCurve::new(params, rate(1_000_000)).ramp.probability(average, 0.1);
         for (average, gentle, square, hard) in [
             (5.0, 0.0, 0.0, 0.0),
             (10.0, 0.05, 0.0375, 0.05),
@@ -340,14 +345,14 @@ mod tests {
         };
         let curve = RedCurve::new(&params, rate(12_000_000));
         assert!((curve.weight - 0.000_999_500_166_625).abs() < 1e-15, "{}", curve.weight);
-        assert!((curve.min - 20.0).abs() < 1e-9 && (curve.max - 60.0).abs() < 1e-9, "{curve:?}");
+        assert!((curve.ramp.min - 20.0).abs() < 1e-9 && (curve.ramp.max - 60.0).abs() < 1e-9, "{curve:?}");
         assert!((curve.bottom - 0.01).abs() < 1e-15);
         // In 100 ms 10 Gb/s sends 83 333 packets.
         let fast = RedCurve::new(&params, rate(10_000_000_000));
         assert!((fast.bottom - 1.2e-5).abs() < 1e-15, "{}", fast.bottom);
         let short =
             RedCurve::new(&RedParams { target_delay: Nanos(1_000), unit: RedUnit::Bytes, ..params }, rate(12_000_000));
-        assert!((short.min - 7500.0).abs() < 1e-9 && (short.max - 22_500.0).abs() < 1e-9, "{short:?}");
+        assert!((short.ramp.min - 7500.0).abs() < 1e-9 && (short.ramp.max - 22_500.0).abs() < 1e-9, "{short:?}");
     }
 
     /// The range around halfway between the thresholds 5 and 15 is 9 to 11.

@@ -52,13 +52,16 @@ pub struct SwitchResources {
     pub sram: u64,
     /// Blocks of ternary memory.
     pub tcam: u64,
+    /// Actions of tables.
+    #[serde(default)]
+    pub actions: u64,
     /// Hash distribution units. None for the placer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash_units: Option<u64>,
     /// Gateways. None for the placer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateways: Option<u64>,
-    /// Instructions of actions. None for the placer.
+    /// Words of instructions, each of which has up to two actions. None for the placer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
 }

@@ -46,6 +46,10 @@ const OF_PIE_CP: [(&str, usize, &str); 2] = [
 /// Those of the step.
 const OF_STEP: [(&str, usize, &str); 1] = [("NotEqual as Greater", 1, "ecn != 0")];
 
+/// Those of RED behind the queue.
+const OF_RED: [(&str, usize, &str); 2] =
+    [("Equal as GreaterOrEqual", 1, "one bit: certain == 1"), ("Equal as LessOrEqual", 1, "ecn == 0")];
+
 /// Those of CoDel_DP and ECN#_DP.
 const OF_SCHEDULE: [(&str, usize, &str); 6] = [
     ("Before as After", 2, "the output is not used: keep_time, begin_count"),
@@ -184,6 +188,7 @@ const OF_MONITOR: [(&str, usize, &str); 2] = [
 
 pub(super) fn equivalent(program: &str) -> Vec<&'static Equivalent> {
     match program {
+        "red-egress" => vec![&OF_RED],
         "pie-cp" => vec![&OF_PIE_CP],
         "pie-dp" => vec![&OF_PIE, &OF_SHIFTS],
         "pie-table" => vec![&OF_PIE],

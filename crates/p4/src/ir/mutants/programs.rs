@@ -3,11 +3,12 @@
 use super::super::builder::SwitchProgram;
 use crate::algorithms::{
     AbcCoreParams, AbcEdgeParams, abc_core_with, abc_edge_with, abc_strip_with, codel_dp_with, conquest_defaults,
-    conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with, printqueue_windows_with, step_with,
+    conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with, printqueue_windows_with, red_egress_with,
+    step_with,
 };
 use queuescope_queue::{
-    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams, SwitchAqmParams,
-    SwitchAverage, SwitchMeterParams,
+    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams, RedParams, SwitchAqmParams,
+    SwitchAverage, SwitchMeterParams, SwitchRed,
 };
 use queuescope_sketch::{CellWindowsParams, DepthStackParams};
 use queuescope_wire::Nanos;
@@ -26,7 +27,9 @@ pub(super) fn programs() -> Vec<SwitchProgram> {
     };
     let cells = CellWindowsParams { cell_bits: 0, index_bits: 1, alpha: 1, windows: 2 };
     let steps = DepthStackParams { step_bits: 1, level_bits: 1 };
+    let red = RedParams { ecn: true, ..SwitchRed::defaults() };
     let small = [
+        red_egress_with(&red).expect("it fits"),
         codel_dp_with(&codel).expect("it fits"),
         ecn_sharp_dp_with(&ecn_sharp).expect("it fits"),
         printqueue_windows_with(&cells, 1).expect("it fits"),
