@@ -2,6 +2,7 @@
 
 use crate::fold::{Bundle, bundles, is_power_of_two};
 use crate::graph::nodes;
+use crate::memory::RegisterInfo;
 use crate::place::{Placement, place};
 use crate::program::{Act, Aspect, FieldGroup, Gress, KnownFrom, Op, Packets, Program, Step, StepAction};
 use crate::target::Target;
@@ -68,7 +69,10 @@ impl Fit {
                 let takes = if *is_certain { "it takes" } else { "as far as was tried, it takes" };
                 Some(format!("{takes} {} stages, and there are {}", stages.len(), target.stages))
             }
-            Ok(_) => program.groups.iter().find_map(|group| too_large(group, target)),
+            Ok(_) => {
+                let groups = program.groups.iter().find_map(|group| too_large(group, target));
+                groups.or_else(|| program.registers.iter().find_map(|register| too_many_inputs(register, target)))
+            }
             Err(why) => Some(why.clone()),
         };
         let [metric, reaction, backflow, memory] = judge.verdicts;
@@ -104,6 +108,12 @@ fn too_large(group: &FieldGroup, target: &Target) -> Option<String> {
             gress.name()
         )
     })
+}
+
+/// Why the unit of a register cannot read what its actions do, if so.
+fn too_many_inputs(register: &RegisterInfo, target: &Target) -> Option<String> {
+    let (inputs, most) = (register.inputs, target.register.inputs);
+    (inputs > most).then(|| format!("the actions of {} read {inputs} fields, and the unit reads {most}", register.name))
 }
 
 /// The widest key of a table that stands in for a computation: a million entries.

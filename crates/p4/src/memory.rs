@@ -12,6 +12,8 @@ pub(crate) struct RegisterInfo {
     pub entries: u64,
     /// The part of the program's memory that it counts as.
     pub part: Option<&'static str>,
+    /// The fields that its unit reads, in all actions. Unknown for steps in words, and 0 there.
+    pub inputs: u64,
 }
 
 impl RegisterInfo {

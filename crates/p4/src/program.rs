@@ -406,7 +406,7 @@ impl Program {
 
     fn words(&mut self, name: &str, words: &[u32], entries: u64) -> Register {
         let part = self.part;
-        self.registers.push(RegisterInfo { name: name.to_owned(), words: words.to_vec(), entries, part });
+        self.registers.push(RegisterInfo { name: name.to_owned(), words: words.to_vec(), entries, part, inputs: 0 });
         Register(self.registers.len() - 1)
     }
 

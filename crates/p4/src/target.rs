@@ -65,6 +65,8 @@ pub struct RegisterUnit {
     pub updates: usize,
     /// Words of an entry.
     pub words: u32,
+    /// Fields that the actions of a register read, all of them together.
+    pub inputs: u64,
     /// Special functions.
     pub specials: Vec<Special>,
 }
@@ -132,6 +134,7 @@ impl Target {
                 conditions: 2,
                 updates: 2,
                 words: 2,
+                inputs: 2,
                 specials: vec![Special::Average, Special::Root],
             },
             specials: vec![Special::Average, Special::Ramp, Special::Root],
@@ -151,7 +154,7 @@ impl Target {
         Self {
             name: "tofino-registers",
             about: "a Tofino without its special functions: one change of one word in an access",
-            register: RegisterUnit { conditions: 1, updates: 1, words: 1, specials: Vec::new() },
+            register: RegisterUnit { conditions: 1, updates: 1, words: 1, inputs: 2, specials: Vec::new() },
             specials: Vec::new(),
             ..Self::tofino()
         }
@@ -193,6 +196,7 @@ impl Target {
                 conditions: 16,
                 updates: 8,
                 words: 4,
+                inputs: 8,
                 specials: vec![Special::Average, Special::Root],
             },
             multiplies: true,

@@ -95,6 +95,7 @@ fn everything() -> SwitchProgram {
         ("add", Operation::Add(a.into(), b.into())),
         ("add_saturating", Operation::AddSaturating(a.into(), random.into())),
         ("subtract", Operation::Subtract(a.into(), b.into())),
+        ("subtract_saturating", Operation::SubtractSaturating(a.into(), b.into())),
         ("subtract_signed", Operation::SubtractSigned(a.into(), random.into())),
         ("least", Operation::Minimum(a.into(), random.slice(4, 20))),
         ("most", Operation::Maximum(b.into(), 0x1234_5678.into())),

@@ -5,7 +5,10 @@ use queuescope_p4::algorithms::{
     Dimensions, Snapshots, all, conquest, conquest_defaults, conquest_standing, conquest_with, printqueue_monitor,
     printqueue_windows_with,
 };
-use queuescope_p4::ir::{ActionTable, Builder, Operation, Unit};
+use queuescope_p4::ir::{
+    ActionTable, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Operation, RegisterAction, RegisterArray, Unit,
+    When,
+};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, PerStage, Placement, Program, Target};
 use queuescope_queue::ConQuestAqmParams;
 use queuescope_sketch::{CellWindowsParams, ConQuestParams};
@@ -299,4 +302,42 @@ fn a_table_has_32_actions_and_a_stage_64() {
     assert_eq!(stages(chosen(2, 32)), 2);
     assert_eq!(stages(chosen(3, 32)), 3);
     assert_eq!(chosen(1, 33).room.as_deref(), Some("\"table_0\" takes more than a stage has"));
+}
+
+/// The actions of a register read two fields at most, whatever the packet.
+#[test]
+fn the_actions_of_a_register_read_two_fields() {
+    let adding = |fields: usize| {
+        let mut p = Builder::new("adding", "adds random numbers", "");
+        let word = RegisterArray {
+            name: "sum".into(),
+            about: "A sum".into(),
+            bits: 32,
+            unit: Unit::Number,
+            entries: 1,
+            initial: 0,
+        };
+        let register = p.register(word);
+        let chosen = p.compute("chosen", 8, Unit::Number, Operation::Random);
+        let add = |p: &mut Builder, n: usize| {
+            let drawn = p.compute(format!("drawn_{n}"), 32, Unit::Number, Operation::Random);
+            let value = AluExpression::Add(AluTerm::Word, AluTerm::Value(drawn.into()));
+            let updates = vec![AluUpdate { when: When::Always, value }];
+            let output = AluOutput::Nothing;
+            let action = RegisterAction { name: format!("add_{n}").into(), conditions: Vec::new(), updates, output };
+            p.action(format!("do_add_{n}"), |p| p.access(register, 0, action, None))
+        };
+        let actions = (0..fields).map(|n| add(&mut p, n)).collect();
+        let entries = (0..fields).map(|n| (vec![(n as u64, n as u64)], n)).collect();
+        p.choose_by(ActionTable {
+            name: "addend".into(),
+            about: "Which number is added".into(),
+            keys: vec![chosen.into()],
+            actions,
+            entries,
+        });
+        Fit::new(&p.build().expect("it is valid").steps(), &Target::tofino()).room
+    };
+    assert_eq!(adding(2), None);
+    assert_eq!(adding(3).as_deref(), Some("the actions of sum read 3 fields, and the unit reads 2"));
 }

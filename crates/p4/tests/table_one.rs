@@ -33,7 +33,7 @@ fn stages_of_the_three_variants() {
         assert_ne!(fit.grade(), Grade::Infeasible, "{}", program.name());
         fit.placement.unwrap().stages.len()
     });
-    assert_eq!(stages, [3, 11, 9]);
+    assert_eq!(stages, [3, 8, 8]);
 }
 
 /// A register that counts, and a second access to it: to the same entry after a step that its unit cannot do, or to

@@ -9,18 +9,26 @@ use crate::ir::{
 };
 use queuescope_wire::Nanos;
 
+/// A change of the probability: it grows by the amount, or falls.
+pub(super) struct Change {
+    /// By how much it falls, if it does.
+    pub down: Variable,
+    /// It grows if this variable has this value.
+    pub is_up: (Variable, u64),
+}
+
 /// Delays are in units of 2^10 ns.
 pub(super) const UNITS: Unit = Unit::Nanos { shift: 10 };
 
 /// Behind the queue, traffic stores its delay. Generated packets read it, change the probability, and keep it. Traffic is dropped by the
 /// probability, with the random number that was drawn for the packet before.
 ///
-/// `change` gets the delay that the last packet stored, and the one that the generated packet before read. It returns the size of the step, and
-/// whether it is upwards.
+/// `change` gets the delay that the last packet stored, and the one that the generated packet before read; and a variable for the amount by which the
+/// probability grows. In traffic, that variable is the random number: the unit of a Tofino's register reads two fields, whatever the packet.
 pub(super) fn pie_in_the_data_plane(
     mut p: Builder,
     (act, period): (bool, Nanos),
-    change: impl FnOnce(&mut Builder, [Variable; 2]) -> [Variable; 2],
+    change: impl FnOnce(&mut Builder, [Variable; 2], Variable) -> Change,
 ) -> Result<SwitchProgram, InvalidProgram> {
     p.generated_every(period);
     let port = p.input(Input::Port).slice(0, PORT_BITS);
@@ -47,10 +55,13 @@ struct Registers {
     sampled: usize,
     probability: usize,
     random: usize,
+    /// By how much a generated packet makes the probability grow; of other packets, the random number.
+    amount: Variable,
 }
 
 impl Registers {
     fn new(p: &mut Builder, port: Operand) -> Self {
+        let amount = p.variable("amount", 32, Unit::Number);
         let mut register = |name: &'static str, about: &'static str, bits, unit| {
             p.register(RegisterArray {
                 name: name.into(),
@@ -67,6 +78,7 @@ impl Registers {
             sampled: register("sampled_delay", "The delay that the last generated packet read", 16, UNITS),
             probability: register("drop_probability", "The drop probability, in units of 2^-32", 32, Unit::Number),
             random: register("last_random", "The random number that was drawn for the last packet", 32, Unit::Number),
+            amount,
         }
     }
 }
@@ -84,26 +96,30 @@ pub(super) fn read(name: impl Into<Name>) -> RegisterAction {
 }
 
 /// What a generated packet does.
-fn update(p: &mut Builder, registers: &Registers, change: impl FnOnce(&mut Builder, [Variable; 2]) -> [Variable; 2]) {
+fn update(
+    p: &mut Builder,
+    registers: &Registers,
+    change: impl FnOnce(&mut Builder, [Variable; 2], Variable) -> Change,
+) {
     p.of(Aspect::Metric).comment("A generated packet changes the probability.");
     let delay = p.variable("delay", 16, UNITS);
     p.access(registers.delay, registers.port, read("read_delay"), Some(delay));
     p.of(Aspect::Reaction);
     let before = p.variable("before", 16, UNITS);
     p.access(registers.sampled, registers.port, swap("keep_delay", delay), Some(before));
-    let [step, up] = change(p, [delay, before]);
-    let (word, step) = (AluTerm::Word, AluTerm::Value(step.into()));
+    let Change { down, is_up: (sign, value) } = change(p, [delay, before], registers.amount);
+    let [up, down, sign] = [registers.amount, down, sign].map(|variable| AluTerm::Value(variable.into()));
     let is_up = AluCondition {
-        left: AluExpression::Term(AluTerm::Value(up.into())),
+        left: AluExpression::Term(sign),
         comparison: Comparison::Equal,
-        right: AluTerm::Value(1.into()),
+        right: AluTerm::Value(value.into()),
     };
     let action = RegisterAction {
         name: "change_probability".into(),
         conditions: vec![is_up],
         updates: vec![
-            AluUpdate { when: When::Holds(0), value: AluExpression::AddSaturating(word, step) },
-            AluUpdate { when: When::Fails(0), value: AluExpression::SubtractSaturating(word, step) },
+            AluUpdate { when: When::Holds(0), value: AluExpression::AddSaturating(AluTerm::Word, up) },
+            AluUpdate { when: When::Fails(0), value: AluExpression::SubtractSaturating(AluTerm::Word, down) },
         ],
         output: AluOutput::After,
     };
@@ -118,13 +134,24 @@ fn decide(p: &mut Builder, act: bool, registers: &Registers, sojourn: Variable) 
     p.comment("The delay, in units of 1024 ns.");
     p.access(registers.delay, registers.port, swap("store_delay", sojourn.slice(10, 16)), None);
     p.of(Aspect::Reaction);
-    let probability = p.variable("probability", 32, Unit::Number);
-    p.access(registers.probability, registers.port, read("read_probability"), Some(probability));
     p.comment("One access returns the number that was drawn before, and stores the new one.");
     let drawn = p.compute("drawn", 32, Unit::Number, Operation::Random);
-    let random = p.variable("drawn_before", 32, Unit::Number);
-    p.access(registers.random, registers.port, swap("keep_random", drawn), Some(random));
+    p.access(registers.random, registers.port, swap("keep_random", drawn), Some(registers.amount));
     if act {
-        p.when(Condition::compare(probability, Comparison::Greater, random), Builder::drop_packet);
+        p.comment("The register's unit compares: a gateway would need the difference first.");
+        let is_above = AluCondition {
+            left: AluExpression::Term(AluTerm::Word),
+            comparison: Comparison::Greater,
+            right: AluTerm::Value(registers.amount.into()),
+        };
+        let action = RegisterAction {
+            name: "compare_probability".into(),
+            conditions: vec![is_above],
+            updates: Vec::new(),
+            output: AluOutput::Condition(0),
+        };
+        let chosen = p.variable("chosen", 1, Unit::Number);
+        p.access(registers.probability, registers.port, action, Some(chosen));
+        p.when(Condition::compare(chosen, Comparison::Equal, 1), Builder::drop_packet);
     }
 }

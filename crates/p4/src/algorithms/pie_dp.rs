@@ -1,6 +1,6 @@
 //! PIE_DP: PIE in the data plane, with shifts for products (Kunze et al., section VI.C).
 
-use super::pie_data_plane::{UNITS, pie_in_the_data_plane};
+use super::pie_data_plane::{Change, UNITS, pie_in_the_data_plane};
 use crate::Program;
 use crate::ir::{Builder, Comparison, Condition, InvalidProgram, Operand, Operation, SwitchProgram, Unit, Variable};
 use queuescope_queue::{PieDp, PieDpParams, Trend};
@@ -20,58 +20,55 @@ pub fn pie_dp() -> Program {
 pub fn pie_dp_with(params: &PieDpParams) -> Result<SwitchProgram, InvalidProgram> {
     let source = "Kunze et al., Tofino + P4, IM 2021, section VI.C (PIE_DP)";
     let p = Builder::new("pie-dp", "PIE in the data plane, with shifts for products", source);
-    pie_in_the_data_plane(p, (params.act, params.update), |p, delays| step(p, params, delays))
+    pie_in_the_data_plane(p, (params.act, params.update), |p, delays, up| step(p, params, delays, up))
 }
 
-/// The step of the probability, and whether it is upwards.
-fn step(p: &mut Builder, params: &PieDpParams, [delay, before]: [Variable; 2]) -> [Variable; 2] {
+/// By how much the probability grows or falls. A saturating difference is 0 or the distance, so that both of them give the distance and its sign.
+fn step(p: &mut Builder, params: &PieDpParams, [delay, before]: [Variable; 2], up: Variable) -> Change {
     p.comment("The register's unit of 1024 ns counts as a microsecond.");
     let target = u64::from(PieDp::new(*params, 1, 0).target_register());
-    let (distance, above) = magnitude(p, ["distance", "above"], delay.into(), target.into());
+    let (alpha, below) = shifted(p, ["above", "below", "alpha"], delay.into(), target.into(), params.alpha_shift);
     let (new, old) = match params.trend {
         Trend::AsStated => (delay, before),
         Trend::AsPublished => (before, delay),
     };
-    let (change, grows) = magnitude(p, ["change", "grows"], new.into(), old.into());
-    let alpha = p.compute("alpha", 32, Unit::Number, Operation::ShiftLeft(distance.into(), params.alpha_shift));
-    let beta = p.compute("beta", 32, Unit::Number, Operation::ShiftLeft(change.into(), params.beta_shift));
-    p.comment("If the signs differ, the smaller is subtracted from the larger.");
-    let step = p.variable("step", 32, Unit::Number);
-    let up = p.variable("up", 1, Unit::Number);
+    let (beta, declines) = shifted(p, ["growth", "decline", "beta"], new.into(), old.into(), params.beta_shift);
+    let sum = Operation::AddSaturating(alpha.into(), beta.into());
+    let [more_alpha, more_beta] =
+        [(alpha, beta), (beta, alpha)].map(|(one, other)| Operation::SubtractSaturating(one.into(), other.into()));
+    let down = p.variable("down", 32, Unit::Number);
+    let set = |p: &mut Builder, pairs: &[(Variable, Operation)]| {
+        pairs.iter().for_each(|(variable, operation)| p.set(*variable, *operation));
+    };
+    let is_up = |under| Condition::compare(under, Comparison::Equal, 0);
+    p.comment("If the signs differ, the larger decides, by what it has more.");
     p.choose(
-        Condition::compare(above, Comparison::Equal, grows),
+        is_up(below),
         |p| {
-            p.set(step, Operation::AddSaturating(alpha.into(), beta.into()));
-            p.set(up, Operation::Copy(above.into()));
+            p.choose(is_up(declines), |p| set(p, &[(up, sum)]), |p| set(p, &[(up, more_alpha), (down, more_beta)]));
         },
         |p| {
-            p.choose(
-                Condition::compare(alpha, Comparison::GreaterOrEqual, beta),
-                |p| {
-                    p.set(step, Operation::Subtract(alpha.into(), beta.into()));
-                    p.set(up, Operation::Copy(above.into()));
-                },
-                |p| {
-                    p.set(step, Operation::Subtract(beta.into(), alpha.into()));
-                    p.set(up, Operation::Copy(grows.into()));
-                },
-            );
+            p.choose(is_up(declines), |p| set(p, &[(up, more_beta), (down, more_alpha)]), |p| set(p, &[(down, sum)]));
         },
     );
-    [step, up]
+    Change { down, is_up: (down, 0) }
 }
 
-/// The difference of two delays, and whether the first is at least the second.
-fn magnitude(p: &mut Builder, names: [&'static str; 2], new: Operand, old: Operand) -> (Variable, Variable) {
-    let difference = p.variable(names[0], 16, UNITS);
-    let is_up = p.variable(names[1], 1, Unit::Number);
+/// The distance of two delays, shifted, and a variable that is zero if the first is at least the second.
+fn shifted(
+    p: &mut Builder,
+    [over, under, result]: [&'static str; 3],
+    new: Operand,
+    old: Operand,
+    shift: u32,
+) -> (Variable, Variable) {
+    let over = p.compute(over, 16, UNITS, Operation::SubtractSaturating(new, old));
+    let under = p.compute(under, 16, UNITS, Operation::SubtractSaturating(old, new));
+    let result = p.variable(result, 32, Unit::Number);
     p.choose(
-        Condition::compare(new, Comparison::GreaterOrEqual, old),
-        |p| {
-            p.set(difference, Operation::Subtract(new, old));
-            p.set(is_up, Operation::Copy(1.into()));
-        },
-        |p| p.set(difference, Operation::Subtract(old, new)),
+        Condition::compare(under, Comparison::Equal, 0),
+        |p| p.set(result, Operation::ShiftLeft(over.into(), shift)),
+        |p| p.set(result, Operation::ShiftLeft(under.into(), shift)),
     );
-    (difference, is_up)
+    (result, under)
 }

@@ -1,6 +1,6 @@
 //! PIE_TABLE: PIE in the data plane, with tables for products (Kunze et al., section VI.D).
 
-use super::pie_data_plane::{UNITS, pie_in_the_data_plane};
+use super::pie_data_plane::{Change, UNITS, pie_in_the_data_plane};
 use crate::Program;
 use crate::ir::{Builder, InvalidProgram, MatchTable, Operation, SwitchProgram, TableEntries, Unit, Variable};
 use queuescope_queue::{PieDp, PieDpParams, PieRange, PieTable, PieTableLayout, PieTableParams, Trend};
@@ -20,11 +20,11 @@ pub fn pie_table() -> Program {
 pub fn pie_table_with(params: &PieTableParams) -> Result<SwitchProgram, InvalidProgram> {
     let source = "Kunze et al., Tofino + P4, IM 2021, section VI.D (PIE_TABLE)";
     let p = Builder::new("pie-table", "PIE in the data plane, with tables for products", source);
-    pie_in_the_data_plane(p, (params.act, params.update), |p, delays| step(p, params, delays))
+    pie_in_the_data_plane(p, (params.act, params.update), |p, delays, amount| step(p, params, delays, amount))
 }
 
-/// The step of the probability, and whether it is upwards.
-fn step(p: &mut Builder, params: &PieTableParams, [delay, before]: [Variable; 2]) -> [Variable; 2] {
+/// The step of the probability.
+fn step(p: &mut Builder, params: &PieTableParams, [delay, before]: [Variable; 2], amount: Variable) -> Change {
     let tables = PieTable::new(*params, 1, 0);
     let tables = tables.table();
     p.comment("The register's unit of 1024 ns counts as a microsecond.");
@@ -41,7 +41,7 @@ fn step(p: &mut Builder, params: &PieTableParams, [delay, before]: [Variable; 2]
     let row = range(p, ["distance_range", "row"], about, distance, ranges, params.layout);
     let about = "The range of the change, in two's complement";
     let column = range(p, ["change_range", "column"], about, change, changes, params.layout);
-    let (step, up) = (p.variable("step", 32, Unit::Number), p.variable("up", 1, Unit::Number));
+    let up = p.variable("up", 1, Unit::Number);
     let entries = tables.entries().map(|(row, column, step)| {
         (vec![row as u64, column as u64], vec![u64::from(step.change), u64::from(step.increase)])
     });
@@ -50,10 +50,10 @@ fn step(p: &mut Builder, params: &PieTableParams, [delay, before]: [Variable; 2]
         about: "The step of the probability for both ranges, and whether it is upwards".into(),
         keys: vec![row.into(), column.into()],
         entries: TableEntries::Exact(entries.collect()),
-        results: vec![step, up],
+        results: vec![amount, up],
         otherwise: vec![0, 0],
     });
-    [step, up]
+    Change { down: amount, is_up: (up, 1) }
 }
 
 /// The number of the range that a difference is in. As stated in the paper, the outermost ranges reach to the ends of 16 bits. In the published

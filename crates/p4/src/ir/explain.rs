@@ -424,8 +424,8 @@ random numbers: drawn (8 bits)
     fn a_change_for_the_opposite_of_the_first_condition_needs_none() {
         let programs = executable().expect("the defaults fit");
         let pie_dp = programs.iter().find(|program| program.name == "pie-dp").expect("it is one of them");
-        let change = "(change_probability): if up is 1, the word becomes the word plus step, at most the largest number; otherwise, the word becomes \
-                      the word less step, at least zero.\n";
+        let change = "(change_probability): if down is 0, the word becomes the word plus amount, at most the largest number; otherwise, the word becomes \
+                      the word less down, at least zero.\n";
         let text = explain(pie_dp);
         assert!(text.contains(change), "{text}");
     }

@@ -26,12 +26,22 @@ impl SwitchProgram {
         });
         let fields = fields.collect();
         let registers = self.registers.iter().map(|it| steps.register(&it.name, it.bits, it.entries)).collect();
-        let mut lowering =
-            Lowering { program: self, steps, fields, registers, guards: Vec::new(), packets: Packets::Traffic };
+        let mut lowering = Lowering {
+            program: self,
+            steps,
+            fields,
+            registers,
+            inputs: vec![Vec::new(); self.registers.len()],
+            guards: Vec::new(),
+            packets: Packets::Traffic,
+        };
         for gress in [Gress::Ingress, Gress::Egress] {
             lowering.steps.at(gress);
             lowering.all(self.at(gress));
             lowering.steps.groups.extend(groups(self, gress));
+        }
+        for (register, inputs) in lowering.steps.registers.iter_mut().zip(&lowering.inputs) {
+            register.inputs = inputs.len() as u64;
         }
         for task in &self.tasks {
             lowering.steps.of(task.aspect).control_plane(&task.name, task.feeds_back);
@@ -65,6 +75,8 @@ struct Lowering<'a> {
     /// The fields that may hold each variable here: more than one after branches that assign it.
     fields: Vec<Vec<Field>>,
     registers: Vec<Register>,
+    /// What the actions of each register read.
+    inputs: Vec<Vec<Operand>>,
     /// What the conditions around a statement read.
     guards: Vec<Field>,
     /// The packets that take the statements.
@@ -151,8 +163,13 @@ impl Lowering<'_> {
         keys: &[Operand],
     ) {
         let micros = actions.iter().map(|action| micros(action)).max_by_key(Vec::len).unwrap_or_default();
-        let operands = actions.iter().flat_map(|action| action.operands()).chain(keys.iter().copied());
-        let reads = self.reads(operands.collect());
+        let operands: Vec<_> = actions.iter().flat_map(|action| action.operands()).collect();
+        for operand in &operands {
+            if operand.variable().is_some() && !self.inputs[register].contains(operand) {
+                self.inputs[register].push(*operand);
+            }
+        }
+        let reads = self.reads(operands.into_iter().chain(keys.iter().copied()).collect());
         let entry = self.entry(self.registers[register], index);
         let given = self.steps.update(entry, name, &micros, &reads);
         if let Some(Variable(result)) = result {

@@ -68,7 +68,7 @@ impl Mutation {
     fn operation(&mut self, operation: &mut Operation) {
         use Operation::{
             Add, AddSaturating, And, Copy, Hash, Maximum, Minimum, Or, Random, ShiftLeft, ShiftRight, Subtract,
-            SubtractSigned, Xor,
+            SubtractSaturating, SubtractSigned, Xor,
         };
         let others = match *operation {
             Copy(one) => constants(one).into_iter().map(Copy).collect(),
@@ -83,6 +83,7 @@ impl Mutation {
             Add(a, b) => vec![Subtract(a, b), AddSaturating(a, b), Copy(a), Copy(b)],
             AddSaturating(a, b) => vec![Add(a, b), Subtract(a, b), Copy(a), Copy(b)],
             Subtract(a, b) => vec![Subtract(b, a), Add(a, b), SubtractSigned(a, b), Copy(a)],
+            SubtractSaturating(a, b) => vec![SubtractSaturating(b, a), Subtract(a, b), Copy(a)],
             SubtractSigned(a, b) => vec![SubtractSigned(b, a), Subtract(a, b), Add(a, b)],
             Minimum(a, b) => vec![Maximum(a, b), Copy(a), Copy(b)],
             Maximum(a, b) => vec![Minimum(a, b), Copy(a), Copy(b)],
@@ -92,6 +93,7 @@ impl Mutation {
         let with_constant = |of: &dyn Fn(Operand) -> Operation, b| constants(b).into_iter().map(of).collect::<Vec<_>>();
         let more = match same {
             Subtract(a, b) => with_constant(&|b| Subtract(a, b), b),
+            SubtractSaturating(a, b) => with_constant(&|b| SubtractSaturating(a, b), b),
             Minimum(a, b) => with_constant(&|b| Minimum(a, b), b),
             Xor(a, b) => with_constant(&|b| Xor(a, b), b),
             _ => Vec::new(),

@@ -17,6 +17,8 @@ pub enum Operation {
     Subtract(Operand, Operand),
     /// The sum; at most the largest number of the width.
     AddSaturating(Operand, Operand),
+    /// The first less the second; at least zero.
+    SubtractSaturating(Operand, Operand),
     /// The first less the second; at least the smallest and at most the largest number in two's complement.
     SubtractSigned(Operand, Operand),
     /// The smaller.
@@ -47,6 +49,7 @@ impl Operation {
             Self::Add(one, other)
             | Self::AddSaturating(one, other)
             | Self::Subtract(one, other)
+            | Self::SubtractSaturating(one, other)
             | Self::SubtractSigned(one, other)
             | Self::Minimum(one, other)
             | Self::Maximum(one, other)
@@ -70,6 +73,7 @@ impl Operation {
             Self::Add(one, other) => read(one).wrapping_add(read(other)),
             Self::Subtract(one, other) => read(one).wrapping_sub(read(other)),
             Self::AddSaturating(one, other) => read(one).saturating_add(read(other)).min(ones(bits)),
+            Self::SubtractSaturating(one, other) => read(one).saturating_sub(read(other)),
             Self::SubtractSigned(one, other) => {
                 let [one, other] = [one, other].map(|operand| signed(read(operand), bits));
                 saturated(one - other, bits)

@@ -72,9 +72,9 @@ struct headers_t {
 
 struct metadata_t {
     bit<2> ecn;
+    bit<32> amount;
     bit<16> delay;
-    bit<32> step;
-    bit<1> up;
+    bit<32> down;
     bit<32> drawn_here;
     bit<32> sojourn;
     bit<32> drawn;
@@ -84,9 +84,9 @@ struct metadata_t {
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {
         meta.ecn = 0;
+        meta.amount = 0;
         meta.delay = 0;
-        meta.step = 0;
-        meta.up = 0;
+        meta.down = 0;
         meta.drawn_here = 0;
         meta.sojourn = 0;
         meta.drawn = 0;
@@ -144,9 +144,9 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t me
 parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md) {
     state start {
         meta.ecn = 0;
+        meta.amount = 0;
         meta.delay = 0;
-        meta.step = 0;
-        meta.up = 0;
+        meta.down = 0;
         meta.drawn_here = 0;
         meta.sojourn = 0;
         meta.drawn = 0;
@@ -193,18 +193,13 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
         inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
     bit<16> before = 0;
-    bit<16> distance = 0;
-    bit<1> above = 0;
-    bit<16> change = 0;
-    bit<1> grows = 0;
+    bit<16> above = 0;
+    bit<16> below = 0;
     bit<32> alpha = 0;
+    bit<16> growth = 0;
+    bit<16> decline = 0;
     bit<32> beta = 0;
-    bit<32> probability = 0;
-    bit<32> drawn_before = 0;
-    bit<16> compared_0 = 0;
-    bit<16> compared_1 = 0;
-    bit<32> compared_2 = 0;
-    bit<32> compared_3 = 0;
+    bit<1> chosen = 0;
     Random<bit<32>>() random_drawn_here;
     Random<bit<32>>() random_drawn;
 
@@ -235,19 +230,22 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     Register<bit<32>, bit<7>>(128, 0) drop_probability;
     RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) change_probability = {
         void apply(inout bit<32> word, out bit<32> result) {
-            if ((bit<32>)meta.up == 32w1) {
-                word = word |+| meta.step;
+            if (meta.down == 32w0) {
+                word = word |+| meta.amount;
             } else {
-                if (!((bit<32>)meta.up == 32w1)) {
-                    word = word |-| meta.step;
+                if (!(meta.down == 32w0)) {
+                    word = word |-| meta.down;
                 }
             }
             result = word;
         }
     };
-    RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) read_probability = {
-        void apply(inout bit<32> word, out bit<32> result) {
-            result = word;
+    RegisterAction<bit<32>, bit<7>, bit<1>>(drop_probability) compare_probability = {
+        void apply(inout bit<32> word, out bit<1> result) {
+            result = 0;
+            if (word > meta.amount) {
+                result = 1;
+            }
         }
     };
 
@@ -266,78 +264,78 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         }
     };
 
-    action assign_compared_0_0() {
-        compared_0 = 16w125 |-| meta.delay;
+    action assign_above_0() {
+        above = meta.delay |-| 16w125;
     }
-    table compute_compared_0_0 {
+    table compute_above_0 {
         actions = {
-            assign_compared_0_0;
+            assign_above_0;
         }
-        default_action = assign_compared_0_0();
+        default_action = assign_above_0();
         size = 1;
     }
-    action assign_distance_1() {
-        distance = meta.delay - 16w125;
+    action assign_below_1() {
+        below = 16w125 |-| meta.delay;
     }
-    table compute_distance_1 {
+    table compute_below_1 {
         actions = {
-            assign_distance_1;
+            assign_below_1;
         }
-        default_action = assign_distance_1();
+        default_action = assign_below_1();
         size = 1;
     }
-    action assign_distance_2() {
-        distance = 16w125 - meta.delay;
+    action assign_alpha_2() {
+        alpha = (bit<32>)above << 9;
     }
-    table compute_distance_2 {
+    table compute_alpha_2 {
         actions = {
-            assign_distance_2;
+            assign_alpha_2;
         }
-        default_action = assign_distance_2();
+        default_action = assign_alpha_2();
         size = 1;
     }
-    action assign_compared_1_3() {
-        compared_1 = before |-| meta.delay;
+    action assign_alpha_3() {
+        alpha = (bit<32>)below << 9;
     }
-    table compute_compared_1_3 {
+    table compute_alpha_3 {
         actions = {
-            assign_compared_1_3;
+            assign_alpha_3;
         }
-        default_action = assign_compared_1_3();
+        default_action = assign_alpha_3();
         size = 1;
     }
-    action assign_change_4() {
-        change = meta.delay - before;
+    action assign_growth_4() {
+        growth = meta.delay |-| before;
     }
-    table compute_change_4 {
+    table compute_growth_4 {
         actions = {
-            assign_change_4;
+            assign_growth_4;
         }
-        default_action = assign_change_4();
+        default_action = assign_growth_4();
         size = 1;
     }
-    action assign_change_5() {
-        change = before - meta.delay;
+    action assign_decline_5() {
+        decline = before |-| meta.delay;
     }
-    table compute_change_5 {
+    table compute_decline_5 {
         actions = {
-            assign_change_5;
+            assign_decline_5;
         }
-        default_action = assign_change_5();
+        default_action = assign_decline_5();
         size = 1;
     }
-    action assign_alpha_6() {
-        alpha = (bit<32>)distance << 9;
+    action assign_beta_6() {
+        beta = (bit<32>)growth << 19;
     }
-    table compute_alpha_6 {
+    table compute_beta_6 {
         actions = {
-            assign_alpha_6;
+            assign_beta_6;
         }
-        default_action = assign_alpha_6();
+        default_action = assign_beta_6();
         size = 1;
     }
     action assign_beta_7() {
-        beta = (bit<32>)change << 19;
+        beta = (bit<32>)decline << 19;
     }
     table compute_beta_7 {
         actions = {
@@ -346,64 +344,74 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         default_action = assign_beta_7();
         size = 1;
     }
-    action assign_step_8() {
-        meta.step = alpha |+| beta;
+    action assign_amount_8() {
+        meta.amount = alpha |+| beta;
     }
-    table compute_step_8 {
+    table compute_amount_8 {
         actions = {
-            assign_step_8;
+            assign_amount_8;
         }
-        default_action = assign_step_8();
+        default_action = assign_amount_8();
         size = 1;
     }
-    action assign_compared_2_9() {
-        compared_2 = beta |-| alpha;
+    action assign_amount_9() {
+        meta.amount = alpha |-| beta;
     }
-    table compute_compared_2_9 {
+    table compute_amount_9 {
         actions = {
-            assign_compared_2_9;
+            assign_amount_9;
         }
-        default_action = assign_compared_2_9();
+        default_action = assign_amount_9();
         size = 1;
     }
-    action assign_step_10() {
-        meta.step = alpha - beta;
+    action assign_down_10() {
+        meta.down = beta |-| alpha;
     }
-    table compute_step_10 {
+    table compute_down_10 {
         actions = {
-            assign_step_10;
+            assign_down_10;
         }
-        default_action = assign_step_10();
+        default_action = assign_down_10();
         size = 1;
     }
-    action assign_step_11() {
-        meta.step = beta - alpha;
+    action assign_amount_11() {
+        meta.amount = beta |-| alpha;
     }
-    table compute_step_11 {
+    table compute_amount_11 {
         actions = {
-            assign_step_11;
+            assign_amount_11;
         }
-        default_action = assign_step_11();
+        default_action = assign_amount_11();
         size = 1;
     }
-    action assign_sojourn_12() {
+    action assign_down_12() {
+        meta.down = alpha |-| beta;
+    }
+    table compute_down_12 {
+        actions = {
+            assign_down_12;
+        }
+        default_action = assign_down_12();
+        size = 1;
+    }
+    action assign_down_13() {
+        meta.down = alpha |+| beta;
+    }
+    table compute_down_13 {
+        actions = {
+            assign_down_13;
+        }
+        default_action = assign_down_13();
+        size = 1;
+    }
+    action assign_sojourn_14() {
         meta.sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
-    table compute_sojourn_12 {
+    table compute_sojourn_14 {
         actions = {
-            assign_sojourn_12;
+            assign_sojourn_14;
         }
-        default_action = assign_sojourn_12();
-        size = 1;
-    }
-    action assign_compared_3_13() {
-        compared_3 = probability |-| drawn_before;
-    }
-    table compute_compared_3_13 {
-        actions = {
-            assign_compared_3_13;
-        }
-        default_action = assign_compared_3_13();
+        default_action = assign_sojourn_14();
         size = 1;
     }
     apply {
@@ -413,50 +421,48 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                 meta.delay = read_delay.execute(eg_intr_md.egress_port[6:0]);
                 before = keep_delay.execute(eg_intr_md.egress_port[6:0]);
                 // The register's unit of 1024 ns counts as a microsecond.
-                compute_compared_0_0.apply();
-                if (compared_0 == 16w0) {
-                    compute_distance_1.apply();
-                    above = 1w1;
+                compute_above_0.apply();
+                compute_below_1.apply();
+                if (below == 16w0) {
+                    compute_alpha_2.apply();
                 } else {
-                    compute_distance_2.apply();
+                    compute_alpha_3.apply();
                 }
-                compute_compared_1_3.apply();
-                if (compared_1 == 16w0) {
-                    compute_change_4.apply();
-                    grows = 1w1;
+                compute_growth_4.apply();
+                compute_decline_5.apply();
+                if (decline == 16w0) {
+                    compute_beta_6.apply();
                 } else {
-                    compute_change_5.apply();
+                    compute_beta_7.apply();
                 }
-                compute_alpha_6.apply();
-                compute_beta_7.apply();
-                // If the signs differ, the smaller is subtracted from the larger.
-                if (above == grows) {
-                    compute_step_8.apply();
-                    meta.up = above;
-                } else {
-                    compute_compared_2_9.apply();
-                    if (compared_2 == 32w0) {
-                        compute_step_10.apply();
-                        meta.up = above;
+                // If the signs differ, the larger decides, by what it has more.
+                if (below == 16w0) {
+                    if (decline == 16w0) {
+                        compute_amount_8.apply();
                     } else {
-                        compute_step_11.apply();
-                        meta.up = grows;
+                        compute_amount_9.apply();
+                        compute_down_10.apply();
                     }
+                } else if (decline == 16w0) {
+                    compute_amount_11.apply();
+                    compute_down_12.apply();
+                } else {
+                    compute_down_13.apply();
                 }
                 change_probability.execute(eg_intr_md.egress_port[6:0]);
                 meta.drawn_here = random_drawn_here.get();
                 keep_random_here.execute(eg_intr_md.egress_port[6:0]);
                 eg_dprsr_md.drop_ctl = 1;
             } else {
-                compute_sojourn_12.apply();
+                compute_sojourn_14.apply();
                 // The delay, in units of 1024 ns.
                 store_delay.execute(eg_intr_md.egress_port[6:0]);
-                probability = read_probability.execute(eg_intr_md.egress_port[6:0]);
                 // One access returns the number that was drawn before, and stores the new one.
                 meta.drawn = random_drawn.get();
-                drawn_before = keep_random.execute(eg_intr_md.egress_port[6:0]);
-                compute_compared_3_13.apply();
-                if (compared_3 != 32w0) {
+                meta.amount = keep_random.execute(eg_intr_md.egress_port[6:0]);
+                // The register's unit compares: a gateway would need the difference first.
+                chosen = compare_probability.execute(eg_intr_md.egress_port[6:0]);
+                if (chosen == 1w1) {
                     eg_dprsr_md.drop_ctl = 1;
                 }
             }

@@ -142,21 +142,20 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     register<bit<32>>(128) last_random;
     bit<48> enqueued = 0;
     bit<48> dequeued = 0;
+    bit<32> amount = 0;
     bit<16> delay = 0;
     bit<16> before = 0;
-    bit<16> distance = 0;
-    bit<1> above = 0;
-    bit<16> change = 0;
-    bit<1> grows = 0;
+    bit<16> above = 0;
+    bit<16> below = 0;
     bit<32> alpha = 0;
+    bit<16> growth = 0;
+    bit<16> decline = 0;
     bit<32> beta = 0;
-    bit<32> step = 0;
-    bit<1> up = 0;
+    bit<32> down = 0;
     bit<32> drawn_here = 0;
     bit<32> sojourn = 0;
-    bit<32> probability = 0;
     bit<32> drawn = 0;
-    bit<32> drawn_before = 0;
+    bit<1> chosen = 0;
 
     apply {
         // BMv2 has microseconds.
@@ -181,41 +180,44 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     sampled_delay.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
                 // The register's unit of 1024 ns counts as a microsecond.
-                if (delay >= 16w125) {
-                    distance = delay - 16w125;
-                    above = 1w1;
+                above = delay |-| 16w125;
+                below = 16w125 |-| delay;
+                if (below == 16w0) {
+                    alpha = (bit<32>)above << 9;
                 } else {
-                    distance = 16w125 - delay;
+                    alpha = (bit<32>)below << 9;
                 }
-                if (delay >= before) {
-                    change = delay - before;
-                    grows = 1w1;
+                growth = delay |-| before;
+                decline = before |-| delay;
+                if (decline == 16w0) {
+                    beta = (bit<32>)growth << 19;
                 } else {
-                    change = before - delay;
+                    beta = (bit<32>)decline << 19;
                 }
-                alpha = (bit<32>)distance << 9;
-                beta = (bit<32>)change << 19;
-                // If the signs differ, the smaller is subtracted from the larger.
-                if (above == grows) {
-                    step = alpha |+| beta;
-                    up = above;
-                } else if (alpha >= beta) {
-                    step = alpha - beta;
-                    up = above;
+                // If the signs differ, the larger decides, by what it has more.
+                if (below == 16w0) {
+                    if (decline == 16w0) {
+                        amount = alpha |+| beta;
+                    } else {
+                        amount = alpha |-| beta;
+                        down = beta |-| alpha;
+                    }
+                } else if (decline == 16w0) {
+                    amount = beta |-| alpha;
+                    down = alpha |-| beta;
                 } else {
-                    step = beta - alpha;
-                    up = grows;
+                    down = alpha |+| beta;
                 }
                 // change_probability
                 @atomic {
                     bit<32> word;
                     drop_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
-                    bool condition_0 = (bit<32>)up == 32w1;
+                    bool condition_0 = down == 32w0;
                     if (condition_0) {
-                        word = word |+| step;
+                        word = word |+| amount;
                     } else {
                         if (!(condition_0)) {
-                            word = word |-| step;
+                            word = word |-| down;
                         }
                     }
                     drop_probability.write((bit<32>)standard_metadata.egress_port[6:0], word);
@@ -239,24 +241,26 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     word = sojourn[25:10];
                     last_delay.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
-                // read_probability
-                @atomic {
-                    bit<32> word;
-                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
-                    probability = word;
-                    drop_probability.write((bit<32>)standard_metadata.egress_port[6:0], word);
-                }
                 // One access returns the number that was drawn before, and stores the new one.
                 random(drawn, 0, 32w0xffffffff);
                 // keep_random
                 @atomic {
                     bit<32> word;
                     last_random.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
-                    drawn_before = word;
+                    amount = word;
                     word = drawn;
                     last_random.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
-                if (probability > drawn_before) {
+                // The register's unit compares: a gateway would need the difference first.
+                // compare_probability
+                @atomic {
+                    bit<32> word;
+                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
+                    bool condition_0 = word > amount;
+                    drop_probability.write((bit<32>)standard_metadata.egress_port[6:0], word);
+                    chosen = condition_0 ? 1w1 : 1w0;
+                }
+                if (chosen == 1w1) {
                     mark_to_drop(standard_metadata);
                 }
             }

@@ -72,8 +72,8 @@ struct headers_t {
 
 struct metadata_t {
     bit<2> ecn;
+    bit<32> amount;
     bit<16> delay;
-    bit<32> step;
     bit<1> up;
     bit<32> drawn_here;
     bit<32> sojourn;
@@ -84,8 +84,8 @@ struct metadata_t {
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {
         meta.ecn = 0;
+        meta.amount = 0;
         meta.delay = 0;
-        meta.step = 0;
         meta.up = 0;
         meta.drawn_here = 0;
         meta.sojourn = 0;
@@ -144,8 +144,8 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t me
 parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md) {
     state start {
         meta.ecn = 0;
+        meta.amount = 0;
         meta.delay = 0;
-        meta.step = 0;
         meta.up = 0;
         meta.drawn_here = 0;
         meta.sojourn = 0;
@@ -197,9 +197,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<16> change = 0;
     bit<9> row = 0;
     bit<9> column = 0;
-    bit<32> probability = 0;
-    bit<32> drawn_before = 0;
-    bit<32> compared_0 = 0;
+    bit<1> chosen = 0;
     Random<bit<32>>() random_drawn_here;
     Random<bit<32>>() random_drawn;
 
@@ -231,18 +229,21 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) change_probability = {
         void apply(inout bit<32> word, out bit<32> result) {
             if ((bit<32>)meta.up == 32w1) {
-                word = word |+| meta.step;
+                word = word |+| meta.amount;
             } else {
                 if (!((bit<32>)meta.up == 32w1)) {
-                    word = word |-| meta.step;
+                    word = word |-| meta.amount;
                 }
             }
             result = word;
         }
     };
-    RegisterAction<bit<32>, bit<7>, bit<32>>(drop_probability) read_probability = {
-        void apply(inout bit<32> word, out bit<32> result) {
-            result = word;
+    RegisterAction<bit<32>, bit<7>, bit<1>>(drop_probability) compare_probability = {
+        void apply(inout bit<32> word, out bit<1> result) {
+            result = 0;
+            if (word > meta.amount) {
+                result = 1;
+            }
         }
     };
 
@@ -292,8 +293,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     }
 
     // The step of the probability for both ranges, and whether it is upwards.
-    action set_steps(bit<32> step_of_entry, bit<1> up_of_entry) {
-        meta.step = step_of_entry;
+    action set_steps(bit<32> amount_of_entry, bit<1> up_of_entry) {
+        meta.amount = amount_of_entry;
         meta.up = up_of_entry;
     }
     table steps {
@@ -338,16 +339,6 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         default_action = assign_sojourn_2();
         size = 1;
     }
-    action assign_compared_0_3() {
-        compared_0 = probability |-| drawn_before;
-    }
-    table compute_compared_0_3 {
-        actions = {
-            assign_compared_0_3;
-        }
-        default_action = assign_compared_0_3();
-        size = 1;
-    }
     apply {
         if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             if (meta.generated == 1w1) {
@@ -368,12 +359,12 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
                 compute_sojourn_2.apply();
                 // The delay, in units of 1024 ns.
                 store_delay.execute(eg_intr_md.egress_port[6:0]);
-                probability = read_probability.execute(eg_intr_md.egress_port[6:0]);
                 // One access returns the number that was drawn before, and stores the new one.
                 meta.drawn = random_drawn.get();
-                drawn_before = keep_random.execute(eg_intr_md.egress_port[6:0]);
-                compute_compared_0_3.apply();
-                if (compared_0 != 32w0) {
+                meta.amount = keep_random.execute(eg_intr_md.egress_port[6:0]);
+                // The register's unit compares: a gateway would need the difference first.
+                chosen = compare_probability.execute(eg_intr_md.egress_port[6:0]);
+                if (chosen == 1w1) {
                     eg_dprsr_md.drop_ctl = 1;
                 }
             }

@@ -142,19 +142,18 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     register<bit<32>>(128) last_random;
     bit<48> enqueued = 0;
     bit<48> dequeued = 0;
+    bit<32> amount = 0;
     bit<16> delay = 0;
     bit<16> before = 0;
     bit<16> distance = 0;
     bit<16> change = 0;
     bit<9> row = 0;
     bit<9> column = 0;
-    bit<32> step = 0;
     bit<1> up = 0;
     bit<32> drawn_here = 0;
     bit<32> sojourn = 0;
-    bit<32> probability = 0;
     bit<32> drawn = 0;
-    bit<32> drawn_before = 0;
+    bit<1> chosen = 0;
 
     // The range of the distance to the target, in two's complement.
     action set_distance_range(bit<9> row_of_entry) {
@@ -187,8 +186,8 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     // The step of the probability for both ranges, and whether it is upwards.
-    action set_steps(bit<32> step_of_entry, bit<1> up_of_entry) {
-        step = step_of_entry;
+    action set_steps(bit<32> amount_of_entry, bit<1> up_of_entry) {
+        amount = amount_of_entry;
         up = up_of_entry;
     }
     table steps {
@@ -237,10 +236,10 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     drop_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
                     bool condition_0 = (bit<32>)up == 32w1;
                     if (condition_0) {
-                        word = word |+| step;
+                        word = word |+| amount;
                     } else {
                         if (!(condition_0)) {
-                            word = word |-| step;
+                            word = word |-| amount;
                         }
                     }
                     drop_probability.write((bit<32>)standard_metadata.egress_port[6:0], word);
@@ -264,24 +263,26 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     word = sojourn[25:10];
                     last_delay.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
-                // read_probability
-                @atomic {
-                    bit<32> word;
-                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
-                    probability = word;
-                    drop_probability.write((bit<32>)standard_metadata.egress_port[6:0], word);
-                }
                 // One access returns the number that was drawn before, and stores the new one.
                 random(drawn, 0, 32w0xffffffff);
                 // keep_random
                 @atomic {
                     bit<32> word;
                     last_random.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
-                    drawn_before = word;
+                    amount = word;
                     word = drawn;
                     last_random.write((bit<32>)standard_metadata.egress_port[6:0], word);
                 }
-                if (probability > drawn_before) {
+                // The register's unit compares: a gateway would need the difference first.
+                // compare_probability
+                @atomic {
+                    bit<32> word;
+                    drop_probability.read(word, (bit<32>)standard_metadata.egress_port[6:0]);
+                    bool condition_0 = word > amount;
+                    drop_probability.write((bit<32>)standard_metadata.egress_port[6:0], word);
+                    chosen = condition_0 ? 1w1 : 1w0;
+                }
+                if (chosen == 1w1) {
                     mark_to_drop(standard_metadata);
                 }
             }

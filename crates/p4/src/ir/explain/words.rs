@@ -60,6 +60,7 @@ impl<'a> Words<'a> {
                 format!("{} plus {}, at most the largest number", text(one), text(other))
             }
             Operation::Subtract(one, other) => format!("{} less {}", text(one), text(other)),
+            Operation::SubtractSaturating(one, other) => format!("{} less {}, at least zero", text(one), text(other)),
             Operation::SubtractSigned(one, other) => {
                 format!("{} less {}, both in two's complement, within its ends", text(one), text(other))
             }

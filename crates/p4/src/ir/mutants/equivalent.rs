@@ -4,36 +4,46 @@
 pub(super) type Equivalent = [(&'static str, usize, &'static str)];
 
 /// Those of PIE in the data plane.
-const OF_PIE: [(&str, usize, &str); 8] = [
+const OF_PIE: [(&str, usize, &str); 7] = [
     ("Equal as GreaterOrEqual", 1, "one bit: generated == 1"),
     ("Before as After", 1, "an action without updates: read_delay"),
-    ("Equal as GreaterOrEqual", 1, "one bit: up == 1"),
     ("Fails(0) as Always", 1, "the first update is made where the condition holds"),
     ("After as Before", 1, "the output is not used: change_probability"),
     ("Before as After", 1, "the output is not used: keep_random_here"),
     ("Before as After", 1, "the output is not used: store_delay"),
-    ("Before as After", 1, "an action without updates: read_probability"),
+    ("Equal as GreaterOrEqual", 1, "one bit: chosen == 1"),
 ];
+
+/// Those of the tables of PIE_TABLE.
+const OF_TABLES: [(&str, usize, &str); 1] = [("Equal as GreaterOrEqual", 1, "one bit: up == 1")];
 
 /// Those of the shifts of PIE_DP.
 const OF_SHIFTS: [(&str, usize, &str); 6] = [
+    ("Equal as LessOrEqual", 6, "below == 0 twice, decline == 0 three times, down == 0"),
     (
-        "GreaterOrEqual as Greater",
+        "SubtractSaturating(Variable(Variable(5)), Constant(125)) as Subtract(Variable(Variable(5)), Constant(125))",
         1,
-        "delay = target: the distance is 0, and so is alpha; with either sign, the step is beta in its own direction",
+        "above is read where delay >= 125",
     ),
-    ("Constant(125) as Constant(126)", 1, "the same"),
     (
-        "Subtract(Constant(125), Variable(Variable(4))) as SubtractSigned(Constant(125), Variable(Variable(4)))",
+        "SubtractSaturating(Variable(Variable(5)), Variable(Variable(6))) as Subtract(Variable(Variable(5)), Variable(Variable(6)))",
         1,
-        "both numbers are below 2^15 where delay < 125",
+        "growth is read where delay >= before",
     ),
-    ("GreaterOrEqual as Greater", 1, "delay = delay before: the change is 0, and so is beta; the same as for alpha"),
-    ("GreaterOrEqual as Greater", 1, "alpha = beta: the step is 0"),
     (
-        "Subtract(Variable(Variable(10)), Variable(Variable(11))) as SubtractSigned(Variable(Variable(10)), Variable(Variable(11)))",
+        "AddSaturating(Variable(Variable(9)), Variable(Variable(12))) as Add(Variable(Variable(9)), Variable(Variable(12)))",
         1,
-        "beta <= alpha < 2^25",
+        "downwards, alpha is at most 125 * 2^9, and beta at most 2^32 - 2^19",
+    ),
+    (
+        "SubtractSaturating(Variable(Variable(9)), Variable(Variable(12))) as Subtract(Variable(Variable(9)), Variable(Variable(12)))",
+        1,
+        "if alpha < beta where it is up, down is beta - alpha, and up is not read",
+    ),
+    (
+        "SubtractSaturating(Variable(Variable(12)), Variable(Variable(9))) as Subtract(Variable(Variable(12)), Variable(Variable(9)))",
+        1,
+        "if beta < alpha where it is up, down is alpha - beta, and up is not read",
     ),
 ];
 
@@ -191,7 +201,7 @@ pub(super) fn equivalent(program: &str) -> Vec<&'static Equivalent> {
         "red-egress" => vec![&OF_RED],
         "pie-cp" => vec![&OF_PIE_CP],
         "pie-dp" => vec![&OF_PIE, &OF_SHIFTS],
-        "pie-table" => vec![&OF_PIE],
+        "pie-table" => vec![&OF_PIE, &OF_TABLES],
         "egress-pi" => vec![&OF_EGRESS_PI],
         "conquest" => vec![&OF_CONQUEST],
         "conquest-ingress" => vec![&OF_CONQUEST_INGRESS],

@@ -117,6 +117,7 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Operation::Add(one, other) => infix(one, "+", other),
         Operation::AddSaturating(one, other) => infix(one, "|+|", other),
         Operation::Subtract(one, other) => infix(one, "-", other),
+        Operation::SubtractSaturating(one, other) => infix(one, "|-|", other),
         Operation::SubtractSigned(one, other) if names.architecture.is_some() => {
             format!("(bit<{bits}>)((int<{bits}>){} |-| (int<{bits}>){})", text(one), text(other))
         }
