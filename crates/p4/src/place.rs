@@ -228,25 +228,28 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
     let mut used = Used { tables, actions, ..Used::default() };
     let mut register_blocks = 0;
     for step in &node.steps {
-        match &program.steps[*step].does {
+        let step = &program.steps[*step];
+        let matched = match &step.does {
             StepAction::Access { entry, .. } => {
                 let register = &program.registers[entry.register.0];
                 used.registers = 1;
                 register_blocks = blocks_of(register, has);
+                step.chosen_by
             }
-            StepAction::Compute(op) => match substitute(op, target) {
-                Some(Match::Exact { entries, key_bits, value_bits }) => {
-                    used.sram += blocks(entries * u64::from(key_bits + value_bits), has.sram_bits);
-                }
-                Some(Match::Range { prefixes, key_bits, value_bits }) => {
-                    let (entries, width) = has.tcam_block;
-                    let side_by_side = u64::from(key_bits.div_ceil(width.max(1)));
-                    used.tcam += prefixes.div_ceil(entries.max(1)) * side_by_side;
-                    used.sram += blocks(prefixes * u64::from(value_bits), has.sram_bits);
-                }
-                None => {}
-            },
-            StepAction::Act(_) => {}
+            StepAction::Compute(op) => step.chosen_by.or_else(|| substitute(op, target)),
+            StepAction::Act(_) => None,
+        };
+        match matched {
+            Some(Match::Exact { entries, key_bits, value_bits }) => {
+                used.sram += blocks(entries * u64::from(key_bits + value_bits), has.sram_bits);
+            }
+            Some(Match::Range { prefixes, key_bits, value_bits }) => {
+                let (entries, width) = has.tcam_block;
+                let side_by_side = u64::from(key_bits.div_ceil(width.max(1)));
+                used.tcam += prefixes.div_ceil(entries.max(1)) * side_by_side;
+                used.sram += blocks(prefixes * u64::from(value_bits), has.sram_bits);
+            }
+            None => {}
         }
     }
     used.sram += register_blocks;

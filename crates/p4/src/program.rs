@@ -204,6 +204,8 @@ pub(crate) struct Step {
     pub reads: Vec<Field>,
     /// The actions of its table.
     pub actions: u64,
+    /// How the table finds its action, if it has several.
+    pub chosen_by: Option<Match>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -390,10 +392,10 @@ impl Program {
         self.chores.push(ControlPlaneTask { name: name.to_owned(), aspect: self.aspect, feeds_back });
     }
 
-    /// Sets how many actions the table of the last step has.
-    pub(crate) fn with_actions(&mut self, actions: u64) {
+    /// Sets how many actions the table of the last step has, and how it finds one.
+    pub(crate) fn with_actions(&mut self, actions: u64, chosen_by: Match) {
         if let Some(step) = self.steps.last_mut() {
-            step.actions = actions;
+            (step.actions, step.chosen_by) = (actions, Some(chosen_by));
         }
     }
 
@@ -420,6 +422,7 @@ impl Program {
             does,
             reads: reads.to_vec(),
             actions: 1,
+            chosen_by: None,
         });
     }
 

@@ -9,7 +9,7 @@ use super::operation::Operation;
 use super::print::{Names, condition_text, operation_text};
 use super::table::{ActionTable, TableEntries};
 use super::validate::bits;
-use super::variable::{Input, Operand, Variable};
+use super::variable::{Input, Operand, Variable, ones};
 use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
 use std::collections::BTreeSet;
 
@@ -67,6 +67,19 @@ fn micros(action: &RegisterAction) -> Vec<Micro> {
     let conditions = of_word.iter().filter(|of_word| **of_word).map(|_| Micro::Condition);
     let averages = std::iter::repeat_n(Micro::Special(Special::Average), averages);
     conditions.chain(std::iter::repeat_n(Micro::Update, changes)).chain(averages).collect()
+}
+
+/// How an action table finds its entry. Ternary memory matches a range four bits at a time, each with 16 bits of the key.
+fn chosen_by(program: &SwitchProgram, table: &ActionTable) -> Match {
+    let widths = table.keys.iter().map(|key| bits(program, *key).unwrap_or(0));
+    let kinds = widths.enumerate().map(|(key, bits)| (table.kind(key, ones(bits)), bits));
+    let kinds: Vec<_> = kinds.collect();
+    let entries = table.entries.len() as u64;
+    if kinds.iter().all(|(kind, _)| *kind == "exact") {
+        return Match::Exact { entries, key_bits: kinds.iter().map(|(_, bits)| bits).sum(), value_bits: 0 };
+    }
+    let of_key = |(kind, bits): &(&str, u32)| if *kind == "range" { bits.div_ceil(4) * 16 } else { *bits };
+    Match::Range { prefixes: entries, key_bits: kinds.iter().map(of_key).sum(), value_bits: 0 }
 }
 
 struct Lowering<'a> {
@@ -180,6 +193,7 @@ impl Lowering<'_> {
     /// A table whose entries choose: one step for all assignments, and one for each register.
     fn choose(&mut self, table: &ActionTable) {
         let (program, statements) = (self.program, || table.actions.iter().flat_map(|action| &action.statements));
+        let chosen_by = chosen_by(program, table);
         let (mut assigned, mut operands) = (BTreeSet::new(), table.keys.clone());
         for statement in statements() {
             if let Does::Set { variable, operation } = &statement.does {
@@ -204,13 +218,13 @@ impl Lowering<'_> {
             let actions: Vec<_> = accesses.iter().map(|(_, action, _)| *action).collect();
             let name = format!("{} of {}", table.name, program.registers[register].name);
             self.access(register, index, &name, &actions, result, &table.keys);
-            self.steps.with_actions(table.actions.len() as u64);
+            self.steps.with_actions(table.actions.len() as u64, chosen_by);
         }
         if !assigned.is_empty() {
             let bits = assigned.iter().map(|variable| program.variables[variable.0].bits).sum();
             let reads = self.reads(operands);
             let given = self.steps.compute(&table.name, Op::Simple, &reads, bits);
-            self.steps.with_actions(table.actions.len() as u64);
+            self.steps.with_actions(table.actions.len() as u64, chosen_by);
             assigned.iter().for_each(|variable| self.fields[variable.0] = vec![given]);
         }
     }

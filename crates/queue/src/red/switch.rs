@@ -64,7 +64,7 @@ impl SwitchRed {
         let chance = |key: u32| {
             let average = (f64::from(key) + 0.5) / f64::from(1 << Self::KEY_FRACTION_BITS);
             let probability = if average < min { 0.0 } else { ramp.probability(average, params.max_probability) };
-            (probability < 1.0).then(|| (probability * (1u64 << 32) as f64) as u32)
+            (probability < 1.0).then_some((probability * (1u64 << 32) as f64) as u32)
         };
         Ok(Self { shift, chances: (0..1 << Self::KEY_BITS).map(chance).collect(), average: 0 })
     }
