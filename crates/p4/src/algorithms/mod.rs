@@ -7,6 +7,7 @@ mod codel;
 mod codel_dp;
 mod common;
 mod conquest;
+mod conquest_legacy;
 mod conquest_program;
 mod drop_schedule;
 mod ecn_sharp;
@@ -30,6 +31,8 @@ pub use abc::{
 pub use codel::codel;
 pub use codel_dp::{codel_dp, codel_dp_with};
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
+pub use conquest_legacy::{ConQuestLegacyParams, LEGACY_FATES, conquest_legacy, conquest_legacy_with};
+pub(crate) use conquest_legacy::{EGRESS_TAP, INGRESS_TAP};
 pub use conquest_program::{conquest_defaults, conquest_with};
 pub use ecn_sharp::ecn_sharp;
 pub use ecn_sharp_dp::{ecn_sharp_dp, ecn_sharp_dp_with};
@@ -62,7 +65,7 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 22] = [
+pub const NAMES: [&str; 23] = [
     "red",
     "codel",
     "codel-dp",
@@ -78,6 +81,7 @@ pub const NAMES: [&str; 22] = [
     "conquest",
     "conquest-stands",
     "conquest-ingress",
+    "conquest-legacy",
     "abc-edge",
     "abc-core",
     "abc-core-median",
@@ -88,7 +92,7 @@ pub const NAMES: [&str; 22] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 15] = [
+pub const EXECUTABLE: [&str; 16] = [
     "codel-dp",
     "ecn-sharp-dp",
     "pie-cp",
@@ -98,6 +102,7 @@ pub const EXECUTABLE: [&str; 15] = [
     "egress-pi",
     "conquest",
     "conquest-ingress",
+    "conquest-legacy",
     "abc-edge",
     "abc-core",
     "abc-core-median",
@@ -125,6 +130,7 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         conquest(snapshots),
         conquest_standing(snapshots),
         conquest_at_ingress(snapshots),
+        conquest_legacy(),
         abc_edge(),
         abc_core(),
         abc_core_median(),
@@ -150,6 +156,7 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         egress_pi_with(&EgressPiParams::default())?,
         conquest_with(&conquest_defaults())?,
         conquest_with(&ConQuestAqmParams { act_at: ActAt::Ingress(HoldParams::default()), ..conquest_defaults() })?,
+        conquest_legacy_with(&ConQuestLegacyParams::default())?,
         abc_edge_with(&AbcEdgeParams::default())?,
         abc_core_with(&AbcCoreParams::default())?,
         abc_core_with(&abc::median())?,

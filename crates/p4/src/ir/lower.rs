@@ -5,6 +5,7 @@ use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
 use super::gateway::is_for_gateway;
 use super::operation::Operation;
+use super::pair::{HALF_BITS, PAIR_BITS, PairAction};
 use super::print::{Names, condition_text, operation_text};
 use super::table::{ActionTable, TableEntries};
 use super::validate::bits;
@@ -24,7 +25,11 @@ impl SwitchProgram {
             None => Vec::new(),
         });
         let fields = fields.collect();
-        let registers = self.registers.iter().map(|it| steps.register(&it.name, it.bits, it.entries)).collect();
+        let registers = self.registers.iter().map(|it| match it.bits {
+            PAIR_BITS => steps.pair(&it.name, HALF_BITS, it.entries),
+            bits => steps.register(&it.name, bits, it.entries),
+        });
+        let registers = registers.collect();
         let mut lowering =
             Lowering { program: self, steps, fields, registers, guards: Vec::new(), packets: Packets::Traffic };
         for gress in [Gress::Ingress, Gress::Egress] {
@@ -88,8 +93,9 @@ impl Lowering<'_> {
                 let op = match operation {
                     Operation::Random => Op::Random,
                     Operation::Gather(..) => Op::Hash,
-                    Operation::Hash(_) => {
-                        reads.extend(self.flow());
+                    Operation::Hash(_) | Operation::HashPacket(_) => {
+                        let hashed = operation.hashes().map_or(&[][..], |(parts, _)| parts);
+                        reads.extend(self.inputs(hashed));
                         Op::Hash
                     }
                     _ => Op::Simple,
@@ -108,6 +114,9 @@ impl Lowering<'_> {
                 };
                 let name = format!("{} of {}{output}", action.name, program.registers[*register].name);
                 self.access(*register, *index, &name, &[action], *result, &[]);
+            }
+            Does::Swap { register, index, action, result } => {
+                self.swap(*register, *index, &program.pair_actions[*action], *result);
             }
             Does::Choose(table) => self.choose(&program.choices[*table]),
             Does::Lookup(table) => {
@@ -135,6 +144,10 @@ impl Lowering<'_> {
                 self.steps.act("push the activity header", Act::Rewrite, &reads);
             }
             Does::Strip => self.act("remove the activity header", Act::Rewrite),
+            Does::Report { port, delay, estimate } => {
+                let reads = self.reads(vec![*port, *delay, *estimate]);
+                self.steps.act("report", Act::Rewrite, &reads);
+            }
         }
     }
 
@@ -156,6 +169,16 @@ impl Lowering<'_> {
         if let Some(Variable(result)) = result {
             self.fields[result] = vec![given];
         }
+    }
+
+    /// One access of a pair: comparisons, and a change of both words.
+    fn swap(&mut self, register: usize, index: Operand, action: &PairAction, Variable(result): Variable) {
+        let micros = action.conditions.iter().map(|_| Micro::Condition).chain([Micro::Update; 2]);
+        let reads = self.reads(action.operands());
+        let entry = self.entry(self.registers[register], index);
+        let name = format!("{} of {}", action.name, self.program.registers[register].name);
+        let given = self.steps.update(entry, &name, &micros.collect::<Vec<_>>(), &reads);
+        self.fields[result] = vec![given];
     }
 
     /// A table whose entries choose: one step for all assignments, and one for each register.
@@ -194,10 +217,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// The fields that identify the flow.
-    fn flow(&self) -> Vec<Field> {
-        let is_part =
-            |number: &usize| self.program.variables[*number].input.is_some_and(|it| Input::FLOW.contains(&it));
+    /// The fields of these inputs.
+    fn inputs(&self, parts: &[Input]) -> Vec<Field> {
+        let is_part = |number: &usize| self.program.variables[*number].input.is_some_and(|it| parts.contains(&it));
         (0..self.fields.len()).filter(is_part).flat_map(|number| self.fields[number].iter().copied()).collect()
     }
 

@@ -38,7 +38,13 @@ impl Mutation {
                 return;
             }
             match &mut statements[place].does {
-                Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack | Does::Push(_) | Does::Strip => {}
+                Does::Comment(_)
+                | Does::Mark
+                | Does::Drop
+                | Does::FeedBack
+                | Does::Push(_)
+                | Does::Strip
+                | Does::Report { .. } => {}
                 Does::Set { operation, .. } => self.operation(operation),
                 Does::If { condition, then, otherwise } => {
                     self.condition(condition);
@@ -50,7 +56,7 @@ impl Mutation {
                     self.statements(otherwise);
                 }
                 // Actions are changed by themselves, and entries by those who make them.
-                Does::Access { .. } | Does::Lookup(_) | Does::Choose(_) => {}
+                Does::Access { .. } | Does::Swap { .. } | Does::Lookup(_) | Does::Choose(_) => {}
             }
         }
     }
@@ -75,6 +81,10 @@ impl Mutation {
             Operation::Gather(one, 0) => vec![ShiftLeft(one, 1), ShiftRight(one, 1)],
             Operation::Gather(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by - 1)],
             Random => Vec::new(),
+            Operation::HashPacket(polynomial) => {
+                let others = Polynomial::ALL.into_iter().filter(|it| *it != polynomial);
+                others.map(Operation::HashPacket).collect()
+            }
             Hash(polynomial) => Polynomial::ALL.into_iter().map(Hash).filter(|it| *it != Hash(polynomial)).collect(),
             ShiftLeft(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by.wrapping_sub(1)), ShiftRight(one, by)],
             ShiftRight(one, by) => {

@@ -1,12 +1,17 @@
 //! Packets for a [`TestBuild`], with what the interpreter expects of each.
 
+mod sighting;
+
 use super::builder::SwitchProgram;
 use super::print::TestBuild;
-use super::variable::Input;
+use super::table::TableEntries;
+use super::variable::{Input, Operand};
 use crate::Gress;
+use crate::algorithms::{EGRESS_TAP, INGRESS_TAP};
 use queuescope_wire::{ByteCount, Departure, Ecn, FlowId, Nanos, Packet};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
+pub use sighting::{Sighting, Tap, sightings};
 
 /// Packets, and what becomes of them.
 ///
@@ -31,6 +36,8 @@ pub struct Trace {
     pub dropped: usize,
     /// How many of the others it marks.
     pub marked: usize,
+    /// How many of the others it reports.
+    pub reported: usize,
 }
 
 /// A packet as Ethernet frames.
@@ -64,11 +71,14 @@ pub struct Leaving {
 impl Trace {
     /// `count` packets, which depend on the program and `seed` alone. Their sojourn times [wander](wandering).
     pub fn new(program: &SwitchProgram, seed: u64, count: usize) -> Self {
+        if program.is_off_path {
+            return Self::of_taps(program, &sightings(seed, count));
+        }
         let mut build = TestBuild::new(program);
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
         let has_lengths = program.variables.iter().any(|it| it.input == Some(Input::IpLength));
-        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0 };
+        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0, reported: 0 };
         for (number, packet) in wandering(seed, count.saturating_mul(EVERY)).step_by(EVERY).enumerate() {
             // Where packets do something before the queue, too, every other one is for that, and some of these are copies that come back.
             let is_before = program.statements.is_empty() || program.has_ingress() && number % 2 == 1;
@@ -95,6 +105,65 @@ impl Trace {
             trace.packets.push(TracePacket { time: packet.now, sent, expected });
         }
         trace
+    }
+
+    /// Packets from taps, for a program of a switch off the path: every ninth comes from the packet generator in place of a tap. The ports are those of the
+    /// program's table, in turn.
+    pub fn of_taps(program: &SwitchProgram, sightings: &[Sighting]) -> Self {
+        let mut build = TestBuild::new(program);
+        let ports = TapPorts::of(program);
+        let mut trace =
+            Self { packets: Vec::with_capacity(sightings.len()), generated: 0, dropped: 0, marked: 0, reported: 0 };
+        for (number, sighting) in sightings.iter().enumerate() {
+            let generated = program.inputs().any(|it| it == Input::Generated) && number % GENERATED == GENERATED - 1;
+            let port = ports.port(sighting.tap, number);
+            let input = |input| match input {
+                Input::Arrived => sighting.time.0,
+                Input::Generated => generated.into(),
+                _ if generated => 0,
+                input => sighting.input(port, input),
+            };
+            let (sent, expected, fate) = build.run(Gress::Ingress, &input, &[]);
+            trace.generated += usize::from(generated);
+            trace.reported += usize::from(fate.reported.is_some());
+            let [sent, expected] = [sent, expected].map(|header| frame(&header));
+            trace.packets.push(TracePacket { time: sighting.time, sent, expected });
+        }
+        trace
+    }
+}
+
+/// The ports of taps, by the table that has them.
+struct TapPorts {
+    ingress: Vec<u16>,
+    egress: Vec<u16>,
+    other: u16,
+}
+
+impl TapPorts {
+    fn of(program: &SwitchProgram) -> Self {
+        let arrival = program.variables.iter().position(|it| it.input == Some(Input::ArrivalPort));
+        let has_port = |key: &Operand| key.variable().is_some_and(|key| Some(key.0) == arrival);
+        let table = program.tables.iter().find(|table| table.keys.iter().any(has_port));
+        let entries = match table.map(|table| &table.entries) {
+            Some(TableEntries::Exact(entries)) => &entries[..],
+            _ => &[],
+        };
+        let of = |role: u64| -> Vec<u16> {
+            let ports = entries.iter().filter(|(_, values)| values.first() == Some(&role));
+            ports.filter_map(|(keys, _)| keys.first().map(|port| *port as u16)).collect()
+        };
+        let is_free = |port: &u16| entries.iter().all(|(keys, _)| keys.first() != Some(&u64::from(*port)));
+        Self { ingress: of(INGRESS_TAP), egress: of(EGRESS_TAP), other: (0..512).find(is_free).unwrap_or(0) }
+    }
+
+    fn port(&self, tap: Tap, number: usize) -> u16 {
+        let ports = match tap {
+            Tap::In => &self.ingress,
+            Tap::Out => &self.egress,
+            Tap::Other => &Vec::new(),
+        };
+        ports.get(number % ports.len().max(1)).copied().unwrap_or(self.other)
     }
 }
 
@@ -163,6 +232,8 @@ impl Leaving {
             // A packet in the queue for each millisecond.
             Input::QueueLength => self.sojourn.0 / 1_000_000,
             Input::HasActivity | Input::Malformed | Input::Activity => 0,
+            // What only taps read.
+            Input::Identification | Input::Sequence | Input::Acknowledgement => 0,
         }
     }
 }
