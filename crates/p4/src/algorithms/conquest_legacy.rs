@@ -107,6 +107,7 @@ pub fn conquest_legacy_with(params: &ConQuestLegacyParams) -> Result<SwitchProgr
         unit: Unit::Bytes,
         size: length.into(),
         only: Some(only),
+        in_place: true,
     };
     let estimate = weight(&mut p, &shape, &passing);
     p.of(Aspect::Reaction);
@@ -184,7 +185,7 @@ fn match_packet(
     let [.., of_slot, of_digest] = Polynomial::ALL;
     p.comment("What a router does not change of a packet gives its place, and a digest that is compared there.");
     let slot = p.compute("slot", tapped.slots.ilog2(), Unit::Number, Operation::HashPacket(of_slot));
-    let digest = p.compute("digest", 32, Unit::Number, Operation::HashPacket(of_digest));
+    let digest = p.compute("fingerprint", 32, Unit::Number, Operation::HashPacket(of_digest));
     let waiting = p.register(RegisterArray {
         name: "waiting".into(),
         about: "The digest of a packet in the router, and when it came".into(),
@@ -220,10 +221,14 @@ fn match_packet(
             p.choose(is_inserted, |p| set(p, fate::INSERTED), |p| set(p, fate::OCCUPIED));
         },
         |p| {
-            p.when(taps.are(EGRESS_TAP), |p| {
-                p.comment("The entry is cleared. It was the packet's if it has its digest.");
-                p.swap(waiting, slot, take, came);
-            });
+            p.choose(
+                taps.are(EGRESS_TAP),
+                |p| {
+                    p.comment("The entry is cleared. It was the packet's if it has its digest.");
+                    p.swap(waiting, slot, take, came);
+                },
+                |p| p.when(Condition::compare(taps.role, Comparison::NotEqual, 0), |p| set(p, fate::NOT_IP)),
+            );
         },
     );
     came
@@ -251,6 +256,13 @@ fn report(p: &mut Builder, params: &ConQuestLegacyParams, taps: &Taps, [came, de
     ]);
     let is_long = Condition::compare(delay, Comparison::Greater, tau);
     let is_heavy = Condition::compare(estimate, Comparison::GreaterOrEqual, threshold);
+    p.comment("Whether the time of its arrival is known, and whether it waited long.");
+    let flag = |p: &mut Builder, name: &'static str, condition| {
+        let flag = p.variable(name, 1, Unit::Number);
+        p.when(condition, |p| p.set(flag, Operation::Copy(1.into())));
+        Condition::compare(flag, Comparison::Equal, 1)
+    };
+    let (is_seen, is_long) = (flag(p, "seen", is_seen), flag(p, "long", is_long));
     p.when(taps.are(EGRESS_TAP), |p| {
         p.choose(
             is_seen,
@@ -278,9 +290,6 @@ fn report(p: &mut Builder, params: &ConQuestLegacyParams, taps: &Taps, [came, de
             },
         );
     });
-    let is_tapped = Condition::compare(taps.role, Comparison::NotEqual, 0);
-    let is_not_ip = Condition::compare(taps.length, Comparison::Equal, 0);
-    p.when(Condition::All(vec![is_tapped, is_not_ip]), |p| set(p, fate::NOT_IP));
 }
 
 /// Counts what became of the packet.

@@ -80,6 +80,13 @@ impl PairAction {
         values.chain(self.words).collect()
     }
 
+    /// The words that it reads.
+    pub(crate) fn halves(&self) -> impl Iterator<Item = Half> {
+        let returns = |half| self.output == PairOutput::Before(half);
+        let reads = move |half: &Half| returns(*half) || self.conditions.iter().any(|it| it.of == *half);
+        [Half::First, Half::Second].into_iter().filter(reads)
+    }
+
     /// Changes a pair, and returns the output.
     pub(crate) fn apply(&self, pair: &mut u64, read: impl Fn(Operand) -> u64) -> u64 {
         let before = *pair;

@@ -436,7 +436,7 @@ impl<'a> Printer<'a> {
         let port = operand_text(&names, port, Input::ArrivalPort.bits());
         let [delay, estimate] = values.map(|value| operand_text(&names, value, 32));
         let text = if self.is_test { REPORT_OF_TEST } else { REPORT };
-        let text = text.replace("PORT;", &format!("{port};"));
+        let text = text.replace("TO_COLLECTOR", &port);
         self.lines(&text.replace("DELAY", &delay).replace("ESTIMATE", &estimate));
         match self.architecture {
             _ if self.is_test => {}

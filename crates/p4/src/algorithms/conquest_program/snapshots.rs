@@ -38,6 +38,8 @@ pub(in crate::algorithms) struct Passing {
     pub size: Operand,
     /// The packets that reach the snapshots; all if there is none.
     pub only: Option<Condition>,
+    /// Whether least counts and sums take the variables of counts, so that a Tofino has room for what is computed from them.
+    pub in_place: bool,
 }
 
 impl Shape {
@@ -120,22 +122,24 @@ pub(in crate::algorithms) fn weight(p: &mut Builder, shape: &Shape, inputs: &Pas
     let whole = Operation::And(inputs.dequeued, (u64::from(u32::MAX) >> shape.window << shape.window).into());
     let start = p.compute("window_start", TIME_BITS, Unit::NANOS, whole);
     let before = p.compute("before_window", TIME_BITS, Unit::NANOS, Operation::Subtract(start.into(), inputs.enqueued));
-    let entries = entries(p, shape, inputs, &columns);
-    p.comment("Each snapshot is written, read or cleaned, by the window (section 3.4).");
     let mut least = Vec::new();
-    for (snapshot, entries) in entries.iter().enumerate() {
-        let rows = entries.iter().enumerate();
-        let counts: Vec<_> =
-            rows.map(|(row, entry)| access(p, shape, inputs, [snapshot, row], *entry, before)).collect();
-        least.push(counts);
-    }
+    inputs.when(p, |p| {
+        let entries = entries(p, shape, inputs, &columns);
+        p.comment("Each snapshot is written, read or cleaned, by the window (section 3.4).");
+        for (snapshot, entries) in entries.iter().enumerate() {
+            let rows = entries.iter().enumerate();
+            let counts: Vec<_> =
+                rows.map(|(row, entry)| access(p, shape, inputs, [snapshot, row], *entry, before)).collect();
+            least.push(counts);
+        }
+    });
     p.comment("The least over the rows, and the sum over the snapshots.");
     let least = least.into_iter().enumerate().map(|(snapshot, counts)| {
         let name = |step: usize| format!("least_{snapshot}_{step}");
-        tree(p, counts, inputs.unit, &name, |one, other| Operation::Minimum(one.into(), other.into()))
+        tree(p, counts, inputs, &name, |one, other| Operation::Minimum(one.into(), other.into()))
     });
     let least: Vec<_> = least.collect();
-    tree(p, least, inputs.unit, &|step| format!("sum_{step}"), |one, other| {
+    tree(p, least, inputs, &|step| format!("sum_{step}"), |one, other| {
         Operation::AddSaturating(one.into(), other.into())
     })
 }
@@ -169,7 +173,7 @@ fn entries(p: &mut Builder, shape: &Shape, inputs: &Passing, hashes: &[Variable]
         output: AluOutput::Before,
     };
     let next = p.variable("next", 32, Unit::Packets);
-    inputs.when(p, |p| p.access(count, 0, counting, Some(next)));
+    p.access(count, 0, counting, Some(next));
     let entry = |snapshot| (0..shape.rows).map(move |row| format!("entry_{snapshot}_{row}"));
     let entries: Vec<Vec<_>> = (0..shape.count())
         .map(|snapshot| entry(snapshot).map(|name| p.variable(name, shape.columns, Unit::Number)).collect())
@@ -189,14 +193,13 @@ fn entries(p: &mut Builder, shape: &Shape, inputs: &Passing, hashes: &[Variable]
         let window = window as u64;
         (vec![(window, window)], (window as usize + 1) % shape.count())
     });
-    let reached = ActionTable {
+    p.choose_by(ActionTable {
         name: "reached".into(),
         about: "The entry that the packet reaches of each snapshot".into(),
         keys: vec![window(shape, inputs)],
         entries: of_window.collect(),
         actions,
-    };
-    inputs.when(p, |p| p.choose_by(reached));
+    });
     entries
 }
 
@@ -253,14 +256,13 @@ fn access(
         ([(window, window), covered].into_iter().chain(generated).collect(), action)
     });
     let generated = inputs.generated.map(Operand::from);
-    let role = ActionTable {
+    p.choose_by(ActionTable {
         name: name("role"),
         about: format!("What the packet does with row {row} of snapshot {snapshot}").into(),
         keys: [window(shape, inputs), before.slice(shape.window, bits)].into_iter().chain(generated).collect(),
         entries: of_window.collect(),
         actions,
-    };
-    inputs.when(p, |p| p.choose_by(role));
+    });
     count
 }
 
@@ -268,7 +270,7 @@ fn access(
 fn tree(
     p: &mut Builder,
     mut values: Vec<Variable>,
-    unit: Unit,
+    inputs: &Passing,
     name: &dyn Fn(usize) -> String,
     combine: impl Fn(Variable, Variable) -> Operation,
 ) -> Variable {
@@ -276,8 +278,13 @@ fn tree(
     while values.len() > 1 {
         let pairs = values.chunks(2).map(|two| {
             let [one, other] = *two else { return two[0] };
+            let operation = combine(one, other);
+            if inputs.in_place {
+                p.set(one, operation);
+                return one;
+            }
             step += 1;
-            p.compute(name(step - 1), 32, unit, combine(one, other))
+            p.compute(name(step - 1), 32, inputs.unit, operation)
         });
         values = pairs.collect();
     }

@@ -53,7 +53,7 @@ hdr.report.estimate = ESTIMATE;";
 /// The same in a test build.
 pub(super) const REPORT_OF_TEST: &str = "\
 hdr.test.reports = 1;
-hdr.test.reported_to = (bit<16>)PORT;
+hdr.test.reported_to = (bit<16>)TO_COLLECTOR;
 hdr.test.reported_delay = DELAY;
 hdr.test.reported_estimate = ESTIMATE;";
 

@@ -6,7 +6,7 @@ use super::expression::{alu_text, literal, operand_text, pair_condition_text, te
 use super::off_path::{EMIT_REPORT, REPORT_MEMBERS};
 use crate::Gress;
 use crate::ir::action::AluOutput;
-use crate::ir::pair::{HALF_BITS, PAIR_BITS, PairOutput};
+use crate::ir::pair::{HALF_BITS, Half, PAIR_BITS, PairOutput};
 use crate::ir::variable::{Input, Operand};
 
 pub(super) fn print(out: &mut Printer<'_>) {
@@ -171,8 +171,10 @@ pub(super) fn swap(out: &mut Printer<'_>, register: usize, index: Operand, actio
     if !initial.is_empty() {
         out.line(&format!("pair = pair{initial};"));
     }
-    let (low, high) = (HALF_BITS - 1, PAIR_BITS - 1);
-    out.lines(&format!("bit<{HALF_BITS}> first = pair[{low}:0];\nbit<{HALF_BITS}> second = pair[{high}:{HALF_BITS}];"));
+    for half in action.halves() {
+        let low = if half == Half::First { 0 } else { HALF_BITS };
+        out.line(&format!("bit<{HALF_BITS}> {} = pair[{}:{low}];", half.name(), low + HALF_BITS - 1));
+    }
     let conditions: Vec<_> = action.conditions.iter().map(|it| pair_condition_text(&names, it, "")).collect();
     out.line(&format!("{result} = 0;"));
     out.line(&format!("if ({}) {{", conditions.join(" || ")));
