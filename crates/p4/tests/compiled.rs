@@ -4,8 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "the tests run other programs, on files that they write")]
 
 use queuescope_p4::algorithms::{
-    AbcCoreParams, AbcEdgeParams, abc_core_with, abc_edge_with, abc_strip_with, conquest_defaults, conquest_with,
-    executable, printqueue_monitor_with, printqueue_windows_with,
+    AbcCoreParams, AbcEdgeParams, ConQuestLegacyParams, abc_core_with, abc_edge_with, abc_strip_with,
+    conquest_defaults, conquest_legacy_with, conquest_with, executable, printqueue_monitor_with,
+    printqueue_windows_with,
 };
 use queuescope_p4::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison, Condition, Input,
@@ -14,7 +15,8 @@ use queuescope_p4::ir::{
 };
 use queuescope_pcap::PcapWriter;
 use queuescope_queue::{ActAt, ConQuestAqmParams, HoldParams, SwitchAqmParams, SwitchAverage};
-use queuescope_sketch::{CellWindowsParams, DepthStackParams};
+use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, TappedConQuestParams};
+use queuescope_wire::Nanos;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -193,6 +195,14 @@ fn actions(value: Variable) -> [RegisterAction; 8] {
     ]
 }
 
+/// ConQuest beside a router, with few places, short windows and a low threshold.
+fn legacy() -> SwitchProgram {
+    let usual = ConQuestLegacyParams::default();
+    let sketch = ConQuestParams { window: Nanos(1 << 17), ..usual.tapped.sketch.clone() };
+    let tapped = TappedConQuestParams { sketch, slots: 1 << 10, threshold: 6_000, ..usual.tapped };
+    conquest_legacy_with(&ConQuestLegacyParams { tapped, ..usual }).expect("it fits")
+}
+
 /// ABC where two ports are on the other side of the domain's border, and a host has a contract.
 fn abc() -> [SwitchProgram; 5] {
     let ports = vec![1, 3];
@@ -263,16 +273,16 @@ fn bmv2_does_what_the_interpreter_does() {
         !["conquest", "abc", "printqueue"].iter().any(|name| program.name().starts_with(name))
     };
     let programs = executable().expect("the defaults fit").into_iter().filter(is_default);
-    for program in programs.chain(conquest).chain(abc()).chain(printqueue).chain([everything()]) {
+    for program in programs.chain(conquest).chain([legacy()]).chain(abc()).chain(printqueue).chain([everything()]) {
         let folder = tempfile::tempdir().expect("there is room");
         compile(&p4c, folder.path(), "test", &TestBuild::new(&program).print(), Architecture::V1model);
         let count = crate::packets().min(100_000);
         let trace = Trace::new(&program, 1, count);
-        let chosen = trace.dropped + trace.marked;
+        let chosen = trace.dropped + trace.marked + trace.reported;
         // The control plane writes PIE_CP's probability, so that it is zero here. PrintQueue lets all packets pass.
         let passes = program.name() == "pie-cp" || program.name().starts_with("printqueue");
         let acts = passes || (count / 100..count - count / 500).contains(&chosen);
-        assert!(acts, "{}: {chosen} of {count} packets are dropped or marked", program.name());
+        assert!(acts, "{}: {chosen} of {count} packets are dropped, marked or reported", program.name());
         run(&switch, folder.path(), &program, &trace);
     }
 }

@@ -119,6 +119,11 @@ impl SwitchProgram {
         !self.ingress.is_empty()
     }
 
+    /// Whether it is for a switch beside the path of packets, which only measures and reports.
+    pub fn is_off_path(&self) -> bool {
+        self.is_off_path
+    }
+
     /// What packets do in a half of the pipeline.
     pub(crate) fn at(&self, gress: Gress) -> &[Statement] {
         match gress {
