@@ -9,10 +9,9 @@
 //! multiples of alpha, of what left according to the taps while the packet waited.
 
 #[path = "../tests/tap/pair.rs"]
-mod pair;
+mod tap_pair;
 
 use anyhow::{Result, bail};
-use pair::{Pair, PairParams, TAPPED, Truth};
 use queuescope_meter::tap::{Arrived, Clock, TapDeparture, TapOutput, TapPacket, TapParams};
 use queuescope_meter::{ExactMeter, History, PastDeparture, Recent};
 use queuescope_queue::Limit;
@@ -21,6 +20,7 @@ use queuescope_wire::parse::InvariantParams;
 use queuescope_wire::{ByteCount, FlowTable, Granularity, Nanos, Rate};
 use std::collections::BTreeMap;
 use std::path::Path;
+use tap_pair::{Pair, PairParams, TAPPED, Truth};
 
 const ALPHAS: [f64; 6] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3];
 /// The threshold of a report, in multiples of alpha.

@@ -1,5 +1,6 @@
 //! All tests of the crate from outside, in one binary.
 
+mod bmv2;
 mod building;
 mod compiled;
 mod equal;

@@ -56,9 +56,11 @@ pub struct TappedConQuest {
 pub struct TappedConQuestParams {
     /// The snapshots.
     pub sketch: ConQuestParams,
+    /// Which windows count. [`Estimator::Outer`] by default; section 3.3 rounds inwards, which finds half of the flows. A switch cannot do [`Estimator::Overlap`].
+    pub estimator: Estimator,
     /// The number of packets that can wait: a power of two, 2 to 2^17.
     pub slots: u32,
-    /// The longest time that a packet can be in the router, at most 2^31 - 1 ns. A waiting packet may be replaced when it is older.
+    /// The longest time that a packet can be in the router, at most [`LONGEST`](Self::LONGEST). A waiting packet may be replaced when it is older.
     pub max_delay: Nanos,
     /// `tau`: flows of packets that waited no longer are not reported.
     pub tau: Nanos,
@@ -123,7 +125,7 @@ pub enum TappedError {
     },
     /// The longest delay.
     #[error(
-        "the longest delay cannot be {max_delay}: use 1ns to 2.147s, half of what 32 bits of nanoseconds distinguish"
+        "the longest delay cannot be {max_delay}: use 1ns to 2.08s; 32 bits of nanoseconds distinguish twice as much"
     )]
     MaxDelay {
         /// The delay that was given.
@@ -144,13 +146,20 @@ impl Default for TappedConQuestParams {
             weights: Weights::default(),
             seed: 0,
         };
-        Self { sketch, slots: 1 << 16, max_delay: Nanos(1 << 22), tau: Nanos(500_000), threshold: 62_500 }
+        Self {
+            sketch,
+            estimator: Estimator::Outer,
+            slots: 1 << 16,
+            max_delay: Nanos(1 << 22),
+            tau: Nanos(500_000),
+            threshold: 62_500,
+        }
     }
 }
 
 impl TappedConQuestParams {
-    /// The longest delay that 32 bits of nanoseconds distinguish from a time before.
-    pub const LONGEST: Nanos = Nanos((1 << 31) - 1);
+    /// The longest delay that 32 bits of nanoseconds distinguish from a time to come, with the longest window of a switch added: 2.08 s.
+    pub const LONGEST: Nanos = Nanos((1 << 31) - (1 << 26) - 1);
     /// The most packets that can wait.
     pub const MOST_SLOTS: u32 = 1 << 17;
 
@@ -194,7 +203,7 @@ impl TappedConQuest {
             self.stats.unseen += 1;
             return Verdict::Unseen;
         };
-        let estimate = self.flows.observe(flow, size, now.saturating_sub(delay), now, Estimator::Inner);
+        let estimate = self.flows.observe(flow, size, now.saturating_sub(delay), now, self.params.estimator);
         let estimate = u32::try_from(estimate).unwrap_or(u32::MAX);
         if delay <= self.params.tau {
             self.stats.short += 1;

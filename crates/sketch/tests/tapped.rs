@@ -10,7 +10,14 @@ use std::collections::BTreeMap;
 /// Four places, delays of up to 1 ms, and reports from 2000 bytes on of packets that waited more than 0.1 ms.
 fn params() -> TappedConQuestParams {
     let sketch = ConQuestParams { window: Nanos(100_000), ..TappedConQuestParams::default().sketch };
-    TappedConQuestParams { sketch, slots: 4, max_delay: Nanos(1_000_000), tau: Nanos(100_000), threshold: 2_000 }
+    TappedConQuestParams {
+        sketch,
+        estimator: Estimator::Inner,
+        slots: 4,
+        max_delay: Nanos(1_000_000),
+        tau: Nanos(100_000),
+        threshold: 2_000,
+    }
 }
 
 fn switch() -> TappedConQuest {
@@ -121,7 +128,7 @@ fn errors_name_the_parameter() {
     );
     assert_eq!(
         error(TappedConQuestParams { max_delay: Nanos(1 << 31), ..params() }),
-        "the longest delay cannot be 2.15 s: use 1ns to 2.147s, half of what 32 bits of nanoseconds distinguish"
+        "the longest delay cannot be 2.15 s: use 1ns to 2.08s; 32 bits of nanoseconds distinguish twice as much"
     );
     let sketch = ConQuestParams { rows: 9, ..params().sketch };
     let error = TappedConQuest::new(TappedConQuestParams { sketch, ..params() }).expect_err("it is not valid");

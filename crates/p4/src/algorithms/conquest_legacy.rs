@@ -14,7 +14,7 @@ use crate::ir::{
     SwitchProgram, TableEntries, Unit, Variable, When,
 };
 use crate::{Aspect, Program};
-use queuescope_sketch::TappedConQuestParams;
+use queuescope_sketch::{Estimator, TappedConQuestParams};
 use std::collections::BTreeSet;
 
 const NAME: &str = "conquest-legacy";
@@ -108,6 +108,7 @@ pub fn conquest_legacy_with(params: &ConQuestLegacyParams) -> Result<SwitchProgr
         size: length.into(),
         only: Some(only),
         in_place: true,
+        rounds_outwards: tapped.estimator == Estimator::Outer,
     };
     let estimate = weight(&mut p, &shape, &passing);
     p.of(Aspect::Reaction);
@@ -118,15 +119,22 @@ pub fn conquest_legacy_with(params: &ConQuestLegacyParams) -> Result<SwitchProgr
 
 fn check(params: &ConQuestLegacyParams) -> Result<(), InvalidProgram> {
     let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(NAME, key, why));
-    let TappedConQuestParams { sketch, slots, max_delay, tau, .. } = &params.tapped;
+    let tapped = &params.tapped;
+    let TappedConQuestParams { sketch, slots, max_delay, tau, .. } = tapped;
     if !slots.is_power_of_two() || !(2..=TappedConQuestParams::MOST_SLOTS).contains(slots) {
         return fail("slots", "must be a power of two from 2 to 131072, because a place is a slice of a hash");
     }
     if max_delay.0 == 0 || *max_delay > TappedConQuestParams::LONGEST {
-        return fail("max-delay", "must be 1 ns to 2.147 s, half of what 32 bits of nanoseconds distinguish");
+        return fail(
+            "max-delay",
+            "must be 1 ns to 2.08 s: 32 bits of nanoseconds distinguish twice as much, with a window",
+        );
     }
     if *tau > TappedConQuestParams::LONGEST {
-        return fail("tau", "must be below 2.147 s, like the longest delay");
+        return fail("tau", "must be at most 2.08 s, like the longest delay");
+    }
+    if tapped.estimator == Estimator::Overlap {
+        return fail("estimator", "must be inner or outer: a part of a window takes a product");
     }
     if sketch.rows > FOR_SNAPSHOTS {
         return fail("rows", "must be 1 or 2: the packet's hash takes two more hash functions");

@@ -151,7 +151,20 @@ fn inputs(p: &mut Builder, unit: WeightUnit, has_generator: bool) -> (Passing, V
         _ => (Unit::Packets, 1.into()),
     };
     let dequeued = left.slice(0, TIME_BITS);
-    (Passing { enqueued, dequeued, left, generated, unit, size, only: None, in_place: false }, ecn)
+    (
+        Passing {
+            enqueued,
+            dequeued,
+            left,
+            generated,
+            unit,
+            size,
+            only: None,
+            in_place: false,
+            rounds_outwards: false,
+        },
+        ecn,
+    )
 }
 
 /// Marks or drops a packet that waited longer than tau, by the weight of its flow (section 4.2).

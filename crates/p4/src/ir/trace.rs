@@ -3,6 +3,7 @@
 mod sighting;
 
 use super::builder::SwitchProgram;
+use super::parsed::ParsedFrame;
 use super::print::TestBuild;
 use super::table::TableEntries;
 use super::variable::{Input, Operand};
@@ -110,24 +111,31 @@ impl Trace {
     /// Packets from taps, for a program of a switch off the path: every ninth comes from the packet generator in place of a tap. The ports are those of the
     /// program's table, in turn.
     pub fn of_taps(program: &SwitchProgram, sightings: &[Sighting]) -> Self {
-        let mut build = TestBuild::new(program);
         let ports = TapPorts::of(program);
-        let mut trace =
-            Self { packets: Vec::with_capacity(sightings.len()), generated: 0, dropped: 0, marked: 0, reported: 0 };
-        for (number, sighting) in sightings.iter().enumerate() {
-            let generated = program.inputs().any(|it| it == Input::Generated) && number % GENERATED == GENERATED - 1;
-            let port = ports.port(sighting.tap, number);
-            let input = |input| match input {
-                Input::Arrived => sighting.time.0,
-                Input::Generated => generated.into(),
-                _ if generated => 0,
-                input => sighting.input(port, input),
+        let has_generated = program.inputs().any(|it| it == Input::Generated);
+        let frame = |(number, sighting): (usize, &Sighting)| {
+            let inputs = if has_generated && number % GENERATED == GENERATED - 1 {
+                ParsedFrame::default().with(Input::Generated, 1).with(Input::Arrived, sighting.time.0)
+            } else {
+                let port = ports.port(sighting.tap, number);
+                let inputs = program.inputs().map(|input| (input, sighting.input(port, input)));
+                inputs.fold(ParsedFrame::default(), |frame, (input, value)| frame.with(input, value))
             };
-            let (sent, expected, fate) = build.run(Gress::Ingress, &input, &[]);
-            trace.generated += usize::from(generated);
+            (sighting.time, inputs)
+        };
+        Self::of_frames(program, sightings.iter().enumerate().map(frame))
+    }
+
+    /// Frames that a switch off the path processes, with their times, ports, and whether they are generated among their inputs.
+    pub fn of_frames(program: &SwitchProgram, frames: impl IntoIterator<Item = (Nanos, ParsedFrame)>) -> Self {
+        let mut build = TestBuild::new(program);
+        let mut trace = Self { packets: Vec::new(), generated: 0, dropped: 0, marked: 0, reported: 0 };
+        for (time, inputs) in frames {
+            let (sent, expected, fate) = build.run(Gress::Ingress, &|input| inputs.input(input), &[]);
+            trace.generated += usize::from(inputs.input(Input::Generated) == 1);
             trace.reported += usize::from(fate.reported.is_some());
             let [sent, expected] = [sent, expected].map(|header| frame(&header));
-            trace.packets.push(TracePacket { time: sighting.time, sent, expected });
+            trace.packets.push(TracePacket { time, sent, expected });
         }
         trace
     }

@@ -6,7 +6,7 @@ use queuescope_p4::algorithms::{ConQuestLegacyParams, conquest_legacy_with};
 use queuescope_p4::ir::{Input, Interpreter, PacketFate, PacketReport, Polynomial, Sighting, Tap, sightings};
 use queuescope_queue::ConQuestAqm;
 use queuescope_sketch::{
-    ConQuest, ConQuestParams, Expiry, Passes, TappedConQuest, TappedConQuestParams, TappedStats, Verdict,
+    ConQuest, ConQuestParams, Estimator, Expiry, Passes, TappedConQuest, TappedConQuestParams, TappedStats, Verdict,
 };
 use queuescope_wire::{FlowId, Nanos};
 use std::sync::LazyLock;
@@ -146,8 +146,10 @@ fn count_is_that_of(rust: &TappedConQuest, ours: &Interpreter<'_>, [snapshot, ro
 
 #[test]
 fn verdicts_and_registers_are_those_of_the_rust_type() {
-    for seed in 1..=3 {
-        let (different, stats) = compare(&small(), &sightings(seed, crate::packets()), 10_000_000_000);
+    for (seed, estimator) in [(1, Estimator::Outer), (2, Estimator::Inner), (3, Estimator::Outer)] {
+        let small = small();
+        let params = ConQuestLegacyParams { tapped: TappedConQuestParams { estimator, ..small.tapped }, ..small };
+        let (different, stats) = compare(&params, &sightings(seed, crate::packets()), 10_000_000_000);
         let TappedStats { inserted, occupied, unseen, short, light, heavy } = stats;
         let all = [inserted, occupied, unseen, short, light, heavy];
         assert!(different == 0 && all.iter().all(|count| *count > 500), "seed {seed}: {different}, {stats:?}");
@@ -163,7 +165,7 @@ proptest! {
         [snapshots, slots] in [prop::sample::select(vec![4usize, 8, 16]), prop::sample::select(vec![2usize, 64, 1 << 12])],
         rows in 1usize..=2,
         window in 16u32..=24,
-        generated in any::<bool>(),
+        [generated, outer] in any::<[bool; 2]>(),
         [tau, max_delay] in [0u64..4_000_000, 1u64..6_000_000],
         threshold in 0u32..100_000,
         start in prop_oneof![Just(10_000_000_000), (1u64 << 32) - 8_000_000..1 << 32],
@@ -174,7 +176,8 @@ proptest! {
         let window = Nanos(1 << window);
         let sketch = ConQuestParams { snapshots, rows, window, expiry: Expiry::Clean { passes }, ..small.tapped.sketch };
         let (tau, max_delay, slots) = (Nanos(tau), Nanos(max_delay), slots as u32);
-        let tapped = TappedConQuestParams { sketch, slots, max_delay, tau, threshold };
+        let estimator = if outer { Estimator::Outer } else { Estimator::Inner };
+        let tapped = TappedConQuestParams { sketch, estimator, slots, max_delay, tau, threshold };
         let params = ConQuestLegacyParams { tapped, ..small };
         prop_assert_eq!(compare(&params, &sightings(seed, 3_000), start).0, 0);
     }

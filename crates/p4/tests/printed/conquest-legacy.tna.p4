@@ -204,7 +204,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     bit<32> delay = 0;
     bit<6> hash_0 = 0;
     bit<6> hash_1 = 0;
-    bit<32> window_start = 0;
+    bit<32> window_end = 0;
     bit<32> before_window = 0;
     bit<32> next = 0;
     bit<6> entry_0_0 = 0;
@@ -275,7 +275,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     // Row 0 of snapshot 0.
     Register<bit<32>, bit<6>>(64, 0) snapshot_0_0;
     RegisterAction<bit<32>, bit<6>, bit<32>>(snapshot_0_0) write_0_0 = {
-        void apply(inout bit<32> word) {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
             word = word |+| (bit<32>)meta.ip_length;
         }
     };
@@ -293,7 +294,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     // Row 1 of snapshot 0.
     Register<bit<32>, bit<6>>(64, 0) snapshot_0_1;
     RegisterAction<bit<32>, bit<6>, bit<32>>(snapshot_0_1) write_0_1 = {
-        void apply(inout bit<32> word) {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
             word = word |+| (bit<32>)meta.ip_length;
         }
     };
@@ -311,7 +313,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     // Row 0 of snapshot 1.
     Register<bit<32>, bit<6>>(64, 0) snapshot_1_0;
     RegisterAction<bit<32>, bit<6>, bit<32>>(snapshot_1_0) write_1_0 = {
-        void apply(inout bit<32> word) {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
             word = word |+| (bit<32>)meta.ip_length;
         }
     };
@@ -329,7 +332,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     // Row 1 of snapshot 1.
     Register<bit<32>, bit<6>>(64, 0) snapshot_1_1;
     RegisterAction<bit<32>, bit<6>, bit<32>>(snapshot_1_1) write_1_1 = {
-        void apply(inout bit<32> word) {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
             word = word |+| (bit<32>)meta.ip_length;
         }
     };
@@ -347,7 +351,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     // Row 0 of snapshot 2.
     Register<bit<32>, bit<6>>(64, 0) snapshot_2_0;
     RegisterAction<bit<32>, bit<6>, bit<32>>(snapshot_2_0) write_2_0 = {
-        void apply(inout bit<32> word) {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
             word = word |+| (bit<32>)meta.ip_length;
         }
     };
@@ -365,7 +370,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     // Row 1 of snapshot 2.
     Register<bit<32>, bit<6>>(64, 0) snapshot_2_1;
     RegisterAction<bit<32>, bit<6>, bit<32>>(snapshot_2_1) write_2_1 = {
-        void apply(inout bit<32> word) {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
             word = word |+| (bit<32>)meta.ip_length;
         }
     };
@@ -383,7 +389,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     // Row 0 of snapshot 3.
     Register<bit<32>, bit<6>>(64, 0) snapshot_3_0;
     RegisterAction<bit<32>, bit<6>, bit<32>>(snapshot_3_0) write_3_0 = {
-        void apply(inout bit<32> word) {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
             word = word |+| (bit<32>)meta.ip_length;
         }
     };
@@ -401,7 +408,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     // Row 1 of snapshot 3.
     Register<bit<32>, bit<6>>(64, 0) snapshot_3_1;
     RegisterAction<bit<32>, bit<6>, bit<32>>(snapshot_3_1) write_3_1 = {
-        void apply(inout bit<32> word) {
+        void apply(inout bit<32> word, out bit<32> result) {
+            result = word;
             word = word |+| (bit<32>)meta.ip_length;
         }
     };
@@ -517,7 +525,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
 
     // What the packet does with row 0 of snapshot 0.
     action do_write_0_0() {
-        write_0_0.execute(entry_0_0);
+        count_0_0 = write_0_0.execute(entry_0_0);
     }
     action do_read_0_0() {
         count_0_0 = read_0_0.execute(entry_0_0);
@@ -549,7 +557,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
 
     // What the packet does with row 1 of snapshot 0.
     action do_write_0_1() {
-        write_0_1.execute(entry_0_1);
+        count_0_1 = write_0_1.execute(entry_0_1);
     }
     action do_read_0_1() {
         count_0_1 = read_0_1.execute(entry_0_1);
@@ -581,7 +589,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
 
     // What the packet does with row 0 of snapshot 1.
     action do_write_1_0() {
-        write_1_0.execute(entry_1_0);
+        count_1_0 = write_1_0.execute(entry_1_0);
     }
     action do_read_1_0() {
         count_1_0 = read_1_0.execute(entry_1_0);
@@ -613,7 +621,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
 
     // What the packet does with row 1 of snapshot 1.
     action do_write_1_1() {
-        write_1_1.execute(entry_1_1);
+        count_1_1 = write_1_1.execute(entry_1_1);
     }
     action do_read_1_1() {
         count_1_1 = read_1_1.execute(entry_1_1);
@@ -645,7 +653,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
 
     // What the packet does with row 0 of snapshot 2.
     action do_write_2_0() {
-        write_2_0.execute(entry_2_0);
+        count_2_0 = write_2_0.execute(entry_2_0);
     }
     action do_read_2_0() {
         count_2_0 = read_2_0.execute(entry_2_0);
@@ -677,7 +685,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
 
     // What the packet does with row 1 of snapshot 2.
     action do_write_2_1() {
-        write_2_1.execute(entry_2_1);
+        count_2_1 = write_2_1.execute(entry_2_1);
     }
     action do_read_2_1() {
         count_2_1 = read_2_1.execute(entry_2_1);
@@ -709,7 +717,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
 
     // What the packet does with row 0 of snapshot 3.
     action do_write_3_0() {
-        write_3_0.execute(entry_3_0);
+        count_3_0 = write_3_0.execute(entry_3_0);
     }
     action do_read_3_0() {
         count_3_0 = read_3_0.execute(entry_3_0);
@@ -741,7 +749,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
 
     // What the packet does with row 1 of snapshot 3.
     action do_write_3_1() {
-        write_3_1.execute(entry_3_1);
+        count_3_1 = write_3_1.execute(entry_3_1);
     }
     action do_read_3_1() {
         count_3_1 = read_3_1.execute(entry_3_1);
@@ -831,18 +839,18 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         default_action = assign_hash_1_5();
         size = 1;
     }
-    action assign_window_start_6() {
-        window_start = meta.now & 32w0xfff00000;
+    action assign_window_end_6() {
+        window_end = meta.now | 32w0xfffff;
     }
-    table compute_window_start_6 {
+    table compute_window_end_6 {
         actions = {
-            assign_window_start_6;
+            assign_window_end_6;
         }
-        default_action = assign_window_start_6();
+        default_action = assign_window_end_6();
         size = 1;
     }
     action assign_before_window_7() {
-        before_window = window_start - came;
+        before_window = window_end - came;
     }
     table compute_before_window_7 {
         actions = {
@@ -977,8 +985,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         compute_delay_3.apply();
         compute_hash_0_4.apply();
         compute_hash_1_5.apply();
-        // The windows between the packet's enqueuing and the window in which it leaves (section 3.3).
-        compute_window_start_6.apply();
+        // The windows from that of the packet's enqueuing on, before that in which it leaves (section 3.3, rounded outwards).
+        compute_window_end_6.apply();
         compute_before_window_7.apply();
         if (meta.generated == 1w1 || (role == 2w2 && meta.ip_length != 16w0)) {
             // A count of packets names the next entry to clean (section 3.4).

@@ -207,7 +207,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<32> delay = 0;
     bit<6> hash_0 = 0;
     bit<6> hash_1 = 0;
-    bit<32> window_start = 0;
+    bit<32> window_end = 0;
     bit<32> before_window = 0;
     bit<32> next = 0;
     bit<6> entry_0_0 = 0;
@@ -327,6 +327,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         {
             bit<32> word;
             snapshot_0_0.read(word, (bit<32>)entry_0_0);
+            count_0_0 = word;
             word = word |+| (bit<32>)meta.ip_length;
             snapshot_0_0.write((bit<32>)entry_0_0, word);
         }
@@ -376,6 +377,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         {
             bit<32> word;
             snapshot_0_1.read(word, (bit<32>)entry_0_1);
+            count_0_1 = word;
             word = word |+| (bit<32>)meta.ip_length;
             snapshot_0_1.write((bit<32>)entry_0_1, word);
         }
@@ -425,6 +427,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         {
             bit<32> word;
             snapshot_1_0.read(word, (bit<32>)entry_1_0);
+            count_1_0 = word;
             word = word |+| (bit<32>)meta.ip_length;
             snapshot_1_0.write((bit<32>)entry_1_0, word);
         }
@@ -474,6 +477,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         {
             bit<32> word;
             snapshot_1_1.read(word, (bit<32>)entry_1_1);
+            count_1_1 = word;
             word = word |+| (bit<32>)meta.ip_length;
             snapshot_1_1.write((bit<32>)entry_1_1, word);
         }
@@ -523,6 +527,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         {
             bit<32> word;
             snapshot_2_0.read(word, (bit<32>)entry_2_0);
+            count_2_0 = word;
             word = word |+| (bit<32>)meta.ip_length;
             snapshot_2_0.write((bit<32>)entry_2_0, word);
         }
@@ -572,6 +577,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         {
             bit<32> word;
             snapshot_2_1.read(word, (bit<32>)entry_2_1);
+            count_2_1 = word;
             word = word |+| (bit<32>)meta.ip_length;
             snapshot_2_1.write((bit<32>)entry_2_1, word);
         }
@@ -621,6 +627,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         {
             bit<32> word;
             snapshot_3_0.read(word, (bit<32>)entry_3_0);
+            count_3_0 = word;
             word = word |+| (bit<32>)meta.ip_length;
             snapshot_3_0.write((bit<32>)entry_3_0, word);
         }
@@ -670,6 +677,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         {
             bit<32> word;
             snapshot_3_1.read(word, (bit<32>)entry_3_1);
+            count_3_1 = word;
             word = word |+| (bit<32>)meta.ip_length;
             snapshot_3_1.write((bit<32>)entry_3_1, word);
         }
@@ -765,9 +773,9 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         delay = now - came;
         hash(hash_0, HashAlgorithm.crc32, 64w0, {meta.source, meta.destination, meta.ports, meta.protocol}, 64w64);
         hash(hash_1, HashAlgorithm.crc32_custom, 64w0, {meta.source, meta.destination, meta.ports, meta.protocol}, 64w64);
-        // The windows between the packet's enqueuing and the window in which it leaves (section 3.3).
-        window_start = now & 32w0xfff00000;
-        before_window = window_start - came;
+        // The windows from that of the packet's enqueuing on, before that in which it leaves (section 3.3, rounded outwards).
+        window_end = now | 32w0xfffff;
+        before_window = window_end - came;
         if (meta.generated == 1w1 || (role == 2w2 && meta.ip_length != 16w0)) {
             // A count of packets names the next entry to clean (section 3.4).
             // count_packet

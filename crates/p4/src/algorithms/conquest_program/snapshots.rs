@@ -40,6 +40,9 @@ pub(in crate::algorithms) struct Passing {
     pub only: Option<Condition>,
     /// Whether least counts and sums take the variables of counts, so that a Tofino has room for what is computed from them.
     pub in_place: bool,
+    /// Whether windows that the packet waited in part of count, including that in which it leaves ([`Estimator::Outer`](queuescope_sketch::Estimator)); otherwise they do not
+    /// ([`Estimator::Inner`](queuescope_sketch::Estimator)).
+    pub rounds_outwards: bool,
 }
 
 impl Shape {
@@ -118,10 +121,16 @@ impl Passing {
 /// Updates the snapshots. Returns the flow's part of the queue.
 pub(in crate::algorithms) fn weight(p: &mut Builder, shape: &Shape, inputs: &Passing) -> Variable {
     let columns = hashes(p, shape);
-    p.comment("The windows between the packet's enqueuing and the window in which it leaves (section 3.3).");
-    let whole = Operation::And(inputs.dequeued, (u64::from(u32::MAX) >> shape.window << shape.window).into());
-    let start = p.compute("window_start", TIME_BITS, Unit::NANOS, whole);
-    let before = p.compute("before_window", TIME_BITS, Unit::NANOS, Operation::Subtract(start.into(), inputs.enqueued));
+    let within = (1 << shape.window) - 1;
+    let (name, edge) = if inputs.rounds_outwards {
+        p.comment("The windows from that of the packet's enqueuing on, before that in which it leaves (section 3.3, rounded outwards).");
+        ("window_end", Operation::Or(inputs.dequeued, within.into()))
+    } else {
+        p.comment("The windows between the packet's enqueuing and the window in which it leaves (section 3.3).");
+        ("window_start", Operation::And(inputs.dequeued, (u64::from(u32::MAX) ^ within).into()))
+    };
+    let edge = p.compute(name, TIME_BITS, Unit::NANOS, edge);
+    let before = p.compute("before_window", TIME_BITS, Unit::NANOS, Operation::Subtract(edge.into(), inputs.enqueued));
     let mut least = Vec::new();
     inputs.when(p, |p| {
         let entries = entries(p, shape, inputs, &columns);
@@ -227,20 +236,20 @@ fn access(
         initial: 0,
     });
     let count = p.variable(name("count"), 32, inputs.unit);
-    let mut action = |what: &str, value: Option<AluExpression>| -> TableAction {
+    let mut action = |what: &str, value: Option<AluExpression>, is_read: bool| -> TableAction {
         let action = RegisterAction {
             name: name(what),
             conditions: Vec::new(),
             updates: value.map(|value| AluUpdate { when: When::Always, value }).into_iter().collect(),
-            output: if value.is_none() { AluOutput::Before } else { AluOutput::Nothing },
+            output: if is_read { AluOutput::Before } else { AluOutput::Nothing },
         };
         p.action(name(&format!("do_{what}")), |p| p.access(register, entry, action, Some(count)))
     };
     let sum = AluExpression::AddSaturating(AluTerm::Word, AluTerm::Value(inputs.size));
     let actions = vec![
-        action("write", Some(sum)),
-        action("read", None),
-        action("clear", Some(AluExpression::Term(AluTerm::Value(0.into())))),
+        action("write", Some(sum), inputs.rounds_outwards),
+        action("read", None, true),
+        action("clear", Some(AluExpression::Term(AluTerm::Value(0.into()))), false),
     ];
     let bits = shape.windows_bits();
     let (any, positive) = ((0, (1 << bits) - 1), (1 << (bits - 1)) - 1);

@@ -1,6 +1,7 @@
 //! Packets that show a difference between a program and a mutant.
 
 use super::super::builder::SwitchProgram;
+use super::super::hash::Polynomial;
 use super::super::interpreter::Interpreter;
 use super::super::variable::{Input, ones};
 use crate::Gress;
@@ -53,7 +54,11 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
         }
         let inputs = program.variables.iter().filter_map(|it| it.input);
         // Few ports and flows, so that packets meet what others left, and times before the queue with their highest bit alone.
+        let is_off_path = program.is_off_path;
         let bits = |input| match input {
+            Input::ArrivalPort | Input::IpLength if is_off_path => 2,
+            Input::Identification | Input::Sequence | Input::Acknowledgement => 1,
+            Input::Arrived if is_off_path => input.bits(),
             Input::Port if is_printqueue => 2,
             Input::Port | Input::Source | Input::Destination | Input::Ports | Input::Protocol | Input::ArrivalPort => 1,
             // The epochs of ABC are in the higher bits.
@@ -88,8 +93,15 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
                 interpreter.registers.iter_mut().zip(words).for_each(|(register, word)| register.fill(word));
             }
         }
+        // The same of packets from taps.
+        let arrived = match inputs.iter().find(|(input, _)| *input == Input::Arrived).map_or(0, |(_, value)| *value) {
+            time if time >> 46 == 0 => time & !0xffff,
+            time if time >> 46 == 1 => time & !0xffff_ffff | time & 0x7_ffff,
+            time => time,
+        };
         let read = |input| match input {
             Input::Dequeued => dequeued,
+            Input::Arrived if is_off_path => arrived,
             Input::Enqueued => dequeued.wrapping_sub(sojourn) & ones(48),
             // Most queues are short, and some as long as ABC distinguishes.
             Input::QueueLength => match inputs.iter().find(|(it, _)| *it == input).map_or(0, |(_, value)| *value) {
@@ -100,6 +112,10 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
         };
         if packet % 4 == 0 && program.name.starts_with("abc") {
             near_the_limits(program, &mut one, &read, &mut numbers);
+            other.registers.clone_from(&one.registers);
+        }
+        if packet % 4 == 0 && is_off_path {
+            waiting(&mut one.registers[0], &read, arrived, sojourn, &mut numbers);
             other.registers.clone_from(&one.registers);
         }
         let random = [numbers.of(32), numbers.of(32)];
@@ -114,6 +130,25 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
         };
         run(&mut one) != run(&mut other) || one.registers != other.registers
     })
+}
+
+/// Lets the packet itself wait in most places of ConQuest beside a router, for a time that is at a limit.
+fn waiting(places: &mut [u64], read: &dyn Fn(Input) -> u64, arrived: u64, sojourn: u64, numbers: &mut Numbers) {
+    let [.., of_digest] = Polynomial::ALL;
+    let digest = of_digest.hash_packet(read);
+    for place in places {
+        let kind = numbers.next();
+        let small = (kind >> 8 & 3).wrapping_sub(1);
+        let time = match kind >> 10 & 7 {
+            // The longest delay, tau, and a window.
+            number @ 0..3 => arrived.wrapping_sub(1 << (18 - number)).wrapping_add(small),
+            3 => arrived.wrapping_add(small),
+            4 => small,
+            _ => arrived.wrapping_sub(sojourn),
+        };
+        let first = if kind & 3 == 0 { *place } else { digest };
+        *place = (time & ones(32)) << 32 | first & ones(32);
+    }
 }
 
 /// Sets most registers of ABC to words at which the next packet shows a difference.
