@@ -5,6 +5,7 @@
 
 use queuescope_p4::ir::{Architecture, REPLAY, SwitchProgram, TestBuild, Trace, TracePacket, print_entries};
 use queuescope_pcap::PcapWriter;
+use queuescope_wire::Nanos;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +15,16 @@ use std::{env, fs};
 pub struct Tools {
     p4c: PathBuf,
     switch: PathBuf,
+}
+
+impl Tools {
+    pub fn p4c(&self) -> &Path {
+        &self.p4c
+    }
+
+    pub fn switch(&self) -> &Path {
+        &self.switch
+    }
 }
 
 /// LINKTYPE_ETHERNET.
@@ -51,11 +62,15 @@ pub fn compile(p4c: &Path, folder: &Path, name: &str, text: &str, architecture: 
 
 /// Writes the packets of a trace as they are sent, or as they come back.
 fn write(path: &Path, trace: &Trace, frame: impl Fn(&TracePacket) -> &[u8]) {
+    write_frames(path, trace.packets.iter().map(|packet| (packet.time, frame(packet))));
+}
+
+/// Writes frames with their times.
+pub fn write_frames<'a>(path: &Path, frames: impl Iterator<Item = (Nanos, &'a [u8])>) {
     let file = BufWriter::new(fs::File::create(path).expect("the folder is writable"));
     let mut capture = PcapWriter::new(file, ETHERNET, 0).expect("there is room");
-    for packet in &trace.packets {
-        let frame = frame(packet);
-        capture.packet(packet.time, frame.len() as u32, frame).expect("there is room");
+    for (time, frame) in frames {
+        capture.packet(time, frame.len() as u32, frame).expect("there is room");
     }
     capture.finish().expect("there is room");
 }

@@ -9,6 +9,7 @@ mod placing;
 mod printed;
 mod rules;
 mod table_one;
+mod taps;
 mod traces;
 
 /// The packets of a comparison: `QUEUESCOPE_PACKETS`, or fewer by default.

@@ -10,7 +10,7 @@ use super::print::{Names, condition_text, operation_text};
 use super::table::{ActionTable, TableEntries};
 use super::validate::bits;
 use super::variable::{Input, Operand, Variable};
-use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
+use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special, StepAction};
 use std::collections::BTreeSet;
 
 impl SwitchProgram {
@@ -30,8 +30,15 @@ impl SwitchProgram {
             bits => steps.register(&it.name, bits, it.entries),
         });
         let registers = registers.collect();
-        let mut lowering =
-            Lowering { program: self, steps, fields, registers, guards: Vec::new(), packets: Packets::Traffic };
+        let mut lowering = Lowering {
+            program: self,
+            steps,
+            fields,
+            registers,
+            guards: Vec::new(),
+            packets: Packets::Traffic,
+            swapped: Vec::new(),
+        };
         for gress in [Gress::Ingress, Gress::Egress] {
             lowering.steps.at(gress);
             lowering.all(self.at(gress));
@@ -72,6 +79,8 @@ struct Lowering<'a> {
     guards: Vec<Field>,
     /// The packets that take the statements.
     packets: Packets,
+    /// The accesses to pairs so far: the entry, the packets, the step and its result.
+    swapped: Vec<(Entry, Packets, usize, Field)>,
 }
 
 impl Lowering<'_> {
@@ -163,7 +172,8 @@ impl Lowering<'_> {
     ) {
         let micros = actions.iter().map(|action| micros(action)).max_by_key(Vec::len).unwrap_or_default();
         let operands = actions.iter().flat_map(|action| action.operands()).chain(keys.iter().copied());
-        let reads = self.reads(operands.collect());
+        // Other branches may have set the index.
+        let reads = self.reads(operands.chain([index]).collect());
         let entry = self.entry(self.registers[register], index);
         let given = self.steps.update(entry, name, &micros, &reads);
         if let Some(Variable(result)) = result {
@@ -174,10 +184,26 @@ impl Lowering<'_> {
     /// One access of a pair: comparisons, and a change of both words.
     fn swap(&mut self, register: usize, index: Operand, action: &PairAction, Variable(result): Variable) {
         let micros = action.conditions.iter().map(|_| Micro::Condition).chain([Micro::Update; 2]);
-        let reads = self.reads(action.operands());
-        let entry = self.entry(self.registers[register], index);
+        let micros: Vec<_> = micros.collect();
         let name = format!("{} of {}", action.name, self.program.registers[register].name);
-        let given = self.steps.update(entry, &name, &micros.collect::<Vec<_>>(), &reads);
+        let entry = self.entry(self.registers[register], index);
+        let reads = self.reads(action.operands());
+        // A packet accesses a register once. A second access is in another branch, so that the unit does one or the other.
+        let same = |it: &&(Entry, Packets, usize, Field)| it.0 == entry && it.1 == self.packets;
+        if let Some((_, _, step, given)) = self.swapped.iter().find(same).copied() {
+            let step = &mut self.steps.steps[step];
+            step.name = format!("{name} or {}", step.name);
+            step.reads.extend(reads);
+            if let StepAction::Access { micros: most, .. } = &mut step.does
+                && most.len() < micros.len()
+            {
+                *most = micros;
+            }
+            self.fields[result] = vec![given];
+            return;
+        }
+        let given = self.steps.update(entry, &name, &micros, &reads);
+        self.swapped.push((entry, self.packets, self.steps.steps.len() - 1, given));
         self.fields[result] = vec![given];
     }
 

@@ -64,7 +64,8 @@ pub(super) fn parameters(params: &ConQuestLegacyParams) -> Vec<Parameter> {
 
 /// Replaces one of the parameters.
 fn replace(params: &mut ConQuestLegacyParams, key: &str, value: &str) -> Result<(), String> {
-    let (tapped, sketch) = (&mut params.tapped, &mut params.tapped.sketch);
+    let tapped = &mut params.tapped;
+    let sketch = &mut tapped.sketch;
     match key {
         "window" => sketch.window = time(value)?,
         "snapshots" => sketch.snapshots = number(value)?,

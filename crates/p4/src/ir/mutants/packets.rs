@@ -36,7 +36,9 @@ impl Numbers {
 
 /// Whether packets show a difference in what happens to them, or in a register. Registers and random numbers take any values.
 pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) -> bool {
-    let (mut one, mut other) = (Interpreter::new(program, 2), Interpreter::new(mutant, 2));
+    // Off the path, a register counts eight fates.
+    let entries = if program.is_off_path { 8 } else { 2 };
+    let (mut one, mut other) = (Interpreter::new(program, entries), Interpreter::new(mutant, entries));
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
     let has_schedule = program.registers.iter().any(|register| register.name == "last_below");
     let schedule = has_schedule.then(|| DropSchedule::new(DropSchedule::LONGEST));
@@ -96,7 +98,10 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
         // The same of packets from taps.
         let arrived = match inputs.iter().find(|(input, _)| *input == Input::Arrived).map_or(0, |(_, value)| *value) {
             time if time >> 46 == 0 => time & !0xffff,
-            time if time >> 46 == 1 => time & !0xffff_ffff | time & 0x7_ffff,
+            // Where 32 bits wrap, where the highest of them changes, and in the last window before.
+            time if time >> 45 == 2 => time & !0xffff_ffff | time & 0x7_ffff,
+            time if time >> 45 == 3 => time & !0xffff_ffff | 1 << 31 | time & 0x3_ffff,
+            time if time >> 45 == 4 => time | 0xffff_0000,
             time => time,
         };
         let read = |input| match input {
@@ -140,10 +145,12 @@ fn waiting(places: &mut [u64], read: &dyn Fn(Input) -> u64, arrived: u64, sojour
         let kind = numbers.next();
         let small = (kind >> 8 & 3).wrapping_sub(1);
         let time = match kind >> 10 & 7 {
-            // The longest delay, tau, and a window.
-            number @ 0..3 => arrived.wrapping_sub(1 << (18 - number)).wrapping_add(small),
+            // The longest delay, a window, and tau.
+            number @ 0..3 => arrived.wrapping_sub(1 << (18 - 2 * number)).wrapping_add(small),
             3 => arrived.wrapping_add(small),
             4 => small,
+            // After the window.
+            5 => arrived.wrapping_add(1 << 16),
             _ => arrived.wrapping_sub(sojourn),
         };
         let first = if kind & 3 == 0 { *place } else { digest };

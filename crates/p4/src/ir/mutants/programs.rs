@@ -62,7 +62,7 @@ pub(super) fn programs() -> Vec<SwitchProgram> {
 fn small_legacy() -> SwitchProgram {
     let usual = ConQuestLegacyParams::default();
     let sketch = ConQuestParams { rows: 1, columns: 2, window: Nanos(1 << 16), ..usual.tapped.sketch.clone() };
-    let (max_delay, tau) = (Nanos(1 << 18), Nanos(1 << 17));
+    let (max_delay, tau) = (Nanos(1 << 18), Nanos(1 << 14));
     let tapped = TappedConQuestParams { sketch, slots: 2, max_delay, tau, threshold: 3, ..usual.tapped };
     let params = ConQuestLegacyParams { tapped, ingress: vec![0], egress: 1, collector: 2 };
     conquest_legacy_with(&params).expect("it fits")
