@@ -1,10 +1,10 @@
 """Sends frames to BMv2 as taps before and behind a router would, and compares what comes to the collector with what is expected.
 
-unshare -n python3 taps.py SWITCH PROGRAM.json COMMANDS CLI IN.pcap OUT.pcap EXPECTED FATES_IN FATES_OUT
+unshare -n python3 taps.py SWITCH PROGRAM.json COMMANDS CLI IN.pcap OUT.pcap EXPECTED FATES
 
 SWITCH and CLI are simple_switch and simple_switch_CLI, and COMMANDS fills the tables: port 1 has a tap of a link into the router, port 4 one of the link out
-of it, and port 5 the collector. All frames of IN.pcap come to port 1, and then those of OUT.pcap to port 4. EXPECTED are the numbers, with commas, of the frames of OUT.pcap
-that are reported, in this order. FATES_IN and FATES_OUT are the words of the register of fates after each.
+of it, and port 5 the collector. Ten frames of IN.pcap come to port 1, and then ten of OUT.pcap to port 4, and so on. EXPECTED are the numbers, with commas, of the frames of
+OUT.pcap that are reported, in this order. FATES are the words of the register of fates after all of them.
 """
 
 import os
@@ -18,11 +18,18 @@ PORTS = {1: "in", 4: "out", 5: "collector"}
 ETHER_TYPE = 0x88b6
 # Until then, the switch has to have processed what was sent.
 PATIENCE = 60
+# What BMv2 receives at once.
+CHUNK = 10
 
 
-def main(switch, program, commands, cli, sent_in, sent_out, expected, fates_in, fates_out):
+def main(switch, program, commands, cli, sent_in, sent_out, expected, fates):
+    # The kernel sends nothing by itself.
+    for which in ["all", "default"]:
+        with open(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6", "w") as setting:
+            setting.write("1")
     for name in PORTS.values():
-        for command in [f"link add {name} type veth peer name far-{name}", f"link set {name} up", f"link set far-{name} up"]:
+        # A report is longer than the frame in it.
+        for command in [f"link add {name} mtu 2000 type veth peer name far-{name} mtu 2000", f"link set {name} up", f"link set far-{name} up"]:
             subprocess.run(["ip", *command.split()], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     interfaces = [word for port, name in PORTS.items() for word in ["-i", f"{port}@far-{name}"]]
@@ -33,14 +40,18 @@ def main(switch, program, commands, cli, sent_in, sent_out, expected, fates_in, 
         wait_for(9090, run)
         with open(commands) as entries:
             subprocess.run([cli, "--thrift-port", "9090"], stdin=entries, stdout=subprocess.DEVNULL, check=True)
-        control = subprocess.Popen([cli, "--thrift-port", "9090"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                   env={**os.environ, "PYTHONUNBUFFERED": "1"})
-        collector = bound("collector", ETHER_TYPE)
-        tell(bound("in", 0), frames(sent_in))
-        await_fates(control, fates_in)
-        out = frames(sent_out)
-        tell(bound("out", 0), out)
-        await_fates(control, fates_out)
+        control = subprocess.Popen([cli, "--thrift-port", "9090"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+        collector, links = bound("collector", ETHER_TYPE), [bound(name, 0) for name in ["in", "out"]]
+        came, out = frames(sent_in), frames(sent_out)
+        for first in range(0, len(came), CHUNK):
+            for link, side, before in [(links[0], came, first), (links[1], out, first + len(came[first:first + CHUNK]))]:
+                chunk = side[first:first + CHUNK]
+                for frame in chunk:
+                    link.send(frame)
+                found = await_fates(control, before + first + len(chunk))
+        if found != fates:
+            sys.exit(f"the fates are {found}, expected {fates}")
         compare(collector, [out[int(number)] for number in expected.split(",")])
     finally:
         for process in [control, run]:
@@ -57,15 +68,10 @@ def bound(name, ether_type):
     return link
 
 
-def tell(link, sent):
-    for frame in sent:
-        link.send(frame)
-
-
-def await_fates(control, expected):
-    """Returns when the register has the expected words."""
+def await_fates(control, count):
+    """Returns the register when it counts as many packets."""
     deadline = time.monotonic() + PATIENCE
-    found = None
+    found = "unknown"
     while time.monotonic() < deadline:
         control.stdin.write("register_read MainIngress.fates\n")
         control.stdin.flush()
@@ -73,9 +79,9 @@ def await_fates(control, expected):
         while "fates=" not in line:
             line = control.stdout.readline()
         found = line.split("fates=")[1].replace(" ", "").strip()
-        if found == expected:
-            return
-    sys.exit(f"the fates are {found}, expected {expected}")
+        if sum(map(int, found.split(","))) >= count:
+            return found
+    sys.exit(f"the fates are {found}, expected {count} packets")
 
 
 def compare(link, expected):
