@@ -112,7 +112,10 @@ fn curves_of_a_switch(pair: &Pair) -> Result<()> {
             "\n### conquest-legacy, {estimator}, {SNAPSHOTS} snapshots of 2 rows and 64 columns, window {}\n",
             params.tapped.sketch.window
         );
-        println!("Fates of the packets: {:?}\n", switched.fates);
+        println!(
+            "Fates of the packets: {:?}. {} of those without a place look like the packet that has it.\n",
+            switched.fates, switched.repeated
+        );
         curve(&true_parts, &exact(&tapped), &estimates, &tapped, tau);
     }
     Ok(())

@@ -194,7 +194,7 @@ fn verdicts_on_a_switch_are_those_of_the_software_except_where_flows_collide() {
         heavy += usize::from(is_heavy(estimate));
     }
     println!(
-        "verdicts: {same} are the same, of which some of {heavy} are reports; {collided} differ by collisions of flows"
+        "{same} verdicts are the same, and {collided} differ by collisions of flows; {heavy} packets are reported"
     );
     assert!(heavy > 1_000 && collided * 50 < same, "{heavy} {collided} {same}");
 }

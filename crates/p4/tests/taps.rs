@@ -13,6 +13,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// LINKTYPE_ETHERNET.
+const ETHERNET: u32 = 1;
 const FRAMES: usize = 400;
 /// As in the script.
 const CHUNK: usize = 10;
@@ -24,7 +26,9 @@ fn captured() -> Vec<Vec<u8>> {
         let mut reader = CaptureReader::open(&data.join(name)).expect("it is there");
         let mut frames = Vec::new();
         while let Some(record) = reader.next_record().expect("it is complete").filter(|_| frames.len() < most) {
-            frames.push(record.data.to_vec());
+            // The capture with IPv6 has no headers of Ethernet.
+            let header = if record.link == ETHERNET { Vec::new() } else { [&[2; 12][..], &[0x86, 0xdd]].concat() };
+            frames.push([&header, record.data].concat());
         }
         frames
     };

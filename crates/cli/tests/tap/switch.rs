@@ -53,6 +53,8 @@ pub struct Switched {
     pub estimates: BTreeMap<usize, u32>,
     /// The packets that came and are not in the table, by index, with the packet that has their place.
     pub occupied: BTreeMap<usize, usize>,
+    /// How many of these have the digest of the packet that has their place.
+    pub repeated: usize,
     /// What became of all: the register `fates`.
     pub fates: Vec<u64>,
 }
@@ -62,7 +64,7 @@ pub struct Switched {
 pub fn through_switch(program: &SwitchProgram, params: &ConQuestLegacyParams, frames: &[Processed]) -> Switched {
     assert_eq!((params.tapped.tau, params.tapped.threshold), (Nanos::ZERO, 0), "all are reported");
     let mut interpreter = Interpreter::new(program, u64::MAX);
-    let [.., of_slot, _] = Polynomial::ALL;
+    let [.., of_slot, of_digest] = Polynomial::ALL;
     let mut switched = Switched::default();
     let mut places: BTreeMap<u64, usize> = BTreeMap::new();
     for frame in frames {
@@ -79,6 +81,7 @@ pub fn through_switch(program: &SwitchProgram, params: &ConQuestLegacyParams, fr
             }
         } else if word(&interpreter) == before {
             switched.occupied.insert(id, places.get(&place).copied().unwrap_or(id));
+            switched.repeated += usize::from(of_digest.hash_packet(&input) == before & u64::from(u32::MAX));
         } else {
             places.insert(place, id);
         }

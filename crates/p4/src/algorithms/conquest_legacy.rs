@@ -79,7 +79,7 @@ pub fn conquest_legacy_with(params: &ConQuestLegacyParams) -> Result<SwitchProgr
     let tapped = &params.tapped;
     check(params)?;
     let shape = Shape::new(NAME, &tapped.sketch)?;
-    let about = "measures the queue of a router beside the switch, by taps, and reports packets of flows that have too much of it";
+    let about = "measures the queue of a router beside it, by taps, and reports flows that have too much of it";
     let mut p = Builder::new(NAME, about, SOURCE);
     p.off_path().of(Aspect::Metric);
     if shape.has_generator {

@@ -1,4 +1,4 @@
-// conquest-legacy: measures the queue of a router beside the switch, by taps, and reports packets of flows that have too much of it.
+// conquest-legacy: measures the queue of a router beside it, by taps, and reports flows that have too much of it.
 // After Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019, section 6.
 // The packet generator sends a packet every 16.4 µs.
 
