@@ -7,20 +7,28 @@
 //! two rows and 64 columns, a window of a quarter of the longest delay, and a tau of an eighth. The truth comes from the queue
 //! itself. A flow contributes if it has at least alpha of the queue. A packet is reported if its estimate is at least a threshold, in
 //! multiples of alpha, of what left according to the taps while the packet waited.
+//!
+//! Then the same packets come to a switch that runs `conquest-legacy`, whose taps have one clock, and whose windows are a power of two. It is run by the
+//! interpreter.
 
 #[path = "../tests/tap/pair.rs"]
-mod pair;
+mod tap_pair;
+#[path = "../tests/tap/switch.rs"]
+mod tap_through_switch;
 
-use anyhow::{Result, bail};
-use pair::{Pair, PairParams, TAPPED, Truth};
+use anyhow::{Context, Result, bail};
 use queuescope_meter::tap::{Arrived, Clock, TapDeparture, TapOutput, TapPacket, TapParams};
 use queuescope_meter::{ExactMeter, History, PastDeparture, Recent};
+use queuescope_p4::algorithms::{ConQuestLegacyParams, conquest_legacy_with};
+use queuescope_p4::ir::{Input, ParsedFrame};
 use queuescope_queue::Limit;
-use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry};
+use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, TappedConQuestParams};
 use queuescope_wire::parse::InvariantParams;
 use queuescope_wire::{ByteCount, FlowTable, Granularity, Nanos, Rate};
 use std::collections::BTreeMap;
 use std::path::Path;
+use tap_pair::{Pair, PairParams, TAPPED, Truth};
+use tap_through_switch::{processed, through_switch};
 
 const ALPHAS: [f64; 6] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3];
 /// The threshold of a report, in multiples of alpha.
@@ -60,6 +68,56 @@ fn main() -> Result<()> {
     let possible = pair.truth.iter().filter(|truth| truth.link < TAPPED && truth.dequeued.is_some()).count();
     println!("{possible} packets passed a tapped link and the queue");
     curves(&pair.truth, &log.seen);
+    let one_clock = PairParams { behind: Clock::default(), second: Clock::default(), ..pair_params };
+    curves_of_a_switch(&Pair::make(Path::new(capture), one_clock)?)
+}
+
+/// The same through a switch. It counts the lengths of IP packets, so that shares are of those.
+fn curves_of_a_switch(pair: &Pair) -> Result<()> {
+    let longest = longest(&pair.truth);
+    let tau = Nanos(longest.0 / 8);
+    let left: Option<Vec<_>> = pair
+        .egress
+        .iter()
+        .map(|record| {
+            let truth = pair.truth[record.id];
+            Some((truth.size, truth.digest, Some(truth.enqueued), truth.dequeued?))
+        })
+        .collect();
+    let true_parts = exact(&left.context("a packet left that did not leave")?);
+    for estimator in [Estimator::Inner, Estimator::Outer] {
+        let usual = ConQuestLegacyParams::default();
+        // The power of two that is nearest to a quarter of the longest delay.
+        let quarter = (longest.0 / SNAPSHOTS as u64).max(1);
+        let window = [1 << quarter.ilog2(), 2 << quarter.ilog2()].into_iter().min_by_key(|it| quarter.abs_diff(*it));
+        let sketch = ConQuestParams { window: Nanos(window.unwrap_or(1)), ..usual.tapped.sketch.clone() };
+        // All packets with a delay are reported, so that each has an estimate.
+        let (max_delay, none) = (Nanos(longest.0 * 2), Nanos::ZERO);
+        let tapped = TappedConQuestParams { sketch, estimator, max_delay, tau: none, threshold: 0, ..usual.tapped };
+        let params = ConQuestLegacyParams { tapped, ..usual };
+        let program = conquest_legacy_with(&params)?;
+        let switched = through_switch(&program, &params, &processed(pair, &params));
+        let tapped: Vec<_> = pair
+            .egress
+            .iter()
+            .map(|record| {
+                let size = ParsedFrame::new(&record.data).input(Input::IpLength) as u32;
+                let from = switched.delays.get(&record.id).map(|delay| record.time - *delay);
+                (size, pair.truth[record.id].digest, from, record.time)
+            })
+            .collect();
+        let estimates: Vec<_> =
+            pair.egress.iter().map(|record| switched.estimates.get(&record.id).map(|it| u64::from(*it))).collect();
+        println!(
+            "\n### conquest-legacy, {estimator}, {SNAPSHOTS} snapshots of 2 rows and 64 columns, window {}\n",
+            params.tapped.sketch.window
+        );
+        println!(
+            "Fates of the packets: {:?}. {} of those without a place look like the packet that has it.\n",
+            switched.fates, switched.repeated
+        );
+        curve(&true_parts, &exact(&tapped), &estimates, &tapped, tau);
+    }
     Ok(())
 }
 

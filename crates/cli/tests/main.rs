@@ -1,6 +1,8 @@
 //! All tests of the crate from outside, in one binary.
 
 mod acting;
+#[path = "../../p4/tests/bmv2.rs"]
+mod bmv2;
 mod common;
 mod experiment;
 mod explosions;
@@ -33,6 +35,9 @@ mod tap;
 mod tap_command;
 #[path = "tap/pair.rs"]
 mod tap_pair;
+mod tap_switch;
+#[path = "tap/switch.rs"]
+mod tap_through_switch;
 mod terminal;
 mod traffic;
 mod version_0_1;

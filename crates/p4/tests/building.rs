@@ -123,7 +123,7 @@ fn register_actions_are_small() {
     assert_eq!(with(constant), "the action it: compares a constant");
     assert_eq!(
         error(|p| _ = p.register(register(12, Unit::Number))),
-        "the register words: has words of 12 bits; 8, 16 and 32 are possible"
+        "the register words: has words of 12 bits; 8, 16, 32, and 64 for a pair are possible"
     );
 }
 

@@ -3,65 +3,31 @@
 
 #![allow(clippy::disallowed_methods, reason = "the tests run other programs, on files that they write")]
 
+use crate::bmv2::{compile, installed, replay, tools};
 use queuescope_p4::algorithms::{
-    AbcCoreParams, AbcEdgeParams, abc_core_with, abc_edge_with, abc_strip_with, conquest_defaults, conquest_with,
-    executable, printqueue_monitor_with, printqueue_windows_with,
+    AbcCoreParams, AbcEdgeParams, ConQuestLegacyParams, abc_core_with, abc_edge_with, abc_strip_with,
+    conquest_defaults, conquest_legacy_with, conquest_with, executable, printqueue_monitor_with,
+    printqueue_windows_with,
 };
 use queuescope_p4::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison, Condition, Input,
-    Operation, REPLAY, RegisterAction, RegisterArray, SwitchProgram, TestBuild, Trace, TracePacket, Unit, Variable,
-    When, print, print_entries, refusal,
+    Operation, RegisterAction, RegisterArray, SwitchProgram, Trace, Unit, Variable, When, print, refusal,
 };
-use queuescope_pcap::PcapWriter;
 use queuescope_queue::{ActAt, ConQuestAqmParams, HoldParams, SwitchAqmParams, SwitchAverage};
-use queuescope_sketch::{CellWindowsParams, DepthStackParams};
-use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, TappedConQuestParams};
+use queuescope_wire::Nanos;
+use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
-
-/// LINKTYPE_ETHERNET.
-const ETHERNET: u32 = 1;
-
-/// The program that a variable names, or the one on `PATH`. Otherwise prints that a test is skipped, or fails if `QUEUESCOPE_REQUIRE` has the name.
-fn program(test: &str, variable: &str, name: &str) -> Option<PathBuf> {
-    let on_path =
-        || env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file());
-    let found = env::var_os(variable).map(PathBuf::from).or_else(on_path);
-    if found.is_none() {
-        let required = env::var("QUEUESCOPE_REQUIRE").unwrap_or_default();
-        assert!(required.split(',').all(|required| required != name), "{test}: {name} is not installed");
-        println!("skipped: {test}: {name} is not installed");
-    }
-    found
-}
 
 fn has_tofino(p4c: &Path) -> bool {
     let help = Command::new(p4c).arg("--target-help").output().expect("it starts");
     String::from_utf8_lossy(&help.stdout).contains("tofino")
 }
 
-/// Compiles a program. Returns what the compiler prints.
-fn compile(p4c: &Path, folder: &Path, name: &str, text: &str, architecture: Architecture) -> String {
-    let file = folder.join(format!("{name}.p4"));
-    fs::write(&file, text).expect("the folder is writable");
-    let target = match architecture {
-        Architecture::V1model => "bmv2",
-        Architecture::Tna => "tofino",
-    };
-    let mut command = Command::new(p4c);
-    command.args(["--target", target, "--arch", architecture.name(), "-o"]).arg(folder).arg(&file);
-    let output = command.output().expect("it starts");
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    let files = fs::read_dir(folder).expect("it is there").count();
-    assert!(output.status.success() && files > 1, "{name} for {target}, {files} files: {printed}");
-    printed
-}
-
 #[test]
 fn programs_compile_without_a_warning() {
     let test = "programs_compile_without_a_warning";
-    let Some(p4c) = program(test, "QUEUESCOPE_P4C", "p4c") else { return };
+    let Some(p4c) = installed(test, "QUEUESCOPE_P4C", "p4c") else { return };
     for program in executable().expect("the defaults fit") {
         for architecture in Architecture::ALL {
             if let Some(why) = refusal(&program, architecture) {
@@ -194,6 +160,14 @@ fn actions(value: Variable) -> [RegisterAction; 8] {
     ]
 }
 
+/// ConQuest beside a router, with few places, short windows and a low threshold.
+fn legacy() -> SwitchProgram {
+    let usual = ConQuestLegacyParams::default();
+    let sketch = ConQuestParams { window: Nanos(1 << 17), ..usual.tapped.sketch.clone() };
+    let tapped = TappedConQuestParams { sketch, slots: 1 << 10, threshold: 6_000, ..usual.tapped };
+    conquest_legacy_with(&ConQuestLegacyParams { tapped, ..usual }).expect("it fits")
+}
+
 /// ABC where two ports are on the other side of the domain's border, and a host has a contract.
 fn abc() -> [SwitchProgram; 5] {
     let ports = vec![1, 3];
@@ -212,45 +186,11 @@ fn abc() -> [SwitchProgram; 5] {
     .map(|program| program.expect("it fits"))
 }
 
-/// Writes the packets of a trace as they are sent, or as they come back.
-fn write(path: &Path, trace: &Trace, frame: impl Fn(&TracePacket) -> &[u8]) {
-    let file = BufWriter::new(fs::File::create(path).expect("the folder is writable"));
-    let mut capture = PcapWriter::new(file, ETHERNET, 0).expect("there is room");
-    for packet in &trace.packets {
-        let frame = frame(packet);
-        capture.packet(packet.time, frame.len() as u32, frame).expect("there is room");
-    }
-    capture.finish().expect("there is room");
-}
-
-/// Sends packets through BMv2.
-fn run(switch: &Path, folder: &Path, program: &SwitchProgram, trace: &Trace) {
-    let path = |name: &str| folder.join(name);
-    write(&path("sent.pcap"), trace, |packet| &packet.sent);
-    write(&path("expected.pcap"), trace, |packet| &packet.expected);
-    fs::write(path("replay.py"), REPLAY).expect("the folder is writable");
-    let mut command = Command::new("unshare");
-    command.args(["-n", "python3"]).arg(path("replay.py")).arg(switch).arg(path("test.json"));
-    command.args([path("sent.pcap"), path("expected.pcap")]);
-    if let Some(entries) = print_entries(program, Architecture::V1model) {
-        fs::write(path("entries"), entries).expect("the folder is writable");
-        command.arg(path("entries")).arg(switch.with_file_name("simple_switch_CLI"));
-    }
-    let output = command.output().expect("unshare is there");
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {printed}", program.name());
-    println!("{}: {}", program.name(), printed.trim_end());
-}
-
 /// `QUEUESCOPE_PACKETS=100000` sends as many packets through each program.
 #[test]
 fn bmv2_does_what_the_interpreter_does() {
     let test = "bmv2_does_what_the_interpreter_does";
-    let Some(p4c) = program(test, "QUEUESCOPE_P4C", "p4c") else { return };
-    let Some(switch) = program(test, "QUEUESCOPE_SIMPLE_SWITCH", "simple_switch") else { return };
-    if !rustix::process::geteuid().is_root() {
-        return println!("skipped: {test}: it needs root, for a network namespace");
-    }
+    let Some(tools) = tools(test) else { return };
     let act_at = ActAt::Ingress(HoldParams { registers: 16, ..HoldParams::default() });
     let conquest = ConQuestAqmParams { threshold: 3.0, ..conquest_defaults() };
     let conquest = [conquest.clone(), ConQuestAqmParams { act_at, ..conquest }]
@@ -264,16 +204,14 @@ fn bmv2_does_what_the_interpreter_does() {
         !["conquest", "abc", "printqueue"].iter().any(|name| program.name().starts_with(name))
     };
     let programs = executable().expect("the defaults fit").into_iter().filter(is_default);
-    for program in programs.chain(conquest).chain(abc()).chain(printqueue).chain([everything()]) {
-        let folder = tempfile::tempdir().expect("there is room");
-        compile(&p4c, folder.path(), "test", &TestBuild::new(&program).print(), Architecture::V1model);
+    for program in programs.chain(conquest).chain([legacy()]).chain(abc()).chain(printqueue).chain([everything()]) {
         let count = crate::packets().min(100_000);
         let trace = Trace::new(&program, 1, count);
-        let chosen = trace.dropped + trace.marked;
+        let chosen = trace.dropped + trace.marked + trace.reported;
         // The control plane writes PIE_CP's probability, so that it is zero here. PrintQueue lets all packets pass.
         let passes = program.name() == "pie-cp" || program.name().starts_with("printqueue");
         let acts = passes || (count / 100..count - count / 500).contains(&chosen);
-        assert!(acts, "{}: {chosen} of {count} packets are dropped or marked", program.name());
-        run(&switch, folder.path(), &program, &trace);
+        assert!(acts, "{}: {chosen} of {count} packets are dropped, marked or reported", program.name());
+        replay(&tools, &program, &trace);
     }
 }

@@ -2,6 +2,7 @@
 
 mod abc;
 mod conquest;
+mod conquest_legacy;
 mod drop_schedule;
 mod egress_pi;
 mod pie_cp;

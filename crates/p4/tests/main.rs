@@ -1,5 +1,6 @@
 //! All tests of the crate from outside, in one binary.
 
+mod bmv2;
 mod building;
 mod compiled;
 mod equal;
@@ -8,6 +9,7 @@ mod placing;
 mod printed;
 mod rules;
 mod table_one;
+mod taps;
 mod traces;
 
 /// The packets of a comparison: `QUEUESCOPE_PACKETS`, or fewer by default.

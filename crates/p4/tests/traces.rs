@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use queuescope_p4::Gress;
 use queuescope_p4::algorithms::{
-    EXECUTABLE, conquest_defaults, conquest_with, egress_pi_with, executable, pie_dp_with,
+    ConQuestLegacyParams, EXECUTABLE, conquest_defaults, conquest_legacy_with, conquest_with, egress_pi_with,
+    executable, pie_dp_with,
 };
-use queuescope_p4::ir::{Input, Interpreter, PacketFate, SwitchProgram, TestBuild, Trace};
+use queuescope_p4::ir::{Input, Interpreter, PacketFate, PacketReport, SwitchProgram, TestBuild, Trace};
 use queuescope_queue::{ActAt, ConQuestAqmParams, EgressPiParams, HoldParams, PieDpParams};
+use queuescope_sketch::{ConQuestParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,17 +54,26 @@ fn contents(program: &SwitchProgram, random: usize, frame: &[u8]) -> Contents {
     assert_eq!(fields.next((8 - fields.at % 8) % 8), 0, "the rest of a byte");
     let numbers = (0..random).map(|_| fields.next(32)).collect();
     let words = program.registers().iter().map(|register| fields.next(register.bits as usize)).collect();
+    let reported = if program.is_off_path() { report(&mut fields) } else { None };
     let carried = frame[14 + fields.at / 8..].to_vec();
     assert_eq!(carried.is_empty(), !program.inputs().any(|input| Input::OF_ACTIVITY.contains(&input)));
     let gress = if at_ingress { Gress::Ingress } else { Gress::Egress };
     Contents {
         gress,
         inputs,
-        fate: PacketFate { dropped, marked, fed_back, ..PacketFate::default() },
+        fate: PacketFate { dropped, marked, fed_back, reported, ..PacketFate::default() },
         random: numbers,
         words,
         carried,
     }
+}
+
+/// The report of a packet from a switch off the path.
+fn report(fields: &mut Fields<'_>) -> Option<PacketReport> {
+    let [reports, port] = [(); 2].map(|()| fields.next(16) as u16);
+    let [delay, estimate] = [(); 2].map(|()| fields.next(32) as u32);
+    assert!(reports < 2 && (reports == 1 || [port.into(), delay, estimate] == [0; 3]), "{reports}");
+    (reports == 1).then_some(PacketReport { port, delay, estimate })
 }
 
 /// What a parser finds about the activity header of a packet that begins with an EtherType.
@@ -91,7 +102,7 @@ fn is_measurement(program: &SwitchProgram) -> bool {
 fn check(program: &SwitchProgram, trace: &Trace) {
     let random = TestBuild::new(program).random();
     let mut interpreter = Interpreter::new(program, u64::MAX);
-    let (mut generated, mut acts) = (0, [0; 2]);
+    let (mut generated, mut acts, mut reported) = (0, [0; 2], 0);
     // The registers of these have other indexes than the port.
     let is_by_port =
         !["conquest", "abc"].iter().any(|name| program.name().starts_with(name)) && !is_measurement(program);
@@ -101,7 +112,8 @@ fn check(program: &SwitchProgram, trace: &Trace) {
         assert!(is_undecided, "nothing is decided yet");
         let header = activity_header(&sent.carried);
         let input = |input| header.get(&input).or(sent.inputs.get(&input)).copied().unwrap_or(0);
-        assert_eq!(packet.time.0, input(Input::Dequeued));
+        let time = if program.is_off_path() { Input::Arrived } else { Input::Dequeued };
+        assert_eq!(packet.time.0, input(time));
         let mut drawn = sent.random.iter();
         let fate = interpreter.run_at(sent.gress, &input, &mut |_| *drawn.next().expect("there are enough"));
         let back = contents(program, random, &packet.expected);
@@ -121,9 +133,10 @@ fn check(program: &SwitchProgram, trace: &Trace) {
         if input(Input::Generated) == 0 {
             acts[0] += usize::from(fate.dropped);
             acts[1] += usize::from(fate.marked);
+            reported += usize::from(fate.reported.is_some());
         }
     }
-    assert_eq!((generated, acts), (trace.generated, [trace.dropped, trace.marked]));
+    assert_eq!((generated, acts, reported), (trace.generated, [trace.dropped, trace.marked], trace.reported));
 }
 
 #[test]
@@ -134,11 +147,11 @@ fn frames_are_what_the_interpreter_does_and_algorithms_act_on_some() {
     };
     let mut lower = ConQuestAqmParams { threshold: 3.0, ..conquest_defaults() };
     lower.act_at = ActAt::Ingress(HoldParams::default());
-    let lower = [conquest_with(&lower).expect("it fits")];
+    let lower = [conquest_with(&lower).expect("it fits"), legacy()];
     for (number, program) in executable().expect("the defaults fit").into_iter().chain(lower).enumerate() {
         let trace = Trace::new(&program, 1, 500);
         check(&program, &trace);
-        let acts = trace.dropped + trace.marked;
+        let acts = trace.dropped + trace.marked + trace.reported;
         if is_quiet(&program) && number < EXECUTABLE.len() {
             continue;
         }
@@ -152,6 +165,14 @@ fn frames_are_what_the_interpreter_does_and_algorithms_act_on_some() {
         assert_eq!(trace, Trace::new(&program, 1, 500), "it depends on the seed alone");
         assert_ne!(trace, Trace::new(&program, 2, 500));
     }
+}
+
+/// ConQuest beside a router, with short windows and a low threshold.
+fn legacy() -> SwitchProgram {
+    let usual = ConQuestLegacyParams::default();
+    let sketch = ConQuestParams { window: Nanos(1 << 17), ..usual.tapped.sketch.clone() };
+    let tapped = TappedConQuestParams { sketch, tau: Nanos(10_000), threshold: 1_000, ..usual.tapped };
+    conquest_legacy_with(&ConQuestLegacyParams { tapped, ..usual }).expect("it fits")
 }
 
 proptest! {

@@ -21,6 +21,10 @@
 //!
 //! - [`CellWindows`]: time windows of cells that each keep one packet. [`DepthStack`]: the flow that last brought the queue to each depth.
 //!
+//! For a router that a switch sees through taps:
+//!
+//! - [`TappedConQuest`]: matches packets before and behind the router, and runs ConQuest on those that leave.
+//!
 //! For flows and their congestion controls:
 //!
 //! - [`Fingerprint`]: the group of congestion controls that a flow belongs to, as P4air finds it (Turkovic and Kuipers,
@@ -33,6 +37,7 @@ mod fingerprint;
 mod hash;
 mod params;
 mod printqueue;
+mod tapped;
 mod windows;
 
 pub use conquest::{ConQuest, ConQuestStats, Ideal, Jump};
@@ -44,4 +49,5 @@ pub use fingerprint::{
 };
 pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};
 pub use printqueue::{CellWindows, CellWindowsParams, DepthStack, DepthStackParams, PrintQueueError, Raised};
+pub use tapped::{TappedConQuest, TappedConQuestParams, TappedError, TappedStats, Verdict};
 pub use windows::{Passed, Share, Windows, WindowsError, WindowsParams, WindowsStats};

@@ -4,4 +4,5 @@ mod accuracy;
 mod jump;
 mod printqueue;
 mod snapshots;
+mod tapped;
 mod windows;

@@ -151,6 +151,14 @@ impl Fit {
         let of_flows = [("flows", flows.is_some()), ("queues", queues.is_some()), ("ports", ports.is_some())];
         if let Some(name) = &self.algorithm {
             if let Some((option, _)) = of_snapshots.iter().find(|(_, given)| *given)
+                && name == "conquest-legacy"
+            {
+                bail!(
+                    "conquest-legacy is placed with the dimensions that its program has by default: leave --{option} out, or see \
+                     queuescope p4 generate conquest-legacy --explain --set {option}=N"
+                );
+            }
+            if let Some((option, _)) = of_snapshots.iter().find(|(_, given)| *given)
                 && !name.starts_with("conquest")
             {
                 bail!(

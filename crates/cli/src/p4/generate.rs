@@ -2,7 +2,9 @@
 
 mod explain;
 mod folder;
+mod legacy;
 mod printqueue;
+mod set;
 #[cfg(test)]
 mod tests;
 
@@ -11,8 +13,8 @@ use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
-    self, Dimensions, STEP_THRESHOLD, abc_named, conquest_defaults, executable_with, pie_cp_control, red_egress_with,
-    step_with,
+    self, ConQuestLegacyParams, Dimensions, STEP_THRESHOLD, abc_named, conquest_defaults, conquest_legacy_with,
+    executable_with, pie_cp_control, red_egress_with, step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
 use queuescope_p4::{Fit, Grade, Target};
@@ -105,6 +107,7 @@ enum Parameters {
     /// Those of scenarios.
     Management(Management),
     PrintQueue(PrintQueue),
+    Legacy(ConQuestLegacyParams),
 }
 
 impl Parameters {
@@ -113,6 +116,7 @@ impl Parameters {
         match self {
             Self::Management(management) => management.parameters(),
             Self::PrintQueue(printqueue) => printqueue.parameters(),
+            Self::Legacy(params) => legacy::parameters(params),
         }
     }
 }
@@ -124,6 +128,9 @@ fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
     }
     if let Some(printqueue) = PrintQueue::named(name) {
         return Ok(Parameters::PrintQueue(printqueue.with(set)?));
+    }
+    if name == "conquest-legacy" {
+        return Ok(Parameters::Legacy(legacy::with(set)?));
     }
     let management = Management::parse("--set", &management_text(name, set)).map_err(|why| anyhow!("{why}"))?;
     // A switch cleans; --aqm has tags.
@@ -141,6 +148,7 @@ fn program(name: &str, parameters: &Parameters) -> Result<SwitchProgram> {
     let management = match parameters {
         Parameters::Management(management) => management,
         Parameters::PrintQueue(printqueue) => return printqueue.program(),
+        Parameters::Legacy(params) => return Ok(conquest_legacy_with(params)?),
     };
     match management {
         Management::Program(PipelineParams::Abc(params)) => {

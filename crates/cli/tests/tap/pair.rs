@@ -189,6 +189,21 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Matches where all taps are stamped by one clock, as that of a switch.
+    pub fn tap_with_one_clock(
+        &self,
+        params: TapParams,
+        invariant: &InvariantParams,
+        output: &mut impl TapOutput,
+    ) -> Matcher {
+        let ingress: Vec<_> = self.ingress[..TAPPED].iter().map(|records| self.seen(records, invariant)).collect();
+        let mut matcher = Matcher::new(params, &[Clock::default(); TAPPED]);
+        run(&ingress, &self.seen(&self.egress, invariant), &mut matcher, output);
+        matcher
+    }
+}
+
 fn run(ingress: &[Vec<TapPacket>], egress: &[TapPacket], matcher: &mut Matcher, output: &mut impl TapOutput) {
     let mut ingress: Vec<_> = ingress.iter().map(|packets| Cursor(packets.iter())).collect();
     let Ok(()) = queuescope_meter::tap::drive(&mut ingress, &mut Cursor(egress.iter()), matcher, output);

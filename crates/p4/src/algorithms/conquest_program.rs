@@ -1,37 +1,29 @@
 //! ConQuest as a program that is run and printed (Chen et al., CoNEXT 2019, sections 3 and 4).
 
+mod combining;
+mod snapshots;
+
 use super::conquest::{Snapshots, conquest, conquest_at_ingress};
 use crate::ir::{
-    ActionTable, AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input,
-    InvalidProgram, MatchTable, Name, Operand, Operation, Polynomial, RegisterAction, RegisterArray, SwitchProgram,
-    TableAction, TableEntries, Unit, Variable, When,
+    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
+    MatchTable, Operation, Polynomial, RegisterAction, RegisterArray, SwitchProgram, TableEntries, Unit, Variable,
+    When,
 };
 use crate::{Aspect, Gress, Program};
 use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, Steps, WeightUnit};
 use queuescope_sketch::{ConQuestParams, Estimator, Expiry, Passes};
 use queuescope_wire::Nanos;
-use std::ops::RangeInclusive;
+use snapshots::RANGE_BITS;
+pub(super) use snapshots::{Passing, Shape, TIME_BITS, weight};
 
 /// The ECN field of a packet that is not ECN-capable (RFC 3168).
 const NOT_ECT: u64 = 0b00;
 /// The hash functions that snapshots can have if the ingress takes the others.
-const FOR_SNAPSHOTS: usize = 2;
-/// The shortest period of generated packets, in nanoseconds.
-const LEAST_PERIOD: u64 = 128;
+pub(super) const FOR_SNAPSHOTS: usize = 2;
 /// The longest time that a flow is acted on at ingress: half of the range of 32 bits.
 const LONGEST_HOLD: u64 = (1 << 31) - 1;
-/// The logarithms of windows: the number of a window is a range key.
-const WINDOWS: RangeInclusive<u32> = TIME_BITS - RANGE_BITS..=26;
-/// Accesses to registers in a stage of a Tofino.
-const ACCESSES: usize = 4;
-/// The most counts that share a group of containers with a threshold and the difference from it.
-const MOST_IN_A_GROUP: usize = 14;
-/// The bits of times in which windows are counted.
-const TIME_BITS: u32 = 32;
 /// The heaviest step of a curve: 32 bits in the units of a range key.
 const LAST_STEP: f64 = (((1u64 << RANGE_BITS) - 1) << (TIME_BITS - RANGE_BITS)) as f64;
-/// The most bits of a range key, and of the weight that a table of probabilities takes.
-const RANGE_BITS: u32 = 16;
 
 /// The parameters of [`ConQuestAqm`](queuescope_queue::ConQuestAqm) that are closest to its defaults of those that a switch can have. An idle
 /// link is cleaned by generated packets.
@@ -74,14 +66,14 @@ pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
 /// # Errors
 /// Names the parameter that the program cannot have, and what is possible.
 pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, InvalidProgram> {
-    let shape = Shape::new(params)?;
+    let shape = Shape::new(name(params), &params.sketch)?;
+    let limits = Limits::new(params)?;
     let about = "measures each flow's part of the queue, and marks or drops packets of flows that have too much of it";
     let mut p =
         Builder::new(name(params), about, "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019");
-    let inputs = Inputs::new(&mut p, params.unit, shape.has_generator);
+    let (inputs, ecn) = inputs(&mut p, params.unit, shape.has_generator);
     if shape.has_generator {
-        // One packet for each column and window cleans a snapshot by itself.
-        p.generated_every(Nanos(1 << (shape.window - shape.columns)));
+        p.generated_every(shape.period());
     }
     p.of(Aspect::Metric);
     let weight = weight(&mut p, &shape, &inputs);
@@ -95,12 +87,12 @@ pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, Invali
                 p.comment("It has no other purpose than cleaning (section 3.4).");
                 p.drop_packet();
             },
-            |p| react(p, params, &shape, &inputs, [weight, sojourn]),
+            |p| react(p, params, &limits, (ecn, inputs.unit), [weight, sojourn]),
         ),
-        None => react(&mut p, params, &shape, &inputs, [weight, sojourn]),
+        None => react(&mut p, params, &limits, (ecn, inputs.unit), [weight, sojourn]),
     }
     if let ActAt::Ingress(hold) = params.act_at {
-        act_at_ingress(&mut p, params.response, hold, inputs.ecn);
+        act_at_ingress(&mut p, params.response, hold, ecn);
     }
     p.build()
 }
@@ -109,54 +101,16 @@ fn name(params: &ConQuestAqmParams) -> &'static str {
     if params.act_at == ActAt::Egress { "conquest" } else { "conquest-ingress" }
 }
 
-/// The logarithms of the dimensions, and what else the parameters mean for a program.
-struct Shape {
-    window: u32,
-    snapshots: u32,
-    columns: u32,
-    rows: usize,
-    has_generator: bool,
+/// The parameters of the reaction.
+struct Limits {
     threshold: u64,
     tau: u64,
 }
 
-impl Shape {
+impl Limits {
     fn new(params: &ConQuestAqmParams) -> Result<Self, InvalidProgram> {
         let sketch = &params.sketch;
         let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(name(params), key, why));
-        if !sketch.window.0.is_power_of_two() || !WINDOWS.contains(&sketch.window.0.ilog2()) {
-            let below = 1u64 << sketch.window.0.max(1).ilog2().clamp(*WINDOWS.start(), *WINDOWS.end());
-            let is_closer_to_next =
-                sketch.window.0 - below.min(sketch.window.0) > below / 2 && below < 1 << WINDOWS.end();
-            let near = if is_closer_to_next { below * 2 } else { below };
-            let why = format!(
-                "must be a power of two from 65536 ns to 67.1 ms, such as {near} ns: a switch divides by slices of bits"
-            );
-            return fail("window", &why);
-        }
-        if !matches!(sketch.snapshots, 4 | 8 | 16) {
-            return fail("snapshots", "must be 4, 8 or 16: a power of two, because a switch divides by slices of bits");
-        }
-        if !(1..=Polynomial::ALL.len()).contains(&sketch.rows) {
-            return fail("rows", &format!("must be 1 to {}, one for each hash function", Polynomial::ALL.len()));
-        }
-        if !sketch.columns.is_power_of_two() || !(2..=1 << 16).contains(&sketch.columns) {
-            return fail("columns", "must be a power of two from 2 to 65536, because a column is a slice of a hash");
-        }
-        let has_generator = match sketch.expiry {
-            Expiry::Tag => {
-                return fail("expiry", "must be cleaning: a switch cannot compare the tags of all snapshots at once");
-            }
-            Expiry::Clean { passes } => passes == Passes::Generated,
-        };
-        if has_generator && (sketch.window.0 >> sketch.columns.ilog2()) < LEAST_PERIOD {
-            let why = format!(
-                "must be at least {} ns with {} columns: a generated packet for each column comes at least {LEAST_PERIOD} ns after another",
-                LEAST_PERIOD << sketch.columns.ilog2(),
-                sketch.columns
-            );
-            return fail("window", &why);
-        }
         if params.estimator != Estimator::Inner {
             return fail("estimator", "must be inner: a part of a window takes a product");
         }
@@ -202,257 +156,35 @@ impl Shape {
         if params.tau.0 >= 1 << (TIME_BITS - 1) {
             return fail("tau", "must be below 2.147 s: a sojourn time that is longer counts as none");
         }
-        Ok(Self {
-            window: sketch.window.0.ilog2(),
-            snapshots: sketch.snapshots.ilog2(),
-            columns: sketch.columns.ilog2(),
-            rows: sketch.rows,
-            has_generator,
-            threshold: threshold as u64,
-            tau: params.tau.0,
-        })
-    }
-
-    /// h.
-    fn count(&self) -> usize {
-        1 << self.snapshots
-    }
-
-    /// The bits of a number of windows.
-    fn windows_bits(&self) -> u32 {
-        TIME_BITS - self.window
+        Ok(Self { threshold: threshold as u64, tau: params.tau.0 })
     }
 }
 
-struct Inputs {
-    enqueued: Operand,
-    dequeued: Operand,
-    /// All 48 bits of the latter.
-    left: Variable,
-    generated: Option<Variable>,
-    ecn: Variable,
-    unit: Unit,
-    size: Operand,
-}
-
-impl Inputs {
-    fn new(p: &mut Builder, unit: WeightUnit, has_generator: bool) -> Self {
-        let enqueued = p.input(Input::Enqueued).slice(0, TIME_BITS);
-        let left = p.input(Input::Dequeued);
-        let generated = has_generator.then(|| p.input(Input::Generated));
-        let ecn = p.input(Input::Ecn);
-        Input::FLOW.into_iter().for_each(|input| _ = p.input(input));
-        let (unit, size) = match unit {
-            WeightUnit::Bytes => (Unit::Bytes, p.input(Input::Length).into()),
-            _ => (Unit::Packets, 1.into()),
-        };
-        Self { enqueued, dequeued: left.slice(0, TIME_BITS), left, generated, ecn, unit, size }
-    }
-}
-
-/// Updates the snapshots. Returns the flow's part of the queue.
-fn weight(p: &mut Builder, shape: &Shape, inputs: &Inputs) -> Variable {
-    let columns = hashes(p, shape);
-    p.comment("The windows between the packet's enqueuing and the window in which it leaves (section 3.3).");
-    let whole = Operation::And(inputs.dequeued, (u64::from(u32::MAX) >> shape.window << shape.window).into());
-    let start = p.compute("window_start", TIME_BITS, Unit::NANOS, whole);
-    let before = p.compute("before_window", TIME_BITS, Unit::NANOS, Operation::Subtract(start.into(), inputs.enqueued));
-    let entries = entries(p, shape, inputs, &columns);
-    p.comment("Each snapshot is written, read or cleaned, by the window (section 3.4).");
-    let counts: Vec<Vec<_>> = (entries.iter().enumerate())
-        .map(|(snapshot, entries)| {
-            let rows = entries.iter().enumerate();
-            rows.map(|(row, entry)| access(p, shape, inputs, [snapshot, row], *entry, before)).collect()
-        })
-        .collect();
-    let weight = combine(p, shape, &counts);
-    if shape.rows << shape.snapshots <= MOST_IN_A_GROUP {
-        return weight;
-    }
-    p.comment(
-        "The counts fill a group of containers. The sum leaves it, so that there is room for what it is compared with.",
-    );
-    p.compute("weight", 32, inputs.unit, Operation::Gather(weight.into(), 0))
-}
-
-/// The flow's column in each row.
-fn hashes(p: &mut Builder, shape: &Shape) -> Vec<Variable> {
-    let polynomials = Polynomial::ALL.into_iter().take(shape.rows).enumerate();
-    polynomials
-        .map(|(row, polynomial)| {
-            p.compute(format!("hash_{row}"), shape.columns, Unit::Number, Operation::Hash(polynomial))
-        })
-        .collect()
-}
-
-/// The entry of each row of each snapshot: the next one to clean in the snapshot that is cleaned, otherwise that of the flow.
-fn entries(p: &mut Builder, shape: &Shape, inputs: &Inputs, hashes: &[Variable]) -> Vec<Vec<Variable>> {
-    p.comment("A count of packets names the next entry to clean (section 3.4).");
-    let count = p.register(RegisterArray {
-        name: "packets".into(),
-        about: "The number of packets so far".into(),
-        bits: 32,
-        unit: Unit::Packets,
-        entries: 1,
-        initial: 0,
-    });
-    let one = AluExpression::Add(AluTerm::Word, AluTerm::Value(1.into()));
-    let counting = RegisterAction {
-        name: "count_packet".into(),
-        conditions: Vec::new(),
-        updates: vec![AluUpdate { when: When::Always, value: one }],
-        output: AluOutput::Before,
+/// What the snapshots need of a packet, and its ECN field.
+fn inputs(p: &mut Builder, unit: WeightUnit, has_generator: bool) -> (Passing, Variable) {
+    let enqueued = p.input(Input::Enqueued).slice(0, TIME_BITS);
+    let left = p.input(Input::Dequeued);
+    let generated = has_generator.then(|| p.input(Input::Generated));
+    let ecn = p.input(Input::Ecn);
+    Input::FLOW.into_iter().for_each(|input| _ = p.input(input));
+    let (unit, size) = match unit {
+        WeightUnit::Bytes => (Unit::Bytes, p.input(Input::Length).into()),
+        _ => (Unit::Packets, 1.into()),
     };
-    let next = p.variable("next", 32, Unit::Packets);
-    p.access(count, 0, counting, Some(next));
-    let entry = |snapshot| (0..shape.rows).map(move |row| format!("entry_{snapshot}_{row}"));
-    let entries: Vec<Vec<_>> = (0..shape.count())
-        .map(|snapshot| entry(snapshot).map(|name| p.variable(name, shape.columns, Unit::Number)).collect())
-        .collect();
-    let action = |p: &mut Builder, cleaned: usize| {
-        p.action(format!("clean_{cleaned}"), |p| {
-            for (snapshot, rows) in entries.iter().enumerate() {
-                for (entry, hash) in rows.iter().zip(hashes) {
-                    let cleaned = snapshot == cleaned;
-                    p.set(*entry, Operation::Copy(if cleaned { next.slice(0, shape.columns) } else { (*hash).into() }));
-                }
-            }
-        })
-    };
-    let actions: Vec<_> = (0..shape.count()).map(|cleaned| action(p, cleaned)).collect();
-    let of_window = (0..shape.count()).map(|window| {
-        let window = window as u64;
-        (vec![(window, window)], (window as usize + 1) % shape.count())
-    });
-    p.choose_by(ActionTable {
-        name: "reached".into(),
-        about: "The entry that the packet reaches of each snapshot".into(),
-        keys: vec![window(shape, inputs)],
-        entries: of_window.collect(),
-        actions,
-    });
-    entries
-}
-
-/// The number of the window in which the packet leaves, modulo h.
-fn window(shape: &Shape, inputs: &Inputs) -> Operand {
-    inputs.left.slice(shape.window, shape.snapshots)
-}
-
-/// The access of one row of a snapshot. Returns the count: zero if the snapshot is not read.
-fn access(
-    p: &mut Builder,
-    shape: &Shape,
-    inputs: &Inputs,
-    [snapshot, row]: [usize; 2],
-    entry: Variable,
-    before: Variable,
-) -> Variable {
-    let name = |what: &str| Name::from(format!("{what}_{snapshot}_{row}"));
-    let register = p.register(RegisterArray {
-        name: name("snapshot"),
-        about: format!("Row {row} of snapshot {snapshot}").into(),
-        bits: 32,
-        unit: inputs.unit,
-        entries: 1 << shape.columns,
-        initial: 0,
-    });
-    let count = p.variable(name("count"), 32, inputs.unit);
-    let mut action = |what: &str, value: Option<AluExpression>| -> TableAction {
-        let action = RegisterAction {
-            name: name(what),
-            conditions: Vec::new(),
-            updates: value.map(|value| AluUpdate { when: When::Always, value }).into_iter().collect(),
-            output: if value.is_none() { AluOutput::Before } else { AluOutput::Nothing },
-        };
-        p.action(name(&format!("do_{what}")), |p| p.access(register, entry, action, Some(count)))
-    };
-    let sum = AluExpression::AddSaturating(AluTerm::Word, AluTerm::Value(inputs.size));
-    let actions = vec![
-        action("write", Some(sum)),
-        action("read", None),
-        action("clear", Some(AluExpression::Term(AluTerm::Value(0.into())))),
-    ];
-    let bits = shape.windows_bits();
-    let (any, positive) = ((0, (1 << bits) - 1), (1 << (bits - 1)) - 1);
-    let of_window = (0..shape.count()).map(|window| {
-        let age = (window + shape.count() - snapshot) % shape.count();
-        let (covered, action) = match age {
-            0 => (any, 0),
-            age if age + 1 == shape.count() => (any, 2),
-            age => ((age as u64, positive), 1),
-        };
-        let generated = inputs.generated.map(|_| if action == 2 { (0, 1) } else { (0, 0) });
-        let window = window as u64;
-        ([(window, window), covered].into_iter().chain(generated).collect(), action)
-    });
-    let generated = inputs.generated.map(Operand::from);
-    p.choose_by(ActionTable {
-        name: name("role"),
-        about: format!("What the packet does with row {row} of snapshot {snapshot}").into(),
-        keys: [window(shape, inputs), before.slice(shape.window, bits)].into_iter().chain(generated).collect(),
-        entries: of_window.collect(),
-        actions,
-    });
-    count
-}
-
-/// The least over the rows of each snapshot, and the sum over the snapshots. Each result takes the variable of a value that it combines: the units of a
-/// group of containers read that group only, and [`MOST_IN_A_GROUP`] counts leave no room for more.
-fn combine(p: &mut Builder, shape: &Shape, counts: &[Vec<Variable>]) -> Variable {
-    p.comment("The least over the rows, and the sum over the snapshots, in place.");
-    let by_snapshot = Combining::new(counts, |snapshot, row| (snapshot * shape.rows + row) / ACCESSES);
-    let by_row = Combining::new(counts, |snapshot, row| (row * shape.count() + snapshot) / ACCESSES);
-    let Combining { steps, sum, .. } = if by_row.stage < by_snapshot.stage { by_row } else { by_snapshot };
-    for (one, operation) in steps {
-        p.set(one, operation);
-    }
-    sum
-}
-
-/// In which order values are combined.
-struct Combining {
-    /// The results and how each is computed.
-    steps: Vec<(Variable, Operation)>,
-    /// The variable that has the sum.
-    sum: Variable,
-    /// The stage of the sum, counted from that of the first counts.
-    stage: usize,
-}
-
-impl Combining {
-    /// The two values that are known first are combined next, so that counts of late stages pass few others. `stage` is that of the count of a snapshot and a row.
-    fn new(counts: &[Vec<Variable>], stage: impl Fn(usize, usize) -> usize) -> Self {
-        let mut steps = Vec::new();
-        let mut join = |mut values: Vec<(usize, Variable)>, operation: fn(Operand, Operand) -> Operation| {
-            while values.len() > 1 {
-                values.sort_by_key(|(stage, _)| *stage);
-                let ((_, one), (stage, other)) = (values[0], values.remove(1));
-                steps.push((one, operation(one.into(), other.into())));
-                values[0].0 = stage + 1;
-            }
-            values[0]
-        };
-        let least = counts.iter().enumerate().map(|(snapshot, rows)| {
-            let rows = rows.iter().enumerate().map(|(row, count)| (stage(snapshot, row), *count));
-            join(rows.collect(), Operation::Minimum)
-        });
-        let least = least.collect();
-        let (stage, sum) = join(least, Operation::AddSaturating);
-        Self { steps, sum, stage }
-    }
+    let dequeued = left.slice(0, TIME_BITS);
+    (Passing { enqueued, dequeued, left, generated, unit, size, only: None, rounds_outwards: false }, ecn)
 }
 
 /// Marks or drops a packet that waited longer than tau, by the weight of its flow (section 4.2).
 fn react(
     p: &mut Builder,
     params: &ConQuestAqmParams,
-    shape: &Shape,
-    inputs: &Inputs,
+    limits: &Limits,
+    (ecn, unit): (Variable, Unit),
     [weight, sojourn]: [Variable; 2],
 ) {
     let tau = p.variable("tau", TIME_BITS, Unit::NANOS);
-    let threshold = (params.curve == Curve::Threshold).then(|| p.variable("threshold", 32, inputs.unit));
+    let threshold = (params.curve == Curve::Threshold).then(|| p.variable("threshold", 32, unit));
     let mut about = "The longest sojourn time without a reaction".to_owned();
     if threshold.is_some() {
         about += ", and the least weight of a flow with one";
@@ -463,23 +195,23 @@ fn react(
         keys: Vec::new(),
         entries: TableEntries::Exact(Vec::new()),
         results: [tau].into_iter().chain(threshold).collect(),
-        otherwise: [shape.tau].into_iter().chain(threshold.map(|_| shape.threshold)).collect(),
+        otherwise: [limits.tau].into_iter().chain(threshold.map(|_| limits.threshold)).collect(),
     });
     let is_long = Condition::compare(sojourn, Comparison::Greater, tau);
     match &params.curve {
         Curve::Steps(steps) => {
-            let [chance, certain] = chance(p, inputs.unit, weight, steps);
+            let [chance, certain] = chance(p, unit, weight, steps);
             p.when(is_long, |p| {
                 let random = p.compute("drawn", 32, Unit::Number, Operation::Random);
                 let below = Condition::compare(random, Comparison::Less, chance);
                 let chosen = Condition::Any(vec![Condition::compare(certain, Comparison::Equal, 1), below]);
-                p.when(chosen, |p| choose(p, params, inputs.ecn));
+                p.when(chosen, |p| choose(p, params, ecn));
             });
         }
         _ => {
             let Some(threshold) = threshold else { return };
             let is_heavy = Condition::compare(weight, Comparison::GreaterOrEqual, threshold);
-            p.when(Condition::All(vec![is_long, is_heavy]), |p| choose(p, params, inputs.ecn));
+            p.when(Condition::All(vec![is_long, is_heavy]), |p| choose(p, params, ecn));
         }
     }
 }

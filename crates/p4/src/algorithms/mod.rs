@@ -7,6 +7,7 @@ mod codel;
 mod codel_dp;
 mod common;
 mod conquest;
+mod conquest_legacy;
 mod conquest_program;
 mod drop_schedule;
 mod ecn_sharp;
@@ -31,6 +32,8 @@ pub use abc::{
 pub use codel::codel;
 pub use codel_dp::{codel_dp, codel_dp_with};
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
+pub use conquest_legacy::{ConQuestLegacyParams, LEGACY_FATES, conquest_legacy, conquest_legacy_with};
+pub(crate) use conquest_legacy::{EGRESS_TAP, INGRESS_TAP};
 use conquest_program::conquest_steps;
 pub use conquest_program::{conquest_defaults, conquest_with};
 pub use ecn_sharp::ecn_sharp;
@@ -65,7 +68,7 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 23] = [
+pub const NAMES: [&str; 24] = [
     "red",
     "red-egress",
     "codel",
@@ -82,6 +85,7 @@ pub const NAMES: [&str; 23] = [
     "conquest",
     "conquest-stands",
     "conquest-ingress",
+    "conquest-legacy",
     "abc-edge",
     "abc-core",
     "abc-core-median",
@@ -92,7 +96,7 @@ pub const NAMES: [&str; 23] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 16] = [
+pub const EXECUTABLE: [&str; 17] = [
     "red-egress",
     "codel-dp",
     "ecn-sharp-dp",
@@ -103,6 +107,7 @@ pub const EXECUTABLE: [&str; 16] = [
     "egress-pi",
     "conquest",
     "conquest-ingress",
+    "conquest-legacy",
     "abc-edge",
     "abc-core",
     "abc-core-median",
@@ -131,6 +136,7 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         conquest_steps(snapshots, ActAt::Egress),
         conquest_standing(snapshots),
         conquest_steps(snapshots, ActAt::Ingress(HoldParams::default())),
+        conquest_legacy(),
         abc_edge(),
         abc_core(),
         abc_core_median(),
@@ -157,6 +163,7 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         egress_pi_with(&EgressPiParams::default())?,
         conquest_with(&conquest_defaults())?,
         conquest_with(&ConQuestAqmParams { act_at: ActAt::Ingress(HoldParams::default()), ..conquest_defaults() })?,
+        conquest_legacy_with(&ConQuestLegacyParams::default())?,
         abc_edge_with(&AbcEdgeParams::default())?,
         abc_core_with(&AbcCoreParams::default())?,
         abc_core_with(&abc::median())?,

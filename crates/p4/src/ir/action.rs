@@ -11,9 +11,9 @@ pub struct RegisterArray {
     pub name: Name,
     /// What it holds, in a sentence without a final period.
     pub about: Name,
-    /// The width of a word: 8, 16 or 32 bits.
+    /// The width of a word: 8, 16 or 32 bits; 64 for a pair of words of 32 bits ([`PairAction`](super::PairAction)), the first in the low half.
     pub bits: u32,
-    /// What a word counts.
+    /// What a word counts; of a pair, the second word.
     pub unit: Unit,
     /// The number of words.
     pub entries: u64,
@@ -124,7 +124,7 @@ impl AluExpression {
         }
     }
 
-    fn value(self, bits: u32, read: &impl Fn(AluTerm) -> u64) -> u64 {
+    pub(crate) fn value(self, bits: u32, read: &impl Fn(AluTerm) -> u64) -> u64 {
         let all = match self {
             Self::Term(one) => read(one),
             Self::Add(one, other) => read(one).wrapping_add(read(other)),

@@ -3,6 +3,7 @@
 use super::action::{RegisterAction, RegisterArray};
 use super::condition::Condition;
 use super::operation::Operation;
+use super::pair::PairAction;
 use super::table::{ActionTable, MatchTable, TableAction};
 use super::validate::{InvalidProgram, validate};
 use super::variable::{Input, Name, Operand, Unit, Variable};
@@ -19,6 +20,7 @@ pub struct SwitchProgram {
     pub(crate) variables: Vec<VariableInfo>,
     pub(crate) registers: Vec<RegisterArray>,
     pub(crate) actions: Vec<RegisterAction>,
+    pub(crate) pair_actions: Vec<PairAction>,
     pub(crate) tables: Vec<MatchTable>,
     pub(crate) choices: Vec<ActionTable>,
     /// What packets do before the queue.
@@ -29,6 +31,8 @@ pub struct SwitchProgram {
     pub(crate) period: Option<Nanos>,
     /// What the control plane does from time to time.
     pub(crate) tasks: Vec<ControlPlaneTask>,
+    /// Whether the switch is beside the path of packets, and forwards none.
+    pub(crate) is_off_path: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +69,13 @@ pub(crate) enum Does {
         action: usize,
         result: Option<Variable>,
     },
+    /// An access to a pair of words.
+    Swap {
+        register: usize,
+        index: Operand,
+        action: usize,
+        result: Variable,
+    },
     /// A lookup in the table of this number.
     Lookup(usize),
     /// What the entry of the action table of this number does.
@@ -76,6 +87,12 @@ pub(crate) enum Does {
     Push(Operand),
     /// Removes the activity header.
     Strip,
+    /// Sends the packet to a port, with a header in front: a delay and an estimate.
+    Report {
+        port: Operand,
+        delay: Operand,
+        estimate: Operand,
+    },
 }
 
 /// Builds a [`SwitchProgram`], statement by statement.
@@ -100,6 +117,11 @@ impl SwitchProgram {
     /// Whether packets do anything before the queue.
     pub fn has_ingress(&self) -> bool {
         !self.ingress.is_empty()
+    }
+
+    /// Whether it is for a switch beside the path of packets, which only measures and reports.
+    pub fn is_off_path(&self) -> bool {
+        self.is_off_path
     }
 
     /// What packets do in a half of the pipeline.
@@ -131,12 +153,14 @@ impl Builder {
             variables: Vec::new(),
             registers: Vec::new(),
             actions: Vec::new(),
+            pair_actions: Vec::new(),
             tables: Vec::new(),
             choices: Vec::new(),
             ingress: Vec::new(),
             statements: Vec::new(),
             period: None,
             tasks: Vec::new(),
+            is_off_path: false,
         };
         Self { program, aspect: Aspect::Metric, gress: Gress::Egress }
     }
@@ -154,7 +178,15 @@ impl Builder {
         self
     }
 
-    /// The packet generator sends a packet to each port after each period.
+    /// Makes it the program of a switch beside the path of packets, which gets copies of them. It forwards none: all packets are dropped before
+    /// the queue, except those that it [reports](Self::report). All is done before the queue, also by generated packets, and for packets that are
+    /// not IP, too, whose fields are zero.
+    pub fn off_path(&mut self) -> &mut Self {
+        self.program.is_off_path = true;
+        self.at(Gress::Ingress)
+    }
+
+    /// The packet generator sends a packet to each port after each period. Off the path, it sends one packet.
     pub fn generated_every(&mut self, period: Nanos) {
         self.program.period = Some(period);
     }
@@ -209,6 +241,13 @@ impl Builder {
         self.program.actions.push(action);
         let action = self.program.actions.len() - 1;
         self.push(Does::Access { register, index: index.into(), action, result });
+    }
+
+    /// Accesses a pair of words of a register. `result` takes the output of the action.
+    pub fn swap(&mut self, register: usize, index: impl Into<Operand>, action: PairAction, result: Variable) {
+        self.program.pair_actions.push(action);
+        let action = self.program.pair_actions.len() - 1;
+        self.push(Does::Swap { register, index: index.into(), action, result });
     }
 
     /// Looks up the entry of a table.
@@ -270,6 +309,11 @@ impl Builder {
     /// Removes the activity header. The program has to check that there is one.
     pub fn strip_activity(&mut self) {
         self.push(Does::Strip);
+    }
+
+    /// Sends the packet to a port, with a header in front of it that has its delay and an estimate, of 32 bits each. Off the path only.
+    pub fn report(&mut self, port: impl Into<Operand>, delay: impl Into<Operand>, estimate: impl Into<Operand>) {
+        self.push(Does::Report { port: port.into(), delay: delay.into(), estimate: estimate.into() });
     }
 
     /// Checks the program.

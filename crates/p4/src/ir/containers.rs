@@ -46,10 +46,13 @@ impl Joined<'_> {
 
     fn one(&mut self, does: &Does) {
         match does {
-            Does::Set { operation: Operation::Gather(..) | Operation::Hash(_) | Operation::Random, .. } => {}
+            Does::Set { operation: Operation::Gather(..), .. } => {}
             Does::Set { variable, operation } => {
+                // A hash or a random number comes from another unit.
                 let operands = operation.operands();
-                self.join(&[&[(*variable).into()], &operands[..]].concat());
+                if !operands.is_empty() {
+                    self.join(&[&[(*variable).into()], &operands[..]].concat());
+                }
             }
             Does::If { condition, then, otherwise } => {
                 self.condition(condition);
@@ -62,6 +65,8 @@ impl Joined<'_> {
             }
             Does::Comment(_)
             | Does::Access { .. }
+            | Does::Swap { .. }
+            | Does::Report { .. }
             | Does::Lookup(_)
             | Does::Mark
             | Does::Drop

@@ -5,6 +5,7 @@ mod words;
 use super::builder::{Does, Statement, SwitchProgram};
 use super::gateway;
 use super::operation::Operation;
+use super::pair::{HALF_BITS, PAIR_BITS};
 use super::print::{Architecture, refusal};
 use super::table::TableEntries;
 use super::variable::{Input, Variable};
@@ -21,8 +22,10 @@ pub fn explain(program: &SwitchProgram) -> String {
     if program.has_ingress() {
         out.text.push_str("before the queue:\n");
         out.all(0, &program.ingress);
-        out.aspect = None;
-        out.text.push_str("\nbehind the queue:\n");
+        if !program.is_off_path {
+            out.aspect = None;
+            out.text.push_str("\nbehind the queue:\n");
+        }
     }
     out.all(0, &program.statements);
     out.inputs();
@@ -93,6 +96,11 @@ fn origin(input: Input, architecture: Architecture) -> &'static str {
         (Input::Depth, Architecture::V1model) => {
             "standard_metadata.enq_qdepth, which counts packets: each stands for a cell"
         }
+        (Input::Identification, _) => "the identification of the IPv4 header; 0 for IPv6",
+        (Input::Sequence, _) => {
+            "the 32 bits behind the ports of TCP and UDP: the sequence number, or the length and the checksum"
+        }
+        (Input::Acknowledgement, _) => "the 32 bits behind the sequence number of TCP",
         (Input::Depth, Architecture::Tna) => "eg_intr_md.enq_qdepth, in cells of 80 bytes",
     }
 }
@@ -177,6 +185,19 @@ impl Explanation<'_> {
                 let text = self.words.access(register, *index, action, *result);
                 self.line(depth, &text);
             }
+            Does::Swap { register, index, action, result } => {
+                let register = &program.registers[*register];
+                let action = &program.pair_actions[*action];
+                let text = self.words.swap(register, *index, action, *result);
+                self.line(depth, &text);
+            }
+            Does::Report { port, delay, estimate } => {
+                let [port, delay, estimate] = [*port, *delay, *estimate].map(|operand| self.words.operand(operand));
+                let text = format!(
+                    "Send the packet to the port {port}, with a header in front that has {delay} and {estimate}."
+                );
+                self.line(depth, &text);
+            }
             Does::Lookup(table) => {
                 let text = self.words.lookup(&program.tables[*table]);
                 self.line(depth, &text);
@@ -236,8 +257,12 @@ impl Explanation<'_> {
             let begins = if it.initial == 0 { String::new() } else { format!(", begin with {:#x}", it.initial) };
             let _ = writeln!(
                 self.text,
-                "  {}: {} words of {} bits, {bytes} bytes, in {}{begins}. {}.",
-                it.name, it.entries, it.bits, it.unit, it.about
+                "  {}: {} {}, {bytes} bytes, in {}{begins}. {}.",
+                it.name,
+                it.entries,
+                words_of(it.bits),
+                it.unit,
+                it.about
             );
         }
         let count = number_of(self.program.registers.len(), "register", "registers");
@@ -284,8 +309,20 @@ impl Explanation<'_> {
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let _ = writeln!(self.text, "\nrandom numbers: {names}");
         if let Some(period) = self.program.period {
-            let _ = writeln!(self.text, "\npacket generator: a packet to each port every {period}");
+            let _ = writeln!(
+                self.text,
+                "\npacket generator: {} every {period}",
+                if self.program.is_off_path { "a packet" } else { "a packet to each port" }
+            );
         }
+    }
+}
+
+/// The words of a register.
+fn words_of(bits: u32) -> String {
+    match bits {
+        PAIR_BITS => format!("pairs of words of {HALF_BITS} bits"),
+        bits => format!("words of {bits} bits"),
     }
 }
 
@@ -311,6 +348,9 @@ fn meaning(input: Input) -> &'static str {
         Input::HasActivity => "1 if it has a valid activity header",
         Input::Malformed => "1 if it has an activity header that is cut short or followed by another",
         Input::Activity => "the activity in its header, with 8 fraction bits",
+        Input::Identification => "its IPv4 identification",
+        Input::Sequence => "its TCP sequence number, or its UDP length and checksum",
+        Input::Acknowledgement => "its TCP acknowledgement number",
     }
 }
 
@@ -447,7 +487,7 @@ random numbers: drawn (8 bits)
             for name in names.chain(program.actions.iter().map(|it| &it.name)) {
                 assert!(text.contains(&**name), "{}: {name}", program.name);
             }
-            let generator = text.contains("packet generator: a packet to each port every");
+            let generator = text.contains("packet generator: a packet");
             assert_eq!(generator, program.period.is_some());
         }
     }

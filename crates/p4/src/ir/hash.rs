@@ -3,7 +3,7 @@
 use super::variable::Input;
 use crc::{Algorithm, Crc, Table};
 
-/// A function that hashes what identifies a flow ([`Input::FLOW`]), most significant byte first: a cyclic redundancy check (CRC) of 32
+/// A function that hashes what identifies a flow ([`Input::FLOW`]) or a packet ([`Input::PACKET`]), most significant byte first: a cyclic redundancy check (CRC) of 32
 /// bits. Different polynomials are as good as different hash functions. All begin with ones, take and return bits in reverse order, and
 /// invert the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +18,7 @@ pub enum Polynomial {
     Autosar,
 }
 
-/// A function that replaces the hashes of an [`Interpreter`](super::Interpreter).
+/// A function that replaces the hashes of flows of an [`Interpreter`](super::Interpreter).
 pub type ReplacedHash = fn(Polynomial, &dyn Fn(Input) -> u64) -> u64;
 
 impl Polynomial {
@@ -32,9 +32,18 @@ impl Polynomial {
 
     /// The hash of a flow.
     pub fn hash(self, input: &dyn Fn(Input) -> u64) -> u64 {
-        let bytes = Input::FLOW.map(|part| (input(part), part.bits() / 8));
-        let bytes = bytes
-            .into_iter()
+        self.hash_of(&Input::FLOW, input)
+    }
+
+    /// The hash of a packet.
+    pub fn hash_packet(self, input: &dyn Fn(Input) -> u64) -> u64 {
+        self.hash_of(&Input::PACKET, input)
+    }
+
+    fn hash_of(self, parts: &[Input], input: &dyn Fn(Input) -> u64) -> u64 {
+        let bytes = parts
+            .iter()
+            .map(|part| (input(*part), part.bits() / 8))
             .flat_map(|(value, bytes)| (0..bytes).rev().map(move |byte| (value >> (8 * byte) & 0xff) as u8));
         let bytes: Vec<_> = bytes.collect();
         let crc = Crc::<u32, Table<0>>::new(self.algorithm());

@@ -34,6 +34,19 @@ pub struct PacketFate {
     pub pushed: Option<u16>,
     /// Whether its activity header is removed.
     pub stripped: bool,
+    /// Where it is sent from a switch off the path, and with what.
+    pub reported: Option<PacketReport>,
+}
+
+/// What a switch off the path sends to a collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketReport {
+    /// The port of the collector.
+    pub port: u16,
+    /// How long the packet was in the router, in nanoseconds.
+    pub delay: u32,
+    /// The estimate: bytes of its flow that were in the queue before it.
+    pub estimate: u32,
 }
 
 /// The variables of one packet, and what happens to it.
@@ -113,14 +126,16 @@ impl Execution<'_, '_> {
             Does::Set { variable, operation } => {
                 let Interpreter { program, hash, variables, .. } = &mut *self.interpreter;
                 let bits = program.variables[variable.0].bits;
-                let hash = |polynomial| hash(polynomial, self.input);
-                variables[variable.0] = operation.result(bits, |operand| read(variables, operand), self.random, hash);
+                let hashes: [&dyn Fn(Polynomial) -> u64; 2] =
+                    [&|polynomial| hash(polynomial, self.input), &|polynomial| polynomial.hash_packet(self.input)];
+                variables[variable.0] = operation.result(bits, |operand| read(variables, operand), self.random, hashes);
             }
             Does::If { condition, then, otherwise } => {
                 let holds = condition.holds(&|operand| read(&self.interpreter.variables, operand));
                 self.all(if holds { then } else { otherwise });
             }
             Does::Access { register, index, action, result } => self.access(*register, *index, *action, *result),
+            Does::Swap { register, index, action, result } => self.swap(*register, *index, *action, *result),
             Does::Lookup(table) => self.look_up(*table),
             Does::Choose(table) => {
                 let table = &self.interpreter.program.choices[*table];
@@ -134,6 +149,11 @@ impl Execution<'_, '_> {
             Does::FeedBack => self.fate.fed_back = true,
             Does::Push(activity) => self.fate.pushed = Some(read(&self.interpreter.variables, *activity) as u16),
             Does::Strip => self.fate.stripped = true,
+            Does::Report { port, delay, estimate } => {
+                let read = |operand: &Operand| read(&self.interpreter.variables, *operand);
+                let (port, delay, estimate) = (read(port) as u16, read(delay) as u32, read(estimate) as u32);
+                self.fate.reported = Some(PacketReport { port, delay, estimate });
+            }
         }
     }
 
@@ -153,6 +173,16 @@ impl Execution<'_, '_> {
         for (Variable(result), value) in found.results.iter().zip(values) {
             variables[*result] = *value;
         }
+    }
+
+    /// Beyond the end of the register, it returns zero.
+    fn swap(&mut self, register: usize, index: Operand, action: usize, result: Variable) {
+        let Interpreter { program, registers, variables, .. } = &mut *self.interpreter;
+        let index = read(variables, index) as usize;
+        let action = &program.pair_actions[action];
+        let output =
+            registers[register].get_mut(index).map(|pair| action.apply(pair, |operand| read(variables, operand)));
+        variables[result.0] = output.unwrap_or(0);
     }
 
     fn access(&mut self, register: usize, index: Operand, action: usize, result: Option<Variable>) {

@@ -6,11 +6,12 @@ use super::condition::{Comparison, Condition};
 use super::containers::groups;
 use super::gateway::is_for_gateway;
 use super::operation::Operation;
+use super::pair::{HALF_BITS, PAIR_BITS, PairAction};
 use super::print::{Names, condition_text, operation_text};
 use super::table::{ActionTable, TableEntries};
 use super::validate::bits;
 use super::variable::{Input, Operand, Variable, ones};
-use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
+use crate::program::{Act, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special, StepAction};
 use std::collections::BTreeSet;
 
 impl SwitchProgram {
@@ -25,7 +26,11 @@ impl SwitchProgram {
             None => Vec::new(),
         });
         let fields = fields.collect();
-        let registers = self.registers.iter().map(|it| steps.register(&it.name, it.bits, it.entries)).collect();
+        let registers = self.registers.iter().map(|it| match it.bits {
+            PAIR_BITS => steps.pair(&it.name, HALF_BITS, it.entries),
+            bits => steps.register(&it.name, bits, it.entries),
+        });
+        let registers = registers.collect();
         let mut lowering = Lowering {
             program: self,
             steps,
@@ -34,6 +39,7 @@ impl SwitchProgram {
             inputs: vec![Vec::new(); self.registers.len()],
             guards: Vec::new(),
             packets: Packets::Traffic,
+            swapped: Vec::new(),
         };
         for gress in [Gress::Ingress, Gress::Egress] {
             lowering.steps.at(gress);
@@ -94,6 +100,8 @@ struct Lowering<'a> {
     guards: Vec<Field>,
     /// The packets that take the statements.
     packets: Packets,
+    /// The accesses to pairs so far: the entry, the packets, the step and its result.
+    swapped: Vec<(Entry, Packets, usize, Field)>,
 }
 
 impl Lowering<'_> {
@@ -115,8 +123,9 @@ impl Lowering<'_> {
                 let op = match operation {
                     Operation::Random => Op::Random,
                     Operation::Gather(..) => Op::Hash,
-                    Operation::Hash(_) => {
-                        reads.extend(self.flow());
+                    Operation::Hash(_) | Operation::HashPacket(_) => {
+                        let hashed = operation.hashes().map_or(&[][..], |(parts, _)| parts);
+                        reads.extend(self.inputs(hashed));
                         Op::Hash
                     }
                     _ => Op::Simple,
@@ -135,6 +144,9 @@ impl Lowering<'_> {
                 };
                 let name = format!("{} of {}{output}", action.name, program.registers[*register].name);
                 self.access(*register, *index, &name, &[action], *result, &[]);
+            }
+            Does::Swap { register, index, action, result } => {
+                self.swap(*register, *index, &program.pair_actions[*action], *result);
             }
             Does::Choose(table) => self.choose(&program.choices[*table]),
             Does::Lookup(table) => {
@@ -162,6 +174,10 @@ impl Lowering<'_> {
                 self.steps.act("push the activity header", Act::Rewrite, &reads);
             }
             Does::Strip => self.act("remove the activity header", Act::Rewrite),
+            Does::Report { port, delay, estimate } => {
+                let reads = self.reads(vec![*port, *delay, *estimate]);
+                self.steps.act("report", Act::Rewrite, &reads);
+            }
         }
     }
 
@@ -177,16 +193,50 @@ impl Lowering<'_> {
     ) {
         let micros = actions.iter().map(|action| micros(action)).max_by_key(Vec::len).unwrap_or_default();
         let operands: Vec<_> = actions.iter().flat_map(|action| action.operands()).collect();
-        for operand in &operands {
-            if operand.variable().is_some() && !self.inputs[register].contains(operand) {
-                self.inputs[register].push(*operand);
-            }
-        }
-        let reads = self.reads(operands.into_iter().chain(keys.iter().copied()).collect());
+        self.note_inputs(register, &operands);
+        // Other branches may have set the index.
+        let reads = self.reads(operands.into_iter().chain(keys.iter().copied()).chain([index]).collect());
         let entry = self.entry(self.registers[register], index);
         let given = self.steps.update(entry, name, &micros, &reads);
         if let Some(Variable(result)) = result {
             self.fields[result] = vec![given];
+        }
+    }
+
+    /// One access of a pair: comparisons, and a change of both words.
+    fn swap(&mut self, register: usize, index: Operand, action: &PairAction, Variable(result): Variable) {
+        let micros = action.conditions.iter().map(|_| Micro::Condition).chain([Micro::Update; 2]);
+        let micros: Vec<_> = micros.collect();
+        let name = format!("{} of {}", action.name, self.program.registers[register].name);
+        let entry = self.entry(self.registers[register], index);
+        let operands = action.operands();
+        self.note_inputs(register, &operands);
+        let reads = self.reads(operands);
+        // A packet accesses a register once. A second access is in another branch, so that the unit does one or the other.
+        let same = |it: &&(Entry, Packets, usize, Field)| it.0 == entry && it.1 == self.packets;
+        if let Some((_, _, step, given)) = self.swapped.iter().find(same).copied() {
+            let step = &mut self.steps.steps[step];
+            step.name = format!("{name} or {}", step.name);
+            step.reads.extend(reads);
+            if let StepAction::Access { micros: most, .. } = &mut step.does
+                && most.len() < micros.len()
+            {
+                *most = micros;
+            }
+            self.fields[result] = vec![given];
+            return;
+        }
+        let given = self.steps.update(entry, &name, &micros, &reads);
+        self.swapped.push((entry, self.packets, self.steps.steps.len() - 1, given));
+        self.fields[result] = vec![given];
+    }
+
+    /// Notes what the unit of a register reads of packets.
+    fn note_inputs(&mut self, register: usize, operands: &[Operand]) {
+        for operand in operands {
+            if operand.variable().is_some() && !self.inputs[register].contains(operand) {
+                self.inputs[register].push(*operand);
+            }
         }
     }
 
@@ -229,10 +279,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// The fields that identify the flow.
-    fn flow(&self) -> Vec<Field> {
-        let is_part =
-            |number: &usize| self.program.variables[*number].input.is_some_and(|it| Input::FLOW.contains(&it));
+    /// The fields of these inputs.
+    fn inputs(&self, parts: &[Input]) -> Vec<Field> {
+        let is_part = |number: &usize| self.program.variables[*number].input.is_some_and(|it| parts.contains(&it));
         (0..self.fields.len()).filter(is_part).flat_map(|number| self.fields[number].iter().copied()).collect()
     }
 

@@ -4,11 +4,12 @@ mod equivalent;
 mod packets;
 mod programs;
 
-use super::action::{AluExpression, AluOutput, RegisterAction, When};
+use super::action::{AluExpression, AluOutput, AluTerm, RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
 use super::hash::Polynomial;
 use super::operation::Operation;
+use super::pair::{Half, PairAction, PairCondition};
 use super::table::ActionTable;
 use super::validate::validate;
 use super::variable::Operand;
@@ -39,6 +40,12 @@ impl Mutation {
             }
             match &mut statements[place].does {
                 Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack | Does::Push(_) | Does::Strip => {}
+                Does::Report { delay, estimate, .. } => {
+                    if self.here() {
+                        self.made = Some("report with its values swapped".to_owned());
+                        std::mem::swap(delay, estimate);
+                    }
+                }
                 Does::Set { operation, .. } => self.operation(operation),
                 Does::If { condition, then, otherwise } => {
                     self.condition(condition);
@@ -50,7 +57,7 @@ impl Mutation {
                     self.statements(otherwise);
                 }
                 // Actions are changed by themselves, and entries by those who make them.
-                Does::Access { .. } | Does::Lookup(_) | Does::Choose(_) => {}
+                Does::Access { .. } | Does::Swap { .. } | Does::Lookup(_) | Does::Choose(_) => {}
             }
         }
     }
@@ -75,6 +82,10 @@ impl Mutation {
             Operation::Gather(one, 0) => vec![ShiftLeft(one, 1), ShiftRight(one, 1)],
             Operation::Gather(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by - 1)],
             Random => Vec::new(),
+            Operation::HashPacket(polynomial) => {
+                let others = Polynomial::ALL.into_iter().filter(|it| *it != polynomial);
+                others.map(Operation::HashPacket).collect()
+            }
             Hash(polynomial) => Polynomial::ALL.into_iter().map(Hash).filter(|it| *it != Hash(polynomial)).collect(),
             ShiftLeft(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by.wrapping_sub(1)), ShiftRight(one, by)],
             ShiftRight(one, by) => {
@@ -180,6 +191,28 @@ impl Mutation {
         }
     }
 
+    fn pair(&mut self, action: &mut PairAction) {
+        for place in 0..action.conditions.len() {
+            if self.here() {
+                self.made = Some(format!("without {:?}", action.conditions.remove(place)));
+                return;
+            }
+            let PairCondition { of, condition } = &mut action.conditions[place];
+            self.comparison(&mut condition.comparison);
+            self.expression(&mut condition.left);
+            if let AluTerm::Value(right) = &mut condition.right {
+                let others = constants(*right);
+                self.replace(right, others);
+            }
+            let other = if *of == Half::First { Half::Second } else { Half::First };
+            self.replace(of, [other]);
+        }
+        for word in &mut action.words {
+            let others = constants(*word);
+            self.replace(word, others);
+        }
+    }
+
     fn expression(&mut self, expression: &mut AluExpression) {
         use AluExpression::{Add, AddSaturating, AddSigned, MoveTowards, Subtract, SubtractSaturating, Term};
         let same = *expression;
@@ -221,6 +254,7 @@ fn mutants(program: &SwitchProgram) -> Vec<(String, SwitchProgram)> {
         mutation.statements(&mut mutant.ingress);
         mutation.statements(&mut mutant.statements);
         mutant.actions.iter_mut().for_each(|action| mutation.action(action));
+        mutant.pair_actions.iter_mut().for_each(|action| mutation.pair(action));
         mutant.choices.iter_mut().for_each(|table| mutation.table(table));
         let Some(made) = mutation.made else { return mutants };
         if validate(&mutant).is_ok() {

@@ -1,7 +1,7 @@
 //! Operations on the variables of a packet.
 
 use super::hash::Polynomial;
-use super::variable::{Operand, ones};
+use super::variable::{Input, Operand, ones};
 
 /// A computation of one action. Results have the width of the variable that takes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub enum Operation {
     Random,
     /// The lowest bits of the flow's hash. The program has all inputs of [`Input::FLOW`](super::Input::FLOW).
     Hash(Polynomial),
+    /// The lowest bits of the packet's hash. The program has all inputs of [`Input::PACKET`](super::Input::PACKET).
+    HashPacket(Polynomial),
 }
 
 impl Operation {
@@ -56,17 +58,26 @@ impl Operation {
             | Self::And(one, other)
             | Self::Or(one, other)
             | Self::Xor(one, other) => vec![one, other],
-            Self::Random | Self::Hash(_) => Vec::new(),
+            Self::Random | Self::Hash(_) | Self::HashPacket(_) => Vec::new(),
         }
     }
 
-    /// The result, as a number of `bits` bits.
+    /// What is hashed, and with which polynomial.
+    pub(crate) fn hashes(&self) -> Option<(&'static [Input], Polynomial)> {
+        match self {
+            Self::Hash(polynomial) => Some((&Input::FLOW, *polynomial)),
+            Self::HashPacket(polynomial) => Some((&Input::PACKET, *polynomial)),
+            _ => None,
+        }
+    }
+
+    /// The result, as a number of `bits` bits. `hash` is that of a flow, and `hash_packet` that of a packet.
     pub(crate) fn result(
         &self,
         bits: u32,
         read: impl Fn(Operand) -> u64,
         random: &mut dyn FnMut(u32) -> u64,
-        hash: impl Fn(Polynomial) -> u64,
+        [hash, hash_packet]: [&dyn Fn(Polynomial) -> u64; 2],
     ) -> u64 {
         let all = match *self {
             Self::Copy(one) => read(one),
@@ -87,6 +98,7 @@ impl Operation {
             Self::ShiftRight(one, by) => read(one).checked_shr(by).unwrap_or(0),
             Self::Random => random(bits),
             Self::Hash(polynomial) => hash(polynomial),
+            Self::HashPacket(polynomial) => hash_packet(polynomial),
         };
         all & ones(bits)
     }

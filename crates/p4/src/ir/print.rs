@@ -3,6 +3,7 @@
 mod activity;
 mod entries;
 mod expression;
+mod off_path;
 mod p4runtime;
 mod test_build;
 mod tna;
@@ -21,6 +22,7 @@ use activity::{ACTIVITY_HEADER, FOR_EGRESS, PUSH, STRIP};
 pub use entries::print_entries;
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{alu_text, literal, operand_text, width_of};
+use off_path::{NUMBERS, NUMBERS_HEADERS, REPORT, REPORT_HEADER, REPORT_OF_TEST};
 pub use p4runtime::print_p4runtime;
 use std::fmt::Write;
 pub use test_build::TestBuild;
@@ -143,7 +145,8 @@ impl<'a> Printer<'a> {
             self.line(&format!("// After {source}."));
         }
         if let Some(period) = self.program.period {
-            self.line(&format!("// The packet generator sends a packet to each port every {period}."));
+            let to = if self.program.is_off_path { "" } else { " to each port" };
+            self.line(&format!("// The packet generator sends a packet{to} every {period}."));
         }
         self.line("");
         self.line("#include <core.p4>");
@@ -153,6 +156,14 @@ impl<'a> Printer<'a> {
         if self.uses_activity() {
             self.line("");
             self.lines(ACTIVITY_HEADER);
+        }
+        if self.reads_numbers() {
+            self.line("");
+            self.lines(NUMBERS_HEADERS);
+        }
+        if self.reports() {
+            self.line("");
+            self.lines(REPORT_HEADER);
         }
         self.line("");
     }
@@ -172,6 +183,16 @@ impl<'a> Printer<'a> {
         Input::OF_ACTIVITY.iter().any(|input| self.reads(*input))
     }
 
+    /// Whether the program reads what is behind the ports, so that it is parsed.
+    fn reads_numbers(&self) -> bool {
+        Input::OF_NUMBERS.iter().any(|input| self.reads(*input))
+    }
+
+    /// Whether the program sends packets to a collector.
+    fn reports(&self) -> bool {
+        Uses::of(self.program, Gress::Ingress).reports
+    }
+
     /// What the half that is printed has of the program.
     fn uses(&self) -> Uses {
         Uses::of(self.program, self.gress)
@@ -182,7 +203,17 @@ impl<'a> Printer<'a> {
         self.program.has_ingress()
     }
 
-    /// Begins the part that packets with an IP header take, those with an activity header, and generated ones.
+    /// The part that packets with an IP header take, those with an activity header, and generated ones; off the path, all packets.
+    fn body(&mut self) {
+        if !self.program.is_off_path {
+            self.begin();
+        }
+        self.statements(self.program.at(self.gress));
+        if !self.program.is_off_path {
+            self.line("}");
+        }
+    }
+
     fn begin(&mut self) {
         let generated = if self.reads_here(Input::Generated) { "meta.generated == 1 || " } else { "" };
         let activity = [Input::HasActivity, Input::Malformed].into_iter().filter(|input| self.reads_here(*input));
@@ -312,6 +343,21 @@ impl<'a> Printer<'a> {
             parts[2].insert_str(0, "meta.ip_length = hdr.ipv4.total_length;\n");
             parts[3].insert_str(0, "meta.ip_length = hdr.ipv6.payload_length;\n");
         }
+        if self.reads(Input::Identification) {
+            parts[0] += "bit<16> identification;\n";
+            parts[2].insert_str(0, "meta.identification = hdr.ipv4.identification;\n");
+        }
+        if self.reads_numbers() {
+            let [fields, members, states, emit] = NUMBERS;
+            parts[0] += fields;
+            parts[1] += members;
+            for part in &mut parts[2..4] {
+                *part = part.replace("6: parse_ports", "6: parse_tcp").replace("6): parse_ports", "6): parse_tcp");
+                *part = part.replace("parse_ports", "parse_udp");
+            }
+            parts[4] = states.to_owned();
+            parts[5] += emit;
+        }
         let marks =
             ["FLOW_FIELDS\n", "PORTS_MEMBER\n", "AFTER_IPV4\n", "AFTER_IPV6\n", "PORTS_STATE\n", "EMIT_PORTS\n"];
         marks.into_iter().zip(parts).fold(template.to_owned(), |text, (mark, part)| text.replace(mark, &part))
@@ -325,7 +371,8 @@ impl<'a> Printer<'a> {
                 Does::Set { variable, operation } => {
                     if let Some(special) = self.special(*variable, operation) {
                         // A table of its own for each hash: one table has 32 bits of them.
-                        let is_free = !matches!(operation, super::Operation::Hash(_) | super::Operation::Gather(..));
+                        let is_free =
+                            operation.hashes().is_none() && !matches!(operation, super::Operation::Gather(..));
                         self.compute(&program.variables[variable.0].name, &special, is_free);
                     } else {
                         let info = &program.variables[variable.0];
@@ -348,6 +395,14 @@ impl<'a> Printer<'a> {
                         Architecture::Tna => tna::access(self, *register, *index, *action, result),
                     }
                 }
+                Does::Swap { register, index, action, result } => {
+                    let result = names.variable(*result);
+                    match self.architecture {
+                        Architecture::V1model => v1model::swap(self, *register, *index, *action, &result),
+                        Architecture::Tna => tna::swap(self, *register, *index, *action, &result),
+                    }
+                }
+                Does::Report { port, delay, estimate } => self.report(*port, [*delay, *estimate]),
                 Does::Lookup(table) => self.line(&format!("{}.apply();", program.tables[*table].name)),
                 Does::Choose(table) => self.line(&format!("{}.apply();", program.choices[*table].name)),
                 Does::FeedBack if self.is_test => self.line("hdr.test.sent_back = 1;"),
@@ -376,6 +431,24 @@ impl<'a> Printer<'a> {
                     Architecture::Tna if self.gress == Gress::Ingress => self.line("ig_dprsr_md.drop_ctl = 1;"),
                     Architecture::Tna => self.line("eg_dprsr_md.drop_ctl = 1;"),
                 },
+            }
+        }
+    }
+
+    /// Sends the packet to a port, with its delay and an estimate in front.
+    fn report(&mut self, port: Operand, values: [Operand; 2]) {
+        let names = self.names();
+        let port = operand_text(&names, port, Input::ArrivalPort.bits());
+        let [delay, estimate] = values.map(|value| operand_text(&names, value, 32));
+        let text = if self.is_test { REPORT_OF_TEST } else { REPORT };
+        let text = text.replace("TO_COLLECTOR", &port);
+        self.lines(&text.replace("DELAY", &delay).replace("ESTIMATE", &estimate));
+        match self.architecture {
+            _ if self.is_test => {}
+            Architecture::V1model => self.line(&format!("standard_metadata.egress_spec = {port};")),
+            Architecture::Tna => {
+                self.line(&format!("ig_tm_md.ucast_egress_port = {port};"));
+                self.line("ig_dprsr_md.drop_ctl = 0;");
             }
         }
     }
@@ -520,7 +593,10 @@ impl<'a> Printer<'a> {
         let (name, bits) = (self.names().variable(variable), info.bits);
         match operation {
             super::Operation::Random => {}
-            super::Operation::Hash(polynomial) => return Some(self.hash(&info.name, &name, bits, *polynomial)),
+            super::Operation::Hash(polynomial) | super::Operation::HashPacket(polynomial) => {
+                let hashed = operation.hashes().map_or(&[][..], |(parts, _)| parts);
+                return Some(self.hash(&info.name, &name, bits, *polynomial, hashed));
+            }
             super::Operation::Gather(operand, by) if self.architecture == Architecture::Tna => {
                 let width = width_of(self.program, *operand).unwrap_or(bits);
                 let operand = operand_text(&self.names(), *operand, width);
@@ -539,15 +615,15 @@ impl<'a> Printer<'a> {
         })
     }
 
-    /// A hash of the flow.
-    fn hash(&self, variable: &str, name: &str, bits: u32, polynomial: Polynomial) -> String {
+    /// A hash of these inputs.
+    fn hash(&self, variable: &str, name: &str, bits: u32, polynomial: Polynomial, hashed: &[Input]) -> String {
         let names = self.names();
         let variables = || self.program.variables.iter().enumerate();
         let part = |input: Input| {
             let number = variables().position(|(_, it)| it.input == Some(input));
             number.map_or(String::new(), |number| names.variable(Variable(number)))
         };
-        let flow = Input::FLOW.map(part).join(", ");
+        let flow = hashed.iter().map(|input| part(*input)).collect::<Vec<_>>().join(", ");
         match self.architecture {
             Architecture::V1model => {
                 let algorithm = if polynomial == Polynomial::Ethernet { "crc32" } else { "crc32_custom" };
@@ -575,7 +651,7 @@ const FEEDBACK_SESSION: u32 = 5;
 /// The hashes of statements, in their order.
 fn hashes(statements: &[Statement]) -> Vec<(Variable, Polynomial)> {
     each(statements, &|does| match does {
-        Does::Set { variable, operation: super::Operation::Hash(polynomial) } => Some((*variable, *polynomial)),
+        Does::Set { variable, operation } => operation.hashes().map(|(_, polynomial)| (*variable, polynomial)),
         _ => None,
     })
 }

@@ -1,12 +1,18 @@
 //! Packets for a [`TestBuild`], with what the interpreter expects of each.
 
+mod sighting;
+
 use super::builder::SwitchProgram;
+use super::parsed::ParsedFrame;
 use super::print::TestBuild;
-use super::variable::Input;
+use super::table::TableEntries;
+use super::variable::{Input, Operand};
 use crate::Gress;
+use crate::algorithms::{EGRESS_TAP, INGRESS_TAP};
 use queuescope_wire::{ByteCount, Departure, Ecn, FlowId, Nanos, Packet};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
+pub use sighting::{Sighting, Tap, sightings};
 
 /// Packets, and what becomes of them.
 ///
@@ -31,6 +37,8 @@ pub struct Trace {
     pub dropped: usize,
     /// How many of the others it marks.
     pub marked: usize,
+    /// How many of the others it reports.
+    pub reported: usize,
 }
 
 /// A packet as Ethernet frames.
@@ -64,12 +72,15 @@ pub struct Leaving {
 impl Trace {
     /// `count` packets, which depend on the program and `seed` alone. Their sojourn times [wander](wandering).
     pub fn new(program: &SwitchProgram, seed: u64, count: usize) -> Self {
+        if program.is_off_path {
+            return Self::of_taps(program, &sightings(seed, count));
+        }
         let mut build = TestBuild::new(program);
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
         let has_activities = program.variables.iter().any(|it| it.input == Some(Input::HasActivity));
         let has_lengths = program.variables.iter().any(|it| it.input == Some(Input::IpLength));
-        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0 };
+        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0, reported: 0 };
         for (number, packet) in wandering(seed, count.saturating_mul(EVERY)).step_by(EVERY).enumerate() {
             // Where packets do something before the queue, too, every other one is for that, and some of these are copies that come back.
             let is_before = program.statements.is_empty() || program.has_ingress() && number % 2 == 1;
@@ -98,6 +109,72 @@ impl Trace {
             trace.packets.push(TracePacket { time: packet.now, sent, expected });
         }
         trace
+    }
+
+    /// Packets from taps, for a program of a switch off the path: every ninth comes from the packet generator in place of a tap. The ports are those of the
+    /// program's table, in turn.
+    pub fn of_taps(program: &SwitchProgram, sightings: &[Sighting]) -> Self {
+        let ports = TapPorts::of(program);
+        let has_generated = program.inputs().any(|it| it == Input::Generated);
+        let frame = |(number, sighting): (usize, &Sighting)| {
+            let inputs = if has_generated && number % GENERATED == GENERATED - 1 {
+                ParsedFrame::default().with(Input::Generated, 1).with(Input::Arrived, sighting.time.0)
+            } else {
+                let port = ports.port(sighting.tap, number);
+                let inputs = program.inputs().map(|input| (input, sighting.input(port, input)));
+                inputs.fold(ParsedFrame::default(), |frame, (input, value)| frame.with(input, value))
+            };
+            (sighting.time, inputs)
+        };
+        Self::of_frames(program, sightings.iter().enumerate().map(frame))
+    }
+
+    /// Frames that a switch off the path processes, with their times, ports, and whether they are generated among their inputs.
+    pub fn of_frames(program: &SwitchProgram, frames: impl IntoIterator<Item = (Nanos, ParsedFrame)>) -> Self {
+        let mut build = TestBuild::new(program);
+        let mut trace = Self { packets: Vec::new(), generated: 0, dropped: 0, marked: 0, reported: 0 };
+        for (time, inputs) in frames {
+            let (sent, expected, fate) = build.run(Gress::Ingress, &|input| inputs.input(input), &[]);
+            trace.generated += usize::from(inputs.input(Input::Generated) == 1);
+            trace.reported += usize::from(fate.reported.is_some());
+            let [sent, expected] = [sent, expected].map(|header| frame(&header));
+            trace.packets.push(TracePacket { time, sent, expected });
+        }
+        trace
+    }
+}
+
+/// The ports of taps, by the table that has them.
+struct TapPorts {
+    ingress: Vec<u16>,
+    egress: Vec<u16>,
+    other: u16,
+}
+
+impl TapPorts {
+    fn of(program: &SwitchProgram) -> Self {
+        let arrival = program.variables.iter().position(|it| it.input == Some(Input::ArrivalPort));
+        let has_port = |key: &Operand| key.variable().is_some_and(|key| Some(key.0) == arrival);
+        let table = program.tables.iter().find(|table| table.keys.iter().any(has_port));
+        let entries = match table.map(|table| &table.entries) {
+            Some(TableEntries::Exact(entries)) => &entries[..],
+            _ => &[],
+        };
+        let of = |role: u64| -> Vec<u16> {
+            let ports = entries.iter().filter(|(_, values)| values.first() == Some(&role));
+            ports.filter_map(|(keys, _)| keys.first().map(|port| *port as u16)).collect()
+        };
+        let is_free = |port: &u16| entries.iter().all(|(keys, _)| keys.first() != Some(&u64::from(*port)));
+        Self { ingress: of(INGRESS_TAP), egress: of(EGRESS_TAP), other: (0..512).find(is_free).unwrap_or(0) }
+    }
+
+    fn port(&self, tap: Tap, number: usize) -> u16 {
+        let ports = match tap {
+            Tap::In => &self.ingress,
+            Tap::Out => &self.egress,
+            Tap::Other => &Vec::new(),
+        };
+        ports.get(number % ports.len().max(1)).copied().unwrap_or(self.other)
     }
 }
 
@@ -166,6 +243,8 @@ impl Leaving {
             // A packet in the queue for each millisecond.
             Input::QueueLength => self.sojourn.0 / 1_000_000,
             Input::HasActivity | Input::Malformed | Input::Activity => 0,
+            // What only taps read.
+            Input::Identification | Input::Sequence | Input::Acknowledgement => 0,
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::action::RegisterAction;
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::Condition;
-use super::operation::Operation;
 use super::variable::{Input, Operand, Variable};
 use crate::Gress;
 use std::collections::BTreeSet;
@@ -18,6 +17,7 @@ pub(crate) struct Uses {
     /// Action tables.
     pub choices: BTreeSet<usize>,
     pub feeds_back: bool,
+    pub reports: bool,
     /// Whether it pushes or removes activity headers.
     pub uses_activity: bool,
 }
@@ -51,8 +51,8 @@ impl Uses {
             Does::Set { variable, operation } => {
                 self.variables.insert(*variable);
                 self.operands(operation.operands());
-                if let Operation::Hash(_) = operation {
-                    let flow = |it: &Option<Input>| it.is_some_and(|input| Input::FLOW.contains(&input));
+                if let Some((hashed, _)) = operation.hashes() {
+                    let flow = |it: &Option<Input>| it.is_some_and(|input| hashed.contains(&input));
                     let variables = program.variables.iter().enumerate().filter(|(_, it)| flow(&it.input));
                     self.variables.extend(variables.map(|(number, _)| Variable(number)));
                 }
@@ -67,6 +67,15 @@ impl Uses {
                 self.variables.extend(*result);
                 let action: &RegisterAction = &program.actions[*action];
                 self.operands(action.operands().into_iter().chain([*index]));
+            }
+            Does::Swap { register, index, action, result } => {
+                self.registers.insert(*register);
+                self.variables.insert(*result);
+                self.operands(program.pair_actions[*action].operands().into_iter().chain([*index]));
+            }
+            Does::Report { port, delay, estimate } => {
+                self.operands([*port, *delay, *estimate]);
+                self.reports = true;
             }
             Does::Lookup(table) => {
                 self.tables.insert(*table);

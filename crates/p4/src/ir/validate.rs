@@ -4,6 +4,7 @@ use super::action::{AluExpression, AluOutput, AluTerm, RegisterAction, RegisterA
 use super::builder::{Does, Statement, SwitchProgram, VariableInfo};
 use super::condition::Condition;
 use super::operation::Operation;
+use super::pair::{HALF_BITS, Half, PAIR_BITS, PairAction, PairCondition, PairOutput};
 use super::table::{ActionTable, MatchTable, TableAction, TableEntries};
 use super::uses::Uses;
 use super::variable::{Input, Operand, Unit, Variable, ones};
@@ -35,8 +36,8 @@ impl fmt::Display for InvalidProgram {
 
 impl std::error::Error for InvalidProgram {}
 
-/// Widths of a register's words.
-const WORDS: [u32; 3] = [8, 16, 32];
+/// Widths of a register's words. The last one is that of a pair.
+const WORDS: [u32; 4] = [8, 16, 32, PAIR_BITS];
 /// The conditions of a register action.
 const CONDITIONS: usize = 2;
 /// The bits of a hash.
@@ -66,6 +67,7 @@ pub(crate) fn validate(program: &SwitchProgram) -> Result<(), InvalidProgram> {
     let tables = program.tables.iter().map(|it| &it.name);
     let choices = program.choices.iter().flat_map(|it| it.actions.iter().map(|it| &it.name).chain([&it.name]));
     let mut names = BTreeSet::new();
+    let actions = actions.chain(program.pair_actions.iter().map(|it| &it.name));
     for name in variables.chain(registers).chain(actions).chain(tables).chain(choices) {
         check_name(name, &mut names).map_err(fail(format!("the name '{name}'")))?;
     }
@@ -134,7 +136,7 @@ fn within(bits: u32, range: std::ops::RangeInclusive<u32>) -> Result<(), Broken>
 
 fn check_register(register: &RegisterArray) -> Result<(), Broken> {
     if !WORDS.contains(&register.bits) {
-        return Err(format!("has words of {} bits; 8, 16 and 32 are possible", register.bits));
+        return Err(format!("has words of {} bits; 8, 16, 32, and 64 for a pair are possible", register.bits));
     }
     if register.entries == 0 {
         return Err("has no words".to_owned());
@@ -149,7 +151,7 @@ fn check_register(register: &RegisterArray) -> Result<(), Broken> {
 fn hashed_into(statements: &[Statement]) -> Vec<Variable> {
     let of = |statement: &Statement| match &statement.does {
         Does::If { then, otherwise, .. } => [hashed_into(then), hashed_into(otherwise)].concat(),
-        Does::Set { variable, operation: Operation::Hash(_) } => vec![*variable],
+        Does::Set { variable, operation } if operation.hashes().is_some() => vec![*variable],
         _ => Vec::new(),
     };
     statements.iter().flat_map(of).collect()
@@ -158,9 +160,17 @@ fn hashed_into(statements: &[Statement]) -> Vec<Variable> {
 /// Checks that a half of the pipeline knows what it reads, and does what it can.
 fn check_gress(program: &SwitchProgram, gress: Gress) -> Result<(), Broken> {
     let here = Uses::of(program, gress);
+    // Off the path, generated packets are processed before the queue, too.
+    let is_known = |input: &Input| input.is_known_at(gress) || program.is_off_path && *input == Input::Generated;
     let inputs = here.variables.iter().filter_map(|variable| program.variables[variable.0].input);
-    if let Some(unknown) = inputs.into_iter().find(|input| !input.is_known_at(gress)) {
+    if let Some(unknown) = inputs.into_iter().find(|input| !is_known(input)) {
         return Err(format!("reads {}, which is not known there", unknown.name()));
+    }
+    if program.is_off_path && gress == Gress::Egress && !program.statements.is_empty() {
+        return Err("has statements: a switch off the path does all before the queue".to_owned());
+    }
+    if program.is_off_path && here.reads(program, Input::Port) {
+        return Err("reads port: a switch off the path forwards nothing".to_owned());
     }
     if gress == Gress::Ingress {
         if here.feeds_back {
@@ -192,7 +202,15 @@ fn check_all(
 ) -> Result<(), (String, Broken)> {
     for statement in statements {
         match &statement.does {
+            Does::Mark | Does::Drop | Does::FeedBack | Does::Push(_) | Does::Strip if program.is_off_path => {
+                let why = "a switch off the path has copies of packets, and only reports".to_owned();
+                return Err(("an act".to_owned(), why));
+            }
             Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack => {}
+            Does::Report { port, delay, estimate } => {
+                let checked = check_report(program, *port, [*delay, *estimate]);
+                checked.map_err(|why| ("a report".to_owned(), why))?;
+            }
             Does::Push(activity) => {
                 check_push(program, *activity).map_err(|why| ("a push of the activity".to_owned(), why))?;
             }
@@ -218,6 +236,12 @@ fn check_all(
                 check_all(program, otherwise, &mut other)?;
                 accesses.iter_mut().zip(other).for_each(|(count, other)| *count = (*count).max(other));
             }
+            Does::Swap { register, index, action, result } => {
+                let action = &program.pair_actions[*action];
+                let place = format!("the action {}", action.name);
+                check_swap(program, *register, *index, action, *result).map_err(|why| (place, why))?;
+                accesses[*register] += 1;
+            }
             Does::Access { register, index, action, result } => {
                 let action = &program.actions[*action];
                 let place = format!("the action {}", action.name);
@@ -227,6 +251,14 @@ fn check_all(
         }
     }
     Ok(())
+}
+
+fn check_report(program: &SwitchProgram, port: Operand, values: [Operand; 2]) -> Result<(), Broken> {
+    if !program.is_off_path {
+        return Err("is for switches off the path: this one forwards packets".to_owned());
+    }
+    fits(program, port, Input::ArrivalPort.bits())?;
+    values.into_iter().try_for_each(|value| fits(program, value, HALF_BITS))
 }
 
 fn check_push(program: &SwitchProgram, activity: Operand) -> Result<(), Broken> {
@@ -260,10 +292,11 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     {
         return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));
     }
-    if let Operation::Hash(_) = operation {
+    if let Some((parts, _)) = operation.hashes() {
         let has = |input: &Input| program.variables.iter().any(|it| it.input == Some(*input));
-        if let Some(missing) = Input::FLOW.iter().find(|input| !has(input)) {
-            return Err(format!("hashes the flow, and the program does not have the input {}", missing.name()));
+        if let Some(missing) = parts.iter().find(|input| !has(input)) {
+            let what = if let Operation::Hash(_) = operation { "flow" } else { "packet" };
+            return Err(format!("hashes the {what}, and the program does not have the input {}", missing.name()));
         }
         if info.bits > HASH_BITS {
             return Err(format!("takes {} bits of a hash, which has {HASH_BITS}", info.bits));
@@ -273,13 +306,14 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     let expected = match *operation {
         Operation::ShiftRight(_, by) => units.first().map(|unit| unit.without_low_bits(by)),
         // A product is a plain number.
-        Operation::ShiftLeft(..) | Operation::Random | Operation::Hash(_) => None,
+        Operation::ShiftLeft(..) | Operation::Random | Operation::Hash(_) | Operation::HashPacket(_) => None,
         _ => units.first().copied(),
     };
     if let Some(other) = units.iter().find(|unit| Some(**unit) != units.first().copied()) {
         return Err(format!("combines {} and {}", units[0], other));
     }
-    let is_constant = units.is_empty() && !matches!(operation, Operation::Random | Operation::Hash(_));
+    let is_drawn = matches!(operation, Operation::Random) || operation.hashes().is_some();
+    let is_constant = units.is_empty() && !is_drawn;
     match expected.unwrap_or(Unit::Number) {
         _ if is_constant => Ok(()),
         // A copy of bits as a plain number is possible.
@@ -308,13 +342,8 @@ fn check_condition(program: &SwitchProgram, condition: &Condition) -> Result<(),
     Ok(())
 }
 
-fn check_access(
-    program: &SwitchProgram,
-    register: usize,
-    index: Operand,
-    action: &RegisterAction,
-    result: Option<Variable>,
-) -> Result<(), Broken> {
+/// A register, all of whose indexes are possible.
+fn indexed(program: &SwitchProgram, register: usize, index: Operand) -> Result<&RegisterArray, Broken> {
     let register = program.registers.get(register).ok_or("accesses a register that does not exist")?;
     fits(program, index, u64::BITS)?;
     let highest = match index {
@@ -323,6 +352,65 @@ fn check_access(
     };
     if highest >= register.entries {
         return Err(format!("its index can be {highest}, and {} has {} words", register.name, register.entries));
+    }
+    Ok(register)
+}
+
+/// Checks an access to a pair: what is compared with a word, or becomes one, is in its unit.
+fn check_swap(
+    program: &SwitchProgram,
+    register: usize,
+    index: Operand,
+    action: &PairAction,
+    result: Variable,
+) -> Result<(), Broken> {
+    let register = indexed(program, register, index)?;
+    if register.bits != PAIR_BITS {
+        return Err(format!("swaps the words of {}, which has no pairs", register.name));
+    }
+    if !(1..=CONDITIONS).contains(&action.conditions.len()) {
+        return Err(format!("has {} conditions; 1 to {CONDITIONS} are possible", action.conditions.len()));
+    }
+    let unit_of = |half: Half| if half == Half::First { Unit::Number } else { register.unit };
+    let value = |operand, half| {
+        fits(program, operand, HALF_BITS)?;
+        match unit(program, operand) {
+            Some(unit) if unit != unit_of(half) => {
+                Err(format!("reads {unit}; the {} words are in {}", half.name(), unit_of(half)))
+            }
+            _ => Ok(()),
+        }
+    };
+    value(action.words[0], Half::First)?;
+    value(action.words[1], Half::Second)?;
+    for PairCondition { of, condition } in &action.conditions {
+        if matches!(condition.left, AluExpression::MoveTowards(..)) {
+            return Err("averages in a condition".to_owned());
+        }
+        if !condition.reads_word() {
+            return Err("has a condition that does not read a word".to_owned());
+        }
+        let terms = condition.left.terms().into_iter().chain([condition.right]);
+        let operands = terms.filter_map(|term| if let AluTerm::Value(operand) = term { Some(operand) } else { None });
+        operands.into_iter().try_for_each(|operand| value(operand, *of))?;
+    }
+    let (bits, unit) = match action.output {
+        PairOutput::Changed => (1, Unit::Number),
+        PairOutput::Before(half) => (HALF_BITS, unit_of(half)),
+    };
+    returns(program, result, bits, unit)
+}
+
+fn check_access(
+    program: &SwitchProgram,
+    register: usize,
+    index: Operand,
+    action: &RegisterAction,
+    result: Option<Variable>,
+) -> Result<(), Broken> {
+    let register = indexed(program, register, index)?;
+    if register.bits == PAIR_BITS {
+        return Err(format!("accesses {}, whose entries are pairs of words: swap them", register.name));
     }
     if action.conditions.len() > CONDITIONS {
         return Err(format!("has {} conditions; the unit has {CONDITIONS}", action.conditions.len()));
@@ -367,12 +455,17 @@ fn check_access(
         }
     }
     let Some(result) = result else { return Ok(()) };
-    let info = program.variables.get(result.0).ok_or("returns into a variable of another program")?;
     let (bits, unit) = match action.output {
         AluOutput::Condition(_) => (1, Unit::Number),
         AluOutput::Before | AluOutput::After | AluOutput::Computed(_) => (register.bits, register.unit),
         AluOutput::Nothing => return Ok(()),
     };
+    returns(program, result, bits, unit)
+}
+
+/// Checks the variable that takes what an access returns.
+fn returns(program: &SwitchProgram, result: Variable, bits: u32, unit: Unit) -> Result<(), Broken> {
+    let info = program.variables.get(result.0).ok_or("returns into a variable of another program")?;
     if info.input.is_some() {
         return Err(format!("{} is an input, which cannot be assigned", info.name));
     }
@@ -475,7 +568,7 @@ fn check_action(program: &SwitchProgram, action: &TableAction, accesses: &mut [u
     let mut assigned = BTreeSet::new();
     for statement in &action.statements {
         let (reads, sets) = match &statement.does {
-            Does::Set { operation: Operation::Random | Operation::Hash(_), .. } => {
+            Does::Set { operation: Operation::Random | Operation::Hash(_) | Operation::HashPacket(_), .. } => {
                 return Err("random numbers and hashes are drawn before a table, not in it".to_owned());
             }
             Does::Set { variable, operation } => (operation.operands(), Some(*variable)),

@@ -69,6 +69,12 @@ pub enum Input {
     Malformed,
     /// The activity in its header, in two's complement with 8 fraction bits; zero without a header.
     Activity,
+    /// The identification of IPv4; zero for IPv6.
+    Identification,
+    /// The sequence number of TCP. Of UDP, its length, and behind it its checksum, which covers the payload. Zero where there are no [`Ports`](Self::Ports).
+    Sequence,
+    /// The acknowledgement number of TCP; zero for other protocols.
+    Acknowledgement,
 }
 
 /// A value that an operation reads.
@@ -124,7 +130,7 @@ impl Unit {
 
 impl Input {
     /// All inputs.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::Port,
         Self::Enqueued,
         Self::Dequeued,
@@ -144,6 +150,9 @@ impl Input {
         Self::HasActivity,
         Self::Malformed,
         Self::Activity,
+        Self::Identification,
+        Self::Sequence,
+        Self::Acknowledgement,
     ];
 
     /// What the parser finds about the activity header.
@@ -151,6 +160,21 @@ impl Input {
 
     /// What identifies a flow: 104 bits, in this order.
     pub const FLOW: [Self; 4] = [Self::Source, Self::Destination, Self::Ports, Self::Protocol];
+
+    /// What identifies a packet on both sides of a router, which changes none of it (ConQuest section 6.2): 200 bits, in this order.
+    pub const PACKET: [Self; 8] = [
+        Self::Source,
+        Self::Destination,
+        Self::Ports,
+        Self::Protocol,
+        Self::IpLength,
+        Self::Identification,
+        Self::Sequence,
+        Self::Acknowledgement,
+    ];
+
+    /// What the parser finds behind the ports.
+    pub(crate) const OF_NUMBERS: [Self; 2] = [Self::Sequence, Self::Acknowledgement];
 
     /// Its name in a program.
     pub fn name(self) -> &'static str {
@@ -174,6 +198,9 @@ impl Input {
             Self::HasActivity => "has_activity",
             Self::Malformed => "malformed",
             Self::Activity => "activity",
+            Self::Identification => "identification",
+            Self::Sequence => "sequence",
+            Self::Acknowledgement => "acknowledgement",
         }
     }
 
@@ -184,9 +211,9 @@ impl Input {
             Self::Enqueued | Self::Dequeued | Self::Arrived => 48,
             Self::Generated | Self::FedBack | Self::HasActivity | Self::Malformed => 1,
             Self::Ecn => 2,
-            Self::Source | Self::Destination | Self::Ports => 32,
+            Self::Source | Self::Destination | Self::Ports | Self::Sequence | Self::Acknowledgement => 32,
             Self::Protocol => 8,
-            Self::Length | Self::IpLength | Self::Activity => 16,
+            Self::Length | Self::IpLength | Self::Activity | Self::Identification => 16,
             Self::Depth | Self::QueueLength => 19,
         }
     }
@@ -208,7 +235,10 @@ impl Input {
             | Self::ArrivalPort
             | Self::HasActivity
             | Self::Malformed
-            | Self::Activity => Unit::Number,
+            | Self::Activity
+            | Self::Identification
+            | Self::Sequence
+            | Self::Acknowledgement => Unit::Number,
             Self::Enqueued | Self::Dequeued | Self::Arrived => Unit::NANOS,
         }
     }

@@ -105,8 +105,9 @@ fn readme(name: &str, [has_entries, has_control]: [bool; 2], trace: &Trace) -> S
     let (of_entries, fill) =
         if has_entries { (README_OF_ENTRIES, "    simple_switch_CLI < NAME.cli\n") } else { ("", "") };
     let of_control = if has_control { README_OF_CONTROL } else { "" };
-    let Trace { packets, generated, dropped, marked } = trace;
+    let Trace { packets, generated, dropped, marked, reported } = trace;
     let acts = match (dropped, marked) {
+        _ if *reported > 0 => format!("the program reports {reported}"),
         (0, 0) => "the program drops and marks none with these parameters".to_owned(),
         _ => format!("the program drops {dropped} and marks {marked}"),
     };

@@ -1,6 +1,7 @@
 //! The parameters of PrintQueue's programs. They only measure, so scenarios do not have them.
 
-use anyhow::{Context, Result, bail};
+use super::set::replace_all;
+use anyhow::Result;
 use queuescope_p4::algorithms::{printqueue_monitor_with, printqueue_windows_with};
 use queuescope_p4::ir::SwitchProgram;
 use queuescope_scenario::Parameter;
@@ -30,22 +31,12 @@ impl PrintQueue {
     /// # Errors
     /// Names the first text that is not a parameter with a number.
     pub fn with(mut self, set: &[String]) -> Result<Self> {
-        let mut keys = Vec::new();
-        for text in set {
-            let (key, value) = text.split_once('=').with_context(|| format!("--set {text}: write KEY=VALUE"))?;
-            let (key, value) = (key.trim(), value.trim());
-            let Ok(number) = value.parse() else {
-                bail!("--set {text}: '{value}' must be a whole number from 0 to {}", u16::MAX);
-            };
-            if keys.contains(&key) {
-                bail!("--set {text}: {key} is set twice: give it one value");
-            }
-            if !self.set(key, number) {
-                let known: Vec<_> = self.parameters().into_iter().map(|it| it.key).collect();
-                bail!("--set {text}: unknown parameter: use one of {}", known.join(", "));
-            }
-            keys.push(key);
-        }
+        let known: Vec<_> = self.parameters().into_iter().map(|it| it.key).collect();
+        replace_all(set, &known, |key, value| {
+            let number = value.parse().map_err(|_| format!("must be a whole number from 0 to {}", u16::MAX))?;
+            self.set(key, number);
+            Ok(())
+        })?;
         Ok(self)
     }
 
@@ -85,12 +76,12 @@ impl PrintQueue {
         }
     }
 
-    /// Replaces a parameter. Returns whether there is one of this name.
-    fn set(&mut self, key: &str, value: u16) -> bool {
+    /// Replaces a parameter of this name.
+    fn set(&mut self, key: &str, value: u16) {
         let place = match (self, key) {
             (Self::Windows(_, port) | Self::Monitor(_, port), "port") => {
                 *port = value;
-                return true;
+                return;
             }
             (Self::Windows(params, _), "cell-bits") => &mut params.cell_bits,
             (Self::Windows(params, _), "index-bits") => &mut params.index_bits,
@@ -98,10 +89,9 @@ impl PrintQueue {
             (Self::Windows(params, _), "windows") => &mut params.windows,
             (Self::Monitor(params, _), "step-bits") => &mut params.step_bits,
             (Self::Monitor(params, _), "level-bits") => &mut params.level_bits,
-            _ => return false,
+            _ => return,
         };
         *place = value.into();
-        true
     }
 }
 

@@ -139,6 +139,12 @@ fn each_target_has_its_files() {
             Architecture::V1model,
             "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
         ),
+        (
+            "conquest-legacy",
+            Architecture::V1model,
+            "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
+        ),
+        ("conquest-legacy", Architecture::Tna, "bfrt.py mk p4"),
         ("pie-cp", Architecture::V1model, "control.py expected.pcap mk p4 readme.txt replay.py sent.pcap test.p4"),
         ("pie-cp", Architecture::Tna, "control.py mk p4"),
         (

@@ -6,6 +6,7 @@ use crate::ir::action::{
 use crate::ir::builder::SwitchProgram;
 use crate::ir::condition::{Comparison, Condition};
 use crate::ir::operation::Operation;
+use crate::ir::pair::{PairAction, PairCondition, PairOutput};
 use crate::ir::table::{ActionTable, MatchTable};
 use crate::ir::variable::{Operand, Unit, Variable};
 use std::collections::BTreeSet;
@@ -74,6 +75,9 @@ impl<'a> Words<'a> {
             Operation::ShiftLeft(one, by) | Operation::Gather(one, by) => format!("{} times 2^{by}", text(one)),
             Operation::ShiftRight(one, by) => format!("{} divided by 2^{by}, rounded down", text(one)),
             Operation::Random => "a random number".to_owned(),
+            Operation::HashPacket(polynomial) => {
+                format!("the low bits of the packet's CRC-32 with the polynomial {:#x}", polynomial.coefficients())
+            }
             Operation::Hash(polynomial) => {
                 format!("the low bits of the flow's CRC-32 with the polynomial {:#x}", polynomial.coefficients())
             }
@@ -122,6 +126,27 @@ impl<'a> Words<'a> {
             text += &format!(" {} becomes {output}.", self.target(result));
         }
         text
+    }
+
+    /// An access of a pair of words.
+    pub fn swap(&mut self, register: &RegisterArray, index: Operand, action: &PairAction, result: Variable) -> String {
+        let place = self.operand(index);
+        let condition = |it: &PairCondition| {
+            self.alu_condition(&it.condition, false).replace("the word", &format!("the {} word", it.of.name()))
+        };
+        let conditions: Vec<_> = action.conditions.iter().map(condition).collect();
+        let [first, second] = action.words.map(|operand| self.operand(operand));
+        let output = match action.output {
+            PairOutput::Changed => "1 if they change, otherwise 0".to_owned(),
+            PairOutput::Before(half) => format!("the {} word before the change, or 0 if there is none", half.name()),
+        };
+        format!(
+            "Access {} at {place} ({}): if {}, the words become {first} and {second}. {} becomes {output}.",
+            register.name,
+            action.name,
+            conditions.join(" or "),
+            self.target(result)
+        )
     }
 
     /// The changes, of which the first is made whose condition holds.

@@ -107,6 +107,27 @@ const OF_CONQUEST_INGRESS: [(&str, usize, &str); 6] = [
     ),
 ];
 
+/// Those of ConQuest beside a router, with one row.
+const OF_CONQUEST_LEGACY: [(&str, usize, &str); 9] = [
+    (
+        "Equal as GreaterOrEqual",
+        7,
+        "one bit: generated == 1, inserted == 1, seen == 1, long == 1; role is at most 2: role == 2, three times",
+    ),
+    ("Equal as LessOrEqual", 1, "one bit: generated == 0"),
+    ("NotEqual as Greater", 6, "ip_length != 0, four times; role != 0; came != 0"),
+    (
+        "Subtract(Value(Variable(Variable(12))), Word) as SubtractSaturating(Value(Variable(Variable(12))), Word)",
+        1,
+        "where the word is larger, the other condition holds",
+    ),
+    ("Before as After", 4, "an action without updates: read"),
+    ("...(1, 32766), (0, 0)], 1)", 4, "max_delay is 4 windows, and no packet that waited longer is reported"),
+    ("...(1, 32768), (0, 0)], 1)", 4, "the same"),
+    ("...(2, 32766), (0, 0)], 1)", 4, "the same"),
+    ("...(2, 32768), (0, 0)], 1)", 4, "the same"),
+];
+
 /// Those of the check of arrivals of ABC.
 const OF_ARRIVALS: [(&str, usize, &str); 1] =
     [("Equal as GreaterOrEqual", 3, "one bit: malformed == 1, has_activity == 1, outside == 1")];
@@ -205,6 +226,7 @@ pub(super) fn equivalent(program: &str) -> Vec<&'static Equivalent> {
         "egress-pi" => vec![&OF_EGRESS_PI],
         "conquest" => vec![&OF_CONQUEST],
         "conquest-ingress" => vec![&OF_CONQUEST_INGRESS],
+        "conquest-legacy" => vec![&OF_CONQUEST_LEGACY],
         "codel-dp" => vec![&OF_SCHEDULE, &OF_CODEL],
         "ecn-sharp-dp" => vec![&OF_SCHEDULE, &OF_STEP],
         "step" => vec![&OF_STEP],

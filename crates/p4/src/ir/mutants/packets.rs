@@ -1,6 +1,7 @@
 //! Packets that show a difference between a program and a mutant.
 
 use super::super::builder::SwitchProgram;
+use super::super::hash::Polynomial;
 use super::super::interpreter::Interpreter;
 use super::super::variable::{Input, ones};
 use crate::Gress;
@@ -35,7 +36,9 @@ impl Numbers {
 
 /// Whether packets show a difference in what happens to them, or in a register. Registers and random numbers take any values.
 pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets: usize) -> bool {
-    let (mut one, mut other) = (Interpreter::new(program, 2), Interpreter::new(mutant, 2));
+    // Off the path, a register counts eight fates.
+    let entries = if program.is_off_path { 8 } else { 2 };
+    let (mut one, mut other) = (Interpreter::new(program, entries), Interpreter::new(mutant, entries));
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
     let has_schedule = program.registers.iter().any(|register| register.name == "last_below");
     let schedule = has_schedule.then(|| DropSchedule::new(DropSchedule::LONGEST));
@@ -53,7 +56,11 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
         }
         let inputs = program.variables.iter().filter_map(|it| it.input);
         // Few ports and flows, so that packets meet what others left, and times before the queue with their highest bit alone.
+        let is_off_path = program.is_off_path;
         let bits = |input| match input {
+            Input::ArrivalPort | Input::IpLength if is_off_path => 2,
+            Input::Identification | Input::Sequence | Input::Acknowledgement => 1,
+            Input::Arrived if is_off_path => input.bits(),
             Input::Port if is_printqueue => 2,
             Input::Port | Input::Source | Input::Destination | Input::Ports | Input::Protocol | Input::ArrivalPort => 1,
             // The epochs of ABC are in the higher bits.
@@ -88,8 +95,18 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
                 interpreter.registers.iter_mut().zip(words).for_each(|(register, word)| register.fill(word));
             }
         }
+        // The same of packets from taps.
+        let arrived = match inputs.iter().find(|(input, _)| *input == Input::Arrived).map_or(0, |(_, value)| *value) {
+            time if time >> 46 == 0 => time & !0xffff,
+            // Where 32 bits wrap, where the highest of them changes, and in the last window before.
+            time if time >> 45 == 2 => time & !0xffff_ffff | time & 0x7_ffff,
+            time if time >> 45 == 3 => time & !0xffff_ffff | 1 << 31 | time & 0x3_ffff,
+            time if time >> 45 == 4 => time | 0xffff_0000,
+            time => time,
+        };
         let read = |input| match input {
             Input::Dequeued => dequeued,
+            Input::Arrived if is_off_path => arrived,
             Input::Enqueued => dequeued.wrapping_sub(sojourn) & ones(48),
             // Most queues are short, and some as long as ABC distinguishes.
             Input::QueueLength => match inputs.iter().find(|(it, _)| *it == input).map_or(0, |(_, value)| *value) {
@@ -100,6 +117,10 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
         };
         if packet % 4 == 0 && program.name.starts_with("abc") {
             near_the_limits(program, &mut one, &read, &mut numbers);
+            other.registers.clone_from(&one.registers);
+        }
+        if packet % 4 == 0 && is_off_path {
+            waiting(&mut one.registers[0], &read, arrived, sojourn, &mut numbers);
             other.registers.clone_from(&one.registers);
         }
         let random = [numbers.of(32), numbers.of(32)];
@@ -114,6 +135,27 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
         };
         run(&mut one) != run(&mut other) || one.registers != other.registers
     })
+}
+
+/// Lets the packet itself wait in most places of ConQuest beside a router, for a time that is at a limit.
+fn waiting(places: &mut [u64], read: &dyn Fn(Input) -> u64, arrived: u64, sojourn: u64, numbers: &mut Numbers) {
+    let [.., of_digest] = Polynomial::ALL;
+    let digest = of_digest.hash_packet(read);
+    for place in places {
+        let kind = numbers.next();
+        let small = (kind >> 8 & 3).wrapping_sub(1);
+        let time = match kind >> 10 & 7 {
+            // The longest delay, a window, and tau.
+            number @ 0..3 => arrived.wrapping_sub(1 << (18 - 2 * number)).wrapping_add(small),
+            3 => arrived.wrapping_add(small),
+            4 => small,
+            // After the window.
+            5 => arrived.wrapping_add(1 << 16),
+            _ => arrived.wrapping_sub(sojourn),
+        };
+        let first = if kind & 3 == 0 { *place } else { digest };
+        *place = (time & ones(32)) << 32 | first & ones(32);
+    }
 }
 
 /// Sets most registers of ABC to words at which the next packet shows a difference.

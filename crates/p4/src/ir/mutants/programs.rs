@@ -2,15 +2,15 @@
 
 use super::super::builder::SwitchProgram;
 use crate::algorithms::{
-    AbcCoreParams, AbcEdgeParams, abc_core_with, abc_edge_with, abc_strip_with, codel_dp_with, conquest_defaults,
-    conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with, printqueue_windows_with, red_egress_with,
-    step_with,
+    AbcCoreParams, AbcEdgeParams, ConQuestLegacyParams, abc_core_with, abc_edge_with, abc_strip_with, codel_dp_with,
+    conquest_defaults, conquest_legacy_with, conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with,
+    printqueue_windows_with, red_egress_with, step_with,
 };
 use queuescope_queue::{
     ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams, RedParams, SwitchAqmParams,
     SwitchAverage, SwitchMeterParams, SwitchRed,
 };
-use queuescope_sketch::{CellWindowsParams, DepthStackParams};
+use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
 
 /// All programs, in dimensions for which values at the limits are common.
@@ -37,6 +37,7 @@ pub(super) fn programs() -> Vec<SwitchProgram> {
         step_with(Nanos(1 << 14)).expect("it fits"),
         small_conquest(ActAt::Egress, 2),
         small_conquest(ActAt::Ingress(hold), 1),
+        small_legacy(),
     ];
     let edge = AbcEdgeParams {
         meter: SwitchMeterParams { least_time: Nanos(1 << 13), ..SwitchMeterParams::default() },
@@ -57,6 +58,16 @@ pub(super) fn programs() -> Vec<SwitchProgram> {
     let others = executable().expect("the defaults fit").into_iter();
     let others = others.filter(|program| small.iter().all(|it| it.name != program.name));
     small.clone().into_iter().rev().chain(others).collect()
+}
+
+/// ConQuest beside a router, with two places and columns, and delays and thresholds that packets of a few bytes are at.
+fn small_legacy() -> SwitchProgram {
+    let usual = ConQuestLegacyParams::default();
+    let sketch = ConQuestParams { rows: 1, columns: 2, window: Nanos(1 << 16), ..usual.tapped.sketch.clone() };
+    let (max_delay, tau) = (Nanos(1 << 18), Nanos(1 << 14));
+    let tapped = TappedConQuestParams { sketch, slots: 2, max_delay, tau, threshold: 3, ..usual.tapped };
+    let params = ConQuestLegacyParams { tapped, ingress: vec![0], egress: 1, collector: 2 };
+    conquest_legacy_with(&params).expect("it fits")
 }
 
 /// ConQuest with few columns, and a threshold that a few packets reach. `tau` is two windows, so that one window may or may not matter, and a

@@ -4,6 +4,7 @@ use super::super::action::{AluExpression, AluTerm, RegisterAction};
 use super::super::builder::SwitchProgram;
 use super::super::condition::Condition;
 use super::super::operation::Operation;
+use super::super::pair::{HALF_BITS, PairAction, PairCondition};
 use super::super::variable::{Input, Operand, Variable};
 use super::Architecture;
 use crate::Gress;
@@ -63,7 +64,10 @@ impl<'a> Names<'a> {
                     | Input::IpLength
                     | Input::HasActivity
                     | Input::Malformed
-                    | Input::Activity,
+                    | Input::Activity
+                    | Input::Identification
+                    | Input::Sequence
+                    | Input::Acknowledgement,
                 ),
             ) => format!("meta.{}", info.name),
             (Some(Architecture::Tna), None) if self.is_metadata(Variable(variable)) => format!("meta.{}", info.name),
@@ -74,7 +78,8 @@ impl<'a> Names<'a> {
     /// Whether a variable is a field of the metadata for Tofino: a register action reads it. (The compiler takes other variables for
     /// uninitialized there.)
     pub fn is_metadata(&self, variable: Variable) -> bool {
-        let operands = self.program.actions.iter().flat_map(RegisterAction::operands);
+        let of_pairs = self.program.pair_actions.iter().flat_map(PairAction::operands);
+        let operands = self.program.actions.iter().flat_map(RegisterAction::operands).chain(of_pairs);
         let is_read = operands.filter_map(Operand::variable).any(|read| read == variable);
         is_read && self.architecture == Some(Architecture::Tna) && self.program.variables[variable.0].input.is_none()
     }
@@ -131,6 +136,7 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Operation::ShiftRight(one, by) => format!("{} >> {by}", text(one)),
         Operation::Random => "random".to_owned(),
         Operation::Hash(polynomial) => format!("crc32({:#x}, flow)", polynomial.coefficients()),
+        Operation::HashPacket(polynomial) => format!("crc32({:#x}, packet)", polynomial.coefficients()),
     }
 }
 
@@ -160,6 +166,18 @@ pub(crate) fn term_text(names: &Names<'_>, term: AluTerm, bits: u32) -> String {
         AluTerm::Word => "word".to_owned(),
         AluTerm::Value(operand) => operand_text(names, operand, bits),
     }
+}
+
+/// A condition on a word of a pair. `words` is how the words are named, before a period.
+pub(crate) fn pair_condition_text(names: &Names<'_>, of_pair: &PairCondition, words: &str) -> String {
+    let PairCondition { of, condition } = of_pair;
+    let left = alu_text(names, condition.left, HALF_BITS);
+    let right = term_text(names, condition.right, HALF_BITS);
+    let word = |text: String| {
+        let name = format!("{words}{}", of.name());
+        text.split(' ').map(|part| if part == "word" { &name } else { part }).collect::<Vec<_>>().join(" ")
+    };
+    format!("{} {} {}", word(left), condition.comparison.sign(), word(right))
 }
 
 /// A computation of a register's unit.

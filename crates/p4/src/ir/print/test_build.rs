@@ -2,11 +2,14 @@
 
 use super::activity::{ACTIVITY, ACTIVITY_HEADER};
 use super::expression::literal;
+use super::off_path::REPORT_FIELDS;
 use super::{Architecture, Printer, each, v1model};
 use crate::Gress;
 use crate::ir::builder::{Does, Statement, SwitchProgram};
 use crate::ir::interpreter::{Interpreter, PacketFate};
 use crate::ir::operation::Operation;
+use crate::ir::pair::HALF_BITS;
+use crate::ir::uses::Uses;
 use crate::ir::variable::{Input, Operand, ones};
 use std::fmt::Write;
 
@@ -96,6 +99,9 @@ impl<'a> TestBuild<'a> {
         for register in &self.program.registers {
             out.line(&format!("bit<{}> word_of_{};", register.bits, register.name));
         }
+        if out.reports() {
+            out.lines(REPORT_FIELDS);
+        }
         out.line("}");
         out.line("");
         if out.uses_activity() {
@@ -162,8 +168,22 @@ impl<'a> TestBuild<'a> {
     /// The header of a packet with these inputs and random numbers (as many as [`random`](Self::random)), and what the interpreter expects it to be
     /// afterwards.
     pub fn packet(&mut self, gress: Gress, input: &dyn Fn(Input) -> u64, random: &[u64]) -> (Vec<u8>, Vec<u8>) {
+        let (sent, expected, _) = self.run(gress, input, random);
+        (sent, expected)
+    }
+
+    /// The same, and what happens to the packet.
+    pub fn run(
+        &mut self,
+        gress: Gress,
+        input: &dyn Fn(Input) -> u64,
+        random: &[u64],
+    ) -> (Vec<u8>, Vec<u8>, PacketFate) {
         let zeros: Vec<_> = self.program.registers.iter().map(|register| (0, register.bits)).collect();
         let own = own_inputs(self.program);
+        let reports = Uses::of(self.program, Gress::Ingress).reports;
+        let of_report = |fate: PacketFate| if reports { report_fields(fate) } else { Vec::new() };
+        let zeros = [zeros, of_report(PacketFate::default())].concat();
         let sent = header(gress, input, PacketFate::default(), &own, random, &zeros);
         let mut numbers = random.iter();
         let fate =
@@ -173,14 +193,25 @@ impl<'a> TestBuild<'a> {
             let index = self.interpreter.value(self.indexes[number]) as usize;
             (words.get(index).copied().unwrap_or(0), register.bits)
         });
-        let words: Vec<_> = words.collect();
+        let words = [words.collect(), of_report(fate)].concat();
         let expected = header(gress, input, fate, &own, random, &words);
         if uses_activity(self.program) {
             let carried = carried(input, PacketFate::default());
-            return ([sent, carried].concat(), [expected, self::carried(input, fate)].concat());
+            return ([sent, carried].concat(), [expected, self::carried(input, fate)].concat(), fate);
         }
-        (sent, expected)
+        (sent, expected, fate)
     }
+}
+
+/// What a report adds to the header.
+fn report_fields(fate: PacketFate) -> Vec<(u64, u32)> {
+    let (port, delay, estimate) = fate.reported.map_or((0, 0, 0), |it| (it.port, it.delay, it.estimate));
+    vec![
+        (fate.reported.is_some().into(), 16),
+        (port.into(), 16),
+        (delay.into(), HALF_BITS),
+        (estimate.into(), HALF_BITS),
+    ]
 }
 
 /// A header as bytes.
@@ -225,7 +256,9 @@ fn random_numbers(statements: &[Statement]) -> usize {
 /// The index of the first access of a register; zero if there is none.
 fn index_of(program: &SwitchProgram, register: usize) -> Operand {
     let index = |does: &Does| match does {
-        Does::Access { register: it, index, .. } if *it == register => Some(*index),
+        Does::Access { register: it, index, .. } | Does::Swap { register: it, index, .. } if *it == register => {
+            Some(*index)
+        }
         _ => None,
     };
     let chosen = program.choices.iter().flat_map(|table| &table.actions).flat_map(|action| &action.statements);

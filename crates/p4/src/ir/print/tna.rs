@@ -1,15 +1,17 @@
 //! Programs for Intel Tofino.
 
 use super::activity::{ACTIVITY_OF_TNA, CARRIED};
-use super::expression::{alu_text, term_text};
+use super::expression::{alu_text, operand_text, pair_condition_text, term_text};
+use super::off_path::{EGRESS_OF_TNA, REPORT_MEMBERS};
 use super::{Printer, each, hashes};
 use crate::Gress;
 use crate::ir::action::{AluOutput, RegisterAction, RegisterArray, When};
 use crate::ir::builder::{Does, Statement, SwitchProgram, VariableInfo};
 use crate::ir::gateway;
 use crate::ir::operation::Operation;
+use crate::ir::pair::{HALF_BITS, PAIR_BITS, PairAction, PairOutput};
 use crate::ir::uses::Uses;
-use crate::ir::variable::{Input, Name, Operand, Variable};
+use crate::ir::variable::{Input, Name, Operand, Variable, ones};
 use std::collections::BTreeSet;
 
 pub(super) fn print(out: &mut Printer<'_>) {
@@ -21,11 +23,15 @@ pub(super) fn print(out: &mut Printer<'_>) {
     out.line("");
     out.lines(INGRESS_DEPARSER);
     out.line("");
-    parser(out, Gress::Egress);
-    out.line("");
-    egress(out);
-    out.line("");
-    egress_deparser(out);
+    if out.program.is_off_path {
+        out.lines(EGRESS_OF_TNA);
+    } else {
+        parser(out, Gress::Egress);
+        out.line("");
+        egress(out);
+        out.line("");
+        egress_deparser(out);
+    }
     out.line("");
     out.lines(PIPELINE);
 }
@@ -38,22 +44,20 @@ fn feeds_back(out: &Printer<'_>) -> bool {
 /// The headers of the switch itself, and the metadata.
 fn headers(out: &mut Printer<'_>) {
     let (generated, feeds_back) = (out.reads(Input::Generated), feeds_back(out));
-    out.line("header bridge_h {");
-    if feeds_back {
-        out.line("// 0: the packet comes from the ingress. Copies that go back begin with 1.");
-        out.line("bit<8> kind;");
+    if !out.program.is_off_path {
+        bridge(out);
     }
-    out.line("bit<48> enqueued;");
-    if generated {
-        out.line("bit<8> generated;");
-    }
-    out.line("}");
-    out.line("");
     if feeds_back {
         out.lines("header feedback_h {\nbit<8> kind;\n}");
         out.line("");
     }
-    out.lines("struct headers_t {\nbridge_h bridge;");
+    out.line("struct headers_t {");
+    if out.reports() {
+        out.lines(REPORT_MEMBERS);
+    }
+    if !out.program.is_off_path {
+        out.line("bridge_h bridge;");
+    }
     if feeds_back {
         out.line("feedback_h feedback;");
     }
@@ -65,7 +69,15 @@ fn headers(out: &mut Printer<'_>) {
     if out.reads_flow() {
         out.line("ports_h ports;");
     }
+    if out.reads_numbers() {
+        out.lines("tcp_h tcp;\nudp_h udp;");
+    }
     out.line("}");
+    for register in out.program.registers.iter().filter(|it| it.bits == PAIR_BITS) {
+        out.line("");
+        out.line(&format!("struct {}_t {{", register.name));
+        out.lines(&format!("bit<{HALF_BITS}> first;\nbit<{HALF_BITS}> second;\n}}"));
+    }
     out.line("");
     out.lines("struct metadata_t {\nbit<2> ecn;");
     for info in own_metadata(out) {
@@ -79,6 +91,21 @@ fn headers(out: &mut Printer<'_>) {
     }
     out.lines(&out.with_activity(&out.with_flow("FLOW_FIELDS\nACTIVITY_FIELDS\n"), ACTIVITY_OF_TNA));
     out.line("}");
+}
+
+/// What goes with a packet to the half behind the queue.
+fn bridge(out: &mut Printer<'_>) {
+    out.line("header bridge_h {");
+    if feeds_back(out) {
+        out.line("// 0: the packet comes from the ingress. Copies that go back begin with 1.");
+        out.line("bit<8> kind;");
+    }
+    out.line("bit<48> enqueued;");
+    if out.reads(Input::Generated) {
+        out.line("bit<8> generated;");
+    }
+    out.line("}");
+    out.line("");
 }
 
 /// The variables that are fields of the metadata.
@@ -105,6 +132,12 @@ fn parser(out: &mut Printer<'_>, gress: Gress) {
     match gress {
         Gress::Ingress => {
             out.line("packet.advance(PORT_METADATA_SIZE);");
+            if generated && out.program.is_off_path {
+                out.line(&format!("transition select({short}_intr_md.ingress_port) {{"));
+                out.lines(&format!(
+                    "{GENERATOR_PORT}: parse_generated;\ndefault: parse_ethernet;\n}}\n}}\nstate parse_ethernet {{"
+                ));
+            }
             if feeds_back {
                 out.line(&format!("transition select({short}_intr_md.ingress_port) {{"));
                 out.lines(&format!("{FEEDBACK_PORT}: parse_feedback;\ndefault: parse_ethernet;\n}}\n}}"));
@@ -137,7 +170,7 @@ fn parser(out: &mut Printer<'_>, gress: Gress) {
     } else {
         out.lines(&out.with_activity(&out.with_flow(STATES), ACTIVITY_OF_TNA).replace("CARRIED", CARRIED));
     }
-    if gress == Gress::Egress && generated {
+    if generated && (gress == Gress::Egress || out.program.is_off_path) {
         out.lines("state parse_generated {\nmeta.generated = 1;\ntransition accept;\n}");
     }
     out.line("}");
@@ -150,6 +183,9 @@ fn zeroed(out: &Printer<'_>) -> Vec<Name> {
     let fed_back = if feeds_back(out) { vec!["fed_back", "session", "kind"] } else { Vec::new() };
     let flow = Input::FLOW.into_iter().filter(|_| out.reads_flow()).map(Input::name);
     let length = out.reads(Input::IpLength).then_some("ip_length");
+    let identification = out.reads(Input::Identification).then_some("identification");
+    let numbers = Input::OF_NUMBERS.into_iter().filter(|_| out.reads_numbers()).map(Input::name);
+    let length = length.into_iter().chain(identification).chain(numbers);
     let of_activity = Input::OF_ACTIVITY.into_iter().filter(|_| out.uses_activity()).map(Input::name);
     let others = generated.into_iter().chain(fed_back).chain(flow).chain(length).chain(of_activity).map(Name::from);
     [Name::from("ecn")].into_iter().chain(own).chain(others).collect()
@@ -168,6 +204,16 @@ fn ingress(out: &mut Printer<'_>) {
         out.tables();
         out.line("");
     }
+    if out.program.is_off_path {
+        let computed_before = out.text.len();
+        out.lines("apply {\n// The switch is beside the path of packets.\nig_dprsr_md.drop_ctl = 1;");
+        statements(out);
+        out.line("}");
+        computations(out, computed_before);
+        out.line("}");
+        out.gress = Gress::Egress;
+        return;
+    }
     out.lines(SEND);
     if generated {
         out.line("hdr.bridge.generated = 0;");
@@ -180,7 +226,7 @@ fn ingress(out: &mut Printer<'_>) {
     out.line("apply {");
     if generated {
         out.line("// The packet generator. A copy goes to each port.");
-        out.line("if (ig_intr_md.ingress_port == 68) {");
+        out.line(&format!("if (ig_intr_md.ingress_port == {GENERATOR_PORT}) {{"));
         out.lines("hdr.bridge.setValid();\nhdr.bridge.enqueued = 0;\nhdr.bridge.generated = 1;");
         if feeds_back {
             out.line("hdr.bridge.kind = 0;");
@@ -255,6 +301,13 @@ fn declarations(out: &mut Printer<'_>) {
         let RegisterArray { name, about, bits, entries, initial, .. } = register;
         out.line("");
         out.line(&format!("// {about}."));
+        if *bits == PAIR_BITS {
+            declare_pair(out, register);
+            for (_, action) in swaps(program).iter().filter(|(accessed, _)| *accessed == number) {
+                declare_swap(out, register, &program.pair_actions[*action]);
+            }
+            continue;
+        }
         out.line(&format!("Register<bit<{bits}>, bit<{}>>({entries}, {initial}) {name};", index_width(register)));
         for (_, action) in accesses.iter().filter(|(accessed, _)| *accessed == number) {
             declare(out, register, &program.actions[*action]);
@@ -271,9 +324,7 @@ fn statements(out: &mut Printer<'_>) {
         out.line("// Sixteen cells of 80 bytes count as a packet.");
         out.line("queue_length = bits_of_queue_length.get({eg_intr_md.enq_qdepth[18:4]});");
     }
-    out.begin();
-    out.statements(out.program.at(out.gress));
-    out.line("}");
+    out.body();
 }
 
 /// Puts the computations, which are known when the statements are printed, before the text from `place` on.
@@ -326,6 +377,37 @@ fn accesses(program: &SwitchProgram) -> Vec<(usize, usize)> {
     let chosen = chosen.flat_map(|action| each(&action.statements, &access));
     let all = [Gress::Ingress, Gress::Egress].into_iter().flat_map(|gress| each(program.at(gress), &access));
     all.chain(chosen).collect()
+}
+
+/// The accesses of pairs: the register and the action.
+fn swaps(program: &SwitchProgram) -> Vec<(usize, usize)> {
+    let swap = |does: &Does| match does {
+        Does::Swap { register, action, .. } => Some((*register, *action)),
+        _ => None,
+    };
+    [Gress::Ingress, Gress::Egress].into_iter().flat_map(|gress| each(program.at(gress), &swap)).collect()
+}
+
+fn declare_pair(out: &mut Printer<'_>, register: &RegisterArray) {
+    let RegisterArray { name, entries, initial, .. } = register;
+    let [first, second] = [initial & ones(HALF_BITS), initial >> HALF_BITS];
+    let index = index_width(register);
+    out.line(&format!("Register<{name}_t, bit<{index}>>({entries}, {{{first}, {second}}}) {name};"));
+}
+
+/// An action of a register's unit on a pair.
+fn declare_swap(out: &mut Printer<'_>, register: &RegisterArray, action: &PairAction) {
+    let (names, name, index) = (out.names(), &register.name, index_width(register));
+    let (output, result) = match action.output {
+        PairOutput::Changed => (1, "1".to_owned()),
+        PairOutput::Before(half) => (HALF_BITS, format!("words.{}", half.name())),
+    };
+    out.line(&format!("RegisterAction<{name}_t, bit<{index}>, bit<{output}>>({name}) {} = {{", action.name));
+    out.lines(&format!("void apply(inout {name}_t words, out bit<{output}> result) {{\nresult = 0;"));
+    let conditions: Vec<_> = action.conditions.iter().map(|it| pair_condition_text(&names, it, "words.")).collect();
+    let [first, second] = action.words.map(|value| operand_text(&names, value, HALF_BITS));
+    out.line(&format!("if ({}) {{", conditions.join(" || ")));
+    out.lines(&format!("result = {result};\nwords.first = {first};\nwords.second = {second};\n}}\n}}\n}};"));
 }
 
 /// An action of a register's unit.
@@ -382,6 +464,14 @@ pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, act
     out.line(&result.map_or(call.clone(), |result| format!("{result} = {call}")));
 }
 
+pub(super) fn swap(out: &mut Printer<'_>, register: usize, index: Operand, action: usize, result: &str) {
+    let width = index_width(&out.program.registers[register]);
+    let (action, index) = (&out.program.pair_actions[action], out.index(index, width));
+    out.line(&format!("{result} = {}.execute({index});", action.name));
+}
+
+/// The port of the packet generator.
+const GENERATOR_PORT: u32 = 68;
 /// The port on which copies come back to the ingress.
 const FEEDBACK_PORT: u32 = 70;
 

@@ -2,9 +2,11 @@
 
 use super::Printer;
 use super::activity::{ACTIVITY, CARRIED};
-use super::expression::{alu_text, literal, term_text};
+use super::expression::{alu_text, literal, operand_text, pair_condition_text, term_text};
+use super::off_path::{EMIT_REPORT, REPORT_MEMBERS};
 use crate::Gress;
 use crate::ir::action::AluOutput;
+use crate::ir::pair::{HALF_BITS, Half, PAIR_BITS, PairOutput};
 use crate::ir::variable::{Input, Operand};
 
 pub(super) fn print(out: &mut Printer<'_>) {
@@ -15,7 +17,8 @@ pub(super) fn print(out: &mut Printer<'_>) {
         .with_activity(&out.with_flow(BEFORE), ACTIVITY)
         .replace("CARRIED", CARRIED)
         .replace("CONSTANTS\n", constants)
-        .replace("METADATA\n", &(metadata.to_owned() + fed_back));
+        .replace("METADATA\n", &(metadata.to_owned() + fed_back))
+        .replace("REPORT_MEMBERS\n", if out.reports() { REPORT_MEMBERS } else { "" });
     out.lines(&before.replace("SELECT\n", select).replace("STATE\n", state));
     out.line("");
     out.line(
@@ -23,21 +26,24 @@ pub(super) fn print(out: &mut Printer<'_>) {
     );
     out.gress = Gress::Ingress;
     declare(out);
-    out.lines(FORWARD);
+    if !out.program.is_off_path {
+        out.lines(FORWARD);
+    }
     out.line("apply {");
-    if out.has_ingress() {
+    if out.program.is_off_path {
+        out.line("// The switch is beside the path of packets.");
+        out.line("mark_to_drop(standard_metadata);");
+        arrived(out);
+        length(out);
+        out.body();
+    } else if out.has_ingress() {
         out.line("if (forward.apply().hit) {");
         if out.reads(Input::FedBack) {
             out.lines("if (standard_metadata.instance_type == RECIRCULATED) {\nmeta.fed_back = 1;\n}");
         }
-        if out.reads(Input::Arrived) {
-            out.line("// BMv2 has microseconds.");
-            out.line("arrived = standard_metadata.ingress_global_timestamp * 1000;");
-        }
+        arrived(out);
         length(out);
-        out.begin();
-        out.statements(&out.program.ingress);
-        out.line("}");
+        out.body();
         out.line("}");
     } else {
         out.line("forward.apply();");
@@ -66,16 +72,24 @@ pub(super) fn print(out: &mut Printer<'_>) {
         out.line("// BMv2 counts packets.");
         out.line("depth = standard_metadata.enq_qdepth;");
     }
-    out.begin();
-    out.statements(&out.program.statements);
-    out.line("}");
+    if !out.program.is_off_path {
+        out.body();
+    }
     if feeds_back {
         out.line("}");
     }
     out.line("}");
     out.line("}");
     out.line("");
-    out.lines(&out.with_activity(&out.with_flow(AFTER), ACTIVITY));
+    let after = out.with_activity(&out.with_flow(AFTER), ACTIVITY);
+    out.lines(&after.replace("EMIT_REPORT\n", if out.reports() { EMIT_REPORT } else { "" }));
+}
+
+fn arrived(out: &mut Printer<'_>) {
+    if out.reads(Input::Arrived) {
+        out.line("// BMv2 has microseconds.");
+        out.line("arrived = standard_metadata.ingress_global_timestamp * 1000;");
+    }
 }
 
 fn length(out: &mut Printer<'_>) {
@@ -142,6 +156,36 @@ pub(super) fn access(out: &mut Printer<'_>, register: usize, index: Operand, act
     out.line("}");
 }
 
+/// One access of a pair: BMv2 has a word of 64 bits, of which the low half is the first word.
+pub(super) fn swap(out: &mut Printer<'_>, register: usize, index: Operand, action: usize, result: &str) {
+    let program = out.program;
+    let (register, action) = (&program.registers[register], &program.pair_actions[action]);
+    let names = out.names();
+    let (name, index) = (&register.name, out.index(index, 32));
+    let initial = match register.initial {
+        0 => String::new(),
+        initial => format!(" ^ {}", literal(initial, PAIR_BITS)),
+    };
+    out.line(&format!("// {}", action.name));
+    out.lines(&format!("@atomic {{\nbit<{PAIR_BITS}> pair;\n{name}.read(pair, {index});"));
+    if !initial.is_empty() {
+        out.line(&format!("pair = pair{initial};"));
+    }
+    for half in action.halves() {
+        let low = if half == Half::First { 0 } else { HALF_BITS };
+        out.line(&format!("bit<{HALF_BITS}> {} = pair[{}:{low}];", half.name(), low + HALF_BITS - 1));
+    }
+    let conditions: Vec<_> = action.conditions.iter().map(|it| pair_condition_text(&names, it, "")).collect();
+    out.line(&format!("{result} = 0;"));
+    out.line(&format!("if ({}) {{", conditions.join(" || ")));
+    match action.output {
+        PairOutput::Changed => out.line(&format!("{result} = 1;")),
+        PairOutput::Before(half) => out.line(&format!("{result} = {};", half.name())),
+    }
+    let [first, second] = action.words.map(|value| operand_text(&names, value, HALF_BITS));
+    out.lines(&format!("pair = {second} ++ {first};\n{name}.write({index}, pair{initial});\n}}\n}}"));
+}
+
 /// What programs with generated packets have in addition. BMv2 has no generator: such packets come with an EtherType for experiments.
 const GENERATED: [&str; 3] = [
     "bit<1> generated;\n",
@@ -152,6 +196,7 @@ const GENERATED: [&str; 3] = [
 const BEFORE: &str = "\
 CONSTANTS
 struct headers_t {
+REPORT_MEMBERS
 ethernet_h ethernet;
 ACTIVITY_MEMBER
 vlan_h vlan;
@@ -238,6 +283,7 @@ apply { }
 
 control MainDeparser(packet_out packet, in headers_t hdr) {
 apply {
+EMIT_REPORT
 packet.emit(hdr.ethernet);
 EMIT_ACTIVITY
 packet.emit(hdr.vlan);
