@@ -1,0 +1,127 @@
+//! A node of an ABC domain that is BMv2 with a program of `queuescope p4 generate`.
+
+use super::chain::{LEFT, MACS, RIGHT, written};
+use crate::namespaces::until;
+use queuescope_live::Namespace;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::{env, fs};
+use tempfile::TempDir;
+
+/// The compiler and the switch.
+pub struct Tools {
+    p4c: PathBuf,
+    switch: PathBuf,
+}
+
+impl Tools {
+    /// Those of this machine; if one is missing, prints that the test is skipped.
+    pub fn find(test: &str) -> Option<Self> {
+        let p4c = program(test, "QUEUESCOPE_P4C", "p4c")?;
+        let switch = program(test, "QUEUESCOPE_SIMPLE_SWITCH", "simple_switch")?;
+        Some(Self { p4c, switch })
+    }
+
+    /// Its command line.
+    fn console(&self) -> PathBuf {
+        self.switch.with_file_name("simple_switch_CLI")
+    }
+}
+
+/// The program that a variable names, or the one on `PATH`.
+fn program(test: &str, variable: &str, name: &str) -> Option<PathBuf> {
+    let on_path =
+        || env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file());
+    let found = env::var_os(variable).map(PathBuf::from).or_else(on_path);
+    if found.is_none() {
+        let required = env::var("QUEUESCOPE_REQUIRE").unwrap_or_default();
+        assert!(required.split(',').all(|required| required != name), "{test}: {name} is not installed");
+        println!("skipped: {test}: {name} is not installed");
+    }
+    found
+}
+
+/// A running switch, whose port 0 is towards the sender and port 1 towards the receiver.
+pub struct Bmv2<'a> {
+    child: Child,
+    place: &'a Namespace,
+    console: PathBuf,
+    folder: TempDir,
+}
+
+impl<'a> Bmv2<'a> {
+    /// Generates and compiles a program, runs it, and fills its tables: with what was generated, the ports of the hosts, and `more` commands.
+    pub fn start(tools: &Tools, place: &'a Namespace, algorithm: &str, more: &str) -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path();
+        let mut generate = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+        succeeds(generate.args(["p4", "generate", algorithm, "--target", "v1model", "-o"]).arg(path));
+        let mut compile = Command::new(&tools.p4c);
+        compile.args(["--target", "bmv2", "--arch", "v1model", "-o"]).arg(path);
+        succeeds(compile.arg(path.join(algorithm).with_extension("p4")));
+        let (switch, compiled) = (tools.switch.clone(), path.join(algorithm).with_extension("json"));
+        let child = place.run(move || {
+            let mut command = Command::new(switch);
+            command.args(["-i", &format!("0@{LEFT}"), "-i", &format!("1@{RIGHT}"), "--log-level", "off"]);
+            command.arg(compiled).stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn().expect("the switch starts")
+        });
+        let switch = Self { child, place, console: tools.console(), folder };
+        until("the switch answers", || switch.command("show_tables\n").filter(|said| said.contains("forward")));
+        let entries = read(&path_of(&switch, algorithm));
+        let forward = MACS.iter().enumerate().map(|(port, mac)| {
+            format!("table_add MainIngress.forward MainIngress.send {} => {port}\n", written(*mac))
+        });
+        let said = switch.command(&[entries, forward.collect(), more.to_owned()].concat()).expect("it answers");
+        assert!(!said.contains("Error") && !said.contains("Invalid"), "{said}");
+        switch
+    }
+
+    /// The frames that it refused at a port.
+    pub fn refused(&self, port: u16) -> u64 {
+        let said = self.command(&format!("register_read MainIngress.refused {port}\n")).expect("it answers");
+        let count = said.split("= ").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        count.unwrap_or_else(|| panic!("{said}"))
+    }
+
+    /// Gives it commands, and returns what it prints; none if it does not answer.
+    fn command(&self, commands: &str) -> Option<String> {
+        let (console, commands) = (self.console.clone(), commands.to_owned());
+        self.place.run(move || {
+            let mut command = Command::new(console);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().expect("the command line of the switch starts");
+            let mut stdin = child.stdin.take().expect("it is piped");
+            // It prints for each command, so its output must be read meanwhile.
+            let writer = std::thread::spawn(move || stdin.write_all(commands.as_bytes()));
+            let output = child.wait_with_output().expect("it ends");
+            // It may end before it has read everything.
+            let _ = writer.join();
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        })
+    }
+}
+
+impl Drop for Bmv2<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The generated commands that fill its tables.
+fn path_of(switch: &Bmv2<'_>, algorithm: &str) -> PathBuf {
+    switch.folder.path().join(algorithm).with_extension("cli")
+}
+
+/// The text of a file; a program without entries has none.
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn succeeds(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|why| panic!("{command:?}: {why}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+}
