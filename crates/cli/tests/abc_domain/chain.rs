@@ -1,12 +1,14 @@
 //! Two hosts and a chain of nodes between them, each in a network namespace of its own.
 
 use queuescope_live::Namespace;
-use queuescope_live::capture::{Capture, CaptureParams, Direction};
+use queuescope_live::capture::{Capture, CaptureParams, Captured, Direction, Woken};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// The address of the receiving host, and that of a sending one. Further senders follow.
 pub const RECEIVER: [u8; 4] = [10, 7, 0, 200];
@@ -107,27 +109,41 @@ impl Chain {
     }
 }
 
-/// A running copy of the frames that an interface sends or receives.
-pub struct Copied(Capture);
+/// A running copy of the frames that an interface sends or receives, which a thread reads.
+pub struct Copied {
+    stop: UnixStream,
+    reader: JoinHandle<Vec<Vec<u8>>>,
+}
 
 impl Copied {
     pub fn begin(place: &Namespace, name: &'static str, direction: Direction) -> Self {
-        let params = CaptureParams { snaplen: 1 << 16, direction, ring: 64 << 20 };
-        Self(place.run(move || Capture::open(name, params).expect("the interface is there")))
+        let params = CaptureParams { snaplen: 1 << 16, direction, ring: 16 << 20 };
+        let capture = place.run(move || Capture::open(name, params).expect("the interface is there"));
+        let (stop, stopped) = UnixStream::pair().expect("there is room");
+        Self { stop, reader: thread::spawn(move || copy(capture, stopped.as_fd())) }
     }
 
     /// All frames, in order.
-    pub fn end(mut self) -> Vec<Vec<u8>> {
-        let mut frames = Vec::new();
-        let each = |frame: &queuescope_live::capture::Captured<'_>| {
-            frames.push(frame.data.to_vec());
-            ControlFlow::Continue(())
-        };
-        self.0.finish(each).expect("the kernel describes its blocks");
-        let counts = self.0.counts();
-        assert_eq!(counts.dropped, 0, "the ring was too small: {counts:?}");
-        frames
+    pub fn end(self) -> Vec<Vec<u8>> {
+        drop(self.stop);
+        self.reader.join().expect("the copy is complete")
     }
+}
+
+/// Copies frames until `stop` is readable.
+fn copy(mut capture: Capture, stop: BorrowedFd<'_>) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let mut each = |frame: &Captured<'_>| {
+        frames.push(frame.data.to_vec());
+        ControlFlow::Continue(())
+    };
+    while capture.wait(stop, None).expect("it waits") == Woken::Packets {
+        while capture.block(&mut each).expect("the kernel describes its blocks") {}
+    }
+    capture.finish(&mut each).expect("the kernel describes its blocks");
+    let counts = capture.counts();
+    assert_eq!(counts.dropped, 0, "the ring was too small: {counts:?}");
+    frames
 }
 
 /// Gives a host its addresses, and the MAC address of the hosts at the other end.

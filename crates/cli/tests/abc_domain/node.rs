@@ -1,6 +1,7 @@
 //! A node of an ABC domain that is `queuescope link --between`.
 
 use super::chain::{LEFT, RIGHT};
+use crate::common::integer;
 use queuescope_live::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -70,9 +71,8 @@ impl LinkNode {
 impl LinkReport {
     /// The count of a note; 0 if it is missing.
     pub fn note(&self, reason: &str) -> u64 {
-        let notes = self.lines.iter().filter_map(|line| line["skipped"].as_array()).flatten();
-        let mut counts = notes.filter(|note| note["reason"] == reason).filter_map(|note| crate::common::integer(&note["count"]));
-        counts.next().unwrap_or(0)
+        let counts = self.lines.iter().filter_map(|line| integer(&line["totals"]["skipped"][reason]).or(integer(&line["skipped"][reason])));
+        counts.max().unwrap_or(0)
     }
 }
 
