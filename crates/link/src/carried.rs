@@ -53,8 +53,11 @@ pub(crate) fn notes<W: PacketRoutes>(real: &RealTime<'_, W>) -> impl Iterator<It
         counts.unsegmented,
         "super-packets that could not be segmented, and passed as one packet",
     );
-    let unread =
-        noted("unreadable", counts.unreadable, "super-packets that the kernel could not pass on; switch the offload off that makes them (ethtool -K)");
+    let unread = noted(
+        "unreadable",
+        counts.unreadable,
+        "super-packets that the kernel could not pass on; switch the offload off that makes them (ethtool -K)",
+    );
     let long = noted(
         "longer_than_mtu",
         counts.too_long,

@@ -3,10 +3,10 @@
 use crate::border::{Border, Side};
 use crate::carried::{notes, start_network, timing_report};
 use crate::command::{IsolatedCommand, OutputTarget, Signal};
+use crate::device::Device;
 use crate::error::{Error, needed};
 use crate::plan::LinkOptions;
 use crate::real_time::{PacketRoute, PacketRoutes, Watcher};
-use crate::device::Device;
 use crate::testbed::{NetworkEnd, Testbed};
 use crate::timing::{Sleep, sleep_exactly};
 use queuescope_ingest::Stop;

@@ -1,8 +1,8 @@
 //! Errors of a link and of what uses it.
 
 use crate::real_time::LinkError;
-use queuescope_live::{EthernetError, ProbeError};
 use queuescope_live::traffic::TrafficError;
+use queuescope_live::{EthernetError, ProbeError};
 use queuescope_scenario::TextError;
 use queuescope_sim::BuildError;
 use queuescope_wire::ActivityHeader;

@@ -4,9 +4,9 @@
 //! them. Other namespaces stay unchanged, except that the one in which a link starts gets one more interface and a
 //! route to the addresses behind it.
 
-use queuescope_live::capabilities::raised;
 use crate::device::Device;
 use crate::error::Error;
+use queuescope_live::capabilities::raised;
 use queuescope_live::{Address, EthernetPort, Interfaces, Namespace, ProbeError, Tun};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

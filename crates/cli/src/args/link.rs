@@ -35,7 +35,7 @@ pub struct Link {
     pub between: Vec<String>,
 
     /// With --between, end after this time, such as 10s or 5m
-    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long, requires = "between")]
+    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long, conflicts_with_all = ["command", "scenario"])]
     pub duration: Option<Nanos>,
 
     /// Rate of the link, in both directions, such as 50mbit

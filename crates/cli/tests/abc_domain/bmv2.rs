@@ -1,6 +1,7 @@
 //! A node of an ABC domain that is BMv2 with a program of `queuescope p4 generate`.
 
 use super::chain::{LEFT, MACS, RIGHT, written};
+use super::program;
 use crate::namespaces::until;
 use queuescope_live::Namespace;
 use std::io::Write;
@@ -18,8 +19,9 @@ pub struct Tools {
 impl Tools {
     /// Those of this machine; if one is missing, prints that the test is skipped.
     pub fn find(test: &str) -> Option<Self> {
-        let p4c = program(test, "QUEUESCOPE_P4C", "p4c")?;
-        let switch = program(test, "QUEUESCOPE_SIMPLE_SWITCH", "simple_switch")?;
+        let named = |variable, name| env::var_os(variable).map(PathBuf::from).or_else(|| program(test, name));
+        let p4c = named("QUEUESCOPE_P4C", "p4c")?;
+        let switch = named("QUEUESCOPE_SIMPLE_SWITCH", "simple_switch")?;
         Some(Self { p4c, switch })
     }
 
@@ -27,19 +29,6 @@ impl Tools {
     fn console(&self) -> PathBuf {
         self.switch.with_file_name("simple_switch_CLI")
     }
-}
-
-/// The program that a variable names, or the one on `PATH`.
-fn program(test: &str, variable: &str, name: &str) -> Option<PathBuf> {
-    let on_path =
-        || env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file());
-    let found = env::var_os(variable).map(PathBuf::from).or_else(on_path);
-    if found.is_none() {
-        let required = env::var("QUEUESCOPE_REQUIRE").unwrap_or_default();
-        assert!(required.split(',').all(|required| required != name), "{test}: {name} is not installed");
-        println!("skipped: {test}: {name} is not installed");
-    }
-    found
 }
 
 /// A running switch, whose port 0 is towards the sender and port 1 towards the receiver.
@@ -70,9 +59,10 @@ impl<'a> Bmv2<'a> {
         let switch = Self { child, place, console: tools.console(), folder };
         until("the switch answers", || switch.command("show_tables\n").filter(|said| said.contains("forward")));
         let entries = read(&path_of(&switch, algorithm));
-        let forward = MACS.iter().enumerate().map(|(port, mac)| {
-            format!("table_add MainIngress.forward MainIngress.send {} => {port}\n", written(*mac))
-        });
+        let forward = MACS
+            .iter()
+            .enumerate()
+            .map(|(port, mac)| format!("table_add MainIngress.forward MainIngress.send {} => {port}\n", written(*mac)));
         let said = switch.command(&[entries, forward.collect(), more.to_owned()].concat()).expect("it answers");
         assert!(!said.contains("Error") && !said.contains("Invalid"), "{said}");
         switch

@@ -78,10 +78,9 @@ impl Chain {
         let sender = places.next().expect("there are two hosts");
         let mut nodes: Vec<_> = places.collect();
         let receiver = nodes.pop().expect("there are two hosts");
-        let senders = (0..params.senders).map(|number| [SENDER[0], SENDER[1], SENDER[2], SENDER[3] + number]);
-        host(&sender, MACS[0], senders.collect(), (MACS[1], vec![RECEIVER]));
-        let senders = (0..params.senders).map(|number| [SENDER[0], SENDER[1], SENDER[2], SENDER[3] + number]);
-        host(&receiver, MACS[1], vec![RECEIVER], (MACS[0], senders.collect()));
+        let senders: Vec<_> = (0..params.senders).map(sender_address).collect();
+        host(&sender, MACS[0], senders.clone(), (MACS[1], vec![RECEIVER]));
+        host(&receiver, MACS[1], vec![RECEIVER], (MACS[0], senders));
         Self { sender, nodes, receiver }
     }
 
@@ -91,7 +90,8 @@ impl Chain {
         let to = listener.local_addr().expect("it is bound");
         let mut near = self.sender.run(move || TcpStream::connect(to).expect("the chain carries a handshake"));
         let (mut far, _) = listener.accept().expect("it is connected");
-        let sent: Vec<u8> = (0..bytes as u32).flat_map(|number| number.wrapping_mul(0x9e37_79b9).to_le_bytes()).take(bytes).collect();
+        let sent: Vec<u8> =
+            (0..bytes as u32).flat_map(|number| number.wrapping_mul(0x9e37_79b9).to_le_bytes()).take(bytes).collect();
         thread::scope(|scope| {
             scope.spawn(|| {
                 near.write_all(&sent).expect("it is connected");
@@ -146,6 +146,12 @@ fn copy(mut capture: Capture, stop: BorrowedFd<'_>) -> Vec<Vec<u8>> {
     frames
 }
 
+/// The address of a sender, by its number.
+pub fn sender_address(number: u8) -> [u8; 4] {
+    let [a, b, c, first] = SENDER;
+    [a, b, c, first + number]
+}
+
 /// Gives a host its addresses, and the MAC address of the hosts at the other end.
 fn host(place: &Namespace, mac: [u8; 6], own: Vec<[u8; 4]>, (other_mac, others): ([u8; 6], Vec<[u8; 4]>)) {
     place.run(move || {
@@ -157,6 +163,8 @@ fn host(place: &Namespace, mac: [u8; 6], own: Vec<[u8; 4]>, (other_mac, others):
             let (address, mac) = (dotted(address), written(other_mac));
             ip(&format!("neigh add {address} lladdr {mac} dev {ETH} nud permanent"));
         }
+        // No flow starts with what an earlier one has learnt.
+        std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1").expect("the kernel has it");
     });
 }
 
