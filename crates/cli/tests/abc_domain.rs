@@ -14,7 +14,7 @@ use chain::{Chain, ChainParams, Copied, ETH, LEFT, MACS, RIGHT};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use node::{CORE, EDGE, EXIT, LinkNode};
 use queuescope_live::capture::Direction;
-use queuescope_live::{EthernetPort, Namespace};
+use queuescope_live::{EthernetPort, Namespace, Transfer};
 use queuescope_wire::ActivityHeader;
 use std::env;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ fn send(host: &Namespace, frames: Vec<Vec<u8>>) {
     host.run(move || {
         let port = EthernetPort::open(ETH).expect("it is there");
         for frame in frames {
-            port.write([&frame, &[], &[]]).expect("it is up");
+            assert_eq!(port.write([&frame, &[], &[]]).expect("it is up"), Transfer::Done);
         }
     });
 }
@@ -161,18 +161,8 @@ fn a_core_by_link_between_an_edge_and_an_exit_of_bmv2() {
     let Some(tools) = Tools::find(TEST) else { return };
     let chain = Chain::new(PLAIN);
     // The core is behind port 1 of the edge, and the receiver, which is outside, behind port 1 of the exit.
-    let edge = Bmv2::start(
-        &tools,
-        &chain.nodes[0],
-        "abc-edge",
-        "table_add MainIngress.domain MainIngress.set_domain 1 => 0\n",
-    );
-    let exit = Bmv2::start(
-        &tools,
-        &chain.nodes[2],
-        "abc-strip",
-        "table_add MainIngress.domain MainIngress.set_domain 1 => 1\n",
-    );
+    let edge = Bmv2::start(&tools, &chain.nodes[0], "abc-edge", Some(1));
+    let exit = Bmv2::start(&tools, &chain.nodes[2], "abc-strip", Some(1));
     let core = LinkNode::start(&chain.nodes[1], &format!("--rate 20mbit --limit 24packets --aqm {CORE}"));
     let copies = Copies::begin(&chain);
     send(&chain.sender, hostile());
@@ -193,7 +183,7 @@ fn a_core_of_bmv2_between_an_edge_and_an_exit_by_link() {
     let Some(tools) = Tools::find(TEST) else { return };
     let chain = Chain::new(PLAIN);
     let edge = LinkNode::start(&chain.nodes[0], &format!("--rate 20mbit --aqm {EDGE}"));
-    let core = Bmv2::start(&tools, &chain.nodes[1], "abc-core", "");
+    let core = Bmv2::start(&tools, &chain.nodes[1], "abc-core", None);
     let exit = LinkNode::start(&chain.nodes[2], &format!("{FAST} --aqm {EXIT}"));
     let copies = Copies::begin(&chain);
     send(&chain.sender, hostile());
@@ -244,10 +234,10 @@ fn tags_of_frames_stay_within_a_domain() {
     if !can_run(TEST) {
         return;
     }
-    let chain = Chain::new(ChainParams { inner_mtu: 1512, ..PLAIN });
+    let chain = Chain::new(ChainParams { inner_mtu: 1508, ..PLAIN });
     let _nodes = domain(&chain);
     let tags: [&[u8]; 3] = [&[0x81, 0x00, 0xa0, 5], &[0x88, 0xa8, 0, 7], &[0x88, 0xa8, 0, 7, 0x81, 0x00, 0, 5]];
-    let tagged = tags.map(|tags| frame(&[tags, &[0x08, 0x00], &[0x45; 1500]].concat()));
+    let tagged = tags.map(|tags| frame(&[tags, &[0x08, 0x00], &[0x45; 1492]].concat()));
     let copies =
         [Copied::begin(&chain.nodes[1], RIGHT, Direction::Out), Copied::begin(&chain.receiver, ETH, Direction::In)];
     send(&chain.sender, tagged.to_vec());

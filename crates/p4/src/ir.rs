@@ -53,7 +53,9 @@ pub use explain::{explain, explain_target};
 pub use hash::{Polynomial, ReplacedHash};
 pub use interpreter::{Interpreter, PacketFate};
 pub use operation::Operation;
-pub use print::{Architecture, TestBuild, print, print_entries, print_p4runtime, refusal};
+pub use print::{
+    Architecture, Forwarding, TestBuild, print, print_entries, print_forwarding, print_p4runtime, refusal,
+};
 pub use table::{ActionTable, MatchTable, TableAction, TableEntries};
 pub use trace::{Leaving, REPLAY, Trace, TracePacket, wandering};
 pub use validate::InvalidProgram;

@@ -23,8 +23,8 @@ pub use aqm::{AffectedFlow, AqmComparison, AqmReplay, AqmSetup};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use sim::{
-    COMMANDS_LINK, INTERFACES_LINK, MachineLimit, NO_METER, RealTime, SCENARIO, Sim, SimFlow, SimFlowSample, SimGroup, SimLink,
-    SimLinkGroup, SimLinkSample, SimSample, SimTimes,
+    COMMANDS_LINK, INTERFACES_LINK, MachineLimit, NO_METER, RealTime, SCENARIO, Sim, SimFlow, SimFlowSample, SimGroup,
+    SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use switch::{

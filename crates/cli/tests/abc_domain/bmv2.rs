@@ -5,7 +5,7 @@ use super::program;
 use crate::namespaces::until;
 use queuescope_live::Namespace;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::{env, fs};
 use tempfile::TempDir;
@@ -36,34 +36,35 @@ pub struct Bmv2<'a> {
     child: Child,
     place: &'a Namespace,
     console: PathBuf,
-    folder: TempDir,
+    /// The compiled program.
+    _folder: TempDir,
 }
 
 impl<'a> Bmv2<'a> {
-    /// Generates and compiles a program, runs it, and fills its tables: with what was generated, the ports of the hosts, and `more` commands.
-    pub fn start(tools: &Tools, place: &'a Namespace, algorithm: &str, more: &str) -> Self {
+    /// Generates and compiles a program, runs it, and fills its tables. `border` is the port on the other side of the domain's border.
+    pub fn start(tools: &Tools, place: &'a Namespace, algorithm: &str, border: Option<u16>) -> Self {
         let folder = tempfile::tempdir().expect("there is room");
         let path = folder.path();
         let mut generate = Command::new(env!("CARGO_BIN_EXE_queuescope"));
-        succeeds(generate.args(["p4", "generate", algorithm, "--target", "v1model", "-o"]).arg(path));
+        generate.args(["p4", "generate", algorithm, "--target", "v1model", "-o"]).arg(path);
+        for (port, mac) in MACS.iter().enumerate() {
+            generate.args(["--forward", &format!("{}={port}", written(*mac))]);
+        }
+        succeeds(generate.args(border.into_iter().flat_map(|port| ["--border".to_owned(), port.to_string()])));
+        let file = |ending| path.join(algorithm).with_extension(ending);
         let mut compile = Command::new(&tools.p4c);
-        compile.args(["--target", "bmv2", "--arch", "v1model", "-o"]).arg(path);
-        succeeds(compile.arg(path.join(algorithm).with_extension("p4")));
-        let (switch, compiled) = (tools.switch.clone(), path.join(algorithm).with_extension("json"));
+        succeeds(compile.args(["--target", "bmv2", "--arch", "v1model", "-o"]).args([path, &file("p4")]));
+        let (switch, compiled) = (tools.switch.clone(), file("json"));
         let child = place.run(move || {
             let mut command = Command::new(switch);
             command.args(["-i", &format!("0@{LEFT}"), "-i", &format!("1@{RIGHT}"), "--log-level", "off"]);
             command.arg(compiled).stdout(Stdio::null()).stderr(Stdio::null());
             command.spawn().expect("the switch starts")
         });
-        let switch = Self { child, place, console: tools.console(), folder };
+        let entries = fs::read_to_string(file("cli")).expect("it was generated");
+        let switch = Self { child, place, console: tools.console(), _folder: folder };
         until("the switch answers", || switch.command("show_tables\n").filter(|said| said.contains("forward")));
-        let entries = read(&path_of(&switch, algorithm));
-        let forward = MACS
-            .iter()
-            .enumerate()
-            .map(|(port, mac)| format!("table_add MainIngress.forward MainIngress.send {} => {port}\n", written(*mac)));
-        let said = switch.command(&[entries, forward.collect(), more.to_owned()].concat()).expect("it answers");
+        let said = switch.command(&entries).expect("it answers");
         assert!(!said.contains("Error") && !said.contains("Invalid"), "{said}");
         switch
     }
@@ -98,16 +99,6 @@ impl Drop for Bmv2<'_> {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The generated commands that fill its tables.
-fn path_of(switch: &Bmv2<'_>, algorithm: &str) -> PathBuf {
-    switch.folder.path().join(algorithm).with_extension("cli")
-}
-
-/// The text of a file; a program without entries has none.
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_default()
 }
 
 fn succeeds(command: &mut Command) {
