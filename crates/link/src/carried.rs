@@ -56,7 +56,7 @@ pub(crate) fn notes<W: PacketRoutes>(real: &RealTime<'_, W>) -> impl Iterator<It
     let unread = noted(
         "unreadable",
         counts.unreadable,
-        "super-packets that the kernel could not pass on; switch the offload off that makes them (ethtool -K)",
+        "super-packets of a kind that cannot be read; lost. Switch off the offload that makes them (ethtool -K)",
     );
     let long = noted(
         "longer_than_mtu",

@@ -84,7 +84,7 @@ impl NetworkEnd {
     /// An interface that exists, in the namespace of this thread, as an end.
     ///
     /// # Errors
-    /// Fails if there is no such interface, or this user lacks the rights.
+    /// Fails if the interface is missing, down or not Ethernet, or this user lacks the rights.
     pub fn at(name: &str) -> Result<Self, Error> {
         let port = EthernetPort::open(name)?;
         let interfaces = Interfaces::open().map_err(refused("list interfaces"))?;

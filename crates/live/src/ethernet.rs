@@ -89,7 +89,7 @@ impl EthernetPort {
     /// Opens an interface in the network namespace of this thread. From now on it receives frames for every address.
     ///
     /// # Errors
-    /// Fails if there is no such interface, if it is down or not Ethernet, or if the user lacks the capabilities.
+    /// Fails if the interface is missing, down or not Ethernet, or if the user lacks the capabilities.
     pub fn open(name: &str) -> Result<Self, EthernetError> {
         let name = name.to_owned();
         let system = |what| {
