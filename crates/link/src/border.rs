@@ -97,6 +97,7 @@ impl Border {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use queuescope_queue::{AbcParams, ActivityAqmParams, PortRole};
 
     fn border(role: PortRole) -> Border {
@@ -117,6 +118,36 @@ mod tests {
             assert_eq!(border(role).sides(), sides);
         }
         assert!(Border::of(None).is_none());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// From an edge over a core to an exit. Whatever the edge takes, no node behind it refuses.
+        #[test]
+        fn a_frame_leaves_a_domain_as_it_came_into_it(
+            activity: i16, behind in prop::collection::vec(prop_oneof![Just(0x88), Just(0xb5), Just(0x81), Just(0), any::<u8>()], 2..60)
+        ) {
+            let aqm = ActivityAqmParams::default();
+            let frame = [&[3; 12][..], &behind].concat();
+            let mut edge = border(PortRole::edge(aqm));
+            let mut on_cable = frame.clone();
+            let Some((None, entered)) = edge.enter(0, &mut on_cable) else {
+                prop_assert_eq!(edge.counts().refused(), 1);
+                return Ok(());
+            };
+            prop_assert_eq!(&*entered, &frame);
+            let mut carried = Some(Activity(activity));
+            let mut plain = entered.to_vec();
+            let mut header = edge.leave(1, carried);
+            for mut node in [border(PortRole::core(aqm)), border(PortRole::exit())] {
+                let mut on_cable = header.expect("the cable is within the domain").pushed(&plain);
+                let entered = node.enter(0, &mut on_cable).map(|(activity, frame)| (activity, frame.to_vec()));
+                (carried, plain) = entered.expect("it is valid");
+                header = node.leave(1, carried);
+            }
+            prop_assert_eq!((carried, header, plain), (Some(Activity(activity)), None, frame));
+        }
     }
 
     #[test]

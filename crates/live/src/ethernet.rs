@@ -161,7 +161,7 @@ impl EthernetPort {
     #[inline]
     pub fn read(&self, incoming: &mut Incoming) -> io::Result<Transfer> {
         match self.receive(incoming) {
-            Ok(Some((length, tag))) => {
+            Ok(Some(Received { length, tag })) => {
                 incoming.filled_frame(length, tag);
                 Ok(Transfer::Done)
             }
@@ -173,9 +173,8 @@ impl EthernetPort {
         }
     }
 
-    /// Receives a frame into the buffer. Returns its length with the header about offloads, and its VLAN tag if that is outside of the frame; none
-    /// if the frame is longer than the buffer.
-    fn receive(&self, incoming: &mut Incoming) -> Result<Option<(usize, Option<[u8; 4]>)>, Errno> {
+    /// Receives a frame into the buffer. None if it is longer than the buffer.
+    fn receive(&self, incoming: &mut Incoming) -> Result<Option<Received>, Errno> {
         let (header, frame) = incoming.frame_buffer();
         let part = |bytes: &mut [u8]| libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let mut parts = [part(header), part(frame)];
@@ -185,6 +184,7 @@ impl EthernetPort {
         // stated, and into `control`, whose length is stated, too. The macros read control messages within the length that the kernel set, and
         // `read_unaligned` copies a structure of integers that the message has room for, which its length shows.
         #[allow(unsafe_code, reason = "no library reads the auxiliary data of packet sockets")]
+        #[allow(clippy::unnecessary_cast, reason = "lengths have other types in other C libraries")]
         unsafe {
             let mut message: libc::msghdr = zeroed();
             message.msg_iov = parts.as_mut_ptr();
@@ -208,7 +208,7 @@ impl EthernetPort {
                 }
                 next = libc::CMSG_NXTHDR(&raw const message, next);
             }
-            Ok(Some((length, tag)))
+            Ok(Some(Received { length, tag }))
         }
     }
 
@@ -232,6 +232,14 @@ impl AsFd for EthernetPort {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// A frame that was received.
+struct Received {
+    /// Its length in bytes, with the header about offloads.
+    length: usize,
+    /// Its VLAN tag, if the kernel has taken that out of the frame.
+    tag: Option<[u8; 4]>,
 }
 
 /// The VLAN tag that the kernel has taken out of a frame.

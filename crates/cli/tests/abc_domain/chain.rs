@@ -1,5 +1,6 @@
 //! Two hosts and a chain of nodes between them, each in a network namespace of its own.
 
+use crate::namespaces::{self, PATIENCE};
 use queuescope_live::Namespace;
 use queuescope_live::capture::{Capture, CaptureParams, Captured, Direction, Woken};
 use std::io::{Read, Write};
@@ -7,7 +8,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::process::Command;
 use std::thread::{self, JoinHandle};
 
 /// The address of the receiving host, and that of a sending one. Further senders follow.
@@ -54,7 +54,7 @@ impl Chain {
                     let path = format!("/proc/sys/net/ipv6/conf/{all}/disable_ipv6");
                     std::fs::write(path, "1").expect("the kernel has IPv6");
                 }
-                ip("link set lo up");
+                run("ip link set lo up");
             });
         }
         for (number, pair) in places.windows(2).enumerate() {
@@ -63,13 +63,13 @@ impl Chain {
             let mtu = if number == 0 || number == last { MTU } else { params.inner_mtu };
             let (into, plain) = (pair[1].number(), params.is_plain);
             let up = move |name: &'static str| {
-                ip(&format!("link set {name} up"));
+                run(&format!("ip link set {name} up"));
                 if plain {
-                    words("ethtool", &format!("-K {name} tx off gso off tso off gro off"));
+                    run(&format!("ethtool -K {name} tx off gso off tso off gro off"));
                 }
             };
             pair[0].run(move || {
-                ip(&format!("link add {near} mtu {mtu} type veth peer name {far} mtu {mtu} netns {into}"));
+                run(&format!("ip link add {near} mtu {mtu} type veth peer name {far} mtu {mtu} netns {into}"));
                 up(near);
             });
             pair[1].run(move || up(far));
@@ -90,6 +90,10 @@ impl Chain {
         let to = listener.local_addr().expect("it is bound");
         let mut near = self.sender.run(move || TcpStream::connect(to).expect("the chain carries a handshake"));
         let (mut far, _) = listener.accept().expect("it is connected");
+        for end in [&near, &far] {
+            end.set_read_timeout(Some(PATIENCE)).expect("it is not zero");
+            end.set_write_timeout(Some(PATIENCE)).expect("it is not zero");
+        }
         let sent: Vec<u8> =
             (0..bytes as u32).flat_map(|number| number.wrapping_mul(0x9e37_79b9).to_le_bytes()).take(bytes).collect();
         thread::scope(|scope| {
@@ -155,13 +159,13 @@ pub fn sender_address(number: u8) -> [u8; 4] {
 /// Gives a host its addresses, and the MAC address of the hosts at the other end.
 fn host(place: &Namespace, mac: [u8; 6], own: Vec<[u8; 4]>, (other_mac, others): ([u8; 6], Vec<[u8; 4]>)) {
     place.run(move || {
-        ip(&format!("link set {ETH} address {}", written(mac)));
+        run(&format!("ip link set {ETH} address {}", written(mac)));
         for address in own {
-            ip(&format!("addr add {}/24 dev {ETH}", dotted(address)));
+            run(&format!("ip addr add {}/24 dev {ETH}", dotted(address)));
         }
         for address in others {
             let (address, mac) = (dotted(address), written(other_mac));
-            ip(&format!("neigh add {address} lladdr {mac} dev {ETH} nud permanent"));
+            run(&format!("ip neigh add {address} lladdr {mac} dev {ETH} nud permanent"));
         }
         // No flow starts with what an earlier one has learnt.
         std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1").expect("the kernel has it");
@@ -177,14 +181,7 @@ fn dotted(address: [u8; 4]) -> String {
     address.map(|byte| byte.to_string()).join(".")
 }
 
-fn ip(arguments: &str) {
-    words("ip", arguments);
-}
-
-/// Runs a program, which must succeed.
-fn words(program: &str, arguments: &str) {
-    let output = Command::new(program).args(arguments.split(' ')).output();
-    let output = output.unwrap_or_else(|why| panic!("{program}: {why}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments}: {said}");
+/// Runs a command, which must succeed.
+fn run(command: &str) {
+    namespaces::ip(command).unwrap_or_else(|why| panic!("{why}"));
 }
