@@ -16,6 +16,7 @@ use node::{CORE, EDGE, EXIT, LinkNode};
 use queuescope_live::capture::Direction;
 use queuescope_live::{EthernetPort, Namespace, Transfer};
 use queuescope_wire::ActivityHeader;
+use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
@@ -67,13 +68,16 @@ fn send(host: &Namespace, frames: Vec<Vec<u8>>) {
     });
 }
 
-/// Asserts that `left` are those of `entered` that were not dropped, in their order, and returns how many are missing.
+/// Asserts that each frame of `left` is one of `entered`, and returns how many of these are missing. The kernel may deliver frames that two processors send at once
+/// in another order than it copies them.
 fn missing(entered: &[Vec<u8>], left: &[Vec<u8>]) -> usize {
-    let mut rest = entered.iter();
+    let mut counts = BTreeMap::<&[u8], usize>::new();
+    entered.iter().for_each(|frame| *counts.entry(frame).or_default() += 1);
     for frame in left {
-        assert!(rest.any(|other| other == frame), "a frame left the domain that did not come into it: {frame:02x?}");
+        let count = counts.get_mut(&frame[..]).filter(|count| **count > 0);
+        *count.unwrap_or_else(|| panic!("a frame left that did not come in: {frame:02x?}")) -= 1;
     }
-    entered.len() - left.len()
+    counts.values().sum()
 }
 
 /// The copies of what passes a domain of three nodes.
@@ -96,19 +100,22 @@ impl Copies {
     }
 
     /// Ends the copies and compares them: what leaves the domain is what came into it, but for what was dropped, and all of it had an activity
-    /// header within it. `refused` is how many of the frames that came into it first the edge refuses. Returns how many frames were dropped and how
-    /// many arrived.
-    fn compare(self, refused: usize) -> [usize; 2] {
-        let entered = self.entering.end();
-        let left = self.leaving.end();
-        let entered = &entered[refused..];
-        let dropped = missing(entered, &left);
-        let [before, behind] =
-            self.within.map(|copied| copied.end().iter().map(|frame| without_header(frame)).collect::<Vec<_>>());
-        assert!(before == entered, "{} and {} frames", before.len(), entered.len());
-        assert!(behind == left, "{} and {} frames", behind.len(), left.len());
-        [dropped, left.len()]
+    /// header within it. `refused` is how many of the frames that came into it first the edge refuses.
+    fn compare(self, refused: usize) -> Passage {
+        let (entered, left) = (self.entering.end(), self.leaving.end());
+        let plain = |copied: Copied| copied.end().iter().map(|frame| without_header(frame)).collect::<Vec<_>>();
+        let [before, behind] = self.within.map(plain);
+        assert_eq!(missing(&behind, &left), 0, "of {} frames", behind.len());
+        let dropped = [missing(&entered[refused..], &before), missing(&before, &behind)];
+        Passage { dropped, arrived: left.len() }
     }
+}
+
+/// What became of the frames that came into a domain.
+struct Passage {
+    /// Those that the edge and the core dropped.
+    dropped: [usize; 2],
+    arrived: usize,
 }
 
 /// The frame without its activity header, which it must have.
@@ -141,12 +148,13 @@ fn a_domain_of_links_carries_tcp_and_its_hosts_see_plain_frames() {
     send(&chain.sender, hostile());
     send(&chain.receiver, hostile());
     chain.transfer(BYTES);
-    let [dropped, arrived] = copies.compare(hostile().len());
+    let Passage { dropped, arrived } = copies.compare(hostile().len());
     let [edge, core, exit] = [edge, core, exit].map(LinkNode::end);
     assert_eq!(REFUSED.map(|reason| edge.note(reason)), [1, 2, 1, 1], "{:?}", edge.lines);
     assert_eq!(REFUSED.map(|reason| core.note(reason)), [0; 4], "{:?}", core.lines);
     assert_eq!(REFUSED.map(|reason| exit.note(reason)), [1, 2, 1, 1], "{:?}", exit.lines);
-    assert!(arrived > BYTES / 1500 && dropped < arrived / 10, "{dropped} of {arrived}");
+    assert!(arrived > BYTES / 1500 && dropped[1] > 0, "{dropped:?} of {arrived}");
+    assert_eq!([edge.dropped(), core.dropped()], dropped, "{:?}", core.lines);
 }
 
 /// The notes on refused frames.
@@ -167,11 +175,12 @@ fn a_core_by_link_between_an_edge_and_an_exit_of_bmv2() {
     let copies = Copies::begin(&chain);
     send(&chain.sender, hostile());
     chain.transfer(BYTES);
-    let [dropped, arrived] = copies.compare(hostile().len());
+    let Passage { dropped, arrived } = copies.compare(hostile().len());
     assert_eq!([edge.refused(0), edge.refused(1), exit.refused(0), exit.refused(1)], [hostile().len() as u64, 0, 0, 0]);
     let core = core.end();
     assert_eq!(REFUSED.map(|reason| core.note(reason)), [0; 4], "{:?}", core.lines);
-    assert!(arrived > BYTES / 1500 && dropped < arrived / 10, "{dropped} of {arrived}");
+    assert!(arrived > BYTES / 1500 && dropped[1] > 0, "{dropped:?} of {arrived}");
+    assert_eq!([0, core.dropped()], dropped, "{:?}", core.lines);
 }
 
 #[test]
@@ -188,12 +197,12 @@ fn a_core_of_bmv2_between_an_edge_and_an_exit_by_link() {
     let copies = Copies::begin(&chain);
     send(&chain.sender, hostile());
     chain.transfer(BYTES);
-    let [dropped, arrived] = copies.compare(hostile().len());
+    let Passage { dropped, arrived } = copies.compare(hostile().len());
     assert_eq!([core.refused(0), core.refused(1)], [0, 0]);
     let [edge, exit] = [edge, exit].map(LinkNode::end);
     assert_eq!(REFUSED.map(|reason| edge.note(reason)), [1, 2, 1, 1], "{:?}", edge.lines);
     assert_eq!(REFUSED.map(|reason| exit.note(reason)), [0; 4], "{:?}", exit.lines);
-    assert!(arrived > BYTES / 1500 && dropped < arrived / 10, "{dropped} of {arrived}");
+    assert!(arrived > BYTES / 1500 && edge.dropped() == dropped[0], "{dropped:?} of {arrived}");
 }
 
 /// Hosts leave segmentation and checksums to their network card: the links do what a card would do.
@@ -245,7 +254,7 @@ fn tags_of_frames_stay_within_a_domain() {
     let [within, left] = copies.map(Copied::end);
     assert!(left.starts_with(&tagged), "{:02x?}", left.iter().map(|frame| frame[..22].to_vec()).collect::<Vec<_>>());
     let stripped: Vec<_> = within.iter().map(|frame| without_header(frame)).collect();
-    assert!(stripped == left, "{} and {} frames", stripped.len(), left.len());
+    assert_eq!(missing(&stripped, &left), 0, "of {} frames", stripped.len());
 }
 
 /// Whether a frame of TCP over IPv4 has the length that it says, and right checksums.
@@ -255,8 +264,12 @@ fn is_valid(frame: &[u8]) -> bool {
         return false;
     };
     let header = ip.header().to_header();
-    let sums = (header.calc_header_checksum(), tcp.calc_checksum_ipv4(ip.header().source(), ip.header().destination()));
-    sums == (header.header_checksum, Ok(tcp.checksum()))
+    let (source, destination) = (ip.header().source(), ip.header().destination());
+    // Zero has two representations; Linux writes the other one when it completes a checksum.
+    let is_right = |sum: u16, right: u16| sum == right || (sum, right) == (0xffff, 0);
+    usize::from(header.total_len) + 14 == frame.len()
+        && is_right(header.header_checksum, header.calc_header_checksum())
+        && tcp.calc_checksum_ipv4(source, destination).is_ok_and(|right| is_right(tcp.checksum(), right))
 }
 
 /// Frames that the header makes too long for an interface are counted, and an interface that no full frame would fit is refused.
@@ -304,7 +317,8 @@ fn a_link_without_abc_carries_every_frame() {
     send(&chain.sender, hostile());
     chain.transfer(1_000_000);
     let [entered, left] = copies.map(Copied::end);
-    assert!(entered == left && left.starts_with(&hostile()), "{} and {} frames", entered.len(), left.len());
+    assert!(left.starts_with(&hostile()));
+    assert_eq!(missing(&entered, &left), 0, "of {} frames", entered.len());
     let report = node.end();
     assert_eq!(REFUSED.map(|reason| report.note(reason)), [0; 4]);
 }

@@ -89,6 +89,8 @@ impl Chain {
         let listener = self.receiver.run(|| TcpListener::bind(SocketAddr::from((RECEIVER, 0))).expect("it is free"));
         let to = listener.local_addr().expect("it is bound");
         let mut near = self.sender.run(move || TcpStream::connect(to).expect("the chain carries a handshake"));
+        // It takes packets that are dropped as a sign that the path is full, and every kernel has it.
+        rustix::net::sockopt::set_tcp_congestion(&near, "reno").expect("the kernel has it");
         let (mut far, _) = listener.accept().expect("it is connected");
         for end in [&near, &far] {
             end.set_read_timeout(Some(PATIENCE)).expect("it is not zero");

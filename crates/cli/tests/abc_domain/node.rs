@@ -67,6 +67,13 @@ impl LinkNode {
 }
 
 impl LinkReport {
+    /// The packets that its queue dropped, by their activity or because it was full.
+    pub fn dropped(&self) -> usize {
+        let network = self.lines.iter().find(|line| line["kind"] == "sim").expect("there is one");
+        let drops = network["links"][0]["drops"].as_object().expect("they are by reason");
+        drops.values().filter_map(integer).sum::<u64>() as usize
+    }
+
     /// The count of a note; 0 if it is missing.
     pub fn note(&self, reason: &str) -> u64 {
         let counts = self.lines.iter().filter_map(|line| integer(&line["skipped"][reason]));
