@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
             };
             for architecture in Architecture::ALL {
                 assert!(print(&program, architecture).ends_with("main;\n"));
-                let entries = [print_entries(&program, architecture), print_p4runtime(&program)];
+                let entries = [print_entries(&program, architecture), print_p4runtime(&program, &[])];
                 assert_eq!(entries[0].is_some(), entries[1].is_some());
             }
             assert!(!explain(&program).is_empty());

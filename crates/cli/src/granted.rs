@@ -26,6 +26,7 @@ fn used_by(command: &Command) -> CapabilitySet {
         Command::Experiment(_) => NAMESPACES | TUN | PROBE,
         #[cfg(not(feature = "experiments"))]
         Command::Experiment { .. } => CapabilitySet::empty(),
+        Command::Link(args) if !args.between.is_empty() => PACKETS | TUN,
         Command::Link(_) | Command::Compare(_) => NAMESPACES | TUN | PROBE,
         Command::Keep(_) => NAMESPACES,
         Command::Traffic(_) => PROBE,

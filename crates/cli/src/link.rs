@@ -1,5 +1,6 @@
-//! `queuescope link`: a command, or the hosts of a scenario, behind a link in user space.
+//! `queuescope link`: a command, the hosts of a scenario, or two interfaces, at a link in user space.
 
+mod between;
 mod command;
 mod scenario;
 
@@ -15,7 +16,7 @@ use queuescope_link::command::keep as supervise;
 use queuescope_link::{Error, complete_report};
 use queuescope_monitor::{LinkView, Session, Unwritten, give_up};
 use queuescope_recording::{Outputs, Written};
-use queuescope_report::model::{COMMANDS_LINK, NO_METER, Report, SCENARIO, Sim, Skipped};
+use queuescope_report::model::{COMMANDS_LINK, INTERFACES_LINK, NO_METER, Report, SCENARIO, Sim, Skipped};
 use queuescope_run::{ScenarioRun, summary};
 use queuescope_wire::{Granularity, Nanos};
 use std::io::{self, ErrorKind, Write};
@@ -26,9 +27,10 @@ use std::io::{self, ErrorKind, Write};
 /// Fails if the user lacks the rights, if the link is invalid, or if an output cannot be written.
 pub fn run(args: &Link) -> Result<Outcome> {
     check_args(args)?;
-    match &args.scenario {
-        None => command::run(args),
-        Some(scenario) => scenario::run(args, scenario),
+    match (&args.scenario, &args.between[..]) {
+        (Some(scenario), _) => scenario::run(args, scenario),
+        (None, [first, second]) => between::run(args, [first, second]),
+        (None, _) => command::run(args),
     }
 }
 
@@ -51,7 +53,11 @@ const NOT_RUN: u8 = 126;
 
 /// How the queues are analysed. `name` is what the report calls the run.
 fn metering_options(args: &Link, name: String) -> Result<MeteringOptions> {
-    let format = if args.scenario.is_some() { SCENARIO } else { COMMANDS_LINK };
+    let format = match (&args.scenario, &args.between[..]) {
+        (Some(_), _) => SCENARIO,
+        (None, []) => COMMANDS_LINK,
+        (None, _) => INTERFACES_LINK,
+    };
     let Link { keys, question, sketch, output, .. } = args;
     Ok(MeteringOptions {
         name,

@@ -1,5 +1,6 @@
 //! All tests of the crate from outside, in one binary.
 
+mod abc_domain;
 mod acting;
 #[path = "../../p4/tests/bmv2.rs"]
 mod bmv2;

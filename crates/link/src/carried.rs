@@ -1,5 +1,6 @@
 //! Runs a scenario's network in real time, and adds to its report how exact that was.
 
+use crate::border::BorderCounts;
 use crate::error::Error;
 use crate::held_back::HeldBack;
 use crate::real_time::{PacketRoutes, RealTime};
@@ -52,7 +53,30 @@ pub(crate) fn notes<W: PacketRoutes>(real: &RealTime<'_, W>) -> impl Iterator<It
         counts.unsegmented,
         "super-packets that could not be segmented, and passed as one packet",
     );
-    none.into_iter().chain(lost).chain(uncut).chain(parser_notes(real.parser()))
+    let unread = noted(
+        "unreadable",
+        counts.unreadable,
+        "super-packets of a kind that cannot be read; lost. Switch off the offload that makes them (ethtool -K)",
+    );
+    let long = noted(
+        "longer_than_mtu",
+        counts.too_long,
+        "packets that were longer than the MTU of the interface to which they went; dropped behind the queue",
+    );
+    let refused = real.border().into_iter().flat_map(|border| border_notes(border.counts()));
+    [none, lost, uncut, unread, long].into_iter().flatten().chain(refused).chain(parser_notes(real.parser()))
+}
+
+/// Notes on frames that the border of an ABC domain refused.
+fn border_notes(counts: BorderCounts) -> impl Iterator<Item = Skipped> {
+    let BorderCounts { forged, cut_short, doubled, behind_tag } = counts;
+    let notes = [
+        noted("activity_forged", forged, "frames that brought an activity header from outside of the domain; dropped"),
+        noted("activity_cut_short", cut_short, "frames that end within their activity header; dropped"),
+        noted("activity_doubled", doubled, "frames with two activity headers; dropped"),
+        noted("activity_behind_tag", behind_tag, "frames whose activity header is behind a VLAN tag; dropped"),
+    ];
+    notes.into_iter().flatten()
 }
 
 /// How exact a link was in time. Counts packets that were lost before the link too, because nobody read them in time.

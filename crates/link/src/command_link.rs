@@ -1,8 +1,10 @@
-//! The link that a command runs behind.
+//! The link that a command runs behind, or the one between two interfaces.
 
+use crate::border::{Border, Side};
 use crate::carried::{notes, start_network, timing_report};
 use crate::command::{IsolatedCommand, OutputTarget, Signal};
-use crate::error::Error;
+use crate::device::Device;
+use crate::error::{Error, needed};
 use crate::plan::LinkOptions;
 use crate::real_time::{PacketRoute, PacketRoutes, Watcher};
 use crate::testbed::{NetworkEnd, Testbed};
@@ -24,7 +26,7 @@ const CHECK_INTERVAL: Nanos = Nanos(20_000_000);
 /// How long a command may take to end after each signal.
 const GRACE: Nanos = Nanos(1_000_000_000);
 
-/// The network of a command's link, before it carries packets.
+/// The network of a command's link, or of one between two interfaces, before it carries packets.
 pub struct CommandLink {
     scenario: Scenario,
     simulation: Simulation,
@@ -59,14 +61,21 @@ impl CommandLink {
         (&self.simulation, &self.meters)
     }
 
-    /// Carries packets between the ends that [`Program::start`] made, until the watcher ends it.
+    /// The border of an ABC domain at its ends, if the program of its queue is ABC.
+    pub fn border(&self) -> Option<Border> {
+        self.scenario.network().links.first().and_then(|link| Border::of(link.pipeline.as_ref()))
+    }
+
+    /// Carries packets between the ends that [`Program::start`] made or [`LinkEnds::between`], until the watcher ends it.
     ///
     /// # Errors
     /// Fails if an interface is gone, or more packets are under way than there is room for.
     pub fn carry(self, ends: &LinkEnds, stop: &Stop, watcher: &mut impl Watcher) -> Result<ScenarioRun, Error> {
+        // Packets of a TUN interface have no place for an activity header.
+        let border = self.border().filter(|_| ends.ends.iter().all(|end| matches!(end.device, Device::Ethernet(_))));
         let Self { scenario, simulation, meters, routes } = self;
         let (_, meter) = metered_link(None, &simulation, &meters)?;
-        let mut real = start_network(&scenario, simulation, routes, &ends.ends, ends.sleep);
+        let mut real = start_network(&scenario, simulation, routes, &ends.ends, ends.sleep).with_border(border);
         real.run(Nanos::MAX, CHECK_INTERVAL, stop.waker(), watcher)?;
         let exact = timing_report(&real, &ends.ends)?;
         let skipped = notes(&real).collect();
@@ -75,13 +84,46 @@ impl CommandLink {
     }
 }
 
-/// The two ends of a command's link. They belong to the thread that made them.
+/// The two ends of a link. They belong to the thread that made them.
 #[derive(Debug)]
 pub struct LinkEnds {
-    /// The command's end, then the other.
+    /// The command's end or the first interface, then the other.
     ends: [NetworkEnd; 2],
     /// How exact the sleeps of the thread are.
     sleep: Sleep,
+}
+
+impl LinkEnds {
+    /// Two interfaces of this namespace as the ends of a link: what arrives at the first one passes the queue of the link and leaves by the second one, and
+    /// the other way around. From now on, sleeps of this thread are as exact as this records.
+    ///
+    /// # Errors
+    /// Fails if one of them cannot be opened, or if frames with an activity header do not fit the one within the domain.
+    pub fn between([first, second]: [&str; 2], border: Option<&Border>) -> Result<Self, Error> {
+        let ends = [NetworkEnd::at(first)?, NetworkEnd::at(second)?];
+        border.map_or(Ok(()), |border| check_mtu(border.sides(), &ends))?;
+        let sleep = sleep_exactly().map_err(Error::system("cannot set the timer slack of the thread"))?;
+        Ok(Self { ends, sleep })
+    }
+}
+
+/// Checks that frames which come from outside of a domain fit the interface within it, with their header.
+fn check_mtu(sides: [Side; 2], ends: &[NetworkEnd; 2]) -> Result<(), Error> {
+    let mtu = |end: &NetworkEnd| match &end.device {
+        Device::Ethernet(port) => port.mtu(),
+        Device::Tun(_) => u32::MAX,
+    };
+    let (inside, outside) = match sides {
+        [Side::Outside, Side::Inside] => (&ends[1], &ends[0]),
+        [Side::Inside, Side::Outside] => (&ends[0], &ends[1]),
+        _ => return Ok(()),
+    };
+    let (within, without) = (mtu(inside), mtu(outside));
+    if within >= needed(without) {
+        return Ok(());
+    }
+    let name = |end: &NetworkEnd| end.device.name().to_owned();
+    Err(Error::Mtu { inside: name(inside), mtu: within, outside: name(outside), outside_mtu: without })
 }
 
 /// A command that runs behind a link. If it does not end by itself, signals end it.

@@ -1,10 +1,11 @@
 //! Errors of a link and of what uses it.
 
 use crate::real_time::LinkError;
-use queuescope_live::ProbeError;
 use queuescope_live::traffic::TrafficError;
+use queuescope_live::{EthernetError, ProbeError};
 use queuescope_scenario::TextError;
 use queuescope_sim::BuildError;
+use queuescope_wire::ActivityHeader;
 use std::io;
 
 /// Why a link carries nothing.
@@ -31,6 +32,25 @@ pub enum Error {
     /// This user lacks the rights, or an interface or a namespace cannot be made.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// An interface cannot be an end of the link.
+    #[error(transparent)]
+    Ethernet(#[from] EthernetError),
+    /// Frames with an activity header do not fit the interface of the domain.
+    #[error(
+        "{inside} carries packets of {mtu} bytes, and frames from {outside} (up to {outside_mtu} bytes) are {} bytes longer within the domain: give \
+         the interfaces there an MTU of {} or more (ip link set {inside} mtu {})",
+        ActivityHeader::LENGTH, needed(*outside_mtu), needed(*outside_mtu)
+    )]
+    Mtu {
+        /// The interface within the domain.
+        inside: String,
+        /// Its MTU in bytes.
+        mtu: u32,
+        /// The interface outside of it.
+        outside: String,
+        /// The MTU of that, in bytes.
+        outside_mtu: u32,
+    },
     /// The link failed while it ran.
     #[error(transparent)]
     Link(#[from] LinkError),
@@ -69,6 +89,11 @@ pub enum Error {
         #[source]
         why: io::Error,
     },
+}
+
+/// The MTU within a domain that frames need which come from an interface with this MTU.
+pub(crate) fn needed(mtu: u32) -> u32 {
+    mtu.saturating_add(ActivityHeader::LENGTH as u32)
 }
 
 impl Error {

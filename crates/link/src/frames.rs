@@ -7,9 +7,11 @@ use queuescope_wire::parse;
 /// A packet on its way.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
-    /// The bytes, from the IP header on.
+    /// The bytes, with the Ethernet header if the ends have one.
     bytes: Vec<u8>,
-    /// The parsed headers, as they arrived.
+    /// Where the IP header begins.
+    network: usize,
+    /// The parsed headers, as they arrived, from the IP header on.
     pub(crate) seen: Option<parse::Frame>,
     /// The window that its TCP header advertised on arrival, if a program may change it.
     pub(crate) window: Option<ReceiveWindow>,
@@ -23,18 +25,23 @@ impl Frame {
         self.seen.map(|seen| seen.key).unwrap_or_default()
     }
 
-    /// The parsed headers, as they arrived.
+    /// The parsed headers, as they arrived, from the IP header on.
     pub fn headers(&self) -> Option<parse::Frame> {
         self.seen
     }
 
     /// The bytes, from the IP header on, as they arrived.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.get(self.network..).unwrap_or_default()
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
+        self.bytes.get_mut(self.network..).unwrap_or_default()
+    }
+
+    /// All bytes, as an interface carries them.
+    pub(crate) fn on_wire(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -46,7 +53,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Adds a packet for end `to`, and returns its slot.
+    /// Adds a packet for end `to` whose headers from its first byte on are `seen`, and returns its slot.
     pub fn insert(&mut self, bytes: &[u8], seen: parse::Frame, window: Option<ReceiveWindow>, to: u32) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.places.push(Frame::default());
@@ -56,6 +63,14 @@ impl Frames {
         // Reuse the memory of the packet that was here.
         frame.bytes.clear();
         frame.bytes.extend_from_slice(bytes);
+        let before = u32::from(seen.link_header);
+        frame.network = seen.link_header.into();
+        let seen = parse::Frame {
+            size: seen.size.saturating_sub(before),
+            headers: seen.headers.saturating_sub(seen.link_header),
+            link_header: 0,
+            ..seen
+        };
         (frame.seen, frame.window, frame.to) = (Some(seen), window, to);
         number
     }

@@ -15,10 +15,12 @@
 //! - [`RealHosts`] is the [world](queuescope_run::World) in which the hosts of a scenario are real.
 #![cfg(target_os = "linux")]
 
+mod border;
 mod carried;
 pub mod command;
 mod command_link;
 mod connections;
+mod device;
 mod error;
 mod frames;
 mod held_back;
@@ -31,8 +33,10 @@ mod testbed;
 mod timing;
 pub mod traffic;
 
+pub use border::{Border, BorderCounts, Side};
 pub use carried::complete_report;
 pub use command_link::{CommandLink, LinkEnds, Program};
+pub use device::Device;
 pub use error::Error;
 pub use frames::Frame;
 pub use held_back::HeldBack;

@@ -1,16 +1,17 @@
 //! Runs the network of a simulation in real time.
 
+use crate::border::Border;
 use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
 use crate::held_back::{HeldBack, LoadMonitor};
 use crate::rewrite::{set_ecn, set_window};
 use crate::testbed::NetworkEnd;
 use crate::timing::{RealTimePriority, Sleep, Timing};
-use queuescope_live::{Incoming, now, timespec};
-use queuescope_queue::{Dropped, Headers, MarkReason};
+use queuescope_live::{Incoming, Transfer, now, timespec};
+use queuescope_queue::{Dropped, Headers, Host, MarkReason};
 use queuescope_sim::{Entrance, ExternalPacket, InFlight, LinkId, Observer, Simulation};
-use queuescope_wire::parse::{LinkType, Parser, Tunnel};
-use queuescope_wire::{Departure, Ecn, FlowId, FlowKey, FlowTable, Nanos, Packet, PacketId};
+use queuescope_wire::parse::{Parser, Tunnel};
+use queuescope_wire::{Departure, Ecn, Family, FlowId, FlowKey, FlowTable, Nanos, Packet, PacketId};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -120,6 +121,8 @@ pub struct RealTime<'a, W> {
     flows: FlowTable<FlowKey>,
     /// The state of connections, if a switch program reads TCP headers.
     connections: Option<Connections>,
+    /// The border of an ABC domain, if frames may have activity headers.
+    border: Option<Border>,
     parser: Parser,
     timing: Timing,
     sleep: Sleep,
@@ -140,6 +143,10 @@ pub struct TransitCounts {
     pub not_accepted: u64,
     /// Super-packets that could not be segmented, and passed as one packet.
     pub unsegmented: u64,
+    /// Super-packets that could not be read.
+    pub unreadable: u64,
+    /// Packets that were longer than the MTU of the interface to which they went.
+    pub too_long: u64,
 }
 
 impl<'a, W: PacketRoutes> RealTime<'a, W> {
@@ -152,6 +159,7 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
             frames: Frames::default(),
             flows: FlowTable::with_limit(FLOWS),
             connections: None,
+            border: None,
             parser: Parser::new(Tunnel::Outer),
             timing: Timing::default(),
             sleep,
@@ -166,6 +174,12 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
     #[must_use]
     pub fn with_tcp_headers(self) -> Self {
         Self { connections: Some(Connections::default()), ..self }
+    }
+
+    /// Reads and writes activity headers of frames, at the border of an ABC domain.
+    #[must_use]
+    pub fn with_border(self, border: Option<Border>) -> Self {
+        Self { border, ..self }
     }
 
     /// Moves packets until `end`, or until the watcher ends the run. The watcher is called at intervals of `every`, and whenever
@@ -223,8 +237,9 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
 
     /// Runs the simulation until `at`, and writes delivered packets to their end.
     fn advance(&mut self, at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
-        let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
-        let mut delivery = Delivery { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+        let Self { simulation, ends, frames, timing, origin, counts, border, .. } = self;
+        let border = border.as_ref();
+        let mut delivery = Delivery { ends, frames, timing, counts, border, watcher, origin: *origin, failure: None };
         simulation.run_until(at, &mut delivery);
         delivery.failure.map_or(Ok(()), Err)
     }
@@ -246,8 +261,13 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
     ) -> Result<bool, LinkError> {
         for _ in 0..BATCH {
             let end = &self.ends[from];
-            if !end.tun.read(incoming).map_err(|why| gone(end, why))? {
-                return Ok(false);
+            match end.device.read(incoming).map_err(|why| gone(end, why))? {
+                Transfer::Done => {}
+                Transfer::Nothing => return Ok(false),
+                Transfer::Unfit => {
+                    self.counts.unreadable += 1;
+                    continue;
+                }
             }
             let at = self.now();
             self.counts.unsegmented += u64::from(incoming.is_uncut());
@@ -259,10 +279,22 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
     }
 
     /// Handles a packet that arrived from an end.
-    fn receive(&mut self, from: usize, bytes: &[u8], at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
+    fn receive(
+        &mut self,
+        from: usize,
+        bytes: &mut [u8],
+        at: Nanos,
+        watcher: &mut impl Watcher,
+    ) -> Result<(), LinkError> {
         self.arrived += 1;
-        let length = bytes.len() as u32;
-        let seen = self.parser.parse(LinkType::RawIp, length, bytes);
+        let (activity, bytes) = match &mut self.border {
+            None => (None, bytes),
+            Some(border) => match border.enter(from, bytes) {
+                Some(entered) => entered,
+                None => return Ok(()),
+            },
+        };
+        let seen = self.parser.parse(self.ends[from].device.link_type(), bytes.len() as u32, bytes);
         let Some(&PacketRoute { entrance, to, l4s }) = self.routes.way(from, &seen.key) else {
             self.counts.no_route += 1;
             return Ok(());
@@ -273,7 +305,8 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
         let flow = flow_of(&mut self.flows, &mut self.connections, &key, at);
         let tcp = self.connections.is_some().then(|| {
             let reverse = flow_of(&mut self.flows, &mut self.connections, &reversed(&key), at);
-            let (segment, window) = self.connections.as_mut()?.read(bytes, [flow, reverse])?;
+            let packet = bytes.get(seen.link_header.into()..).unwrap_or_default();
+            let (segment, window) = self.connections.as_mut()?.read(packet, [flow, reverse])?;
             Some(((segment, reverse), window))
         });
         let (tcp, window) = tcp.flatten().unzip();
@@ -281,11 +314,13 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
             tag: self.frames.insert(bytes, seen, window, to),
             flow,
             tcp,
-            bytes: length,
+            bytes: (bytes.len() as u32).saturating_sub(seen.link_header.into()),
+            abc: self.border.is_some().then(|| (source_of(&seen.key), activity)),
             ecn: if l4s && seen.ecn == Ecn::Ect0 { Ecn::Ect1 } else { seen.ecn },
         };
-        let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
-        let mut delivery = Delivery { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+        let Self { simulation, ends, frames, timing, origin, counts, border, .. } = self;
+        let border = border.as_ref();
+        let mut delivery = Delivery { ends, frames, timing, counts, border, watcher, origin: *origin, failure: None };
         simulation.come(&entrance, &packet, at, &mut delivery);
         delivery.failure.map_or(Ok(()), Err)
     }
@@ -299,8 +334,8 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
         let [one, other] = self.ends;
         let mut polled = [
             PollFd::from_borrowed_fd(waker, PollFlags::IN),
-            PollFd::new(&one.tun, PollFlags::IN),
-            PollFd::new(&other.tun, PollFlags::IN),
+            PollFd::new(&one.device, PollFlags::IN),
+            PollFd::new(&other.device, PollFlags::IN),
         ];
         match poll(&mut polled, Some(&timespec(pause))) {
             Ok(_) => Ok(polled[0].revents().contains(PollFlags::IN)),
@@ -334,6 +369,11 @@ impl<'a, W: PacketRoutes> RealTime<'a, W> {
         self.counts
     }
 
+    /// The border of an ABC domain, with its counts, if frames may have activity headers.
+    pub fn border(&self) -> Option<&Border> {
+        self.border.as_ref()
+    }
+
     /// The parser, with its counts of what it could not read.
     pub fn parser(&self) -> &Parser {
         &self.parser
@@ -356,6 +396,7 @@ struct Delivery<'a, O> {
     frames: &'a mut Frames,
     timing: &'a mut Timing,
     counts: &'a mut TransitCounts,
+    border: Option<&'a Border>,
     watcher: &'a mut O,
     origin: Nanos,
     failure: Option<LinkError>,
@@ -399,9 +440,11 @@ impl<O: Watcher> Observer for Delivery<'_, O> {
         }
         let end = &self.ends[frame.to as usize];
         self.timing.record(now().saturating_sub(self.origin).saturating_sub(due));
-        match end.tun.write(frame.bytes()) {
-            Ok(true) => {}
-            Ok(false) => self.counts.not_accepted += 1,
+        let header = self.border.and_then(|border| border.leave(frame.to as usize, headers.activity));
+        match end.device.write(frame.on_wire(), header) {
+            Ok(Transfer::Done) => {}
+            Ok(Transfer::Nothing) => self.counts.not_accepted += 1,
+            Ok(Transfer::Unfit) => self.counts.too_long += 1,
             Err(why) => self.failure = Some(gone(end, why)),
         }
         self.frames.remove(tag);
@@ -409,7 +452,7 @@ impl<O: Watcher> Observer for Delivery<'_, O> {
 }
 
 fn gone(end: &NetworkEnd, why: io::Error) -> LinkError {
-    LinkError::Interface { name: end.tun.name().to_owned(), why }
+    LinkError::Interface { name: end.device.name().to_owned(), why }
 }
 
 /// The id of a flow. If there are many flows, idle ones are removed first.
@@ -419,6 +462,14 @@ fn flow_of(flows: &mut FlowTable<FlowKey>, connections: &mut Option<Connections>
         flows.expire(at.saturating_sub(IDLE), |flow, _| connections.iter_mut().for_each(|it| it.forget(flow)));
     }
     flows.intern(key, key.digest(), at).0
+}
+
+/// The host that sends packets of a flow, whose aggregate ABC meters: its address. Longer addresses are hashed.
+fn source_of(key: &FlowKey) -> Host {
+    Host(match key.family {
+        Family::V4 => key.src as u32,
+        _ => FlowKey { src: key.src, family: key.family, ..FlowKey::default() }.digest() as u32,
+    })
 }
 
 /// The flow key of the opposite direction.

@@ -4,8 +4,10 @@
 //! them. Other namespaces stay unchanged, except that the one in which a link starts gets one more interface and a
 //! route to the addresses behind it.
 
+use crate::device::Device;
+use crate::error::Error;
 use queuescope_live::capabilities::raised;
-use queuescope_live::{Address, Interfaces, Namespace, ProbeError, Tun};
+use queuescope_live::{Address, EthernetPort, Interfaces, Namespace, ProbeError, Tun};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -34,8 +36,8 @@ const COMMAND_SYSCTLS: [(&str, &str); 2] = [("net/ipv6/conf/all/forwarding", "1"
 pub struct NetworkEnd {
     /// The namespace of the interface; `None`: that of the thread that made it.
     pub namespace: Option<Namespace>,
-    /// The other side of the interface.
-    pub tun: Tun,
+    /// The interface, or the other side of it.
+    pub device: Device,
     interfaces: Interfaces,
     index: u32,
 }
@@ -76,7 +78,18 @@ impl NetworkEnd {
         let interfaces = Interfaces::open().map_err(refused("list interfaces"))?;
         let index = interfaces.index(tun.name()).map_err(refused("find an interface"))?;
         interfaces.up(index, Some(QUEUE)).map_err(refused("bring an interface up"))?;
-        Ok(Self { namespace: None, tun, interfaces, index })
+        Ok(Self { namespace: None, device: Device::Tun(tun), interfaces, index })
+    }
+
+    /// An interface that exists, in the namespace of this thread, as an end.
+    ///
+    /// # Errors
+    /// Fails if the interface is missing, down or not Ethernet, or this user lacks the rights.
+    pub fn at(name: &str) -> Result<Self, Error> {
+        let port = EthernetPort::open(name)?;
+        let interfaces = Interfaces::open().map_err(refused("list interfaces"))?;
+        let index = interfaces.index(name).map_err(refused("find an interface"))?;
+        Ok(Self { namespace: None, device: Device::Ethernet(port), interfaces, index })
     }
 
     /// Makes an end in a namespace of its own with these `sysctl` settings. It is up and has no address.
@@ -135,12 +148,15 @@ impl NetworkEnd {
         Ok(())
     }
 
-    /// How many packets the interface has dropped because they were not read in time.
+    /// How many packets were dropped because they were not read in time.
     ///
     /// # Errors
     /// Returns the error of the kernel.
     pub fn unread(&self) -> io::Result<u64> {
-        self.interfaces.dropped(self.index)
+        match &self.device {
+            Device::Tun(_) => self.interfaces.dropped(self.index),
+            Device::Ethernet(port) => port.unread(),
+        }
     }
 
     /// Takes a block of addresses that nothing else uses. This end gets the first address after the lowest, and a route to the

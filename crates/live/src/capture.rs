@@ -246,7 +246,7 @@ fn link_type(hardware: u16) -> Option<u32> {
 const RETURN: u16 = 0x06;
 
 /// A filter in classic BPF that cuts packets to the snap length, and accepts one direction.
-fn program(snaplen: u32, direction: Direction) -> Vec<libc::sock_filter> {
+pub(crate) fn program(snaplen: u32, direction: Direction) -> Vec<libc::sock_filter> {
     /// `BPF_LD | BPF_W | BPF_ABS`, `BPF_JMP | BPF_JEQ | BPF_K`.
     const LOAD: u16 = 0x20;
     const IF_EQUAL: u16 = 0x15;
@@ -263,14 +263,15 @@ fn program(snaplen: u32, direction: Direction) -> Vec<libc::sock_filter> {
     }
 }
 
-fn filter(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
+/// Attaches a filter to a packet socket.
+pub(crate) fn filter(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
     // The kernel copies the program during the call.
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
 /// Binds the socket to an interface and a protocol; protocol 0 accepts no packet.
-fn bind(socket: &impl AsFd, protocol: u16, index: u32) -> io::Result<()> {
+pub(crate) fn bind(socket: &impl AsFd, protocol: u16, index: u32) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
         sll_protocol: protocol.to_be(),
@@ -290,7 +291,7 @@ fn bind(socket: &impl AsFd, protocol: u16, index: u32) -> io::Result<()> {
 }
 
 /// The kind of interface that a socket is bound to (`ARPHRD_` of linux/if_arp.h).
-fn hardware(socket: &impl AsFd) -> io::Result<u16> {
+pub(crate) fn hardware(socket: &impl AsFd) -> io::Result<u16> {
     // SAFETY: the type has only integer fields, so zeros are valid; the kernel writes at most `length` bytes.
     #[allow(unsafe_code, reason = "no library reads a packet socket's address")]
     unsafe {

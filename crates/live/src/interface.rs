@@ -145,16 +145,32 @@ impl Interfaces {
     /// # Errors
     /// Returns the error of the kernel.
     pub fn dropped(&self, index: u32) -> io::Result<u64> {
-        let answer = self.request(RouteNetlinkMessage::GetLink(link(index)), 0)?;
-        let attributes = match &answer {
-            Some(RouteNetlinkMessage::NewLink(found)) => &found.attributes[..],
-            _ => &[],
-        };
-        let dropped = attributes.iter().find_map(|attribute| match attribute {
+        let dropped = self.attribute(index, |attribute| match attribute {
             LinkAttribute::Stats64(stats) => Some(stats.tx_dropped),
             _ => None,
-        });
+        })?;
         dropped.ok_or_else(|| io::Error::other("the kernel does not report the drops of an interface"))
+    }
+
+    /// The longest packet that the interface carries, in bytes from the network header on (MTU).
+    ///
+    /// # Errors
+    /// Returns the error of the kernel.
+    pub fn mtu(&self, index: u32) -> io::Result<u32> {
+        let mtu = self.attribute(index, |attribute| match attribute {
+            LinkAttribute::Mtu(mtu) => Some(*mtu),
+            _ => None,
+        })?;
+        mtu.ok_or_else(|| io::Error::other("the kernel does not report the MTU of an interface"))
+    }
+
+    /// An attribute of an interface.
+    fn attribute<T>(&self, index: u32, of: impl Fn(&LinkAttribute) -> Option<T>) -> io::Result<Option<T>> {
+        let answer = self.request(RouteNetlinkMessage::GetLink(link(index)), 0)?;
+        Ok(match &answer {
+            Some(RouteNetlinkMessage::NewLink(found)) => found.attributes.iter().find_map(of),
+            _ => None,
+        })
     }
 
     /// The packets on the wire that have left the root qdisc of an interface, modulo 2^32, as the qdisc counts them (`tc -s`). None if the

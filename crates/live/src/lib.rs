@@ -6,7 +6,7 @@
 //! rate before the queue ([`Acting`]).
 //!
 //! Also in this crate: network namespaces ([`Namespace`]), their [`Interfaces`], and interfaces whose other end is a
-//! program ([`Tun`]); [`capture`] copies packets of an interface, and [`traffic`] generates flows.
+//! program ([`Tun`]), or whose frames a program carries ([`EthernetPort`]); [`capture`] copies packets of an interface, and [`traffic`] generates flows.
 #![cfg(target_os = "linux")]
 
 mod abilities;
@@ -15,6 +15,7 @@ pub mod capture;
 mod clock;
 mod controls;
 mod error;
+mod ethernet;
 mod interface;
 mod namespace;
 mod option;
@@ -27,6 +28,7 @@ pub use abilities::{Ability, Gain, Grant, abilities, abilities_seen_by};
 pub use clock::{now, thread_time, timespec, to_epoch};
 pub use controls::{Control, ControlError, Controls};
 pub use error::ProbeError;
+pub use ethernet::{EthernetError, EthernetPort, Transfer};
 pub use interface::{Address, Interfaces};
 pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};

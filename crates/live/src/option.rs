@@ -21,7 +21,7 @@ macro_rules! plain {
     };
 }
 
-plain!(libc::tcp_info, libc::tpacket_stats_v3);
+plain!(libc::tcp_info, libc::tpacket_stats, libc::tpacket_stats_v3);
 
 /// Sets an option.
 pub(crate) fn set<T>(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {

@@ -8,6 +8,7 @@ mod controls_model;
 mod doctor;
 mod drops;
 mod empty;
+mod ethernet;
 mod hostile;
 mod killed;
 mod owners;

@@ -58,7 +58,9 @@ pub use interpreter::{Interpreter, PacketFate, PacketReport};
 pub use operation::Operation;
 pub use pair::{Half, PairAction, PairCondition, PairOutput};
 pub use parsed::ParsedFrame;
-pub use print::{Architecture, TestBuild, print, print_entries, print_p4runtime, refusal};
+pub use print::{
+    Architecture, Forwarding, TestBuild, print, print_entries, print_forwarding, print_p4runtime, refusal,
+};
 pub use table::{ActionTable, MatchTable, TableAction, TableEntries};
 pub use trace::{Leaving, REPLAY, Sighting, Tap, Trace, TracePacket, sightings, wandering};
 pub use validate::InvalidProgram;

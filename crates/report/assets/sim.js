@@ -96,16 +96,16 @@ function queueLinks({ names, which }) {
 function scenario({ sim, input }) {
   const code = el('code', {}, sim.scenario);
   const frame = { tabindex: '0', role: 'region', 'aria-label': 'The scenario as TOML' };
-  const ofCommand = input.format === 'link of a command';
+  const senders = { 'link of a command': 'the command', 'link between interfaces': 'the hosts behind its interfaces' }[input.format];
   return el(
     'details',
     { id: 'scenario' },
-    el('summary', {}, ofCommand ? 'The link as a scenario' : 'The whole scenario, to run it again'),
+    el('summary', {}, senders ? 'The link as a scenario' : 'The whole scenario, to run it again'),
     el(
       'p',
       { class: 'hint' },
-      ofCommand
-        ? 'With all defaults. Its traffic was that of the command, which no scenario contains.'
+      senders
+        ? `With all defaults. Its traffic was that of ${senders}, which no scenario contains.`
         : sim.real_time
         ? 'The scenario of this run, with all defaults. To compare it with a simulation, if it has flows, save it, here as scenario.toml, beside the files that it names, if any:'
         : 'The scenario of this run, with all defaults. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',

@@ -23,8 +23,8 @@ pub use aqm::{AffectedFlow, AqmComparison, AqmReplay, AqmSetup};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use sim::{
-    COMMANDS_LINK, MachineLimit, NO_METER, RealTime, SCENARIO, Sim, SimFlow, SimFlowSample, SimGroup, SimLink,
-    SimLinkGroup, SimLinkSample, SimSample, SimTimes,
+    COMMANDS_LINK, INTERFACES_LINK, MachineLimit, NO_METER, RealTime, SCENARIO, Sim, SimFlow, SimFlowSample, SimGroup,
+    SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use switch::{
@@ -93,7 +93,7 @@ pub struct Input {
     /// The file as the user named it; `-` is standard input.
     pub name: String,
     /// Its format: `pcap`, `pcapng`, with its compression, or `csv`, `parquet`. If the input is not a file, its kind:
-    /// `interface`, `scenario`, `link of a command`.
+    /// `interface`, `scenario`, `link of a command`, `link between interfaces`.
     pub format: String,
     /// Time of the first packet, nanoseconds since the Unix epoch. For departures: as in the file. For a simulation:
     /// since its start, of the first packet after the warm-up.

@@ -23,7 +23,7 @@ use queuescope_wire::{Class, Ecn, FlowId, Nanos};
 /// let hosts = (dumbbell.left[0], dumbbell.right[0]);
 /// let entrance = simulation.entrance(EntranceParams { hosts, group: 0, class: Class(0), activity: None })?;
 /// for tag in 0..3 {
-///     let packet = ExternalPacket { tag, flow: FlowId(0), bytes: 1000, ecn: Ecn::NotEct, tcp: None };
+///     let packet = ExternalPacket { tag, flow: FlowId(0), bytes: 1000, ecn: Ecn::NotEct, tcp: None, abc: None };
 ///     simulation.come(&entrance, &packet, Nanos::ZERO, &mut ());
 /// }
 /// // An observer learns by `InFlight::foreign` which packets were delivered.
@@ -67,6 +67,8 @@ pub struct ExternalPacket {
     /// Its TCP header and the flow of the packets in the opposite direction, for switch programs that read or rewrite them. Without it these programs
     /// do nothing to the packet.
     pub tcp: Option<(Segment, FlowId)>,
+    /// What the packet brings for ABC, in place of the host and the activity of its route.
+    pub abc: Option<(Host, Option<Activity>)>,
 }
 
 impl Simulation {
@@ -82,12 +84,13 @@ impl Simulation {
     /// A packet comes from outside at `now`, after all events up to then.
     pub fn come(&mut self, entrance: &Entrance, packet: &ExternalPacket, now: Nanos, observer: &mut impl Observer) {
         self.run_until(now, observer);
-        let &ExternalPacket { tag, flow, bytes, ecn, tcp } = packet;
+        let &ExternalPacket { tag, flow, bytes, ecn, tcp, abc } = packet;
         let &Entrance { route, hosts, group, class, activity } = entrance;
         let on_its_way =
             InFlight { flow, number: tag, group, hosts, bytes, ecn, class, route, hop: 0, owner: Owner::Outside };
         let (tcp, reverse) = tcp.map_or((None, flow), |(segment, reverse)| (Some(segment), reverse));
-        let headers = Headers { tcp, activity, ..Headers::plain(hosts[0], hosts[1], reverse) };
+        let (source, activity) = abc.unwrap_or((hosts[0], activity));
+        let headers = Headers { tcp, activity, ..Headers::plain(source, hosts[1], reverse) };
         self.send_foreign(on_its_way, headers, observer);
     }
 }

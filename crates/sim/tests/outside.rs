@@ -67,7 +67,7 @@ fn external_packets_are_treated_like_simulated_ones() {
     let entrance = simulation.entrance(params).expect("there is a way");
     let mut seen = Seen::default();
     for tag in 0..50 {
-        let packet = ExternalPacket { tag, flow: FlowId(7), bytes: 1000, ecn: Ecn::Ect0, tcp: None };
+        let packet = ExternalPacket { tag, flow: FlowId(7), bytes: 1000, ecn: Ecn::Ect0, tcp: None, abc: None };
         simulation.come(&entrance, &packet, Nanos(u64::from(tag) * 1_000_000), &mut seen);
     }
     finish(&mut simulation, &mut seen);

@@ -9,7 +9,9 @@
 //! - [`FlowTable`] and [`Flows`]: tables that assign small [`FlowId`]s to keys and reuse them.
 //! - [`Draws`]: the source of random numbers of a run, our own generator or that of ns-3.
 //! - [`parse`]: link, network and transport headers of a captured frame.
+//! - [`ActivityHeader`]: the header of ABC on Ethernet frames.
 
+mod activity;
 mod draws;
 mod flows;
 mod grouped;
@@ -19,6 +21,7 @@ mod packet;
 pub mod parse;
 mod units;
 
+pub use activity::{ActivityHeader, MalformedActivity};
 pub use draws::{Draws, Mrg32k3a};
 pub use flows::{FlowTable, Flows};
 pub use grouped::grouped;

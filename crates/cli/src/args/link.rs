@@ -16,17 +16,27 @@ use std::path::PathBuf;
 #[command(mut_arg("parquet", |arg| arg.help("Write each packet that left the queue to a Parquet file")))]
 #[command(mut_arg("log", |arg| arg.help("Record each packet that left the queue or was dropped there in a folder, with its headers and what the queue did to it. The folder is created; if it has a log of this kind, that is continued (queuescope query DIR searches it)")))]
 #[command(
-    override_usage = "queuescope link [OPTIONS] -- <COMMAND>...\n       queuescope link [OPTIONS] <SCENARIO>",
+    override_usage = "queuescope link [OPTIONS] -- <COMMAND>...\n       queuescope link [OPTIONS] <SCENARIO>\n       queuescope link [OPTIONS] --between <FIRST> <SECOND>",
     after_help = "Exit status: that of the command, 127 or 126 if it cannot be run; 1 if that is 0 and something could not be written (it is counted); 2 if nothing could be done.\n\n\
                         Examples: queuescope link --rate 50mbit --delay 5ms --aqm pie -- iperf3 -c 100.64.0.1\n          \
                         queuescope link --rate 10mbit --limit 100packets -- queuescope link --delay 20ms -- sh\n          \
-                        queuescope link scenarios/codel.toml --set duration=10s"
+                        queuescope link scenarios/codel.toml --set duration=10s\n          \
+                        queuescope link --between eth1 eth2 --rate 50mbit --limit 24packets --aqm abc,strips=false"
 )]
 pub struct Link {
     /// Scenario file (TOML) to run in place of a command: real senders and receivers over the network that it describes,
     /// with the report that queuescope sim prints for it
-    #[arg(value_name = "SCENARIO", value_hint = ValueHint::FilePath, required_unless_present = "command", conflicts_with_all = ["rate", "trace", "back_rate", "delay", "loss", "aqm", "limit", "one_way", "command"])]
+    #[arg(value_name = "SCENARIO", value_hint = ValueHint::FilePath, required_unless_present_any = ["command", "between"], conflicts_with_all = ["rate", "trace", "back_rate", "delay", "loss", "aqm", "limit", "one_way", "command", "between"])]
     pub scenario: Option<PathBuf>,
+
+    /// In place of a command, carry the Ethernet frames of two interfaces as a cable between them would, until a signal. With
+    /// --aqm abc, frames have activity headers within the ABC domain: FIRST is outside of the domain if the program meters, SECOND if it strips
+    #[arg(long, value_names = ["FIRST", "SECOND"], num_args = 2, value_hint = ValueHint::Other, conflicts_with = "command")]
+    pub between: Vec<String>,
+
+    /// With --between, end after this time, such as 10s or 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long, conflicts_with_all = ["command", "scenario"])]
+    pub duration: Option<Nanos>,
 
     /// Rate of the link, in both directions, such as 50mbit
     #[arg(long, value_name = "RATE", conflicts_with = "trace", default_value = "1gbit")]

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueHint};
 use queuescope_p4::algorithms::{self, Dimensions, Flows, Snapshots};
-use queuescope_p4::ir::Architecture;
+use queuescope_p4::ir::{Architecture, Forwarding};
 use queuescope_p4::{Program, Target};
 use std::path::PathBuf;
 
@@ -71,8 +71,17 @@ pub struct Generate {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
+    /// For ABC, a port on the other side of the domain's border than the others: of the edge, one within the domain; of the core and the exit, one
+    /// outside of it. Can be given several times
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(0..=511))]
+    pub border: Vec<u16>,
+
+    /// For v1model, send frames to an Ethernet address out of a port: 02:00:00:00:00:01=3. Can be given several times
+    #[arg(long, value_name = "ADDRESS=PORT", value_parser = forwarding, requires = "output")]
+    pub forward: Vec<Forwarding>,
+
     /// Print which algorithms can be generated for which target
-    #[arg(long, conflicts_with_all = ["algorithm", "target", "set", "output"])]
+    #[arg(long, conflicts_with_all = ["algorithm", "target", "set", "border", "output"])]
     pub list: bool,
 
     /// Print in words what the program does: its parameters with their ranges, each statement, registers, tables and random numbers; what differs for the
@@ -84,6 +93,17 @@ pub struct Generate {
     /// to send and packets to expect [default: print the program]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
+}
+
+/// Reads an Ethernet address and a port.
+fn forwarding(text: &str) -> Result<Forwarding, &'static str> {
+    const FORM: &str = "give an Ethernet address and a port below 512, such as 02:00:00:00:00:01=3";
+    let (address, port) = text.split_once('=').ok_or(FORM)?;
+    let byte = |text: &str| u8::from_str_radix(text, 16).ok().filter(|_| text.len() == 2);
+    let bytes: Option<Vec<u8>> = address.split(':').map(byte).collect();
+    let destination = bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(FORM)?;
+    let port = port.parse().ok().filter(|port| *port < 512).ok_or(FORM)?;
+    Ok(Forwarding { destination, port })
 }
 
 /// Arguments of `p4 fit`.

@@ -11,9 +11,10 @@ mod tests;
 use crate::args::Generate as Args;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
+use folder::More;
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
-    self, ConQuestLegacyParams, Dimensions, STEP_THRESHOLD, abc_named, conquest_defaults, conquest_legacy_with,
+    self, ConQuestLegacyParams, Dimensions, STEP_THRESHOLD, abc_at_border, conquest_defaults, conquest_legacy_with,
     executable_with, pie_cp_control, red_egress_with, step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
@@ -34,7 +35,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         bail!("--set {set:?} has a control character, such as a line break: write KEY=VALUE");
     }
     let parameters = parameters(name, &args.set)?;
-    let program = program(name, &parameters)?;
+    let program = program(name, &parameters, &args.border)?;
     let architecture = |target: &String| Architecture::ALL.into_iter().find(|it| it.name() == target);
     let architecture = args.target.as_ref().and_then(architecture);
     let architecture = match architecture {
@@ -43,11 +44,18 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Some(architecture) => architecture,
     };
     check(&program, architecture)?;
+    if architecture != Architecture::V1model && !args.forward.is_empty() {
+        bail!("--forward writes entries for BMv2: leave it out, or use --target v1model");
+    }
     let set: String = args.set.iter().map(|set| format!(" --set {}", quoted(set))).collect();
-    let made_by = format!("{MADE_BY}{name} --target {}{set}\n", architecture.name());
+    let border: String = args.border.iter().map(|port| format!(" --border {port}")).collect();
+    let made_by = format!("{MADE_BY}{name} --target {}{set}{border}\n", architecture.name());
     let code = made_by + &print(&program, architecture);
     match &args.output {
-        Some(folder) => text(&folder::write(folder, &program, architecture, code, control(&parameters, architecture))?),
+        Some(folder) => {
+            let more = More { control: control(&parameters, architecture), forwarding: &args.forward };
+            text(&folder::write(folder, &program, architecture, code, more)?)
+        }
         None => text(&code),
     }
 }
@@ -66,9 +74,10 @@ pub(super) fn made_from(text: &str) -> Result<Option<SwitchProgram>> {
     if !algorithms::NAMES.contains(&name.as_str()) {
         bail!("its first line names an unknown algorithm: {name}");
     }
-    let set = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1].clone());
-    let parameters = parameters(name, &set.collect::<Vec<_>>())?;
-    Ok(Some(program(name, &parameters)?))
+    let values = |option: &'static str| words.windows(2).filter(move |pair| pair[0] == option).map(|pair| &pair[1]);
+    let parameters = parameters(name, &values("--set").cloned().collect::<Vec<_>>())?;
+    let border = values("--border").map(|port| port.parse()).collect::<Result<Vec<_>, _>>();
+    Ok(Some(program(name, &parameters, &border.context("its first line has a port that is not a number")?)?))
 }
 
 /// A word for a shell.
@@ -143,8 +152,13 @@ fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
     }))
 }
 
-/// The program of an algorithm with these parameters.
-fn program(name: &str, parameters: &Parameters) -> Result<SwitchProgram> {
+/// The program of an algorithm with these parameters, and for ABC with these ports on the other side of the domain's border.
+fn program(name: &str, parameters: &Parameters, border: &[u16]) -> Result<SwitchProgram> {
+    if !border.is_empty() && !name.starts_with("abc-") {
+        bail!(
+            "--border is about the domain of ABC, and {name} has none: leave it out, or generate one of the abc programs"
+        );
+    }
     let management = match parameters {
         Parameters::Management(management) => management,
         Parameters::PrintQueue(printqueue) => return printqueue.program(),
@@ -152,7 +166,7 @@ fn program(name: &str, parameters: &Parameters) -> Result<SwitchProgram> {
     };
     match management {
         Management::Program(PipelineParams::Abc(params)) => {
-            abc_named(name, params)?.with_context(|| format!("{name} has no program"))
+            abc_at_border(name, params, border)?.with_context(|| format!("{name} has no program"))
         }
         Management::Program(params) => {
             let program = executable_with(params)?.with_context(|| format!("{name} has no program"))?;

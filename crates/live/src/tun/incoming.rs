@@ -1,5 +1,5 @@
-//! Packets that were read from a TUN interface. A read returns one packet, or a super-packet of TCP, which is segmented here as a
-//! network card would do it.
+//! Packets that were read from a TUN interface, or frames from an Ethernet interface. A read returns one packet, or a super-packet of
+//! TCP or UDP, which is segmented here as a network card would do it.
 //!
 //! Super-packets save work for the sender, and the reader needs one system call instead of forty. Each packet follows a `struct
 //! virtio_net_hdr` of `linux/virtio_net.h`.
@@ -8,17 +8,27 @@ use etherparse::checksum::Sum16BitWords;
 
 /// The size of that header in bytes: flags, GSO type, length of the headers, segment size, and the start and offset of the checksum.
 pub(super) const VNET_HEADER: usize = 10;
+/// The bytes of a VLAN tag, for which there is room before a frame.
+const TAG: usize = 4;
+/// The two addresses of a frame, and its header without tags.
+const ADDRESSES: usize = 12;
+const ETHERNET: usize = 14;
+/// The EtherTypes of VLAN tags.
+const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 /// The size of the buffer in bytes, a little more than the longest packet, so that none is truncated.
 const BUFFER: usize = 65_536 + 64;
 /// The flag for a checksum that the reader must complete.
 const NEEDS_SUM: u8 = 1;
-/// GSO types: TCP over IPv4 and IPv6. Only the first segment has CWR, with or without the type's CWR bit.
+/// GSO types: TCP over IPv4 and IPv6, and UDP. Only the first segment has CWR, with or without the type's CWR bit.
 const TCP4: u8 = 1;
 const TCP6: u8 = 4;
+const UDP: u8 = 5;
 const WITH_CWR: u8 = 0x80;
 
-/// The offset of the checksum in TCP's header.
-const SUM: usize = 16;
+/// The offset of the checksum in the headers of TCP and UDP, and the length of the latter.
+const TCP_SUM: usize = 16;
+const UDP_SUM: usize = 6;
+const UDP_HEADER: usize = 8;
 /// TCP's flags that only the last segment has, and the flag that only the first one has.
 const LAST_ONLY: u8 = 0x09;
 const FIRST_ONLY: u8 = 0x80;
@@ -33,7 +43,7 @@ pub struct Incoming {
     to: usize,
     /// How to segment a super-packet.
     segmentation: Option<Segmentation>,
-    /// The start of the checksummed data and the position of an incomplete checksum, both from the IP header.
+    /// The start of the checksummed data and the position of an incomplete checksum, both from the start of the packet or frame.
     sum: Option<(usize, usize)>,
 }
 
@@ -42,8 +52,11 @@ pub struct Incoming {
 struct Segmentation {
     /// All headers of the super-packet.
     headers: Vec<u8>,
-    /// The offset of the TCP header.
-    tcp: usize,
+    /// The offset of the IP header.
+    network: usize,
+    /// The offset of the header of TCP or UDP, and that of the checksum in it.
+    transport: usize,
+    sum: usize,
     /// The payload of each segment but the last.
     each: usize,
     /// The number of segments that were taken.
@@ -52,26 +65,64 @@ struct Segmentation {
 
 impl Default for Incoming {
     fn default() -> Self {
-        Self { bytes: vec![0; VNET_HEADER + BUFFER], from: 0, to: 0, segmentation: None, sum: None }
+        Self { bytes: vec![0; VNET_HEADER + TAG + BUFFER], from: 0, to: 0, segmentation: None, sum: None }
     }
 }
 
 impl Incoming {
+    /// The bytes before each packet that is written: a `virtio_net_hdr`.
+    pub(crate) const OFFLOAD_HEADER: usize = VNET_HEADER;
+
     /// The buffer for the next read.
     pub(super) fn buffer(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
+    /// The buffers for the next frame: for the header about offloads, and for the frame.
+    pub(crate) fn frame_buffer(&mut self) -> (&mut [u8], &mut [u8]) {
+        let (header, rest) = self.bytes.split_at_mut(VNET_HEADER);
+        (header, &mut rest[TAG..])
+    }
+
     /// A read has filled `length` bytes of the buffer.
     pub(super) fn filled(&mut self, length: usize) {
         (self.from, self.to) = (VNET_HEADER.min(length), length);
+        self.prepare(0, 0);
+    }
+
+    /// A read has filled `length` bytes of the buffers of a frame, with the header about offloads. `tag` is the VLAN tag of the frame that is not in
+    /// it; it is put back.
+    pub(crate) fn filled_frame(&mut self, length: usize, tag: Option<[u8; TAG]>) {
+        let start = VNET_HEADER + TAG;
+        (self.from, self.to) = (start, (TAG + length.max(VNET_HEADER)).min(self.bytes.len()));
+        let mut grown = 0;
+        if let Some(tag) = tag.filter(|_| self.to - start >= ADDRESSES) {
+            self.bytes.copy_within(start..start + ADDRESSES, VNET_HEADER);
+            self.bytes[VNET_HEADER + ADDRESSES..start + ADDRESSES].copy_from_slice(&tag);
+            (self.from, grown) = (VNET_HEADER, TAG);
+        }
+        let frame = &self.bytes[self.from..self.to];
+        let is_tag = |at: &usize| frame.get(*at..*at + 2).is_some_and(|kind| TAGS.iter().any(|tag| tag == kind));
+        let tags = (ADDRESSES..).step_by(TAG).take_while(is_tag).count();
+        self.prepare(grown, ETHERNET + tags * TAG);
+    }
+
+    /// Prepares what was read to be taken. Its IP header is at `network`; it has grown by this many bytes in front of that.
+    fn prepare(&mut self, grown: usize, network: usize) {
         let [flags, kind, _, _, each @ .., start, start_high, offset, offset_high] = self.header();
         let [each, start, offset] =
             [each, [start, start_high], [offset, offset_high]].map(|it| u16::from_ne_bytes(it).into());
+        let start: usize = start + grown;
         let packet = &self.bytes[self.from..self.to];
         self.sum = (flags & NEEDS_SUM != 0 && start + offset + 2 <= packet.len()).then_some((start, start + offset));
-        let is_tcp = matches!(kind & !WITH_CWR, TCP4 | TCP6) && offset == SUM && each > 0;
-        self.segmentation = self.sum.filter(|_| is_tcp).and_then(|(tcp, _)| Segmentation::new(packet, tcp, each));
+        let is_cut = match kind & !WITH_CWR {
+            TCP4 | TCP6 => offset == TCP_SUM,
+            UDP => offset == UDP_SUM,
+            _ => false,
+        };
+        let transport = self.sum.filter(|_| is_cut && each > 0);
+        self.segmentation =
+            transport.and_then(|(transport, _)| Segmentation::new(packet, [network, transport, offset], each));
         self.from += self.segmentation.as_ref().map_or(0, |segmentation| segmentation.headers.len());
     }
 
@@ -85,8 +136,8 @@ impl Incoming {
         *self.bytes.first_chunk().expect("the buffer is longer")
     }
 
-    /// The next packet from its IP header on, with complete checksums.
-    pub fn take(&mut self) -> Option<&[u8]> {
+    /// The next packet from its IP header on, or the next frame, with complete checksums.
+    pub fn take(&mut self) -> Option<&mut [u8]> {
         if self.from >= self.to {
             return None;
         }
@@ -112,22 +163,28 @@ impl Incoming {
 }
 
 impl Segmentation {
-    /// The segmentation of a packet whose TCP header begins at `tcp`; none without such a header, without a payload, or with too long segments.
-    fn new(packet: &[u8], tcp: usize, each: usize) -> Option<Self> {
-        let fields = usize::from(packet.get(tcp + 12)? >> 4) * 4;
-        let headers = packet.get(..tcp + fields)?;
-        let ip = if packet[0] >> 4 == 4 { usize::from(packet[0] & 15) * 4 } else { 40 };
+    /// The segmentation of a packet whose IP header begins at `network`, and its header of TCP or UDP at `transport`, with the checksum at `sum` in
+    /// it; none without such headers, without a payload, or with too long segments.
+    fn new(packet: &[u8], [network, transport, sum]: [usize; 3], each: usize) -> Option<Self> {
+        let fields = match sum {
+            UDP_SUM => UDP_HEADER,
+            _ => Some(usize::from(packet.get(transport + 12)? >> 4) * 4).filter(|fields| *fields >= 20)?,
+        };
+        let headers = packet.get(..transport + fields)?;
+        let first = packet.get(network)?;
+        let ip = if first >> 4 == 4 { usize::from(first & 15) * 4 } else { 40 };
         let fits = headers.len() < packet.len() && headers.len() + each <= usize::from(u16::MAX);
-        let whole = ip >= 20 && tcp >= ip && fields >= 20 && fits;
-        whole.then(|| Self { headers: headers.to_vec(), tcp, each, taken: 0 })
+        let whole = ip >= 20 && transport >= network + ip && fits;
+        whole.then(|| Self { headers: headers.to_vec(), network, transport, sum, each, taken: 0 })
     }
 
     /// Writes the headers of the next segment, which has `payload` bytes out of `left` bytes that remain.
     fn write_headers(&self, packet: &mut [u8], payload: usize, left: usize) {
-        let length = packet.len() as u16;
+        let length = (packet.len() - self.network) as u16;
         let (headers, _) = packet.split_at_mut(self.headers.len());
         headers.copy_from_slice(&self.headers);
-        let (ip, tcp) = headers.split_at_mut(self.tcp);
+        let (before, transport) = headers.split_at_mut(self.transport);
+        let (_, ip) = before.split_at_mut(self.network);
         if ip[0] >> 4 == 4 {
             let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(self.taken as u16);
             ip[2..4].copy_from_slice(&length.to_be_bytes());
@@ -138,20 +195,29 @@ impl Segmentation {
             ip[4..6].copy_from_slice(&(length - 40).to_be_bytes());
         }
         let passed = self.taken.wrapping_mul(self.each as u32);
+        // The field holds the checksum of the pseudo header with the length of the whole super-packet (RFC 1624, equation 3).
+        let together = (transport.len() + passed as usize + left) as u16;
+        let own = (transport.len() + payload) as u16;
+        match self.sum {
+            UDP_SUM => transport[4..6].copy_from_slice(&own.to_be_bytes()),
+            _ => self.write_tcp(transport, passed, payload == left),
+        }
+        let place = self.sum..self.sum + 2;
+        let sum = Sum16BitWords::new().add_2bytes([transport[self.sum], transport[self.sum + 1]]);
+        let sum = sum.add_2bytes((!together).to_be_bytes()).add_2bytes(own.to_be_bytes());
+        transport[place].copy_from_slice(&(!sum.ones_complement()).to_ne_bytes());
+    }
+
+    /// Writes the sequence number and the flags of a segment, before which `passed` bytes of payload were taken.
+    fn write_tcp(&self, tcp: &mut [u8], passed: u32, is_last: bool) {
         let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(passed);
         tcp[4..8].copy_from_slice(&sequence.to_be_bytes());
-        if payload < left {
+        if !is_last {
             tcp[13] &= !LAST_ONLY;
         }
         if self.taken > 0 {
             tcp[13] &= !FIRST_ONLY;
         }
-        // The field holds the checksum of the pseudo header with the length of the whole super-packet (RFC 1624, equation 3).
-        let together = (tcp.len() + passed as usize + left) as u16;
-        let own = (tcp.len() + payload) as u16;
-        let sum = Sum16BitWords::new().add_2bytes([tcp[SUM], tcp[SUM + 1]]);
-        let sum = sum.add_2bytes((!together).to_be_bytes()).add_2bytes(own.to_be_bytes());
-        tcp[SUM..SUM + 2].copy_from_slice(&(!sum.ones_complement()).to_ne_bytes());
     }
 }
 
@@ -211,6 +277,26 @@ mod tests {
         packets
     }
 
+    /// The same of an Ethernet interface. The kernel may have taken the VLAN tag out of the frame.
+    fn read_frame(header: [u8; VNET_HEADER], frame: &[u8], tag: Option<[u8; TAG]>) -> Vec<Vec<u8>> {
+        let mut incoming = Incoming::default();
+        let (offloads, buffer) = incoming.frame_buffer();
+        offloads.copy_from_slice(&header);
+        buffer[..frame.len()].copy_from_slice(frame);
+        incoming.filled_frame(VNET_HEADER + frame.len(), tag);
+        let mut frames = Vec::new();
+        while let Some(frame) = incoming.take() {
+            frames.push(frame.to_vec());
+        }
+        frames
+    }
+
+    /// The Ethernet header of an IP packet behind these tags.
+    fn ethernet(is_v6: bool, tags: &[[u8; TAG]]) -> Vec<u8> {
+        let kind: [u8; 2] = if is_v6 { [0x86, 0xdd] } else { [0x08, 0x00] };
+        [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &tags.concat(), &kind].concat()
+    }
+
     fn header(flags: u8, kind: u8, each: usize, start: usize, offset: usize) -> [u8; VNET_HEADER] {
         let [each, start, offset] = [each, start, offset].map(|it| (it as u16).to_ne_bytes());
         [flags, kind, 0, 0, each[0], each[1], start[0], start[1], offset[0], offset[1]]
@@ -256,13 +342,69 @@ mod tests {
             }
         }
 
+        /// With and without VLAN tags, which the kernel may take out of the frame.
+        #[test]
+        fn a_super_frame_is_segmented_like_by_a_sender((is_v6, id, tcp, payload, each) in segments(), tags in 0..3usize, is_outside: bool) {
+            let tags = &[[0x88, 0xa8, 0, 1], [0x81, 0x00, 0, 2]][2 - tags..];
+            let (outside, inside) = if is_outside && !tags.is_empty() { (Some(tags[0]), &tags[1..]) } else { (None, tags) };
+            let (whole, present) = (ethernet(is_v6, tags), ethernet(is_v6, inside));
+            let start = if is_v6 { 40 } else { 20 };
+            let all = [&present[..], &with_partial_sum(written(is_v6, id, &tcp, &payload), start, TCP_SUM)].concat();
+            let kind = if is_v6 { TCP6 } else { TCP4 };
+            let packets = read_frame(header(NEEDS_SUM, kind, each, present.len() + start, TCP_SUM), &all, outside);
+            let own = with_partial_sum(written(is_v6, id, &tcp, &payload), start, TCP_SUM);
+            let expected = read(header(NEEDS_SUM, kind, each, start, TCP_SUM), &own);
+            let expected: Vec<_> = expected.iter().map(|packet| [&whole[..], packet].concat()).collect();
+            prop_assert_eq!(packets, expected);
+        }
+
+        #[test]
+        fn a_super_packet_of_udp_is_segmented_like_by_a_sender(
+            is_v6: bool, tagged: bool, payload in prop::collection::vec(any::<u8>(), 1..9000), each in 1..3000usize
+        ) {
+            let datagram = |id: u16, payload: &[u8]| {
+                let mut bytes = Vec::new();
+                let builder = if is_v6 {
+                    PacketBuilder::ipv6([1; 16], [2; 16], 64)
+                } else {
+                    let mut header = Ipv4Header::new(0, 64, IpNumber::UDP, [10, 0, 0, 1], [10, 0, 0, 2]).expect("short");
+                    header.identification = id;
+                    PacketBuilder::ip(IpHeaders::Ipv4(header, Default::default()))
+                };
+                builder.udp(1000, 2000).write(&mut bytes, payload).expect("there is room");
+                bytes
+            };
+            let tags: &[_] = if tagged { &[[0x81, 0x00, 0, 2]] } else { &[] };
+            let (link, start) = (ethernet(is_v6, tags), if is_v6 { 40 } else { 20 });
+            let all = [&link[..], &with_partial_sum(datagram(7, &payload), start, UDP_SUM)].concat();
+            let packets = read_frame(header(NEEDS_SUM, UDP, each, link.len() + start, UDP_SUM), &all, None);
+            prop_assert_eq!(packets.len(), payload.len().div_ceil(each));
+            for (id, (packet, part)) in (7..).zip(packets.iter().zip(payload.chunks(each))) {
+                let right = [&link[..], &datagram(id, part)].concat();
+                prop_assert!(same(packet, &right, link.len() + start + UDP_SUM), "{packet:02x?}\n{right:02x?}");
+            }
+        }
+
+        #[test]
+        fn every_frame_is_returned_for_any_header(
+            flags in 0..2u8, kind in prop::sample::select(vec![0, TCP4, TCP6, 3, UDP]), each in 0..100usize, start in 0..80usize,
+            offset in prop_oneof![3 => Just(TCP_SUM), 1 => Just(UDP_SUM), 1 => 0..300usize], tag in prop::option::of(any::<[u8; TAG]>()),
+            kinds in prop::collection::vec(prop::sample::select(vec![0x81, 0x00, 0x88, 0xa8, 0x08]), 0..12),
+            rest in prop::collection::vec(prop_oneof![Just(0x45), Just(0x60), any::<u8>()], 0..300),
+        ) {
+            let frame = [&[5; ADDRESSES][..], &kinds, &rest].concat();
+            let packets = read_frame(header(flags, kind, each, start, offset), &frame, tag);
+            let length = frame.len() + tag.map_or(0, |_| TAG);
+            prop_assert!(packets.iter().map(Vec::len).sum::<usize>() >= length && packets.len() <= length);
+        }
+
         #[test]
         fn every_byte_is_returned_for_any_header(
             flags in 0..2u8,
-            kind in prop::sample::select(vec![0, TCP4, TCP6, TCP4 | WITH_CWR, 3, 0xff]),
+            kind in prop::sample::select(vec![0, TCP4, TCP6, TCP4 | WITH_CWR, 3, UDP, 0xff]),
             each in 0..100usize,
             start in prop_oneof![Just(20), Just(40), 0..80usize],
-            offset in prop_oneof![3 => Just(SUM), 1 => 0..300usize],
+            offset in prop_oneof![3 => Just(TCP_SUM), 1 => Just(UDP_SUM), 1 => 0..300usize],
             first in prop_oneof![Just(0x45), Just(0x46), Just(0x60), any::<u8>()],
             mut packet in prop::collection::vec(any::<u8>(), 0..300),
         ) {
@@ -292,6 +434,17 @@ mod tests {
         packet.len() == right.len()
             && without(packet) == without(right)
             && (sum(packet) == sum(right) || (sum(packet) ^ sum(right)) == 0xffff)
+    }
+
+    #[test]
+    fn a_tag_outside_of_a_frame_is_put_back() {
+        let (plain, tagged) = (ethernet(false, &[]), ethernet(false, &[[0x81, 0x00, 0x20, 0x07]]));
+        let packet = written(false, 1, &TcpHeader::new(1, 2, 3, 4), b"payload");
+        let frame = |link: &[u8]| [link, &packet].concat();
+        assert_eq!(read_frame([0; VNET_HEADER], &frame(&plain), Some([0x81, 0x00, 0x20, 0x07])), [frame(&tagged)]);
+        // A frame without both addresses has no place for a tag.
+        assert_eq!(read_frame([0; VNET_HEADER], &[7; 11], Some([0x81, 0, 0, 1])), [[7; 11]]);
+        assert!(read_frame([0; VNET_HEADER], &[], None).is_empty());
     }
 
     #[test]

@@ -47,6 +47,15 @@ pub fn abc_strip_with(outside: &[u16]) -> Result<SwitchProgram, InvalidProgram> 
 /// # Errors
 /// Names the parameter that the program cannot have, and what is possible.
 pub fn abc_named(name: &str, params: &AbcParams) -> Result<Option<SwitchProgram>, InvalidProgram> {
+    abc_at_border(name, params, &[])
+}
+
+/// The same, where the ports of `border` are on the other side of the domain's border than all others: within the domain for the
+/// edge, outside of it for the core and the exit.
+///
+/// # Errors
+/// As [`abc_named`]. Fails if a port is listed twice, or above 511.
+pub fn abc_at_border(name: &str, params: &AbcParams, border: &[u16]) -> Result<Option<SwitchProgram>, InvalidProgram> {
     let role = params.ports.first().copied().unwrap_or_default();
     let fail = |name, key: &str, why: &str| Err(InvalidProgram::of_parameter(name, key, why));
     let (edge, core, median, strip) = ("abc-edge", "abc-core", "abc-core-median", "abc-strip");
@@ -87,13 +96,13 @@ pub fn abc_named(name: &str, params: &AbcParams) -> Result<Option<SwitchProgram>
                 let contract = contracts.get(*aggregate as usize)?;
                 Some((host.0, contract.reference))
             });
-            abc_edge_with(&AbcEdgeParams { meter, contracts: contracts.collect(), inside: Vec::new(), aqm })?
+            abc_edge_with(&AbcEdgeParams { meter, contracts: contracts.collect(), inside: border.to_vec(), aqm })?
         }
         Some(aqm) => {
             let average = if name == median { SwitchAverage::MEDIAN } else { aqm.average };
-            abc_core_with(&AbcCoreParams { aqm: SwitchAqmParams { average, ..aqm }, outside: Vec::new() })?
+            abc_core_with(&AbcCoreParams { aqm: SwitchAqmParams { average, ..aqm }, outside: border.to_vec() })?
         }
-        None => abc_strip_with(&[])?,
+        None => abc_strip_with(border)?,
     };
     Ok(Some(program))
 }

@@ -26,8 +26,8 @@ mod red_egress;
 mod step;
 
 pub use abc::{
-    AbcCoreParams, AbcEdgeParams, abc_core, abc_core_median, abc_core_with, abc_edge, abc_edge_with, abc_named,
-    abc_strip, abc_strip_with,
+    AbcCoreParams, AbcEdgeParams, abc_at_border, abc_core, abc_core_median, abc_core_with, abc_edge, abc_edge_with,
+    abc_named, abc_strip, abc_strip_with,
 };
 pub use codel::codel;
 pub use codel_dp::{codel_dp, codel_dp_with};

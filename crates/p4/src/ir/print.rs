@@ -19,7 +19,7 @@ use super::uses::Uses;
 use super::variable::{Input, Operand, Variable, ones};
 use crate::Gress;
 use activity::{ACTIVITY_HEADER, FOR_EGRESS, PUSH, STRIP};
-pub use entries::print_entries;
+pub use entries::{Forwarding, print_entries, print_forwarding};
 pub(crate) use expression::{Names, condition_text, operation_text};
 use expression::{alu_text, literal, operand_text, width_of};
 use off_path::{NUMBERS, NUMBERS_HEADERS, REPORT, REPORT_HEADER, REPORT_OF_TEST};

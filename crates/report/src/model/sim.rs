@@ -109,6 +109,9 @@ pub const SCENARIO: &str = "scenario";
 /// The format of an input that is the link of a command.
 pub const COMMANDS_LINK: &str = "link of a command";
 
+/// The format of an input that is a link between two interfaces.
+pub const INTERFACES_LINK: &str = "link between interfaces";
+
 /// A link and its queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimLink {

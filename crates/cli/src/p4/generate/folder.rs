@@ -3,7 +3,8 @@
 use crate::paths::{cannot_write, create};
 use anyhow::{Context, Result, bail};
 use queuescope_p4::ir::{
-    Architecture, REPLAY, SwitchProgram, TestBuild, Trace, TracePacket, print_entries, print_p4runtime,
+    Architecture, Forwarding, REPLAY, SwitchProgram, TestBuild, Trace, TracePacket, print_entries, print_forwarding,
+    print_p4runtime,
 };
 use queuescope_pcap::PcapWriter;
 use std::fmt::Write as _;
@@ -27,7 +28,7 @@ pub(super) fn write(
     program: &SwitchProgram,
     architecture: Architecture,
     code: String,
-    control: Option<String>,
+    more: More<'_>,
 ) -> Result<String> {
     if folder.extension().is_some_and(|ending| ending == "p4") {
         bail!(
@@ -40,7 +41,7 @@ pub(super) fn write(
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let mut written = String::new();
-    for (ending, contents) in files(program, architecture, code, control)? {
+    for (ending, contents) in files(program, architecture, code, more)? {
         let path = folder.join(format!("{}.{ending}", program.name()));
         create(&path)?.write_whole(|out| out.write_all(&contents)).with_context(|| cannot_write(&path))?;
         let _ = writeln!(written, "{}", path.display());
@@ -48,14 +49,28 @@ pub(super) fn write(
     Ok(written)
 }
 
+/// What is written with a program.
+#[derive(Default)]
+pub(super) struct More<'a> {
+    /// Its control plane, if it has one.
+    pub control: Option<String>,
+    /// Where BMv2 sends frames.
+    pub forwarding: &'a [Forwarding],
+}
+
 /// The ending and the contents of each file.
 pub(super) fn files(
     program: &SwitchProgram,
     architecture: Architecture,
     code: String,
-    control: Option<String>,
+    More { control, forwarding }: More<'_>,
 ) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let entries = print_entries(program, architecture);
+    let entries = match (print_entries(program, architecture), architecture) {
+        (entries, Architecture::V1model) if !forwarding.is_empty() => {
+            Some(entries.unwrap_or_default() + &print_forwarding(forwarding))
+        }
+        (entries, _) => entries,
+    };
     let name = program.name();
     let mut files = vec![("p4", code), ("mk", makefile(architecture, name, entries.is_some()))];
     if architecture == Architecture::Tna {
@@ -66,7 +81,7 @@ pub(super) fn files(
     let trace = Trace::new(program, SEED, PACKETS);
     files.push(("readme.txt", readme(name, [entries.is_some(), control.is_some()], &trace)));
     files.extend(entries.map(|entries| ("cli", entries)));
-    files.extend(print_p4runtime(program).map(|entries| ("p4runtime.json", entries)));
+    files.extend(print_p4runtime(program, forwarding).map(|entries| ("p4runtime.json", entries)));
     files.push(("test.p4", TestBuild::new(program).print()));
     files.push(("replay.py", REPLAY.to_owned()));
     files.extend(control.map(|control| ("control.py", control)));
@@ -112,11 +127,14 @@ fn readme(name: &str, [has_entries, has_control]: [bool; 2], trace: &Trace) -> S
         _ => format!("the program drops {dropped} and marks {marked}"),
     };
     let all = packets.len();
+    let is_abc = name.starts_with("abc-");
+    let to_run = README_OF_RUNNING.replace("BORDER\n", if is_abc { README_OF_BORDER } else { "" });
     let acts = match generated {
         0 => format!("Of the {all} packets, {acts}."),
         _ => format!("Of the {all} packets, the packet generator would send {generated}. Of the others, {acts}."),
     };
     let text = README
+        .replace("RUNNING\n", &to_run)
         .replace("ENTRIES\n", of_entries)
         .replace("CONTROL\n", of_control)
         .replace("FILL\n", fill)
@@ -186,6 +204,24 @@ const README_OF_CONTROL: &str = "\
 NAME.control.py\tits control plane: python3 NAME.control.py PORT..., while the switch runs
 ";
 
+const README_OF_RUNNING: &str = "\
+    make -f NAME.mk
+    for i in left right; do ip link set $i up; ethtool -K $i tx off gso off tso off gro off; done
+    simple_switch -i 0@left -i 1@right NAME.json &
+FILL
+    echo table_add MainIngress.forward MainIngress.send 02:00:00:00:00:0b '=>' 1 | simple_switch_CLI
+
+The last command is for each address: frames to others are dropped, broadcasts too. So hosts need each other's address:
+ip neigh add. p4 generate --forward 02:00:00:00:00:0b=1 writes the command into a file. The interfaces of the hosts need
+the same ethtool command, because BMv2 does not complete checksums and does not segment.
+BORDER
+";
+
+const README_OF_BORDER: &str = "
+p4 generate --border 1 puts port 1 on the other side of the domain's border: of the edge, into the domain; of the core and the
+exit, out of it. Interfaces within the domain need an MTU of 4 bytes more.
+";
+
 const README: &str = "\
 The program
 
@@ -193,6 +229,10 @@ NAME.p4\tfor BMv2's simple_switch
 NAME.mk\tcompiles it with p4c (make -f NAME.mk): NAME.json, and NAME.p4info.txt for P4Runtime
 ENTRIES
 CONTROL
+
+To run it between two interfaces, as root (in bash):
+
+RUNNING
 
 The test
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use queuescope_p4::ir::{Forwarding, print_entries, print_forwarding};
 use queuescope_pcap::CaptureReader;
 use queuescope_queue::PieCpParams;
 use std::collections::BTreeMap;
@@ -10,7 +11,10 @@ use std::io::Cursor;
 fn files(program: &SwitchProgram, architecture: Architecture) -> BTreeMap<&'static str, Vec<u8>> {
     let code = print(program, architecture);
     let control = (program.name() == "pie-cp").then(|| pie_cp_control(&PieCpParams::default(), architecture));
-    folder::files(program, architecture, code, control).expect("memory can be written").into_iter().collect()
+    folder::files(program, architecture, code, More { control, forwarding: &[] })
+        .expect("memory can be written")
+        .into_iter()
+        .collect()
 }
 
 fn keys() -> impl Strategy<Value = String> {
@@ -68,7 +72,7 @@ proptest! {
                 return Ok(());
             }
         };
-        let program = match program(name, &parameters) {
+        let program = match program(name, &parameters, &[]) {
             Ok(program) => program,
             // They have fewer parameters than in scenarios, or check them here.
             Err(error) => {
@@ -94,7 +98,7 @@ proptest! {
 }
 
 fn default_program(name: &str) -> SwitchProgram {
-    program(name, &parameters(name, &[]).expect("it exists")).expect("the defaults fit")
+    program(name, &parameters(name, &[]).expect("it exists"), &[]).expect("the defaults fit")
 }
 
 /// The frames of a capture, with their times in nanoseconds.
@@ -168,8 +172,9 @@ fn each_target_has_its_files() {
         assert_eq!(found.join(" "), endings, "{name} for {}", architecture.name());
         for ending in ["mk", "readme.txt"].into_iter().filter_map(|ending| files.get(ending)) {
             let text = String::from_utf8_lossy(ending);
-            let left =
-                ["NAME", "ENTRIES", "CONTROL", "CHECK", "FILL", "ACTS"].into_iter().find(|word| text.contains(word));
+            let left = ["NAME", "ENTRIES", "CONTROL", "CHECK", "FILL", "ACTS", "RUNNING", "BORDER"]
+                .into_iter()
+                .find(|word| text.contains(word));
             assert_eq!(left, None, "{text}");
             // Each file that the text names is written, or made by the compiler, by tcpdump or by the switch.
             let names = text.split(|letter: char| letter.is_whitespace() || ":),<>".contains(letter));
@@ -181,15 +186,36 @@ fn each_target_has_its_files() {
     }
 }
 
+/// The entries of a program without tables are those of its addresses.
+#[test]
+fn addresses_are_written_beside_the_entries() {
+    let hosts = [([2, 0, 0, 0, 0, 0xa], 0), ([2, 0, 0, 0, 0, 0xb], 1)];
+    let hosts = hosts.map(|(destination, port)| Forwarding { destination, port });
+    for name in ["egress-pi", "abc-edge"] {
+        let program = default_program(name);
+        let more = More { control: None, forwarding: &hosts };
+        let all = folder::files(&program, Architecture::V1model, String::new(), more).expect("memory can be written");
+        let all: BTreeMap<_, _> = all.into_iter().collect();
+        let entries = print_entries(&program, Architecture::V1model).unwrap_or_default() + &print_forwarding(&hosts);
+        assert_eq!(String::from_utf8_lossy(&all["cli"]), entries);
+        assert_eq!(entries.lines().filter(|line| line.contains("forward")).count(), 2);
+        assert_eq!(String::from_utf8_lossy(&all["p4runtime.json"]).lines().count(), entries.lines().count() + 1);
+    }
+}
+
 #[test]
 fn a_program_is_made_again_from_its_first_line() {
     let line = "// Made by: queuescope p4 generate pie-dp --target tna --set target=250us --set 'act=false'\n";
     let again = made_from(line).expect("it is valid").expect("it was made here");
     let set = ["target=250us", "act=false"].map(str::to_owned);
-    let first = program("pie-dp", &parameters("pie-dp", &set).expect("they are valid")).expect("it fits");
+    let first = program("pie-dp", &parameters("pie-dp", &set).expect("they are valid"), &[]).expect("it fits");
     let text = |program: &SwitchProgram| print(program, Architecture::Tna);
     assert_eq!(text(&again), text(&first));
     assert_ne!(text(&again), text(&default_program("pie-dp")));
+    let line = "// Made by: queuescope p4 generate abc-strip --target v1model --border 1 --border 3\n";
+    let again = made_from(line).expect("it is valid").expect("it was made here");
+    let exit = algorithms::abc_strip_with(&[1, 3]).expect("the ports differ");
+    assert_eq!(print_entries(&again, Architecture::V1model), print_entries(&exit, Architecture::V1model));
     assert!(made_from("// Mine\n").is_ok_and(|made| made.is_none()));
     for wrong in ["nonsense --target tna", "pie-dp --set target=never", "pie-dp --set 'target=1ms", ""] {
         let error = made_from(&format!("{MADE_BY}{wrong}\n")).expect_err(wrong);

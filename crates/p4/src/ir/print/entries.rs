@@ -85,6 +85,24 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
     (!text.is_empty()).then_some(text)
 }
 
+/// The port by which frames to an Ethernet address leave a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forwarding {
+    /// The destination address.
+    pub destination: [u8; 6],
+    /// The number of the port.
+    pub port: u16,
+}
+
+/// The entries of BMv2's table of addresses, as commands of `simple_switch_CLI`. Frames to other addresses are dropped.
+pub fn print_forwarding(entries: &[Forwarding]) -> String {
+    let entry = |Forwarding { destination, port }: &Forwarding| {
+        let address = destination.map(|byte| format!("{byte:02x}")).join(":");
+        format!("table_add MainIngress.forward MainIngress.send {address} => {port}\n")
+    };
+    entries.iter().map(entry).collect()
+}
+
 /// The parameters of a table without keys. A control plane can set others while the switch runs.
 fn default(text: &mut String, program: &SwitchProgram, table: &MatchTable, architecture: Architecture, gress: Gress) {
     let (name, values) = (&table.name, &table.otherwise);

@@ -7,7 +7,7 @@ use super::super::builder::SwitchProgram;
 use super::super::table::{MatchTable, TableEntries};
 use super::super::variable::ones;
 use super::Architecture;
-use super::entries::{control, gress_of};
+use super::entries::{Forwarding, control, gress_of};
 use super::expression::{Names, operand_text, width_of};
 use serde::{Serialize, Serializer};
 
@@ -53,12 +53,12 @@ impl<T: Serialize> Serialize for Pairs<T> {
 }
 
 /// The entries of all tables for P4Runtime: the JSON file that the controller of the P4 tutorials reads. It names the files that p4c makes of
-/// `NAME.p4` for BMv2: `NAME.p4info.txt` and `NAME.json`. None if the program has no tables.
+/// `NAME.p4` for BMv2: `NAME.p4info.txt` and `NAME.json`. Then the entries of the table of addresses. None if there are no entries.
 ///
 /// Numbers are plain integers. An exact key is its value, a range is both ends, and a prefix is its first value and a mask. Ranges have the priority 1, since they do not overlap. A range of all values is left out, as
 /// P4Runtime demands (specification 1.4.1, section 9.1.1).
-pub fn print_p4runtime(program: &SwitchProgram) -> Option<String> {
-    if program.tables.is_empty() {
+pub fn print_p4runtime(program: &SwitchProgram, forwarding: &[Forwarding]) -> Option<String> {
+    if program.tables.is_empty() && forwarding.is_empty() {
         return None;
     }
     let name = program.name;
@@ -66,11 +66,27 @@ pub fn print_p4runtime(program: &SwitchProgram) -> Option<String> {
         target: "bmv2",
         p4info: format!("{name}.p4info.txt"),
         bmv2_json: format!("{name}.json"),
-        table_entries: program.tables.iter().flat_map(|table| entries(program, table)).collect(),
+        table_entries: {
+            let of_tables = program.tables.iter().flat_map(|table| entries(program, table));
+            of_tables.chain(forwarding.iter().map(forward)).collect()
+        },
     };
     let json = serde_json::to_string(&configuration).unwrap_or_default();
     // A line for each entry.
     Some(json.replace("{\"table\":", "\n{\"table\":") + "\n")
+}
+
+/// An entry of the table of addresses.
+fn forward(Forwarding { destination, port }: &Forwarding) -> Entry {
+    let address = destination.iter().fold(0, |address, byte| address << 8 | u64::from(*byte));
+    Entry {
+        table: "MainIngress.forward".to_owned(),
+        default_action: false,
+        keys: Some(Pairs(vec![("hdr.ethernet.destination".to_owned(), Key::Exact(address))])),
+        action_name: "MainIngress.send".to_owned(),
+        action_params: Pairs(vec![("port".to_owned(), (*port).into())]),
+        priority: None,
+    }
 }
 
 /// The entries of one table.
@@ -207,7 +223,7 @@ mod tests {
     fn entries_are_those_of_the_tables_by_the_names_of_the_printed_program() {
         let mut with_tables = 0;
         for program in executable().expect("the defaults fit").into_iter().chain([small()]) {
-            let Some(text) = print_p4runtime(&program) else {
+            let Some(text) = print_p4runtime(&program, &[]) else {
                 assert!(program.tables.is_empty());
                 continue;
             };
@@ -247,8 +263,20 @@ mod tests {
     }
 
     #[test]
+    fn addresses_have_ports() {
+        let nothing = Builder::new("nothing", "", "").build().expect("it is valid");
+        assert_eq!(print_p4runtime(&nothing, &[]), None);
+        let hosts = [Forwarding { destination: [2, 0, 0, 0, 0, 0xb], port: 1 }];
+        let text = print_p4runtime(&nothing, &hosts).expect("it has an entry");
+        let entry = r#"{"table":"MainIngress.forward","match":{"hdr.ethernet.destination":2199023255563},"action_name":"MainIngress.send","action_params":{"port":1}}"#;
+        assert_eq!(text.lines().nth(1), Some([entry, "]}"].concat().as_str()));
+        let command = "table_add MainIngress.forward MainIngress.send 02:00:00:00:00:0b => 1\n";
+        assert_eq!(super::super::print_forwarding(&hosts), command);
+    }
+
+    #[test]
     fn a_range_of_all_values_has_no_key() {
-        let text = print_p4runtime(&small()).expect("it has tables");
+        let text = print_p4runtime(&small(), &[]).expect("it has tables");
         assert_eq!(
             text,
             r#"{"target":"bmv2","p4info":"small.p4info.txt","bmv2_json":"small.json","table_entries":[
