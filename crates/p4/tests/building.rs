@@ -1,8 +1,10 @@
 //! What does not build: the errors name the statement and the rule.
 
+use queuescope_p4::Gress;
 use queuescope_p4::ir::{
-    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, MatchTable,
-    Operation, RegisterAction, RegisterArray, TableEntries, Unit, Variable, When,
+    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Half, Input,
+    MatchTable, Operation, PairAction, PairCondition, PairOutput, Polynomial, RegisterAction, RegisterArray,
+    TableEntries, Unit, Variable, When,
 };
 
 /// The error of a program, without its beginning.
@@ -237,4 +239,84 @@ fn names_are_those_of_a_program() {
         p.set(port, Operation::Copy(1.into()));
     });
     assert_eq!(input, "the assignment to port: it is an input, which cannot be assigned");
+}
+
+/// An access of a pair that swaps plain numbers.
+fn swapping() -> PairAction {
+    PairAction {
+        name: "it".into(),
+        conditions: vec![PairCondition::of_word(Half::First, Comparison::Equal, 1)],
+        words: [2.into(), 3.into()],
+        output: PairOutput::Changed,
+    }
+}
+
+#[test]
+fn pairs_are_swapped_by_small_actions() {
+    let with = |bits: u32, action: PairAction, unit: Unit| {
+        error(|p| {
+            let result = p.variable("swapped", 1, Unit::Number);
+            let words = p.register(register(bits, unit));
+            p.swap(words, 0, action, result);
+        })
+    };
+    assert_eq!(with(32, swapping(), Unit::Number), "the action it: swaps the words of words, which has no pairs");
+    let none = PairAction { conditions: Vec::new(), ..swapping() };
+    assert_eq!(with(64, none, Unit::Number), "the action it: has 0 conditions; 1 to 2 are possible");
+    let returned = PairAction { output: PairOutput::Before(Half::Second), ..swapping() };
+    assert_eq!(
+        with(64, returned, Unit::NANOS),
+        "the action it: returns 32 bits in nanoseconds; swapped has 1 in numbers"
+    );
+    let mut blind = PairCondition::of_word(Half::Second, Comparison::Equal, 1);
+    blind.condition.left = AluExpression::Term(AluTerm::Value(4.into()));
+    let blind = PairAction { conditions: vec![blind], ..swapping() };
+    assert_eq!(with(64, blind, Unit::Number), "the action it: has a condition that does not read a word");
+    assert_eq!(
+        with(64, PairAction { words: [2.into(), (1 << 32).into()], ..swapping() }, Unit::Number),
+        "the action it: 4294967296 has more than 32 bits"
+    );
+    let mixed = error(|p| {
+        let (size, result) = (p.input(Input::IpLength), p.variable("swapped", 1, Unit::Number));
+        let words = p.register(register(64, Unit::NANOS));
+        p.swap(words, 0, PairAction { words: [2.into(), size.into()], ..swapping() }, result);
+    });
+    assert_eq!(mixed, "the action it: reads bytes; the second words are in nanoseconds");
+    let accessed = error(|p| {
+        let value = p.variable("value", 32, Unit::Number);
+        let words = p.register(register(64, Unit::Number));
+        p.access(words, 0, adding(value), None);
+    });
+    assert_eq!(accessed, "the action add: accesses words, whose entries are pairs of words: swap them");
+}
+
+#[test]
+fn a_switch_off_the_path_reports_and_does_nothing_else() {
+    let reports = error(|p| p.report(1, 2, 3));
+    assert_eq!(reports, "a report: is for switches off the path: this one forwards packets");
+    let drops = error(|p| {
+        p.off_path();
+        p.drop_packet();
+    });
+    assert_eq!(drops, "an act: a switch off the path has copies of packets, and only reports");
+    let behind = error(|p| {
+        p.off_path().at(Gress::Egress);
+        p.compute("one", 1, Unit::Number, Operation::Copy(1.into()));
+    });
+    assert_eq!(behind, "the egress: has statements: a switch off the path does all before the queue");
+    let forwards = error(|p| {
+        p.off_path();
+        let port = p.input(Input::Port);
+        p.compute("one", 9, Unit::Number, Operation::Copy(port.into()));
+    });
+    assert_eq!(forwards, "the ingress: reads port: a switch off the path forwards nothing");
+    let hashed = error(|p| {
+        p.off_path();
+        Input::FLOW.into_iter().for_each(|input| _ = p.input(input));
+        p.compute("hashed", 32, Unit::Number, Operation::HashPacket(Polynomial::Ethernet));
+    });
+    assert_eq!(
+        hashed,
+        "the assignment to hashed: hashes the packet, and the program does not have the input ip_length"
+    );
 }

@@ -6,7 +6,7 @@ use queuescope_p4::algorithms::{
     ConQuestLegacyParams, EXECUTABLE, conquest_defaults, conquest_legacy_with, conquest_with, egress_pi_with,
     executable, pie_dp_with,
 };
-use queuescope_p4::ir::{Input, Interpreter, PacketFate, PacketReport, SwitchProgram, TestBuild, Trace};
+use queuescope_p4::ir::{Input, Interpreter, PacketFate, PacketReport, ParsedFrame, SwitchProgram, TestBuild, Trace};
 use queuescope_queue::{ActAt, ConQuestAqmParams, EgressPiParams, HoldParams, PieDpParams};
 use queuescope_sketch::{ConQuestParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
@@ -191,6 +191,24 @@ proptest! {
         for program in [egress_pi_with(&egress_pi), pie_dp_with(&pie_dp)] {
             let program = program.expect("they fit");
             check(&program, &Trace::new(&program, seed, 200));
+        }
+    }
+
+    /// Frames that are cut anywhere have the fields that are there, and zero in place of the others.
+    #[test]
+    fn frames_are_parsed_as_far_as_they_go(
+        frame in prop::collection::vec(any::<u8>(), 0..80),
+        ether_type in prop::sample::select(vec![[8u8, 0], [0x86, 0xdd], [0x81, 0], [8, 6]]),
+        cut in 0usize..80,
+    ) {
+        let mut frame = frame;
+        if let Some(place) = frame.get_mut(12..14) {
+            place.copy_from_slice(&ether_type);
+        }
+        let (whole, cut) = (ParsedFrame::new(&frame), ParsedFrame::new(&frame[..cut.min(frame.len())]));
+        for input in Input::ALL {
+            prop_assert!([0, whole.input(input)].contains(&cut.input(input)), "{}", input.name());
+            prop_assert!(whole.input(input) < 1 << input.bits());
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct TappedConQuestParams {
     pub sketch: ConQuestParams,
     /// Which windows count. [`Estimator::Outer`] by default; section 3.3 rounds inwards, which finds half of the flows. A switch cannot do [`Estimator::Overlap`].
     pub estimator: Estimator,
-    /// The number of packets that can wait: a power of two, 2 to 2^17.
+    /// The number of packets that can wait: a power of two, 2 to 2^16: a Tofino has no room for more in a stage.
     pub slots: u32,
     /// The longest time that a packet can be in the router, at most [`LONGEST`](Self::LONGEST). A waiting packet may be replaced when it is older.
     pub max_delay: Nanos,
@@ -118,7 +118,7 @@ pub enum TappedError {
     #[error(transparent)]
     Sketch(#[from] ParamsError),
     /// The number of packets that can wait.
-    #[error("{slots} packets cannot wait: use a power of two from 2 to 131072, because a place is a slice of a hash")]
+    #[error("{slots} packets cannot wait: use a power of two from 2 to 65536, because a place is a slice of a hash")]
     Slots {
         /// The number that was given.
         slots: u32,
@@ -161,7 +161,7 @@ impl TappedConQuestParams {
     /// The longest delay that 32 bits of nanoseconds distinguish from a time to come, with the longest window of a switch added: 2.08 s.
     pub const LONGEST: Nanos = Nanos((1 << 31) - (1 << 26) - 1);
     /// The most packets that can wait.
-    pub const MOST_SLOTS: u32 = 1 << 17;
+    pub const MOST_SLOTS: u32 = 1 << 16;
 
     fn check(&self) -> Result<(), TappedError> {
         let Self { slots, max_delay, .. } = *self;

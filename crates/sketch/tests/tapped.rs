@@ -124,7 +124,7 @@ fn errors_name_the_parameter() {
     let error = |params| TappedConQuest::new(params).expect_err("it is not valid").to_string();
     assert_eq!(
         error(TappedConQuestParams { slots: 1000, ..params() }),
-        "1000 packets cannot wait: use a power of two from 2 to 131072, because a place is a slice of a hash"
+        "1000 packets cannot wait: use a power of two from 2 to 65536, because a place is a slice of a hash"
     );
     assert_eq!(
         error(TappedConQuestParams { max_delay: Nanos(1 << 31), ..params() }),

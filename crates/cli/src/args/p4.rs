@@ -21,8 +21,8 @@ pub enum P4 {
     /// Write an algorithm as a P4 program for a switch.
     ///
     /// The program is made from the same description that `p4 fit` places, and that tests run packet by packet beside the
-    /// discipline of the simulator. It parses Ethernet, VLAN, IPv4 and IPv6, and forwards by a table of Ethernet addresses. An algorithm that
-    /// does not fit the switch is refused with the reason.
+    /// discipline of the simulator. It parses Ethernet, VLAN, IPv4 and IPv6, and forwards by a table of Ethernet addresses;
+    /// `conquest-legacy` forwards nothing, since its packets are copies from taps. An algorithm that does not fit the switch is refused with the reason.
     Generate(Generate),
     /// Show what the compiler for Tofino gave a program, beside the stages of `p4 fit`.
     ///

@@ -121,7 +121,7 @@ fn check(params: &ConQuestLegacyParams) -> Result<(), InvalidProgram> {
     let tapped = &params.tapped;
     let TappedConQuestParams { sketch, slots, max_delay, tau, .. } = tapped;
     if !slots.is_power_of_two() || !(2..=TappedConQuestParams::MOST_SLOTS).contains(slots) {
-        return fail("slots", "must be a power of two from 2 to 131072, because a place is a slice of a hash");
+        return fail("slots", "must be a power of two from 2 to 65536, because a place is a slice of a hash");
     }
     if max_delay.0 == 0 || *max_delay > TappedConQuestParams::LONGEST {
         return fail(

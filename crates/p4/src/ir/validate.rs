@@ -48,7 +48,7 @@ const WIDEST: u32 = 64;
 /// Words of P4_16, and names that the printed programs have.
 const RESERVED: &str = "abstract action actions apply bit bool const control default default_action else entries enum error exit extern false \
                         for hdr header header_union if in inout int key list match_kind meta package parser priority result return select size \
-                        state static string struct switch table this transition true tuple type typedef valueset varbit void word \
+                        state static string struct switch table this transition true tuple type typedef valueset varbit void word first second pair \
                         hash parse_ports session kind ig_intr_md ig_prsr_md ig_dprsr_md ig_tm_md forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
 
 /// How names begin that the printed programs make.

@@ -47,7 +47,7 @@ pub(super) fn parameters(params: &ConQuestLegacyParams) -> Vec<Parameter> {
             "inner or outer",
             "Whether windows count that a packet waited in part of",
         ),
-        of("slots", tapped.slots.to_string(), "2 to 131072, a power of two", "The packets that can be in the router"),
+        of("slots", tapped.slots.to_string(), "2 to 65536, a power of two", "The packets that can be in the router"),
         of("max-delay", time(tapped.max_delay), "1ns to 2.08s", "The longest time that a packet can be in the router"),
         of("tau", time(tapped.tau), "up to 2.08s", "Packets that waited no longer are not reported"),
         of(
