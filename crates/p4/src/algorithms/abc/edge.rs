@@ -93,13 +93,13 @@ struct Times {
 
 impl Times {
     fn new(p: &mut Builder, meter: &SwitchMeterParams, arrived: Variable) -> Self {
-        p.comment("The window, the epoch of four windows, and the time within the window.");
+        p.comment("The window, the epoch of four windows, and the time within the window. A hash unit moves them to containers of their own.");
         let (window, bits) = (meter.window, SwitchMeterParams::EPOCH_SHIFT);
         let begin = window + bits;
         let of_epoch = arrived.slice(begin, (TIME_BITS - begin).min(EPOCH_BITS));
-        let epoch = p.compute("epoch", EPOCH_BITS, Unit::Number, Operation::Copy(of_epoch));
+        let epoch = p.compute("epoch", EPOCH_BITS, Unit::Number, Operation::Gather(of_epoch, 0));
         let within = arrived.slice(meter.tick(), SwitchMeterParams::TICK_BITS);
-        let within = p.compute("within", 32, Unit::Number, Operation::Copy(within));
+        let within = p.compute("within", 32, Unit::Number, Operation::Gather(within, 0));
         let one = u64::from(SwitchMeterParams::FIRST);
         let mark = p.compute("mark", 32, Unit::Number, Operation::Or(within.into(), one.into()));
         Self { window: arrived.slice(window, bits), epoch, parity: arrived.slice(begin, 1), mark }
