@@ -251,11 +251,11 @@ impl<'a> Printer<'a> {
                 self.line("key = {");
                 let kind = table.entries.kind();
                 for key in &table.keys {
-                    // The control plane of Tofino takes a name; the expression of a slice is none.
-                    let name = match (self.architecture, key) {
-                        (Architecture::Tna, Operand::Slice { of, .. }) => {
-                            format!(" @name(\"{}\")", program.variables[of.0].name)
-                        }
+                    // The control plane of Tofino takes the name of the variable. The expression of a slice is no name, and that of an input is another one.
+                    let own = key.variable().map_or("", |variable| &program.variables[variable.0].name);
+                    let is_named = operand_text(&names, *key, 0) == own;
+                    let name = match self.architecture {
+                        Architecture::Tna if !is_named => format!(" @name(\"{own}\")"),
                         _ => String::new(),
                     };
                     self.line(&format!("{}: {kind}{name};", operand_text(&names, *key, 0)));
