@@ -40,7 +40,13 @@ pub fn explain_target(program: &SwitchProgram, architecture: Architecture) -> St
     let mut text = String::new();
     let inputs = program.variables.iter().filter_map(|it| it.input);
     for input in inputs {
-        let _ = writeln!(text, "  {:<10} {}", input.name(), origin(input, architecture));
+        let origin = match (input, architecture) {
+            (Input::Generated, Architecture::Tna) if program.is_off_path => {
+                "1 for packets of the packet generator, port 68"
+            }
+            _ => origin(input, architecture),
+        };
+        let _ = writeln!(text, "  {:<10} {origin}", input.name());
     }
     for note in notes(program, architecture) {
         let _ = writeln!(text, "  {note}");

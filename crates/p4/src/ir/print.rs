@@ -274,15 +274,14 @@ impl<'a> Printer<'a> {
         uses.choices.iter().for_each(|table| self.choice(&program.choices[*table]));
     }
 
-    /// A key of a table. The control plane of Tofino takes a name; the expression of a slice is none.
+    /// A key of a table. The control plane of Tofino takes the name of the variable. The expression of a slice is no name, and that of an input is another one.
     fn key(&mut self, key: Operand, kind: &str) {
-        let name = match (self.architecture, key) {
-            (Architecture::Tna, Operand::Slice { of, .. }) => {
-                format!(" @name(\"{}\")", self.program.variables[of.0].name)
-            }
+        let own = key.variable().map_or("", |variable| &self.program.variables[variable.0].name);
+        let text = operand_text(&self.names(), key, 0);
+        let name = match self.architecture {
+            Architecture::Tna if text != own => format!(" @name(\"{own}\")"),
             _ => String::new(),
         };
-        let text = operand_text(&self.names(), key, 0);
         self.line(&format!("{text}: {kind}{name};"));
     }
 

@@ -164,7 +164,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     }
     table domain {
         key = {
-            ig_intr_md.ingress_port: exact;
+            ig_intr_md.ingress_port: exact @name("arrival_port");
         }
         actions = {
             set_domain;

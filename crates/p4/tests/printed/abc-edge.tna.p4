@@ -336,7 +336,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     }
     table domain {
         key = {
-            ig_intr_md.ingress_port: exact;
+            ig_intr_md.ingress_port: exact @name("arrival_port");
         }
         actions = {
             set_domain;
@@ -351,7 +351,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     }
     table contracts {
         key = {
-            meta.source: exact;
+            meta.source: exact @name("source");
         }
         actions = {
             set_contracts;
