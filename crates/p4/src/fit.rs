@@ -71,7 +71,9 @@ impl Fit {
             }
             Ok(_) => {
                 let groups = program.groups.iter().find_map(|group| too_large(group, target));
-                groups.or_else(|| program.registers.iter().find_map(|register| too_many_inputs(register, target)))
+                groups
+                    .or_else(|| too_many_containers(program, target))
+                    .or_else(|| program.registers.iter().find_map(|register| too_many_inputs(register, target)))
             }
             Err(why) => Some(why.clone()),
         };
@@ -107,6 +109,14 @@ fn too_large(group: &FieldGroup, target: &Target) -> Option<String> {
             fields - 1,
             gress.name()
         )
+    })
+}
+
+/// Why there are too few containers, if so.
+fn too_many_containers(program: &Program, target: &Target) -> Option<String> {
+    let (takes, most) = (program.containers, target.containers?);
+    (takes > most).then(|| {
+        format!("its fields take {takes} containers of 32 bits, and there are {most} besides those of headers")
     })
 }
 

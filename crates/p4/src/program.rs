@@ -249,6 +249,8 @@ pub struct Program {
     pub(crate) chores: Vec<ControlPlaneTask>,
     /// Unknown for steps in words, and empty there.
     pub(crate) groups: Vec<FieldGroup>,
+    /// Containers of 32 bits that the fields take. Unknown for steps in words, and 0 there.
+    pub(crate) containers: u64,
     gress: Gress,
     aspect: Aspect,
     packets: Packets,
@@ -266,6 +268,7 @@ impl Program {
             steps: Vec::new(),
             chores: Vec::new(),
             groups: Vec::new(),
+            containers: 0,
             gress: Gress::Ingress,
             aspect: Aspect::Metric,
             packets: Packets::Traffic,
@@ -310,6 +313,11 @@ impl Program {
     /// The fields that operations combine, if the program is described exactly. Empty for steps in words.
     pub fn groups(&self) -> &[FieldGroup] {
         &self.groups
+    }
+
+    /// How many containers of 32 bits the fields of a program take that is described exactly. 0 for steps in words.
+    pub fn containers(&self) -> u64 {
+        self.containers
     }
 
     /// A field that arrives with the packet: of its headers, its time of arrival, its length.

@@ -15,6 +15,8 @@ pub struct Target {
     pub per_stage: PerStage,
     /// Bits of the containers that one of their units reads: those of its group. `None` if it reads all.
     pub group_bits: Option<u64>,
+    /// Containers of 32 bits for the fields of a program. `None` if there are always enough.
+    pub containers: Option<u64>,
     /// What a register's unit does in one access.
     pub register: RegisterUnit,
     /// Special units in addition to the ALUs.
@@ -130,6 +132,8 @@ impl Target {
                 table_actions: 32,
             },
             group_bits: Some(16 * 32),
+            // It has 64, and the headers of the printed programs take some: with 51 they compiled, with 56 they did not.
+            containers: Some(52),
             register: RegisterUnit {
                 conditions: 2,
                 updates: 2,
@@ -192,6 +196,7 @@ impl Target {
                 ..Self::tofino().per_stage
             },
             group_bits: None,
+            containers: None,
             register: RegisterUnit {
                 conditions: 16,
                 updates: 8,

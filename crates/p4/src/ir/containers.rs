@@ -8,6 +8,7 @@ use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::Condition;
 use super::gateway::{is_for_gateway, width};
 use super::operation::Operation;
+use super::uses::Uses;
 use super::validate::bits;
 use super::variable::Operand;
 use crate::Gress;
@@ -27,6 +28,19 @@ pub(crate) fn groups(program: &SwitchProgram, gress: Gress) -> Vec<FieldGroup> {
     };
     joined.all(program.at(gress));
     joined.groups(gress)
+}
+
+/// How many containers of 32 bits the fields of both halves take that no narrower container holds.
+pub(crate) fn wide(program: &SwitchProgram) -> u64 {
+    let of = |gress| {
+        let variables = Uses::of(program, gress).variables;
+        variables
+            .into_iter()
+            .map(|it| container_bits(program.variables[it.0].bits))
+            .filter(|bits| *bits >= 32)
+            .sum::<u64>()
+    };
+    (of(Gress::Ingress) + of(Gress::Egress)) / 32
 }
 
 struct Joined<'a> {

@@ -3,7 +3,7 @@
 use super::action::{AluCondition, AluExpression, AluOutput, AluTerm, RegisterAction, When};
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::{Comparison, Condition};
-use super::containers::groups;
+use super::containers::{groups, wide};
 use super::gateway::is_for_gateway;
 use super::operation::Operation;
 use super::pair::{HALF_BITS, PAIR_BITS, PairAction};
@@ -46,6 +46,7 @@ impl SwitchProgram {
             lowering.all(self.at(gress));
             lowering.steps.groups.extend(groups(self, gress));
         }
+        lowering.steps.containers = wide(self);
         for (register, inputs) in lowering.steps.registers.iter_mut().zip(&lowering.inputs) {
             register.inputs = inputs.len() as u64;
         }

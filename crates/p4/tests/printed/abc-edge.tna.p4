@@ -208,6 +208,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     bit<16> above = 0;
     bit<16> log_ticks = 0;
     bit<16> own_activity = 0;
+    Hash<bit<16>>(HashAlgorithm_t.IDENTITY) bits_of_epoch;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) bits_of_within;
 
     // Packets that came to the port with an activity header that is malformed or forged.
     Register<bit<32>, bit<7>>(128, 0) refused;
@@ -594,7 +596,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         size = 1024;
     }
     action assign_epoch_0() {
-        meta.epoch = (bit<16>)ig_prsr_md.global_tstamp[47:33];
+        meta.epoch = bits_of_epoch.get({ig_prsr_md.global_tstamp[47:33]});
     }
     table compute_epoch_0 {
         actions = {
@@ -604,7 +606,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         size = 1;
     }
     action assign_within_1() {
-        within = (bit<32>)ig_prsr_md.global_tstamp[30:11];
+        within = bits_of_within.get({ig_prsr_md.global_tstamp[30:11]});
     }
     table compute_within_1 {
         actions = {
@@ -752,7 +754,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
                     count_refused.execute(ig_intr_md.ingress_port[6:0]);
                     ig_dprsr_md.drop_ctl = 1;
                 } else if (outside == 1w1) {
-                    // The window, the epoch of four windows, and the time within the window.
+                    // The window, the epoch of four windows, and the time within the window. A hash unit moves them to containers of their own.
                     compute_epoch_0.apply();
                     compute_within_1.apply();
                     compute_mark_2.apply();

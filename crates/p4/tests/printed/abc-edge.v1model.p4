@@ -598,7 +598,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     }
                     mark_to_drop(standard_metadata);
                 } else if (outside == 1w1) {
-                    // The window, the epoch of four windows, and the time within the window.
+                    // The window, the epoch of four windows, and the time within the window. A hash unit moves them to containers of their own.
                     epoch = (bit<16>)arrived[47:33];
                     within = (bit<32>)arrived[30:11];
                     mark = within | 32w0x100000;

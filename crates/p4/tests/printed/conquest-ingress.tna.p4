@@ -716,7 +716,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_0_0;
@@ -748,7 +748,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_0_1;
@@ -780,7 +780,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_1_0;
@@ -812,7 +812,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_1_1;
@@ -844,7 +844,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_2_0;
@@ -876,7 +876,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_2_1;
@@ -908,7 +908,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_3_0;
@@ -940,7 +940,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_3_1;

@@ -537,7 +537,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         key = {
             ig_prsr_md.global_tstamp[21:20]: exact @name("arrived");
             before_window[31:20]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_0_0;
@@ -569,7 +569,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         key = {
             ig_prsr_md.global_tstamp[21:20]: exact @name("arrived");
             before_window[31:20]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_0_1;
@@ -601,7 +601,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         key = {
             ig_prsr_md.global_tstamp[21:20]: exact @name("arrived");
             before_window[31:20]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_1_0;
@@ -633,7 +633,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         key = {
             ig_prsr_md.global_tstamp[21:20]: exact @name("arrived");
             before_window[31:20]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_1_1;
@@ -665,7 +665,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         key = {
             ig_prsr_md.global_tstamp[21:20]: exact @name("arrived");
             before_window[31:20]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_2_0;
@@ -697,7 +697,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         key = {
             ig_prsr_md.global_tstamp[21:20]: exact @name("arrived");
             before_window[31:20]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_2_1;
@@ -729,7 +729,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         key = {
             ig_prsr_md.global_tstamp[21:20]: exact @name("arrived");
             before_window[31:20]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_3_0;
@@ -761,7 +761,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         key = {
             ig_prsr_md.global_tstamp[21:20]: exact @name("arrived");
             before_window[31:20]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_3_1;

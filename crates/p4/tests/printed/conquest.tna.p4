@@ -480,7 +480,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_0_0;
@@ -512,7 +512,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_0_1;
@@ -544,7 +544,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_1_0;
@@ -576,7 +576,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_1_1;
@@ -608,7 +608,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_2_0;
@@ -640,7 +640,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_2_1;
@@ -672,7 +672,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_3_0;
@@ -704,7 +704,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         key = {
             eg_prsr_md.global_tstamp[22:21]: exact @name("dequeued");
             before_window[31:21]: range @name("before_window");
-            meta.generated: ternary;
+            meta.generated: ternary @name("generated");
         }
         actions = {
             do_write_3_1;
