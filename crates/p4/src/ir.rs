@@ -55,6 +55,6 @@ pub use interpreter::{Interpreter, PacketFate};
 pub use operation::Operation;
 pub use print::{Architecture, TestBuild, print, print_entries, print_p4runtime, refusal};
 pub use table::{ActionTable, MatchTable, TableAction, TableEntries};
-pub use trace::{Leaving, REPLAY, Trace, TracePacket, wandering};
+pub use trace::{Leaving, Passing, REPLAY, Trace, TracePacket, passing, wandering};
 pub use validate::InvalidProgram;
-pub use variable::{Input, Name, Operand, Unit, Variable};
+pub use variable::{Input, NOTES, Name, Operand, Unit, Variable};

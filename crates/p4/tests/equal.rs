@@ -4,6 +4,7 @@ mod abc;
 mod conquest;
 mod drop_schedule;
 mod egress_pi;
+mod p4air;
 mod pie_cp;
 mod pie_data_plane;
 mod printqueue;

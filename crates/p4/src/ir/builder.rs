@@ -76,6 +76,12 @@ pub(crate) enum Does {
     Push(Operand),
     /// Removes the activity header.
     Strip,
+    /// The queue of its port that the packet enters.
+    Enqueue(Operand),
+    /// The receive window of its TCP header.
+    SetWindow(Operand),
+    /// The packet itself comes again.
+    Recirculate,
 }
 
 /// Builds a [`SwitchProgram`], statement by statement.
@@ -256,9 +262,33 @@ impl Builder {
         self.push(Does::Drop);
     }
 
-    /// Sends a copy of the packet back to the part before the queue. The packet itself goes on. Behind the queue only.
+    /// Sends a copy of the packet back to the part before the queue. The packet itself goes on. The copy has the note that the packet has at the end
+    /// of this half. Before the queue, only a program with a note can do this.
     pub fn feed_back(&mut self) {
         self.push(Does::FeedBack);
+    }
+
+    /// A slot of the packet's note, [`Input::Note`], by a name of its own.
+    pub fn note(&mut self, name: impl Into<Name>, slot: u8) -> Variable {
+        let input = Input::Note(slot);
+        self.add(VariableInfo { name: name.into(), bits: input.bits(), unit: input.unit(), input: Some(input) })
+    }
+
+    /// Puts the packet into this queue of its port; into queue 0 without this. Before the queue only.
+    pub fn enqueue(&mut self, queue: impl Into<Operand>) {
+        self.push(Does::Enqueue(queue.into()));
+    }
+
+    /// Writes the receive window of the TCP header, of 16 bits. The checksum follows (RFC 1624). The program has to check that there is such a header, and
+    /// has the inputs [`Input::Window`] and [`Input::TcpChecksum`]. Before the queue only.
+    pub fn set_window(&mut self, window: impl Into<Operand>) {
+        self.push(Does::SetWindow(window.into()));
+    }
+
+    /// The packet passes the part before the queue again, with its note and [`Input::FedBack`], as it arrived otherwise. It enters no queue, and whether it is dropped
+    /// does not matter. Before the queue only.
+    pub fn recirculate(&mut self) {
+        self.push(Does::Recirculate);
     }
 
     /// Puts an activity header with this activity, of 16 bits, behind the header of Ethernet. The program has to check that there is none.

@@ -75,6 +75,11 @@ fn origin(input: Input, architecture: Architecture) -> &'static str {
         (Input::FedBack, Architecture::V1model) => {
             "1 for packets that were recirculated: clones of those behind the queue"
         }
+        (Input::IpWords, _) => "the header length of the IPv4 header",
+        (Input::TcpWords, _) => "the data offset of the TCP header",
+        (Input::TcpFlags | Input::Window | Input::TcpChecksum, _) => "the TCP header",
+        (Input::Note(_), Architecture::V1model) => "metadata that clones, recirculated and resubmitted packets keep",
+        (Input::Note(_), Architecture::Tna) => "a header between the halves of the pipeline",
         (Input::ArrivalPort, Architecture::V1model) => "standard_metadata.ingress_port",
         (Input::ArrivalPort, Architecture::Tna) => "ig_intr_md.ingress_port",
         (Input::IpLength, _) => "the total length of the IPv4 header, or the payload length of that of IPv6",
@@ -198,6 +203,15 @@ impl Explanation<'_> {
                 self.line(depth, &format!("Put a header with the activity {activity} behind that of Ethernet."));
             }
             Does::Strip => self.line(depth, "Remove the activity header."),
+            Does::Recirculate => self.line(depth, "Let the packet pass the part before the queue again."),
+            Does::Enqueue(queue) => {
+                let queue = self.words.operand(*queue);
+                self.line(depth, &format!("Put the packet into queue {queue}."));
+            }
+            Does::SetWindow(window) => {
+                let window = self.words.operand(*window);
+                self.line(depth, &format!("Write the receive window {window}; the checksum follows."));
+            }
         }
     }
 
@@ -311,6 +325,12 @@ fn meaning(input: Input) -> &'static str {
         Input::HasActivity => "1 if it has a valid activity header",
         Input::Malformed => "1 if it has an activity header that is cut short or followed by another",
         Input::Activity => "the activity in its header, with 8 fraction bits",
+        Input::IpWords => "the words of four bytes of its IPv4 header; 0 for IPv6",
+        Input::TcpWords => "the words of four bytes of its TCP header; 0 without one",
+        Input::TcpFlags => "its TCP flags: bit 1 is SYN, bit 4 is ACK",
+        Input::Window => "the receive window in its TCP header",
+        Input::TcpChecksum => "the checksum of its TCP header",
+        Input::Note(_) => "of the packet's note, which begins with 0 and goes with it and its copies",
     }
 }
 

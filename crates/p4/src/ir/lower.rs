@@ -88,7 +88,7 @@ impl Lowering<'_> {
                 let op = match operation {
                     Operation::Random => Op::Random,
                     Operation::Gather(..) => Op::Hash,
-                    Operation::Hash(_) => {
+                    Operation::Hash(_) | Operation::HashReversed(_) => {
                         reads.extend(self.flow());
                         Op::Hash
                     }
@@ -135,6 +135,15 @@ impl Lowering<'_> {
                 self.steps.act("push the activity header", Act::Rewrite, &reads);
             }
             Does::Strip => self.act("remove the activity header", Act::Rewrite),
+            Does::Recirculate => self.act("come again", Act::FeedBack),
+            Does::Enqueue(queue) => {
+                let reads = self.reads(vec![*queue]);
+                self.steps.compute("choose the queue", Op::Simple, &reads, 7);
+            }
+            Does::SetWindow(window) => {
+                let reads = self.reads(vec![*window]);
+                self.steps.act("write the receive window", Act::Rewrite, &reads);
+            }
         }
     }
 

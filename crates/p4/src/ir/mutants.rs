@@ -38,7 +38,17 @@ impl Mutation {
                 return;
             }
             match &mut statements[place].does {
-                Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack | Does::Push(_) | Does::Strip => {}
+                Does::Comment(_)
+                | Does::Mark
+                | Does::Drop
+                | Does::FeedBack
+                | Does::Recirculate
+                | Does::Push(_)
+                | Does::Strip => {}
+                Does::Enqueue(value) | Does::SetWindow(value) => {
+                    let others = constants(*value);
+                    self.replace(value, others);
+                }
                 Does::Set { operation, .. } => self.operation(operation),
                 Does::If { condition, then, otherwise } => {
                     self.condition(condition);
@@ -67,8 +77,8 @@ impl Mutation {
 
     fn operation(&mut self, operation: &mut Operation) {
         use Operation::{
-            Add, AddSaturating, And, Copy, Hash, Maximum, Minimum, Or, Random, ShiftLeft, ShiftRight, Subtract,
-            SubtractSigned, Xor,
+            Add, AddSaturating, And, Copy, Hash, HashReversed, Maximum, Minimum, Or, Random, ShiftLeft, ShiftRight,
+            Subtract, SubtractSigned, Xor,
         };
         let others = match *operation {
             Copy(one) => constants(one).into_iter().map(Copy).collect(),
@@ -76,6 +86,7 @@ impl Mutation {
             Operation::Gather(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by - 1)],
             Random => Vec::new(),
             Hash(polynomial) => Polynomial::ALL.into_iter().map(Hash).filter(|it| *it != Hash(polynomial)).collect(),
+            HashReversed(polynomial) => vec![Hash(polynomial)],
             ShiftLeft(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by.wrapping_sub(1)), ShiftRight(one, by)],
             ShiftRight(one, by) => {
                 vec![ShiftRight(one, by + 1), ShiftRight(one, by.wrapping_sub(1)), ShiftLeft(one, by)]

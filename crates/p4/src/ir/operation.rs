@@ -37,9 +37,19 @@ pub enum Operation {
     Random,
     /// The lowest bits of the flow's hash. The program has all inputs of [`Input::FLOW`](super::Input::FLOW).
     Hash(Polynomial),
+    /// The same for the other direction: the addresses are exchanged, and so are the ports.
+    HashReversed(Polynomial),
 }
 
 impl Operation {
+    /// The hash function, if it is a hash.
+    pub(crate) fn polynomial(&self) -> Option<Polynomial> {
+        match self {
+            Self::Hash(polynomial) | Self::HashReversed(polynomial) => Some(*polynomial),
+            _ => None,
+        }
+    }
+
     /// Its operands.
     pub(crate) fn operands(&self) -> Vec<Operand> {
         match *self {
@@ -53,7 +63,7 @@ impl Operation {
             | Self::And(one, other)
             | Self::Or(one, other)
             | Self::Xor(one, other) => vec![one, other],
-            Self::Random | Self::Hash(_) => Vec::new(),
+            Self::Random | Self::Hash(_) | Self::HashReversed(_) => Vec::new(),
         }
     }
 
@@ -63,7 +73,7 @@ impl Operation {
         bits: u32,
         read: impl Fn(Operand) -> u64,
         random: &mut dyn FnMut(u32) -> u64,
-        hash: impl Fn(Polynomial) -> u64,
+        hash: impl Fn(Polynomial, bool) -> u64,
     ) -> u64 {
         let all = match *self {
             Self::Copy(one) => read(one),
@@ -82,7 +92,8 @@ impl Operation {
             Self::ShiftLeft(one, by) | Self::Gather(one, by) => read(one).checked_shl(by).unwrap_or(0),
             Self::ShiftRight(one, by) => read(one).checked_shr(by).unwrap_or(0),
             Self::Random => random(bits),
-            Self::Hash(polynomial) => hash(polynomial),
+            Self::Hash(polynomial) => hash(polynomial, false),
+            Self::HashReversed(polynomial) => hash(polynomial, true),
         };
         all & ones(bits)
     }

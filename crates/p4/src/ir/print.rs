@@ -320,7 +320,8 @@ impl<'a> Printer<'a> {
                 Does::Set { variable, operation } => {
                     if let Some(special) = self.special(*variable, operation) {
                         // A table of its own for each hash: one table has 32 bits of them.
-                        let is_free = !matches!(operation, super::Operation::Hash(_) | super::Operation::Gather(..));
+                        let is_free =
+                            operation.polynomial().is_none() && !matches!(operation, super::Operation::Gather(..));
                         self.compute(&program.variables[variable.0].name, &special, is_free);
                     } else {
                         let info = &program.variables[variable.0];
@@ -362,6 +363,9 @@ impl<'a> Printer<'a> {
                     let push = if self.metadata_goes_on() { PUSH.to_owned() + FOR_EGRESS } else { PUSH.to_owned() };
                     self.lines(&push.replace("VALUE", &activity).replace("CARRIER", self.carrier()));
                 }
+                Does::Enqueue(queue) => self.enqueue(*queue),
+                Does::SetWindow(window) => self.set_window(*window),
+                Does::Recirculate => self.recirculate(),
                 Does::Strip => self.lines(&STRIP.replace("CARRIER", self.carrier())),
                 Does::Mark if self.is_test => self.line("hdr.test.marked = 1;"),
                 Does::Drop if self.is_test => self.line("hdr.test.dropped = 1;"),
@@ -374,6 +378,14 @@ impl<'a> Printer<'a> {
             }
         }
     }
+
+    fn enqueue(&mut self, queue: Operand) {
+        let _ = queue;
+    }
+
+    fn set_window(&mut self, _window: Operand) {}
+
+    fn recirculate(&mut self) {}
 
     /// Whether the half behind the queue reads activities that the parser found before it. (Tofino has a parser for each half.)
     fn metadata_goes_on(&self) -> bool {
@@ -515,7 +527,10 @@ impl<'a> Printer<'a> {
         let (name, bits) = (self.names().variable(variable), info.bits);
         match operation {
             super::Operation::Random => {}
-            super::Operation::Hash(polynomial) => return Some(self.hash(&info.name, &name, bits, *polynomial)),
+            super::Operation::Hash(polynomial) => return Some(self.hash(&info.name, &name, bits, *polynomial, false)),
+            super::Operation::HashReversed(polynomial) => {
+                return Some(self.hash(&info.name, &name, bits, *polynomial, true));
+            }
             super::Operation::Gather(operand, by) if self.architecture == Architecture::Tna => {
                 let width = width_of(self.program, *operand).unwrap_or(bits);
                 let operand = operand_text(&self.names(), *operand, width);
@@ -535,14 +550,18 @@ impl<'a> Printer<'a> {
     }
 
     /// A hash of the flow.
-    fn hash(&self, variable: &str, name: &str, bits: u32, polynomial: Polynomial) -> String {
+    fn hash(&self, variable: &str, name: &str, bits: u32, polynomial: Polynomial, is_reversed: bool) -> String {
         let names = self.names();
         let variables = || self.program.variables.iter().enumerate();
         let part = |input: Input| {
             let number = variables().position(|(_, it)| it.input == Some(input));
             number.map_or(String::new(), |number| names.variable(Variable(number)))
         };
-        let flow = Input::FLOW.map(part).join(", ");
+        let [source, destination, ports, protocol] = Input::FLOW.map(part);
+        let flow = match is_reversed {
+            false => [source, destination, ports, protocol].join(", "),
+            true => [destination, source, format!("{ports}[15:0]"), format!("{ports}[31:16]"), protocol].join(", "),
+        };
         match self.architecture {
             Architecture::V1model => {
                 let algorithm = if polynomial == Polynomial::Ethernet { "crc32" } else { "crc32_custom" };
@@ -570,7 +589,7 @@ const FEEDBACK_SESSION: u32 = 5;
 /// The hashes of statements, in their order.
 fn hashes(statements: &[Statement]) -> Vec<(Variable, Polynomial)> {
     each(statements, &|does| match does {
-        Does::Set { variable, operation: super::Operation::Hash(polynomial) } => Some((*variable, *polynomial)),
+        Does::Set { variable, operation } => operation.polynomial().map(|polynomial| (*variable, polynomial)),
         _ => None,
     })
 }

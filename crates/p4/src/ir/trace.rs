@@ -1,9 +1,12 @@
 //! Packets for a [`TestBuild`], with what the interpreter expects of each.
 
+mod passing;
+
 use super::builder::SwitchProgram;
 use super::print::TestBuild;
 use super::variable::Input;
 use crate::Gress;
+pub use passing::{Passing, passing};
 use queuescope_wire::{ByteCount, Departure, Ecn, FlowId, Nanos, Packet};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
@@ -162,7 +165,12 @@ impl Leaving {
             Input::IpLength => u64::from(self.size) - 14,
             // A packet in the queue for each millisecond.
             Input::QueueLength => self.sojourn.0 / 1_000_000,
-            Input::HasActivity | Input::Malformed | Input::Activity => 0,
+            Input::HasActivity | Input::Malformed | Input::Activity | Input::Note(_) => 0,
+            // An IPv4 header without options, and a TCP header with 12 bytes of them.
+            Input::IpWords => 5,
+            Input::TcpWords if self.input(Input::Protocol) == 6 => 8,
+            Input::TcpFlags if self.input(Input::Protocol) == 6 => 1 << 4,
+            Input::TcpWords | Input::TcpFlags | Input::Window | Input::TcpChecksum => 0,
         }
     }
 }

@@ -41,6 +41,8 @@ const WORDS: [u32; 3] = [8, 16, 32];
 const CONDITIONS: usize = 2;
 /// The bits of a hash.
 const HASH_BITS: u32 = 32;
+/// The bits of a queue's number.
+const QUEUE_BITS: u32 = 7;
 /// The widest variable.
 const WIDEST: u32 = 64;
 
@@ -121,7 +123,8 @@ fn check_variable(info: &VariableInfo) -> Result<(), Broken> {
     {
         return Err(format!("is in units of 2^{shift} ns; at most 2^63 are possible"));
     }
-    if info.input.is_none() && Input::ALL.iter().any(|input| input.name() == info.name) {
+    let is_other = |input: &&Input| info.input != Some(**input);
+    if Input::ALL.iter().filter(is_other).any(|input| input.name() == info.name) {
         return Err("has the name of an input".to_owned());
     }
     Ok(())
@@ -149,7 +152,7 @@ fn check_register(register: &RegisterArray) -> Result<(), Broken> {
 fn hashed_into(statements: &[Statement]) -> Vec<Variable> {
     let of = |statement: &Statement| match &statement.does {
         Does::If { then, otherwise, .. } => [hashed_into(then), hashed_into(otherwise)].concat(),
-        Does::Set { variable, operation: Operation::Hash(_) } => vec![*variable],
+        Does::Set { variable, operation } if operation.polynomial().is_some() => vec![*variable],
         _ => Vec::new(),
     };
     statements.iter().flat_map(of).collect()
@@ -163,12 +166,13 @@ fn check_gress(program: &SwitchProgram, gress: Gress) -> Result<(), Broken> {
         return Err(format!("reads {}, which is not known there", unknown.name()));
     }
     if gress == Gress::Ingress {
-        if here.feeds_back {
-            return Err("feeds a copy back, which only the egress does".to_owned());
+        if (here.feeds_back || here.recirculates) && !has_note(program) {
+            return Err("feeds a copy or the packet back without a note, which says why it comes".to_owned());
         }
         let there = Uses::of(program, Gress::Egress);
-        if here.reads(program, Input::FedBack) != there.feeds_back {
-            return Err("must read fed_back exactly if the egress feeds copies back".to_owned());
+        let comes_back = here.feeds_back || here.recirculates || there.feeds_back;
+        if here.reads(program, Input::FedBack) != comes_back {
+            return Err("must read fed_back exactly if copies or packets come back".to_owned());
         }
         let of_both = here.variables.intersection(&there.variables).find(|it| program.variables[it.0].input.is_none());
         if let Some(variable) = of_both {
@@ -176,6 +180,11 @@ fn check_gress(program: &SwitchProgram, gress: Gress) -> Result<(), Broken> {
             return Err(format!(
                 "has the variable {name} of the egress: variables do not stay with a packet in the queue"
             ));
+        }
+        if there.recirculates || there.enqueues || there.sets_windows {
+            return Err(
+                "is followed by an egress that chooses a queue, writes a window or recirculates a packet".to_owned()
+            );
         }
         if let Some(register) = here.registers.intersection(&there.registers).next() {
             return Err(format!("accesses the register {} of the egress", program.registers[*register].name));
@@ -192,7 +201,13 @@ fn check_all(
 ) -> Result<(), (String, Broken)> {
     for statement in statements {
         match &statement.does {
-            Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack => {}
+            Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack | Does::Recirculate => {}
+            Does::Enqueue(queue) => {
+                fits(program, *queue, QUEUE_BITS).map_err(|why| ("the queue".to_owned(), why))?;
+            }
+            Does::SetWindow(window) => {
+                check_window(program, *window).map_err(|why| ("the receive window".to_owned(), why))?;
+            }
             Does::Push(activity) => {
                 check_push(program, *activity).map_err(|why| ("a push of the activity".to_owned(), why))?;
             }
@@ -229,6 +244,25 @@ fn check_all(
     Ok(())
 }
 
+/// Whether packets have a note.
+pub(crate) fn has_note(program: &SwitchProgram) -> bool {
+    program.inputs().any(Input::is_note)
+}
+
+/// Windows are written with the checksum.
+fn check_window(program: &SwitchProgram, window: Operand) -> Result<(), Broken> {
+    let missing = [Input::Window, Input::TcpChecksum].into_iter().find(|input| program.inputs().all(|it| it != *input));
+    if let Some(missing) = missing {
+        return Err(format!("the program does not have the input {}", missing.name()));
+    }
+    fits(program, window, Input::Window.bits())
+}
+
+/// Whether an input that is no note is the target of an assignment.
+fn is_fixed(info: &VariableInfo) -> bool {
+    info.input.is_some_and(|input| !input.is_note())
+}
+
 fn check_push(program: &SwitchProgram, activity: Operand) -> Result<(), Broken> {
     check_has_activity(program)?;
     fits(program, activity, Input::Activity.bits())?;
@@ -249,7 +283,7 @@ fn check_has_activity(program: &SwitchProgram) -> Result<(), Broken> {
 
 fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation) -> Result<(), Broken> {
     let info = program.variables.get(to.0).ok_or("it does not exist here")?;
-    if info.input.is_some() {
+    if is_fixed(info) {
         return Err("it is an input, which cannot be assigned".to_owned());
     }
     for operand in operation.operands() {
@@ -260,7 +294,7 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     {
         return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));
     }
-    if let Operation::Hash(_) = operation {
+    if operation.polynomial().is_some() {
         let has = |input: &Input| program.variables.iter().any(|it| it.input == Some(*input));
         if let Some(missing) = Input::FLOW.iter().find(|input| !has(input)) {
             return Err(format!("hashes the flow, and the program does not have the input {}", missing.name()));
@@ -273,13 +307,14 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     let expected = match *operation {
         Operation::ShiftRight(_, by) => units.first().map(|unit| unit.without_low_bits(by)),
         // A product is a plain number.
-        Operation::ShiftLeft(..) | Operation::Random | Operation::Hash(_) => None,
+        Operation::ShiftLeft(..) | Operation::Random | Operation::Hash(_) | Operation::HashReversed(_) => None,
         _ => units.first().copied(),
     };
     if let Some(other) = units.iter().find(|unit| Some(**unit) != units.first().copied()) {
         return Err(format!("combines {} and {}", units[0], other));
     }
-    let is_constant = units.is_empty() && !matches!(operation, Operation::Random | Operation::Hash(_));
+    let is_constant =
+        units.is_empty() && !matches!(operation, Operation::Random | Operation::Hash(_) | Operation::HashReversed(_));
     match expected.unwrap_or(Unit::Number) {
         _ if is_constant => Ok(()),
         // A copy of bits as a plain number is possible.
@@ -373,7 +408,7 @@ fn check_access(
         AluOutput::Before | AluOutput::After | AluOutput::Computed(_) => (register.bits, register.unit),
         AluOutput::Nothing => return Ok(()),
     };
-    if info.input.is_some() {
+    if is_fixed(info) {
         return Err(format!("{} is an input, which cannot be assigned", info.name));
     }
     if info.bits != bits || info.unit != unit {
@@ -390,7 +425,7 @@ fn check_table(program: &SwitchProgram, table: &MatchTable) -> Result<(), Broken
     }
     for result in &table.results {
         let info = program.variables.get(result.0).ok_or("gives a value to a variable of another program")?;
-        if info.input.is_some() {
+        if is_fixed(info) {
             return Err(format!("{} is an input, which cannot be assigned", info.name));
         }
         if table.results.iter().filter(|other| *other == result).count() > 1 {
@@ -475,7 +510,7 @@ fn check_action(program: &SwitchProgram, action: &TableAction, accesses: &mut [u
     let mut assigned = BTreeSet::new();
     for statement in &action.statements {
         let (reads, sets) = match &statement.does {
-            Does::Set { operation: Operation::Random | Operation::Hash(_), .. } => {
+            Does::Set { operation: Operation::Random | Operation::Hash(_) | Operation::HashReversed(_), .. } => {
                 return Err("random numbers and hashes are drawn before a table, not in it".to_owned());
             }
             Does::Set { variable, operation } => (operation.operands(), Some(*variable)),

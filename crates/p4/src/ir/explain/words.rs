@@ -76,6 +76,10 @@ impl<'a> Words<'a> {
             Operation::Hash(polynomial) => {
                 format!("the low bits of the flow's CRC-32 with the polynomial {:#x}", polynomial.coefficients())
             }
+            Operation::HashReversed(polynomial) => format!(
+                "the low bits of the CRC-32 of the flow in the other direction, with the polynomial {:#x}",
+                polynomial.coefficients()
+            ),
         };
         format!("{} becomes {value}.", self.target(variable))
     }

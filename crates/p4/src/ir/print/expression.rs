@@ -63,9 +63,16 @@ impl<'a> Names<'a> {
                     | Input::IpLength
                     | Input::HasActivity
                     | Input::Malformed
-                    | Input::Activity,
+                    | Input::Activity
+                    | Input::IpWords
+                    | Input::TcpWords
+                    | Input::TcpFlags
+                    | Input::Window
+                    | Input::TcpChecksum,
                 ),
             ) => format!("meta.{}", info.name),
+            (Some(Architecture::V1model), Some(Input::Note(_))) => format!("meta.{}", info.name),
+            (Some(Architecture::Tna), Some(Input::Note(_))) => format!("hdr.bridge.{}", info.name),
             (Some(Architecture::Tna), None) if self.is_metadata(Variable(variable)) => format!("meta.{}", info.name),
             _ => info.name.to_string(),
         }
@@ -130,6 +137,7 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Operation::ShiftRight(one, by) => format!("{} >> {by}", text(one)),
         Operation::Random => "random".to_owned(),
         Operation::Hash(polynomial) => format!("crc32({:#x}, flow)", polynomial.coefficients()),
+        Operation::HashReversed(polynomial) => format!("crc32({:#x}, flow in reverse)", polynomial.coefficients()),
     }
 }
 

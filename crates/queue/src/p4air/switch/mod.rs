@@ -187,6 +187,7 @@ impl SwitchP4air {
         }
         let rtt = self.rtt(entry, now, packet.has_data);
         let group = self.words[GROUP][entry] as u8;
+        note.group = group;
         let shift = self.params.shift(self.words[ALL_FLOWS][port] as u16, group == 0);
         if !packet.has_data {
             let is_above = self.words[ABOVE][entry] == 1;
@@ -222,7 +223,7 @@ impl SwitchP4air {
         let sent = &mut self.words[SENT][entry];
         let packets = if ended { std::mem::replace(sent, 1) } else { self.count(SENT, entry) };
         let before = if ended { std::mem::replace(&mut self.words[SENT_BEFORE][entry], packets) } else { 0 };
-        (note.sent, note.before, note.group) = (packets as u16, before as u16, group);
+        (note.sent, note.before) = (packets as u16, before as u16);
         note.round = if ended { ENDED } else { WITHIN };
         if group == 0 {
             let is_full = !ended && packets >= share;
@@ -313,7 +314,7 @@ impl SwitchP4air {
         let depth_before = std::mem::replace(&mut self.words[DEPTH_BEFORE][entry], deepest);
         let has_grown = deepest > depth_before + (depth_before >> self.params.rise_shift());
         let (sent, before) = (u32::from(note.sent), u32::from(note.before));
-        let is_reduced = sent + (before >> fingerprint.reduction_shift) < before;
+        let is_reduced = saturated(sent + (before >> fingerprint.reduction_shift)) < before;
         let is_limit = self.aggressiveness(entry, note.group, has_grown && !(note.group == 1 && is_reduced));
         let is_pulsing = self.pulses(entry, sent, before) >= u32::from(fingerprint.model_based_after.max(1));
         let to = if is_pulsing && note.group < 4 {
@@ -340,8 +341,8 @@ impl SwitchP4air {
     fn pulses(&mut self, entry: usize, sent: u32, before: u32) -> u32 {
         let fingerprint = self.params.p4air.fingerprint;
         let change = (before >> 3).max(fingerprint.least_change.max(1));
-        let has_increased = before > 0 && sent >= before + change;
-        let has_decreased = before >= sent + change;
+        let has_increased = before > 0 && sent >= saturated(before + change);
+        let has_decreased = before >= saturated(sent + change);
         let settled = if has_decreased {
             self.words[SINCE_DECREASE][entry] = 0;
             0
@@ -371,6 +372,11 @@ impl SwitchP4air {
         self.words[PULSES][entry] = 1;
         1
     }
+}
+
+/// A sum of 16 bits.
+fn saturated(sum: u32) -> u32 {
+    sum.min(0xffff)
 }
 
 fn enqueue(queue: u8) -> SwitchFate {

@@ -69,6 +69,7 @@ impl SwitchP4air {
         // Flows for each queue: one more at each multiple of the number of queues.
         let is_more = from == 0 && all.is_multiple_of(queues);
         let each = all / queues + 1;
+        note.each = each as u16;
         let sizes = self.sizes(port);
         let mut rooms = [0; GROUPS];
         for group in 1..=GROUPS {
@@ -80,11 +81,39 @@ impl SwitchP4air {
         match giver(rooms, sizes, each, to) {
             Some(giver) => {
                 note.request = SwitchRequest::Move as u8;
-                (note.giver, note.each) = (giver as u8, each as u16);
+                note.giver = giver as u8;
                 AGAIN
             }
             None => CONSUMED,
         }
+    }
+
+    /// Removes a flow that has ended, as the control plane does: from the counters of its port, and from its entry. `flow` is the hash
+    /// of its five-tuple. Returns whether it was long-lived.
+    pub fn remove(&mut self, port: u16, flow: u32) -> bool {
+        let (port, entry) = (usize::from(port & 0x7f), usize::from(self.params.entry(flow)));
+        let group = std::mem::take(&mut self.words[GROUP][entry]) as usize;
+        let queue = std::mem::take(&mut self.words[QUEUE][entry]) as u8;
+        if group == 0 {
+            return false;
+        }
+        let place = self.params.place_of_queue(port, queue);
+        let newest = &mut self.words[NEWEST][place];
+        if *newest == FLOW_MARK | entry as u32 {
+            *newest = 0;
+        }
+        for register in [FLOWS + group - 1, ALL_FLOWS] {
+            let flows = &mut self.words[register][port];
+            *flows = flows.saturating_sub(1);
+        }
+        let queues = u32::from(self.params.p4air.queues);
+        let is_less = self.words[ALL_FLOWS][port] % queues == queues - 1;
+        let sizes = self.sizes(port);
+        for (place, size) in sizes.into_iter().enumerate() {
+            let room = &mut self.words[ROOM + place][port];
+            *room = room.wrapping_add(u32::from(place + 1 == group)).wrapping_sub(if is_less { size } else { 0 });
+        }
+        true
     }
 
     /// The queues of each group.

@@ -201,6 +201,14 @@ fn each_queue_takes_more_when_flows_exceed_the_queues() {
     assert_eq!(word(&switch, ROOM, 0).cast_signed(), 3 - 7);
     move_to(&mut switch, 7, [0, 1]);
     assert_eq!([0, 1, 2, 3].map(|group| word(&switch, ROOM + group, 0).cast_signed()), [3 - 8 + 3, 2, 2, 2]);
+    // And less when the control plane removes them.
+    let words = switch.words.clone();
+    move_to(&mut switch, 8, [0, 1]);
+    assert!(switch.remove(0, 8) && !switch.remove(0, 8));
+    assert_eq!(switch.words, words);
+    assert!(switch.remove(0, 7));
+    assert_eq!([0, 1, 2, 3].map(|group| word(&switch, ROOM + group, 0).cast_signed()), [3 - 7, 1, 1, 1]);
+    assert_eq!((word(&switch, FLOWS, 0), word(&switch, ALL_FLOWS, 0)), (7, 7));
 }
 
 fn above(group: u8) -> (SwitchP4air, Vec<SwitchFate>) {
