@@ -5,7 +5,7 @@
 
 use queuescope_p4::algorithms::{
     AbcCoreParams, AbcEdgeParams, abc_core_with, abc_edge_with, abc_strip_with, conquest_defaults, conquest_with,
-    executable, printqueue_monitor_with, printqueue_windows_with,
+    executable, p4air_with, printqueue_monitor_with, printqueue_windows_with,
 };
 use queuescope_p4::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison, Condition, Input,
@@ -13,8 +13,11 @@ use queuescope_p4::ir::{
     When, print, print_entries, refusal,
 };
 use queuescope_pcap::PcapWriter;
-use queuescope_queue::{ActAt, ConQuestAqmParams, HoldParams, SwitchAqmParams, SwitchAverage};
-use queuescope_sketch::{CellWindowsParams, DepthStackParams};
+use queuescope_queue::{
+    ActAt, ConQuestAqmParams, FlowTable, HoldParams, P4airParams, SwitchAqmParams, SwitchAverage, SwitchP4airParams,
+};
+use queuescope_sketch::{CellWindowsParams, DepthStackParams, FingerprintParams};
+use queuescope_wire::Nanos;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -211,6 +214,14 @@ fn abc() -> [SwitchProgram; 5] {
     .map(|program| program.expect("it fits"))
 }
 
+/// P4air with few entries, so that flows share some, and short delays and round-trip times, so that much happens.
+fn p4air() -> SwitchProgram {
+    let table = FlowTable::Hashed { entries: 128, seed: 0 };
+    let fingerprint = FingerprintParams { default_rtt: Nanos(200_000), ..FingerprintParams::default() };
+    let p4air = P4airParams { table, fingerprint, delay_passes: 2, ..P4airParams::default() };
+    p4air_with(&SwitchP4airParams { p4air, ..SwitchP4airParams::default() }).expect("a switch can have these")
+}
+
 /// Writes the packets of a trace as they are sent, or as they come back.
 fn write(path: &Path, trace: &Trace, frame: impl Fn(&TracePacket) -> &[u8]) {
     let file = BufWriter::new(fs::File::create(path).expect("the folder is writable"));
@@ -260,10 +271,11 @@ fn bmv2_does_what_the_interpreter_does() {
     let printqueue = [printqueue_windows_with(&cells, 0), printqueue_monitor_with(&steps, 0)];
     let printqueue = printqueue.map(|program| program.expect("it fits"));
     let is_default = |program: &SwitchProgram| {
-        !["conquest", "abc", "printqueue"].iter().any(|name| program.name().starts_with(name))
+        !["conquest", "abc", "p4air", "printqueue"].iter().any(|name| program.name().starts_with(name))
     };
     let programs = executable().expect("the defaults fit").into_iter().filter(is_default);
-    for program in programs.chain(conquest).chain(abc()).chain(printqueue).chain([everything()]) {
+    let only = env::var("ONLY").unwrap_or_default();
+    for program in programs.chain(conquest).chain(abc()).chain(printqueue).chain([p4air(), everything()]).filter(|it| it.name().contains(&only)) {
         let folder = tempfile::tempdir().expect("there is room");
         compile(&p4c, folder.path(), "test", &TestBuild::new(&program).print(), Architecture::V1model);
         let count = crate::packets().min(100_000);

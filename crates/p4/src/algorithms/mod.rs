@@ -50,7 +50,7 @@ use crate::Program;
 use crate::ir::{InvalidProgram, SwitchProgram};
 use queuescope_queue::{
     ActAt, CodelDpParams, ConQuestAqmParams, EcnSharpDpParams, EgressPiParams, HoldParams, PieCpParams, PieDpParams,
-    PieTableParams, PipelineParams,
+    PieTableParams, PipelineParams, SwitchP4airParams,
 };
 use queuescope_sketch::{CellWindowsParams, DepthStackParams};
 
@@ -90,7 +90,7 @@ pub const NAMES: [&str; 22] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 15] = [
+pub const EXECUTABLE: [&str; 16] = [
     "codel-dp",
     "ecn-sharp-dp",
     "pie-cp",
@@ -104,6 +104,7 @@ pub const EXECUTABLE: [&str; 15] = [
     "abc-core",
     "abc-core-median",
     "abc-strip",
+    "p4air",
     "printqueue-windows",
     "printqueue-monitor",
 ];
@@ -156,6 +157,7 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         abc_core_with(&AbcCoreParams::default())?,
         abc_core_with(&abc::median())?,
         abc_strip_with(&[])?,
+        p4air_with(&SwitchP4airParams::default())?,
         printqueue_windows_with(&CellWindowsParams::default(), 0)?,
         printqueue_monitor_with(&DepthStackParams::default(), 0)?,
     ])
@@ -175,6 +177,9 @@ pub fn executable_with(params: &PipelineParams) -> Result<Option<SwitchProgram>,
         PipelineParams::EgressPi(params) => egress_pi_with(params)?,
         PipelineParams::CodelDp(params) => codel_dp_with(params)?,
         PipelineParams::EcnSharpDp(params) => ecn_sharp_dp_with(params)?,
+        PipelineParams::P4air(params) => {
+            p4air_with(&SwitchP4airParams { p4air: params.clone(), ..SwitchP4airParams::default() })?
+        }
         PipelineParams::Abc(params) => {
             let role = params.ports.first().copied().unwrap_or_default();
             let name = if role.meters {

@@ -87,7 +87,7 @@ impl Lowering<'_> {
                 let mut reads = self.reads(operation.operands());
                 let op = match operation {
                     Operation::Random => Op::Random,
-                    Operation::Gather(..) => Op::Hash,
+                    Operation::Gather(..) | Operation::Join(..) => Op::Hash,
                     Operation::Hash(_) | Operation::HashReversed(_) => {
                         reads.extend(self.flow());
                         Op::Hash

@@ -84,6 +84,10 @@ impl Mutation {
             Copy(one) => constants(one).into_iter().map(Copy).collect(),
             Operation::Gather(one, 0) => vec![ShiftLeft(one, 1), ShiftRight(one, 1)],
             Operation::Gather(one, by) => vec![ShiftLeft(one, by + 1), ShiftLeft(one, by - 1)],
+            Operation::Join(one, other, by) => vec![
+                Operation::Gather(one, by),
+                Operation::Gather(other, 0),
+            ],
             Random => Vec::new(),
             Hash(polynomial) => Polynomial::ALL.into_iter().map(Hash).filter(|it| *it != Hash(polynomial)).collect(),
             HashReversed(polynomial) => vec![Hash(polynomial)],

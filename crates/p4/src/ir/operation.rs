@@ -11,6 +11,8 @@ pub enum Operation {
     /// The operand, shifted left by a constant, moved by a hash unit of a Tofino, which takes any bits to any place. A [`Copy`](Self::Copy) of some
     /// bits ties the fields that are computed from it to the places that these bits have in the source, and the compiler may find none for both.
     Gather(Operand, u32),
+    /// The first operand in front of the second, of which this many bits are taken; by a hash unit of a Tofino, as [`Gather`](Self::Gather).
+    Join(Operand, Operand, u32),
     /// The sum, modulo two to the power of the width.
     Add(Operand, Operand),
     /// The first less the second, modulo two to the power of the width.
@@ -42,6 +44,11 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether a hash unit of a Tofino moves bits.
+    pub(crate) fn moves_bits(&self) -> bool {
+        matches!(self, Self::Gather(..) | Self::Join(..))
+    }
+
     /// The hash function, if it is a hash.
     pub(crate) fn polynomial(&self) -> Option<Polynomial> {
         match self {
@@ -55,6 +62,7 @@ impl Operation {
         match *self {
             Self::Copy(one) | Self::Gather(one, _) | Self::ShiftLeft(one, _) | Self::ShiftRight(one, _) => vec![one],
             Self::Add(one, other)
+            | Self::Join(one, other, _)
             | Self::AddSaturating(one, other)
             | Self::Subtract(one, other)
             | Self::SubtractSigned(one, other)
@@ -91,6 +99,7 @@ impl Operation {
             Self::Xor(one, other) => read(one) ^ read(other),
             Self::ShiftLeft(one, by) | Self::Gather(one, by) => read(one).checked_shl(by).unwrap_or(0),
             Self::ShiftRight(one, by) => read(one).checked_shr(by).unwrap_or(0),
+            Self::Join(one, other, by) => read(one) << by | read(other),
             Self::Random => random(bits),
             Self::Hash(polynomial) => hash(polynomial, false),
             Self::HashReversed(polynomial) => hash(polynomial, true),

@@ -3,6 +3,7 @@
 mod activity;
 mod entries;
 mod expression;
+mod note;
 mod p4runtime;
 mod test_build;
 mod tna;
@@ -85,6 +86,8 @@ pub(crate) struct Printer<'a> {
     computations: Vec<String>,
     /// Whether the statements are those of an action.
     in_action: bool,
+    /// The variables to which hash units moved bits so far.
+    moves: Vec<Variable>,
     /// The half of the pipeline that is printed.
     gress: Gress,
     program: &'a SwitchProgram,
@@ -100,6 +103,7 @@ impl<'a> Printer<'a> {
             drawn: 0,
             compared: 0,
             computations: Vec::new(),
+            moves: Vec::new(),
             in_action: false,
             gress: Gress::Egress,
             program,
@@ -153,6 +157,10 @@ impl<'a> Printer<'a> {
         if self.uses_activity() {
             self.line("");
             self.lines(ACTIVITY_HEADER);
+        }
+        if self.reads_tcp() {
+            self.line("");
+            self.lines(TCP_HEADER);
         }
         self.line("");
     }
@@ -307,6 +315,16 @@ impl<'a> Printer<'a> {
             parts[2].insert_str(0, "meta.ip_length = hdr.ipv4.total_length;\n");
             parts[3].insert_str(0, "meta.ip_length = hdr.ipv6.payload_length;\n");
         }
+        if self.reads(Input::IpWords) {
+            parts[0] += "bit<4> ip_words;\n";
+            parts[2].insert_str(0, "meta.ip_words = hdr.ipv4.header_words;\n");
+        }
+        if self.reads_tcp() {
+            parts[0] += TCP_FIELDS;
+            parts[1] += "tcp_h tcp;\n";
+            parts[4] = parts[4].replace("transition accept;\n", TO_TCP) + TCP_STATE;
+            parts[5] += "packet.emit(hdr.tcp);\n";
+        }
         let marks =
             ["FLOW_FIELDS\n", "PORTS_MEMBER\n", "AFTER_IPV4\n", "AFTER_IPV6\n", "PORTS_STATE\n", "EMIT_PORTS\n"];
         marks.into_iter().zip(parts).fold(template.to_owned(), |text, (mark, part)| text.replace(mark, &part))
@@ -321,7 +339,7 @@ impl<'a> Printer<'a> {
                     if let Some(special) = self.special(*variable, operation) {
                         // A table of its own for each hash: one table has 32 bits of them.
                         let is_free =
-                            operation.polynomial().is_none() && !matches!(operation, super::Operation::Gather(..));
+                            operation.polynomial().is_none() && !operation.moves_bits();
                         self.compute(&program.variables[variable.0].name, &special, is_free);
                     } else {
                         let info = &program.variables[variable.0];
@@ -350,10 +368,12 @@ impl<'a> Printer<'a> {
                 Does::FeedBack => match self.architecture {
                     Architecture::V1model => {
                         let session = FEEDBACK_SESSION;
-                        self.line(&format!("clone_preserving_field_list(CloneType.E2E, 32w{session}, 8w0);"));
+                        let kind = if self.gress == Gress::Ingress { "I2E" } else { "E2E" };
+                        self.line(&format!("clone_preserving_field_list(CloneType.{kind}, 32w{session}, 8w0);"));
                     }
                     Architecture::Tna => {
-                        self.line("eg_dprsr_md.mirror_type = 1;");
+                        let short = if self.gress == Gress::Ingress { "ig" } else { "eg" };
+                        self.line(&format!("{short}_dprsr_md.mirror_type = 1;"));
                         self.line(&format!("meta.session = {FEEDBACK_SESSION};"));
                         self.line("meta.kind = 1;");
                     }
@@ -378,14 +398,6 @@ impl<'a> Printer<'a> {
             }
         }
     }
-
-    fn enqueue(&mut self, queue: Operand) {
-        let _ = queue;
-    }
-
-    fn set_window(&mut self, _window: Operand) {}
-
-    fn recirculate(&mut self) {}
 
     /// Whether the half behind the queue reads activities that the parser found before it. (Tofino has a parser for each half.)
     fn metadata_goes_on(&self) -> bool {
@@ -535,7 +547,15 @@ impl<'a> Printer<'a> {
                 let width = width_of(self.program, *operand).unwrap_or(bits);
                 let operand = operand_text(&self.names(), *operand, width);
                 let zeros = if *by == 0 { String::new() } else { format!(", {by}w0") };
-                return Some(format!("{name} = bits_of_{}.get({{{operand}{zeros}}});", info.name));
+                let moved = self.moved(variable);
+                return Some(format!("{name} = {moved}.get({{{operand}{zeros}}});"));
+            }
+            super::Operation::Join(one, other, by) if self.architecture == Architecture::Tna => {
+                let width = width_of(self.program, *one).unwrap_or(bits);
+                let [one, other] = [(*one, width), (*other, *by)]
+                    .map(|(operand, width)| operand_text(&self.names(), operand, width));
+                let moved = self.moved(variable);
+                return Some(format!("{name} = {moved}.get({{{one}, {other}}});"));
             }
             _ => return None,
         }
@@ -547,6 +567,14 @@ impl<'a> Printer<'a> {
             Architecture::V1model => format!("random({name}, 0, {});", literal(ones(bits), bits)),
             Architecture::Tna => format!("{name} = random_{}.get();", info.name),
         })
+    }
+
+    /// The hash unit that moves bits to a variable: one for each statement.
+    fn moved(&mut self, variable: Variable) -> String {
+        let name = &self.program.variables[variable.0].name;
+        let before = self.moves.iter().filter(|it| **it == variable).count();
+        self.moves.push(variable);
+        if before == 0 { format!("bits_of_{name}") } else { format!("bits_of_{name}_{before}") }
     }
 
     /// A hash of the flow.
@@ -602,6 +630,35 @@ fn each<T>(statements: &[Statement], find: &dyn Fn(&Does) -> Option<T>) -> Vec<T
     };
     statements.iter().flat_map(of).collect()
 }
+
+/// The TCP header behind the ports.
+const TCP_HEADER: &str = "\
+// The TCP header behind the ports (RFC 9293).
+header tcp_h {
+bit<32> sequence;
+bit<32> acknowledgement;
+bit<4> words;
+bit<4> reserved;
+bit<8> flags;
+bit<16> window;
+bit<16> checksum;
+bit<16> urgent;
+}
+";
+const TCP_FIELDS: &str =
+    "bit<4> tcp_words;\nbit<8> tcp_flags;\nbit<16> window;\nbit<16> tcp_checksum;\n";
+const TO_TCP: &str = "transition select(meta.protocol) {\n6: parse_tcp;\ndefault: accept;\n}\n";
+const TCP_STATE: &str = "\
+state parse_tcp {
+packet.extract(hdr.tcp);
+meta.tcp_words = hdr.tcp.words;
+meta.tcp_flags = hdr.tcp.flags;
+meta.window = hdr.tcp.window;
+meta.tcp_checksum = hdr.tcp.checksum;
+AFTER_TCP
+transition accept;
+}
+";
 
 /// What is added to the parsers of programs that read the flow: its metadata, a header and its place, the ends of the states of both
 /// IP headers, the state of the ports, and their place in the deparser.

@@ -4,6 +4,7 @@ mod passing;
 
 use super::builder::SwitchProgram;
 use super::print::TestBuild;
+use super::validate::has_note;
 use super::variable::Input;
 use crate::Gress;
 pub use passing::{Passing, passing};
@@ -68,6 +69,9 @@ impl Trace {
     /// `count` packets, which depend on the program and `seed` alone. Their sojourn times [wander](wandering).
     pub fn new(program: &SwitchProgram, seed: u64, count: usize) -> Self {
         let mut build = TestBuild::new(program);
+        if has_note(program) {
+            return Self::with_notes(&mut build, seed, count);
+        }
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
         let has_lengths = program.variables.iter().any(|it| it.input == Some(Input::IpLength));
@@ -90,14 +94,29 @@ impl Trace {
             };
             let numbers: Vec<_> = (0..build.random()).map(|_| u64::from(random.next_u32())).collect();
             let (sent, expected) = build.packet(gress, &input, &numbers);
-            let decisions = expected.get(1).copied().filter(|_| !is_generated).unwrap_or(0);
-            trace.generated += usize::from(is_generated);
-            trace.dropped += usize::from(decisions & DROPPED != 0);
-            trace.marked += usize::from(decisions & MARKED != 0);
-            let [sent, expected] = [sent, expected].map(|header| frame(&header));
-            trace.packets.push(TracePacket { time: packet.now, sent, expected });
+            trace.push(packet.now, (sent, expected), is_generated);
         }
         trace
+    }
+
+    /// Passes of packets through a switch: what one half decides is what the other half and copies find in the note.
+    fn with_notes(build: &mut TestBuild<'_>, seed: u64, count: usize) -> Self {
+        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0 };
+        passing(seed, count, |pass| {
+            let frames = build.packet(pass.gress, &|input| pass.input(input), &[]);
+            trace.push(pass.now, frames, false);
+            build.fate()
+        });
+        trace
+    }
+
+    fn push(&mut self, time: Nanos, (sent, expected): (Vec<u8>, Vec<u8>), is_generated: bool) {
+        let decisions = expected.get(1).copied().filter(|_| !is_generated).unwrap_or(0);
+        self.generated += usize::from(is_generated);
+        self.dropped += usize::from(decisions & DROPPED != 0);
+        self.marked += usize::from(decisions & MARKED != 0);
+        let [sent, expected] = [sent, expected].map(|header| frame(&header));
+        self.packets.push(TracePacket { time, sent, expected });
     }
 }
 

@@ -294,6 +294,12 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     {
         return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));
     }
+    if let Operation::Join(one, other, by) = *operation {
+        let [one, other] = [one, other].map(|operand| bits(program, operand).unwrap_or(0));
+        if other != by || one == 0 || one + by > info.bits {
+            return Err(format!("joins {one} and {other} bits into {}, with {by} behind", info.bits));
+        }
+    }
     if operation.polynomial().is_some() {
         let has = |input: &Input| program.variables.iter().any(|it| it.input == Some(*input));
         if let Some(missing) = Input::FLOW.iter().find(|input| !has(input)) {
@@ -307,7 +313,7 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     let expected = match *operation {
         Operation::ShiftRight(_, by) => units.first().map(|unit| unit.without_low_bits(by)),
         // A product is a plain number.
-        Operation::ShiftLeft(..) | Operation::Random | Operation::Hash(_) | Operation::HashReversed(_) => None,
+        Operation::ShiftLeft(..) | Operation::Join(..) | Operation::Random | Operation::Hash(_) | Operation::HashReversed(_) => None,
         _ => units.first().copied(),
     };
     if let Some(other) = units.iter().find(|unit| Some(**unit) != units.first().copied()) {

@@ -31,7 +31,7 @@ pub(super) fn egress(p: &mut Builder, it: &Parts<'_>) {
 fn long_lived(p: &mut Builder, it: &Parts<'_>) {
     let most = u64::from(SwitchP4airParams::DEEPEST);
     let found = p.compute("found", 19, Unit::Number, Operation::Minimum(it.queue_length.into(), most.into()));
-    let found = found.slice(0, 16);
+    let found = p.compute("found_depth", 16, Unit::Number, Operation::Gather(found.slice(0, 16), 0));
     p.choose(
         is(it.round, 1),
         |p| {

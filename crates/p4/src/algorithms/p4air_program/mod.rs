@@ -146,25 +146,14 @@ impl<'a> Parts<'a> {
     /// Finds the entry of a queue of the packet's port, and the flow's number there.
     fn place_of_queue(&self, p: &mut Builder, part: &str, queue: Variable) {
         let bits = self.params.queue_bits();
-        let of_port = p.compute(
-            format!("queues_{part}"),
-            PORT_BITS + bits,
-            Unit::Number,
-            Operation::ShiftLeft(self.home.into(), bits),
-        );
-        p.set(self.newest_at, Operation::Or(of_port.into(), queue.slice(0, bits)));
-        p.set(self.mark, Operation::Or(self.entry.into(), FLOW_MARK.into()));
+        p.set(self.newest_at, Operation::Join(self.home.into(), queue.slice(0, bits), bits));
+        let wide = p.compute(format!("flow_{part}"), 32, Unit::Number, Operation::Gather(self.entry.into(), 0));
+        p.set(self.mark, Operation::Or(wide.into(), FLOW_MARK.into()));
     }
 
     /// Finds the entry of a group of flows on the packet's port.
-    fn place_of_group(&self, p: &mut Builder, part: &str, group: Variable) {
-        let of_port = p.compute(
-            format!("groups_{part}"),
-            PORT_BITS + GROUP_BITS,
-            Unit::Number,
-            Operation::ShiftLeft(self.home.into(), GROUP_BITS),
-        );
-        p.set(self.gained_at, Operation::Or(of_port.into(), group.slice(0, GROUP_BITS)));
+    fn place_of_group(&self, p: &mut Builder, group: Variable) {
+        p.set(self.gained_at, Operation::Join(self.home.into(), group.slice(0, GROUP_BITS), GROUP_BITS));
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn find_queue(p: &mut Builder, it: &Parts<'_>) {
     });
     let other = queue_by_hash(p, it, first, end);
     p.comment("The queue that the group has gained, if it still takes flows: its first or its last.");
-    it.place_of_group(p, "of_packet", it.group);
+    it.place_of_group(p, it.group);
     let gained = p.variable("gained", 16, Unit::Number);
     p.access(register("gained_takes"), it.gained_at, read("read_gained"), Some(gained));
     let last = p.compute("last", 8, Unit::Number, Operation::Subtract(end.into(), 1.into()));

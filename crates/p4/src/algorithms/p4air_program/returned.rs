@@ -18,7 +18,7 @@ const NO_ROOM: u64 = 1 << 30;
 
 pub(super) fn returned(p: &mut Builder, it: &Parts<'_>) {
     p.of(Aspect::Reaction);
-    p.set(it.home, Operation::Copy(it.port.slice(0, PORT_BITS)));
+    p.set(it.home, Operation::Gather(it.port.slice(0, PORT_BITS), 0));
     let rooms: [Variable; 4] = each(|n| p.variable(format!("room_change_{n}"), 32, Unit::Number));
     let is_for = |request: SwitchRequest| is(it.request, request as u64);
     p.choose(
@@ -42,7 +42,7 @@ fn each<T>(make: impl FnMut(u8) -> T) -> [T; 4] {
 /// The flow has another queue, if a gained queue still takes it.
 fn change_queue(p: &mut Builder, it: &Parts<'_>) {
     p.comment("The flow has another queue, if a gained queue still takes it.");
-    it.place_of_group(p, "of_copy", it.group);
+    it.place_of_group(p, it.group);
     let takes = p.variable("takes", 1, Unit::Number);
     p.choose(
         is(it.request, SwitchRequest::Gained as u64),
@@ -117,11 +117,15 @@ fn count_flows(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
         let size = Operation::Subtract(first_queue(it, n + 1), first_queue(it, n));
         p.compute(format!("size_{n}"), 8, Unit::Number, size)
     });
+    let places: [Variable; 4] = each(|n| {
+        let size = sizes[usize::from(n) - 1];
+        p.compute(format!("places_{n}"), 32, Unit::Number, Operation::Gather(size.into(), 0))
+    });
     p.comment("At each multiple of the number of queues, each queue takes a flow more.");
     let bits = it.params.queue_bits();
     let is_multiple = Condition::compare(all.slice(0, bits), Comparison::Equal, 0);
     p.when(Condition::All(vec![is(it.group, 0), is_multiple]), |p| {
-        for (change, size) in changes.into_iter().zip(sizes) {
+        for (change, size) in changes.into_iter().zip(places) {
             p.set(change, Operation::Add(change.into(), size.into()));
         }
     });
@@ -131,7 +135,8 @@ fn count_flows(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
     }
     let quotient = p.compute("quotient", 16, Unit::Number, Operation::ShiftRight(all.into(), bits));
     p.set(it.each, Operation::Add(quotient.into(), 1.into()));
-    find_giver(p, it, rooms, sizes);
+    let each_wide = p.compute("room_of_queue", 32, Unit::Number, Operation::Gather(it.each.into(), 0));
+    find_giver(p, it, [rooms, sizes], each_wide);
     p.choose(
         Condition::compare(it.giver, Comparison::NotEqual, 0),
         |p| {
@@ -144,7 +149,7 @@ fn count_flows(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
 
 /// The group that gives a queue, if the one that the flow moves to has no room: the one with the most room of those that have room for
 /// more than a queue of flows, and more than one queue.
-fn find_giver(p: &mut Builder, it: &Parts<'_>, rooms: [Variable; 4], sizes: [Variable; 4]) {
+fn find_giver(p: &mut Builder, it: &Parts<'_>, [rooms, sizes]: [[Variable; 4]; 2], each_wide: Variable) {
     p.comment("The group that gives a queue. Signs of differences compare rooms.");
     let subtract = |p: &mut Builder, name: String, one: Operand, other: Operand| {
         p.compute(name, 32, Unit::Number, Operation::Subtract(one, other))
@@ -160,7 +165,7 @@ fn find_giver(p: &mut Builder, it: &Parts<'_>, rooms: [Variable; 4], sizes: [Var
         p.choose(
             Condition::compare(sizes[place], Comparison::LessOrEqual, 1),
             |p| p.set(least, Operation::Copy(NO_ROOM.into())),
-            |p| p.set(least, Operation::Copy(it.each.into())),
+            |p| p.set(least, Operation::Copy(each_wide.into())),
         );
         subtract(p, format!("gives_{n}"), least.into(), rooms[place].into())
     });
@@ -208,7 +213,8 @@ fn move_queue(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
     p.comment("A queue moves to another group. Groups between them keep their number of queues.");
     let pairs: Vec<[u8; 2]> =
         (1..=GROUPS).flat_map(|giver| (1..=GROUPS).filter(move |to| *to != giver).map(move |to| [giver, to])).collect();
-    let less = p.compute("less_each", 32, Unit::Number, Operation::Subtract(0.into(), it.each.into()));
+    let more = p.compute("more_each", 32, Unit::Number, Operation::Gather(it.each.into(), 0));
+    let less = p.compute("less_each", 32, Unit::Number, Operation::Subtract(0.into(), more.into()));
     let bounds = [1, 2, 3].map(|n| p.variable(format!("bound_change_{n}"), 8, Unit::Number));
     let side = p.variable("side", 16, Unit::Number);
     let about = "The room and the bounds that change, and whether the queue becomes the last of its group";
@@ -216,7 +222,7 @@ fn move_queue(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
         for (group, change) in (1..=GROUPS).zip(changes) {
             let value: Operand = match group {
                 group if group == giver => less.into(),
-                group if group == to => it.each.into(),
+                group if group == to => more.into(),
                 _ => 0.into(),
             };
             p.set(change, Operation::Copy(value));
@@ -241,7 +247,7 @@ fn move_queue(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
     for ((name, change), bound) in BOUNDS.into_iter().zip(bounds).zip(it.bounds) {
         p.access(register(name), it.home, add(format!("move_{name}"), change, AluOutput::After), Some(bound));
     }
-    it.place_of_group(p, "of_move", it.to);
+    it.place_of_group(p, it.to);
     let twice = p.compute("twice", 16, Unit::Number, Operation::ShiftLeft(it.each.into(), 1));
     let gained = p.compute("gained_after", 16, Unit::Number, Operation::Or(twice.into(), side.into()));
     p.access(register("gained_takes"), it.gained_at, store("store_gained", gained), None);

@@ -30,11 +30,11 @@ pub(super) fn traffic(p: &mut Builder, it: &Parts<'_>) {
         Condition::Any(vec![is(data, 1), is_syn.clone()]),
         |p| {
             p.set(it.entry, Operation::Copy(own.into()));
-            p.set(it.home, Operation::Copy(it.port.slice(0, PORT_BITS)));
+            p.set(it.home, Operation::Gather(it.port.slice(0, PORT_BITS), 0));
         },
         |p| {
             p.set(it.entry, Operation::Copy(other.into()));
-            p.set(it.home, Operation::Copy(it.arrival_port.slice(0, PORT_BITS)));
+            p.set(it.home, Operation::Gather(it.arrival_port.slice(0, PORT_BITS), 0));
         },
     );
     let marked = p.compute("marked", 32, Unit::Number, Operation::Or(now.into(), SYN_MARK.into()));
@@ -148,9 +148,11 @@ fn lower_window(p: &mut Builder, it: &Parts<'_>, [high, low]: [Variable; 2]) {
         let sum = p.compute("window_sum", 32, Unit::Number, Operation::AddSaturating(high.into(), low.into()));
         let least = u64::from(it.params.least_window());
         let limit = p.compute("window_limit", 32, Unit::Number, Operation::Maximum(sum.into(), least.into()));
+        let window = p.compute("window_before", 32, Unit::Number, Operation::Gather(it.window.into(), 0));
+        let after = p.compute("window_after", 16, Unit::Number, Operation::Gather(limit.slice(0, 16), 0));
         let is_ack = Condition::compare(it.tcp_flags.slice(4, 1), Comparison::Equal, 1);
         p.when(Condition::All(vec![is_ack, is(above, 1), Condition::Any(groups)]), |p| {
-            p.when(Condition::compare(it.window, Comparison::Greater, limit), |p| p.set_window(limit.slice(0, 16)));
+            p.when(Condition::compare(window, Comparison::Greater, limit), |p| p.set_window(after));
         });
     }
     p.enqueue(MICE);
@@ -176,7 +178,12 @@ fn with_data(p: &mut Builder, it: &Parts<'_>, [now, rtt, share]: [Variable; 3]) 
             p.set(it.round, Operation::Copy(1.into()));
         },
     );
-    p.choose(is(it.group, 0), |p| short_lived(p, it, ended, share), |p| long_lived(p, it, ended, share));
+    let sent = p.compute("sent_so_far", 32, Unit::Number, Operation::Gather(it.sent.into(), 0));
+    p.choose(
+        is(it.group, 0),
+        |p| short_lived(p, it, ended, [sent, share]),
+        |p| long_lived(p, it, ended, [sent, share]),
+    );
 }
 
 /// Adds one to a word; at most the largest number.
@@ -185,7 +192,7 @@ pub(super) fn count(name: &'static str) -> RegisterAction {
 }
 
 /// A flow in slow start, or without TCP (section III-A).
-fn short_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, share: Variable) {
+fn short_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, [sent, share]: [Variable; 2]) {
     let is_tcp = Condition::compare(it.tcp_words, Comparison::NotEqual, 0);
     let ends = |p: &mut Builder| {
         p.set(it.request, Operation::Copy((SwitchRequest::Group as u64).into()));
@@ -199,7 +206,7 @@ fn short_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, share: Variable
             p.when(is_tcp.clone(), |p| p.when(Condition::compare(it.sent, Comparison::Less, it.before), ends));
         },
         |p| {
-            p.when(Condition::compare(it.sent, Comparison::GreaterOrEqual, share), |p| {
+            p.when(Condition::compare(sent, Comparison::GreaterOrEqual, share), |p| {
                 ends(p);
                 p.when(is_tcp.clone(), Builder::drop_packet);
             });
@@ -209,14 +216,14 @@ fn short_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, share: Variable
 }
 
 /// A long-lived flow: its queue, and what is done to it above its share (section III-C).
-fn long_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, share: Variable) {
+fn long_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, [sent, share]: [Variable; 2]) {
     p.of(Aspect::Reaction);
     let over = p.variable("is_over", 1, Unit::Number);
     p.choose(
         is(ended, 1),
         |p| p.access(register("above_share"), it.flow(), store("end_above", 0), None),
         |p| {
-            p.when(Condition::compare(it.sent, Comparison::Greater, share), |p| {
+            p.when(Condition::compare(sent, Comparison::Greater, share), |p| {
                 p.access(register("above_share"), it.flow(), store("note_above", 1), None);
                 p.set(over, Operation::Copy(1.into()));
             });

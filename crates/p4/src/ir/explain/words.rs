@@ -63,6 +63,7 @@ impl<'a> Words<'a> {
             Operation::SubtractSigned(one, other) => {
                 format!("{} less {}, both in two's complement, within its ends", text(one), text(other))
             }
+            Operation::Join(one, other, _) => format!("the bits of {} in front of those of {}", text(one), text(other)),
             Operation::Minimum(one, other) => format!("the smaller of {} and {}", text(one), text(other)),
             Operation::Maximum(one, other) => format!("the larger of {} and {}", text(one), text(other)),
             Operation::And(one, other) => format!("the bits that both {} and {} have", text(one), text(other)),

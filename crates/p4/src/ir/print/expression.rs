@@ -128,6 +128,12 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
             format!("(bit<{bits}>)((int<{bits}>){} |-| (int<{bits}>){})", text(one), text(other))
         }
         Operation::SubtractSigned(one, other) => infix(one, "|-|", other),
+        Operation::Join(one, other, by) => {
+            let [one, other] = [(one, 0), (other, by)].map(|(operand, bits)| operand_text(names, operand, bits));
+            let joined = format!("{one} ++ {other}");
+            let width = [one_bits(names, operation), by].into_iter().sum::<u32>();
+            if width < bits && names.architecture.is_some() { format!("(bit<{bits}>)({joined})") } else { joined }
+        }
         Operation::Minimum(one, other) => least(one, "<", other, "min"),
         Operation::Maximum(one, other) => least(one, ">", other, "max"),
         Operation::And(one, other) => infix(one, "&", other),
@@ -139,6 +145,11 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Operation::Hash(polynomial) => format!("crc32({:#x}, flow)", polynomial.coefficients()),
         Operation::HashReversed(polynomial) => format!("crc32({:#x}, flow in reverse)", polynomial.coefficients()),
     }
+}
+
+/// The width of the first operand.
+fn one_bits(names: &Names<'_>, operation: &Operation) -> u32 {
+    operation.operands().first().and_then(|one| width_of(names.program, *one)).unwrap_or(0)
 }
 
 /// A condition.
