@@ -81,7 +81,8 @@ struct Parts<'a> {
     home: Variable,
     newest_at: Variable,
     gained_at: Variable,
-    /// The flow's number in the register of newest flows.
+    /// The flow's number, and that in the register of newest flows.
+    flow_wide: Variable,
     mark: Variable,
     /// The first queues of the groups but the first.
     bounds: [Variable; 3],
@@ -123,6 +124,7 @@ impl<'a> Parts<'a> {
             home: p.variable("home", PORT_BITS, Unit::Number),
             newest_at: p.variable("newest_at", PORT_BITS + queue_bits, Unit::Number),
             gained_at: p.variable("gained_at", PORT_BITS + GROUP_BITS, Unit::Number),
+            flow_wide: p.variable("flow_number", 32, Unit::Number),
             mark: p.variable("mark", 32, Unit::Number),
             bounds: [1, 2, 3].map(|n| p.variable(format!("bound_{n}"), 8, Unit::Number)),
         };
@@ -144,11 +146,11 @@ impl<'a> Parts<'a> {
     }
 
     /// Finds the entry of a queue of the packet's port, and the flow's number there.
-    fn place_of_queue(&self, p: &mut Builder, part: &str, queue: Variable) {
+    fn place_of_queue(&self, p: &mut Builder, queue: Variable) {
         let bits = self.params.queue_bits();
         p.set(self.newest_at, Operation::Join(self.home.into(), queue.slice(0, bits), bits));
-        let wide = p.compute(format!("flow_{part}"), 32, Unit::Number, Operation::Gather(self.entry.into(), 0));
-        p.set(self.mark, Operation::Or(wide.into(), FLOW_MARK.into()));
+        p.set(self.flow_wide, Operation::Gather(self.entry.into(), 0));
+        p.set(self.mark, Operation::Or(self.flow_wide.into(), FLOW_MARK.into()));
     }
 
     /// Finds the entry of a group of flows on the packet's port.

@@ -89,7 +89,7 @@ pub(super) fn find_queue(p: &mut Builder, it: &Parts<'_>) {
         |p| request(p, SwitchRequest::Gained, gained_queue),
         |p| p.when(is(outside, 1), |p| request(p, SwitchRequest::Queue, other)),
     );
-    it.place_of_queue(p, "of_packet", it.queue);
+    it.place_of_queue(p, it.queue);
     traffic::newest(p, it);
 }
 

@@ -13,9 +13,6 @@ const MOVES: [[u8; 2]; 6] = [[0, 1], [1, 2], [1, 4], [2, 3], [2, 4], [3, 4]];
 const FLOWS: [&str; 4] = ["delay_based_flows", "loss_delay_flows", "loss_based_flows", "model_based_flows"];
 const ROOMS: [&str; 4] = ["delay_based_room", "loss_delay_room", "loss_based_room", "model_based_room"];
 
-/// More room than a group can have: differences with it do not overflow.
-const NO_ROOM: u64 = 1 << 30;
-
 pub(super) fn returned(p: &mut Builder, it: &Parts<'_>) {
     p.of(Aspect::Reaction);
     p.set(it.home, Operation::Gather(it.port.slice(0, PORT_BITS), 0));
@@ -54,7 +51,7 @@ fn change_queue(p: &mut Builder, it: &Parts<'_>) {
         },
         |p| p.set(takes, Operation::Copy(1.into())),
     );
-    it.place_of_queue(p, "of_copy", it.to);
+    it.place_of_queue(p, it.to);
     p.when(is(takes, 1), |p| {
         p.access(register("flow_queue"), it.flow(), store("store_queue", it.to), None);
         p.access(register("newest_flow"), it.newest_at, store("store_newest", it.mark), None);
@@ -83,7 +80,7 @@ fn change_group(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
 }
 
 fn count_flows(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
-    it.place_of_queue(p, "that_it_leaves", it.queue);
+    it.place_of_queue(p, it.queue);
     p.when(Condition::compare(it.group, Comparison::NotEqual, 0), |p| {
         let is_own = (AluExpression::Term(AluTerm::Word), Comparison::Equal, value(it.mark));
         let leave = if_holds("leave_newest", is_own, AluExpression::Term(value(0)), AluOutput::Nothing);
@@ -135,8 +132,9 @@ fn count_flows(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
     }
     let quotient = p.compute("quotient", 16, Unit::Number, Operation::ShiftRight(all.into(), bits));
     p.set(it.each, Operation::Add(quotient.into(), 1.into()));
-    let each_wide = p.compute("room_of_queue", 32, Unit::Number, Operation::Gather(it.each.into(), 0));
-    find_giver(p, it, [rooms, sizes], each_wide);
+    p.comment("Rooms are less one, so that a sign says whether there is any; and so is what compares with them.");
+    let each_less = p.compute("each_less_one", 32, Unit::Number, Operation::Gather(quotient.into(), 0));
+    find_giver(p, it, [rooms, sizes], each_less);
     p.choose(
         Condition::compare(it.giver, Comparison::NotEqual, 0),
         |p| {
@@ -149,28 +147,27 @@ fn count_flows(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
 
 /// The group that gives a queue, if the one that the flow moves to has no room: the one with the most room of those that have room for
 /// more than a queue of flows, and more than one queue.
-fn find_giver(p: &mut Builder, it: &Parts<'_>, [rooms, sizes]: [[Variable; 4]; 2], each_wide: Variable) {
+fn find_giver(p: &mut Builder, it: &Parts<'_>, [rooms, sizes]: [[Variable; 4]; 2], each_less: Variable) {
     p.comment("The group that gives a queue. Signs of differences compare rooms.");
     let subtract = |p: &mut Builder, name: String, one: Operand, other: Operand| {
         p.compute(name, 32, Unit::Number, Operation::Subtract(one, other))
     };
     let pairs = [[1, 2], [1, 3], [1, 4], [2, 3], [2, 4], [3, 4]];
-    let less = pairs.map(|[one, other]: [usize; 2]| {
+    let pairs_less = pairs.map(|[one, other]: [usize; 2]| {
         subtract(p, format!("room_{one}_less_{other}"), rooms[one - 1].into(), rooms[other - 1].into())
     });
-    let full: [Variable; 4] = each(|n| subtract(p, format!("full_{n}"), rooms[usize::from(n) - 1].into(), 1.into()));
     let gives: [Variable; 4] = each(|n| {
         let place = usize::from(n) - 1;
-        let least = p.variable(format!("least_room_{n}"), 32, Unit::Number);
+        let gives = p.variable(format!("gives_{n}"), 32, Unit::Number);
         p.choose(
             Condition::compare(sizes[place], Comparison::LessOrEqual, 1),
-            |p| p.set(least, Operation::Copy(NO_ROOM.into())),
-            |p| p.set(least, Operation::Copy(each_wide.into())),
+            |p| p.set(gives, Operation::Copy(0.into())),
+            |p| p.set(gives, Operation::Subtract(each_less.into(), rooms[place].into())),
         );
-        subtract(p, format!("gives_{n}"), least.into(), rooms[place].into())
+        gives
     });
     let sign = |variable: Variable| variable.slice(31, 1);
-    let keys = less.into_iter().chain(gives).chain(full).map(sign).chain([it.to.into()]);
+    let keys = pairs_less.into_iter().chain(gives).chain(rooms).map(sign).chain([it.to.into()]);
     let keys = keys.collect();
     let actions: Vec<_> = (1..=u64::from(GROUPS))
         .map(|giver| p.action(format!("give_{giver}"), |p| p.set(it.giver, Operation::Copy(giver.into()))))
@@ -260,7 +257,7 @@ fn move_queue(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
         };
         p.set(queue, operation);
     });
-    it.place_of_queue(p, "of_move", queue);
+    it.place_of_queue(p, queue);
     p.access(register("newest_flow"), it.newest_at, store("clear_newest", 0), None);
     p.drop_packet();
 }

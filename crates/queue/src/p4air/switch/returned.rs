@@ -156,11 +156,11 @@ impl SwitchP4air {
 }
 
 /// The group that gives a queue to `to`: the one with the most room of those with room for more than a queue of flows. None if `to` has
-/// room. The first one if several have as much.
+/// room. The first one if several have as much. Rooms are less one, so that a sign says whether there is room.
 fn giver(rooms: [i32; GROUPS], sizes: [u32; GROUPS], each: u32, to: usize) -> Option<usize> {
-    if rooms[to - 1] > 0 {
+    if rooms[to - 1] >= 0 {
         return None;
     }
-    let may_give = |group: &usize| *group != to && sizes[group - 1] > 1 && rooms[group - 1] > each as i32;
+    let may_give = |group: &usize| *group != to && sizes[group - 1] > 1 && rooms[group - 1] >= each as i32;
     (1..=GROUPS).filter(may_give).min_by_key(|group| -rooms[group - 1])
 }
