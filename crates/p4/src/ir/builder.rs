@@ -3,6 +3,7 @@
 use super::action::{RegisterAction, RegisterArray};
 use super::condition::Condition;
 use super::operation::Operation;
+use super::print::Architecture;
 use super::table::{ActionTable, MatchTable, TableAction};
 use super::validate::{InvalidProgram, validate};
 use super::variable::{Input, Name, Operand, Unit, Variable};
@@ -29,6 +30,8 @@ pub struct SwitchProgram {
     pub(crate) period: Option<Nanos>,
     /// What the control plane does from time to time.
     pub(crate) tasks: Vec<ControlPlaneTask>,
+    /// Why a compiler for a target rejects the program, as measured.
+    pub(crate) rejected: Option<(Architecture, &'static str)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +146,7 @@ impl Builder {
             statements: Vec::new(),
             period: None,
             tasks: Vec::new(),
+            rejected: None,
         };
         Self { program, aspect: Aspect::Metric, gress: Gress::Egress }
     }
@@ -169,6 +173,11 @@ impl Builder {
     /// the queue to statements before it.
     pub fn control_plane(&mut self, name: &str, feeds_back: bool) {
         self.program.tasks.push(ControlPlaneTask { name: name.to_owned(), aspect: self.aspect, feeds_back });
+    }
+
+    /// The compiler for a target rejects the program, as was measured: a clause without a final period. It is not generated for this target.
+    pub fn reject_for(&mut self, architecture: Architecture, why: &'static str) {
+        self.program.rejected = Some((architecture, why));
     }
 
     /// Writes a comment into the printed program.

@@ -48,9 +48,13 @@ impl Architecture {
     }
 }
 
-/// Why an architecture cannot have a program, whatever the room: a register action that its unit cannot do. Such a program is printed for people to
+/// Why an architecture cannot have a program, whatever the placer says: a register action that its unit cannot do, or a rejection of the compiler that
+/// was measured. Such a program is printed for people to
 /// read; no compiler takes it.
 pub fn refusal(program: &SwitchProgram, architecture: Architecture) -> Option<String> {
+    if let Some((_, why)) = program.rejected.filter(|(it, _)| *it == architecture) {
+        return Some(why.to_owned());
+    }
     let averages = |action: &&RegisterAction| {
         let values = action.updates.iter().map(|update| update.value);
         values
@@ -338,8 +342,7 @@ impl<'a> Printer<'a> {
                 Does::Set { variable, operation } => {
                     if let Some(special) = self.special(*variable, operation) {
                         // A table of its own for each hash: one table has 32 bits of them.
-                        let is_free =
-                            operation.polynomial().is_none() && !operation.moves_bits();
+                        let is_free = operation.polynomial().is_none() && !operation.moves_bits();
                         self.compute(&program.variables[variable.0].name, &special, is_free);
                     } else {
                         let info = &program.variables[variable.0];
@@ -552,8 +555,8 @@ impl<'a> Printer<'a> {
             }
             super::Operation::Join(one, other, by) if self.architecture == Architecture::Tna => {
                 let width = width_of(self.program, *one).unwrap_or(bits);
-                let [one, other] = [(*one, width), (*other, *by)]
-                    .map(|(operand, width)| operand_text(&self.names(), operand, width));
+                let [one, other] =
+                    [(*one, width), (*other, *by)].map(|(operand, width)| operand_text(&self.names(), operand, width));
                 let moved = self.moved(variable);
                 return Some(format!("{name} = {moved}.get({{{one}, {other}}});"));
             }
@@ -645,8 +648,7 @@ bit<16> checksum;
 bit<16> urgent;
 }
 ";
-const TCP_FIELDS: &str =
-    "bit<4> tcp_words;\nbit<8> tcp_flags;\nbit<16> window;\nbit<16> tcp_checksum;\n";
+const TCP_FIELDS: &str = "bit<4> tcp_words;\nbit<8> tcp_flags;\nbit<16> window;\nbit<16> tcp_checksum;\n";
 const TO_TCP: &str = "transition select(meta.protocol) {\n6: parse_tcp;\ndefault: accept;\n}\n";
 const TCP_STATE: &str = "\
 state parse_tcp {

@@ -313,7 +313,11 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     let expected = match *operation {
         Operation::ShiftRight(_, by) => units.first().map(|unit| unit.without_low_bits(by)),
         // A product is a plain number.
-        Operation::ShiftLeft(..) | Operation::Join(..) | Operation::Random | Operation::Hash(_) | Operation::HashReversed(_) => None,
+        Operation::ShiftLeft(..)
+        | Operation::Join(..)
+        | Operation::Random
+        | Operation::Hash(_)
+        | Operation::HashReversed(_) => None,
         _ => units.first().copied(),
     };
     if let Some(other) = units.iter().find(|unit| Some(**unit) != units.first().copied()) {

@@ -7,12 +7,17 @@ mod traffic;
 
 use crate::Gress;
 use crate::ir::{
-    ActionTable, AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input,
-    InvalidProgram, Name, Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,
+    ActionTable, AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison,
+    Condition, Input, InvalidProgram, Name, Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit,
+    Variable, When,
 };
 use queuescope_queue::{FlowAction, SwitchP4airParams, SwitchRegister};
 
 const NAME: &str = "p4air";
+
+/// Why the program is not for Tofino. `docs/explanation/pipeline.md` has the forms that were tried.
+const REJECTED: &str = "p4c finds no placement: it makes 202 tables of it, with 15 in the longest chain, in 17 stages before the queue and 14 \
+                        behind it; a Tofino has 12 stages of 16 tables";
 
 /// The groups of long-lived flows.
 const GROUPS: u8 = 4;
@@ -48,6 +53,7 @@ pub fn p4air_with(params: &SwitchP4airParams) -> Result<SwitchProgram, InvalidPr
     p.at(Gress::Egress);
     p.when(Condition::compare(it.round, Comparison::NotEqual, 0), |p| egress::egress(p, &it));
     p.control_plane("remove flows that have ended", false);
+    p.reject_for(Architecture::Tna, REJECTED);
     p.build()
 }
 

@@ -57,8 +57,11 @@ impl Printer<'_> {
         match self.architecture {
             Architecture::Tna => self.lines(&format!("hdr.tcp.window = {text};\nmeta.sets_window = 1;")),
             Architecture::V1model => {
-                let [window, checksum] =
-                    if self.is_test { ["hdr.test.window", "hdr.test.tcp_checksum"] } else { ["hdr.tcp.window", "hdr.tcp.checksum"] };
+                let [window, checksum] = if self.is_test {
+                    ["hdr.test.window", "hdr.test.tcp_checksum"]
+                } else {
+                    ["hdr.tcp.window", "hdr.tcp.checksum"]
+                };
                 self.lines(&WINDOW.replace("WINDOW", window).replace("CHECKSUM", checksum).replace("VALUE", &text));
             }
         }

@@ -192,7 +192,8 @@ fn parse_note(out: &mut Printer<'_>) {
 /// The parser behind the queue does not need the TCP header.
 fn without_tcp(states: &str) -> String {
     let Some(place) = states.find("state parse_tcp {") else { return states.to_owned() };
-    states[..place].replace("transition select(meta.protocol) {\n6: parse_tcp;\ndefault: accept;\n}\n", "transition accept;\n")
+    states[..place]
+        .replace("transition select(meta.protocol) {\n6: parse_tcp;\ndefault: accept;\n}\n", "transition accept;\n")
 }
 
 /// Copies before the queue, and the checksum of a written window.

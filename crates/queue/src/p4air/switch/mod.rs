@@ -4,6 +4,8 @@
 //! [`SwitchP4air`] stands for [`P4air`](super::P4air). The program `p4air` of `queuescope-p4` does the same, step for
 //! step. `docs/explanation/p4air.md` states how far it is from the real one.
 
+#[cfg(test)]
+mod distance;
 mod params;
 mod registers;
 mod returned;

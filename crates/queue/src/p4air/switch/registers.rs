@@ -80,10 +80,20 @@ pub(super) const REGISTERS: [SwitchRegister; PULSES + 1] = [
     of(Port, "first_loss_delay", 8, "The first queue of loss-delay flows"),
     of(Port, "first_loss_based", 8, "The first queue of loss-based flows"),
     of(Port, "first_model_based", 8, "The first queue of model-based flows"),
-    of(Port, "delay_based_room", 32, "Flows that still fit into the queues of delay-based flows, less one, with a sign"),
+    of(
+        Port,
+        "delay_based_room",
+        32,
+        "Flows that still fit into the queues of delay-based flows, less one, with a sign",
+    ),
     of(Port, "loss_delay_room", 32, "Flows that still fit into the queues of loss-delay flows, less one, with a sign"),
     of(Port, "loss_based_room", 32, "Flows that still fit into the queues of loss-based flows, less one, with a sign"),
-    of(Port, "model_based_room", 32, "Flows that still fit into the queues of model-based flows, less one, with a sign"),
+    of(
+        Port,
+        "model_based_room",
+        32,
+        "Flows that still fit into the queues of model-based flows, less one, with a sign",
+    ),
     of(
         Group,
         "gained_takes",

@@ -117,7 +117,7 @@ impl SwitchP4air {
     }
 
     /// The queues of each group.
-    fn sizes(&self, port: usize) -> [u32; GROUPS] {
+    pub(super) fn sizes(&self, port: usize) -> [u32; GROUPS] {
         let bounds = [0, 1, 2].map(|n| self.words[BOUNDS + n][port]);
         let ends = [bounds[0], bounds[1], bounds[2], self.params.p4air.queues.into()];
         let firsts = [LONG_LIVED.into(), bounds[0], bounds[1], bounds[2]];
