@@ -2,6 +2,7 @@
 
 mod explain;
 mod folder;
+mod p4air;
 mod printqueue;
 #[cfg(test)]
 mod tests;
@@ -9,9 +10,11 @@ mod tests;
 use crate::args::Generate as Args;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
+use p4air::P4air;
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
-    self, Dimensions, STEP_THRESHOLD, abc_named, conquest_defaults, executable_with, pie_cp_control, step_with,
+    self, Dimensions, STEP_THRESHOLD, abc_named, conquest_defaults, executable_with, p4air_with, pie_cp_control,
+    step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
 use queuescope_p4::{Fit, Grade, Target};
@@ -94,7 +97,7 @@ fn list() -> Result<String> {
         let [v1model, tna] = Architecture::ALL.map(cell);
         let _ = writeln!(list, "{:<18}  {v1model:>7}  {tna:>3}  {}", steps.name(), steps.about());
     }
-    list.push_str("\nThose with no are known to p4 fit as steps only: they cannot be run or generated yet.\n");
+    list.push_str("\nThose with no for both are known to p4 fit as steps only: they cannot be run or generated yet.\n");
     Ok(list)
 }
 
@@ -104,6 +107,7 @@ enum Parameters {
     /// Those of scenarios.
     Management(Management),
     PrintQueue(PrintQueue),
+    P4air(Box<P4air>),
 }
 
 impl Parameters {
@@ -112,6 +116,7 @@ impl Parameters {
         match self {
             Self::Management(management) => management.parameters(),
             Self::PrintQueue(printqueue) => printqueue.parameters(),
+            Self::P4air(p4air) => p4air.parameters(),
         }
     }
 }
@@ -123,6 +128,9 @@ fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
     }
     if let Some(printqueue) = PrintQueue::named(name) {
         return Ok(Parameters::PrintQueue(printqueue.with(set)?));
+    }
+    if name == "p4air" {
+        return Ok(Parameters::P4air(Box::new(P4air::with(set)?)));
     }
     let management = Management::parse("--set", &management_text(name, set)).map_err(|why| anyhow!("{why}"))?;
     // A switch cleans; --aqm has tags.
@@ -140,6 +148,7 @@ fn program(name: &str, parameters: &Parameters) -> Result<SwitchProgram> {
     let management = match parameters {
         Parameters::Management(management) => management,
         Parameters::PrintQueue(printqueue) => return printqueue.program(),
+        Parameters::P4air(p4air) => return Ok(p4air_with(&p4air.params)?),
     };
     match management {
         Management::Program(PipelineParams::Abc(params)) => {

@@ -72,10 +72,14 @@ impl SwitchP4airParams {
             (matches!(it.queues, 8 | 16 | 32), "queues", "must be 8, 16 or 32: a switch divides by slices of bits"),
             (
                 entries.is_power_of_two() && (1 << TURN_BITS..=MOST_FLOWS).contains(&entries),
-                "flows",
+                "table.hashed.entries",
                 "must be a power of two from 128 to 65536, because an entry is a slice of a hash",
             ),
-            (it.newest == Newest::OfQueue, "newest", "must be queue: a register holds the newest flow of each queue"),
+            (
+                it.newest == Newest::OfQueue,
+                "newest",
+                "must be of-queue: a register holds the newest flow of each queue",
+            ),
             (it.start == Start::NewFlows, "start", "must be new-flows"),
             (
                 it.assignment == Assignment::InTurn,
@@ -102,8 +106,8 @@ impl SwitchP4airParams {
             (fingerprint.restarts, "fingerprint.restarts", "must be true: the register's unit starts the count again"),
             (
                 fingerprint.repeated_syn_restarts,
-                "fingerprint.repeated-syn",
-                "must restart: each SYN starts the measurements of its flow",
+                "fingerprint.repeated-syn-restarts",
+                "must be true: each SYN starts the measurements of its flow",
             ),
             (fingerprint.least_change < 1 << 15, "fingerprint.least-change", "must be below 32768"),
             (fingerprint.default_rtt.0 >> 10 < 1 << 20, "fingerprint.default-rtt", "must be below 1.07 s"),

@@ -334,5 +334,5 @@ fn parameters_that_a_switch_cannot_have_are_named() {
         "P4air on a switch: queues must be 8, 16 or 32: a switch divides by slices of bits"
     );
     let flows = text(P4airParams { table: FlowTable::Exact, ..params().p4air });
-    assert!(flows.unwrap_err().contains("flows must be a power of two"));
+    assert!(flows.unwrap_err().contains("table.hashed.entries must be a power of two"));
 }
