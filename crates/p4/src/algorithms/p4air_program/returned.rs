@@ -65,7 +65,7 @@ fn delay(p: &mut Builder, it: &Parts<'_>) {
     p.set(it.passes, Operation::Add(it.passes.into(), 1.into()));
     let passes = u64::from(it.params.p4air.delay_passes);
     p.choose(Condition::compare(it.passes, Comparison::Less, passes), Builder::recirculate, |p| {
-        p.enqueue(it.queue.slice(0, 7))
+        p.enqueue(it.queue.slice(0, 7));
     });
 }
 

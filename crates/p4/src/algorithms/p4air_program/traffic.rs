@@ -233,7 +233,7 @@ fn long_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, [sent, share]: [
     p.comment("What is done to a flow above its share.");
     let with = |groups: Vec<Condition>| Condition::All(vec![is(over, 1), Condition::Any(groups)]);
     let send_copy = |p: &mut Builder| {
-        p.when(Condition::compare(it.request, Comparison::NotEqual, 0), |p| p.feed_back());
+        p.when(Condition::compare(it.request, Comparison::NotEqual, 0), Builder::feed_back);
     };
     let drop_and_send = |p: &mut Builder| {
         let dropped = it.groups(FlowAction::Drop);

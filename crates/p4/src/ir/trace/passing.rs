@@ -98,8 +98,8 @@ fn packet(now: u64, flow: u32, number: u64, random: u64) -> (Passing, u64) {
         _ => 6 + round % 24,
     };
     // A SYN each 1500 packets or so, for most flows.
-    let is_syn = flow % 5 != 4 && flow % 8 != 1 && number % (1_500 + u64::from(flow)) == 0;
-    let is_reverse = !is_syn && random % 5 == 0;
+    let is_syn = flow % 5 != 4 && flow % 8 != 1 && number.is_multiple_of(1_500 + u64::from(flow));
+    let is_reverse = !is_syn && random.is_multiple_of(5);
     let depth = (now >> 17) % 64 * 5 + (random >> 8) % 4;
     let wait = match () {
         () if is_syn => rtt,
