@@ -286,7 +286,7 @@ fn mutants_of_p4air_are_caught() {
         } else {
             // Fewer packets for those that change nothing, and for the others with the same description.
             let is_proven = OF_P4AIR.iter().any(|(proven, ..)| proven == made);
-            if !flows::is_caught(&program, mutant, if is_proven { 10_000 } else { 30_000 }) {
+            if !flows::is_caught(&program, mutant, if is_proven { 4_000 } else { 30_000 }) {
                 *missed.entry(made).or_default() += 1;
             }
         }

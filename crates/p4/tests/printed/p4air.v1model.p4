@@ -322,7 +322,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         size = 22;
     }
 
-    // A queue within a group of so many, by bits of the flow's hash.
+    // A queue within a group, by the number of its queues and bits of the flow's hash.
     action set_queue_of_flow(bit<8> place_of_entry) {
         place = place_of_entry;
     }

@@ -107,7 +107,7 @@ fn queue_by_hash(p: &mut Builder, it: &Parts<'_>, first: Variable, end: Variable
     });
     p.look_up(MatchTable {
         name: "queue_of_flow".into(),
-        about: "A queue within a group of so many, by bits of the flow's hash".into(),
+        about: "A queue within a group, by the number of its queues and bits of the flow's hash".into(),
         keys: vec![count.slice(0, COUNT_BITS), it.entry.slice(0, bits)],
         entries: TableEntries::Exact(entries.collect()),
         results: vec![place],

@@ -194,7 +194,7 @@ impl SwitchP4airParams {
         (self.p4air.least_window.0 as u32).div_ceil(1 << self.window_scale)
     }
 
-    /// The shift for a share among so many long-lived flows. `joins`: the flow is not yet one of them.
+    /// The shift for a share among `flows` long-lived flows. `joins`: the flow is not yet one of them.
     pub fn shift(&self, flows: u16, joins: bool) -> SwitchShift {
         let packet_time = self.rate.time_for(self.p4air.packet).0.max(1);
         let between = packet_time.saturating_mul((u64::from(flows) + u64::from(joins)).max(1));
