@@ -7,6 +7,7 @@ use super::gateway;
 use super::operation::Operation;
 use super::print::{Architecture, refusal};
 use super::table::TableEntries;
+use super::uses::Uses;
 use super::variable::{Input, Variable};
 use crate::{Aspect, Gress};
 use std::fmt::Write;
@@ -114,6 +115,16 @@ fn notes(program: &SwitchProgram, architecture: Architecture) -> Vec<String> {
                 notes.push(format!(
                     "Registers of BMv2 begin with zero: the difference (XOR) from the first value is stored in {names}."
                 ));
+            }
+            let before = Uses::of(program, Gress::Ingress);
+            if before.enqueues {
+                notes.push(
+                    "BMv2 has eight priorities in place of queues: those of the lowest three bits of a queue."
+                        .to_owned(),
+                );
+            }
+            if before.recirculates {
+                notes.push("Packets that pass the part before the queue again are resubmitted.".to_owned());
             }
             notes.push("BMv2 has no stages, so that any program fits.".to_owned());
         }
