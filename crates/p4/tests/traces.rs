@@ -173,7 +173,9 @@ fn frames_are_what_the_interpreter_does_and_algorithms_act_on_some() {
             "abc-edge" => 300,
             _ => 250,
         };
-        assert!((20..most).contains(&acts), "{}: {acts} of {} packets", program.name(), trace.packets.len());
+        // The flows of P4air are in slow start for most of these packets.
+        let least = if program.name() == "p4air" { 10 } else { 20 };
+        assert!((least..most).contains(&acts), "{}: {acts} of {} packets", program.name(), trace.packets.len());
         assert_eq!(trace, Trace::new(&program, 1, 500), "it depends on the seed alone");
         assert_ne!(trace, Trace::new(&program, 2, 500));
     }
