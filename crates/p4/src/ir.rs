@@ -62,6 +62,6 @@ pub use print::{
     Architecture, Forwarding, TestBuild, print, print_entries, print_forwarding, print_p4runtime, refusal,
 };
 pub use table::{ActionTable, MatchTable, TableAction, TableEntries};
-pub use trace::{Leaving, REPLAY, Sighting, Tap, Trace, TracePacket, sightings, wandering};
+pub use trace::{Leaving, Passing, REPLAY, Sighting, Tap, Trace, TracePacket, passing, sightings, wandering};
 pub use validate::InvalidProgram;
-pub use variable::{Input, Name, Operand, Unit, Variable};
+pub use variable::{Input, NOTES, Name, Operand, Unit, Variable};

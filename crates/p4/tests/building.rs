@@ -320,3 +320,53 @@ fn a_switch_off_the_path_reports_and_does_nothing_else() {
         "the assignment to hashed: hashes the packet, and the program does not have the input ip_length"
     );
 }
+
+/// What packets bring back needs a note, queues and windows are of the half before the queue, and only notes are written.
+#[test]
+fn packets_come_back_with_a_note() {
+    let again = error(|p| {
+        p.at(Gress::Ingress);
+        p.recirculate();
+    });
+    assert_eq!(again, "the ingress: feeds a copy or the packet back without a note, which says why it comes");
+    let unread = error(|p| {
+        let note = p.note("why", 4);
+        p.at(Gress::Ingress);
+        p.set(note, Operation::Copy(1.into()));
+        p.feed_back();
+    });
+    assert_eq!(unread, "the ingress: must read fed_back exactly if copies or packets come back");
+    let behind = error(|p| {
+        let [port, note] = [p.input(Input::Port), p.note("why", 4)];
+        p.at(Gress::Ingress);
+        p.set(note, Operation::Copy(1.into()));
+        p.at(Gress::Egress);
+        p.enqueue(port.slice(0, 3));
+    });
+    assert_eq!(
+        behind,
+        "the ingress: is followed by an egress that chooses a queue, writes a window or recirculates a packet"
+    );
+    let queue = error(|p| {
+        let port = p.input(Input::Port);
+        p.at(Gress::Ingress);
+        p.enqueue(port);
+    });
+    assert_eq!(queue, "the queue: reads 9 bits of port into 7: take a slice");
+    let window = error(|p| {
+        p.input(Input::Window);
+        p.at(Gress::Ingress);
+        p.set_window(1);
+    });
+    assert_eq!(window, "the receive window: the program does not have the input tcp_checksum");
+    let input = error(|p| {
+        let port = p.input(Input::Port);
+        p.set(port, Operation::Copy(1.into()));
+    });
+    assert_eq!(input, "the assignment to port: it is an input, which cannot be assigned");
+    let joined = error(|p| {
+        let port = p.input(Input::Port);
+        p.compute("both", 12, Unit::Number, Operation::Join(port.slice(0, 7), port.slice(0, 5), 4));
+    });
+    assert_eq!(joined, "the assignment to both: joins 7 and 5 bits into 12, with 4 behind");
+}

@@ -6,15 +6,17 @@
 use crate::bmv2::{compile, installed, replay, tools};
 use queuescope_p4::algorithms::{
     AbcCoreParams, AbcEdgeParams, ConQuestLegacyParams, abc_core_with, abc_edge_with, abc_strip_with,
-    conquest_defaults, conquest_legacy_with, conquest_with, executable, printqueue_monitor_with,
+    conquest_defaults, conquest_legacy_with, conquest_with, executable, p4air_with, printqueue_monitor_with,
     printqueue_windows_with,
 };
 use queuescope_p4::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison, Condition, Input,
     Operation, RegisterAction, RegisterArray, SwitchProgram, Trace, Unit, Variable, When, print, refusal,
 };
-use queuescope_queue::{ActAt, ConQuestAqmParams, HoldParams, SwitchAqmParams, SwitchAverage};
-use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, TappedConQuestParams};
+use queuescope_queue::{
+    ActAt, ConQuestAqmParams, FlowTable, HoldParams, P4airParams, SwitchAqmParams, SwitchAverage, SwitchP4airParams,
+};
+use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, FingerprintParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
 use std::path::Path;
 use std::process::Command;
@@ -186,6 +188,14 @@ fn abc() -> [SwitchProgram; 5] {
     .map(|program| program.expect("it fits"))
 }
 
+/// P4air with few entries, so that flows share some, and short delays and round-trip times, so that much happens.
+fn p4air() -> SwitchProgram {
+    let table = FlowTable::Hashed { entries: 128, seed: 0 };
+    let fingerprint = FingerprintParams { default_rtt: Nanos(200_000), ..FingerprintParams::default() };
+    let p4air = P4airParams { table, fingerprint, delay_passes: 2, ..P4airParams::default() };
+    p4air_with(&SwitchP4airParams { p4air, ..SwitchP4airParams::default() }).expect("a switch can have these")
+}
+
 /// `QUEUESCOPE_PACKETS=100000` sends as many packets through each program.
 #[test]
 fn bmv2_does_what_the_interpreter_does() {
@@ -201,10 +211,10 @@ fn bmv2_does_what_the_interpreter_does() {
     let printqueue = [printqueue_windows_with(&cells, 0), printqueue_monitor_with(&steps, 0)];
     let printqueue = printqueue.map(|program| program.expect("it fits"));
     let is_default = |program: &SwitchProgram| {
-        !["conquest", "abc", "printqueue"].iter().any(|name| program.name().starts_with(name))
+        !["conquest", "abc", "p4air", "printqueue"].iter().any(|name| program.name().starts_with(name))
     };
     let programs = executable().expect("the defaults fit").into_iter().filter(is_default);
-    for program in programs.chain(conquest).chain(abc()).chain(printqueue).chain([everything()]) {
+    for program in programs.chain(conquest).chain(abc()).chain(printqueue).chain([p4air(), everything()]) {
         let count = crate::packets().min(100_000);
         let trace = Trace::new(&program, 1, count);
         let chosen = trace.dropped + trace.marked;

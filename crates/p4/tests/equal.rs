@@ -5,6 +5,7 @@ mod conquest;
 mod conquest_legacy;
 mod drop_schedule;
 mod egress_pi;
+mod p4air;
 mod pie_cp;
 mod pie_data_plane;
 mod printqueue;

@@ -65,7 +65,8 @@ any_pipeline::pipelines! {
         "Activity-based congestion management: the most active senders are dropped first (Menth and Zeitler 2018, Brummer et al. 2019).";
     "p4air" p4air::{
         P4air, P4airParams, ActEvery, ActOn, Assignment, FlowAction, FlowTable, GroupActions, GroupMove, Newest, P4airError,
-        P4airStats, Queueing, RttFilter, RttSource, ShareForm, Start,
+        P4airStats, Queueing, RegisterOf, RttFilter, RttSource, ShareForm, Start, SwitchFate, SwitchNote, SwitchP4air,
+        SwitchP4airError, SwitchP4airParams, SwitchPacket, SwitchRegister, SwitchRequest, SwitchShift, SwitchTcp,
     }:
         "Flows are grouped by their congestion control, and each group has its own queues (Turkovic and Kuipers, ICNP 2020).";
 }

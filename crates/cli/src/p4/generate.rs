@@ -3,6 +3,7 @@
 mod explain;
 mod folder;
 mod legacy;
+mod p4air;
 mod printqueue;
 mod set;
 #[cfg(test)]
@@ -12,10 +13,11 @@ use crate::args::Generate as Args;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
 use folder::More;
+use p4air::P4air;
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
     self, ConQuestLegacyParams, Dimensions, STEP_THRESHOLD, abc_at_border, conquest_defaults, conquest_legacy_with,
-    executable_with, pie_cp_control, red_egress_with, step_with,
+    executable_with, p4air_with, pie_cp_control, red_egress_with, step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
 use queuescope_p4::{Fit, Grade, Target};
@@ -106,7 +108,7 @@ fn list() -> Result<String> {
         let [v1model, tna] = Architecture::ALL.map(cell);
         let _ = writeln!(list, "{:<18}  {v1model:>7}  {tna:>3}  {}", steps.name(), steps.about());
     }
-    list.push_str("\nThose with no are known to p4 fit as steps only: they cannot be run or generated yet.\n");
+    list.push_str("\nThose with no for both are known to p4 fit as steps only: they cannot be run or generated yet.\n");
     Ok(list)
 }
 
@@ -117,6 +119,7 @@ enum Parameters {
     Management(Management),
     PrintQueue(PrintQueue),
     Legacy(ConQuestLegacyParams),
+    P4air(Box<P4air>),
 }
 
 impl Parameters {
@@ -126,6 +129,7 @@ impl Parameters {
             Self::Management(management) => management.parameters(),
             Self::PrintQueue(printqueue) => printqueue.parameters(),
             Self::Legacy(params) => legacy::parameters(params),
+            Self::P4air(p4air) => p4air.parameters(),
         }
     }
 }
@@ -140,6 +144,9 @@ fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
     }
     if name == "conquest-legacy" {
         return Ok(Parameters::Legacy(legacy::with(set)?));
+    }
+    if name == "p4air" {
+        return Ok(Parameters::P4air(Box::new(P4air::with(set)?)));
     }
     let management = Management::parse("--set", &management_text(name, set)).map_err(|why| anyhow!("{why}"))?;
     // A switch cleans; --aqm has tags.
@@ -163,6 +170,7 @@ fn program(name: &str, parameters: &Parameters, border: &[u16]) -> Result<Switch
         Parameters::Management(management) => management,
         Parameters::PrintQueue(printqueue) => return printqueue.program(),
         Parameters::Legacy(params) => return Ok(conquest_legacy_with(params)?),
+        Parameters::P4air(p4air) => return Ok(p4air_with(&p4air.params)?),
     };
     match management {
         Management::Program(PipelineParams::Abc(params)) => {

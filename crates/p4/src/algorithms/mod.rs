@@ -14,6 +14,7 @@ mod ecn_sharp;
 mod ecn_sharp_dp;
 mod egress_pi;
 mod p4air;
+mod p4air_program;
 mod pi2;
 mod pie;
 mod pie_cp;
@@ -40,6 +41,7 @@ pub use ecn_sharp::ecn_sharp;
 pub use ecn_sharp_dp::{ecn_sharp_dp, ecn_sharp_dp_with};
 pub use egress_pi::{egress_pi, egress_pi_with};
 pub use p4air::{Flows, p4air};
+pub use p4air_program::p4air_with;
 pub use pi2::pi2;
 pub use pie::pie;
 pub use pie_cp::{pie_cp, pie_cp_control, pie_cp_with};
@@ -54,7 +56,7 @@ use crate::Program;
 use crate::ir::{InvalidProgram, SwitchProgram};
 use queuescope_queue::{
     ActAt, CodelDpParams, ConQuestAqmParams, EcnSharpDpParams, EgressPiParams, HoldParams, PieCpParams, PieDpParams,
-    PieTableParams, PipelineParams, SwitchRed,
+    PieTableParams, PipelineParams, SwitchP4airParams, SwitchRed,
 };
 use queuescope_sketch::{CellWindowsParams, DepthStackParams};
 
@@ -96,7 +98,7 @@ pub const NAMES: [&str; 24] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 17] = [
+pub const EXECUTABLE: [&str; 18] = [
     "red-egress",
     "codel-dp",
     "ecn-sharp-dp",
@@ -112,6 +114,7 @@ pub const EXECUTABLE: [&str; 17] = [
     "abc-core",
     "abc-core-median",
     "abc-strip",
+    "p4air",
     "printqueue-windows",
     "printqueue-monitor",
 ];
@@ -168,6 +171,7 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         abc_core_with(&AbcCoreParams::default())?,
         abc_core_with(&abc::median())?,
         abc_strip_with(&[])?,
+        p4air_with(&SwitchP4airParams::default())?,
         printqueue_windows_with(&CellWindowsParams::default(), 0)?,
         printqueue_monitor_with(&DepthStackParams::default(), 0)?,
     ])
@@ -187,6 +191,9 @@ pub fn executable_with(params: &PipelineParams) -> Result<Option<SwitchProgram>,
         PipelineParams::EgressPi(params) => egress_pi_with(params)?,
         PipelineParams::CodelDp(params) => codel_dp_with(params)?,
         PipelineParams::EcnSharpDp(params) => ecn_sharp_dp_with(params)?,
+        PipelineParams::P4air(params) => {
+            p4air_with(&SwitchP4airParams { p4air: params.clone(), ..SwitchP4airParams::default() })?
+        }
         PipelineParams::Abc(params) => {
             let role = params.ports.first().copied().unwrap_or_default();
             let name = if role.meters {

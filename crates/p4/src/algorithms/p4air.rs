@@ -80,6 +80,9 @@ const RATE: u64 = 10_000_000_000;
 /// it says whether the queue is the first or the last of its group. Flows per queue are `flows / queues + 1`; there, they
 /// have two thresholds. Group 0 is mice and ants; the protocol separates them.
 ///
+/// The program that is run and printed, [`p4air_with`](super::p4air_with), has words of 8, 16 and 32 bits, and one result for each access. So it
+/// is described apart: table I counts bits.
+///
 /// Not counted: which of several results a register access has, and the container space of the packet's fields.
 pub fn p4air(dimensions: Flows) -> Program {
     let about = "groups flows by their congestion control, and slows down those above their share";

@@ -4,6 +4,7 @@ use super::action::{RegisterAction, RegisterArray};
 use super::condition::Condition;
 use super::operation::Operation;
 use super::pair::PairAction;
+use super::print::Architecture;
 use super::table::{ActionTable, MatchTable, TableAction};
 use super::validate::{InvalidProgram, validate};
 use super::variable::{Input, Name, Operand, Unit, Variable};
@@ -33,6 +34,8 @@ pub struct SwitchProgram {
     pub(crate) tasks: Vec<ControlPlaneTask>,
     /// Whether the switch is beside the path of packets, and forwards none.
     pub(crate) is_off_path: bool,
+    /// Why a compiler for a target rejects the program, as measured.
+    pub(crate) rejected: Option<(Architecture, &'static str)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +96,12 @@ pub(crate) enum Does {
         delay: Operand,
         estimate: Operand,
     },
+    /// The queue of its port that the packet enters.
+    Enqueue(Operand),
+    /// The receive window of its TCP header.
+    SetWindow(Operand),
+    /// The packet itself comes again.
+    Recirculate,
 }
 
 /// Builds a [`SwitchProgram`], statement by statement.
@@ -161,6 +170,7 @@ impl Builder {
             period: None,
             tasks: Vec::new(),
             is_off_path: false,
+            rejected: None,
         };
         Self { program, aspect: Aspect::Metric, gress: Gress::Egress }
     }
@@ -195,6 +205,11 @@ impl Builder {
     /// the queue to statements before it.
     pub fn control_plane(&mut self, name: &str, feeds_back: bool) {
         self.program.tasks.push(ControlPlaneTask { name: name.to_owned(), aspect: self.aspect, feeds_back });
+    }
+
+    /// The compiler for a target rejects the program, as was measured: a clause without a final period. It is not generated for this target.
+    pub fn reject_for(&mut self, architecture: Architecture, why: &'static str) {
+        self.program.rejected = Some((architecture, why));
     }
 
     /// Writes a comment into the printed program.
@@ -295,9 +310,33 @@ impl Builder {
         self.push(Does::Drop);
     }
 
-    /// Sends a copy of the packet back to the part before the queue. The packet itself goes on. Behind the queue only.
+    /// Sends a copy of the packet back to the part before the queue. The packet itself goes on. The copy has the note that the packet has at the end
+    /// of this half. Before the queue, only a program with a note can do this.
     pub fn feed_back(&mut self) {
         self.push(Does::FeedBack);
+    }
+
+    /// A slot of the packet's note, [`Input::Note`], by a name of its own.
+    pub fn note(&mut self, name: impl Into<Name>, slot: u8) -> Variable {
+        let input = Input::Note(slot);
+        self.add(VariableInfo { name: name.into(), bits: input.bits(), unit: input.unit(), input: Some(input) })
+    }
+
+    /// Puts the packet into this queue of its port; into queue 0 without this. Before the queue only.
+    pub fn enqueue(&mut self, queue: impl Into<Operand>) {
+        self.push(Does::Enqueue(queue.into()));
+    }
+
+    /// Writes the receive window of the TCP header, of 16 bits. The checksum follows (RFC 1624). The program has to check that there is such a header, and
+    /// has the inputs [`Input::Window`] and [`Input::TcpChecksum`]. Before the queue only.
+    pub fn set_window(&mut self, window: impl Into<Operand>) {
+        self.push(Does::SetWindow(window.into()));
+    }
+
+    /// The packet passes the part before the queue again, with its note and [`Input::FedBack`], as it arrived otherwise. It enters no queue, and whether it is dropped
+    /// does not matter. Before the queue only.
+    pub fn recirculate(&mut self) {
+        self.push(Does::Recirculate);
     }
 
     /// Puts an activity header with this activity, of 16 bits, behind the header of Ethernet. The program has to check that there is none.

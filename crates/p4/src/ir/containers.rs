@@ -7,7 +7,6 @@
 use super::builder::{Does, Statement, SwitchProgram};
 use super::condition::Condition;
 use super::gateway::{is_for_gateway, width};
-use super::operation::Operation;
 use super::uses::Uses;
 use super::validate::bits;
 use super::variable::Operand;
@@ -60,7 +59,7 @@ impl Joined<'_> {
 
     fn one(&mut self, does: &Does) {
         match does {
-            Does::Set { operation: Operation::Gather(..), .. } => {}
+            Does::Set { operation, .. } if operation.moves_bits() => {}
             Does::Set { variable, operation } => {
                 // A hash or a random number comes from another unit.
                 let operands = operation.operands();
@@ -85,6 +84,9 @@ impl Joined<'_> {
             | Does::Mark
             | Does::Drop
             | Does::FeedBack
+            | Does::Recirculate
+            | Does::Enqueue(_)
+            | Does::SetWindow(_)
             | Does::Push(_)
             | Does::Strip => {}
         }
@@ -146,7 +148,7 @@ fn container_bits(bits: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Builder, Comparison, Input, Unit};
+    use crate::ir::{Builder, Comparison, Input, Operation, Unit};
 
     /// The fields and bits of the groups behind the queue.
     fn shape(build: impl FnOnce(&mut Builder)) -> Vec<(String, u64, u64)> {

@@ -8,6 +8,7 @@ use super::operation::Operation;
 use super::pair::{HALF_BITS, PAIR_BITS};
 use super::print::{Architecture, refusal};
 use super::table::TableEntries;
+use super::uses::Uses;
 use super::variable::{Input, Variable};
 use crate::{Aspect, Gress};
 use std::fmt::Write;
@@ -84,6 +85,11 @@ fn origin(input: Input, architecture: Architecture) -> &'static str {
         (Input::FedBack, Architecture::V1model) => {
             "1 for packets that were recirculated: clones of those behind the queue"
         }
+        (Input::IpWords, _) => "the header length of the IPv4 header",
+        (Input::TcpWords, _) => "the data offset of the TCP header",
+        (Input::TcpFlags | Input::Window | Input::TcpChecksum, _) => "the TCP header",
+        (Input::Note(_), Architecture::V1model) => "metadata that clones, recirculated and resubmitted packets keep",
+        (Input::Note(_), Architecture::Tna) => "a header between the halves of the pipeline",
         (Input::ArrivalPort, Architecture::V1model) => "standard_metadata.ingress_port",
         (Input::ArrivalPort, Architecture::Tna) => "ig_intr_md.ingress_port",
         (Input::IpLength, _) => "the total length of the IPv4 header, or the payload length of that of IPv6",
@@ -123,6 +129,16 @@ fn notes(program: &SwitchProgram, architecture: Architecture) -> Vec<String> {
                 notes.push(format!(
                     "Registers of BMv2 begin with zero: the difference (XOR) from the first value is stored in {names}."
                 ));
+            }
+            let before = Uses::of(program, Gress::Ingress);
+            if before.enqueues {
+                notes.push(
+                    "BMv2 has eight priorities in place of queues: those of the lowest three bits of a queue."
+                        .to_owned(),
+                );
+            }
+            if before.recirculates {
+                notes.push("Packets that pass the part before the queue again are resubmitted.".to_owned());
             }
             notes.push("BMv2 has no stages, so that any program fits.".to_owned());
         }
@@ -225,6 +241,15 @@ impl Explanation<'_> {
                 self.line(depth, &format!("Put a header with the activity {activity} behind that of Ethernet."));
             }
             Does::Strip => self.line(depth, "Remove the activity header."),
+            Does::Recirculate => self.line(depth, "Let the packet pass the part before the queue again."),
+            Does::Enqueue(queue) => {
+                let queue = self.words.operand(*queue);
+                self.line(depth, &format!("Put the packet into queue {queue}."));
+            }
+            Does::SetWindow(window) => {
+                let window = self.words.operand(*window);
+                self.line(depth, &format!("Write the receive window {window}; the checksum follows."));
+            }
         }
     }
 
@@ -357,6 +382,12 @@ fn meaning(input: Input) -> &'static str {
         Input::Identification => "its IPv4 identification",
         Input::Sequence => "its TCP sequence number, or its UDP length and checksum",
         Input::Acknowledgement => "its TCP acknowledgement number",
+        Input::IpWords => "the words of four bytes of its IPv4 header; 0 for IPv6",
+        Input::TcpWords => "the words of four bytes of its TCP header; 0 without one",
+        Input::TcpFlags => "its TCP flags: bit 1 is SYN, bit 4 is ACK",
+        Input::Window => "the receive window in its TCP header",
+        Input::TcpChecksum => "the checksum of its TCP header",
+        Input::Note(_) => "of the packet's note, which begins with 0 and goes with it and its copies",
     }
 }
 

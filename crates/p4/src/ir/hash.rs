@@ -50,6 +50,17 @@ impl Polynomial {
         crc.checksum(&bytes).into()
     }
 
+    /// The hash of the flow in the other direction: what `hash` gives if the addresses are exchanged, and the ports.
+    pub fn reversed(hash: ReplacedHash, polynomial: Self, input: &dyn Fn(Input) -> u64) -> u64 {
+        let exchanged = |part| match part {
+            Input::Source => input(Input::Destination),
+            Input::Destination => input(Input::Source),
+            Input::Ports => input(part) >> 16 & 0xffff | (input(part) & 0xffff) << 16,
+            part => input(part),
+        };
+        hash(polynomial, &exchanged)
+    }
+
     fn algorithm(self) -> &'static Algorithm<u32> {
         match self {
             Self::Ethernet => &crc::CRC_32_ISO_HDLC,

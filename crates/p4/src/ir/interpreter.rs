@@ -3,8 +3,9 @@
 use super::action::AluOutput;
 use super::builder::{Does, Statement, SwitchProgram};
 use super::hash::{Polynomial, ReplacedHash};
+use super::operation::Operation;
 use super::table::TableEntries;
-use super::variable::{Input, Operand, Variable, ones};
+use super::variable::{Input, NOTES, Operand, Variable, ones};
 
 use crate::Gress;
 use std::collections::BTreeMap;
@@ -34,6 +35,14 @@ pub struct PacketFate {
     pub pushed: Option<u16>,
     /// Whether its activity header is removed.
     pub stripped: bool,
+    /// The queue that it enters, if the program chooses one.
+    pub queue: Option<u8>,
+    /// The receive window that it gets, and the checksum with it.
+    pub window: Option<[u16; 2]>,
+    /// Whether it passes the part before the queue again.
+    pub recirculated: bool,
+    /// Its note at the end.
+    pub note: [u16; NOTES],
     /// Where it is sent from a switch off the path, and with what.
     pub reported: Option<PacketReport>,
 }
@@ -111,7 +120,13 @@ impl<'a> Interpreter<'a> {
         self.variables = begin.collect();
         let mut execution = Execution { interpreter: self, input, random, fate: PacketFate::default() };
         execution.all(program.at(gress));
-        execution.fate
+        let mut fate = execution.fate;
+        for (info, value) in program.variables.iter().zip(&self.variables) {
+            if let Some(Input::Note(slot)) = info.input {
+                fate.note[usize::from(slot)] = *value as u16;
+            }
+        }
+        fate
     }
 }
 
@@ -126,9 +141,12 @@ impl Execution<'_, '_> {
             Does::Set { variable, operation } => {
                 let Interpreter { program, hash, variables, .. } = &mut *self.interpreter;
                 let bits = program.variables[variable.0].bits;
-                let hashes: [&dyn Fn(Polynomial) -> u64; 2] =
-                    [&|polynomial| hash(polynomial, self.input), &|polynomial| polynomial.hash_packet(self.input)];
-                variables[variable.0] = operation.result(bits, |operand| read(variables, operand), self.random, hashes);
+                let hash = |operation: Operation| match operation {
+                    Operation::HashReversed(polynomial) => Polynomial::reversed(*hash, polynomial, self.input),
+                    Operation::HashPacket(polynomial) => polynomial.hash_packet(self.input),
+                    other => other.hashes().map_or(0, |(_, polynomial)| hash(polynomial, self.input)),
+                };
+                variables[variable.0] = operation.result(bits, |operand| read(variables, operand), self.random, hash);
             }
             Does::If { condition, then, otherwise } => {
                 let holds = condition.holds(&|operand| read(&self.interpreter.variables, operand));
@@ -153,6 +171,13 @@ impl Execution<'_, '_> {
                 let read = |operand: &Operand| read(&self.interpreter.variables, *operand);
                 let (port, delay, estimate) = (read(port) as u16, read(delay) as u32, read(estimate) as u32);
                 self.fate.reported = Some(PacketReport { port, delay, estimate });
+            }
+            Does::Recirculate => self.fate.recirculated = true,
+            Does::Enqueue(queue) => self.fate.queue = Some(read(&self.interpreter.variables, *queue) as u8),
+            Does::SetWindow(window) => {
+                let window = read(&self.interpreter.variables, *window) as u16;
+                let [before, checksum] = [Input::Window, Input::TcpChecksum].map(|input| (self.input)(input) as u16);
+                self.fate.window = Some([window, checksum_after(checksum, before, window)]);
             }
         }
     }
@@ -197,6 +222,13 @@ impl Execution<'_, '_> {
             variables[result] = output;
         }
     }
+}
+
+/// The checksum after a change of 16 bits (RFC 1624, equation 3).
+fn checksum_after(checksum: u16, before: u16, after: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !(((folded & 0xffff) + (folded >> 16)) as u16)
 }
 
 fn read(variables: &[u64], operand: Operand) -> u64 {

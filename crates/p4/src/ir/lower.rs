@@ -123,8 +123,8 @@ impl Lowering<'_> {
                 let mut reads = self.reads(operation.operands());
                 let op = match operation {
                     Operation::Random => Op::Random,
-                    Operation::Gather(..) => Op::Hash,
-                    Operation::Hash(_) | Operation::HashPacket(_) => {
+                    Operation::Gather(..) | Operation::Join(..) => Op::Hash,
+                    Operation::Hash(_) | Operation::HashReversed(_) | Operation::HashPacket(_) => {
                         let hashed = operation.hashes().map_or(&[][..], |(parts, _)| parts);
                         reads.extend(self.inputs(hashed));
                         Op::Hash
@@ -178,6 +178,15 @@ impl Lowering<'_> {
             Does::Report { port, delay, estimate } => {
                 let reads = self.reads(vec![*port, *delay, *estimate]);
                 self.steps.act("report", Act::Rewrite, &reads);
+            }
+            Does::Recirculate => self.act("come again", Act::FeedBack),
+            Does::Enqueue(queue) => {
+                let reads = self.reads(vec![*queue]);
+                self.steps.compute("choose the queue", Op::Simple, &reads, 7);
+            }
+            Does::SetWindow(window) => {
+                let reads = self.reads(vec![*window]);
+                self.steps.act("write the receive window", Act::Rewrite, &reads);
             }
         }
     }

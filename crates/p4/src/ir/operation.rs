@@ -11,6 +11,8 @@ pub enum Operation {
     /// The operand, shifted left by a constant, moved by a hash unit of a Tofino, which takes any bits to any place. A [`Copy`](Self::Copy) of some
     /// bits ties the fields that are computed from it to the places that these bits have in the source, and the compiler may find none for both.
     Gather(Operand, u32),
+    /// The first operand in front of the second, of which this many bits are taken; by a hash unit of a Tofino, as [`Gather`](Self::Gather).
+    Join(Operand, Operand, u32),
     /// The sum, modulo two to the power of the width.
     Add(Operand, Operand),
     /// The first less the second, modulo two to the power of the width.
@@ -41,14 +43,22 @@ pub enum Operation {
     Hash(Polynomial),
     /// The lowest bits of the packet's hash. The program has all inputs of [`Input::PACKET`](super::Input::PACKET).
     HashPacket(Polynomial),
+    /// The same for the other direction: the addresses are exchanged, and so are the ports.
+    HashReversed(Polynomial),
 }
 
 impl Operation {
+    /// Whether a hash unit of a Tofino moves bits.
+    pub(crate) fn moves_bits(&self) -> bool {
+        matches!(self, Self::Gather(..) | Self::Join(..))
+    }
+
     /// Its operands.
     pub(crate) fn operands(&self) -> Vec<Operand> {
         match *self {
             Self::Copy(one) | Self::Gather(one, _) | Self::ShiftLeft(one, _) | Self::ShiftRight(one, _) => vec![one],
             Self::Add(one, other)
+            | Self::Join(one, other, _)
             | Self::AddSaturating(one, other)
             | Self::Subtract(one, other)
             | Self::SubtractSaturating(one, other)
@@ -58,26 +68,26 @@ impl Operation {
             | Self::And(one, other)
             | Self::Or(one, other)
             | Self::Xor(one, other) => vec![one, other],
-            Self::Random | Self::Hash(_) | Self::HashPacket(_) => Vec::new(),
+            Self::Random | Self::Hash(_) | Self::HashReversed(_) | Self::HashPacket(_) => Vec::new(),
         }
     }
 
     /// What is hashed, and with which polynomial.
     pub(crate) fn hashes(&self) -> Option<(&'static [Input], Polynomial)> {
         match self {
-            Self::Hash(polynomial) => Some((&Input::FLOW, *polynomial)),
+            Self::Hash(polynomial) | Self::HashReversed(polynomial) => Some((&Input::FLOW, *polynomial)),
             Self::HashPacket(polynomial) => Some((&Input::PACKET, *polynomial)),
             _ => None,
         }
     }
 
-    /// The result, as a number of `bits` bits. `hash` is that of a flow, and `hash_packet` that of a packet.
+    /// The result, as a number of `bits` bits. `hash` computes the hashes.
     pub(crate) fn result(
         &self,
         bits: u32,
         read: impl Fn(Operand) -> u64,
         random: &mut dyn FnMut(u32) -> u64,
-        [hash, hash_packet]: [&dyn Fn(Polynomial) -> u64; 2],
+        hash: impl Fn(Self) -> u64,
     ) -> u64 {
         let all = match *self {
             Self::Copy(one) => read(one),
@@ -96,9 +106,9 @@ impl Operation {
             Self::Xor(one, other) => read(one) ^ read(other),
             Self::ShiftLeft(one, by) | Self::Gather(one, by) => read(one).checked_shl(by).unwrap_or(0),
             Self::ShiftRight(one, by) => read(one).checked_shr(by).unwrap_or(0),
+            Self::Join(one, other, by) => read(one) << by | read(other),
             Self::Random => random(bits),
-            Self::Hash(polynomial) => hash(polynomial),
-            Self::HashPacket(polynomial) => hash_packet(polynomial),
+            Self::Hash(_) | Self::HashReversed(_) | Self::HashPacket(_) => hash(*self),
         };
         all & ones(bits)
     }

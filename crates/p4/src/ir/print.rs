@@ -3,6 +3,7 @@
 mod activity;
 mod entries;
 mod expression;
+mod note;
 mod off_path;
 mod p4runtime;
 mod test_build;
@@ -49,9 +50,13 @@ impl Architecture {
     }
 }
 
-/// Why an architecture cannot have a program, whatever the room: a register action that its unit cannot do. Such a program is printed for people to
+/// Why an architecture cannot have a program, whatever the placer says: a register action that its unit cannot do, or a rejection of the compiler that
+/// was measured. Such a program is printed for people to
 /// read; no compiler takes it.
 pub fn refusal(program: &SwitchProgram, architecture: Architecture) -> Option<String> {
+    if let Some((_, why)) = program.rejected.filter(|(it, _)| *it == architecture) {
+        return Some(why.to_owned());
+    }
     let averages = |action: &&RegisterAction| {
         let values = action.updates.iter().map(|update| update.value);
         values
@@ -87,6 +92,8 @@ pub(crate) struct Printer<'a> {
     computations: Vec<String>,
     /// Whether the statements are those of an action.
     in_action: bool,
+    /// The variables to which hash units moved bits so far.
+    moves: Vec<Variable>,
     /// The half of the pipeline that is printed.
     gress: Gress,
     program: &'a SwitchProgram,
@@ -102,6 +109,7 @@ impl<'a> Printer<'a> {
             drawn: 0,
             compared: 0,
             computations: Vec::new(),
+            moves: Vec::new(),
             in_action: false,
             gress: Gress::Egress,
             program,
@@ -164,6 +172,10 @@ impl<'a> Printer<'a> {
         if self.reports() {
             self.line("");
             self.lines(REPORT_HEADER);
+        }
+        if self.reads_tcp() {
+            self.line("");
+            self.lines(TCP_HEADER);
         }
         self.line("");
     }
@@ -357,6 +369,16 @@ impl<'a> Printer<'a> {
             parts[4] = states.to_owned();
             parts[5] += emit;
         }
+        if self.reads(Input::IpWords) {
+            parts[0] += "bit<4> ip_words;\n";
+            parts[2].insert_str(0, "meta.ip_words = hdr.ipv4.header_words;\n");
+        }
+        if self.reads_tcp() {
+            parts[0] += TCP_FIELDS;
+            parts[1] += "tcp_h tcp;\n";
+            parts[4] = parts[4].replace("transition accept;\n", TO_TCP) + TCP_STATE;
+            parts[5] += "packet.emit(hdr.tcp);\n";
+        }
         let marks =
             ["FLOW_FIELDS\n", "PORTS_MEMBER\n", "AFTER_IPV4\n", "AFTER_IPV6\n", "PORTS_STATE\n", "EMIT_PORTS\n"];
         marks.into_iter().zip(parts).fold(template.to_owned(), |text, (mark, part)| text.replace(mark, &part))
@@ -370,8 +392,7 @@ impl<'a> Printer<'a> {
                 Does::Set { variable, operation } => {
                     if let Some(special) = self.special(*variable, operation) {
                         // A table of its own for each hash: one table has 32 bits of them.
-                        let is_free =
-                            operation.hashes().is_none() && !matches!(operation, super::Operation::Gather(..));
+                        let is_free = operation.hashes().is_none() && !operation.moves_bits();
                         self.compute(&program.variables[variable.0].name, &special, is_free);
                     } else {
                         let info = &program.variables[variable.0];
@@ -408,10 +429,12 @@ impl<'a> Printer<'a> {
                 Does::FeedBack => match self.architecture {
                     Architecture::V1model => {
                         let session = FEEDBACK_SESSION;
-                        self.line(&format!("clone_preserving_field_list(CloneType.E2E, 32w{session}, 8w0);"));
+                        let kind = if self.gress == Gress::Ingress { "I2E" } else { "E2E" };
+                        self.line(&format!("clone_preserving_field_list(CloneType.{kind}, 32w{session}, 8w0);"));
                     }
                     Architecture::Tna => {
-                        self.line("eg_dprsr_md.mirror_type = 1;");
+                        let short = if self.gress == Gress::Ingress { "ig" } else { "eg" };
+                        self.line(&format!("{short}_dprsr_md.mirror_type = 1;"));
                         self.line(&format!("meta.session = {FEEDBACK_SESSION};"));
                         self.line("meta.kind = 1;");
                     }
@@ -421,6 +444,9 @@ impl<'a> Printer<'a> {
                     let push = if self.metadata_goes_on() { PUSH.to_owned() + FOR_EGRESS } else { PUSH.to_owned() };
                     self.lines(&push.replace("VALUE", &activity).replace("CARRIER", self.carrier()));
                 }
+                Does::Enqueue(queue) => self.enqueue(*queue),
+                Does::SetWindow(window) => self.set_window(*window),
+                Does::Recirculate => self.recirculate(),
                 Does::Strip => self.lines(&STRIP.replace("CARRIER", self.carrier())),
                 Does::Mark if self.is_test => self.line("hdr.test.marked = 1;"),
                 Does::Drop if self.is_test => self.line("hdr.test.dropped = 1;"),
@@ -592,15 +618,26 @@ impl<'a> Printer<'a> {
         let (name, bits) = (self.names().variable(variable), info.bits);
         match operation {
             super::Operation::Random => {}
-            super::Operation::Hash(polynomial) | super::Operation::HashPacket(polynomial) => {
+            super::Operation::Hash(polynomial)
+            | super::Operation::HashReversed(polynomial)
+            | super::Operation::HashPacket(polynomial) => {
                 let hashed = operation.hashes().map_or(&[][..], |(parts, _)| parts);
-                return Some(self.hash(&info.name, &name, bits, *polynomial, hashed));
+                let is_reversed = matches!(operation, super::Operation::HashReversed(_));
+                return Some(self.hash([&info.name, &name], bits, *polynomial, hashed, is_reversed));
             }
             super::Operation::Gather(operand, by) if self.architecture == Architecture::Tna => {
                 let width = width_of(self.program, *operand).unwrap_or(bits);
                 let operand = operand_text(&self.names(), *operand, width);
                 let zeros = if *by == 0 { String::new() } else { format!(", {by}w0") };
-                return Some(format!("{name} = bits_of_{}.get({{{operand}{zeros}}});", info.name));
+                let moved = self.moved(variable);
+                return Some(format!("{name} = {moved}.get({{{operand}{zeros}}});"));
+            }
+            super::Operation::Join(one, other, by) if self.architecture == Architecture::Tna => {
+                let width = width_of(self.program, *one).unwrap_or(bits);
+                let [one, other] =
+                    [(*one, width), (*other, *by)].map(|(operand, width)| operand_text(&self.names(), operand, width));
+                let moved = self.moved(variable);
+                return Some(format!("{name} = {moved}.get({{{one}, {other}}});"));
             }
             _ => return None,
         }
@@ -614,15 +651,37 @@ impl<'a> Printer<'a> {
         })
     }
 
-    /// A hash of these inputs.
-    fn hash(&self, variable: &str, name: &str, bits: u32, polynomial: Polynomial, hashed: &[Input]) -> String {
+    /// The hash unit that moves bits to a variable: one for each statement.
+    fn moved(&mut self, variable: Variable) -> String {
+        let name = &self.program.variables[variable.0].name;
+        let before = self.moves.iter().filter(|it| **it == variable).count();
+        self.moves.push(variable);
+        if before == 0 { format!("bits_of_{name}") } else { format!("bits_of_{name}_{before}") }
+    }
+
+    /// A hash of these inputs; of a flow, in this direction or the other one.
+    fn hash(
+        &self,
+        [variable, name]: [&str; 2],
+        bits: u32,
+        polynomial: Polynomial,
+        hashed: &[Input],
+        is_reversed: bool,
+    ) -> String {
         let names = self.names();
         let variables = || self.program.variables.iter().enumerate();
         let part = |input: Input| {
             let number = variables().position(|(_, it)| it.input == Some(input));
             number.map_or(String::new(), |number| names.variable(Variable(number)))
         };
-        let flow = hashed.iter().map(|input| part(*input)).collect::<Vec<_>>().join(", ");
+        let parts: Vec<_> = hashed.iter().map(|input| part(*input)).collect();
+        let flow = match (is_reversed, &parts[..]) {
+            (true, [source, destination, ports, protocol]) => {
+                let ports = [format!("{ports}[15:0]"), format!("{ports}[31:16]")];
+                [&[destination.clone(), source.clone()], &ports[..], &[protocol.clone()]].concat().join(", ")
+            }
+            _ => parts.join(", "),
+        };
         match self.architecture {
             Architecture::V1model => {
                 let algorithm = if polynomial == Polynomial::Ethernet { "crc32" } else { "crc32_custom" };
@@ -663,6 +722,34 @@ fn each<T>(statements: &[Statement], find: &dyn Fn(&Does) -> Option<T>) -> Vec<T
     };
     statements.iter().flat_map(of).collect()
 }
+
+/// The TCP header behind the ports.
+const TCP_HEADER: &str = "\
+// The TCP header behind the ports (RFC 9293).
+header tcp_h {
+bit<32> sequence;
+bit<32> acknowledgement;
+bit<4> words;
+bit<4> reserved;
+bit<8> flags;
+bit<16> window;
+bit<16> checksum;
+bit<16> urgent;
+}
+";
+const TCP_FIELDS: &str = "bit<4> tcp_words;\nbit<8> tcp_flags;\nbit<16> window;\nbit<16> tcp_checksum;\n";
+const TO_TCP: &str = "transition select(meta.protocol) {\n6: parse_tcp;\ndefault: accept;\n}\n";
+const TCP_STATE: &str = "\
+state parse_tcp {
+packet.extract(hdr.tcp);
+meta.tcp_words = hdr.tcp.words;
+meta.tcp_flags = hdr.tcp.flags;
+meta.window = hdr.tcp.window;
+meta.tcp_checksum = hdr.tcp.checksum;
+AFTER_TCP
+transition accept;
+}
+";
 
 /// What is added to the parsers of programs that read the flow: its metadata, a header and its place, the ends of the states of both
 /// IP headers, the state of the ports, and their place in the deparser.

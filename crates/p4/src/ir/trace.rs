@@ -1,14 +1,17 @@
 //! Packets for a [`TestBuild`], with what the interpreter expects of each.
 
+mod passing;
 mod sighting;
 
 use super::builder::SwitchProgram;
 use super::parsed::ParsedFrame;
 use super::print::TestBuild;
 use super::table::TableEntries;
+use super::validate::has_note;
 use super::variable::{Input, Operand};
 use crate::Gress;
 use crate::algorithms::{EGRESS_TAP, INGRESS_TAP};
+pub use passing::{Passing, passing};
 use queuescope_wire::{ByteCount, Departure, Ecn, FlowId, Nanos, Packet};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
@@ -76,6 +79,9 @@ impl Trace {
             return Self::of_taps(program, &sightings(seed, count));
         }
         let mut build = TestBuild::new(program);
+        if has_note(program) {
+            return Self::with_notes(&mut build, seed, count);
+        }
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
         let has_activities = program.variables.iter().any(|it| it.input == Some(Input::HasActivity));
@@ -101,14 +107,29 @@ impl Trace {
             };
             let numbers: Vec<_> = (0..build.random()).map(|_| u64::from(random.next_u32())).collect();
             let (sent, expected) = build.packet(gress, &input, &numbers);
-            let decisions = expected.get(1).copied().filter(|_| !is_generated).unwrap_or(0);
-            trace.generated += usize::from(is_generated);
-            trace.dropped += usize::from(decisions & DROPPED != 0);
-            trace.marked += usize::from(decisions & MARKED != 0);
-            let [sent, expected] = [sent, expected].map(|header| frame(&header));
-            trace.packets.push(TracePacket { time: packet.now, sent, expected });
+            trace.push(packet.now, (sent, expected), is_generated);
         }
         trace
+    }
+
+    /// Passes of packets through a switch: what one half decides is what the other half and copies find in the note.
+    fn with_notes(build: &mut TestBuild<'_>, seed: u64, count: usize) -> Self {
+        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0, reported: 0 };
+        passing(seed, count, |pass| {
+            let frames = build.packet(pass.gress, &|input| pass.input(input), &[]);
+            trace.push(pass.now, frames, false);
+            build.fate()
+        });
+        trace
+    }
+
+    fn push(&mut self, time: Nanos, (sent, expected): (Vec<u8>, Vec<u8>), is_generated: bool) {
+        let decisions = expected.get(1).copied().filter(|_| !is_generated).unwrap_or(0);
+        self.generated += usize::from(is_generated);
+        self.dropped += usize::from(decisions & DROPPED != 0);
+        self.marked += usize::from(decisions & MARKED != 0);
+        let [sent, expected] = [sent, expected].map(|header| frame(&header));
+        self.packets.push(TracePacket { time, sent, expected });
     }
 
     /// Packets from taps, for a program of a switch off the path: every ninth comes from the packet generator in place of a tap. The ports are those of the
@@ -242,7 +263,12 @@ impl Leaving {
             Input::IpLength => u64::from(self.size) - 14,
             // A packet in the queue for each millisecond.
             Input::QueueLength => self.sojourn.0 / 1_000_000,
-            Input::HasActivity | Input::Malformed | Input::Activity => 0,
+            Input::HasActivity | Input::Malformed | Input::Activity | Input::Note(_) => 0,
+            // An IPv4 header without options, and a TCP header with 12 bytes of them.
+            Input::IpWords => 5,
+            Input::TcpWords if self.input(Input::Protocol) == 6 => 8,
+            Input::TcpFlags if self.input(Input::Protocol) == 6 => 1 << 4,
+            Input::TcpWords | Input::TcpFlags | Input::Window | Input::TcpChecksum => 0,
             // What only taps read.
             Input::Identification | Input::Sequence | Input::Acknowledgement => 0,
         }

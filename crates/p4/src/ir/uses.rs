@@ -20,6 +20,11 @@ pub(crate) struct Uses {
     pub reports: bool,
     /// Whether it pushes or removes activity headers.
     pub uses_activity: bool,
+    pub recirculates: bool,
+    /// Whether it chooses queues.
+    pub enqueues: bool,
+    /// Whether it writes receive windows.
+    pub sets_windows: bool,
 }
 
 impl Uses {
@@ -48,13 +53,21 @@ impl Uses {
             }
             Does::Strip => self.uses_activity = true,
             Does::FeedBack => self.feeds_back = true,
+            Does::Recirculate => self.recirculates = true,
+            Does::Enqueue(queue) => {
+                self.enqueues = true;
+                self.operands([*queue]);
+            }
+            Does::SetWindow(window) => {
+                self.sets_windows = true;
+                self.operands([*window]);
+                self.inputs(program, |input| input == Input::Window || input == Input::TcpChecksum);
+            }
             Does::Set { variable, operation } => {
                 self.variables.insert(*variable);
                 self.operands(operation.operands());
                 if let Some((hashed, _)) = operation.hashes() {
-                    let flow = |it: &Option<Input>| it.is_some_and(|input| hashed.contains(&input));
-                    let variables = program.variables.iter().enumerate().filter(|(_, it)| flow(&it.input));
-                    self.variables.extend(variables.map(|(number, _)| Variable(number)));
+                    self.inputs(program, |input| hashed.contains(&input));
                 }
             }
             Does::If { condition, then, otherwise } => {
@@ -90,6 +103,12 @@ impl Uses {
                 table.actions.iter().for_each(|action| self.all(program, &action.statements));
             }
         }
+    }
+
+    /// The variables that are some inputs.
+    fn inputs(&mut self, program: &SwitchProgram, is_one: impl Fn(Input) -> bool) {
+        let variables = program.variables.iter().enumerate().filter(|(_, it)| it.input.is_some_and(&is_one));
+        self.variables.extend(variables.map(|(number, _)| Variable(number)));
     }
 
     fn condition(&mut self, condition: &Condition) {

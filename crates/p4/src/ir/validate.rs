@@ -42,6 +42,8 @@ const WORDS: [u32; 4] = [8, 16, 32, PAIR_BITS];
 const CONDITIONS: usize = 2;
 /// The bits of a hash.
 const HASH_BITS: u32 = 32;
+/// The bits of a queue's number.
+const QUEUE_BITS: u32 = 7;
 /// The widest variable.
 const WIDEST: u32 = 64;
 
@@ -123,7 +125,8 @@ fn check_variable(info: &VariableInfo) -> Result<(), Broken> {
     {
         return Err(format!("is in units of 2^{shift} ns; at most 2^63 are possible"));
     }
-    if info.input.is_none() && Input::ALL.iter().any(|input| input.name() == info.name) {
+    let is_other = |input: &&Input| info.input != Some(**input);
+    if Input::ALL.iter().filter(is_other).any(|input| input.name() == info.name) {
         return Err("has the name of an input".to_owned());
     }
     Ok(())
@@ -173,12 +176,13 @@ fn check_gress(program: &SwitchProgram, gress: Gress) -> Result<(), Broken> {
         return Err("reads port: a switch off the path forwards nothing".to_owned());
     }
     if gress == Gress::Ingress {
-        if here.feeds_back {
-            return Err("feeds a copy back, which only the egress does".to_owned());
+        if (here.feeds_back || here.recirculates) && !has_note(program) {
+            return Err("feeds a copy or the packet back without a note, which says why it comes".to_owned());
         }
         let there = Uses::of(program, Gress::Egress);
-        if here.reads(program, Input::FedBack) != there.feeds_back {
-            return Err("must read fed_back exactly if the egress feeds copies back".to_owned());
+        let comes_back = here.feeds_back || here.recirculates || there.feeds_back;
+        if here.reads(program, Input::FedBack) != comes_back {
+            return Err("must read fed_back exactly if copies or packets come back".to_owned());
         }
         let of_both = here.variables.intersection(&there.variables).find(|it| program.variables[it.0].input.is_none());
         if let Some(variable) = of_both {
@@ -186,6 +190,11 @@ fn check_gress(program: &SwitchProgram, gress: Gress) -> Result<(), Broken> {
             return Err(format!(
                 "has the variable {name} of the egress: variables do not stay with a packet in the queue"
             ));
+        }
+        if there.recirculates || there.enqueues || there.sets_windows {
+            return Err(
+                "is followed by an egress that chooses a queue, writes a window or recirculates a packet".to_owned()
+            );
         }
         if let Some(register) = here.registers.intersection(&there.registers).next() {
             return Err(format!("accesses the register {} of the egress", program.registers[*register].name));
@@ -202,14 +211,29 @@ fn check_all(
 ) -> Result<(), (String, Broken)> {
     for statement in statements {
         match &statement.does {
-            Does::Mark | Does::Drop | Does::FeedBack | Does::Push(_) | Does::Strip if program.is_off_path => {
+            Does::Mark
+            | Does::Drop
+            | Does::FeedBack
+            | Does::Recirculate
+            | Does::Enqueue(_)
+            | Does::SetWindow(_)
+            | Does::Push(_)
+            | Does::Strip
+                if program.is_off_path =>
+            {
                 let why = "a switch off the path has copies of packets, and only reports".to_owned();
                 return Err(("an act".to_owned(), why));
             }
-            Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack => {}
+            Does::Comment(_) | Does::Mark | Does::Drop | Does::FeedBack | Does::Recirculate => {}
             Does::Report { port, delay, estimate } => {
                 let checked = check_report(program, *port, [*delay, *estimate]);
                 checked.map_err(|why| ("a report".to_owned(), why))?;
+            }
+            Does::Enqueue(queue) => {
+                fits(program, *queue, QUEUE_BITS).map_err(|why| ("the queue".to_owned(), why))?;
+            }
+            Does::SetWindow(window) => {
+                check_window(program, *window).map_err(|why| ("the receive window".to_owned(), why))?;
             }
             Does::Push(activity) => {
                 check_push(program, *activity).map_err(|why| ("a push of the activity".to_owned(), why))?;
@@ -261,6 +285,25 @@ fn check_report(program: &SwitchProgram, port: Operand, values: [Operand; 2]) ->
     values.into_iter().try_for_each(|value| fits(program, value, HALF_BITS))
 }
 
+/// Whether packets have a note.
+pub(crate) fn has_note(program: &SwitchProgram) -> bool {
+    program.inputs().any(Input::is_note)
+}
+
+/// Windows are written with the checksum.
+fn check_window(program: &SwitchProgram, window: Operand) -> Result<(), Broken> {
+    let missing = [Input::Window, Input::TcpChecksum].into_iter().find(|input| program.inputs().all(|it| it != *input));
+    if let Some(missing) = missing {
+        return Err(format!("the program does not have the input {}", missing.name()));
+    }
+    fits(program, window, Input::Window.bits())
+}
+
+/// Whether an input that is no note is the target of an assignment.
+fn is_fixed(info: &VariableInfo) -> bool {
+    info.input.is_some_and(|input| !input.is_note())
+}
+
 fn check_push(program: &SwitchProgram, activity: Operand) -> Result<(), Broken> {
     check_has_activity(program)?;
     fits(program, activity, Input::Activity.bits())?;
@@ -281,7 +324,7 @@ fn check_has_activity(program: &SwitchProgram) -> Result<(), Broken> {
 
 fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation) -> Result<(), Broken> {
     let info = program.variables.get(to.0).ok_or("it does not exist here")?;
-    if info.input.is_some() {
+    if is_fixed(info) {
         return Err("it is an input, which cannot be assigned".to_owned());
     }
     for operand in operation.operands() {
@@ -291,6 +334,12 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
         && *by >= info.bits
     {
         return Err(format!("a shift by {by} leaves nothing of {} bits", info.bits));
+    }
+    if let Operation::Join(one, other, by) = *operation {
+        let [one, other] = [one, other].map(|operand| bits(program, operand).unwrap_or(0));
+        if other != by || one == 0 || one + by > info.bits {
+            return Err(format!("joins {one} and {other} bits into {}, with {by} behind", info.bits));
+        }
     }
     if let Some((parts, _)) = operation.hashes() {
         let has = |input: &Input| program.variables.iter().any(|it| it.input == Some(*input));
@@ -306,7 +355,12 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     let expected = match *operation {
         Operation::ShiftRight(_, by) => units.first().map(|unit| unit.without_low_bits(by)),
         // A product is a plain number.
-        Operation::ShiftLeft(..) | Operation::Random | Operation::Hash(_) | Operation::HashPacket(_) => None,
+        Operation::ShiftLeft(..)
+        | Operation::Join(..)
+        | Operation::Random
+        | Operation::Hash(_)
+        | Operation::HashReversed(_)
+        | Operation::HashPacket(_) => None,
         _ => units.first().copied(),
     };
     if let Some(other) = units.iter().find(|unit| Some(**unit) != units.first().copied()) {
@@ -466,7 +520,7 @@ fn check_access(
 /// Checks the variable that takes what an access returns.
 fn returns(program: &SwitchProgram, result: Variable, bits: u32, unit: Unit) -> Result<(), Broken> {
     let info = program.variables.get(result.0).ok_or("returns into a variable of another program")?;
-    if info.input.is_some() {
+    if is_fixed(info) {
         return Err(format!("{} is an input, which cannot be assigned", info.name));
     }
     if info.bits != bits || info.unit != unit {
@@ -483,7 +537,7 @@ fn check_table(program: &SwitchProgram, table: &MatchTable) -> Result<(), Broken
     }
     for result in &table.results {
         let info = program.variables.get(result.0).ok_or("gives a value to a variable of another program")?;
-        if info.input.is_some() {
+        if is_fixed(info) {
             return Err(format!("{} is an input, which cannot be assigned", info.name));
         }
         if table.results.iter().filter(|other| *other == result).count() > 1 {
@@ -568,7 +622,7 @@ fn check_action(program: &SwitchProgram, action: &TableAction, accesses: &mut [u
     let mut assigned = BTreeSet::new();
     for statement in &action.statements {
         let (reads, sets) = match &statement.does {
-            Does::Set { operation: Operation::Random | Operation::Hash(_) | Operation::HashPacket(_), .. } => {
+            Does::Set { operation, .. } if *operation == Operation::Random || operation.hashes().is_some() => {
                 return Err("random numbers and hashes are drawn before a table, not in it".to_owned());
             }
             Does::Set { variable, operation } => (operation.operands(), Some(*variable)),

@@ -75,7 +75,31 @@ pub enum Input {
     Sequence,
     /// The acknowledgement number of TCP; zero for other protocols.
     Acknowledgement,
+    /// The length of the IPv4 header in units of four bytes; zero for IPv6, whose [`IpLength`](Self::IpLength) is without its header. Known
+    /// before the queue.
+    IpWords,
+    /// The length of the TCP header in units of four bytes; zero for packets whose TCP header is not parsed: those without one, and those
+    /// without [`Ports`](Self::Ports). Known before the queue.
+    TcpWords,
+    /// The flags of the TCP header: bit 1 is SYN, bit 4 is ACK (RFC 9293). Zero without one. Known before the queue.
+    TcpFlags,
+    /// The receive window in the TCP header, as it is there: not scaled. Zero without one. Known before the queue.
+    Window,
+    /// The checksum of the TCP header. Zero without one. Known before the queue.
+    TcpChecksum,
+    /// A slot of the packet's note, below [`NOTES`]. The note is zero when a packet arrives. A program writes it, as it writes a variable. It goes with
+    /// the packet to the half behind the queue, and with copies and recirculated packets to the half before it. It does not leave the switch.
+    Note(u8),
 }
+
+/// The slots of a note: four of 16 bits, then eight of 8 bits.
+pub const NOTES: usize = 12;
+/// The wide slots.
+const WIDE_NOTES: u8 = 4;
+const NOTE_NAMES: [&str; NOTES] = [
+    "note_0", "note_1", "note_2", "note_3", "note_4", "note_5", "note_6", "note_7", "note_8", "note_9", "note_10",
+    "note_11",
+];
 
 /// A value that an operation reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +154,7 @@ impl Unit {
 
 impl Input {
     /// All inputs.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 27 + NOTES] = [
         Self::Port,
         Self::Enqueued,
         Self::Dequeued,
@@ -153,7 +177,27 @@ impl Input {
         Self::Identification,
         Self::Sequence,
         Self::Acknowledgement,
+        Self::IpWords,
+        Self::TcpWords,
+        Self::TcpFlags,
+        Self::Window,
+        Self::TcpChecksum,
+        Self::Note(0),
+        Self::Note(1),
+        Self::Note(2),
+        Self::Note(3),
+        Self::Note(4),
+        Self::Note(5),
+        Self::Note(6),
+        Self::Note(7),
+        Self::Note(8),
+        Self::Note(9),
+        Self::Note(10),
+        Self::Note(11),
     ];
+
+    /// What the parser finds in a TCP header.
+    pub const OF_TCP: [Self; 4] = [Self::TcpWords, Self::TcpFlags, Self::Window, Self::TcpChecksum];
 
     /// What the parser finds about the activity header.
     pub const OF_ACTIVITY: [Self; 3] = [Self::HasActivity, Self::Malformed, Self::Activity];
@@ -201,6 +245,12 @@ impl Input {
             Self::Identification => "identification",
             Self::Sequence => "sequence",
             Self::Acknowledgement => "acknowledgement",
+            Self::IpWords => "ip_words",
+            Self::TcpWords => "tcp_words",
+            Self::TcpFlags => "tcp_flags",
+            Self::Window => "window",
+            Self::TcpChecksum => "tcp_checksum",
+            Self::Note(slot) => NOTE_NAMES.get(usize::from(slot)).copied().unwrap_or("note"),
         }
     }
 
@@ -212,8 +262,16 @@ impl Input {
             Self::Generated | Self::FedBack | Self::HasActivity | Self::Malformed => 1,
             Self::Ecn => 2,
             Self::Source | Self::Destination | Self::Ports | Self::Sequence | Self::Acknowledgement => 32,
-            Self::Protocol => 8,
-            Self::Length | Self::IpLength | Self::Activity | Self::Identification => 16,
+            Self::Protocol | Self::TcpFlags => 8,
+            Self::IpWords | Self::TcpWords => 4,
+            Self::Note(slot) if slot >= WIDE_NOTES => 8,
+            Self::Length
+            | Self::IpLength
+            | Self::Activity
+            | Self::Identification
+            | Self::Window
+            | Self::TcpChecksum
+            | Self::Note(_) => 16,
             Self::Depth | Self::QueueLength => 19,
         }
     }
@@ -238,15 +296,33 @@ impl Input {
             | Self::Activity
             | Self::Identification
             | Self::Sequence
-            | Self::Acknowledgement => Unit::Number,
+            | Self::Acknowledgement
+            | Self::IpWords
+            | Self::TcpWords
+            | Self::TcpFlags
+            | Self::Window
+            | Self::TcpChecksum
+            | Self::Note(_) => Unit::Number,
             Self::Enqueued | Self::Dequeued | Self::Arrived => Unit::NANOS,
         }
+    }
+
+    /// Whether a program may assign it: only slots of the note.
+    pub fn is_note(self) -> bool {
+        matches!(self, Self::Note(_))
     }
 
     /// Whether a half of the pipeline knows it.
     pub fn is_known_at(self, gress: Gress) -> bool {
         match self {
-            Self::Arrived | Self::FedBack | Self::ArrivalPort => gress == Gress::Ingress,
+            Self::Arrived
+            | Self::FedBack
+            | Self::ArrivalPort
+            | Self::IpWords
+            | Self::TcpWords
+            | Self::TcpFlags
+            | Self::Window
+            | Self::TcpChecksum => gress == Gress::Ingress,
             Self::Enqueued | Self::Dequeued | Self::Generated | Self::Length | Self::Depth | Self::QueueLength => {
                 gress == Gress::Egress
             }

@@ -38,6 +38,7 @@ mod port;
 mod rtt;
 mod shares;
 mod stats;
+mod switch;
 
 use crate::{DropReason, Egress, Headers, Ingress, Limit, MultiQueueParams, Outlet, Pipeline, Port, Scheduler, Sink};
 pub use flows::FlowTable;
@@ -52,6 +53,10 @@ pub use rtt::{RttFilter, RttSource};
 pub use shares::{Assignment, Start};
 pub use stats::P4airStats;
 use std::num::NonZeroU16;
+pub use switch::{
+    RegisterOf, SwitchFate, SwitchNote, SwitchP4air, SwitchP4airError, SwitchP4airParams, SwitchPacket, SwitchRegister,
+    SwitchRequest, SwitchShift, SwitchTcp,
+};
 
 /// The queues of short-lived flows.
 const ANTS: u16 = 0;

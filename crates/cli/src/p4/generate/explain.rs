@@ -45,6 +45,7 @@ fn list(name: &str, parameters: &Parameters, text: &mut String) {
             parameters.retain(|it| it.key.starts_with("aqm") && it.key != "aqm.memory");
         }
         "abc-strip" => parameters.clear(),
+        "p4air" => note = OF_P4AIR,
         _ => {}
     }
     let width = |cell: fn(&Parameter) -> &str| parameters.iter().map(|it| cell(it).chars().count()).max().unwrap_or(0);
@@ -62,6 +63,12 @@ A switch demands more: window, snapshots (4, 8 or 16), columns and act-at.ingres
   are 1 to 4, and 1 or 2 with act-at = \"ingress\"; estimator is inner, unit packets or bytes, curve threshold or steps; behind is 0, and changes
   are left to the control plane. tau and act-at.ingress.hold are below 2.147 s, and the threshold is below 2^32. With the generator, a window has at
   least 128 ns for each column.
+";
+
+/// What a switch demands of P4air's parameters.
+const OF_P4AIR: &str = "  \
+A switch demands more: queues are 8, 16 or 32, and table.hashed.entries a power of two from 128 to 65536; newest is of-queue, start new-flows, assignment
+  in-turn, queueing divided, rtt handshake, share a shift, act-on share and act-every packet; mark is 0, and delay-passes at most 255. All ports are managed.
 ";
 
 /// The stages that the placer gives the program on a Tofino.

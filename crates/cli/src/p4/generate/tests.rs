@@ -25,7 +25,9 @@ fn keys() -> impl Strategy<Value = String> {
     let of_printqueue = ["cell-bits", "index-bits", "alpha", "windows", "port", "step-bits", "level-bits"];
     let of_abc =
         ["reference", "memory", "least-time", "aqm", "aqm.least", "aqm.base", "aqm.gamma", "surcharges", "meters"];
-    let known = known.into_iter().chain(of_conquest).chain(of_abc).chain(of_printqueue).chain(["ce-threshold"]);
+    let of_p4air = ["queues", "delay-passes", "rate", "window-scale", "fingerprint.settled", "least-window"];
+    let known = known.into_iter().chain(of_conquest).chain(of_abc).chain(of_printqueue).chain(of_p4air);
+    let known = known.chain(["ce-threshold"]);
     let nested = ["gains.alpha", "gains.beta", "gains", "gains.alpha.beta", "limit", ""];
     let known = known.chain(nested).map(str::to_owned).collect::<Vec<_>>();
     prop_oneof![9 => prop::sample::select(known), 1 => ".{0,8}"]
@@ -57,7 +59,7 @@ fn algorithm() -> impl Strategy<Value = &'static str> {
         vec!["pie-cp", "step", "codel-dp", "ecn-sharp-dp", "conquest", "conquest-ingress", "abc-core", "abc-strip"];
     let others = prop::sample::select(others);
     let measurements = prop::sample::select(vec!["printqueue-windows", "printqueue-monitor"]);
-    let large = prop::sample::select(vec!["pie-table", "abc-edge"]);
+    let large = prop::sample::select(vec!["pie-table", "abc-edge", "p4air"]);
     prop_oneof![6 => Just("pie-dp"), 6 => Just("egress-pi"), 8 => others, 4 => measurements, 2 => large]
 }
 
@@ -76,7 +78,7 @@ proptest! {
             Ok(program) => program,
             // They have fewer parameters than in scenarios, or check them here.
             Err(error) => {
-                let may_fail = ["conquest", "abc", "step", "printqueue"].iter().any(|prefix| name.starts_with(prefix));
+                let may_fail = ["conquest", "abc", "step", "p4air", "printqueue"].iter().any(|prefix| name.starts_with(prefix));
                 prop_assert!(may_fail, "{}: {}", name, error);
                 prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error);
                 return Ok(());

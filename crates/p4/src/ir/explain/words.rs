@@ -65,6 +65,7 @@ impl<'a> Words<'a> {
             Operation::SubtractSigned(one, other) => {
                 format!("{} less {}, both in two's complement, within its ends", text(one), text(other))
             }
+            Operation::Join(one, other, _) => format!("the bits of {} in front of those of {}", text(one), text(other)),
             Operation::Minimum(one, other) => format!("the smaller of {} and {}", text(one), text(other)),
             Operation::Maximum(one, other) => format!("the larger of {} and {}", text(one), text(other)),
             Operation::And(one, other) => format!("the bits that both {} and {} have", text(one), text(other)),
@@ -81,6 +82,10 @@ impl<'a> Words<'a> {
             Operation::Hash(polynomial) => {
                 format!("the low bits of the flow's CRC-32 with the polynomial {:#x}", polynomial.coefficients())
             }
+            Operation::HashReversed(polynomial) => format!(
+                "the low bits of the CRC-32 of the flow in the other direction, with the polynomial {:#x}",
+                polynomial.coefficients()
+            ),
         };
         format!("{} becomes {value}.", self.target(variable))
     }

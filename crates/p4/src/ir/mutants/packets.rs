@@ -9,10 +9,14 @@ use queuescope_queue::{DropSchedule, SwitchMeterParams};
 use queuescope_wire::Nanos;
 
 /// Random numbers (xorshift64*, Vigna 2016), of which many are at the ends of their range.
-struct Numbers(u64);
+pub(super) struct Numbers(u64);
 
 impl Numbers {
-    fn next(&mut self) -> u64 {
+    pub fn new() -> Self {
+        Self(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -20,7 +24,7 @@ impl Numbers {
     }
 
     /// A number of `bits` bits: any, a small one, a large one, or one beside the middle.
-    fn of(&mut self, bits: u32) -> u64 {
+    pub fn of(&mut self, bits: u32) -> u64 {
         let any = self.next();
         let small = any >> 8 & 3;
         let number = match any & 7 {
@@ -39,7 +43,7 @@ pub(super) fn is_caught(program: &SwitchProgram, mutant: &SwitchProgram, packets
     // Off the path, a register counts eight fates.
     let entries = if program.is_off_path { 8 } else { 2 };
     let (mut one, mut other) = (Interpreter::new(program, entries), Interpreter::new(mutant, entries));
-    let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
+    let mut numbers = Numbers::new();
     let has_schedule = program.registers.iter().any(|register| register.name == "last_below");
     let schedule = has_schedule.then(|| DropSchedule::new(DropSchedule::LONGEST));
     // PrintQueue compares times with those of earlier packets, and levels: numbers of few bits meet.

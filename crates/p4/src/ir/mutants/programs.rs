@@ -3,12 +3,12 @@
 use super::super::builder::SwitchProgram;
 use crate::algorithms::{
     AbcCoreParams, AbcEdgeParams, ConQuestLegacyParams, abc_core_with, abc_edge_with, abc_strip_with, codel_dp_with,
-    conquest_defaults, conquest_legacy_with, conquest_with, ecn_sharp_dp_with, executable, printqueue_monitor_with,
-    printqueue_windows_with, red_egress_with, step_with,
+    conquest_defaults, conquest_legacy_with, conquest_with, ecn_sharp_dp_with, executable, p4air_with,
+    printqueue_monitor_with, printqueue_windows_with, red_egress_with, step_with,
 };
 use queuescope_queue::{
-    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, HoldParams, RedParams, SwitchAqmParams,
-    SwitchAverage, SwitchMeterParams, SwitchRed,
+    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, FlowTable, HoldParams, P4airParams,
+    RedParams, SwitchAqmParams, SwitchAverage, SwitchMeterParams, SwitchP4airParams, SwitchRed,
 };
 use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
@@ -56,7 +56,7 @@ pub(super) fn programs() -> Vec<SwitchProgram> {
     ];
     let small: Vec<_> = abc.into_iter().chain(small).collect();
     let others = executable().expect("the defaults fit").into_iter();
-    let others = others.filter(|program| small.iter().all(|it| it.name != program.name));
+    let others = others.filter(|program| program.name != "p4air" && small.iter().all(|it| it.name != program.name));
     small.clone().into_iter().rev().chain(others).collect()
 }
 
@@ -68,6 +68,13 @@ fn small_legacy() -> SwitchProgram {
     let tapped = TappedConQuestParams { sketch, slots: 2, max_delay, tau, threshold: 3, ..usual.tapped };
     let params = ConQuestLegacyParams { tapped, ingress: vec![0], egress: 1, collector: 2 };
     conquest_legacy_with(&params).expect("it fits")
+}
+
+/// P4air with eight queues and few flows.
+pub(super) fn small_p4air() -> SwitchProgram {
+    let table = FlowTable::Hashed { entries: 128, seed: 0 };
+    let p4air = P4airParams { queues: 8, table, ..P4airParams::default() };
+    p4air_with(&SwitchP4airParams { p4air, ..SwitchP4airParams::default() }).expect("it fits")
 }
 
 /// ConQuest with few columns, and a threshold that a few packets reach. `tau` is two windows, so that one window may or may not matter, and a

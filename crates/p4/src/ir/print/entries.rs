@@ -26,7 +26,10 @@ pub fn print_entries(program: &SwitchProgram, architecture: Architecture) -> Opt
             let ingress = format!("ingress = bfrt.{name}.pipe.MainIngress\n");
             let ingress = if program.ingress.is_empty() { String::new() } else { ingress };
             let feeds_back = Uses::of(program, Gress::Egress).feeds_back;
-            let session = if feeds_back { MIRROR } else { "" };
+            // Copies from before the queue are another direction.
+            let both = Uses::of(program, Gress::Ingress).feeds_back;
+            let session = MIRROR.replace("EGRESS", if both { "BOTH" } else { "EGRESS" });
+            let session = if feeds_back || both { session } else { String::new() };
             format!("{session}egress = bfrt.{name}.pipe.MainEgress\n{ingress}")
         }
     };
@@ -146,7 +149,7 @@ bfrt.mirror.cfg.entry_with_normal(sid=5, direction=\"EGRESS\", session_enable=Tr
 /// What BMv2 needs in addition: the session that sends copies back, and the polynomials of hashes that it does not know. The compiler numbers
 /// the calculations, those before the queue first.
 fn configuration(program: &SwitchProgram) -> String {
-    let feeds_back = Uses::of(program, Gress::Egress).feeds_back;
+    let feeds_back = [Gress::Ingress, Gress::Egress].into_iter().any(|gress| Uses::of(program, gress).feeds_back);
     let session = if feeds_back { format!("mirroring_add {FEEDBACK_SESSION} 0\n") } else { String::new() };
     let hashes = [Gress::Ingress, Gress::Egress].into_iter().flat_map(|gress| hashes(program.at(gress))).enumerate();
     let custom = hashes.filter(|(_, (_, polynomial))| *polynomial != Polynomial::Ethernet);

@@ -67,9 +67,16 @@ impl<'a> Names<'a> {
                     | Input::Activity
                     | Input::Identification
                     | Input::Sequence
-                    | Input::Acknowledgement,
+                    | Input::Acknowledgement
+                    | Input::IpWords
+                    | Input::TcpWords
+                    | Input::TcpFlags
+                    | Input::Window
+                    | Input::TcpChecksum,
                 ),
             ) => format!("meta.{}", info.name),
+            (Some(Architecture::V1model), Some(Input::Note(_))) => format!("meta.{}", info.name),
+            (Some(Architecture::Tna), Some(Input::Note(_))) => format!("hdr.bridge.{}", info.name),
             (Some(Architecture::Tna), None) if self.is_metadata(Variable(variable)) => format!("meta.{}", info.name),
             _ => info.name.to_string(),
         }
@@ -127,6 +134,12 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
             format!("(bit<{bits}>)((int<{bits}>){} |-| (int<{bits}>){})", text(one), text(other))
         }
         Operation::SubtractSigned(one, other) => infix(one, "|-|", other),
+        Operation::Join(one, other, by) => {
+            let [one, other] = [(one, 0), (other, by)].map(|(operand, bits)| operand_text(names, operand, bits));
+            let joined = format!("{one} ++ {other}");
+            let width = [one_bits(names, operation), by].into_iter().sum::<u32>();
+            if width < bits && names.architecture.is_some() { format!("(bit<{bits}>)({joined})") } else { joined }
+        }
         Operation::Minimum(one, other) => least(one, "<", other, "min"),
         Operation::Maximum(one, other) => least(one, ">", other, "max"),
         Operation::And(one, other) => infix(one, "&", other),
@@ -137,7 +150,13 @@ pub(crate) fn operation_text(names: &Names<'_>, bits: u32, operation: &Operation
         Operation::Random => "random".to_owned(),
         Operation::Hash(polynomial) => format!("crc32({:#x}, flow)", polynomial.coefficients()),
         Operation::HashPacket(polynomial) => format!("crc32({:#x}, packet)", polynomial.coefficients()),
+        Operation::HashReversed(polynomial) => format!("crc32({:#x}, flow in reverse)", polynomial.coefficients()),
     }
+}
+
+/// The width of the first operand.
+fn one_bits(names: &Names<'_>, operation: &Operation) -> u32 {
+    operation.operands().first().and_then(|one| width_of(names.program, *one)).unwrap_or(0)
 }
 
 /// A condition.

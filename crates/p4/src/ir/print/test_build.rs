@@ -10,6 +10,7 @@ use crate::ir::interpreter::{Interpreter, PacketFate};
 use crate::ir::operation::Operation;
 use crate::ir::pair::HALF_BITS;
 use crate::ir::uses::Uses;
+use crate::ir::validate::has_note;
 use crate::ir::variable::{Input, Operand, ones};
 use std::fmt::Write;
 
@@ -42,6 +43,8 @@ pub struct TestBuild<'a> {
     /// The index of the word of each register that the header returns: that with which the program accesses it.
     indexes: Vec<Operand>,
     random: usize,
+    /// What happened to the last packet.
+    fate: PacketFate,
 }
 
 /// The fields before those of each program, with their widths: they are there whether or not it has these inputs.
@@ -66,6 +69,7 @@ impl<'a> TestBuild<'a> {
             program,
             interpreter,
             indexes,
+            fate: PacketFate::default(),
             random: [Gress::Ingress, Gress::Egress]
                 .map(|gress| random_numbers(program.at(gress)))
                 .into_iter()
@@ -89,11 +93,15 @@ impl<'a> TestBuild<'a> {
         out.line("header test_h {");
         out.lines(INPUTS);
         for input in own_inputs(self.program) {
-            out.line(&format!("bit<{}> {};", input.bits(), input.name()));
+            let own = self.program.variables.iter().find(|it| it.input == Some(input));
+            out.line(&format!("bit<{}> {};", input.bits(), own.map_or(input.name(), |it| &it.name)));
         }
         let padding = padding(&own_inputs(self.program));
         if padding > 0 {
             out.line(&format!("bit<{padding}> unused;"));
+        }
+        if out.has_note() {
+            out.lines("bit<1> recirculated;\nbit<7> to_queue;");
         }
         (0..self.random).for_each(|number| out.line(&format!("bit<32> random_{number};")));
         for register in &self.program.registers {
@@ -165,6 +173,11 @@ impl<'a> TestBuild<'a> {
         }
     }
 
+    /// What happened to the last [`packet`](Self::packet).
+    pub fn fate(&self) -> PacketFate {
+        self.fate
+    }
+
     /// The header of a packet with these inputs and random numbers (as many as [`random`](Self::random)), and what the interpreter expects it to be
     /// afterwards.
     pub fn packet(&mut self, gress: Gress, input: &dyn Fn(Input) -> u64, random: &[u64]) -> (Vec<u8>, Vec<u8>) {
@@ -180,11 +193,10 @@ impl<'a> TestBuild<'a> {
         random: &[u64],
     ) -> (Vec<u8>, Vec<u8>, PacketFate) {
         let zeros: Vec<_> = self.program.registers.iter().map(|register| (0, register.bits)).collect();
-        let own = own_inputs(self.program);
         let reports = Uses::of(self.program, Gress::Ingress).reports;
         let of_report = |fate: PacketFate| if reports { report_fields(fate) } else { Vec::new() };
         let zeros = [zeros, of_report(PacketFate::default())].concat();
-        let sent = header(gress, input, PacketFate::default(), &own, random, &zeros);
+        let sent = header(self.program, gress, input, None, random, &zeros);
         let mut numbers = random.iter();
         let fate =
             self.interpreter.run_at(gress, input, &mut |bits| numbers.next().map_or(0, |number| number & ones(bits)));
@@ -194,7 +206,8 @@ impl<'a> TestBuild<'a> {
             (words.get(index).copied().unwrap_or(0), register.bits)
         });
         let words = [words.collect(), of_report(fate)].concat();
-        let expected = header(gress, input, fate, &own, random, &words);
+        let expected = header(self.program, gress, input, Some(fate), random, &words);
+        self.fate = fate;
         if uses_activity(self.program) {
             let carried = carried(input, PacketFate::default());
             return ([sent, carried].concat(), [expected, self::carried(input, fate)].concat(), fate);
@@ -216,14 +229,25 @@ fn report_fields(fate: PacketFate) -> Vec<(u64, u32)> {
 
 /// A header as bytes.
 fn header(
+    program: &SwitchProgram,
     gress: Gress,
     input: &dyn Fn(Input) -> u64,
-    fate: PacketFate,
-    own: &[Input],
+    fate: Option<PacketFate>,
     random: &[u64],
     words: &[(u64, u32)],
 ) -> Vec<u8> {
-    let of = |what: Input| (input(what), what.bits());
+    let own = own_inputs(program);
+    // The program writes some inputs.
+    let value = |what: Input| match (what, fate) {
+        (Input::Note(slot), Some(fate)) => fate.note[usize::from(slot)].into(),
+        (Input::Window, Some(PacketFate { window: Some([window, _]), .. })) => window.into(),
+        (Input::TcpChecksum, Some(PacketFate { window: Some([_, checksum]), .. })) => checksum.into(),
+        (what, _) => input(what),
+    };
+    let fate = fate.unwrap_or_default();
+    let of = |what: Input| (value(what), what.bits());
+    let again = [(u64::from(fate.recirculated), 1), (fate.queue.unwrap_or(0).into(), 7)];
+    let again = again.into_iter().filter(|_| has_note(program));
     let at_ingress = gress == Gress::Ingress;
     let flags = [fate.dropped, fate.marked, at_ingress, fate.fed_back].map(|flag| (u64::from(flag), 1));
     let inputs = [of(Input::Port), of(Input::Generated), of(Input::Ecn)];
@@ -233,7 +257,8 @@ fn header(
         .into_iter()
         .chain(flags)
         .chain(times)
-        .chain(own.iter().copied().map(of).chain([(0, padding(own))]))
+        .chain(own.iter().copied().map(of).chain([(0, padding(&own))]))
+        .chain(again)
         .chain(random)
         .chain(words.iter().copied());
     let mut bits = String::new();

@@ -2,6 +2,7 @@
 
 use super::activity::{ACTIVITY_OF_TNA, CARRIED};
 use super::expression::{alu_text, operand_text, pair_condition_text, term_text};
+use super::note::{FEEDBACK_PORT, slots};
 use super::off_path::{EGRESS_OF_TNA, REPORT_MEMBERS};
 use super::{Printer, each, hashes};
 use crate::Gress;
@@ -21,7 +22,11 @@ pub(super) fn print(out: &mut Printer<'_>) {
     out.line("");
     ingress(out);
     out.line("");
-    out.lines(INGRESS_DEPARSER);
+    if out.has_note() {
+        ingress_deparser_with_note(out);
+    } else {
+        out.lines(INGRESS_DEPARSER);
+    }
     out.line("");
     if out.program.is_off_path {
         out.lines(EGRESS_OF_TNA);
@@ -47,7 +52,8 @@ fn headers(out: &mut Printer<'_>) {
     if !out.program.is_off_path {
         bridge(out);
     }
-    if feeds_back {
+    let has_header = feeds_back && !out.has_note();
+    if has_header {
         out.lines("header feedback_h {\nbit<8> kind;\n}");
         out.line("");
     }
@@ -58,7 +64,7 @@ fn headers(out: &mut Printer<'_>) {
     if !out.program.is_off_path {
         out.line("bridge_h bridge;");
     }
-    if feeds_back {
+    if has_header {
         out.line("feedback_h feedback;");
     }
     out.lines("ethernet_h ethernet;");
@@ -71,6 +77,9 @@ fn headers(out: &mut Printer<'_>) {
     }
     if out.reads_numbers() {
         out.lines("tcp_h tcp;\nudp_h udp;");
+    }
+    if out.reads_tcp() {
+        out.line("tcp_h tcp;");
     }
     out.line("}");
     for register in out.program.registers.iter().filter(|it| it.bits == PAIR_BITS) {
@@ -89,6 +98,9 @@ fn headers(out: &mut Printer<'_>) {
     if feeds_back {
         out.lines("bit<1> fed_back;\n// The mirror session that sends copies back, and the first byte of these.\nbit<10> session;\nbit<8> kind;");
     }
+    if sets_windows(out) {
+        out.lines("// The rest of the TCP checksum, and whether the window is written.\nbit<16> tcp_rest;\nbit<1> sets_window;");
+    }
     out.lines(&out.with_activity(&out.with_flow("FLOW_FIELDS\nACTIVITY_FIELDS\n"), ACTIVITY_OF_TNA));
     out.line("}");
 }
@@ -100,10 +112,13 @@ fn bridge(out: &mut Printer<'_>) {
         out.line("// 0: the packet comes from the ingress. Copies that go back begin with 1.");
         out.line("bit<8> kind;");
     }
-    out.line("bit<48> enqueued;");
+    if bridges_time(out) {
+        out.line("bit<48> enqueued;");
+    }
     if out.reads(Input::Generated) {
         out.line("bit<8> generated;");
     }
+    out.lines(&out.note_fields(""));
     out.line("}");
     out.line("");
 }
@@ -124,6 +139,10 @@ fn parser(out: &mut Printer<'_>, gress: Gress) {
     };
     let intrinsic = format!("out {}_intrinsic_metadata_t {short}_intr_md", gress.name());
     out.line(&format!("parser {name}(packet_in packet, out headers_t hdr, out metadata_t meta, {intrinsic}) {{"));
+    let checksum = gress == Gress::Ingress && sets_windows(out);
+    if checksum {
+        out.line("Checksum() tcp_sum;");
+    }
     out.line("state start {");
     for field in zeroed(out) {
         out.line(&format!("meta.{field} = 0;"));
@@ -138,7 +157,9 @@ fn parser(out: &mut Printer<'_>, gress: Gress) {
                     "{GENERATOR_PORT}: parse_generated;\ndefault: parse_ethernet;\n}}\n}}\nstate parse_ethernet {{"
                 ));
             }
-            if feeds_back {
+            if out.has_note() {
+                parse_note(out);
+            } else if feeds_back {
                 out.line(&format!("transition select({short}_intr_md.ingress_port) {{"));
                 out.lines(&format!("{FEEDBACK_PORT}: parse_feedback;\ndefault: parse_ethernet;\n}}\n}}"));
                 out.lines(
@@ -168,7 +189,9 @@ fn parser(out: &mut Printer<'_>, gress: Gress) {
         out.line("transition accept;");
         out.line("}");
     } else {
-        out.lines(&out.with_activity(&out.with_flow(STATES), ACTIVITY_OF_TNA).replace("CARRIED", CARRIED));
+        let states = out.with_activity(&out.with_flow(STATES), ACTIVITY_OF_TNA).replace("CARRIED", CARRIED);
+        let states = states.replace("AFTER_TCP\n", if checksum { AFTER_TCP } else { "" });
+        out.lines(&if gress == Gress::Egress { without_tcp(&states) } else { states });
     }
     if generated && (gress == Gress::Egress || out.program.is_off_path) {
         out.lines("state parse_generated {\nmeta.generated = 1;\ntransition accept;\n}");
@@ -176,12 +199,79 @@ fn parser(out: &mut Printer<'_>, gress: Gress) {
     out.line("}");
 }
 
+/// Whether a packet's time of arrival goes with it.
+fn bridges_time(out: &Printer<'_>) -> bool {
+    !out.has_note() || out.reads(Input::Enqueued)
+}
+
+fn sets_windows(out: &Printer<'_>) -> bool {
+    Uses::of(out.program, Gress::Ingress).sets_windows
+}
+
+/// The beginning of the ingress parser where packets have a note: those that come back bring it along.
+fn parse_note(out: &mut Printer<'_>) {
+    out.line("transition select(ig_intr_md.ingress_port) {");
+    out.lines(&format!("{FEEDBACK_PORT}: parse_back;\ndefault: parse_arrived;\n}}\n}}"));
+    out.lines(
+        "state parse_back {\npacket.extract(hdr.bridge);\nhdr.bridge.kind = 0;\nmeta.fed_back = 1;\ntransition parse_ethernet;\n}\n\
+         state parse_arrived {\nhdr.bridge.setValid();\nhdr.bridge.kind = 0;",
+    );
+    for (name, _) in slots(out.program) {
+        out.line(&format!("hdr.bridge.{name} = 0;"));
+    }
+    out.lines("transition parse_ethernet;\n}\nstate parse_ethernet {");
+}
+
+/// The parser behind the queue does not need the TCP header.
+fn without_tcp(states: &str) -> String {
+    let Some(place) = states.find("state parse_tcp {") else { return states.to_owned() };
+    states[..place]
+        .replace("transition select(meta.protocol) {\n6: parse_tcp;\ndefault: accept;\n}\n", "transition accept;\n")
+}
+
+/// Copies before the queue, and the checksum of a written window.
+fn ingress_deparser_with_note(out: &mut Printer<'_>) {
+    out.lines(
+        "control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
+         in ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md) {",
+    );
+    let (copies, windows) = (Uses::of(out.program, Gress::Ingress).feeds_back, sets_windows(out));
+    if copies {
+        out.line("Mirror() mirror;");
+    }
+    if windows {
+        out.line("Checksum() tcp_sum;");
+    }
+    out.line("apply {");
+    if copies {
+        let mirror = mirror(out);
+        out.lines(&format!("if (ig_dprsr_md.mirror_type == 1) {{\n{mirror}\n}}"));
+    }
+    if windows {
+        out.lines(
+            "if (meta.sets_window == 1) {\nhdr.tcp.checksum = tcp_sum.update({hdr.tcp.window, meta.tcp_rest});\n}",
+        );
+    }
+    out.lines("packet.emit(hdr);\n}\n}");
+}
+
+/// The header of a copy that goes back.
+fn mirror(out: &Printer<'_>) -> String {
+    if !out.has_note() {
+        return "mirror.emit<feedback_h>(meta.session, {meta.kind});".to_owned();
+    }
+    let slots: String = slots(out.program).into_iter().map(|(name, _)| format!(", hdr.bridge.{name}")).collect();
+    format!("mirror.emit<bridge_h>(meta.session, {{meta.kind{slots}}});")
+}
+
 /// The fields of the metadata that begin with zero.
 fn zeroed(out: &Printer<'_>) -> Vec<Name> {
     let own = own_metadata(out).into_iter().map(|info| info.name.clone());
     let generated = out.reads(Input::Generated).then_some("generated");
     let fed_back = if feeds_back(out) { vec!["fed_back", "session", "kind"] } else { Vec::new() };
-    let flow = Input::FLOW.into_iter().filter(|_| out.reads_flow()).map(Input::name);
+    let tcp = [Input::IpWords].into_iter().chain(Input::OF_TCP).filter(|input| out.reads(*input)).map(Input::name);
+    let window = sets_windows(out).then_some(["tcp_rest", "sets_window"]).into_iter().flatten();
+    let flow = Input::FLOW.into_iter().filter(|_| out.reads_flow()).map(Input::name).chain(tcp).chain(window);
     let length = out.reads(Input::IpLength).then_some("ip_length");
     let identification = out.reads(Input::Identification).then_some("identification");
     let numbers = Input::OF_NUMBERS.into_iter().filter(|_| out.reads_numbers()).map(Input::name);
@@ -214,11 +304,11 @@ fn ingress(out: &mut Printer<'_>) {
         out.gress = Gress::Egress;
         return;
     }
-    out.lines(SEND);
+    out.lines(if bridges_time(out) { SEND } else { SEND_WITH_NOTE });
     if generated {
         out.line("hdr.bridge.generated = 0;");
     }
-    if feeds_back {
+    if feeds_back && !out.has_note() {
         out.lines("hdr.bridge.kind = 0;\nhdr.feedback.setInvalid();");
     }
     out.lines(FORWARD);
@@ -292,9 +382,11 @@ fn declarations(out: &mut Printer<'_>) {
         out.line(&format!("Hash<bit<{bits}>>(HashAlgorithm_t.CUSTOM, polynomial_of_{name}) hash_of_{name};"));
     }
     for variable in gathered(statements) {
-        let VariableInfo { name, bits, .. } = &program.variables[variable.0];
-        out.line(&format!("Hash<bit<{bits}>>(HashAlgorithm_t.IDENTITY) bits_of_{name};"));
+        let bits = program.variables[variable.0].bits;
+        let unit = out.moved(variable);
+        out.line(&format!("Hash<bit<{bits}>>(HashAlgorithm_t.IDENTITY) {unit};"));
     }
+    out.moves.clear();
     let accesses = accesses(program);
     for number in uses.registers {
         let register = &program.registers[number];
@@ -341,9 +433,8 @@ fn egress_deparser(out: &mut Printer<'_>) {
          in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {",
     );
     if feeds_back(out) {
-        out.lines(
-            "Mirror() mirror;\napply {\nif (eg_dprsr_md.mirror_type == 1) {\nmirror.emit<feedback_h>(meta.session, {meta.kind});\n}",
-        );
+        let mirror = mirror(out);
+        out.lines(&format!("Mirror() mirror;\napply {{\nif (eg_dprsr_md.mirror_type == 1) {{\n{mirror}\n}}"));
     } else {
         out.line("apply {");
     }
@@ -362,7 +453,7 @@ fn randoms(statements: &[Statement]) -> Vec<usize> {
 /// The variables that take bits by way of a hash unit.
 fn gathered(statements: &[Statement]) -> Vec<Variable> {
     each(statements, &|does| match does {
-        Does::Set { variable, operation: Operation::Gather(..) } => Some(*variable),
+        Does::Set { variable, operation } if operation.moves_bits() => Some(*variable),
         _ => None,
     })
 }
@@ -472,15 +563,22 @@ pub(super) fn swap(out: &mut Printer<'_>, register: usize, index: Operand, actio
 
 /// The port of the packet generator.
 const GENERATOR_PORT: u32 = 68;
-/// The port on which copies come back to the ingress.
-const FEEDBACK_PORT: u32 = 70;
-
 /// The beginning and the end of forwarding.
 const SEND: &str = "\
 action send(PortId_t port) {
 ig_tm_md.ucast_egress_port = port;
 hdr.bridge.setValid();
 hdr.bridge.enqueued = ig_prsr_md.global_tstamp;
+";
+const SEND_WITH_NOTE: &str = "\
+action send(PortId_t port) {
+ig_tm_md.ucast_egress_port = port;
+";
+/// What the checksum is without the window.
+const AFTER_TCP: &str = "\
+tcp_sum.subtract({hdr.tcp.checksum});
+tcp_sum.subtract({hdr.tcp.window});
+tcp_sum.subtract_all_and_deposit(meta.tcp_rest);
 ";
 const FORWARD: &str = "\
 }

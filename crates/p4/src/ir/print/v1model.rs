@@ -11,13 +11,19 @@ use crate::ir::variable::{Input, Operand};
 
 pub(super) fn print(out: &mut Printer<'_>) {
     let [metadata, select, state] = if out.reads(Input::Generated) { GENERATED } else { [""; 3] };
-    let constants = if out.reads(Input::FedBack) { INSTANCES } else { "" };
+    let constants = match (out.reads(Input::FedBack), out.has_note()) {
+        (_, true) => INSTANCES_WITH_NOTE,
+        (true, false) => INSTANCES,
+        (false, false) => "",
+    };
     let fed_back = if out.reads(Input::FedBack) { "@field_list(0) bit<1> fed_back;\n" } else { "" };
+    let note = out.note_fields("@field_list(0) ");
     let before = out
         .with_activity(&out.with_flow(BEFORE), ACTIVITY)
         .replace("CARRIED", CARRIED)
         .replace("CONSTANTS\n", constants)
-        .replace("METADATA\n", &(metadata.to_owned() + fed_back))
+        .replace("METADATA\n", &(metadata.to_owned() + fed_back + &note))
+        .replace("AFTER_TCP\n", "")
         .replace("REPORT_MEMBERS\n", if out.reports() { REPORT_MEMBERS } else { "" });
     out.lines(&before.replace("SELECT\n", select).replace("STATE\n", state));
     out.line("");
@@ -39,7 +45,8 @@ pub(super) fn print(out: &mut Printer<'_>) {
     } else if out.has_ingress() {
         out.line("if (forward.apply().hit) {");
         if out.reads(Input::FedBack) {
-            out.lines("if (standard_metadata.instance_type == RECIRCULATED) {\nmeta.fed_back = 1;\n}");
+            let kinds: &[&str] = if out.has_note() { &["RECIRCULATED", "RESUBMITTED"] } else { &["RECIRCULATED"] };
+            out.lines(&format!("if ({}) {{\nmeta.fed_back = 1;\n}}", is_of(kinds)));
         }
         arrived(out);
         length(out);
@@ -58,9 +65,11 @@ pub(super) fn print(out: &mut Printer<'_>) {
     declare(out);
     out.line("");
     out.line("apply {");
-    let feeds_back = out.uses().feeds_back;
+    let feeds_back = out.uses().feeds_back || out.has_note();
     if feeds_back {
-        out.lines("if (standard_metadata.instance_type == CLONED_AT_EGRESS) {\nrecirculate_preserving_field_list(8w0);\n} else {");
+        let kinds: &[&str] =
+            if out.has_note() { &["CLONED_AT_INGRESS", "CLONED_AT_EGRESS"] } else { &["CLONED_AT_EGRESS"] };
+        out.lines(&format!("if ({}) {{\nrecirculate_preserving_field_list(8w0);\n}} else {{", is_of(kinds)));
     }
     if out.reads(Input::Enqueued) || out.reads(Input::Dequeued) {
         out.line("// BMv2 has microseconds.");
@@ -90,6 +99,12 @@ fn arrived(out: &mut Printer<'_>) {
         out.line("// BMv2 has microseconds.");
         out.line("arrived = standard_metadata.ingress_global_timestamp * 1000;");
     }
+}
+
+/// Whether a packet is of one of these kinds.
+fn is_of(kinds: &[&str]) -> String {
+    let tests = kinds.iter().map(|kind| format!("standard_metadata.instance_type == {kind}"));
+    tests.collect::<Vec<_>>().join(" || ")
 }
 
 fn length(out: &mut Printer<'_>) {
@@ -255,6 +270,10 @@ apply { }
 
 /// Kinds of packets in BMv2.
 const INSTANCES: &str = "const bit<32> CLONED_AT_EGRESS = 2;\nconst bit<32> RECIRCULATED = 4;\n\n";
+
+/// The same, with clones before the queue and packets that pass that part again.
+const INSTANCES_WITH_NOTE: &str = "const bit<32> CLONED_AT_INGRESS = 1;\nconst bit<32> CLONED_AT_EGRESS = 2;\nconst bit<32> RECIRCULATED = 4;\n\
+                                   const bit<32> RESUBMITTED = 6;\n\n";
 
 const FORWARD: &str = "\
 action send(bit<9> port) {
