@@ -78,6 +78,8 @@ def await_fates(control, count):
         line = ""
         while "fates=" not in line:
             line = control.stdout.readline()
+            if not line:
+                sys.exit("the command line of the switch ended")
         found = line.split("fates=")[1].replace(" ", "").strip()
         if sum(map(int, found.split(","))) >= count:
             return found

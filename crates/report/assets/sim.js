@@ -110,7 +110,7 @@ function scenario({ sim, input }) {
         ? 'The scenario of this run, with all defaults. To compare it with a simulation, if it has flows, save it, here as scenario.toml, beside the files that it names, if any:'
         : 'The scenario of this run, with all defaults. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',
     ),
-    ofCommand ? null : command(sim.real_time ? 'queuescope compare scenario.toml' : 'queuescope sim scenario.toml'),
+    senders ? null : command(sim.real_time ? 'queuescope compare scenario.toml' : 'queuescope sim scenario.toml'),
     el('div', { class: 'source' }, copyButton('scenario', code), el('pre', frame, code)),
   );
 }

@@ -9,7 +9,7 @@ use waiting::Waiting;
 
 /// ConQuest for a router that cannot run it, as a switch does it that sees copies of packets from taps.
 ///
-/// A packet from a link into the router waits in a table, by a digest of what the router does not change. When it comes from the link out, its delay
+/// A packet from a link into the router waits in a table, indexed by a hash of the fields that the router leaves unchanged. When it comes from the link out, its delay
 /// is known, and the snapshots give the part of the queue that its flow had. A packet that was not seen on its way in is counted in the snapshots,
 /// but its flow is not looked up (section 6.2).
 ///

@@ -71,8 +71,8 @@ pub struct Generate {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
-    /// For ABC, a port on the other side of the domain's border than the others: of the edge, one within the domain; of the core and the exit, one
-    /// outside of it. Can be given several times
+    /// Put a port on the other side of the border of an ABC domain. The ports of abc-edge are outside of it, those of the other programs within. Can be
+    /// given several times
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(0..=511))]
     pub border: Vec<u16>,
 
@@ -99,10 +99,13 @@ pub struct Generate {
 fn forwarding(text: &str) -> Result<Forwarding, &'static str> {
     const FORM: &str = "give an Ethernet address and a port below 512, such as 02:00:00:00:00:01=3";
     let (address, port) = text.split_once('=').ok_or(FORM)?;
-    let byte = |text: &str| u8::from_str_radix(text, 16).ok().filter(|_| text.len() == 2);
+    // Numbers may not have a sign.
+    let is_plain = |text: &str| text.chars().all(|letter| letter.is_ascii_hexdigit());
+    let byte = |text: &str| u8::from_str_radix(text, 16).ok().filter(|_| text.len() == 2 && is_plain(text));
     let bytes: Option<Vec<u8>> = address.split(':').map(byte).collect();
     let destination = bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(FORM)?;
-    let port = port.parse().ok().filter(|port| *port < 512).ok_or(FORM)?;
+    let port = Some(port).filter(|port| is_plain(port)).and_then(|port| port.parse().ok());
+    let port = port.filter(|port| *port < 512).ok_or(FORM)?;
     Ok(Forwarding { destination, port })
 }
 

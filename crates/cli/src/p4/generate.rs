@@ -36,6 +36,14 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(set) = args.set.iter().find(|set| set.chars().any(char::is_control)) {
         bail!("--set {set:?} has a control character, such as a line break: write KEY=VALUE");
     }
+    let is_twice =
+        |number: usize| args.forward[..number].iter().any(|it| it.destination == args.forward[number].destination);
+    if (0..args.forward.len()).any(is_twice) {
+        bail!("--forward names an address twice: give each one port");
+    }
+    if let Some(port) = (1..args.border.len()).find(|number| args.border[..*number].contains(&args.border[*number])) {
+        bail!("--border {} is given twice", args.border[port]);
+    }
     let parameters = parameters(name, &args.set)?;
     let program = program(name, &parameters, &args.border)?;
     let architecture = |target: &String| Architecture::ALL.into_iter().find(|it| it.name() == target);
@@ -48,6 +56,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     check(&program, architecture)?;
     if architecture != Architecture::V1model && !args.forward.is_empty() {
         bail!("--forward writes entries for BMv2: leave it out, or use --target v1model");
+    }
+    if program.is_off_path() && !args.forward.is_empty() {
+        bail!("{name} forwards nothing: leave --forward out");
     }
     let set: String = args.set.iter().map(|set| format!(" --set {}", quoted(set))).collect();
     let border: String = args.border.iter().map(|port| format!(" --border {port}")).collect();
@@ -219,7 +230,7 @@ fn management_text(name: &str, set: &[String]) -> String {
     let is_set = |key: &str| set.iter().any(|it| it.split('=').next().is_some_and(|it| it.trim() == key));
     let window = format!("window={}ns", conquest_defaults().sketch.window.0);
     let (name, defaults) = match name {
-        "red-egress" => ("red", vec!["weight=0.001953125".to_owned(), "wait=false".to_owned()]),
+        "red-egress" => ("red", ["weight=0.001953125", "wait=false", "at-egress=true"].map(str::to_owned).to_vec()),
         "step" => ("codel", vec![format!("ce-threshold={}ns", STEP_THRESHOLD.0)]),
         "conquest" => ("conquest-aqm", vec![window, "estimator=inner".to_owned()]),
         "conquest-ingress" => ("conquest-aqm", vec![window, "estimator=inner".to_owned(), "act-at=ingress".to_owned()]),

@@ -21,8 +21,8 @@ const LONGEST: u64 = 1 << 28;
 /// Fails if a log is missing or not in the known format, or if the program cannot be read.
 pub fn run(args: &Args) -> Result<Outcome> {
     let target = Target::tofino();
-    let placement = placement(args, &target)?;
     let compiled = compiled(&args.folder)?;
+    let placement = placement(args, &compiled.program, &target)?;
     print(
         args.json,
         |mut out| json::write_compiled(reported(&compiled, placement.as_ref().ok()), &mut out),
@@ -53,7 +53,7 @@ fn compiled(folder: &Path) -> Result<CompilerReport> {
 }
 
 /// What the placer gives the program, or why it gives nothing.
-fn placement(args: &Args, target: &Target) -> Result<Result<Placement, &'static str>> {
+fn placement(args: &Args, compiled: &str, target: &Target) -> Result<Result<Placement, &'static str>> {
     let beside = args.folder.with_extension("p4");
     let path = args.program.as_deref().unwrap_or(&beside);
     if args.program.is_none() && !path.is_file() {
@@ -63,6 +63,9 @@ fn placement(args: &Args, target: &Target) -> Result<Result<Placement, &'static 
     let program = made_from(&text).with_context(|| path.display().to_string())?;
     Ok(match program {
         None => Err("the P4 file was not made by p4 generate"),
+        Some(program) if program.name() != compiled => {
+            bail!("{} has the program {}, and the logs are of {compiled}", path.display(), program.name())
+        }
         Some(program) => Fit::new(&program.steps(), target).placement.ok_or("the program cannot be placed"),
     })
 }

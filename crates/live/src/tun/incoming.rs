@@ -162,6 +162,22 @@ impl Incoming {
     }
 }
 
+/// Where the header of TCP or UDP begins, if it is directly behind an IP header and the extension headers of IPv6.
+fn behind_ip(packet: &[u8], network: usize) -> Option<usize> {
+    let byte = |at: usize| packet.get(network + at).map(|byte| usize::from(*byte));
+    let first = byte(0)?;
+    let (mut at, mut protocol) = match first >> 4 {
+        4 if first & 15 >= 5 => ((first & 15) * 4, byte(9)?),
+        6 => (40, byte(6)?),
+        _ => return None,
+    };
+    // Hop-by-hop options, routing, destination options (RFC 8200, section 4).
+    while first >> 4 == 6 && [0, 43, 60].contains(&protocol) {
+        (at, protocol) = (at + (byte(at + 1)? + 1) * 8, byte(at)?);
+    }
+    [6, 17].contains(&protocol).then_some(network + at)
+}
+
 impl Segmentation {
     /// The segmentation of a packet whose IP header begins at `network`, and its header of TCP or UDP at `transport`, with the checksum at `sum` in
     /// it; none without such headers, without a payload, or with too long segments.
@@ -171,10 +187,9 @@ impl Segmentation {
             _ => Some(usize::from(packet.get(transport + 12)? >> 4) * 4).filter(|fields| *fields >= 20)?,
         };
         let headers = packet.get(..transport + fields)?;
-        let first = packet.get(network)?;
-        let ip = if first >> 4 == 4 { usize::from(first & 15) * 4 } else { 40 };
         let fits = headers.len() < packet.len() && headers.len() + each <= usize::from(u16::MAX);
-        let whole = ip >= 20 && transport >= network + ip && fits;
+        // Behind another header, as in a tunnel, there would be more lengths and checksums to write.
+        let whole = fits && behind_ip(packet, network) == Some(transport);
         whole.then(|| Self { headers: headers.to_vec(), network, transport, sum, each, taken: 0 })
     }
 
@@ -318,6 +333,26 @@ mod tests {
             tcp.set_options_raw(&options).expect("they fit");
             (is_v6, id, tcp, payload, each)
         }
+    }
+
+    /// A super-packet of TCP in a tunnel has lengths in two IP headers. It stays whole, and is counted.
+    #[test]
+    fn super_packets_in_a_tunnel_are_not_segmented() {
+        let inner = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(1, 2, 3, 4);
+        let mut packet = Vec::new();
+        inner.write(&mut packet, &[7; 4000]).expect("it is short");
+        assert!(Segmentation::new(&packet, [0, 20, 16], 1000).is_some());
+        // IP in IP (RFC 2003).
+        let mut outer = Ipv4Header::new(packet.len() as u16, 64, IpNumber::IPV4, [10, 1, 0, 1], [10, 1, 0, 2])
+            .expect("it is short");
+        outer.header_checksum = outer.calc_header_checksum();
+        let all = [&outer.to_bytes()[..], &packet].concat();
+        assert!(Segmentation::new(&all, [0, 40, 16], 1000).is_none());
+        // The same offset behind the options of IPv6, and behind something else.
+        let mut v6 = [&[0x60, 0, 0, 0, 0, 0, 60, 64][..], &[0; 32], &[6, 0, 0, 0, 0, 0, 0, 0], &packet[20..]].concat();
+        assert!(Segmentation::new(&v6, [0, 48, 16], 1000).is_some());
+        v6[40] = 47;
+        assert!(Segmentation::new(&v6, [0, 48, 16], 1000).is_none());
     }
 
     proptest! {

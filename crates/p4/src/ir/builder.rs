@@ -146,6 +146,11 @@ impl SwitchProgram {
         self.variables.iter().filter_map(|it| it.input)
     }
 
+    /// The period of the packets that the switch's packet generator sends to each port, if it sends some.
+    pub fn period(&self) -> Option<Nanos> {
+        self.period
+    }
+
     /// Its registers.
     pub fn registers(&self) -> &[RegisterArray] {
         &self.registers
@@ -333,7 +338,7 @@ impl Builder {
         self.push(Does::SetWindow(window.into()));
     }
 
-    /// The packet passes the part before the queue again, with its note and [`Input::FedBack`], as it arrived otherwise. It enters no queue, and whether it is dropped
+    /// The packet passes the part before the queue again, with its note and [`Input::FedBack`]; apart from that, as it arrived. It enters no queue, and whether it is dropped
     /// does not matter. Before the queue only.
     pub fn recirculate(&mut self) {
         self.push(Does::Recirculate);

@@ -2,7 +2,8 @@
 
 use super::variable::Input;
 
-/// The inputs that a program has from the headers of a frame: those that the printed parser finds. Others are zero.
+/// The inputs that a program has from the headers of a frame, as the printed parser finds them: what identifies a flow or a packet, the ECN field and the length.
+/// Others are zero, such as the activity, the window and the flags of TCP.
 ///
 /// Ethernet, at most one VLAN tag, and IPv4 or IPv6; TCP and UDP directly behind the IP header, without IPv4 options, and in first fragments only. What is cut short ends the
 /// parser, which keeps what it has.

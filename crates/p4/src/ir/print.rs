@@ -677,8 +677,7 @@ impl<'a> Printer<'a> {
         let parts: Vec<_> = hashed.iter().map(|input| part(*input)).collect();
         let flow = match (is_reversed, &parts[..]) {
             (true, [source, destination, ports, protocol]) => {
-                let ports = [format!("{ports}[15:0]"), format!("{ports}[31:16]")];
-                [&[destination.clone(), source.clone()], &ports[..], &[protocol.clone()]].concat().join(", ")
+                format!("{destination}, {source}, {ports}[15:0], {ports}[31:16], {protocol}")
             }
             _ => parts.join(", "),
         };

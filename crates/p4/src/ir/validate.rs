@@ -51,7 +51,7 @@ const WIDEST: u32 = 64;
 const RESERVED: &str = "abstract action actions apply bit bool const control default default_action else entries enum error exit extern false \
                         for hdr header header_union if in inout int key list match_kind meta package parser priority result return select size \
                         state static string struct switch table this transition true tuple type typedef valueset varbit void word first second pair \
-                        hash parse_ports session kind ig_intr_md ig_prsr_md ig_dprsr_md ig_tm_md forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
+                        hash parse_ports parse_tcp parse_udp session kind mirror window_checksum tcp_sum tcp_rest sets_window ig_intr_md ig_prsr_md ig_dprsr_md ig_tm_md forward send discard mark_to_drop max min random standard_metadata eg_intr_md eg_prsr_md eg_dprsr_md eg_oport_md";
 
 /// How names begin that the printed programs make.
 const PREFIXES: [&str; 9] =
@@ -299,7 +299,7 @@ fn check_window(program: &SwitchProgram, window: Operand) -> Result<(), Broken> 
     fits(program, window, Input::Window.bits())
 }
 
-/// Whether an input that is no note is the target of an assignment.
+/// Whether a variable is an input that cannot be assigned. Slots of the note can be.
 fn is_fixed(info: &VariableInfo) -> bool {
     info.input.is_some_and(|input| !input.is_note())
 }
@@ -344,7 +344,7 @@ fn check_operation(program: &SwitchProgram, to: Variable, operation: &Operation)
     if let Some((parts, _)) = operation.hashes() {
         let has = |input: &Input| program.variables.iter().any(|it| it.input == Some(*input));
         if let Some(missing) = parts.iter().find(|input| !has(input)) {
-            let what = if let Operation::Hash(_) = operation { "flow" } else { "packet" };
+            let what = if parts == Input::FLOW { "flow" } else { "packet" };
             return Err(format!("hashes the {what}, and the program does not have the input {}", missing.name()));
         }
         if info.bits > HASH_BITS {

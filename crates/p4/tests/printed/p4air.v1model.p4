@@ -1564,10 +1564,10 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                                 if (window_before > window_limit) {
                                     {
                                         // The checksum follows (RFC 1624).
-                                        bit<32> sum = (bit<32>)(~hdr.tcp.checksum) + (bit<32>)(~hdr.tcp.window) + (bit<32>)(window_after);
-                                        sum = (sum & 32w0xffff) + (sum >> 16);
-                                        sum = (sum & 32w0xffff) + (sum >> 16);
-                                        hdr.tcp.checksum = ~sum[15:0];
+                                        bit<32> window_checksum = (bit<32>)(~hdr.tcp.checksum) + (bit<32>)(~hdr.tcp.window) + (bit<32>)(window_after);
+                                        window_checksum = (window_checksum & 32w0xffff) + (window_checksum >> 16);
+                                        window_checksum = (window_checksum & 32w0xffff) + (window_checksum >> 16);
+                                        hdr.tcp.checksum = ~window_checksum[15:0];
                                         hdr.tcp.window = window_after;
                                     }
                                 }

@@ -111,12 +111,18 @@ fn checked(params: &RedParams) -> Result<(u32, RedThresholds), (&'static str, &'
         return Err(("unit", "must be packets: a switch does not know the queue in bytes"));
     }
     if params.adaptation != RedAdaptation::Fixed {
-        return Err(("adaptation", "must be none: the table of probabilities does not change"));
+        return Err(("adaptation", "must be fixed: the table of probabilities does not change"));
     }
     if params.wait {
         return Err(("wait", "must be false: the packets since the last drop are not counted"));
     }
-    if thresholds.min < 0.0 || thresholds.max > 255.0 || thresholds.min > thresholds.max {
+    if !params.at_egress {
+        return Err(("at-egress", "must be true: a switch knows the queue behind it only"));
+    }
+    if thresholds.min > thresholds.max {
+        return Err(("thresholds", "must have the lower one first"));
+    }
+    if !(0.0..=255.0).contains(&thresholds.min) || !(0.0..=255.0).contains(&thresholds.max) {
         return Err((
             "thresholds",
             "must be from 0 to 255 packets: an average has 9 bits, and twice the highest counts",
@@ -175,6 +181,9 @@ mod tests {
             ("unit", RedParams { unit: RedUnit::Bytes, ..defaults() }),
             ("thresholds", RedParams { thresholds: None, ..defaults() }),
             ("thresholds", RedParams { thresholds: Some(RedThresholds { min: 5.0, max: 256.0 }), ..defaults() }),
+            ("thresholds", RedParams { thresholds: Some(RedThresholds { min: 9.0, max: 8.0 }), ..defaults() }),
+            ("thresholds", RedParams { thresholds: Some(RedThresholds { min: f64::NAN, max: 8.0 }), ..defaults() }),
+            ("at-egress", RedParams { at_egress: false, ..defaults() }),
             ("wait", RedParams { wait: true, ..defaults() }),
             ("weight", RedParams { weight: Some(0.002), ..defaults() }),
             ("weight", RedParams { weight: None, ..defaults() }),

@@ -7,6 +7,7 @@ use queuescope_p4::ir::{
     print_p4runtime,
 };
 use queuescope_pcap::PcapWriter;
+use queuescope_wire::Nanos;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
@@ -79,7 +80,7 @@ pub(super) fn files(
         return Ok(bytes(files));
     }
     let trace = Trace::new(program, SEED, PACKETS);
-    files.push(("readme.txt", readme(name, [entries.is_some(), control.is_some()], &trace)));
+    files.push(("readme.txt", readme(name, program.period(), [entries.is_some(), control.is_some()], &trace)));
     files.extend(entries.map(|entries| ("cli", entries)));
     files.extend(print_p4runtime(program, forwarding).map(|entries| ("p4runtime.json", entries)));
     files.push(("test.p4", TestBuild::new(program).print()));
@@ -116,7 +117,7 @@ fn makefile(architecture: Architecture, name: &str, has_entries: bool) -> String
 }
 
 /// What the files are, and how the packets are replayed.
-fn readme(name: &str, [has_entries, has_control]: [bool; 2], trace: &Trace) -> String {
+fn readme(name: &str, period: Option<Nanos>, [has_entries, has_control]: [bool; 2], trace: &Trace) -> String {
     let (of_entries, fill) =
         if has_entries { (README_OF_ENTRIES, "    simple_switch_CLI < NAME.cli\n") } else { ("", "") };
     let of_control = if has_control { README_OF_CONTROL } else { "" };
@@ -128,13 +129,21 @@ fn readme(name: &str, [has_entries, has_control]: [bool; 2], trace: &Trace) -> S
     };
     let all = packets.len();
     let is_abc = name.starts_with("abc-");
-    let to_run = README_OF_RUNNING.replace("BORDER\n", if is_abc { README_OF_BORDER } else { "" });
+    let to_run = match name {
+        "conquest-legacy" => README_OF_TAPS.to_owned(),
+        _ => README_OF_RUNNING
+            .replace("BORDER\n", if is_abc { README_OF_BORDER } else { "" })
+            // Without the option, BMv2 has one queue, and drops the packets of others.
+            .replace("OPTIONS", if name == "p4air" { "-- --priority-queues 8 " } else { "" }),
+    };
     let acts = match generated {
         0 => format!("Of the {all} packets, {acts}."),
         _ => format!("Of the {all} packets, the packet generator would send {generated}. Of the others, {acts}."),
     };
     let text = README
         .replace("RUNNING\n", &to_run)
+        .replace("GENERATED\n", if period.is_some() { README_OF_GENERATED } else { "" })
+        .replace("PERIOD", &period.map(|period| period.to_string()).unwrap_or_default())
         .replace("ENTRIES\n", of_entries)
         .replace("CONTROL\n", of_control)
         .replace("FILL\n", fill)
@@ -188,6 +197,7 @@ CHECK
 
 # Sends NAME.sent.pcap through the test build, and compares what comes back with NAME.expected.pcap. Needs root, for a network namespace.
 replay: NAME.test.json
+\t@command -v $(SIMPLE_SWITCH) > /dev/null || { echo '$(SIMPLE_SWITCH) is not installed: SIMPLE_SWITCH=/path/to/simple_switch names another one' >&2; exit 1; }
 \tunshare -n python3 NAME.replay.py $(SIMPLE_SWITCH) NAME.test.json NAME.sent.pcap NAME.expected.pcap ENTRIES
 
 .PHONY: test replay
@@ -205,16 +215,37 @@ NAME.control.py\tits control plane: python3 NAME.control.py PORT..., while the s
 ";
 
 const README_OF_RUNNING: &str = "\
+To run it between two interfaces, as root (in bash):
+
     make -f NAME.mk
     for i in left right; do ip link set $i up; ethtool -K $i tx off gso off tso off gro off; done
-    simple_switch -i 0@left -i 1@right NAME.json &
+    simple_switch -i 0@left -i 1@right NAME.json OPTIONS&
 FILL
     echo table_add MainIngress.forward MainIngress.send 02:00:00:00:00:0b '=>' 1 | simple_switch_CLI
 
 The last command is for each address: frames to others are dropped, broadcasts too. So hosts need each other's address:
 ip neigh add. p4 generate --forward 02:00:00:00:00:0b=1 writes the command into a file. The interfaces of the hosts need
-the same ethtool command, because BMv2 does not complete checksums and does not segment.
+the same ethtool command, because BMv2 does not complete checksums and does not segment. Stop the switch (kill %1) before the
+test by hand below: both use the same control port.
+GENERATED
 BORDER
+";
+
+const README_OF_TAPS: &str = "\
+To run it beside a router, as root (in bash), with the taps of three links into the router, that of the link out, and a
+collector, by their ports in NAME.cli:
+
+    make -f NAME.mk
+    simple_switch -i 1@in1 -i 2@in2 -i 3@in3 -i 4@out -i 5@collector NAME.json &
+FILL
+
+It forwards nothing: only reports leave, by the port of the collector. The collector's link takes frames of 22 bytes more.
+GENERATED
+";
+
+const README_OF_GENERATED: &str = "
+BMv2 has no packet generator. Send a frame with the EtherType 0x88b5 to the switch for each port every PERIOD: without
+them, the program does not do what generated packets do (NAME.p4 says what that is).
 ";
 
 const README_OF_BORDER: &str = "
@@ -229,8 +260,6 @@ NAME.p4\tfor BMv2's simple_switch
 NAME.mk\tcompiles it with p4c (make -f NAME.mk): NAME.json, and NAME.p4info.txt for P4Runtime
 ENTRIES
 CONTROL
-
-To run it between two interfaces, as root (in bash):
 
 RUNNING
 

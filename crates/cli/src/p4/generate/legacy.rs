@@ -5,7 +5,7 @@ use anyhow::Result;
 use queuescope_p4::algorithms::ConQuestLegacyParams;
 use queuescope_scenario::Parameter;
 use queuescope_sketch::{Expiry, Passes};
-use queuescope_wire::{ByteCount, Nanos};
+use queuescope_wire::{ByteCount, Nanos, UnitError};
 use std::str::FromStr;
 
 /// The defaults with some parameters replaced: `KEY=VALUE`.
@@ -81,7 +81,7 @@ fn replace(params: &mut ConQuestLegacyParams, key: &str, value: &str) -> Result<
         "max-delay" => tapped.max_delay = time(value)?,
         "tau" => tapped.tau = time(value)?,
         "threshold" => {
-            let bytes: ByteCount = value.parse().map_err(|why| format!("is no number of bytes: {why}"))?;
+            let bytes: ByteCount = value.parse().map_err(|why| without(value, &why))?;
             tapped.threshold = u32::try_from(bytes.0).map_err(|_| "must be below 4294967296 bytes")?;
         }
         "ingress" => params.ingress = value.split('+').map(number).collect::<Result<_, _>>()?,
@@ -96,7 +96,12 @@ fn number<T: FromStr>(value: &str) -> Result<T, String> {
 }
 
 fn time(value: &str) -> Result<Nanos, String> {
-    value.parse().map_err(|why| format!("is no time: {why}"))
+    value.parse().map_err(|why| without(value, &why))
+}
+
+/// What a unit's error says of a value, which the message already names.
+fn without(value: &str, why: &UnitError) -> String {
+    why.to_string().trim_start_matches(&format!("'{value}' ")).to_owned()
 }
 
 #[cfg(test)]
@@ -148,7 +153,11 @@ mod tests {
             "--set taps=1: unknown parameter: use one of window, snapshots, rows, columns, expiry, estimator, slots, max-delay, tau, threshold, ingress, egress, collector"
         );
         assert_eq!(error("ingress=1+x"), "--set ingress=1+x: '1+x' must be a whole number, and not too large");
-        assert!(error("tau=soon").starts_with("--set tau=soon: 'soon' is no time: "), "{}", error("tau=soon"));
+        assert!(
+            error("tau=soon").starts_with("--set tau=soon: 'soon' is not a time: the unit"),
+            "{}",
+            error("tau=soon")
+        );
         let of_program = "the program conquest-legacy: the parameter";
         for (text, key) in [
             ("slots=1000", "slots: must be a power of two"),

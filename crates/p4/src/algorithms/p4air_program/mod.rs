@@ -26,7 +26,7 @@ const GROUPS: u8 = 4;
 /// their share.
 ///
 /// Models [`SwitchP4air`](queuescope_queue::SwitchP4air), whose registers it has. All ports are managed. The port of a flow whose ACK comes
-/// is the one that the ACK comes in by. The control plane removes flows that have ended: it subtracts them from the counters of their
+/// is the one that the ACK comes in by. A control plane has to remove flows that have ended (none is generated): it subtracts them from the counters of their
 /// group, and clears their words. The queue of BMv2 has eight priorities at most, which are the lowest three bits of a queue here.
 ///
 /// # Errors

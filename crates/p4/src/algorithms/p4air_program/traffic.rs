@@ -1,7 +1,7 @@
 //! Packets that arrive.
 
 use super::super::pie_data_plane::{read, swap};
-use super::{FLOW_MARK, PORT_BITS, Parts, change, if_holds, is, queues, register, store, value};
+use super::{PORT_BITS, Parts, change, if_holds, is, queues, register, store, value};
 use crate::Aspect;
 use crate::ir::{
     ActionTable, AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition,
@@ -260,7 +260,6 @@ fn long_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, [sent, share]: [
 
 /// The newest flow of a queue: this one, if there is none.
 pub(super) fn newest(p: &mut Builder, it: &Parts<'_>) {
-    debug_assert!(FLOW_MARK > u64::from(u16::MAX));
     let none =
         AluCondition { left: AluExpression::Term(AluTerm::Word), comparison: Comparison::Equal, right: value(0) };
     let action = RegisterAction {

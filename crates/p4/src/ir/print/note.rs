@@ -83,9 +83,9 @@ impl Printer<'_> {
 const WINDOW: &str = "\
 {
 // The checksum follows (RFC 1624).
-bit<32> sum = (bit<32>)(~CHECKSUM) + (bit<32>)(~WINDOW) + (bit<32>)(VALUE);
-sum = (sum & 32w0xffff) + (sum >> 16);
-sum = (sum & 32w0xffff) + (sum >> 16);
-CHECKSUM = ~sum[15:0];
+bit<32> window_checksum = (bit<32>)(~CHECKSUM) + (bit<32>)(~WINDOW) + (bit<32>)(VALUE);
+window_checksum = (window_checksum & 32w0xffff) + (window_checksum >> 16);
+window_checksum = (window_checksum & 32w0xffff) + (window_checksum >> 16);
+CHECKSUM = ~window_checksum[15:0];
 WINDOW = VALUE;
 }";

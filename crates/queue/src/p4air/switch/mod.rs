@@ -83,7 +83,7 @@ pub struct SwitchNote {
     pub before: u16,
     /// In a copy that moves a queue: flows for each queue.
     pub each: u16,
-    /// What it is of the flow's round trip: 0 if the packet has no data, 1 within it, 2 if it ends it.
+    /// The packet's place in the flow's round trip: 0 if it has no data, 1 within it, 2 if it ends it.
     pub round: u8,
     /// The flow's group: 0 if it is short-lived, then those of [`FlowGroup::LONG_LIVED`](queuescope_sketch::FlowGroup::LONG_LIVED).
     pub group: u8,
@@ -198,7 +198,7 @@ impl SwitchP4air {
         self.data(entry, port, (now, rtt, group, shift.share(rtt)), packet.tcp.is_some(), note)
     }
 
-    /// The round-trip time: what the handshake took, if this is the first packet of data. Marked before that. A handshake in which 31
+    /// The round-trip time: what the handshake took, from the first packet of data on. Before that, the word is the time of the SYN with bit 31 set. A handshake in which 31
     /// bits of time wrap, every 37 minutes, leaves it wrong until the next SYN.
     fn rtt(&mut self, entry: usize, now: u32, has_data: bool) -> u32 {
         let word = &mut self.words[RTT][entry];
