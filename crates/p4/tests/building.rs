@@ -321,6 +321,12 @@ fn a_switch_off_the_path_reports_and_does_nothing_else() {
     );
 }
 
+#[test]
+fn a_program_has_one_parser_of_tcp() {
+    let both = error(|p| [Input::Sequence, Input::Window].into_iter().for_each(|input| _ = p.input(input)));
+    assert_eq!(both, "the inputs: has numbers of TCP and its flags or window, which two parsers of TCP find");
+}
+
 /// What packets bring back needs a note, queues and windows are of the half before the queue, and only notes are written.
 #[test]
 fn packets_come_back_with_a_note() {

@@ -7,7 +7,7 @@
 //! Section 6 cannot act on packets, since the switch has copies only. So the program reports: a copy from the link out whose flow has too much of the queue goes to
 //! a collector, with the delay and the estimate in front. All other copies are dropped. A register counts what became of each.
 
-use super::conquest_program::{FOR_SNAPSHOTS, Passing, Shape, TIME_BITS, weight};
+use super::conquest_program::{FOR_SNAPSHOTS, Shape, SnapshotInputs, TIME_BITS, weight};
 use crate::ir::{
     AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Half, Input, InvalidProgram,
     MatchTable, Operation, PairAction, PairCondition, PairOutput, Polynomial, RegisterAction, RegisterArray,
@@ -99,7 +99,7 @@ pub fn conquest_legacy_with(params: &ConQuestLegacyParams) -> Result<SwitchProgr
         Some(cleans) => Condition::Any(vec![cleans, taps.are(EGRESS_TAP)]),
         None => taps.are(EGRESS_TAP),
     };
-    let passing = Passing {
+    let passing = SnapshotInputs {
         enqueued: came.into(),
         dequeued: now.into(),
         left: arrived,

@@ -14,7 +14,7 @@ use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, St
 use queuescope_sketch::{ConQuestParams, Estimator, Expiry, Passes};
 use queuescope_wire::Nanos;
 use snapshots::RANGE_BITS;
-pub(super) use snapshots::{Passing, Shape, TIME_BITS, weight};
+pub(super) use snapshots::{Shape, SnapshotInputs, TIME_BITS, weight};
 
 /// The ECN field of a packet that is not ECN-capable (RFC 3168).
 const NOT_ECT: u64 = 0b00;
@@ -161,7 +161,7 @@ impl Limits {
 }
 
 /// What the snapshots need of a packet, and its ECN field.
-fn inputs(p: &mut Builder, unit: WeightUnit, has_generator: bool) -> (Passing, Variable) {
+fn inputs(p: &mut Builder, unit: WeightUnit, has_generator: bool) -> (SnapshotInputs, Variable) {
     let enqueued = p.input(Input::Enqueued).slice(0, TIME_BITS);
     let left = p.input(Input::Dequeued);
     let generated = has_generator.then(|| p.input(Input::Generated));
@@ -172,7 +172,7 @@ fn inputs(p: &mut Builder, unit: WeightUnit, has_generator: bool) -> (Passing, V
         _ => (Unit::Packets, 1.into()),
     };
     let dequeued = left.slice(0, TIME_BITS);
-    (Passing { enqueued, dequeued, left, generated, unit, size, only: None, rounds_outwards: false }, ecn)
+    (SnapshotInputs { enqueued, dequeued, left, generated, unit, size, only: None, rounds_outwards: false }, ecn)
 }
 
 /// Marks or drops a packet that waited longer than tau, by the weight of its flow (section 4.2).

@@ -76,6 +76,11 @@ pub(crate) fn validate(program: &SwitchProgram) -> Result<(), InvalidProgram> {
     for info in &program.variables {
         check_variable(info).map_err(fail(format!("the variable {}", info.name)))?;
     }
+    let reads = |some: &[Input]| program.inputs().any(|input| some.contains(&input));
+    if reads(&Input::OF_NUMBERS) && reads(&Input::OF_TCP) {
+        let why = "has numbers of TCP and its flags or window, which two parsers of TCP find".to_owned();
+        return Err(fail("the inputs".to_owned())(why));
+    }
     for register in &program.registers {
         check_register(register).map_err(fail(format!("the register {}", register.name)))?;
     }

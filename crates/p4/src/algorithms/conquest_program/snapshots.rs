@@ -28,7 +28,7 @@ pub(in crate::algorithms) struct Shape {
 }
 
 /// What the snapshots need of a packet.
-pub(in crate::algorithms) struct Passing {
+pub(in crate::algorithms) struct SnapshotInputs {
     /// When it came, and when it leaves: 32 bits.
     pub enqueued: Operand,
     pub dequeued: Operand,
@@ -107,7 +107,7 @@ impl Shape {
     }
 }
 
-impl Passing {
+impl SnapshotInputs {
     /// Statements for the packets that reach the snapshots.
     fn when(&self, p: &mut Builder, then: impl FnOnce(&mut Builder)) {
         match &self.only {
@@ -118,7 +118,7 @@ impl Passing {
 }
 
 /// Updates the snapshots. Returns the flow's part of the queue.
-pub(in crate::algorithms) fn weight(p: &mut Builder, shape: &Shape, inputs: &Passing) -> Variable {
+pub(in crate::algorithms) fn weight(p: &mut Builder, shape: &Shape, inputs: &SnapshotInputs) -> Variable {
     let columns = hashes(p, shape);
     let within = (1 << shape.window) - 1;
     let (name, edge) = if inputs.rounds_outwards {
@@ -153,7 +153,7 @@ fn hashes(p: &mut Builder, shape: &Shape) -> Vec<Variable> {
 }
 
 /// The entry of each row of each snapshot: the next one to clean in the snapshot that is cleaned, otherwise that of the flow.
-fn entries(p: &mut Builder, shape: &Shape, inputs: &Passing, hashes: &[Variable]) -> Vec<Vec<Variable>> {
+fn entries(p: &mut Builder, shape: &Shape, inputs: &SnapshotInputs, hashes: &[Variable]) -> Vec<Vec<Variable>> {
     p.comment("A count of packets names the next entry to clean (section 3.4).");
     let count = p.register(RegisterArray {
         name: "packets".into(),
@@ -202,7 +202,7 @@ fn entries(p: &mut Builder, shape: &Shape, inputs: &Passing, hashes: &[Variable]
 }
 
 /// The number of the window in which the packet leaves, modulo h.
-fn window(shape: &Shape, inputs: &Passing) -> Operand {
+fn window(shape: &Shape, inputs: &SnapshotInputs) -> Operand {
     inputs.left.slice(shape.window, shape.snapshots)
 }
 
@@ -210,7 +210,7 @@ fn window(shape: &Shape, inputs: &Passing) -> Operand {
 fn access(
     p: &mut Builder,
     shape: &Shape,
-    inputs: &Passing,
+    inputs: &SnapshotInputs,
     [snapshot, row]: [usize; 2],
     entry: Variable,
     before: Variable,
