@@ -4,6 +4,7 @@ mod passing;
 mod sighting;
 
 use super::builder::SwitchProgram;
+use super::interpreter::PacketFate;
 use super::parsed::ParsedFrame;
 use super::print::TestBuild;
 use super::table::TableEntries;
@@ -30,7 +31,7 @@ pub use sighting::{Sighting, Tap, sightings};
 /// assert!(trace.dropped > 0);
 /// # Ok::<(), queuescope_p4::ir::InvalidProgram>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The packets, in the order in which they are sent.
     pub packets: Vec<TracePacket>,
@@ -86,7 +87,7 @@ impl Trace {
         let has_generated = program.variables.iter().any(|it| it.input == Some(Input::Generated));
         let has_activities = program.variables.iter().any(|it| it.input == Some(Input::HasActivity));
         let has_lengths = program.variables.iter().any(|it| it.input == Some(Input::IpLength));
-        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0, reported: 0 };
+        let mut trace = Self::default();
         for (number, packet) in wandering(seed, count.saturating_mul(EVERY)).step_by(EVERY).enumerate() {
             // Where packets do something before the queue, too, every other one is for that, and some of these are copies that come back.
             let is_before = program.statements.is_empty() || program.has_ingress() && number % 2 == 1;
@@ -106,28 +107,28 @@ impl Trace {
                 input => packet.input(input),
             };
             let numbers: Vec<_> = (0..build.random()).map(|_| u64::from(random.next_u32())).collect();
-            let (sent, expected) = build.packet(gress, &input, &numbers);
-            trace.push(packet.now, (sent, expected), is_generated);
+            trace.push(packet.now, build.run(gress, &input, &numbers), is_generated);
         }
         trace
     }
 
     /// Passes of packets through a switch: what one half decides is what the other half and copies find in the note.
     fn with_notes(build: &mut TestBuild<'_>, seed: u64, count: usize) -> Self {
-        let mut trace = Self { packets: Vec::with_capacity(count), generated: 0, dropped: 0, marked: 0, reported: 0 };
+        let mut trace = Self::default();
         passing(seed, count, |pass| {
-            let frames = build.packet(pass.gress, &|input| pass.input(input), &[]);
-            trace.push(pass.now, frames, false);
-            build.fate()
+            let passed = build.run(pass.gress, &|input| pass.input(input), &[]);
+            let fate = passed.2;
+            trace.push(pass.now, passed, false);
+            fate
         });
         trace
     }
 
-    fn push(&mut self, time: Nanos, (sent, expected): (Vec<u8>, Vec<u8>), is_generated: bool) {
-        let decisions = expected.get(1).copied().filter(|_| !is_generated).unwrap_or(0);
+    fn push(&mut self, time: Nanos, (sent, expected, fate): (Vec<u8>, Vec<u8>, PacketFate), is_generated: bool) {
         self.generated += usize::from(is_generated);
-        self.dropped += usize::from(decisions & DROPPED != 0);
-        self.marked += usize::from(decisions & MARKED != 0);
+        self.dropped += usize::from(fate.dropped && !is_generated);
+        self.marked += usize::from(fate.marked && !is_generated);
+        self.reported += usize::from(fate.reported.is_some());
         let [sent, expected] = [sent, expected].map(|header| frame(&header));
         self.packets.push(TracePacket { time, sent, expected });
     }
@@ -153,13 +154,10 @@ impl Trace {
     /// Frames that a switch off the path processes, with their times, ports, and whether they are generated among their inputs.
     pub fn of_frames(program: &SwitchProgram, frames: impl IntoIterator<Item = (Nanos, ParsedFrame)>) -> Self {
         let mut build = TestBuild::new(program);
-        let mut trace = Self { packets: Vec::new(), generated: 0, dropped: 0, marked: 0, reported: 0 };
+        let mut trace = Self::default();
         for (time, inputs) in frames {
-            let (sent, expected, fate) = build.run(Gress::Ingress, &|input| inputs.input(input), &[]);
-            trace.generated += usize::from(inputs.input(Input::Generated) == 1);
-            trace.reported += usize::from(fate.reported.is_some());
-            let [sent, expected] = [sent, expected].map(|header| frame(&header));
-            trace.packets.push(TracePacket { time, sent, expected });
+            let passed = build.run(Gress::Ingress, &|input| inputs.input(input), &[]);
+            trace.push(time, passed, inputs.input(Input::Generated) == 1);
         }
         trace
     }
@@ -213,10 +211,6 @@ const GENERATED: usize = 9;
 
 /// Of this many wandering packets, the first is taken, so that a short trace covers many updates of a controller: its packets are 130 us apart.
 const EVERY: usize = 16;
-
-/// The bits of a header that say whether the packet was dropped and marked: in its second byte.
-const DROPPED: u8 = 0b1000;
-const MARKED: u8 = 0b0100;
 
 /// Whether the packet of a number has an activity header, whether that is malformed, and its activity: between 10 and 14.
 fn activity_header(number: u64) -> [u64; 3] {

@@ -98,8 +98,7 @@ fn queue_by_hash(p: &mut Builder, it: &Parts<'_>, first: Variable, end: Variable
     let count = p.compute("count", 8, Unit::Number, Operation::Subtract(end.into(), first.into()));
     let place = p.variable("place", 8, Unit::Number);
     let bits = SwitchP4airParams::turn_bits();
-    let most = u64::from(it.params.p4air.queues) - LONG_LIVED - u64::from(GROUPS) + 1;
-    let entries = (1..=most).flat_map(|count| {
+    let entries = (1..=u64::from(it.params.most_queues())).flat_map(|count| {
         (0..1u64 << bits).map(move |turn| {
             let place = it.params.place(count as u8, turn as u16);
             (vec![count, turn], vec![u64::from(place)])

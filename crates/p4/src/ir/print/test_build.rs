@@ -43,8 +43,6 @@ pub struct TestBuild<'a> {
     /// The index of the word of each register that the header returns: that with which the program accesses it.
     indexes: Vec<Operand>,
     random: usize,
-    /// What happened to the last packet.
-    fate: PacketFate,
 }
 
 /// The fields before those of each program, with their widths: they are there whether or not it has these inputs.
@@ -69,7 +67,6 @@ impl<'a> TestBuild<'a> {
             program,
             interpreter,
             indexes,
-            fate: PacketFate::default(),
             random: [Gress::Ingress, Gress::Egress]
                 .map(|gress| random_numbers(program.at(gress)))
                 .into_iter()
@@ -173,11 +170,6 @@ impl<'a> TestBuild<'a> {
         }
     }
 
-    /// What happened to the last [`packet`](Self::packet).
-    pub fn fate(&self) -> PacketFate {
-        self.fate
-    }
-
     /// The header of a packet with these inputs and random numbers (as many as [`random`](Self::random)), and what the interpreter expects it to be
     /// afterwards.
     pub fn packet(&mut self, gress: Gress, input: &dyn Fn(Input) -> u64, random: &[u64]) -> (Vec<u8>, Vec<u8>) {
@@ -207,7 +199,6 @@ impl<'a> TestBuild<'a> {
         });
         let words = [words.collect(), of_report(fate)].concat();
         let expected = header(self.program, gress, input, Some(fate), random, &words);
-        self.fate = fate;
         if uses_activity(self.program) {
             let carried = carried(input, PacketFate::default());
             return ([sent, carried].concat(), [expected, self::carried(input, fate)].concat(), fate);

@@ -1,7 +1,8 @@
 //! The parameters of P4air on a switch.
 
 use crate::p4air::{
-    ActEvery, ActOn, Assignment, FlowAction, FlowTable, Newest, P4airParams, Queueing, RttSource, ShareForm, Start,
+    ActEvery, ActOn, Assignment, FlowAction, FlowTable, LONG_LIVED, Newest, P4airParams, Queueing, RttSource,
+    ShareForm, Start,
 };
 use queuescope_sketch::{FlowGroup, RatePattern, Rise};
 use queuescope_wire::{Class, Rate};
@@ -141,10 +142,17 @@ impl SwitchP4airParams {
         TURN_BITS
     }
 
-    /// The queue of a flow within a group of `queues` queues, from 0.
+    /// The most queues of a group: each other group has one.
+    pub fn most_queues(&self) -> u8 {
+        (self.p4air.queues - LONG_LIVED - (FlowGroup::LONG_LIVED.len() as u16 - 1)) as u8
+    }
+
+    /// The queue of a flow within a group of `queues` queues, from 0. Copies that come back at the same time may give a group more than it can have, or take
+    /// its last one: the table has no entry for these, so flows take its first.
     pub fn place(&self, queues: u8, entry: u16) -> u8 {
+        let queues = queues & 0x1f;
         let turn = entry & ((1 << TURN_BITS) - 1);
-        ((u16::from(queues & 0x1f) * turn) >> TURN_BITS) as u8
+        if queues > self.most_queues() { 0 } else { ((u16::from(queues) * turn) >> TURN_BITS) as u8 }
     }
 
     /// The entry of a queue of a port.
