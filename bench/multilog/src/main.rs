@@ -1,4 +1,5 @@
-//! How fast the log is: `multilog ingest|line|latency|triggers|queries|checks|disk|archive [RECORDS [RUNS]]`.
+//! How fast the log is: `multilog ingest|line|latency|triggers|queries|checks|disk|archive [RECORDS [RUNS]]`. `multilog folder PATH RECORDS`
+//! records a folder to query.
 //!
 //! Headers of 54 bytes, addresses of a /24 and ports of ten values, or a million flows.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks and arguments")]
@@ -6,6 +7,7 @@
 mod archive;
 mod checks;
 mod disk;
+mod folder;
 mod ingest;
 mod latency;
 mod line;
@@ -18,6 +20,11 @@ use rustix::time::{ClockId, clock_gettime};
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let what = arguments.first().map_or("", String::as_str);
+    if let ("folder", Some(path), Some(Ok(records))) =
+        (what, arguments.get(1), arguments.get(2).map(|text| text.parse()))
+    {
+        return folder::write(path.as_ref(), records);
+    }
     let number = |at: usize, default: u64| arguments.get(at).map_or(Some(default), |text| text.parse().ok());
     let measure: fn(u64, usize) = match what {
         "ingest" => ingest::measure,

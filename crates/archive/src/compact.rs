@@ -8,7 +8,7 @@
 
 use crate::archive::{Archiver, Stretch, remove};
 use crate::catalogue::{Catalogue, Entry, stretches};
-use crate::derived;
+use crate::definitions;
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::history::History;
@@ -88,7 +88,7 @@ fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderE
     }
     let last = Catalogue::read(&folder.path)?.volumes.pop();
     let mut indexes = last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry));
-    let defined = derived::read(folder)?;
+    let defined = definitions::read(folder)?;
     indexes.extend(defined.indexes());
     indexes.sort_unstable();
     indexes.dedup();

@@ -5,7 +5,7 @@
 //! `alerts.jsonl` is written by the command.
 
 use crate::catalogue::{self, Catalogue};
-use crate::derived;
+use crate::definitions;
 use crate::error::{Damage, FolderError};
 use crate::journal::{Disk, Journal, Medium, Tail};
 use crate::names::{ALERTS, LOCK};
@@ -85,7 +85,7 @@ impl Folder {
         let folder = Self { path: path.to_owned(), schema: schema.clone(), store: Arc::new(Disk), itself };
         folder.whole(&path.join(SCHEMA), schema.text().as_bytes())?;
         Catalogue::default().write(&folder)?;
-        derived::create(&folder)?;
+        definitions::create(&folder)?;
         let manifest = format!("format = {FORMAT}\nschema = {}\n", folder.checksum());
         folder.whole(&path.join(MANIFEST), manifest.as_bytes())?;
         Ok(folder)
@@ -103,7 +103,7 @@ impl Folder {
             // Definitions that somebody has put there, or that are left of a log without its manifest, are not replaced.
             let own = Path::new(&name).extension().is_some_and(|end| end == NEW)
                 || [LOCK, SCHEMA, catalogue::NAME].iter().any(|own| *own == name)
-                || (name == derived::DEFINITIONS && derived::is_new(path));
+                || (name == definitions::DEFINITIONS && definitions::is_new(path));
             others.extend((!own).then_some(name));
         }
         if Self::is_there(path) || others.is_empty() {

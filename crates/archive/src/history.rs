@@ -4,7 +4,12 @@
 //! needs memory for one stretch only. In the meantime another process may turn journals into volumes, join volumes, or remove some; then the
 //! catalogue is read again.
 
+mod chooser;
+mod keys;
+mod open;
 mod query_run;
+
+pub use keys::KeySink;
 
 use crate::catalogue::{Catalogue, Entry, Removed};
 use crate::error::Damage;
@@ -39,6 +44,21 @@ pub struct ArchiveQuery<'a> {
 }
 
 impl ArchiveQuery<'_> {
+    /// The attributes whose keys it needs: those of the expression, further ones, and the time if that is limited. Sorted.
+    fn keys(&self, further: &[AttributeId], schema: &Schema) -> Vec<AttributeId> {
+        let time = self.has_times().then(|| schema.time()).flatten();
+        let all = self.expression.attributes().into_iter().chain(further.iter().copied()).chain(time);
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Whether it limits the time.
+    fn has_times(&self) -> bool {
+        self.from > 0 || self.to < u64::MAX
+    }
+
     /// Whether the query excludes all records between these times.
     fn misses(&self, (earliest, latest): (u64, u64)) -> bool {
         latest < self.from || (earliest >= self.to && self.to < u64::MAX)
@@ -56,8 +76,14 @@ pub struct Sources {
     pub by_index: u64,
     /// The number of these pages.
     pub pages: u64,
+    /// Row groups of which the extremes of pages left only some, or none.
+    pub by_extremes: u64,
+    /// The number of these pages.
+    pub extreme_pages: u64,
     /// Row groups that were read completely.
     pub whole: u64,
+    /// Records of volumes that were counted by the catalogue, because nothing of them is needed.
+    pub counted: u64,
     /// Records read from volumes.
     pub from_volumes: u64,
     /// Records read from journals.
@@ -75,6 +101,20 @@ pub struct Sources {
     pub note: Option<Damage>,
     /// The incomplete end of the last journal.
     pub torn: Option<Part>,
+}
+
+impl Sources {
+    /// Adds what another thread read from volumes.
+    fn add_read(&mut self, other: &Self) {
+        self.other_times += other.other_times;
+        self.by_index += other.by_index;
+        self.pages += other.pages;
+        self.by_extremes += other.by_extremes;
+        self.extreme_pages += other.extreme_pages;
+        self.whole += other.whole;
+        self.counted += other.counted;
+        self.from_volumes += other.from_volumes;
+    }
 }
 
 /// Receives records and their positions, until it returns `Break`.
@@ -121,6 +161,14 @@ impl History {
         found.map_or_else(|| outcome.map(|()| None), |found| Ok(Some(found)))
     }
 
+    /// A position above those of all records that exist now.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be read.
+    pub fn end(&self) -> Result<u64, FolderError> {
+        self.folder.may_end()
+    }
+
     /// Passes the matching records to `receive`, in the order of their positions, until `receive` returns `Break`. It covers the records that
     /// exist when the query starts, however many are added in the meantime.
     ///
@@ -129,7 +177,7 @@ impl History {
     pub fn each(&self, ask: ArchiveQuery<'_>, receive: &mut Receive<'_>) -> Result<Sources, FolderError> {
         // Before anything else: more is written in the meantime.
         let note = Note::read(&self.folder.path);
-        let until = self.folder.may_end()?;
+        let until = self.end()?;
         let mut run = QueryRun::new(self, ask).until(until);
         self.go_through(&mut run, &mut |position, record| {
             if position < until { receive(position, record) } else { ControlFlow::Break(()) }

@@ -18,6 +18,7 @@ mod archived;
 mod aside;
 mod catalogue;
 mod compact;
+mod definitions;
 mod derived;
 mod error;
 #[cfg(test)]
@@ -40,9 +41,10 @@ mod volume;
 
 pub use alerts::AlertLines;
 pub use compact::{Compacted, Files, compact};
-pub use derived::{Aggregates, aggregates, definitions};
+pub use definitions::definitions;
+pub use derived::{Aggregates, aggregates};
 pub use error::{Damage, FolderError};
-pub use history::{ArchiveQuery, History, Sources};
+pub use history::{ArchiveQuery, History, KeySink, Sources};
 pub use names::ALERTS;
 pub use prune::{Pruned, Retention, in_future, prune};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};

@@ -5,6 +5,7 @@
 //! indexed attribute, its keys and the pages that they are in ([`index`]), and checksums of all files ([`sums`]).
 
 pub(crate) mod encoding;
+pub(crate) mod extremes;
 pub(crate) mod index;
 pub(crate) mod order;
 pub(crate) mod read;

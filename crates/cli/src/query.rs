@@ -37,9 +37,6 @@ pub fn run(args: &Query) -> Result<Outcome> {
         Some(_) if args.inner => {
             bail!("--inner is for captures; a folder has the addresses that it was recorded with (record --inner)")
         }
-        Some(_) if args.memory.is_some() => {
-            bail!("--memory is for inputs that are read into memory; a folder is read in parts, whatever its size")
-        }
         Some(history) => history.schema().clone(),
         None if args.table.departures => Schema::departure().clone(),
         None => Schema::packet().clone(),
@@ -109,7 +106,9 @@ impl Opened {
         let progress = if file.is_dir() { Progress::hidden() } else { Progress::new(length(file)) };
         let mut update = |read, packets| progress.update(read, packets);
         let loaded = match self {
-            Self::Folder(history) => Loaded::folder(*history, file),
+            Self::Folder(history) => {
+                Loaded::folder(*history, file).map(|loaded| args.memory.into_iter().fold(loaded, Loaded::with_memory))
+            }
             Self::Capture(reader) => Loaded::capture(reader, file, options, &mut update),
             Self::Table(reader) => Loaded::table(reader, file, options, &mut update),
         };

@@ -11,8 +11,10 @@
 //! | bytes | `FixedSizeBinary` |
 
 mod column;
+mod keys;
 
 pub use column::{Column, ColumnError};
+pub use keys::KeyReader;
 
 use crate::schema::{AttributeId, LAST_TIME, Reader, Schema};
 use arrow_array::{RecordBatch, RecordBatchOptions};
@@ -53,6 +55,14 @@ pub struct Batches {
 pub fn columns(schema: &Schema, attributes: &[AttributeId]) -> SchemaRef {
     let fields = attributes.iter().map(|id| Column::new(*id, schema).field());
     Arc::new(arrow_schema::Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The text of the value with this key, in a column of texts.
+///
+/// # Panics
+/// Panics if the attribute belongs to another schema.
+pub fn text(id: AttributeId, schema: &Schema, key: u128) -> String {
+    Column::new(id, schema).text(key)
 }
 
 impl Batches {

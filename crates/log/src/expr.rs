@@ -25,6 +25,7 @@ mod term;
 
 pub use dnf::{Dnf, DnfError};
 pub use filter::Filter;
+pub(crate) use filter::Rule;
 pub use number::{Aggregates, NoAggregates, Number, Orderings};
 pub use ranges::Ranges;
 pub use scope::{AggregateId, Limits, NameError, Scope};

@@ -19,6 +19,7 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
+mod columns;
 mod define;
 mod derive;
 mod expr;
@@ -30,6 +31,7 @@ mod schema;
 mod store;
 mod trigger;
 
+pub use columns::{BATCH, BatchFilter, KeyBatch, KeyGather, Keys, Selected};
 pub use define::{
     AggregateDefinition, ApplyError, DEFAULT_PERIOD, Defined, Definitions, FilterDefinition, NamedMonitor,
     SHORTEST_PERIOD, Single, SingleKind, TriggerDefinition,
@@ -41,7 +43,7 @@ pub use expr::{
 };
 pub use intake::{Counts, Intake, RatioError, Sampling};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
-pub use query::{Explained, Folding, GroupKey, Grouped, Grouping, Matched, Query, Step};
+pub use query::{Explained, Folding, Group, GroupKey, Grouped, Grouping, Matched, Query, Step};
 pub use queuescope_text::TextError;
 pub use schema::{
     Attribute, AttributeId, DateError, Kind, LAST_TIME, Order, Place, Reader, Schema, begins_as_date, departure,

@@ -1,6 +1,7 @@
 //! All tests of the crate from outside, in one binary.
 
 mod arrow;
+mod columns;
 mod common;
 mod definitions;
 mod definitions_errors;

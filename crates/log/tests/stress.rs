@@ -176,7 +176,7 @@ fn round(prefault: bool) {
                 let groups =
                     snapshot.query().matched().group(&[GroupKey::Attribute(attribute("writer"))], &[Function::Count]);
                 assert_eq!(
-                    groups.groups.len(),
+                    groups.len(),
                     (0..WRITERS).filter(|of| records.iter().any(|(writer, ..)| writer == of)).count()
                 );
             }

@@ -150,6 +150,11 @@ fn schema() -> SchemaRef {
     Arc::new(arrow_schema::Schema::new(vec![key, Field::new("page", DataType::UInt32, false)]))
 }
 
+/// The number of a page of a row group, across row groups.
+pub(crate) fn page(group: usize, page: usize) -> u32 {
+    (group * PAGES + page) as u32
+}
+
 /// The row group of a page, and its number within that.
 pub(crate) fn place(page: u32) -> (usize, usize) {
     (page as usize / PAGES, page as usize % PAGES)

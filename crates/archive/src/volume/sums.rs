@@ -107,6 +107,53 @@ impl Checked {
     }
 }
 
+/// A file of which some parts were read, each at once: pages are much shorter than the pieces that are checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Fetched {
+    file: Checked,
+    /// The offset of each part, and its bytes; sorted.
+    parts: Arc<[(u64, Bytes)]>,
+}
+
+impl Fetched {
+    /// Reads parts of a file, each an offset and a length.
+    pub fn new(file: Checked, parts: impl Iterator<Item = (u64, u64)>) -> Result<Self> {
+        let read = |(at, length): (u64, u64)| Ok((at, file.read(at, at.saturating_add(length))?));
+        let mut parts = parts.map(read).collect::<Result<Vec<_>>>()?;
+        parts.sort_unstable_by_key(|(at, _)| *at);
+        Ok(Self { file, parts: parts.into() })
+    }
+
+    /// The bytes of a part from an offset on.
+    fn part(&self, start: u64) -> Option<Bytes> {
+        let (at, bytes) = self.parts.get(self.parts.partition_point(|(at, _)| *at <= start).checked_sub(1)?)?;
+        let skipped = usize::try_from(start - at).ok().filter(|skipped| *skipped < bytes.len())?;
+        Some(bytes.slice(skipped..))
+    }
+}
+
+impl Length for Fetched {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+}
+
+impl ChunkReader for Fetched {
+    type T = CheckedReader;
+
+    fn get_read(&self, start: u64) -> Result<CheckedReader> {
+        let bytes = self.part(start).unwrap_or_default();
+        Ok(CheckedReader { file: self.file.clone(), at: start + bytes.len() as u64, bytes })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        match self.part(start).filter(|bytes| bytes.len() >= length) {
+            Some(bytes) => Ok(bytes.slice(..length)),
+            None => self.file.get_bytes(start, length),
+        }
+    }
+}
+
 impl Length for Checked {
     fn len(&self) -> u64 {
         self.sums.bytes

@@ -69,8 +69,8 @@ pub struct Query {
     #[arg(long, conflicts_with_all = ["json", "csv", "parquet", "explain"], help_heading = "Output")]
     pub attributes: bool,
 
-    /// Largest memory for packet headers. Packets that do not fit are left out and counted (exit status 1). A folder does
-    /// not need it [default: 4GB]
+    /// Largest memory for packet headers. Packets that do not fit are left out and counted (exit status 1). For a folder,
+    /// largest memory for groups: with more groups, its packets are read several times [default: 4GB; for a folder 512MB]
     #[arg(long, value_name = "BYTES", help_heading = "Output")]
     pub memory: Option<ByteCount>,
 

@@ -18,11 +18,11 @@ use std::sync::Arc;
 /// An attribute, and the form of its values in a column.
 #[derive(Debug)]
 pub struct Column {
-    attribute: Attribute,
-    reader: Reader,
+    pub(super) attribute: Attribute,
+    pub(super) reader: Reader,
     /// Reads and writes its bits unchanged: minus zero stays minus zero.
     bits: Reader,
-    form: Form,
+    pub(super) form: Form,
 }
 
 /// A column does not match an attribute.
@@ -36,7 +36,7 @@ pub struct ColumnError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     Bool,
     U8,
     U16,
@@ -72,6 +72,8 @@ macro_rules! primitive {
         }
     };
 }
+
+pub(super) use primitive;
 
 impl Column {
     /// The column of an attribute.
@@ -136,11 +138,8 @@ impl Column {
     /// # Errors
     /// Fails if the column is of another type or length, or has values that the attribute cannot have.
     pub fn write(&self, array: &dyn Array, rows: &mut [u8], size: usize) -> Result<(), ColumnError> {
-        let expected = self.form.data_type(&self.attribute);
-        if *array.data_type() != expected {
-            return Err(self.wrong(format!("is {} and should be {expected}", array.data_type())));
-        }
-        if array.logical_null_count() > 0 || array.len() != rows.len() / size {
+        let is_plain_text = self.check(array)?;
+        if array.len() != rows.len() / size {
             return Err(self.wrong("does not have one value for each record".to_owned()));
         }
         let records = rows.chunks_exact_mut(size);
@@ -161,6 +160,12 @@ impl Column {
                         self.bits.write(record, value.into());
                     }
                 }
+                Form::Text if is_plain_text => {
+                    for (text, record) in array.as_string::<i32>().iter().zip(records) {
+                        let key = self.key_of(text.unwrap_or_default())?;
+                        self.bits.write(record, self.reader.bits_of_key(key));
+                    }
+                }
                 Form::Text => {
                     let texts = array.as_dictionary::<Int32Type>();
                     let values = texts.values().as_string::<i32>();
@@ -170,7 +175,7 @@ impl Column {
                         let bits = match known.get(at) {
                             Some(bits) => *bits,
                             None => {
-                                let bits = self.bits_of(values.value(*at as usize))?;
+                                let bits = self.reader.bits_of_key(self.key_of(values.value(*at as usize))?);
                                 known.insert(*at, bits);
                                 bits
                             }
@@ -224,6 +229,13 @@ impl Column {
         DictionaryArray::new(Int32Array::from(places), Arc::new(texts))
     }
 
+    /// The text of the value with this key.
+    pub(super) fn text(&self, key: u128) -> String {
+        let mut text = Vec::new();
+        self.write_text(key, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// Writes the value with this key as text. IPv4 addresses are common, so they have a fast path.
     fn write_text(&self, key: u128, into: &mut Vec<u8>) {
         let address = match self.attribute.kind {
@@ -249,13 +261,20 @@ impl Column {
         }
     }
 
-    /// The bits of the value with this text.
-    fn bits_of(&self, text: &str) -> Result<u128, ColumnError> {
-        let key = self.attribute.key_of(text).map_err(|why| self.wrong(format!("is wrong: {why}")))?;
-        Ok(self.reader.bits_of_key(key))
+    /// Checks that a column is of the right type and has all values. Texts may be a dictionary or, then `true` is returned, one for each record.
+    pub(super) fn check(&self, array: &dyn Array) -> Result<bool, ColumnError> {
+        if array.logical_null_count() > 0 {
+            return Err(self.wrong("does not have one value for each record".to_owned()));
+        }
+        let expected = self.form.data_type(&self.attribute);
+        let is_plain_text = self.form == Form::Text && *array.data_type() == DataType::Utf8;
+        if *array.data_type() == expected || is_plain_text {
+            return Ok(is_plain_text);
+        }
+        Err(self.wrong(format!("is {} and should be {expected}", array.data_type())))
     }
 
-    fn wrong(&self, why: String) -> ColumnError {
+    pub(super) fn wrong(&self, why: String) -> ColumnError {
         ColumnError { name: self.attribute.name.clone(), why }
     }
 }
@@ -280,7 +299,7 @@ impl Form {
         }
     }
 
-    fn data_type(self, attribute: &Attribute) -> DataType {
+    pub(super) fn data_type(self, attribute: &Attribute) -> DataType {
         macro_rules! data_type {
             ($kind:ty, $bits:ty) => {
                 <$kind as ArrowPrimitiveType>::DATA_TYPE

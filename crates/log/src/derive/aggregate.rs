@@ -4,6 +4,7 @@ use super::cells::PerChunk;
 use super::matches::{Bits, Matches, WORDS, clear_from, clear_to, ones};
 use super::reading::Reading;
 use super::{CHUNK, CHUNKS, FilterState};
+use crate::columns::{Keys, Selected};
 use crate::expr::Number;
 use crate::schema::{AttributeId, Kind, Reader, Schema};
 use crate::store::View;
@@ -109,6 +110,16 @@ impl fmt::Debug for Function {
     }
 }
 
+impl Function {
+    /// The attribute that it computes with; a count has none, and a function of the caller has whole records.
+    pub fn attribute(&self) -> Option<AttributeId> {
+        match self {
+            Self::Sum(id) | Self::Min(id) | Self::Max(id) | Self::Mean(id) => Some(*id),
+            Self::Count | Self::User(_) => None,
+        }
+    }
+}
+
 /// A function together with what it needs of the schema.
 #[derive(Debug, Clone)]
 pub(crate) enum Working {
@@ -175,18 +186,57 @@ impl Working {
     pub fn add(&self, state: &mut State, record: &[u8]) {
         match self {
             Self::Count => state[0] += 1,
-            Self::Of(what, attribute) => {
-                let key = attribute.reader.key(record);
-                match what {
-                    Measure::Min => state[0] = state[0].min(key),
-                    Measure::Max => state[0] = state[0].max(key),
-                    Measure::Sum | Measure::Mean => {
-                        let sum = unpack(attribute.kind, state[0]).plus(attribute.number(key));
-                        *state = [pack(attribute.kind, sum), state[1] + 1, 0, 0];
-                    }
-                }
-            }
+            Self::Of(_, attribute) => self.add_key(state, attribute.reader.key(record)),
             Self::User(user) => user.0.add(state, record),
+        }
+    }
+
+    /// Adds a record whose attribute has this key, for a function of an attribute; others are unchanged.
+    #[inline]
+    pub fn add_key(&self, state: &mut State, key: u128) {
+        let Self::Of(what, attribute) = self else { return };
+        match what {
+            Measure::Min => state[0] = state[0].min(key),
+            Measure::Max => state[0] = state[0].max(key),
+            Measure::Sum | Measure::Mean => {
+                let sum = unpack(attribute.kind, state[0]).plus(attribute.number(key));
+                *state = [pack(attribute.kind, sum), state[1] + 1, 0, 0];
+            }
+        }
+    }
+
+    /// Adds the selected records of a batch, whose attribute has these keys. The same as [`add_key`](Self::add_key) for each, with a loop for
+    /// each frequent function.
+    pub fn add_keys(&self, state: &mut State, keys: &Keys, selected: Selected<'_>) {
+        let Self::Of(what, attribute) = self else { return };
+        match what {
+            Measure::Min => {
+                let mut low = state[0];
+                keys.each(selected, |key| low = low.min(key));
+                state[0] = low;
+            }
+            Measure::Max => {
+                let mut high = state[0];
+                keys.each(selected, |key| high = high.max(key));
+                state[0] = high;
+            }
+            Measure::Sum | Measure::Mean if !matches!(attribute.kind, Kind::Signed | Kind::Float) => {
+                let mut sum = state[0];
+                keys.each(selected, |key| sum = sum.saturating_add(key));
+                *state = [sum, state[1] + selected.len() as u128, 0, 0];
+            }
+            Measure::Sum | Measure::Mean => keys.each(selected, |key| self.add_key(state, key)),
+        }
+    }
+
+    /// Adds a number of records, for a count.
+    ///
+    /// # Panics
+    /// Panics for a function of the caller.
+    pub fn add_count(&self, state: &mut State, records: u64) {
+        match self {
+            Self::Count => state[0] += u128::from(records),
+            _ => panic!("a function of the caller needs whole records"),
         }
     }
 

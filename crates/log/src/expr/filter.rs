@@ -35,7 +35,7 @@ struct Check {
 
 /// A condition on a key.
 #[derive(Debug, Clone, PartialEq)]
-enum Rule {
+pub(crate) enum Rule {
     /// From the first key on, this many further ones.
     Span(u128, u128),
     /// In any of these ranges.
@@ -62,24 +62,9 @@ impl Filter {
         for term in terms {
             let start = filter.checks.len();
             // Ranges come first and aggregates last: those cost most.
-            filter.checks.extend(term.predicates().map(|predicate| {
-                let id = predicate.attribute();
-                let attribute = schema.attribute(id);
-                let rule = match predicate {
-                    Predicate::Within(_, ranges) => match *ranges.as_slice() {
-                        [(low, high)] => Rule::Span(low, high - low),
-                        ref several => Rule::Spans(several.into()),
-                    },
-                    Predicate::Mask(test) => Rule::Mask { mask: test.mask, value: test.value, equal: test.equal },
-                    Predicate::Aggregate(test, orderings) => Rule::Aggregate {
-                        kind: attribute.kind,
-                        bits: attribute.place.bits,
-                        aggregate: test.aggregate,
-                        offset: test.offset,
-                        orderings,
-                    },
-                };
-                Check { reader: schema.reader(id), rule }
+            filter.checks.extend(term.predicates().map(|predicate| Check {
+                reader: schema.reader(predicate.attribute()),
+                rule: Rule::new(predicate, schema),
             }));
             filter.terms.push(start..filter.checks.len());
         }
@@ -104,16 +89,48 @@ impl Check {
     fn holds(&self, record: &[u8], aggregates: &impl Aggregates) -> bool {
         let key = self.reader.key(record);
         match &self.rule {
-            Rule::Span(low, size) => key.wrapping_sub(*low) <= *size,
-            Rule::Spans(spans) => {
-                let index = spans.partition_point(|(low, _)| *low <= key);
-                index > 0 && key <= spans[index - 1].1
-            }
-            Rule::Mask { mask, value, equal } => (key & mask == *value) == *equal,
             Rule::Aggregate { kind, bits, aggregate, offset, orderings } => {
                 let own = Number::from_key_bits(*kind, *bits, key);
                 orderings.contains(own.compare(aggregates.value(*aggregate).plus(*offset)))
             }
+            rule => rule.holds(key),
+        }
+    }
+}
+
+impl Rule {
+    /// The rule of a predicate on an attribute of `schema`.
+    pub(crate) fn new(predicate: Predicate<'_>, schema: &Schema) -> Self {
+        match predicate {
+            Predicate::Within(_, ranges) => match *ranges.as_slice() {
+                [(low, high)] => Self::Span(low, high - low),
+                ref several => Self::Spans(several.into()),
+            },
+            Predicate::Mask(test) => Self::Mask { mask: test.mask, value: test.value, equal: test.equal },
+            Predicate::Aggregate(test, orderings) => {
+                let attribute = schema.attribute(test.attribute);
+                Self::Aggregate {
+                    kind: attribute.kind,
+                    bits: attribute.place.bits,
+                    aggregate: test.aggregate,
+                    offset: test.offset,
+                    orderings,
+                }
+            }
+        }
+    }
+
+    /// Whether a key passes. No key passes a comparison with an aggregate, which is unknown here.
+    #[inline]
+    pub(crate) fn holds(&self, key: u128) -> bool {
+        match self {
+            Self::Span(low, size) => key.wrapping_sub(*low) <= *size,
+            Self::Spans(spans) => {
+                let index = spans.partition_point(|(low, _)| *low <= key);
+                index > 0 && key <= spans[index - 1].1
+            }
+            Self::Mask { mask, value, equal } => (key & mask == *value) == *equal,
+            Self::Aggregate { .. } => false,
         }
     }
 }

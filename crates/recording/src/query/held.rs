@@ -1,12 +1,14 @@
 //! Records in memory or in a folder, and questions about them.
 
 use super::queue_times::QueueTimes;
-use queuescope_archive::{ArchiveQuery, FolderError, History, Sources};
+use queuescope_archive::{ArchiveQuery, FolderError, History, KeySink, Sources};
 use queuescope_ingest::notes::noted;
-use queuescope_log::{AttributeId, Dnf, Explained, Log, Schema};
+use queuescope_log::{AttributeId, Dnf, Explained, Folding, Function, GroupKey, Grouped, Grouping, Kind, Log, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
+use queuescope_wire::ByteCount;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 /// Records in memory or in a folder.
@@ -47,6 +49,8 @@ pub struct Seen {
     pub damage: Option<String>,
     /// The steps by which records were found.
     pub steps: Vec<String>,
+    /// Records that were removed before, because they were old or too many.
+    removed: u64,
 }
 
 impl Held {
@@ -84,6 +88,145 @@ impl Held {
             Self::Memory(log) => in_memory(log, question, each),
             Self::Folder(history) => in_folder(history, question, each),
         }
+    }
+}
+
+/// Adds records to a result, in any order, and joins the results of several threads.
+pub(super) trait Collect: KeySink {
+    /// Adds a record.
+    fn record(&mut self, record: &[u8]);
+    /// Adds the records of another result.
+    fn merge(&mut self, other: Self);
+}
+
+impl Collect for Folding {
+    fn record(&mut self, record: &[u8]) {
+        self.add(record);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.join(&other);
+    }
+}
+
+impl Collect for Grouping<'_> {
+    fn record(&mut self, record: &[u8]) {
+        self.add(record);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.join(other);
+    }
+}
+
+impl Held {
+    /// A position above those of all records that exist now.
+    pub(super) fn end(&self) -> u64 {
+        match self {
+            Self::Memory(_) => u64::MAX,
+            // What cannot be read is reported by the query.
+            Self::Folder(history) => history.end().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Collects the wanted records before a position in `new`, whose argument is the number of collections, for functions that the collection
+    /// computes. The records of a folder come from several threads, unless the result depends on their order.
+    ///
+    /// # Errors
+    /// As [`each`](Self::each).
+    pub(super) fn collect<C: Collect>(
+        &self,
+        question: Question<'_>,
+        until: u64,
+        functions: &[Function],
+        new: impl Fn(usize) -> C,
+    ) -> io::Result<(C, Seen)> {
+        let of_folder = match self {
+            Self::Folder(history) if question.company.is_none() => Some(history),
+            _ => None,
+        };
+        if let Some(history) = of_folder.filter(|_| functions.iter().all(|of| is_of_any_order(of, self.schema()))) {
+            let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+            let threads = threads.min(MOST_THREADS);
+            let Question { expression, from, to, needed, company: _ } = question;
+            let ask = ArchiveQuery { expression, from, to, needed };
+            let (collected, sources) = history.keys(ask, until, threads, || new(threads.get()));
+            let joined = collected.into_iter().reduce(|mut one, other| {
+                one.merge(other);
+                one
+            });
+            return Ok((joined.unwrap_or_else(|| new(1)), seen(sources)));
+        }
+        let mut collection = new(1);
+        let seen = self.each_at(question, &mut |position, record| {
+            if position >= until {
+                return Ok(ControlFlow::Break(()));
+            }
+            if question.company.is_none_or(|company| company.has(position, record)) {
+                collection.record(record);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((collection, seen))
+    }
+}
+
+impl Held {
+    /// Computes functions for each group of the wanted records, and passes the groups to `pass`, in the order of their keys. If they do not fit
+    /// in `memory`, several passes over the records find some of them each.
+    ///
+    /// # Errors
+    /// Returns errors of `pass`.
+    pub(super) fn groups(
+        &self,
+        question: Question<'_>,
+        by: &[GroupKey],
+        functions: &[Function],
+        memory: ByteCount,
+        pass: &mut dyn FnMut(Grouped) -> io::Result<()>,
+    ) -> io::Result<Seen> {
+        let until = self.end();
+        let memory = usize::try_from(memory.0).unwrap_or(usize::MAX).max(LEAST_MEMORY);
+        let (mut after, mut first): (Option<Vec<u128>>, Option<Seen>) = (None, None);
+        loop {
+            let new = |collections: usize| {
+                let grouping = Grouping::new(self.schema(), by, functions).with_memory(memory / collections);
+                match &after {
+                    Some(after) => grouping.after(after.clone()),
+                    None => grouping,
+                }
+            };
+            let (grouping, mut seen) = self.collect(question, until, functions, new)?;
+            let grouped = grouping.finish();
+            let behind = grouped.behind().map(<[u128]>::to_vec);
+            pass(grouped)?;
+            if let Some(first) = first.filter(|first| first.damage.is_none()) {
+                let removed = seen.removed.saturating_sub(first.removed);
+                let gone = (removed > 0).then(|| {
+                    format!("{} packets were removed while groups were counted; give it more --memory", count(removed))
+                });
+                seen.damage = seen.damage.or(gone);
+            }
+            after = behind;
+            if after.is_none() {
+                return Ok(seen);
+            }
+            first = Some(seen);
+        }
+    }
+}
+
+/// With less memory for groups, each of very many passes would find a few.
+const LEAST_MEMORY: usize = 8 << 20;
+/// The most threads that read a folder: each has the columns of a row group in memory.
+const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+
+/// Whether a function's result is the same to the last bit in any order of the records: sums of fractions are rounded after each.
+fn is_of_any_order(function: &Function, schema: &Schema) -> bool {
+    match function {
+        Function::Count | Function::Min(_) | Function::Max(_) => true,
+        Function::Sum(id) | Function::Mean(id) => schema.attribute(*id).kind != Kind::Float,
+        Function::User(_) => false,
     }
 }
 
@@ -140,6 +283,7 @@ fn seen(sources: Result<Sources, FolderError>) -> Seen {
         skipped: notes.into_iter().flatten().collect(),
         damage: missing.or_else(|| sources.note.as_ref().map(ToString::to_string)),
         steps: steps(&sources),
+        removed: sources.removed,
     }
 }
 
@@ -155,8 +299,15 @@ fn steps(sources: &Sources) -> Vec<String> {
         let pages = of(sources.pages, "page", "pages");
         steps.push(format!("{} through indexes: {pages} read", groups(sources.by_index)));
     }
+    if sources.by_extremes > 0 {
+        let pages = of(sources.extreme_pages, "page", "pages");
+        steps.push(format!("{} by the extremes of pages: {pages} read", groups(sources.by_extremes)));
+    }
     if sources.whole > 0 {
         steps.push(format!("{} read whole", groups(sources.whole)));
+    }
+    if sources.counted > 0 {
+        steps.push(format!("{} records counted by the catalogue", count(sources.counted)));
     }
     if sources.from_volumes > 0 {
         steps.push(format!("{} records read from volumes", count(sources.from_volumes)));

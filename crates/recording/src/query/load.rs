@@ -20,6 +20,8 @@ use std::path::Path;
 
 /// Records that are appended at once.
 const BATCH: usize = 64;
+/// The memory for groups of a folder's packets, by default.
+const GROUPS: ByteCount = ByteCount(512_000_000);
 /// Records between updates of the progress.
 const UPDATE: u64 = 65_536;
 
@@ -57,6 +59,8 @@ pub struct Loaded {
     pub damage: Option<String>,
     /// Packets that did not fit in memory.
     pub refused: u64,
+    /// Limit of memory for groups.
+    pub(super) memory: ByteCount,
     /// Attributes that are points in time, which count from the first packet; other times are durations.
     moments: Vec<AttributeId>,
     /// The attribute with the number of a flow, and the names of flows.
@@ -103,6 +107,7 @@ impl Loaded {
             skipped: over_memory(refused).into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect(),
             damage: damage.or_else(|| too_much(refused)),
             refused,
+            memory: options.memory,
             held: Held::Memory(Box::new(log)),
             moments: moments(schema),
             flows: None,
@@ -123,9 +128,16 @@ impl Loaded {
             skipped: Vec::new(),
             damage: None,
             refused: 0,
+            memory: GROUPS,
             moments,
             flows: None,
         })
+    }
+
+    /// Limits the memory for groups of packets. With more groups, the packets of a folder are read several times.
+    #[must_use]
+    pub fn with_memory(self, memory: ByteCount) -> Self {
+        Self { memory, ..self }
     }
 
     /// Reads a table of departures into memory, in the order of its rows.
@@ -175,6 +187,7 @@ impl Loaded {
             skipped: notes.into_iter().flatten().chain(odd(stats, oversized)).collect(),
             damage: damage(ended.as_ref(), stats).or_else(|| too_much(refused)),
             refused,
+            memory: options.memory,
             held: Held::Memory(Box::new(log)),
             moments: moments(schema),
             flows: schema.find("flow").map(|id| (id, names)),

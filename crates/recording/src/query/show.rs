@@ -4,7 +4,7 @@ use super::held::{Held, Question, Seen};
 use super::load::Loaded;
 use super::select::{Groups, Selection};
 use anstyle::Style;
-use queuescope_log::{Attribute, AttributeId, Folding, Function, Grouping, Kind, Number, Schema};
+use queuescope_log::{Attribute, AttributeId, Folding, Function, Group, Grouped, Kind, Number, Schema};
 use queuescope_report::format::count;
 use queuescope_report::json::{self, Line};
 use queuescope_report::model::{Answer, Plan};
@@ -15,6 +15,8 @@ use std::ops::ControlFlow;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
+/// Bytes of a usual line of CSV.
+const LINE: usize = 256;
 /// Rows from which the widths of columns are computed.
 const LOOKED_AT: usize = 1000;
 
@@ -87,11 +89,8 @@ pub fn write_rows(
         }
         Selection::All(functions) => {
             let functions = counted(functions);
-            let mut folding = Folding::new(schema, &functions);
-            let seen = loaded.held.each(question, &mut |record| {
-                folding.add(record);
-                Ok(ControlFlow::Continue(()))
-            })?;
+            let new = |_| Folding::new(schema, &functions);
+            let (folding, seen) = loaded.held.collect(question, loaded.held.end(), &functions, new)?;
             let mut values = folding.finish();
             found = values.pop().map_or(0, whole);
             let cell = |(value, function): (Number, &Function)| match function {
@@ -108,22 +107,22 @@ pub fn write_rows(
             let Groups { functions, top, .. } = groups;
             let by = groups.keys_of(loaded);
             let functions = counted(functions);
-            let mut grouping = Grouping::new(schema, &by, &functions);
-            let seen = loaded.held.each(question, &mut |record| {
-                grouping.add(record);
-                Ok(ControlFlow::Continue(()))
-            })?;
-            let mut grouped = grouping.finish();
-            found = grouped.groups.iter().filter_map(|(_, values)| values.last()).map(|count| whole(*count)).sum();
-            if let Some(top) = top {
-                grouped.top(*top, 0);
-            }
-            for (key, values) in &grouped.groups {
+            let mut row = |(key, values): &Group| {
                 let keys = key.iter().zip(&by).map(|(key, by)| of_key(by.attribute(), *key, loaded));
                 let values = values.iter().zip(&functions[..functions.len() - 1]);
                 let values = values.map(|(value, function)| of_function(*value, function, loaded));
-                table.row(&keys.chain(values).collect::<Vec<_>>())?;
-            }
+                table.row(&keys.chain(values).collect::<Vec<_>>())
+            };
+            let mut highest: Vec<Group> = Vec::new();
+            let seen = loaded.held.groups(question, &by, &functions, loaded.memory, &mut |mut grouped| {
+                found += grouped.iter().filter_map(|(_, values)| values.last().copied()).map(whole).sum::<u64>();
+                let Some(top) = top else { return grouped.iter().try_for_each(|group| row(&group)) };
+                grouped.top(*top, 0);
+                highest.extend(grouped.iter());
+                Grouped::top_of(&mut highest, *top, 0);
+                Ok(())
+            })?;
+            highest.iter().try_for_each(row)?;
             seen
         }
     };
@@ -179,6 +178,8 @@ pub fn write_foot(
             notes.try_for_each(|note| writeln!(out, "{DIM}note: {note}{DIM:#}"))
         }
         Form::Csv => {
+            // Notes go elsewhere, and come behind the rows.
+            out.flush()?;
             notes.for_each(|text| note(&text));
             Ok(())
         }
@@ -273,6 +274,17 @@ impl Cell<'_> {
 
     /// The CSV form: numbers without units.
     fn plain(&self) -> String {
+        let number = match self {
+            Self::Key(attribute, key) if is_number(attribute.kind) => Some(Number::of_key(attribute, *key)),
+            Self::Count(number) | Self::Number(number) => Some(*number),
+            _ => None,
+        };
+        // Most cells are whole numbers.
+        match number {
+            Some(Number::Unsigned(number)) => return number.to_string(),
+            Some(Number::Signed(number)) => return number.to_string(),
+            _ => {}
+        }
         match self.json() {
             Value::String(text) => text,
             Value::Null => String::new(),
@@ -405,9 +417,11 @@ impl<'a> Table<'a> {
 }
 
 fn csv_line<'a>(cells: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
+    // Not to `out` itself: the writer would flush it at the end of each line.
+    let mut writer = csv::WriterBuilder::new().buffer_capacity(LINE).from_writer(Vec::with_capacity(LINE));
     writer.write_record(cells)?;
-    writer.flush()
+    let line = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    out.write_all(&line)
 }
 
 /// Writes the steps by which packets are found, behind the step `before`, and their number; returns what was read.

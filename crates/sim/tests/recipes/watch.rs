@@ -77,12 +77,12 @@ impl Seen {
         let functions: Vec<_> = functions.iter().map(function).collect();
         let snapshot = log.snapshot();
         let query = snapshot.query().matching(&dnf).from(span.0).to(span.1);
-        let groups = query.matched().group(&keys, &functions).groups;
+        let groups = query.matched().group(&keys, &functions);
         let whole = |number: Number| match number {
             Number::Unsigned(number) => number as u64,
             other => panic!("{other:?} is not whole"),
         };
-        groups.into_iter().map(|(keys, values)| (keys, values.into_iter().map(whole).collect())).collect()
+        groups.iter().map(|(keys, values)| (keys, values.into_iter().map(whole).collect())).collect()
     }
 
     /// The names of the triggers that fired.
