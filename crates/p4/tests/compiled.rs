@@ -14,7 +14,8 @@ use queuescope_p4::ir::{
     Operation, RegisterAction, RegisterArray, SwitchProgram, Trace, Unit, Variable, When, print, refusal,
 };
 use queuescope_queue::{
-    ActAt, ConQuestAqmParams, FlowTable, HoldParams, P4airParams, SwitchAqmParams, SwitchAverage, SwitchP4airParams,
+    ActAt, ConQuestAqmParams, FlowLimit, FlowTable, HeldAction, HoldParams, P4airParams, SwitchAqmParams,
+    SwitchAverage, SwitchP4airParams,
 };
 use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, FingerprintParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
@@ -201,10 +202,12 @@ fn p4air() -> SwitchProgram {
 fn bmv2_does_what_the_interpreter_does() {
     let test = "bmv2_does_what_the_interpreter_does";
     let Some(tools) = tools(test) else { return };
-    let act_at = ActAt::Ingress(HoldParams { registers: 16, ..HoldParams::default() });
-    let conquest = ConQuestAqmParams { threshold: 3.0, ..conquest_defaults() };
-    let conquest = [conquest.clone(), ConQuestAqmParams { act_at, ..conquest }]
-        .map(|params| conquest_with(&params).expect("it fits"));
+    let limit = HeldAction::Limit(FlowLimit { interval: Nanos(3_000_000), burst: 2 });
+    let actions = [HeldAction::Respond, HeldAction::Drop, limit, HeldAction::Reroute];
+    let held = actions.map(|action| ActAt::Ingress(HoldParams { registers: 16, action, ..HoldParams::default() }));
+    let conquest = [ActAt::Egress].into_iter().chain(held).map(|act_at| {
+        conquest_with(&ConQuestAqmParams { threshold: 3.0, act_at, ..conquest_defaults() }).expect("it fits")
+    });
     // Packets are far apart, and the queue is long.
     let cells = CellWindowsParams { cell_bits: 16, index_bits: 2, alpha: 1, windows: 4 };
     let steps = DepthStackParams { step_bits: 4, ..DepthStackParams::default() };

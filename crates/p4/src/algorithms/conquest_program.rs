@@ -1,27 +1,28 @@
 //! ConQuest as a program that is run and printed (Chen et al., CoNEXT 2019, sections 3 and 4).
 
 mod combining;
+mod ingress;
 mod snapshots;
 
-use super::conquest::{Snapshots, conquest, conquest_at_ingress};
+use super::conquest::{Snapshots, conquest, conquest_at_ingress, conquest_with_feedback};
 use crate::ir::{
-    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
-    MatchTable, Operation, Polynomial, RegisterAction, RegisterArray, SwitchProgram, TableEntries, Unit, Variable,
-    When,
+    Builder, Comparison, Condition, Input, InvalidProgram, MatchTable, Operation, SwitchProgram, TableEntries, Unit,
+    Variable,
 };
-use crate::{Aspect, Gress, Program};
-use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, Steps, WeightUnit};
+use crate::{Aspect, Program};
+use ingress::{act_at_ingress, respond};
+use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, FlowLimit, HeldAction, HoldParams, Steps, WeightUnit};
 use queuescope_sketch::{ConQuestParams, Estimator, Expiry, Passes};
 use queuescope_wire::Nanos;
 use snapshots::RANGE_BITS;
 pub(super) use snapshots::{Shape, SnapshotInputs, TIME_BITS, weight};
 
-/// The ECN field of a packet that is not ECN-capable (RFC 3168).
-const NOT_ECT: u64 = 0b00;
 /// The hash functions that snapshots can have if the ingress takes the others.
 pub(super) const FOR_SNAPSHOTS: usize = 2;
 /// The longest time that a flow is acted on at ingress: half of the range of 32 bits.
 const LONGEST_HOLD: u64 = (1 << 31) - 1;
+/// The longest time that a burst of a limited flow stands for, with one packet more: half of the range of times is ahead of now, and half behind.
+const LONGEST_BURST: u64 = LONGEST_HOLD;
 /// The heaviest step of a curve: 32 bits in the units of a range key.
 const LAST_STEP: f64 = (((1u64 << RANGE_BITS) - 1) << (TIME_BITS - RANGE_BITS)) as f64;
 
@@ -48,8 +49,11 @@ pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
     };
     match conquest_with(&ConQuestAqmParams { sketch, act_at, ..defaults }) {
         Ok(program) => program.steps(),
-        Err(_) if act_at == ActAt::Egress => conquest(dimensions),
-        Err(_) => conquest_at_ingress(dimensions),
+        Err(_) => match act_at {
+            ActAt::Egress => conquest(dimensions),
+            ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => conquest_at_ingress(dimensions),
+            ActAt::Ingress(_) => conquest_with_feedback(dimensions),
+        },
     }
 }
 
@@ -61,16 +65,19 @@ pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
 ///
 /// With [`ActAt::Ingress`], a packet that is chosen sends a copy back to the ingress, which then acts on packets of its flow until the hold
 /// ends. A flow is known there by a hash of 31 bits, whatever its port. Times have 32 bits: until another flow takes the entry, packets of a flow
-/// are acted on for as long as the hold every 4.3 s.
+/// are acted on for as long as the hold every 4.3 s. The program that marks or drops by [`Response`](queuescope_queue::Response) is `conquest-ingress`; that
+/// with another [`HeldAction`] is `conquest-feedback`.
 ///
 /// # Errors
 /// Names the parameter that the program cannot have, and what is possible.
 pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, InvalidProgram> {
     let shape = Shape::new(name(params), &params.sketch)?;
     let limits = Limits::new(params)?;
-    let about = "measures each flow's part of the queue, and marks or drops packets of flows that have too much of it";
-    let mut p =
-        Builder::new(name(params), about, "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019");
+    let mut p = Builder::new(
+        name(params),
+        about(params),
+        "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019",
+    );
     let (inputs, ecn) = inputs(&mut p, params.unit, shape.has_generator);
     if shape.has_generator {
         p.generated_every(shape.period());
@@ -97,8 +104,33 @@ pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, Invali
     p.build()
 }
 
+/// `conquest-feedback` acts at ingress, and limits flows there by default.
+pub(super) fn feedback() -> ActAt {
+    ActAt::Ingress(HoldParams { action: HeldAction::Limit(FlowLimit::default()), ..HoldParams::default() })
+}
+
 fn name(params: &ConQuestAqmParams) -> &'static str {
-    if params.act_at == ActAt::Egress { "conquest" } else { "conquest-ingress" }
+    match params.act_at {
+        ActAt::Egress => "conquest",
+        ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => "conquest-ingress",
+        ActAt::Ingress(_) => "conquest-feedback",
+    }
+}
+
+/// What a program does, in one sentence.
+fn about(params: &ConQuestAqmParams) -> &'static str {
+    match params.act_at {
+        ActAt::Ingress(HoldParams { action: HeldAction::Drop, .. }) => {
+            "measures each flow's part of the queue, and drops packets of flows that have too much of it, before the queue"
+        }
+        ActAt::Ingress(HoldParams { action: HeldAction::Limit(_), .. }) => {
+            "measures each flow's part of the queue, and limits flows that have too much of it to a rate, before the queue"
+        }
+        ActAt::Ingress(HoldParams { action: HeldAction::Reroute, .. }) => {
+            "measures each flow's part of the queue, and puts flows that have too much of it into another queue"
+        }
+        _ => "measures each flow's part of the queue, and marks or drops packets of flows that have too much of it",
+    }
 }
 
 /// The parameters of the reaction.
@@ -129,6 +161,17 @@ impl Limits {
             }
             if hold.hold.0 > LONGEST_HOLD {
                 return fail("act-at.ingress.hold", "must be at most 2.14 s");
+            }
+            if let HeldAction::Limit(limit) = hold.action
+                && limit.tolerance().0.saturating_add(limit.interval.0) > LONGEST_BURST
+            {
+                return fail(
+                    "act-at.ingress.action.limit",
+                    "must have intervals of at most 2.14 s in all packets of a burst",
+                );
+            }
+            if hold.action != HeldAction::Respond && params.response != ConQuestAqmParams::default().response {
+                return fail("response", "has no effect with this action at ingress: leave it out");
             }
         }
         if !params.changes.is_empty() {
@@ -249,72 +292,5 @@ fn choose(p: &mut Builder, params: &ConQuestAqmParams, ecn: Variable) {
     match params.act_at {
         ActAt::Egress => respond(p, params.response, ecn),
         ActAt::Ingress(_) => p.feed_back(),
-    }
-}
-
-/// Acts on packets of flows that were fed back (section 4.2, "Act on future packets"). An array has a flow in each entry, another one the last
-/// time at which it is acted on.
-fn act_at_ingress(p: &mut Builder, response: Response, hold: HoldParams, ecn: Variable) {
-    p.at(Gress::Ingress).of(Aspect::Reaction);
-    let arrived = p.input(Input::Arrived).slice(0, TIME_BITS);
-    let fed_back = p.input(Input::FedBack);
-    let [_, _, of_entry, of_flow] = Polynomial::ALL;
-    let entry = p.compute("held_entry", hold.registers.ilog2(), Unit::Number, Operation::Hash(of_entry));
-    let hash = p.compute("flow_hash", 31, Unit::Number, Operation::Hash(of_flow));
-    p.comment("No flow is zero, which an entry without a flow is.");
-    let flow = p.compute("flow", 32, Unit::Number, Operation::Or(hash.into(), (1 << 31).into()));
-    let mut register = |name: &'static str, about: &'static str, unit| {
-        let (name, about) = (name.into(), about.into());
-        p.register(RegisterArray { name, about, bits: 32, unit, entries: hold.registers.into(), initial: 0 })
-    };
-    let flows = register("held_flow", "The flow that is acted on", Unit::Number);
-    let ends = register("held_until", "The last time at which it is", Unit::NANOS);
-    let store = |name: &'static str, value: Variable| RegisterAction {
-        name: name.into(),
-        conditions: Vec::new(),
-        updates: vec![AluUpdate { when: When::Always, value: AluExpression::Term(AluTerm::Value(value.into())) }],
-        output: AluOutput::Nothing,
-    };
-    let test = |name: &'static str, condition| RegisterAction {
-        name: name.into(),
-        conditions: vec![condition],
-        updates: Vec::new(),
-        output: AluOutput::Condition(0),
-    };
-    let last = Operation::Add(arrived, (hold.hold.0.wrapping_sub(1) & u64::from(u32::MAX)).into());
-    let last = p.compute("last", TIME_BITS, Unit::NANOS, last);
-    p.choose(
-        Condition::compare(fed_back, Comparison::Equal, 1),
-        |p| {
-            p.comment("It goes no further. The newest flow takes the entry.");
-            p.access(flows, entry, store("hold_flow", flow), None);
-            p.access(ends, entry, store("hold_until", last), None);
-            p.drop_packet();
-        },
-        |p| {
-            let same = AluCondition {
-                left: AluExpression::Term(AluTerm::Word),
-                comparison: Comparison::Equal,
-                right: AluTerm::Value(flow.into()),
-            };
-            let is_same = p.variable("is_same", 1, Unit::Number);
-            p.access(flows, entry, test("test_flow", same), Some(is_same));
-            let until = p.variable("until", TIME_BITS, Unit::NANOS);
-            p.access(ends, entry, super::pie_data_plane::read("read_until"), Some(until));
-            p.comment("The time that is left is below the hold, and beyond its end very large.");
-            let left = p.compute("left", TIME_BITS, Unit::NANOS, Operation::Subtract(until.into(), arrived));
-            let is_held = Condition::compare(left, Comparison::Less, hold.hold.0);
-            let is_same = Condition::compare(is_same, Comparison::Equal, 1);
-            p.when(Condition::All(vec![is_same, is_held]), |p| respond(p, response, ecn));
-        },
-    );
-}
-
-fn respond(p: &mut Builder, response: Response, ecn: Variable) {
-    let is_capable = Condition::compare(ecn, Comparison::NotEqual, NOT_ECT);
-    match response {
-        Response::MarkOrDrop => p.choose(is_capable, Builder::mark_packet, Builder::drop_packet),
-        Response::MarkOnly => p.when(is_capable, Builder::mark_packet),
-        Response::Drop => p.drop_packet(),
     }
 }

@@ -7,7 +7,7 @@ use super::containers::{groups, wide};
 use super::gateway::is_for_gateway;
 use super::operation::Operation;
 use super::pair::{HALF_BITS, PAIR_BITS, PairAction};
-use super::print::{Names, condition_text, operation_text};
+use super::print::{Architecture, Names, condition_text, operation_text, refusal};
 use super::table::{ActionTable, TableEntries};
 use super::validate::bits;
 use super::variable::{Input, Operand, Variable, ones};
@@ -47,6 +47,7 @@ impl SwitchProgram {
             lowering.steps.groups.extend(groups(self, gress));
         }
         lowering.steps.containers = wide(self);
+        lowering.steps.refused = refusal(self, Architecture::Tna);
         for (register, inputs) in lowering.steps.registers.iter_mut().zip(&lowering.inputs) {
             register.inputs = inputs.len() as u64;
         }

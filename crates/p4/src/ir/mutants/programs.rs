@@ -7,15 +7,18 @@ use crate::algorithms::{
     printqueue_monitor_with, printqueue_windows_with, red_egress_with, step_with,
 };
 use queuescope_queue::{
-    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, FlowTable, HoldParams, P4airParams,
-    RedParams, SwitchAqmParams, SwitchAverage, SwitchMeterParams, SwitchP4airParams, SwitchRed,
+    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, FlowLimit, FlowTable, HeldAction,
+    HoldParams, P4airParams, RedParams, SwitchAqmParams, SwitchAverage, SwitchMeterParams, SwitchP4airParams,
+    SwitchRed,
 };
 use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
 
 /// All programs, in dimensions for which values at the limits are common.
 pub(super) fn programs() -> Vec<SwitchProgram> {
-    let hold = HoldParams { registers: 2, hold: Nanos(2) };
+    let hold = HoldParams { registers: 2, hold: Nanos(2), action: HeldAction::Respond };
+    let held = |action| ActAt::Ingress(HoldParams { action, ..hold });
+    let limit = HeldAction::Limit(FlowLimit { interval: Nanos(2), burst: 2 });
     // A long interval, so that few are due behind the end of the table.
     let (short, interval) = (Nanos(1 << 14), DropSchedule::LONGEST);
     let codel = CodelDpParams { target: short, interval, ..CodelDpParams::default() };
@@ -36,7 +39,10 @@ pub(super) fn programs() -> Vec<SwitchProgram> {
         printqueue_monitor_with(&steps, 1).expect("it fits"),
         step_with(Nanos(1 << 14)).expect("it fits"),
         small_conquest(ActAt::Egress, 2),
-        small_conquest(ActAt::Ingress(hold), 1),
+        small_conquest(held(HeldAction::Respond), 1),
+        small_conquest(held(HeldAction::Drop), 1),
+        small_conquest(held(limit), 1),
+        small_conquest(held(HeldAction::Reroute), 1),
         small_legacy(),
     ];
     let edge = AbcEdgeParams {
