@@ -1,5 +1,6 @@
 //! What `p4 generate -o` writes: the program, the entries of its tables, a makefile and, for BMv2, a test.
 
+use super::MADE_BY;
 use crate::paths::{cannot_write, create};
 use anyhow::{Context, Result, bail};
 use queuescope_p4::ir::{
@@ -7,7 +8,6 @@ use queuescope_p4::ir::{
     print_p4runtime,
 };
 use queuescope_pcap::PcapWriter;
-use queuescope_wire::Nanos;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
@@ -41,6 +41,7 @@ pub(super) fn write(
         bail!("-o {}: is a file, and the output is a folder with several files: name a folder", folder.display());
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    check_other_target(folder, program.name(), architecture)?;
     let mut written = String::new();
     for (ending, contents) in files(program, architecture, code, more)? {
         let path = folder.join(format!("{}.{ending}", program.name()));
@@ -48,6 +49,28 @@ pub(super) fn write(
         let _ = writeln!(written, "{}", path.display());
     }
     Ok(written)
+}
+
+/// Fails if the folder has the program for another target: files of the two have the same names.
+fn check_other_target(folder: &Path, name: &str, architecture: Architecture) -> Result<()> {
+    // What cannot be read is reported when it is written.
+    let Ok(text) = fs::read_to_string(folder.join(format!("{name}.p4"))) else { return Ok(()) };
+    let first = text.lines().next().unwrap_or_default();
+    let is_for = |other: &Architecture| {
+        first.starts_with(MADE_BY)
+            && first
+                .split_once("--target ")
+                .is_some_and(|(_, rest)| rest.split_whitespace().next() == Some(other.name()))
+    };
+    match Architecture::ALL.into_iter().filter(|other| *other != architecture).find(is_for) {
+        Some(other) => bail!(
+            "-o {}: has {name} for {}, whose files have the same names: name another folder for {}",
+            folder.display(),
+            other.name(),
+            architecture.name()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// What is written with a program.
@@ -80,7 +103,7 @@ pub(super) fn files(
         return Ok(bytes(files));
     }
     let trace = Trace::new(program, SEED, PACKETS);
-    files.push(("readme.txt", readme(name, program.period(), [entries.is_some(), control.is_some()], &trace)));
+    files.push(("readme.txt", readme(program, [entries.is_some(), control.is_some()], &trace)));
     files.extend(entries.map(|entries| ("cli", entries)));
     files.extend(print_p4runtime(program, forwarding).map(|entries| ("p4runtime.json", entries)));
     files.push(("test.p4", TestBuild::new(program).print()));
@@ -117,7 +140,8 @@ fn makefile(architecture: Architecture, name: &str, has_entries: bool) -> String
 }
 
 /// What the files are, and how the packets are replayed.
-fn readme(name: &str, period: Option<Nanos>, [has_entries, has_control]: [bool; 2], trace: &Trace) -> String {
+fn readme(program: &SwitchProgram, [has_entries, has_control]: [bool; 2], trace: &Trace) -> String {
+    let (name, period) = (program.name(), program.period());
     let (of_entries, fill) =
         if has_entries { (README_OF_ENTRIES, "    simple_switch_CLI < NAME.cli\n") } else { ("", "") };
     let of_control = if has_control { README_OF_CONTROL } else { "" };
@@ -134,7 +158,7 @@ fn readme(name: &str, period: Option<Nanos>, [has_entries, has_control]: [bool; 
         _ => README_OF_RUNNING
             .replace("BORDER\n", if is_abc { README_OF_BORDER } else { "" })
             // Without the option, BMv2 has one queue, and drops the packets of others.
-            .replace("OPTIONS", if name == "p4air" { "-- --priority-queues 8 " } else { "" }),
+            .replace("OPTIONS", if program.chooses_queues() { "-- --priority-queues 8 " } else { "" }),
     };
     let acts = match generated {
         0 => format!("Of the {all} packets, {acts}."),
