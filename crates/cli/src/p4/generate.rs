@@ -7,6 +7,7 @@ mod limits;
 mod p4air;
 mod printqueue;
 mod set;
+mod stands;
 #[cfg(test)]
 mod tests;
 
@@ -18,13 +19,14 @@ use p4air::P4air;
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
     self, ConQuestLegacyParams, Dimensions, STEP_THRESHOLD, abc_at_border, conquest_defaults, conquest_legacy_with,
-    executable_with, p4air_with, pie_cp_control, red_egress_with, step_with,
+    conquest_stands_defaults, executable_with, p4air_with, pie_cp_control, red_egress_with, step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
 use queuescope_p4::{Fit, Grade, Target};
 use queuescope_queue::{ConQuestAqmParams, DisciplineParams, PipelineParams};
 use queuescope_scenario::{Management, Parameter};
 use queuescope_sketch::ConQuestParams;
+use stands::Stands;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
@@ -132,6 +134,7 @@ enum Parameters {
     PrintQueue(PrintQueue),
     Legacy(ConQuestLegacyParams),
     P4air(Box<P4air>),
+    Stands(Box<Stands>),
 }
 
 impl Parameters {
@@ -142,6 +145,7 @@ impl Parameters {
             Self::PrintQueue(printqueue) => printqueue.parameters(),
             Self::Legacy(params) => legacy::parameters(params),
             Self::P4air(p4air) => p4air.parameters(),
+            Self::Stands(stands) => stands.parameters(),
         }
     }
 }
@@ -172,6 +176,14 @@ fn parsed(name: &str, set: &[String]) -> Result<Parameters> {
     if name == "p4air" {
         return Ok(Parameters::P4air(Box::new(P4air::with(set)?)));
     }
+    if name == stands::NAME {
+        return Ok(Parameters::Stands(Box::new(Stands::with(set)?)));
+    }
+    Ok(Parameters::Management(management(name, set)?))
+}
+
+/// The parameters of scenarios.
+fn management(name: &str, set: &[String]) -> Result<Management> {
     let key = |text: &String| text.split('=').next().unwrap_or_default().trim().to_owned();
     if let Some(twice) = (1..set.len()).find(|number| set[..*number].iter().any(|it| key(it) == key(&set[*number]))) {
         bail!("--set {}: {} is set twice: give it one value", set[twice], key(&set[twice]));
@@ -179,13 +191,13 @@ fn parsed(name: &str, set: &[String]) -> Result<Parameters> {
     let management =
         Management::parse_with("--set", &management_text(name, set), set).map_err(|why| anyhow!("{why}"))?;
     // A switch cleans; --aqm has tags.
-    Ok(Parameters::Management(match management {
+    Ok(match management {
         Management::Program(PipelineParams::ConQuestAqm(params)) => {
             let sketch = ConQuestParams { expiry: conquest_defaults().sketch.expiry, ..params.sketch };
             Management::Program(PipelineParams::ConQuestAqm(ConQuestAqmParams { sketch, ..params }))
         }
         other => other,
-    }))
+    })
 }
 
 /// The program of an algorithm with these parameters, and for ABC with these ports on the other side of the domain's border.
@@ -200,6 +212,7 @@ fn program(name: &str, parameters: &Parameters, border: &[u16]) -> Result<Switch
         Parameters::PrintQueue(printqueue) => return printqueue.program(),
         Parameters::Legacy(params) => return Ok(conquest_legacy_with(params)?),
         Parameters::P4air(p4air) => return Ok(p4air_with(&p4air.params)?),
+        Parameters::Stands(stands) => return stands.program(),
     };
     match management {
         Management::Program(PipelineParams::Abc(params)) => {
@@ -247,12 +260,22 @@ fn management_text(name: &str, set: &[String]) -> String {
         "red-egress" => ("red", ["weight=0.001953125", "wait=false", "at-egress=true"].map(str::to_owned).to_vec()),
         "step" => ("codel", vec![format!("ce-threshold={}ns", STEP_THRESHOLD.0)]),
         "conquest" => ("conquest-aqm", vec![window, "estimator=inner".to_owned()]),
+        stands::NAME => ("conquest-aqm", standing()),
         "conquest-ingress" => ("conquest-aqm", vec![window, "estimator=inner".to_owned(), "act-at=ingress".to_owned()]),
         "conquest-feedback" => ("conquest-aqm", vec![window, "estimator=inner".to_owned(), LIMITED.to_owned()]),
         other => (other, Vec::new()),
     };
     let defaults = defaults.into_iter().filter(|text| text.split('=').next().is_none_or(|key| !is_set(key)));
     [name.to_owned()].into_iter().chain(defaults).collect::<Vec<_>>().join(",")
+}
+
+/// What ConQuest's mark for a standing queue has by default.
+fn standing() -> Vec<String> {
+    let ConQuestAqmParams { sketch, tau, threshold, .. } = conquest_stands_defaults();
+    let window = format!("window={}ns", sketch.window.0);
+    let others = [format!("tau={}ns", tau.0), format!("threshold={threshold}")];
+    let names = ["estimator=inner", "unit=share-of-queue"].map(str::to_owned);
+    [window].into_iter().chain(others).chain(names).collect()
 }
 
 /// What `conquest-feedback` does by default.

@@ -4,7 +4,7 @@ mod combining;
 mod ingress;
 mod snapshots;
 
-use super::conquest::{Snapshots, conquest, conquest_at_ingress, conquest_with_feedback};
+use super::conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing, conquest_with_feedback};
 use crate::ir::{
     Builder, Comparison, Condition, Input, InvalidProgram, MatchTable, Operation, SwitchProgram, TableEntries, Unit,
     Variable,
@@ -57,6 +57,57 @@ pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
     }
 }
 
+/// Our mark for a standing queue, in as many snapshots as the paper has: windows of 1.05 ms, and a `tau` of 1 ms.
+pub fn conquest_stands_defaults() -> ConQuestAqmParams {
+    let defaults = conquest_defaults();
+    let sketch = ConQuestParams { window: Nanos(1 << 20), ..defaults.sketch };
+    let (unit, threshold, tau) = (WeightUnit::ShareOfQueue, HALF, Nanos(1_000_000));
+    ConQuestAqmParams { sketch, unit, threshold, tau, ..defaults }
+}
+
+/// The steps of the mark for a standing queue with these dimensions, likewise: others than the program can have are those that [`conquest_standing`] has in words.
+pub(super) fn conquest_stands_steps(dimensions: Snapshots) -> Program {
+    let Snapshots { snapshots, rows, columns } = dimensions;
+    let defaults = conquest_stands_defaults();
+    let sketch = ConQuestParams {
+        snapshots: snapshots as usize,
+        rows: rows as usize,
+        columns: columns as usize,
+        expiry: Expiry::Clean { passes: Passes::None },
+        ..defaults.sketch
+    };
+    let program = conquest_stands_with(&ConQuestAqmParams { sketch, ..defaults }, BEHIND);
+    program.map_or_else(|_| conquest_standing(dimensions), |program| program.steps())
+}
+
+/// ConQuest's mark for a standing queue: marks or drops a packet whose flow has at least half of the queue that it found, if it waited longer than `tau` and
+/// leaves at least `behind` packets in the queue.
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with [`WeightUnit::ShareOfQueue`] from 1/2 on, as [`conquest_with`] does. Half of a length,
+/// rounded up, is a sum and a shift. A switch counts the queue behind a packet in packets, or in cells; there, `behind` is a time at the link's rate.
+///
+/// # Errors
+/// Names the parameter that the program cannot have, and what is possible.
+pub fn conquest_stands_with(params: &ConQuestAqmParams, behind: u32) -> Result<SwitchProgram, InvalidProgram> {
+    let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(STANDS, key, why));
+    if params.unit != WeightUnit::ShareOfQueue || params.threshold != HALF || params.curve != Curve::Threshold {
+        return fail("threshold", "must be 0.5 of the unit share-of-queue, as a threshold: a half is a shift");
+    }
+    if params.act_at != ActAt::Egress {
+        return fail("act-at", "must be egress");
+    }
+    if u64::from(behind) >= 1 << Input::LengthBehind.bits() {
+        return fail("behind-packets", "must be below 524288: a queue length has 19 bits");
+    }
+    measured(params, Some(behind))
+}
+
+/// The packets behind a packet that is marked: those of 1500 bytes that a link of 10 Gb/s sends in 1 ms.
+pub const BEHIND: u32 = 833;
+/// The name of the program with the mark for a standing queue, and its share.
+const STANDS: &str = "conquest-stands";
+const HALF: f64 = 0.5;
+
 /// ConQuest behind the queue: measures the part of the queue that the packet's flow has, and marks or drops.
 ///
 /// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with one port, [`Estimator::Inner`] and [`Expiry::Clean`]. Division and modulus are
@@ -71,6 +122,16 @@ pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
 /// # Errors
 /// Names the parameter that the program cannot have, and what is possible.
 pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, InvalidProgram> {
+    if !matches!(params.unit, WeightUnit::Packets | WeightUnit::Bytes) {
+        let why =
+            "must be packets or bytes: a share takes a division, except half of the queue, which conquest-stands has";
+        return Err(InvalidProgram::of_parameter(name(params), "unit", why));
+    }
+    measured(params, None)
+}
+
+/// A program that measures, and marks or drops by that: for a standing queue if it has this many packets `behind`.
+fn measured(params: &ConQuestAqmParams, behind: Option<u32>) -> Result<SwitchProgram, InvalidProgram> {
     let shape = Shape::new(name(params), &params.sketch)?;
     let limits = Limits::new(params)?;
     let mut p = Builder::new(
@@ -79,6 +140,7 @@ pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, Invali
         "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019",
     );
     let (inputs, ecn) = inputs(&mut p, params.unit, shape.has_generator);
+    let standing = behind.map(|behind| Standing::new(&mut p, behind));
     if shape.has_generator {
         p.generated_every(shape.period());
     }
@@ -94,9 +156,9 @@ pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, Invali
                 p.comment("It has no other purpose than cleaning (section 3.4).");
                 p.drop_packet();
             },
-            |p| react(p, params, &limits, (ecn, inputs.unit), [weight, sojourn]),
+            |p| react(p, params, &limits, (ecn, inputs.unit, standing), [weight, sojourn]),
         ),
-        None => react(&mut p, params, &limits, (ecn, inputs.unit), [weight, sojourn]),
+        None => react(&mut p, params, &limits, (ecn, inputs.unit, standing), [weight, sojourn]),
     }
     if let ActAt::Ingress(hold) = params.act_at {
         act_at_ingress(&mut p, params.response, hold, ecn);
@@ -111,6 +173,7 @@ pub(super) fn feedback() -> ActAt {
 
 fn name(params: &ConQuestAqmParams) -> &'static str {
     match params.act_at {
+        _ if params.unit == WeightUnit::ShareOfQueue => STANDS,
         ActAt::Egress => "conquest",
         ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => "conquest-ingress",
         ActAt::Ingress(_) => "conquest-feedback",
@@ -120,6 +183,9 @@ fn name(params: &ConQuestAqmParams) -> &'static str {
 /// What a program does, in one sentence.
 fn about(params: &ConQuestAqmParams) -> &'static str {
     match params.act_at {
+        _ if params.unit == WeightUnit::ShareOfQueue => {
+            "marks or drops packets of flows that have half of a queue which stands"
+        }
         ActAt::Ingress(HoldParams { action: HeldAction::Drop, .. }) => {
             "measures each flow's part of the queue, and drops packets of flows that have too much of it, before the queue"
         }
@@ -146,7 +212,7 @@ impl Limits {
         if params.estimator != Estimator::Inner {
             return fail("estimator", "must be inner: a part of a window takes a product");
         }
-        if params.behind != Nanos::ZERO {
+        if params.behind != Nanos::ZERO && params.unit != WeightUnit::ShareOfQueue {
             return fail("behind", "must be 0: this program does not know how long the queue is");
         }
         if let ActAt::Ingress(hold) = params.act_at {
@@ -176,9 +242,6 @@ impl Limits {
         }
         if !params.changes.is_empty() {
             return fail("changes", "must be empty: the control plane makes changes, in the table of parameters");
-        }
-        if !matches!(params.unit, WeightUnit::Packets | WeightUnit::Bytes) {
-            return fail("unit", "must be packets or bytes: a share takes a division");
         }
         if matches!(params.curve, Curve::Linear { .. } | Curve::Squared { .. }) {
             return fail(
@@ -223,9 +286,12 @@ fn react(
     p: &mut Builder,
     params: &ConQuestAqmParams,
     limits: &Limits,
-    (ecn, unit): (Variable, Unit),
+    (ecn, unit, standing): (Variable, Unit, Option<Standing>),
     [weight, sojourn]: [Variable; 2],
 ) {
+    if let Some(standing) = standing {
+        return standing.react(p, params, limits, ecn, [weight, sojourn]);
+    }
     let tau = p.variable("tau", TIME_BITS, Unit::NANOS);
     let threshold = (params.curve == Curve::Threshold).then(|| p.variable("threshold", 32, unit));
     let mut about = "The longest sojourn time without a reaction".to_owned();
@@ -256,6 +322,53 @@ fn react(
             let is_heavy = Condition::compare(weight, Comparison::GreaterOrEqual, threshold);
             p.when(Condition::All(vec![is_long, is_heavy]), |p| choose(p, params, ecn));
         }
+    }
+}
+
+/// The queue before and behind a packet.
+#[derive(Clone, Copy)]
+struct Standing {
+    found: Variable,
+    behind: Variable,
+    least_behind: u32,
+}
+
+impl Standing {
+    fn new(p: &mut Builder, least_behind: u32) -> Self {
+        let [found, behind] = [Input::QueueLength, Input::LengthBehind].map(|input| p.input(input));
+        Self { found, behind, least_behind }
+    }
+
+    /// Marks or drops a packet of a flow that has half of a queue which stands.
+    fn react(
+        self,
+        p: &mut Builder,
+        params: &ConQuestAqmParams,
+        limits: &Limits,
+        ecn: Variable,
+        [weight, sojourn]: [Variable; 2],
+    ) {
+        let tau = p.variable("tau", TIME_BITS, Unit::NANOS);
+        let least_behind = p.variable("least_behind", Input::LengthBehind.bits(), Unit::Packets);
+        p.look_up(MatchTable {
+            name: "parameters".into(),
+            about: "The longest sojourn time without a reaction, and the fewest packets behind a packet with one"
+                .into(),
+            keys: Vec::new(),
+            entries: TableEntries::Exact(Vec::new()),
+            results: vec![tau, least_behind],
+            otherwise: vec![limits.tau, self.least_behind.into()],
+        });
+        p.comment("Half of what it found, rounded up.");
+        let more = p.compute("more", 32, Unit::Packets, Operation::Add(self.found.into(), 1.into()));
+        let half = p.compute("half", 32, Unit::Packets, Operation::ShiftRight(more.into(), 1));
+        let acts = Condition::All(vec![
+            Condition::compare(sojourn, Comparison::Greater, tau),
+            Condition::compare(self.found, Comparison::NotEqual, 0),
+            Condition::compare(self.behind, Comparison::GreaterOrEqual, least_behind),
+            Condition::compare(weight, Comparison::GreaterOrEqual, half),
+        ]);
+        p.when(acts, |p| respond(p, params.response, ecn));
     }
 }
 

@@ -35,8 +35,8 @@ pub use codel_dp::{codel_dp, codel_dp_with};
 pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing, conquest_with_feedback};
 pub use conquest_legacy::{ConQuestLegacyParams, LEGACY_FATES, conquest_legacy, conquest_legacy_with};
 pub(crate) use conquest_legacy::{EGRESS_TAP, INGRESS_TAP};
-pub use conquest_program::{conquest_defaults, conquest_with};
-use conquest_program::{conquest_steps, feedback};
+pub use conquest_program::{BEHIND, conquest_defaults, conquest_stands_defaults, conquest_stands_with, conquest_with};
+use conquest_program::{conquest_stands_steps, conquest_steps, feedback};
 pub use ecn_sharp::ecn_sharp;
 pub use ecn_sharp_dp::{ecn_sharp_dp, ecn_sharp_dp_with};
 pub use egress_pi::{egress_pi, egress_pi_with};
@@ -99,7 +99,7 @@ pub const NAMES: [&str; 25] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 19] = [
+pub const EXECUTABLE: [&str; 20] = [
     "red-egress",
     "codel-dp",
     "ecn-sharp-dp",
@@ -109,6 +109,7 @@ pub const EXECUTABLE: [&str; 19] = [
     "step",
     "egress-pi",
     "conquest",
+    "conquest-stands",
     "conquest-ingress",
     "conquest-feedback",
     "conquest-legacy",
@@ -139,7 +140,7 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         step(),
         egress_pi(),
         conquest_steps(snapshots, ActAt::Egress),
-        conquest_standing(snapshots),
+        conquest_stands_steps(snapshots),
         conquest_steps(snapshots, ActAt::Ingress(HoldParams::default())),
         conquest_steps(snapshots, feedback()),
         conquest_legacy(),
@@ -168,6 +169,7 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         step_with(STEP_THRESHOLD)?,
         egress_pi_with(&EgressPiParams::default())?,
         conquest_with(&conquest_defaults())?,
+        conquest_stands_with(&conquest_stands_defaults(), BEHIND)?,
         conquest_with(&ConQuestAqmParams { act_at: ActAt::Ingress(HoldParams::default()), ..conquest_defaults() })?,
         conquest_with(&ConQuestAqmParams { act_at: feedback(), ..conquest_defaults() })?,
         conquest_legacy_with(&ConQuestLegacyParams::default())?,

@@ -20,7 +20,9 @@ impl SwitchProgram {
     pub fn steps(&self) -> Program {
         let mut steps = Program::new(self.name, self.about);
         let fields = self.variables.iter().map(|it| match it.input {
-            Some(Input::Enqueued | Input::Dequeued | Input::Depth) => vec![steps.leaving(&it.name, it.bits)],
+            Some(Input::Enqueued | Input::Dequeued | Input::Depth | Input::LengthBehind) => {
+                vec![steps.leaving(&it.name, it.bits)]
+            }
             Some(Input::QueueLength) => vec![steps.queue_state(&it.name, it.bits)],
             Some(_) => vec![steps.header(&it.name, it.bits)],
             None => Vec::new(),

@@ -43,6 +43,8 @@ fn has(name: &str, key: &str) -> bool {
         "abc-core" => is_aqm,
         "abc-core-median" => is_aqm && key != "aqm.memory",
         "abc-strip" => false,
+        // A switch has the packets behind a packet, and not their time.
+        "conquest-stands" => key != "behind",
         // The control plane removes flows, and the hash is a CRC.
         "p4air" => !["idle", "table.hashed.seed"].contains(&key),
         _ => true,
@@ -66,7 +68,11 @@ fn range(name: &str, key: &str) -> Option<&'static str> {
         ("red-egress", "adaptation") => "fixed",
         ("conquest", "act-at") => "egress",
         ("conquest-ingress" | "conquest-feedback", "act-at") => "ingress",
-        ("conquest" | "conquest-ingress" | "conquest-feedback", key) => of_conquest(name, key)?,
+        ("conquest-stands", "unit") => "share-of-queue",
+        ("conquest-stands", "threshold") => "0.5",
+        ("conquest-stands", "curve") => "threshold",
+        ("conquest-stands", "act-at") => "egress",
+        ("conquest" | "conquest-stands" | "conquest-ingress" | "conquest-feedback", key) => of_conquest(name, key)?,
         ("abc-edge" | "abc-core" | "abc-core-median", "aqm.least" | "aqm.base") => "0 to 511, whole numbers",
         ("abc-edge" | "abc-core" | "abc-core-median", "aqm.gamma") => "4 to 256, a power of two",
         ("p4air", key) => of_p4air(key)?,
@@ -78,7 +84,7 @@ fn of_conquest(name: &str, key: &str) -> Option<&'static str> {
     Some(match key {
         "window" => "65536ns to 67108864ns, a power of two; with the generator, 128 ns for each column",
         "snapshots" => "4, 8 or 16",
-        "rows" if name == "conquest" => "1 to 4",
+        "rows" if ["conquest", "conquest-stands"].contains(&name) => "1 to 4",
         "rows" => "1 or 2",
         "columns" => "2 to 65536, a power of two",
         "estimator" => "inner",

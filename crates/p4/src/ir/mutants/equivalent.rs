@@ -95,6 +95,15 @@ const OF_CONQUEST: [(&str, usize, &str); 8] = [
     ("NotEqual as Greater", 1, "ecn != 0"),
 ];
 
+/// Those of the mark for a standing queue, with one row.
+const OF_STANDING: [(&str, usize, &str); 5] = [
+    ("Before as After", 4, "an action without updates: read"),
+    ("...(0, 1)], 1)", 8, "a generated packet is dropped, whatever it reads"),
+    ("...(0, 32767), (0, 0)], 1)", 4, "a packet that covers no whole window waited no longer than tau, which is two"),
+    ("Equal as GreaterOrEqual", 1, "one bit: generated == 1"),
+    ("NotEqual as Greater", 2, "ecn != 0, queue_length != 0"),
+];
+
 /// Those of ConQuest that acts at ingress, with one row.
 const OF_CONQUEST_INGRESS: [(&str, usize, &str); 6] = [
     ("Equal as GreaterOrEqual", 3, "one bit: generated == 1, fed_back == 1, is_same == 1"),
@@ -263,6 +272,7 @@ pub(super) fn equivalent(program: &SwitchProgram) -> Vec<&'static Equivalent> {
         "pie-table" => vec![&OF_PIE, &OF_TABLES],
         "egress-pi" => vec![&OF_EGRESS_PI],
         "conquest" => vec![&OF_CONQUEST],
+        "conquest-stands" => vec![&OF_STANDING],
         "conquest-ingress" => vec![&OF_CONQUEST_INGRESS],
         "conquest-legacy" => vec![&OF_CONQUEST_LEGACY],
         "codel-dp" => vec![&OF_SCHEDULE, &OF_CODEL],
