@@ -175,7 +175,7 @@ impl ConQuestAqm {
         self.held.register_index(port, flow)
     }
 
-    /// The time of a limit in a register at ingress, to which the packets of its flow have come ([`HeldAction::Limit`]). `None` if there is no such
+    /// The time of a limit in a register at ingress, to which the packets of its flow have come ([`HeldAction::Limit`]). `None` beyond the last
     /// register.
     pub fn limit_time(&self, register: usize) -> Option<Nanos> {
         self.held.time(register)

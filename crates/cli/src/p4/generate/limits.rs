@@ -26,7 +26,7 @@ pub(super) fn check_unused(name: &str, set: &Parameters, defaults: &Parameters) 
             [] => "it has none".to_owned(),
             own => format!("use one of {}", own.join(", ")),
         };
-        bail!("--set {}: the program {name} has no such parameter: {instead}", unused.key);
+        bail!("--set {}: the program {name} does not have this parameter: {instead}", unused.key);
     }
     Ok(())
 }

@@ -271,7 +271,7 @@ fn parameters_without_a_part_are_refused() {
         ("abc-strip", "reference=3kbps"),
     ] {
         let error = error_of(name, set).unwrap_or_else(|| panic!("{name} takes {set}"));
-        assert!(error.contains(&format!("the program {name} has no such parameter: ")), "{error}");
+        assert!(error.contains(&format!("the program {name} does not have this parameter: ")), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
     let error = error_of("abc-core", "memory=3s").expect("it is refused");
