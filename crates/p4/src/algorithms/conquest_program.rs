@@ -232,8 +232,8 @@ impl Limits {
                 && limit.tolerance().0.saturating_add(limit.interval.0) > LONGEST_BURST
             {
                 return fail(
-                    "act-at.ingress.action.limit",
-                    "must have intervals of at most 2.14 s in all packets of a burst",
+                    "act-at.ingress.action.limit.interval",
+                    "must be at most 2.14 s for all packets of a burst together",
                 );
             }
             if hold.action != HeldAction::Respond && params.response != ConQuestAqmParams::default().response {

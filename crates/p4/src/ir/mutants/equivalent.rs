@@ -96,7 +96,12 @@ const OF_CONQUEST: [(&str, usize, &str); 8] = [
 ];
 
 /// Those of the mark for a standing queue, with one row.
-const OF_STANDING: [(&str, usize, &str); 5] = [
+const OF_STANDING: [(&str, usize, &str); 6] = [
+    (
+        "Add(Variable(Variable(8)), Constant(1)) as AddSaturating(Variable(Variable(8)), Constant(1))",
+        1,
+        "a queue length has 19 bits",
+    ),
     ("Before as After", 4, "an action without updates: read"),
     ("...(0, 1)], 1)", 8, "a generated packet is dropped, whatever it reads"),
     ("...(0, 32767), (0, 0)], 1)", 4, "a packet that covers no whole window waited no longer than tau, which is two"),
