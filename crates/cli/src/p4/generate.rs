@@ -157,7 +157,7 @@ impl Parameters {
 fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
     let parameters = parsed(name, set)?;
     if !set.is_empty() {
-        limits::check_unused(name, &parameters, &parsed(name, &[])?)?;
+        limits::check_unused(name, set, &parameters, &parsed(name, &[])?)?;
     }
     Ok(parameters)
 }

@@ -125,7 +125,8 @@ pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, Invali
     if !matches!(params.unit, WeightUnit::Packets | WeightUnit::Bytes) {
         let why =
             "must be packets or bytes: a share takes a division, except half of the queue, which conquest-stands has";
-        return Err(InvalidProgram::of_parameter(name(params), "unit", why));
+        let named = ConQuestAqmParams { unit: WeightUnit::Packets, ..params.clone() };
+        return Err(InvalidProgram::of_parameter(name(&named), "unit", why));
     }
     measured(params, None)
 }

@@ -355,11 +355,10 @@ fn with_one_register_only_the_last_flow_is_held() {
 
 /// Packets of flow 0 each 0.12 ms, and of flow 1 each 1.2 ms, through a link that sends one each 0.12 ms, for half a second. Returns the packets of each flow that
 /// were sent, and the time that those of flow 1 waited on average, in ns.
-fn two_flows(action: Option<HeldAction>) -> (Switch<ConQuestAqm>, [usize; 2], u64) {
+fn two_flows(action: Option<HeldAction>, hold: Nanos) -> (Switch<ConQuestAqm>, [usize; 2], u64) {
     let sketch = ConQuestParams { window: Nanos(MS), ..ConQuestAqmParams::default().sketch };
-    let act_at = action.map_or(ActAt::Egress, |action| {
-        ActAt::Ingress(HoldParams { hold: Nanos(20 * MS), action, ..HoldParams::default() })
-    });
+    let act_at =
+        action.map_or(ActAt::Egress, |action| ActAt::Ingress(HoldParams { hold, action, ..HoldParams::default() }));
     // Without an action, no packet is chosen.
     let threshold = if action.is_some() { 20.0 } else { 1e9 };
     let params = ConQuestAqmParams { sketch, tau: Nanos(3 * MS), threshold, act_at, ..ConQuestAqmParams::default() };
@@ -383,11 +382,11 @@ fn two_flows(action: Option<HeldAction>) -> (Switch<ConQuestAqm>, [usize; 2], u6
 /// A flow that is held has what its limit leaves it, and the other flow does not wait for its queue, as it does without the program.
 #[test]
 fn a_limit_keeps_the_queue_for_the_other_flow() {
-    let (_, [heavy, light], waited) = two_flows(None);
+    let (_, [heavy, light], waited) = two_flows(None, Nanos::ZERO);
     assert!(heavy > 3_500 && light > 380 && waited > 8 * MS, "{heavy} and {light} packets, {waited} ns");
     // At most 5000 packets per second: 60 % of the link.
     let limit = FlowLimit { interval: Nanos(200_000), burst: 4 };
-    let (switch, [limited, light], waited) = two_flows(Some(HeldAction::Limit(limit)));
+    let (switch, [limited, light], waited) = two_flows(Some(HeldAction::Limit(limit)), Nanos(1_000 * MS));
     assert!((2_400..2_700).contains(&limited) && light == 400 && waited < MS, "{limited}, {light}, {waited} ns");
     let stats = *switch.program.stats();
     assert!(stats.within_limit > 2_000 && stats.rerouted == 0, "{stats:?}");
@@ -398,7 +397,7 @@ fn a_limit_keeps_the_queue_for_the_other_flow() {
 /// A flow that is held enters queue 0, and all others queue 1, where none waits for it for longer than a packet takes.
 #[test]
 fn a_rerouted_flow_waits_in_its_own_queue() {
-    let (switch, [heavy, light], waited) = two_flows(Some(HeldAction::Reroute));
+    let (switch, [heavy, light], waited) = two_flows(Some(HeldAction::Reroute), Nanos(20 * MS));
     assert!(heavy > 3_300 && light == 400 && waited < MS, "{heavy} and {light} packets, {waited} ns");
     let aside = switch.log.sent.iter().filter(|sent| sent.departure.queue == QueueId(0));
     assert!(aside.clone().all(|sent| sent.departure.packet.flow.0 == 0), "only the heavy flow is there");

@@ -15,12 +15,14 @@ pub(super) fn of_program(name: &str, all: Vec<Parameter>) -> Vec<Parameter> {
 }
 
 /// # Errors
-/// Names the first parameter that was changed and has no part in the program.
-pub(super) fn check_unused(name: &str, set: &Parameters, defaults: &Parameters) -> Result<()> {
+/// Names the first parameter that was set and has no part in the program. `texts` are those of `--set`.
+pub(super) fn check_unused(name: &str, texts: &[String], set: &Parameters, defaults: &Parameters) -> Result<()> {
     let usual = defaults.list();
     let all = set.list();
+    let is_named =
+        |it: &&Parameter| texts.iter().any(|text| text.split('=').next().is_some_and(|key| key.trim() == it.key));
     let is_changed = |it: &&Parameter| usual.iter().all(|other| other.key != it.key || other.value != it.value);
-    if let Some(unused) = all.iter().filter(|it| !has(name, &it.key)).find(is_changed) {
+    if let Some(unused) = all.iter().filter(|it| !has(name, &it.key)).find(|it| is_named(it) || is_changed(it)) {
         let own: Vec<_> = usual.iter().map(|it| &*it.key).filter(|key| has(name, key)).collect();
         let instead = match &own[..] {
             [] => "it has none".to_owned(),
@@ -59,7 +61,7 @@ fn is_of(key: &str, table: &str) -> bool {
 /// What a program can have, where it is less than what a scenario can.
 fn range(name: &str, key: &str) -> Option<&'static str> {
     Some(match (name, key) {
-        ("step", "ce-threshold") => "1us to 4.29s",
+        ("step", "ce-threshold") => "0s to 4.29s",
         ("red-egress", "unit") => "packets",
         ("red-egress", "weight") => "a power of two from 1/65536 to 1/2",
         ("red-egress", "thresholds.min" | "thresholds.max") => "0 to 255",

@@ -286,7 +286,7 @@ fn parameters_without_a_part_are_refused() {
 #[test]
 fn ranges_are_those_of_programs() {
     for (name, key, inside, outside) in [
-        ("step", "ce-threshold", &["1us", "4.29s"][..], &["0s", "4.3s"][..]),
+        ("step", "ce-threshold", &["0s", "4.29s"][..], &["4.3s"][..]),
         ("red-egress", "thresholds.max", &["5", "255"], &["256"]),
         ("red-egress", "weight", &["0.0000152587890625", "0.5"], &["0.3", "1.0"]),
         ("red-egress", "unit", &["packets"], &["bytes"]),
