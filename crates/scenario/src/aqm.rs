@@ -25,12 +25,12 @@ impl Management {
     /// # Errors
     /// Returns the problems, with their places in `text`.
     pub fn parse(option: &'static str, text: &str) -> Result<Self, TextError> {
-        Self::of(option, vec![Override::aqm(option, text)])
+        Self::of(option, &[Override::aqm(option, text)])
     }
 
     /// What the link of a scenario has with these overrides.
-    fn of(option: &'static str, overrides: Vec<Override>) -> Result<Self, TextError> {
-        let link = Scenario::parse(option, NETWORK, &overrides)?.link;
+    fn of(option: &'static str, overrides: &[Override]) -> Result<Self, TextError> {
+        let link = Scenario::parse(option, NETWORK, overrides)?.link;
         Ok(match link.pipeline {
             Some(program) => Self::Program(program),
             None => Self::Discipline(link.discipline),
@@ -45,7 +45,7 @@ impl Management {
         let first = parts(text).into_iter().next().unwrap_or(0..0);
         let name = names().find(|name| *name == text[first.clone()].trim()).unwrap_or_default();
         let parameters = parameters.iter().map(|it| Override::parameter(option, name, it.clone()));
-        Self::of(option, [Override::aqm(option, text)].into_iter().chain(parameters).collect())
+        Self::of(option, &[Override::aqm(option, text)].into_iter().chain(parameters).collect::<Vec<_>>())
     }
 
     /// The same discipline or program with this limit.
@@ -135,7 +135,7 @@ fn place_of(name: &str) -> [&'static str; 2] {
 }
 
 /// The path to a parameter of a discipline or a switch program. The key begins where `place` does.
-pub(crate) fn path(name: &str, key: &str, place: Place) -> Vec<PathSegment> {
+pub(crate) fn path(name: &str, key: &str, place: &Place) -> Vec<PathSegment> {
     let below = segments(key, place.source, place.span.start);
     let above = place_of(name).into_iter().chain([name]).map(|name| PathSegment::new(name, place.clone()));
     above.chain(below).collect()

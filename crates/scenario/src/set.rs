@@ -110,7 +110,7 @@ impl Override {
             (OverrideKind::Aqm(_), _) => aqm::apply(&self.text, source, root),
             (OverrideKind::Parameter { name, .. }, Some((key, value))) => {
                 let value = Node::bare(value, source, key.len() + 1);
-                set(root, &aqm::path(name, key, Place { source, span: 0..0 }), value)
+                set(root, &aqm::path(name, key, &Place { source, span: 0..0 }), value)
             }
             (OverrideKind::Parameter { .. }, None) => {
                 Err(Problem::new("a parameter has no '='").at(whole, "nothing is set here").help("write KEY=VALUE"))
