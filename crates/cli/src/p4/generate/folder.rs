@@ -1,7 +1,7 @@
 //! What `p4 generate -o` writes: the program, the entries of its tables, a makefile and, for BMv2, a test.
 
 use super::MADE_BY;
-use crate::paths::{cannot_write, create};
+use crate::paths::{cannot_write, create, read_text};
 use anyhow::{Context, Result, bail};
 use queuescope_p4::ir::{
     Architecture, Forwarding, REPLAY, SwitchProgram, TestBuild, Trace, TracePacket, print_entries, print_forwarding,
@@ -16,6 +16,9 @@ use std::path::Path;
 /// The packets of the test, and the seed that they are drawn with.
 pub(super) const PACKETS: usize = 500;
 pub(super) const SEED: u64 = 1;
+
+/// The longest program that is read to see what it is for.
+const LONGEST: u64 = 1 << 24;
 
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u32 = 1;
@@ -54,7 +57,7 @@ pub(super) fn write(
 /// Fails if the folder has the program for another target: files of the two have the same names.
 fn check_other_target(folder: &Path, name: &str, architecture: Architecture) -> Result<()> {
     // What cannot be read is reported when it is written.
-    let Ok(text) = fs::read_to_string(folder.join(format!("{name}.p4"))) else { return Ok(()) };
+    let Ok(text) = read_text(&folder.join(format!("{name}.p4")), LONGEST) else { return Ok(()) };
     let first = text.lines().next().unwrap_or_default();
     let is_for = |other: &Architecture| {
         first.starts_with(MADE_BY)
