@@ -7,6 +7,7 @@ use crate::args::{Fit as Args, P4};
 use crate::outcome::{Outcome, print};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
+use queuescope_p4::algorithms::EXECUTABLE;
 use queuescope_p4::{Aspect, Fit, Grade, PerStage, Placement, Program, Stage, Target, Used, Verdict};
 use queuescope_report::format::percent;
 use queuescope_report::json;
@@ -58,7 +59,11 @@ fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::
             writeln!(out)?;
         }
         writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", target.name, target.about)?;
-        writeln!(out, "\n  {BOLD}{:<18}  metric  reaction  backflow  memory  room    stages{BOLD:#}", "algorithm")?;
+        writeln!(
+            out,
+            "\n  {BOLD}{:<18}  metric  reaction  backflow  memory  room  program    stages{BOLD:#}",
+            "algorithm"
+        )?;
         for program in programs {
             let fit = Fit::new(program, target);
             let cells = fit.aspects.each_ref().map(|(_, verdict)| cell(verdict.grade));
@@ -66,9 +71,10 @@ fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::
             let stages = format!("{stages} of {}", target.stages);
             let (verdict, room) = (whole(&fit), if fit.room.is_none() { "yes" } else { "no" });
             let [metric, reaction, backflow, memory] = cells;
+            let written = written(program, target, &fit);
             writeln!(
                 out,
-                "  {:<18}  {metric:>6}  {reaction:>8}  {backflow:>8}  {memory:>6}  {room:>4}  {stages:>8}  {verdict}",
+                "  {:<18}  {metric:>6}  {reaction:>8}  {backflow:>8}  {memory:>6}  {room:>4}  {written:>7}  {stages:>8}  {verdict}",
                 program.name()
             )?;
         }
@@ -76,8 +82,18 @@ fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::
     writeln!(
         out,
         "\nyes: as it is; other: with a workaround; no: not possible. For an algorithm that does not fit, stages are those it would take.\n\
+         program: whether p4 generate writes it for this switch with its default parameters; -: no program is written for the algorithm, or for the switch.\n\
          Give the name of an algorithm for the reasons and the stages."
     )
+}
+
+/// Whether `p4 generate` writes the program of an algorithm for a switch.
+fn written(program: &Program, target: &Target, fit: &Fit) -> &'static str {
+    match fit.grade() {
+        _ if !target.has_programs || !EXECUTABLE.contains(&program.name()) => "-",
+        Grade::Infeasible => "no",
+        Grade::Feasible | Grade::Workaround => "yes",
+    }
 }
 
 fn cell(grade: Grade) -> &'static str {
@@ -114,8 +130,10 @@ fn drawing(program: &Program, target: &Target, fit: &Fit, out: &mut dyn Write) -
             writeln!(out, "{:>10}  {reason}", "")?;
         }
     }
-    if let Some(why) = &fit.room {
-        writeln!(out, "{:>10}  {BAD}infeasible{BAD:#}\n{:>10}  {why}", "room", "")?;
+    for (name, why) in [("room", &fit.room), ("program", &fit.refused)] {
+        if let Some(why) = why {
+            writeln!(out, "{name:>10}  {BAD}infeasible{BAD:#}\n{:>10}  {why}", "")?;
+        }
     }
     if let Some(placement) = &fit.placement {
         stages(placement, fit.grade(), target, out)?;
@@ -221,6 +239,7 @@ fn reported(program: &Program, target: &Target, fit: &Fit) -> SwitchFit {
         grade: fit.grade().name().to_owned(),
         aspects: fit.aspects.iter().map(aspect).collect(),
         exhausted: fit.room.clone(),
+        refused: fit.refused.clone(),
         stages: fit.placement.as_ref().map(|placement| placement.stages.iter().map(reported_stage).collect()),
         register_memory: program
             .memory()

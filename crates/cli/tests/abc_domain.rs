@@ -9,7 +9,7 @@ mod figure_5;
 mod node;
 
 use crate::namespaces;
-use bmv2::{Bmv2, Tools};
+use bmv2::Bmv2;
 use chain::{Chain, ChainParams, Copied, ETH, LEFT, MACS, RIGHT};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use node::{CORE, EDGE, EXIT, LinkNode};
@@ -166,7 +166,7 @@ fn a_core_by_link_between_an_edge_and_an_exit_of_bmv2() {
     if !can_run(TEST) {
         return;
     }
-    let Some(tools) = Tools::find(TEST) else { return };
+    let Some(tools) = crate::bmv2::tools(TEST) else { return };
     let chain = Chain::new(PLAIN);
     // The core is behind port 1 of the edge, and the receiver, which is outside, behind port 1 of the exit.
     let edge = Bmv2::start(&tools, &chain.nodes[0], "abc-edge", Some(1));
@@ -189,7 +189,7 @@ fn a_core_of_bmv2_between_an_edge_and_an_exit_by_link() {
     if !can_run(TEST) {
         return;
     }
-    let Some(tools) = Tools::find(TEST) else { return };
+    let Some(tools) = crate::bmv2::tools(TEST) else { return };
     let chain = Chain::new(PLAIN);
     let edge = LinkNode::start(&chain.nodes[0], &format!("--rate 20mbit --aqm {EDGE}"));
     let core = Bmv2::start(&tools, &chain.nodes[1], "abc-core", None);

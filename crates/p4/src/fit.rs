@@ -17,6 +17,8 @@ pub struct Fit {
     pub placement: Option<Placement>,
     /// Why there is no room: how many stages are missing, which part fits no stage, or which fields fit no group of containers.
     pub room: Option<String>,
+    /// Why no program is written for this switch, whatever the aspects and the room: a register action that its unit cannot do, or a rejection by its compiler.
+    pub refused: Option<String>,
 }
 
 /// How well something can be done.
@@ -84,7 +86,8 @@ impl Fit {
             (Aspect::Backflow, backflow),
             (Aspect::Memory, memory),
         ];
-        Self { aspects, placement: placed.ok().map(|(placement, _)| placement), room }
+        let refused = program.refused.clone().filter(|_| target.has_programs);
+        Self { aspects, placement: placed.ok().map(|(placement, _)| placement), room, refused }
     }
 
     /// The verdict of an aspect.
@@ -92,10 +95,17 @@ impl Fit {
         &self.aspects[aspect as usize].1
     }
 
-    /// The overall grade: feasible if all aspects are and there is room.
+    /// The overall grade: feasible if all aspects are, there is room, and no program is refused.
     pub fn grade(&self) -> Grade {
         let worst = self.aspects.iter().map(|(_, verdict)| verdict.grade).max().unwrap_or_default();
-        if self.room.is_some() { Grade::Infeasible } else { worst }
+        if self.room.is_some() || self.refused.is_some() { Grade::Infeasible } else { worst }
+    }
+
+    /// Why the program does not fit, as sentences without a final period: empty if it does.
+    pub fn reasons(&self) -> Vec<String> {
+        let infeasible = self.aspects.iter().filter(|(_, verdict)| verdict.grade == Grade::Infeasible);
+        let aspects = infeasible.flat_map(|(_, verdict)| verdict.reasons.iter().cloned());
+        self.refused.iter().cloned().chain(aspects).chain(self.room.clone()).collect()
     }
 }
 

@@ -251,6 +251,8 @@ pub struct Program {
     pub(crate) groups: Vec<FieldGroup>,
     /// Containers of 32 bits that the fields take. Unknown for steps in words, and 0 there.
     pub(crate) containers: u64,
+    /// Why no program is written for a switch that programs are written for, whatever the placer says.
+    pub(crate) refused: Option<String>,
     gress: Gress,
     aspect: Aspect,
     packets: Packets,
@@ -269,6 +271,7 @@ impl Program {
             chores: Vec::new(),
             groups: Vec::new(),
             containers: 0,
+            refused: None,
             gress: Gress::Ingress,
             aspect: Aspect::Metric,
             packets: Packets::Traffic,

@@ -13,6 +13,8 @@ pub struct Target {
     pub stages: usize,
     /// The resources of each stage.
     pub per_stage: PerStage,
+    /// Whether programs are written for it ([`Architecture::Tna`](crate::ir::Architecture::Tna)).
+    pub has_programs: bool,
     /// Bits of the containers that one of their units reads: those of its group. `None` if it reads all.
     pub group_bits: Option<u64>,
     /// Containers of 32 bits for the fields of a program. `None` if there are always enough.
@@ -121,6 +123,7 @@ impl Target {
             name: "tofino",
             about: "a Tofino with its special functions",
             stages: 12,
+            has_programs: true,
             per_stage: PerStage {
                 registers: 4,
                 tables: 16,
@@ -158,6 +161,7 @@ impl Target {
         Self {
             name: "tofino-registers",
             about: "a Tofino without its special functions: one change of one word in an access",
+            has_programs: false,
             register: RegisterUnit { conditions: 1, updates: 1, words: 1, inputs: 2, specials: Vec::new() },
             specials: Vec::new(),
             ..Self::tofino()
@@ -187,6 +191,7 @@ impl Target {
             name: "generous",
             about: "a switch that multiplies, and knows the queue before it",
             stages: 32,
+            has_programs: false,
             per_stage: PerStage {
                 registers: 16,
                 tables: 64,

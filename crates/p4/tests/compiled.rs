@@ -6,15 +6,16 @@
 use crate::bmv2::{compile, installed, replay, tools};
 use queuescope_p4::algorithms::{
     AbcCoreParams, AbcEdgeParams, ConQuestLegacyParams, abc_core_with, abc_edge_with, abc_strip_with,
-    conquest_defaults, conquest_legacy_with, conquest_with, executable, p4air_with, printqueue_monitor_with,
-    printqueue_windows_with,
+    conquest_defaults, conquest_legacy_with, conquest_stands_defaults, conquest_stands_with, conquest_with, executable,
+    p4air_with, printqueue_monitor_with, printqueue_windows_with,
 };
 use queuescope_p4::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison, Condition, Input,
     Operation, RegisterAction, RegisterArray, SwitchProgram, Trace, Unit, Variable, When, print, refusal,
 };
 use queuescope_queue::{
-    ActAt, ConQuestAqmParams, FlowTable, HoldParams, P4airParams, SwitchAqmParams, SwitchAverage, SwitchP4airParams,
+    ActAt, ConQuestAqmParams, FlowLimit, FlowTable, HeldAction, HoldParams, P4airParams, SwitchAqmParams,
+    SwitchAverage, SwitchP4airParams,
 };
 use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, FingerprintParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
@@ -201,10 +202,13 @@ fn p4air() -> SwitchProgram {
 fn bmv2_does_what_the_interpreter_does() {
     let test = "bmv2_does_what_the_interpreter_does";
     let Some(tools) = tools(test) else { return };
-    let act_at = ActAt::Ingress(HoldParams { registers: 16, ..HoldParams::default() });
-    let conquest = ConQuestAqmParams { threshold: 3.0, ..conquest_defaults() };
-    let conquest = [conquest.clone(), ConQuestAqmParams { act_at, ..conquest }]
-        .map(|params| conquest_with(&params).expect("it fits"));
+    let limit = HeldAction::Limit(FlowLimit { interval: Nanos(3_000_000), burst: 2 });
+    let actions = [HeldAction::Respond, HeldAction::Drop, limit, HeldAction::Reroute];
+    let held = actions.map(|action| ActAt::Ingress(HoldParams { registers: 16, action, ..HoldParams::default() }));
+    let conquest = [ActAt::Egress].into_iter().chain(held).map(|act_at| {
+        conquest_with(&ConQuestAqmParams { threshold: 3.0, act_at, ..conquest_defaults() }).expect("it fits")
+    });
+    let stands = conquest_stands_with(&conquest_stands_defaults(), 12).expect("it fits");
     // Packets are far apart, and the queue is long.
     let cells = CellWindowsParams { cell_bits: 16, index_bits: 2, alpha: 1, windows: 4 };
     let steps = DepthStackParams { step_bits: 4, ..DepthStackParams::default() };
@@ -214,7 +218,9 @@ fn bmv2_does_what_the_interpreter_does() {
         !["conquest", "abc", "p4air", "printqueue"].iter().any(|name| program.name().starts_with(name))
     };
     let programs = executable().expect("the defaults fit").into_iter().filter(is_default);
-    for program in programs.chain(conquest).chain(abc()).chain(printqueue).chain([p4air(), everything()]) {
+    for program in
+        programs.chain(conquest).chain([stands]).chain(abc()).chain(printqueue).chain([p4air(), everything()])
+    {
         let count = crate::packets().min(100_000);
         let trace = Trace::new(&program, 1, count);
         let chosen = trace.dropped + trace.marked;

@@ -3,6 +3,7 @@
 mod abc;
 mod conquest;
 mod conquest_legacy;
+mod conquest_stands;
 mod drop_schedule;
 mod egress_pi;
 mod p4air;

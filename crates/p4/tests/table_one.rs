@@ -1,8 +1,10 @@
 //! Table I of Kunze et al., cell by cell, table III's stages, and what flips a verdict.
 
 use queuescope_p4::algorithms::{
-    Dimensions, Snapshots, all, codel, conquest_at_ingress, ecn_sharp, egress_pi, pie, pie_cp, pie_dp, pie_table, red,
+    Dimensions, Snapshots, all, codel, conquest_at_ingress, ecn_sharp, egress_pi, executable, pie, pie_cp, pie_dp,
+    pie_table, red,
 };
+use queuescope_p4::ir::{Architecture, refusal};
 use queuescope_p4::{Aspect, Fit, Grade, Gress, Micro, Program, Target};
 
 /// The paper's rows and columns. Each cell has the grade with registers only, and the grade with special functions.
@@ -87,7 +89,24 @@ fn what_fits_the_plain_switch() {
     let names: Vec<_> = all(Dimensions::default()).iter().filter(|it| fits(it)).map(Program::name).collect();
     assert_eq!(names, ["step", "egress-pi", "conquest", "conquest-stands", "printqueue-windows", "printqueue-monitor"]);
     let placement = Fit::new(&egress_pi(), &plain).placement.unwrap();
-    assert_eq!((placement.stages.len(), placement.used().registers), (10, 3));
+    assert_eq!((placement.stages.len(), placement.used().registers), (9, 3));
+}
+
+/// What `p4 generate` refuses for a Tofino does not fit one, and only that switch has programs.
+#[test]
+fn what_is_refused_does_not_fit() {
+    let programs = all(Dimensions::default());
+    let refused = |target: &Target| -> Vec<_> {
+        programs.iter().filter(|it| Fit::new(it, target).refused.is_some()).map(Program::name).collect()
+    };
+    assert_eq!(refused(&Target::tofino()), ["red-egress", "abc-core", "p4air"]);
+    let others = Target::all().into_iter().filter(|target| target.name != "tofino");
+    assert!(others.clone().count() == 3 && others.into_iter().all(|target| refused(&target).is_empty()));
+    for program in executable().expect("the defaults fit") {
+        let fit = Fit::new(&program.steps(), &Target::tofino());
+        assert_eq!(fit.refused, refusal(&program, Architecture::Tna), "{}", program.name());
+        assert_eq!(fit.grade() == Grade::Infeasible, !fit.reasons().is_empty());
+    }
 }
 
 /// ECN# was made for a Tofino (Kunze et al., section V). As for CoDel, the time of the next mark needs a root of what is in the

@@ -9,7 +9,9 @@ use queuescope_p4::algorithms::{
 use queuescope_p4::ir::{
     Input, Interpreter, NOTES, PacketFate, PacketReport, ParsedFrame, SwitchProgram, TestBuild, Trace,
 };
-use queuescope_queue::{ActAt, ConQuestAqmParams, EgressPiParams, HoldParams, PieDpParams, SwitchP4airParams};
+use queuescope_queue::{
+    ActAt, ConQuestAqmParams, EgressPiParams, FlowLimit, HeldAction, HoldParams, PieDpParams, SwitchP4airParams,
+};
 use queuescope_sketch::{ConQuestParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,8 +56,8 @@ fn contents(program: &SwitchProgram, random: usize, frame: &[u8]) -> Contents {
         inputs.insert(input, fields.next(input.bits() as usize));
     }
     assert_eq!(fields.next((8 - fields.at % 8) % 8), 0, "the rest of a byte");
-    let has_note = program.inputs().any(Input::is_note);
-    let [recirculated, queue] = if has_note { [1, 7].map(|bits| fields.next(bits)) } else { [0; 2] };
+    let has_queue = program.inputs().any(Input::is_note) || program.chooses_queues();
+    let [recirculated, queue] = if has_queue { [1, 7].map(|bits| fields.next(bits)) } else { [0; 2] };
     let numbers = (0..random).map(|_| fields.next(32)).collect();
     let words = program.registers().iter().map(|register| fields.next(register.bits as usize)).collect();
     let reported = if program.is_off_path() { report(&mut fields) } else { None };
@@ -170,11 +172,15 @@ fn frames_are_what_the_interpreter_does_and_algorithms_act_on_some() {
             || program.name().starts_with("conquest")
             || is_measurement(program)
     };
-    let mut lower = ConQuestAqmParams { threshold: 3.0, ..conquest_defaults() };
-    lower.act_at = ActAt::Ingress(HoldParams::default());
+    let lower = |action| {
+        let act_at = ActAt::Ingress(HoldParams { action, ..HoldParams::default() });
+        conquest_with(&ConQuestAqmParams { threshold: 3.0, act_at, ..conquest_defaults() }).expect("it fits")
+    };
+    let limit = HeldAction::Limit(FlowLimit { interval: Nanos(3_000_000), burst: 2 });
+    let conquest = [HeldAction::Respond, HeldAction::Drop, limit, HeldAction::Reroute].map(lower);
     // At 100 Mb/s, a flow's share is a few packets.
     let p4air = SwitchP4airParams { rate: "100mbps".parse().expect("a rate"), ..SwitchP4airParams::default() };
-    let lower = [conquest_with(&lower).expect("it fits"), legacy(), p4air_with(&p4air).expect("it fits")];
+    let lower = conquest.into_iter().chain([legacy(), p4air_with(&p4air).expect("it fits")]);
     for (number, program) in executable().expect("the defaults fit").into_iter().chain(lower).enumerate() {
         let trace = Trace::new(&program, 1, 500);
         check(&program, &trace);

@@ -53,7 +53,7 @@ any_pipeline::pipelines! {
     "ecn-sharp-dp" ecn_sharp_dp::{EcnSharpDp, EcnSharpDpParams, EcnSharpDpStats}:
         "ECN# behind the queue, with a table in place of the root.";
     "conquest-aqm" conquest_aqm::{
-        ConQuestAqm, ConQuestAqmParams, ActAt, ConQuestAqmStats, ConQuestChange, Curve, HoldParams, Response, Step,
+        ConQuestAqm, ConQuestAqmParams, ActAt, ConQuestAqmStats, ConQuestChange, Curve, FlowLimit, HeldAction, HoldParams, Response, Step,
         Steps, StepsError, WeightUnit,
     }:
         "Flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).";
@@ -117,5 +117,5 @@ pub use drop_schedule::{DropSchedule, ScheduledDrops};
 pub use fifo::{Fifo, Waiting};
 pub use limit::{Limit, LimitError};
 pub use pie_data_plane::{PieDataPlane, PieDataPlaneStats, UpdateRule};
-pub use pie_switch::{PieGains, PieStep, Trend};
+pub use pie_switch::{LONGEST_PIE_TARGET, PieGains, PieStep, Trend};
 pub use pipeline::{Activity, Egress, Headers, Host, Ingress, Pipeline, Port};

@@ -23,6 +23,7 @@ pub struct PieDpParams {
     pub queue: TailDropParams,
     /// The target delay. The register's unit of 1.024 us is taken as a microsecond, so that 125 us become 128 us.
     /// Source: table II.
+    /// Longer ones than [`LONGEST_PIE_TARGET`](crate::LONGEST_PIE_TARGET) count as that.
     pub target: Nanos,
     /// The period of the packet generator. Source: section VI.A, 117 us.
     pub update: Nanos,

@@ -81,6 +81,10 @@ pub(crate) fn delay_register(sojourn: Nanos) -> u16 {
     (sojourn.0 >> 10) as u16
 }
 
+/// The longest target that a register of 16 bits can have. [`PieDp`](crate::PieDp) and [`PieTable`](crate::PieTable) take longer ones for this; scenarios and
+/// P4 programs refuse them.
+pub const LONGEST_PIE_TARGET: Nanos = Nanos(u16::MAX as u64 * 1000);
+
 /// The target as the switch compares it with the register: in microseconds, as if that were the register's unit.
 #[inline]
 pub(crate) fn target_register(target: Nanos) -> u16 {

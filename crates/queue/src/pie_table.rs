@@ -19,6 +19,7 @@ pub struct PieTableParams {
     /// The queue of each port, which the driver keeps. Source: section VI.A, 500 us.
     pub queue: TailDropParams,
     /// The target delay. The register's unit of 1.024 us is taken as a microsecond. Source: table II, 125 us.
+    /// Longer ones than [`LONGEST_PIE_TARGET`](crate::LONGEST_PIE_TARGET) count as that.
     pub target: Nanos,
     /// The longest delay that the tables cover; at most 4 ms. Source: section VI.D, 500 us.
     pub max_delay: Nanos,

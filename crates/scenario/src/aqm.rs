@@ -25,11 +25,27 @@ impl Management {
     /// # Errors
     /// Returns the problems, with their places in `text`.
     pub fn parse(option: &'static str, text: &str) -> Result<Self, TextError> {
-        let link = Scenario::parse(option, NETWORK, &[Override::aqm(option, text)])?.link;
+        Self::of(option, &[Override::aqm(option, text)])
+    }
+
+    /// What the link of a scenario has with these overrides.
+    fn of(option: &'static str, overrides: &[Override]) -> Result<Self, TextError> {
+        let link = Scenario::parse(option, NETWORK, overrides)?.link;
         Ok(match link.pipeline {
             Some(program) => Self::Program(program),
             None => Self::Discipline(link.discipline),
         })
+    }
+
+    /// Reads the same, with further parameters: each is `KEY=VALUE`, and a text of its own in messages.
+    ///
+    /// # Errors
+    /// Returns the problems, with their places in these texts.
+    pub fn parse_with(option: &'static str, text: &str, parameters: &[String]) -> Result<Self, TextError> {
+        let first = parts(text).into_iter().next().unwrap_or(0..0);
+        let name = names().find(|name| *name == text[first.clone()].trim()).unwrap_or_default();
+        let parameters = parameters.iter().map(|it| Override::parameter(option, name, it.clone()));
+        Self::of(option, &[Override::aqm(option, text)].into_iter().chain(parameters).collect::<Vec<_>>())
     }
 
     /// The same discipline or program with this limit.
@@ -86,8 +102,7 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
         let wrong = Problem::new(format!("no discipline or switch program is named '{}'", quoted(&name)));
         return Err(wrong.at(place, "not one of them").help(help));
     }
-    let key = if PipelineParams::NAMES.contains(&name.as_str()) { "pipeline" } else { "discipline" };
-    let path: Vec<_> = ["link", key].map(|name| PathSegment::new(name, place.clone())).into();
+    let path: Vec<_> = place_of(&name).map(|name| PathSegment::new(name, place.clone())).into();
     let mut replaced = set(root, &path, value)?;
     let mut names_set = BTreeSet::new();
     for part in parts {
@@ -114,6 +129,18 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
     Ok(replaced)
 }
 
+/// The keys of a scenario below which a discipline or a switch program is.
+fn place_of(name: &str) -> [&'static str; 2] {
+    ["link", if PipelineParams::NAMES.contains(&name) { "pipeline" } else { "discipline" }]
+}
+
+/// The path to a parameter of a discipline or a switch program. The key begins where `place` does.
+pub(crate) fn path(name: &str, key: &str, place: &Place) -> Vec<PathSegment> {
+    let below = segments(key, place.source, place.span.start);
+    let above = place_of(name).into_iter().chain([name]).map(|name| PathSegment::new(name, place.clone()));
+    above.chain(below).collect()
+}
+
 /// The key and the value of a parameter, if it is one.
 fn parameter(part: &str) -> Option<(&str, &str)> {
     part.split_once('=').filter(|(key, _)| !key.trim_start().starts_with('{'))
@@ -132,6 +159,27 @@ mod tests {
 
     fn parse(text: &str) -> Result<Management, String> {
         Management::parse("--aqm", text).map_err(|error| error.to_string())
+    }
+
+    /// Parameters with a text of their own are the same, and errors are about that text.
+    #[test]
+    fn parameters_have_texts_of_their_own() {
+        let with = |text: &str, set: &[&str]| {
+            let set: Vec<_> = set.iter().map(|it| (*it).to_owned()).collect();
+            Management::parse_with("--set", text, &set).map_err(|error| error.to_string())
+        };
+        assert_eq!(with("codel", &["target=10ms", " ecn = true"]), parse("codel,target=10ms,ecn=true"));
+        assert_eq!(with("pie-dp,act=false", &["target=1ms"]), parse("pie-dp,act=false,target=1ms"));
+        assert_eq!(with("pie-cp", &["gains.alpha=0.5"]), parse("pie-cp,gains.alpha=0.5"));
+        for (set, text, why) in [
+            ("targt=1ms", "targt=1ms", "unknown key"),
+            ("target=never", "target=never", "target"),
+            ("target", "target", "nothing is set here"),
+        ] {
+            let error = with("pie-dp", &[set]).expect_err("it is not valid");
+            assert!(error.contains(text) && error.contains(why) && !error.contains("pie-dp,"), "{error}");
+        }
+        assert!(with("pye", &["target=1ms"]).is_err_and(|error| error.contains("pye")));
     }
 
     #[test]

@@ -74,9 +74,33 @@ impl KeyInfo {
 }
 
 impl TableInfo {
-    /// The bounds of a key in words.
-    pub fn bounds_of(&self, name: &str) -> Option<String> {
-        self.keys.iter().find(|key| key.name == name)?.bounds()
+    /// The bounds of a key in words, and what it takes.
+    pub fn value_of(&self, name: &str) -> Option<(Option<String>, &ValueKind)> {
+        let key = self.keys.iter().find(|key| key.name == name)?;
+        Some((key.bounds(), &key.kind))
+    }
+}
+
+impl ValueKind {
+    /// The keys of a table, or those of this option of a choice.
+    pub fn keys_of(&self, option: Option<&str>) -> Option<&TableInfo> {
+        match (self, option) {
+            (Self::Table(info), None) => Some(info),
+            (Self::Choice { options, .. }, Some(name)) => {
+                options.iter().find(|option| option.name == name).map(|option| &option.keys)
+            }
+            (Self::Optional(kind), option) => kind.keys_of(option),
+            (Self::AnyOf(kinds), option) => kinds.iter().find_map(|kind| kind.keys_of(option)),
+            _ => None,
+        }
+    }
+
+    /// The names of the options of a choice.
+    pub fn options(&self) -> Vec<&'static str> {
+        match self {
+            Self::Choice { options, .. } => options.iter().map(|option| option.name).collect(),
+            _ => Vec::new(),
+        }
     }
 }
 

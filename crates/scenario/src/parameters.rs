@@ -1,8 +1,8 @@
 //! The parameters of a discipline or switch program, for readers: values, bounds and descriptions.
 
 use crate::aqm::Management;
-use crate::describe::ValueKind;
-use crate::explain::Written;
+use crate::describe::{TableInfo, ValueKind};
+use crate::explain::{Lines, Written};
 use crate::keys::{Bounded, Choice, Field, KeyVisitor, Table};
 use std::ops::RangeInclusive;
 
@@ -46,10 +46,31 @@ impl Management {
 struct List(Vec<Parameter>);
 
 impl List {
-    fn add(&mut self, key: &str, written: Written, range: String, about: &'static str) {
-        if let Written::Inline(text) = written {
-            let value = text.trim_matches('"').to_owned();
-            self.0.push(Parameter { key: key.to_owned(), value, range, about: about.trim_end_matches('.') });
+    /// Adds a value, and those below it.
+    fn add(&mut self, key: &str, written: &Written, (range, kind): (Option<String>, &ValueKind), about: &'static str) {
+        let about = about.trim_end_matches('.');
+        match written {
+            Written::Inline(text) => {
+                let range = range.unwrap_or_else(|| names(kind));
+                self.0.push(Parameter { key: key.to_owned(), value: text.trim_matches('"').to_owned(), range, about });
+            }
+            Written::Table(lines) => self.below(key, lines, kind.keys_of(None)),
+            Written::Choice(lines) => {
+                for (option, value, _) in lines.entries() {
+                    self.0.push(Parameter { key: key.to_owned(), value: option.to_owned(), range: names(kind), about });
+                    if let Written::Table(lines) = value {
+                        self.below(&format!("{key}.{option}"), lines, kind.keys_of(Some(option)));
+                    }
+                }
+            }
+            Written::List(_) => {}
+        }
+    }
+
+    fn below(&mut self, path: &str, lines: &Lines, info: Option<&TableInfo>) {
+        for (name, value, about) in lines.entries() {
+            let known = info.and_then(|info| info.value_of(name)).unwrap_or((None, &ValueKind::Number));
+            self.add(&format!("{path}.{name}"), value, known, about);
         }
     }
 }
@@ -59,7 +80,7 @@ fn names(kind: &ValueKind) -> String {
     match kind {
         ValueKind::Bool => "true, false".to_owned(),
         ValueKind::Text { what, examples, .. } if what.starts_with("one of") => examples.join(", "),
-        _ => String::new(),
+        kind => kind.options().join(", "),
     }
 }
 
@@ -67,24 +88,12 @@ impl KeyVisitor for List {
     const WRITES: bool = true;
 
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str) {
-        match (field.write(), T::kind()) {
-            (Written::Table(lines), ValueKind::Table(info)) => {
-                for (below, value, about) in lines.entries() {
-                    self.add(
-                        &format!("{name}.{below}"),
-                        value.clone(),
-                        info.bounds_of(below).unwrap_or_default(),
-                        about,
-                    );
-                }
-            }
-            (written, kind) => self.add(name, written, names(&kind), doc),
-        }
+        self.add(name, &field.write(), (None, &T::kind()), doc);
     }
 
     fn within<T: Bounded>(&mut self, name: &'static str, field: &mut T, bounds: RangeInclusive<T>, doc: &'static str) {
         let [low, high] = [bounds.start(), bounds.end()].map(|end| end.write().inline().trim_matches('"').to_owned());
-        self.add(name, field.write(), format!("{low} to {high}"), doc);
+        self.add(name, &field.write(), (Some(format!("{low} to {high}")), &ValueKind::Number), doc);
     }
 
     fn maybe<T: Field>(&mut self, name: &'static str, field: &mut Option<T>, doc: &'static str) {
@@ -126,7 +135,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "target=125us (0s to 1000s)",
+                "target=125us (0s to 65535us)",
                 "max-delay=500us (1us to 4ms)",
                 "update=117us (1us to 1000s)",
                 "gains.alpha=7.0 (0.0 to 1000000.0)",
@@ -138,6 +147,25 @@ mod tests {
         );
     }
 
+    /// What a choice has below it is listed behind its name.
+    #[test]
+    fn choices_have_their_own_parameters() {
+        let lines = listed("conquest-aqm,act-at.ingress.action.limit.burst=4,curve.linear.full=9").into_iter();
+        let lines: Vec<_> = lines.map(|it| format!("{}={} ({})", it.key, it.value, it.range)).collect();
+        for expected in [
+            "curve=linear (threshold, linear, squared, steps)",
+            "curve.linear.full=9.0 (1e-12 to 1000000000000000.0)",
+            "act-at=ingress (egress, ingress)",
+            "act-at.ingress.hold=2ms (0s to 1000s)",
+            "act-at.ingress.registers=1024 (1 to 1048576)",
+            "act-at.ingress.action=limit (respond, drop, limit, reroute)",
+            "act-at.ingress.action.limit.interval=12us (1us to 1000s)",
+            "act-at.ingress.action.limit.burst=4 (1 to 65536)",
+        ] {
+            assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:#?}");
+        }
+    }
+
     /// What is listed can be written: it gives the same parameters.
     #[test]
     fn values_read_back() {
@@ -145,6 +173,8 @@ mod tests {
             "egress-pi,target=250us,alpha-shift=3",
             "pie-dp,act=false,beta-shift=1,trend=as-published",
             "pie-table,layout=as-published,gains.beta=7.5",
+            "conquest-aqm,act-at.ingress.action.limit.burst=4,curve.linear.full=9",
+            "conquest-aqm,act-at.ingress.action=reroute",
         ];
         let defaults = PipelineParams::defaults();
         for text in defaults.iter().map(PipelineParams::name).chain(others) {

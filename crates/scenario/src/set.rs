@@ -39,6 +39,8 @@ enum OverrideKind {
     Cell,
     /// Sets the discipline or switch program of `link`, from this command-line option.
     Aqm(&'static str),
+    /// Sets a parameter of this discipline or switch program of `link`, from this command-line option.
+    Parameter { option: &'static str, name: &'static str },
 }
 
 impl Override {
@@ -64,12 +66,18 @@ impl Override {
         Self { text: text.into(), kind: OverrideKind::Aqm(option) }
     }
 
+    /// Creates an override that sets a parameter of the discipline or switch program of `link` with this name, as written after `option`:
+    /// `target=10ms`.
+    pub(crate) fn parameter(option: &'static str, name: &'static str, text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: OverrideKind::Parameter { option, name } }
+    }
+
     /// The command-line option of the override, for messages.
     pub(crate) fn option(&self) -> &'static str {
         match self.kind {
             OverrideKind::Set | OverrideKind::Cell => "--set",
             OverrideKind::Sweep => "--sweep",
-            OverrideKind::Aqm(option) => option,
+            OverrideKind::Aqm(option) | OverrideKind::Parameter { option, .. } => option,
         }
     }
 
@@ -100,6 +108,13 @@ impl Override {
         let whole = Place { source, span: 0..self.text.len() };
         match (self.kind, self.text.split_once('=')) {
             (OverrideKind::Aqm(_), _) => aqm::apply(&self.text, source, root),
+            (OverrideKind::Parameter { name, .. }, Some((key, value))) => {
+                let value = Node::bare(value, source, key.len() + 1);
+                set(root, &aqm::path(name, key, &Place { source, span: 0..0 }), value)
+            }
+            (OverrideKind::Parameter { .. }, None) => {
+                Err(Problem::new("a parameter has no '='").at(whole, "nothing is set here").help("write KEY=VALUE"))
+            }
             (OverrideKind::Set | OverrideKind::Cell, Some((path, value))) => {
                 set(root, &segments(path, source, 0), Node::bare(value, source, path.len() + 1))
             }

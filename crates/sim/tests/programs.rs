@@ -132,6 +132,60 @@ fn marks_begin_and_end_with_changes_of_the_parameters() {
     assert_eq!(marks(&[tau]), []);
 }
 
+/// A flow that sends more than the link carries, and ten that send little. The first fills the queue.
+const FEEDBACK: &str = r#"
+duration = "6s"
+warmup = "1s"
+
+[link]
+rate = "100mbps"
+delay = "5ms"
+limit = "400packets"
+
+[link.pipeline.conquest-aqm]
+tau = "5ms"
+threshold = 40.0
+snapshots = 8
+window = "8ms"
+act-at = { ingress = { hold = "20ms" } }
+
+[[flows]]
+name = "heavy"
+udp = "150mbps"
+
+[[flows]]
+name = "light"
+udp = "2mbps"
+count = 10
+spread = "6ms"
+"#;
+
+/// Feedback of contributing flows (ConQuest, section 4.2): dropped, limited or put into another queue, the heavy flow has less of the link, and the
+/// others have all that they send, without its queue.
+#[test]
+fn feedback_lowers_the_share_of_the_heavy_flow() {
+    let with = |changes: &[&str]| {
+        let shares = shares(&run(FEEDBACK, changes, &mut ()));
+        let [(heavy, _), (light, wait)] = shares[..] else { panic!("two groups: {shares:?}") };
+        println!("{changes:?}: heavy {heavy:.1} Mb/s, light {light:.1} Mb/s and {wait:.2} ms");
+        (heavy, light, wait)
+    };
+    let held = "link.pipeline.conquest-aqm.act-at.ingress";
+    let action = |action: &str, hold: &str| with(&[&format!("{held}.action={action}"), &format!("{held}.hold={hold}")]);
+    let (heavy, light, wait) = with(&["link.pipeline=none"]);
+    assert!(heavy > 85.0 && light < 13.5 && wait > 40.0, "{heavy}, {light}, {wait}");
+    let (dropped, light, wait) = action("drop", "20ms");
+    assert!((30.0..60.0).contains(&dropped) && light > 19.5 && wait < 5.0, "{dropped}, {light}, {wait}");
+    // A packet of 1500 bytes each 0.3 ms is 40 Mb/s. Between holds, the flow is not limited until it has a queue again.
+    let limit = "{limit={interval=\"300us\"}}";
+    let (limited, light, wait) = action(limit, "20ms");
+    assert!((60.0..80.0).contains(&limited) && light > 19.5 && wait < 6.0, "{limited}, {light}, {wait}");
+    let (limited, light, wait) = action(limit, "1s");
+    assert!((39.0..45.0).contains(&limited) && light > 19.5 && wait < 2.0, "{limited}, {light}, {wait}");
+    let (rerouted, light, wait) = action("reroute", "20ms");
+    assert!((75.0..81.0).contains(&rerouted) && light > 19.5 && wait < 5.0, "{rerouted}, {light}, {wait}");
+}
+
 /// Two links with one program at one switch.
 const TWO: &str = r#"
 topology = "graph"

@@ -3,9 +3,11 @@
 mod explain;
 mod folder;
 mod legacy;
+mod limits;
 mod p4air;
 mod printqueue;
 mod set;
+mod stands;
 #[cfg(test)]
 mod tests;
 
@@ -17,13 +19,14 @@ use p4air::P4air;
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
     self, ConQuestLegacyParams, Dimensions, STEP_THRESHOLD, abc_at_border, conquest_defaults, conquest_legacy_with,
-    executable_with, p4air_with, pie_cp_control, red_egress_with, step_with,
+    conquest_stands_defaults, executable_with, p4air_with, pie_cp_control, red_egress_with, step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
 use queuescope_p4::{Fit, Grade, Target};
-use queuescope_queue::{CodelParams, ConQuestAqmParams, DisciplineParams, PipelineParams};
+use queuescope_queue::{ConQuestAqmParams, DisciplineParams, PipelineParams};
 use queuescope_scenario::{Management, Parameter};
 use queuescope_sketch::ConQuestParams;
+use stands::Stands;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
@@ -131,6 +134,7 @@ enum Parameters {
     PrintQueue(PrintQueue),
     Legacy(ConQuestLegacyParams),
     P4air(Box<P4air>),
+    Stands(Box<Stands>),
 }
 
 impl Parameters {
@@ -141,12 +145,25 @@ impl Parameters {
             Self::PrintQueue(printqueue) => printqueue.parameters(),
             Self::Legacy(params) => legacy::parameters(params),
             Self::P4air(p4air) => p4air.parameters(),
+            Self::Stands(stands) => stands.parameters(),
         }
     }
 }
 
 /// The parameters of an algorithm: its defaults, and those that are set.
+///
+/// # Errors
+/// Fails if one is not a parameter of the program, or does not have this value.
 fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
+    let parameters = parsed(name, set)?;
+    if !set.is_empty() {
+        limits::check_unused(name, set, &parameters, &parsed(name, &[])?)?;
+    }
+    Ok(parameters)
+}
+
+/// The same, with parameters of scenarios that the program does not have.
+fn parsed(name: &str, set: &[String]) -> Result<Parameters> {
     if !algorithms::EXECUTABLE.contains(&name) {
         bail!("{name} is known as steps only, and cannot be generated yet: --list shows which algorithms can");
     }
@@ -159,15 +176,28 @@ fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
     if name == "p4air" {
         return Ok(Parameters::P4air(Box::new(P4air::with(set)?)));
     }
-    let management = Management::parse("--set", &management_text(name, set)).map_err(|why| anyhow!("{why}"))?;
+    if name == stands::NAME {
+        return Ok(Parameters::Stands(Box::new(Stands::with(set)?)));
+    }
+    Ok(Parameters::Management(management(name, set)?))
+}
+
+/// The parameters of scenarios.
+fn management(name: &str, set: &[String]) -> Result<Management> {
+    let key = |text: &String| text.split('=').next().unwrap_or_default().trim().to_owned();
+    if let Some(twice) = (1..set.len()).find(|number| set[..*number].iter().any(|it| key(it) == key(&set[*number]))) {
+        bail!("--set {}: {} is set twice: give it one value", set[twice], key(&set[twice]));
+    }
+    let management =
+        Management::parse_with("--set", &management_text(name, set), set).map_err(|why| anyhow!("{why}"))?;
     // A switch cleans; --aqm has tags.
-    Ok(Parameters::Management(match management {
+    Ok(match management {
         Management::Program(PipelineParams::ConQuestAqm(params)) => {
             let sketch = ConQuestParams { expiry: conquest_defaults().sketch.expiry, ..params.sketch };
             Management::Program(PipelineParams::ConQuestAqm(ConQuestAqmParams { sketch, ..params }))
         }
         other => other,
-    }))
+    })
 }
 
 /// The program of an algorithm with these parameters, and for ABC with these ports on the other side of the domain's border.
@@ -182,6 +212,7 @@ fn program(name: &str, parameters: &Parameters, border: &[u16]) -> Result<Switch
         Parameters::PrintQueue(printqueue) => return printqueue.program(),
         Parameters::Legacy(params) => return Ok(conquest_legacy_with(params)?),
         Parameters::P4air(p4air) => return Ok(p4air_with(&p4air.params)?),
+        Parameters::Stands(stands) => return stands.program(),
     };
     match management {
         Management::Program(PipelineParams::Abc(params)) => {
@@ -195,10 +226,6 @@ fn program(name: &str, parameters: &Parameters, border: &[u16]) -> Result<Switch
             Ok(program)
         }
         Management::Discipline(DisciplineParams::Codel(params)) if name == "step" => {
-            let only_this = CodelParams { ce_threshold: params.ce_threshold, ..CodelParams::default() };
-            if *params != only_this {
-                bail!("step has one parameter, ce-threshold: --set ce-threshold=100us");
-            }
             Ok(step_with(params.ce_threshold.context("step has a threshold: --set ce-threshold=100us")?)?)
         }
         Management::Discipline(DisciplineParams::Red(params)) if name == "red-egress" => Ok(red_egress_with(params)?),
@@ -216,7 +243,7 @@ fn control(parameters: &Parameters, architecture: Architecture) -> Option<String
     }
 }
 
-/// The algorithm and its parameters as `--aqm` takes them. ConQuest has another name there, and defaults that a switch cannot have. The step
+/// The algorithm and its defaults as `--aqm` takes them, except those that are set. ConQuest has another name there, and defaults that a switch cannot have. The step
 /// is a part of CoDel, RED has another average, and the roles of ABC have a program each.
 fn management_text(name: &str, set: &[String]) -> String {
     if name.starts_with("abc-") {
@@ -225,7 +252,7 @@ fn management_text(name: &str, set: &[String]) -> String {
         let is_set = set.iter().any(|it| it.trim_start().starts_with("aqm"));
         let aqm = ((meters || strips) && !is_set).then(|| "aqm=none".to_owned());
         let role = role.into_iter().chain(aqm);
-        return ["abc".to_owned()].into_iter().chain(role).chain(set.iter().cloned()).collect::<Vec<_>>().join(",");
+        return ["abc".to_owned()].into_iter().chain(role).collect::<Vec<_>>().join(",");
     }
     let is_set = |key: &str| set.iter().any(|it| it.split('=').next().is_some_and(|it| it.trim() == key));
     let window = format!("window={}ns", conquest_defaults().sketch.window.0);
@@ -233,27 +260,42 @@ fn management_text(name: &str, set: &[String]) -> String {
         "red-egress" => ("red", ["weight=0.001953125", "wait=false", "at-egress=true"].map(str::to_owned).to_vec()),
         "step" => ("codel", vec![format!("ce-threshold={}ns", STEP_THRESHOLD.0)]),
         "conquest" => ("conquest-aqm", vec![window, "estimator=inner".to_owned()]),
+        stands::NAME => ("conquest-aqm", standing()),
         "conquest-ingress" => ("conquest-aqm", vec![window, "estimator=inner".to_owned(), "act-at=ingress".to_owned()]),
+        "conquest-feedback" => ("conquest-aqm", vec![window, "estimator=inner".to_owned(), LIMITED.to_owned()]),
         other => (other, Vec::new()),
     };
     let defaults = defaults.into_iter().filter(|text| text.split('=').next().is_none_or(|key| !is_set(key)));
-    [name.to_owned()].into_iter().chain(defaults).chain(set.iter().cloned()).collect::<Vec<_>>().join(",")
+    [name.to_owned()].into_iter().chain(defaults).collect::<Vec<_>>().join(",")
 }
 
-/// Checks that a target has what a program does, and that the program fits it. BMv2 has no stages.
+/// What ConQuest's mark for a standing queue has by default.
+fn standing() -> Vec<String> {
+    let ConQuestAqmParams { sketch, tau, threshold, .. } = conquest_stands_defaults();
+    let window = format!("window={}ns", sketch.window.0);
+    let others = [format!("tau={}ns", tau.0), format!("threshold={threshold}")];
+    let names = ["estimator=inner", "unit=share-of-queue"].map(str::to_owned);
+    [window].into_iter().chain(others).chain(names).collect()
+}
+
+/// What `conquest-feedback` does by default.
+const LIMITED: &str = "act-at.ingress.action=limit";
+
+/// Checks that a target has what a program does, and that the program fits it, as `p4 fit` does. BMv2 has no stages.
 fn check(program: &SwitchProgram, architecture: Architecture) -> Result<()> {
-    if let Some(why) = refusal(program, architecture) {
+    if architecture == Architecture::V1model {
+        return match refusal(program, architecture) {
+            Some(why) => bail!("{} is not for {}: {why}", program.name(), architecture.name()),
+            None => Ok(()),
+        };
+    }
+    let fit = Fit::new(&program.steps(), &Target::tofino());
+    if let Some(why) = &fit.refused {
         let instead = if program.name() == "abc-core" { ": abc-core-median does without" } else { "" };
         bail!("{} is not for {}: {why}{instead}", program.name(), architecture.name());
     }
-    if architecture == Architecture::V1model {
-        return Ok(());
-    }
-    let fit = Fit::new(&program.steps(), &Target::tofino());
     if fit.grade() < Grade::Infeasible {
         return Ok(());
     }
-    let reasons = fit.aspects.iter().filter(|(_, verdict)| verdict.grade == Grade::Infeasible);
-    let reasons = reasons.flat_map(|(_, verdict)| verdict.reasons.iter().cloned()).chain(fit.room.clone());
-    bail!("{} does not fit a Tofino: {}", program.name(), reasons.collect::<Vec<_>>().join("; "))
+    bail!("{} does not fit a Tofino: {}", program.name(), fit.reasons().join("; "))
 }

@@ -1,35 +1,14 @@
 //! A node of an ABC domain that is BMv2 with a program of `queuescope p4 generate`.
 
 use super::chain::{LEFT, MACS, RIGHT, written};
-use super::program;
+use crate::bmv2::Tools;
 use crate::namespaces::until;
 use queuescope_live::Namespace;
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::{env, fs};
 use tempfile::TempDir;
-
-/// The compiler and the switch.
-pub struct Tools {
-    p4c: PathBuf,
-    switch: PathBuf,
-}
-
-impl Tools {
-    /// Those of this machine; if one is missing, prints that the test is skipped.
-    pub fn find(test: &str) -> Option<Self> {
-        let named = |variable, name| env::var_os(variable).map(PathBuf::from).or_else(|| program(test, name));
-        let p4c = named("QUEUESCOPE_P4C", "p4c")?;
-        let switch = named("QUEUESCOPE_SIMPLE_SWITCH", "simple_switch")?;
-        Some(Self { p4c, switch })
-    }
-
-    /// Its command line.
-    fn console(&self) -> PathBuf {
-        self.switch.with_file_name("simple_switch_CLI")
-    }
-}
 
 /// A running switch, whose port 0 is towards the sender and port 1 towards the receiver.
 pub struct Bmv2<'a> {
@@ -52,9 +31,9 @@ impl<'a> Bmv2<'a> {
         }
         succeeds(generate.args(border.into_iter().flat_map(|port| ["--border".to_owned(), port.to_string()])));
         let file = |ending| path.join(algorithm).with_extension(ending);
-        let mut compile = Command::new(&tools.p4c);
+        let mut compile = Command::new(tools.p4c());
         succeeds(compile.args(["--target", "bmv2", "--arch", "v1model", "-o"]).args([path, &file("p4")]));
-        let (switch, compiled) = (tools.switch.clone(), file("json"));
+        let (switch, compiled) = (tools.switch().to_path_buf(), file("json"));
         let child = place.run(move || {
             let mut command = Command::new(switch);
             command.args(["-i", &format!("0@{LEFT}"), "-i", &format!("1@{RIGHT}"), "--log-level", "off"]);
@@ -62,7 +41,8 @@ impl<'a> Bmv2<'a> {
             command.spawn().expect("the switch starts")
         });
         let entries = fs::read_to_string(file("cli")).expect("it was generated");
-        let switch = Self { child, place, console: tools.console(), _folder: folder };
+        let switch =
+            Self { child, place, console: tools.switch().with_file_name("simple_switch_CLI"), _folder: folder };
         until("the switch answers", || switch.command("show_tables\n").filter(|said| said.contains("forward")));
         let said = switch.command(&entries).expect("it answers");
         assert!(!said.contains("Error") && !said.contains("Invalid"), "{said}");

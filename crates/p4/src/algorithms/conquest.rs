@@ -111,21 +111,43 @@ fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut P
 /// knows the flow of each entry; here an entry is a bit, shared by all flows with the same hash, and nothing resets it.
 pub fn conquest_at_ingress(dimensions: Snapshots) -> Program {
     let about = "keeps flows out that have too much of the queue";
-    let mut program = measured(Program::new("conquest-ingress", about), dimensions, |p, flow, long| {
+    let (mut program, [_, kept_out], _) = sent_back(Program::new("conquest-ingress", about), dimensions);
+    program.act("drop", Act::Drop, &[kept_out]);
+    program
+}
+
+/// The same, where packets of such a flow pass at most at a rate. Each entry has a time beside the bit, as in a
+/// [`FlowLimit`](queuescope_queue::FlowLimit).
+pub fn conquest_with_feedback(dimensions: Snapshots) -> Program {
+    let about = "limits flows that have too much of the queue to a rate";
+    let (mut program, [index, kept_out], back) = sent_back(Program::new("conquest-feedback", about), dimensions);
+    let p = &mut program;
+    let now = p.header("time of arrival", 48);
+    let times = p.register("times of flows", 32, 1 << 16);
+    let micros = [Micro::Condition, Micro::Condition, Micro::Update, Micro::Update];
+    let passes = p.update(times.at(index), "whether it passes, and the time after it", &micros, &[now, kept_out]);
+    p.act("drop", Act::Drop, &[passes]);
+    p.by(Packets::FedBack);
+    p.update(times.at(back), "now, if the flow's time is behind", &micros, &[now]);
+    program
+}
+
+/// A program that sends heavy flows back. Returns the entry of a packet's flow and whether it is heavy, and the entry of a flow that was sent back.
+fn sent_back(program: Program, dimensions: Snapshots) -> (Program, [Field; 2], Field) {
+    let mut program = measured(program, dimensions, |p, flow, long| {
         let heavy = p.compare("bytes in the queue >= threshold", &[flow]);
         p.act("send the flow back", Act::FeedBack, &[heavy, long]);
     });
     let p = &mut program;
     let flow = p.header("five-tuple", 104);
-    p.at(Gress::Ingress);
-    let index = p.compute("hash of the flow", Op::Hash, &[flow], 16);
+    p.at(Gress::Ingress).by(Packets::FedBack);
+    let back = p.compute("hash of the flow sent back", Op::Hash, &[flow], 16);
     let heavy = p.register("heavy flows", 1, 1 << 16);
+    p.write(heavy.at(back), "the flow is heavy", &[]);
+    p.by(Packets::Traffic);
+    let index = p.compute("hash of the flow", Op::Hash, &[flow], 16);
     let kept_out = p.read(heavy.at(index), "whether the flow is heavy", &[]);
-    p.act("drop", Act::Drop, &[kept_out]);
-    p.by(Packets::FedBack);
-    let index = p.compute("hash of the flow sent back", Op::Hash, &[flow], 16);
-    p.write(heavy.at(index), "the flow is heavy", &[]);
-    program
+    (program, [index, kept_out], back)
 }
 
 /// The sum of all snapshots that are read. The window bits of the enqueue and dequeue times say which those are, so the

@@ -1,27 +1,28 @@
 //! ConQuest as a program that is run and printed (Chen et al., CoNEXT 2019, sections 3 and 4).
 
 mod combining;
+mod ingress;
 mod snapshots;
 
-use super::conquest::{Snapshots, conquest, conquest_at_ingress};
+use super::conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing, conquest_with_feedback};
 use crate::ir::{
-    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
-    MatchTable, Operation, Polynomial, RegisterAction, RegisterArray, SwitchProgram, TableEntries, Unit, Variable,
-    When,
+    Builder, Comparison, Condition, Input, InvalidProgram, MatchTable, Operation, SwitchProgram, TableEntries, Unit,
+    Variable,
 };
-use crate::{Aspect, Gress, Program};
-use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, Steps, WeightUnit};
+use crate::{Aspect, Program};
+use ingress::{act_at_ingress, respond};
+use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, FlowLimit, HeldAction, HoldParams, Steps, WeightUnit};
 use queuescope_sketch::{ConQuestParams, Estimator, Expiry, Passes};
 use queuescope_wire::Nanos;
 use snapshots::RANGE_BITS;
 pub(super) use snapshots::{Shape, SnapshotInputs, TIME_BITS, weight};
 
-/// The ECN field of a packet that is not ECN-capable (RFC 3168).
-const NOT_ECT: u64 = 0b00;
 /// The hash functions that snapshots can have if the ingress takes the others.
 pub(super) const FOR_SNAPSHOTS: usize = 2;
 /// The longest time that a flow is acted on at ingress: half of the range of 32 bits.
 const LONGEST_HOLD: u64 = (1 << 31) - 1;
+/// The longest time that a burst of a limited flow stands for, with one packet more: half of the range of times is ahead of now, and half behind.
+const LONGEST_BURST: u64 = LONGEST_HOLD;
 /// The heaviest step of a curve: 32 bits in the units of a range key.
 const LAST_STEP: f64 = (((1u64 << RANGE_BITS) - 1) << (TIME_BITS - RANGE_BITS)) as f64;
 
@@ -48,10 +49,64 @@ pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
     };
     match conquest_with(&ConQuestAqmParams { sketch, act_at, ..defaults }) {
         Ok(program) => program.steps(),
-        Err(_) if act_at == ActAt::Egress => conquest(dimensions),
-        Err(_) => conquest_at_ingress(dimensions),
+        Err(_) => match act_at {
+            ActAt::Egress => conquest(dimensions),
+            ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => conquest_at_ingress(dimensions),
+            ActAt::Ingress(_) => conquest_with_feedback(dimensions),
+        },
     }
 }
+
+/// Our mark for a standing queue, in as many snapshots as the paper has: windows of 1.05 ms, and a `tau` of 1 ms.
+pub fn conquest_stands_defaults() -> ConQuestAqmParams {
+    let defaults = conquest_defaults();
+    let sketch = ConQuestParams { window: Nanos(1 << 20), ..defaults.sketch };
+    let (unit, threshold, tau) = (WeightUnit::ShareOfQueue, HALF, Nanos(1_000_000));
+    ConQuestAqmParams { sketch, unit, threshold, tau, ..defaults }
+}
+
+/// The steps of the mark for a standing queue with these dimensions, likewise: others than the program can have are those that [`conquest_standing`] has in words.
+pub(super) fn conquest_stands_steps(dimensions: Snapshots) -> Program {
+    let Snapshots { snapshots, rows, columns } = dimensions;
+    let defaults = conquest_stands_defaults();
+    let sketch = ConQuestParams {
+        snapshots: snapshots as usize,
+        rows: rows as usize,
+        columns: columns as usize,
+        expiry: Expiry::Clean { passes: Passes::None },
+        ..defaults.sketch
+    };
+    let program = conquest_stands_with(&ConQuestAqmParams { sketch, ..defaults }, BEHIND);
+    program.map_or_else(|_| conquest_standing(dimensions), |program| program.steps())
+}
+
+/// ConQuest's mark for a standing queue: marks or drops a packet whose flow has at least half of the queue that it found, if it waited longer than `tau` and
+/// leaves at least `behind` packets in the queue.
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with [`WeightUnit::ShareOfQueue`] from 1/2 on, as [`conquest_with`] does. Half of a length,
+/// rounded up, is a sum and a shift. A switch counts the queue behind a packet in packets, or in cells; there, `behind` is a time at the link's rate.
+///
+/// # Errors
+/// Names the parameter that the program cannot have, and what is possible.
+pub fn conquest_stands_with(params: &ConQuestAqmParams, behind: u32) -> Result<SwitchProgram, InvalidProgram> {
+    let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(STANDS, key, why));
+    if params.unit != WeightUnit::ShareOfQueue || params.threshold != HALF || params.curve != Curve::Threshold {
+        return fail("threshold", "must be 0.5 of the unit share-of-queue, as a threshold: a half is a shift");
+    }
+    if params.act_at != ActAt::Egress {
+        return fail("act-at", "must be egress");
+    }
+    if u64::from(behind) >= 1 << Input::LengthBehind.bits() {
+        return fail("behind-packets", "must be below 524288: a queue length has 19 bits");
+    }
+    measured(params, Some(behind))
+}
+
+/// The packets behind a packet that is marked: those of 1500 bytes that a link of 10 Gb/s sends in 1 ms.
+pub const BEHIND: u32 = 833;
+/// The name of the program with the mark for a standing queue, and its share.
+const STANDS: &str = "conquest-stands";
+const HALF: f64 = 0.5;
 
 /// ConQuest behind the queue: measures the part of the queue that the packet's flow has, and marks or drops.
 ///
@@ -61,17 +116,32 @@ pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
 ///
 /// With [`ActAt::Ingress`], a packet that is chosen sends a copy back to the ingress, which then acts on packets of its flow until the hold
 /// ends. A flow is known there by a hash of 31 bits, whatever its port. Times have 32 bits: until another flow takes the entry, packets of a flow
-/// are acted on for as long as the hold every 4.3 s.
+/// are acted on for as long as the hold every 4.3 s. The program that marks or drops by [`Response`](queuescope_queue::Response) is `conquest-ingress`; that
+/// with another [`HeldAction`] is `conquest-feedback`.
 ///
 /// # Errors
 /// Names the parameter that the program cannot have, and what is possible.
 pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, InvalidProgram> {
+    if !matches!(params.unit, WeightUnit::Packets | WeightUnit::Bytes) {
+        let why =
+            "must be packets or bytes: a share takes a division, except half of the queue, which conquest-stands has";
+        let named = ConQuestAqmParams { unit: WeightUnit::Packets, ..params.clone() };
+        return Err(InvalidProgram::of_parameter(name(&named), "unit", why));
+    }
+    measured(params, None)
+}
+
+/// A program that measures, and marks or drops by that: for a standing queue if it has this many packets `behind`.
+fn measured(params: &ConQuestAqmParams, behind: Option<u32>) -> Result<SwitchProgram, InvalidProgram> {
     let shape = Shape::new(name(params), &params.sketch)?;
     let limits = Limits::new(params)?;
-    let about = "measures each flow's part of the queue, and marks or drops packets of flows that have too much of it";
-    let mut p =
-        Builder::new(name(params), about, "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019");
+    let mut p = Builder::new(
+        name(params),
+        about(params),
+        "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019",
+    );
     let (inputs, ecn) = inputs(&mut p, params.unit, shape.has_generator);
+    let standing = behind.map(|behind| Standing::new(&mut p, behind));
     if shape.has_generator {
         p.generated_every(shape.period());
     }
@@ -87,9 +157,9 @@ pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, Invali
                 p.comment("It has no other purpose than cleaning (section 3.4).");
                 p.drop_packet();
             },
-            |p| react(p, params, &limits, (ecn, inputs.unit), [weight, sojourn]),
+            |p| react(p, params, &limits, (ecn, inputs.unit, standing), [weight, sojourn]),
         ),
-        None => react(&mut p, params, &limits, (ecn, inputs.unit), [weight, sojourn]),
+        None => react(&mut p, params, &limits, (ecn, inputs.unit, standing), [weight, sojourn]),
     }
     if let ActAt::Ingress(hold) = params.act_at {
         act_at_ingress(&mut p, params.response, hold, ecn);
@@ -97,8 +167,37 @@ pub fn conquest_with(params: &ConQuestAqmParams) -> Result<SwitchProgram, Invali
     p.build()
 }
 
+/// `conquest-feedback` acts at ingress, and limits flows there by default.
+pub(super) fn feedback() -> ActAt {
+    ActAt::Ingress(HoldParams { action: HeldAction::Limit(FlowLimit::default()), ..HoldParams::default() })
+}
+
 fn name(params: &ConQuestAqmParams) -> &'static str {
-    if params.act_at == ActAt::Egress { "conquest" } else { "conquest-ingress" }
+    match params.act_at {
+        _ if params.unit == WeightUnit::ShareOfQueue => STANDS,
+        ActAt::Egress => "conquest",
+        ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => "conquest-ingress",
+        ActAt::Ingress(_) => "conquest-feedback",
+    }
+}
+
+/// What a program does, in one sentence.
+fn about(params: &ConQuestAqmParams) -> &'static str {
+    match params.act_at {
+        _ if params.unit == WeightUnit::ShareOfQueue => {
+            "marks or drops packets of flows that have half of a queue which stands"
+        }
+        ActAt::Ingress(HoldParams { action: HeldAction::Drop, .. }) => {
+            "measures each flow's part of the queue, and drops packets of flows that have too much of it, before the queue"
+        }
+        ActAt::Ingress(HoldParams { action: HeldAction::Limit(_), .. }) => {
+            "measures each flow's part of the queue, and limits flows that have too much of it to a rate, before the queue"
+        }
+        ActAt::Ingress(HoldParams { action: HeldAction::Reroute, .. }) => {
+            "measures each flow's part of the queue, and puts flows that have too much of it into another queue"
+        }
+        _ => "measures each flow's part of the queue, and marks or drops packets of flows that have too much of it",
+    }
 }
 
 /// The parameters of the reaction.
@@ -114,7 +213,7 @@ impl Limits {
         if params.estimator != Estimator::Inner {
             return fail("estimator", "must be inner: a part of a window takes a product");
         }
-        if params.behind != Nanos::ZERO {
+        if params.behind != Nanos::ZERO && params.unit != WeightUnit::ShareOfQueue {
             return fail("behind", "must be 0: this program does not know how long the queue is");
         }
         if let ActAt::Ingress(hold) = params.act_at {
@@ -130,12 +229,20 @@ impl Limits {
             if hold.hold.0 > LONGEST_HOLD {
                 return fail("act-at.ingress.hold", "must be at most 2.14 s");
             }
+            if let HeldAction::Limit(limit) = hold.action
+                && limit.tolerance().0.saturating_add(limit.interval.0) > LONGEST_BURST
+            {
+                return fail(
+                    "act-at.ingress.action.limit.interval",
+                    "must be at most 2.14 s for all packets of a burst together",
+                );
+            }
+            if hold.action != HeldAction::Respond && params.response != ConQuestAqmParams::default().response {
+                return fail("response", "has no effect with this action at ingress: leave it out");
+            }
         }
         if !params.changes.is_empty() {
             return fail("changes", "must be empty: the control plane makes changes, in the table of parameters");
-        }
-        if !matches!(params.unit, WeightUnit::Packets | WeightUnit::Bytes) {
-            return fail("unit", "must be packets or bytes: a share takes a division");
         }
         if matches!(params.curve, Curve::Linear { .. } | Curve::Squared { .. }) {
             return fail(
@@ -180,9 +287,12 @@ fn react(
     p: &mut Builder,
     params: &ConQuestAqmParams,
     limits: &Limits,
-    (ecn, unit): (Variable, Unit),
+    (ecn, unit, standing): (Variable, Unit, Option<Standing>),
     [weight, sojourn]: [Variable; 2],
 ) {
+    if let Some(standing) = standing {
+        return standing.react(p, params, limits, ecn, [weight, sojourn]);
+    }
     let tau = p.variable("tau", TIME_BITS, Unit::NANOS);
     let threshold = (params.curve == Curve::Threshold).then(|| p.variable("threshold", 32, unit));
     let mut about = "The longest sojourn time without a reaction".to_owned();
@@ -213,6 +323,53 @@ fn react(
             let is_heavy = Condition::compare(weight, Comparison::GreaterOrEqual, threshold);
             p.when(Condition::All(vec![is_long, is_heavy]), |p| choose(p, params, ecn));
         }
+    }
+}
+
+/// The queue before and behind a packet.
+#[derive(Clone, Copy)]
+struct Standing {
+    found: Variable,
+    behind: Variable,
+    least_behind: u32,
+}
+
+impl Standing {
+    fn new(p: &mut Builder, least_behind: u32) -> Self {
+        let [found, behind] = [Input::QueueLength, Input::LengthBehind].map(|input| p.input(input));
+        Self { found, behind, least_behind }
+    }
+
+    /// Marks or drops a packet of a flow that has half of a queue which stands.
+    fn react(
+        self,
+        p: &mut Builder,
+        params: &ConQuestAqmParams,
+        limits: &Limits,
+        ecn: Variable,
+        [weight, sojourn]: [Variable; 2],
+    ) {
+        let tau = p.variable("tau", TIME_BITS, Unit::NANOS);
+        let least_behind = p.variable("least_behind", Input::LengthBehind.bits(), Unit::Packets);
+        p.look_up(MatchTable {
+            name: "parameters".into(),
+            about: "The longest sojourn time without a reaction, and the fewest packets behind a packet with one"
+                .into(),
+            keys: Vec::new(),
+            entries: TableEntries::Exact(Vec::new()),
+            results: vec![tau, least_behind],
+            otherwise: vec![limits.tau, self.least_behind.into()],
+        });
+        p.comment("Half of what it found, rounded up.");
+        let more = p.compute("more", 32, Unit::Packets, Operation::Add(self.found.into(), 1.into()));
+        let half = p.compute("half", 32, Unit::Packets, Operation::ShiftRight(more.into(), 1));
+        let acts = Condition::All(vec![
+            Condition::compare(sojourn, Comparison::Greater, tau),
+            Condition::compare(self.found, Comparison::NotEqual, 0),
+            Condition::compare(self.behind, Comparison::GreaterOrEqual, least_behind),
+            Condition::compare(weight, Comparison::GreaterOrEqual, half),
+        ]);
+        p.when(acts, |p| respond(p, params.response, ecn));
     }
 }
 
@@ -249,72 +406,5 @@ fn choose(p: &mut Builder, params: &ConQuestAqmParams, ecn: Variable) {
     match params.act_at {
         ActAt::Egress => respond(p, params.response, ecn),
         ActAt::Ingress(_) => p.feed_back(),
-    }
-}
-
-/// Acts on packets of flows that were fed back (section 4.2, "Act on future packets"). An array has a flow in each entry, another one the last
-/// time at which it is acted on.
-fn act_at_ingress(p: &mut Builder, response: Response, hold: HoldParams, ecn: Variable) {
-    p.at(Gress::Ingress).of(Aspect::Reaction);
-    let arrived = p.input(Input::Arrived).slice(0, TIME_BITS);
-    let fed_back = p.input(Input::FedBack);
-    let [_, _, of_entry, of_flow] = Polynomial::ALL;
-    let entry = p.compute("held_entry", hold.registers.ilog2(), Unit::Number, Operation::Hash(of_entry));
-    let hash = p.compute("flow_hash", 31, Unit::Number, Operation::Hash(of_flow));
-    p.comment("No flow is zero, which an entry without a flow is.");
-    let flow = p.compute("flow", 32, Unit::Number, Operation::Or(hash.into(), (1 << 31).into()));
-    let mut register = |name: &'static str, about: &'static str, unit| {
-        let (name, about) = (name.into(), about.into());
-        p.register(RegisterArray { name, about, bits: 32, unit, entries: hold.registers.into(), initial: 0 })
-    };
-    let flows = register("held_flow", "The flow that is acted on", Unit::Number);
-    let ends = register("held_until", "The last time at which it is", Unit::NANOS);
-    let store = |name: &'static str, value: Variable| RegisterAction {
-        name: name.into(),
-        conditions: Vec::new(),
-        updates: vec![AluUpdate { when: When::Always, value: AluExpression::Term(AluTerm::Value(value.into())) }],
-        output: AluOutput::Nothing,
-    };
-    let test = |name: &'static str, condition| RegisterAction {
-        name: name.into(),
-        conditions: vec![condition],
-        updates: Vec::new(),
-        output: AluOutput::Condition(0),
-    };
-    let last = Operation::Add(arrived, (hold.hold.0.wrapping_sub(1) & u64::from(u32::MAX)).into());
-    let last = p.compute("last", TIME_BITS, Unit::NANOS, last);
-    p.choose(
-        Condition::compare(fed_back, Comparison::Equal, 1),
-        |p| {
-            p.comment("It goes no further. The newest flow takes the entry.");
-            p.access(flows, entry, store("hold_flow", flow), None);
-            p.access(ends, entry, store("hold_until", last), None);
-            p.drop_packet();
-        },
-        |p| {
-            let same = AluCondition {
-                left: AluExpression::Term(AluTerm::Word),
-                comparison: Comparison::Equal,
-                right: AluTerm::Value(flow.into()),
-            };
-            let is_same = p.variable("is_same", 1, Unit::Number);
-            p.access(flows, entry, test("test_flow", same), Some(is_same));
-            let until = p.variable("until", TIME_BITS, Unit::NANOS);
-            p.access(ends, entry, super::pie_data_plane::read("read_until"), Some(until));
-            p.comment("The time that is left is below the hold, and beyond its end very large.");
-            let left = p.compute("left", TIME_BITS, Unit::NANOS, Operation::Subtract(until.into(), arrived));
-            let is_held = Condition::compare(left, Comparison::Less, hold.hold.0);
-            let is_same = Condition::compare(is_same, Comparison::Equal, 1);
-            p.when(Condition::All(vec![is_same, is_held]), |p| respond(p, response, ecn));
-        },
-    );
-}
-
-fn respond(p: &mut Builder, response: Response, ecn: Variable) {
-    let is_capable = Condition::compare(ecn, Comparison::NotEqual, NOT_ECT);
-    match response {
-        Response::MarkOrDrop => p.choose(is_capable, Builder::mark_packet, Builder::drop_packet),
-        Response::MarkOnly => p.when(is_capable, Builder::mark_packet),
-        Response::Drop => p.drop_packet(),
     }
 }

@@ -16,8 +16,9 @@ const ECT1: u64 = 0b01;
 const UNITS: Unit = Unit::Nanos { shift: 10 };
 /// The lowest number in two's complement, which is a probability of zero.
 const ZERO: u64 = 1 << 31;
-/// The bits of the longest delay.
+/// The bits of the longest delay, and of the longest distance from the target.
 const DELAY_BITS: u32 = EgressPiParams::LONGEST.ilog2() + 1;
+const FAR_BITS: u32 = EgressPiParams::FAR.ilog2() + 1;
 
 /// Egress PI with its default parameters, as steps.
 pub fn egress_pi() -> Program {
@@ -37,17 +38,17 @@ pub fn egress_pi_with(params: &EgressPiParams) -> Result<SwitchProgram, InvalidP
     let port = p.input(Input::Port).slice(0, PORT_BITS);
     let (enqueued, dequeued, ecn) = (p.input(Input::Enqueued), p.input(Input::Dequeued), p.input(Input::Ecn));
 
-    p.of(Aspect::Metric).comment("The delay, in units of 1024 ns.");
+    p.of(Aspect::Metric);
     let difference = Operation::Subtract(dequeued.slice(0, 32), enqueued.slice(0, 32));
     let sojourn = p.compute("sojourn", 32, Unit::NANOS, difference);
-    // A move of its own: no stage of a Tofino shifts a field and compares it, too.
-    let units = p.compute("units", 32, UNITS, Operation::Copy(sojourn.slice(10, 22)));
+    p.comment("The delay, in units of 1024 ns. It is bounded in nanoseconds, so that a hash unit shifts the units once, to where each is needed.");
     let longest = u64::from(EgressPiParams::LONGEST);
-    let delay = p.compute("delay", 32, UNITS, Operation::Minimum(units.into(), longest.into()));
+    let capped = p.compute("capped", 32, Unit::NANOS, Operation::Minimum(sojourn.into(), last_of(longest).into()));
+    let delay = p.compute("delay", 32, UNITS, Operation::Gather(capped.slice(10, DELAY_BITS), 0));
 
     p.of(Aspect::Reaction).comment("Whether an update is due.");
     let due = is_due(&mut p, port, dequeued, params.update);
-    let probability = probability(&mut p, params, port, [units, delay], due);
+    let probability = probability(&mut p, params, port, [sojourn, capped], due);
     let number = number(&mut p, ecn);
 
     p.comment(
@@ -112,14 +113,16 @@ fn probability(
     p: &mut Builder,
     params: &EgressPiParams,
     port: Operand,
-    [units, delay]: [Variable; 2],
+    [sojourn, capped]: [Variable; 2],
     due: Variable,
 ) -> Variable {
     p.comment("The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).");
     let far = u64::from(EgressPiParams::FAR);
-    let near = p.compute("near", 32, UNITS, Operation::Minimum(units.into(), far.into()));
-    let alpha = p.compute("alpha", 32, Unit::Number, Operation::ShiftLeft(near.into(), params.alpha_shift));
-    let beta = p.compute("beta", 32, Unit::Number, Operation::ShiftLeft(delay.into(), params.beta_shift));
+    let near = p.compute("near", 32, Unit::NANOS, Operation::Minimum(sojourn.into(), last_of(far).into()));
+    let alpha = Operation::Gather(near.slice(10, FAR_BITS), params.alpha_shift);
+    let alpha = p.compute("alpha", 32, Unit::Number, alpha);
+    let beta = Operation::Gather(capped.slice(10, DELAY_BITS), params.beta_shift);
+    let beta = p.compute("beta", 32, Unit::Number, beta);
     let both = p.compute("both", 32, Unit::Number, Operation::Add(alpha.into(), beta.into()));
     let target = in_units(params.target).min(far) << params.alpha_shift;
     let distance = p.compute("distance", 32, Unit::Number, Operation::Subtract(both.into(), target.into()));
@@ -189,6 +192,11 @@ fn number(p: &mut Builder, ecn: Variable) -> Variable {
         },
     );
     number
+}
+
+/// The last nanosecond of a time in the program's units.
+fn last_of(units: u64) -> u64 {
+    units << 10 | 1023
 }
 
 /// A time in the program's units of 1024 ns.

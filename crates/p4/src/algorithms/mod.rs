@@ -32,11 +32,11 @@ pub use abc::{
 };
 pub use codel::codel;
 pub use codel_dp::{codel_dp, codel_dp_with};
-pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
+pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing, conquest_with_feedback};
 pub use conquest_legacy::{ConQuestLegacyParams, LEGACY_FATES, conquest_legacy, conquest_legacy_with};
 pub(crate) use conquest_legacy::{EGRESS_TAP, INGRESS_TAP};
-use conquest_program::conquest_steps;
-pub use conquest_program::{conquest_defaults, conquest_with};
+pub use conquest_program::{BEHIND, conquest_defaults, conquest_stands_defaults, conquest_stands_with, conquest_with};
+use conquest_program::{conquest_stands_steps, conquest_steps, feedback};
 pub use ecn_sharp::ecn_sharp;
 pub use ecn_sharp_dp::{ecn_sharp_dp, ecn_sharp_dp_with};
 pub use egress_pi::{egress_pi, egress_pi_with};
@@ -70,7 +70,7 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 24] = [
+pub const NAMES: [&str; 25] = [
     "red",
     "red-egress",
     "codel",
@@ -87,6 +87,7 @@ pub const NAMES: [&str; 24] = [
     "conquest",
     "conquest-stands",
     "conquest-ingress",
+    "conquest-feedback",
     "conquest-legacy",
     "abc-edge",
     "abc-core",
@@ -98,7 +99,7 @@ pub const NAMES: [&str; 24] = [
 ];
 
 /// The names of those that are [`executable`], in its order.
-pub const EXECUTABLE: [&str; 18] = [
+pub const EXECUTABLE: [&str; 20] = [
     "red-egress",
     "codel-dp",
     "ecn-sharp-dp",
@@ -108,7 +109,9 @@ pub const EXECUTABLE: [&str; 18] = [
     "step",
     "egress-pi",
     "conquest",
+    "conquest-stands",
     "conquest-ingress",
+    "conquest-feedback",
     "conquest-legacy",
     "abc-edge",
     "abc-core",
@@ -137,8 +140,9 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         step(),
         egress_pi(),
         conquest_steps(snapshots, ActAt::Egress),
-        conquest_standing(snapshots),
+        conquest_stands_steps(snapshots),
         conquest_steps(snapshots, ActAt::Ingress(HoldParams::default())),
+        conquest_steps(snapshots, feedback()),
         conquest_legacy(),
         abc_edge(),
         abc_core(),
@@ -165,7 +169,9 @@ pub fn executable() -> Result<Vec<SwitchProgram>, InvalidProgram> {
         step_with(STEP_THRESHOLD)?,
         egress_pi_with(&EgressPiParams::default())?,
         conquest_with(&conquest_defaults())?,
+        conquest_stands_with(&conquest_stands_defaults(), BEHIND)?,
         conquest_with(&ConQuestAqmParams { act_at: ActAt::Ingress(HoldParams::default()), ..conquest_defaults() })?,
+        conquest_with(&ConQuestAqmParams { act_at: feedback(), ..conquest_defaults() })?,
         conquest_legacy_with(&ConQuestLegacyParams::default())?,
         abc_edge_with(&AbcEdgeParams::default())?,
         abc_core_with(&AbcCoreParams::default())?,

@@ -4,6 +4,7 @@ mod returned;
 #[cfg(test)]
 mod tests;
 
+use super::p4air_program::REJECTED;
 use crate::{Act, Aspect, Field, Gress, Match, Micro, Op, Program, Register};
 use queuescope_queue::P4airParams;
 use queuescope_wire::Rate;
@@ -93,6 +94,7 @@ pub fn p4air(dimensions: Flows) -> Program {
     let to = egress(p, &registers, &ingress);
     returned::returned(p, &registers, &ingress, to);
     p.of(Aspect::Metric).control_plane("remove flows that have ended", false);
+    p.refused = Some(REJECTED.to_owned());
     program
 }
 

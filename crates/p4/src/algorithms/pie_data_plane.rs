@@ -7,6 +7,7 @@ use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Input, InvalidProgram,
     Name, Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit, Variable, When,
 };
+use queuescope_queue::LONGEST_PIE_TARGET;
 use queuescope_wire::Nanos;
 
 /// A change of the probability: it grows by the amount, or falls.
@@ -93,6 +94,19 @@ pub(super) fn swap(name: &'static str, value: impl Into<Operand>) -> RegisterAct
 /// Reads a word.
 pub(super) fn read(name: impl Into<Name>) -> RegisterAction {
     RegisterAction { name: name.into(), conditions: Vec::new(), updates: Vec::new(), output: AluOutput::Before }
+}
+
+/// # Errors
+/// Fails if a register of 16 bits cannot have the target.
+pub(super) fn check_target(program: &'static str, target: Nanos) -> Result<(), InvalidProgram> {
+    if target > LONGEST_PIE_TARGET {
+        return Err(InvalidProgram::of_parameter(
+            program,
+            "target",
+            "must be at most 65.535 ms: its register has 16 bits",
+        ));
+    }
+    Ok(())
 }
 
 /// What a generated packet does.

@@ -1,6 +1,6 @@
 //! PIE_DP: PIE in the data plane, with shifts for products (Kunze et al., section VI.C).
 
-use super::pie_data_plane::{Change, UNITS, pie_in_the_data_plane};
+use super::pie_data_plane::{Change, UNITS, check_target, pie_in_the_data_plane};
 use crate::Program;
 use crate::ir::{Builder, Comparison, Condition, InvalidProgram, Operand, Operation, SwitchProgram, Unit, Variable};
 use queuescope_queue::{PieDp, PieDpParams, Trend};
@@ -18,6 +18,7 @@ pub fn pie_dp() -> Program {
 /// # Errors
 /// Fails if a parameter does not fit its register.
 pub fn pie_dp_with(params: &PieDpParams) -> Result<SwitchProgram, InvalidProgram> {
+    check_target("pie-dp", params.target)?;
     let source = "Kunze et al., Tofino + P4, IM 2021, section VI.C (PIE_DP)";
     let p = Builder::new("pie-dp", "PIE in the data plane, with shifts for products", source);
     pie_in_the_data_plane(p, (params.act, params.update), |p, delays, up| step(p, params, delays, up))

@@ -1,6 +1,6 @@
 //! PIE_TABLE: PIE in the data plane, with tables for products (Kunze et al., section VI.D).
 
-use super::pie_data_plane::{Change, UNITS, pie_in_the_data_plane};
+use super::pie_data_plane::{Change, UNITS, check_target, pie_in_the_data_plane};
 use crate::Program;
 use crate::ir::{Builder, InvalidProgram, MatchTable, Operation, SwitchProgram, TableEntries, Unit, Variable};
 use queuescope_queue::{PieDp, PieDpParams, PieRange, PieTable, PieTableLayout, PieTableParams, Trend};
@@ -18,6 +18,7 @@ pub fn pie_table() -> Program {
 /// # Errors
 /// Fails if a parameter does not fit its register.
 pub fn pie_table_with(params: &PieTableParams) -> Result<SwitchProgram, InvalidProgram> {
+    check_target("pie-table", params.target)?;
     let source = "Kunze et al., Tofino + P4, IM 2021, section VI.D (PIE_TABLE)";
     let p = Builder::new("pie-table", "PIE in the data plane, with tables for products", source);
     pie_in_the_data_plane(p, (params.act, params.update), |p, delays, amount| step(p, params, delays, amount))

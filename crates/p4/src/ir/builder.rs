@@ -6,6 +6,7 @@ use super::operation::Operation;
 use super::pair::PairAction;
 use super::print::Architecture;
 use super::table::{ActionTable, MatchTable, TableAction};
+use super::uses::Uses;
 use super::validate::{InvalidProgram, validate};
 use super::variable::{Input, Name, Operand, Unit, Variable};
 use crate::program::ControlPlaneTask;
@@ -131,6 +132,11 @@ impl SwitchProgram {
     /// Whether it is for a switch beside the path of packets, which only measures and reports.
     pub fn is_off_path(&self) -> bool {
         self.is_off_path
+    }
+
+    /// Whether it chooses the queues of packets.
+    pub fn chooses_queues(&self) -> bool {
+        Uses::of(self, Gress::Ingress).enqueues
     }
 
     /// What packets do in a half of the pipeline.

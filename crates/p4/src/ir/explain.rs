@@ -94,6 +94,8 @@ fn origin(input: Input, architecture: Architecture) -> &'static str {
         (Input::ArrivalPort, Architecture::Tna) => "ig_intr_md.ingress_port",
         (Input::IpLength, _) => "the total length of the IPv4 header, or the payload length of that of IPv6",
         (Input::QueueLength, Architecture::V1model) => "standard_metadata.enq_qdepth",
+        (Input::LengthBehind, Architecture::V1model) => "standard_metadata.deq_qdepth",
+        (Input::LengthBehind, Architecture::Tna) => "eg_intr_md.deq_qdepth, in cells of 80 bytes likewise",
         (Input::QueueLength, Architecture::Tna) => {
             "eg_intr_md.enq_qdepth, which is in cells of 80 bytes: 16 cells count as a packet"
         }
@@ -376,6 +378,7 @@ fn meaning(input: Input) -> &'static str {
         Input::ArrivalPort => "the port that it came in by",
         Input::IpLength => "the length in its IP header, in bytes",
         Input::QueueLength => "the packets that it found in the queue",
+        Input::LengthBehind => "the packets that it left in the queue",
         Input::HasActivity => "1 if it has a valid activity header",
         Input::Malformed => "1 if it has an activity header that is cut short or followed by another",
         Input::Activity => "the activity in its header, with 8 fraction bits",

@@ -7,7 +7,7 @@ use super::containers::{groups, wide};
 use super::gateway::is_for_gateway;
 use super::operation::Operation;
 use super::pair::{HALF_BITS, PAIR_BITS, PairAction};
-use super::print::{Names, condition_text, operation_text};
+use super::print::{Architecture, Names, condition_text, operation_text, refusal};
 use super::table::{ActionTable, TableEntries};
 use super::validate::bits;
 use super::variable::{Input, Operand, Variable, ones};
@@ -20,7 +20,9 @@ impl SwitchProgram {
     pub fn steps(&self) -> Program {
         let mut steps = Program::new(self.name, self.about);
         let fields = self.variables.iter().map(|it| match it.input {
-            Some(Input::Enqueued | Input::Dequeued | Input::Depth) => vec![steps.leaving(&it.name, it.bits)],
+            Some(Input::Enqueued | Input::Dequeued | Input::Depth | Input::LengthBehind) => {
+                vec![steps.leaving(&it.name, it.bits)]
+            }
             Some(Input::QueueLength) => vec![steps.queue_state(&it.name, it.bits)],
             Some(_) => vec![steps.header(&it.name, it.bits)],
             None => Vec::new(),
@@ -47,6 +49,7 @@ impl SwitchProgram {
             lowering.steps.groups.extend(groups(self, gress));
         }
         lowering.steps.containers = wide(self);
+        lowering.steps.refused = refusal(self, Architecture::Tna);
         for (register, inputs) in lowering.steps.registers.iter_mut().zip(&lowering.inputs) {
             register.inputs = inputs.len() as u64;
         }

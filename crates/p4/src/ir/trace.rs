@@ -257,6 +257,8 @@ impl Leaving {
             Input::IpLength => u64::from(self.size) - 14,
             // A packet in the queue for each millisecond.
             Input::QueueLength => self.sojourn.0 / 1_000_000,
+            // Less than that, or more, by what came since.
+            Input::LengthBehind => (self.sojourn.0 / 1_000_000 + u64::from(self.size) % 32).saturating_sub(16),
             Input::HasActivity | Input::Malformed | Input::Activity | Input::Note(_) => 0,
             // An IPv4 header without options, and a TCP header with 12 bytes of them.
             Input::IpWords => 5,

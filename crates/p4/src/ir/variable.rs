@@ -63,6 +63,8 @@ pub enum Input {
     IpLength,
     /// The packets that the queue held when the packet entered it, without this one. Known behind the queue.
     QueueLength,
+    /// The packets that the queue held when the packet left it, without this one. Known behind the queue.
+    LengthBehind,
     /// Whether it has a valid activity header, behind that of Ethernet: 1 or 0.
     HasActivity,
     /// Whether it has the EtherType of an activity header, and not a valid one: it is cut short, or followed by another. 1 or 0.
@@ -154,7 +156,7 @@ impl Unit {
 
 impl Input {
     /// All inputs.
-    pub const ALL: [Self; 27 + NOTES] = [
+    pub const ALL: [Self; 28 + NOTES] = [
         Self::Port,
         Self::Enqueued,
         Self::Dequeued,
@@ -171,6 +173,7 @@ impl Input {
         Self::ArrivalPort,
         Self::IpLength,
         Self::QueueLength,
+        Self::LengthBehind,
         Self::HasActivity,
         Self::Malformed,
         Self::Activity,
@@ -239,6 +242,7 @@ impl Input {
             Self::ArrivalPort => "arrival_port",
             Self::IpLength => "ip_length",
             Self::QueueLength => "queue_length",
+            Self::LengthBehind => "length_behind",
             Self::HasActivity => "has_activity",
             Self::Malformed => "malformed",
             Self::Activity => "activity",
@@ -272,7 +276,7 @@ impl Input {
             | Self::Window
             | Self::TcpChecksum
             | Self::Note(_) => 16,
-            Self::Depth | Self::QueueLength => 19,
+            Self::Depth | Self::QueueLength | Self::LengthBehind => 19,
         }
     }
 
@@ -281,7 +285,7 @@ impl Input {
         match self {
             Self::Length | Self::IpLength => Unit::Bytes,
             Self::Depth => Unit::Cells,
-            Self::QueueLength => Unit::Packets,
+            Self::QueueLength | Self::LengthBehind => Unit::Packets,
             Self::Port
             | Self::Generated
             | Self::Ecn
@@ -323,9 +327,13 @@ impl Input {
             | Self::TcpFlags
             | Self::Window
             | Self::TcpChecksum => gress == Gress::Ingress,
-            Self::Enqueued | Self::Dequeued | Self::Generated | Self::Length | Self::Depth | Self::QueueLength => {
-                gress == Gress::Egress
-            }
+            Self::Enqueued
+            | Self::Dequeued
+            | Self::Generated
+            | Self::Length
+            | Self::Depth
+            | Self::QueueLength
+            | Self::LengthBehind => gress == Gress::Egress,
             _ => true,
         }
     }

@@ -157,7 +157,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         in egress_intrinsic_metadata_from_parser_t eg_prsr_md, inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
         inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
     bit<32> sojourn = 0;
-    bit<32> units = 0;
+    bit<32> capped = 0;
     bit<32> delay = 0;
     bit<1> due = 0;
     bit<32> near = 0;
@@ -177,6 +177,9 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
     bit<13> compared_1 = 0;
     Random<bit<32>>() random_one;
     Random<bit<32>>() random_other;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) bits_of_delay;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) bits_of_alpha;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) bits_of_beta;
 
     // When the probability was last updated.
     Register<bit<32>, bit<7>>(128, 0) last_update;
@@ -218,18 +221,18 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         default_action = assign_sojourn_0();
         size = 1;
     }
-    action assign_units_1() {
-        units = (bit<32>)sojourn[31:10];
+    action assign_capped_1() {
+        capped = min(sojourn, 32w0x7fffff);
     }
-    table compute_units_1 {
+    table compute_capped_1 {
         actions = {
-            assign_units_1;
+            assign_capped_1;
         }
-        default_action = assign_units_1();
+        default_action = assign_capped_1();
         size = 1;
     }
     action assign_delay_2() {
-        delay = min(units, 32w8191);
+        delay = bits_of_delay.get({capped[22:10]});
     }
     table compute_delay_2 {
         actions = {
@@ -239,7 +242,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         size = 1;
     }
     action assign_near_3() {
-        near = min(units, 32w1023);
+        near = min(sojourn, 32w0xfffff);
     }
     table compute_near_3 {
         actions = {
@@ -249,7 +252,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         size = 1;
     }
     action assign_alpha_4() {
-        alpha = near << 9;
+        alpha = bits_of_alpha.get({near[19:10], 9w0});
     }
     table compute_alpha_4 {
         actions = {
@@ -259,7 +262,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         size = 1;
     }
     action assign_beta_5() {
-        meta.beta = delay << 17;
+        meta.beta = bits_of_beta.get({capped[22:10], 17w0});
     }
     table compute_beta_5 {
         actions = {
@@ -375,9 +378,9 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             meta.ecn = hdr.ipv6.ecn;
         }
         if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
-            // The delay, in units of 1024 ns.
             compute_sojourn_0.apply();
-            compute_units_1.apply();
+            // The delay, in units of 1024 ns. It is bounded in nanoseconds, so that a hash unit shifts the units once, to where each is needed.
+            compute_capped_1.apply();
             compute_delay_2.apply();
             // Whether an update is due.
             due = start_update.execute(eg_intr_md.egress_port[6:0]);

@@ -134,7 +134,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<48> enqueued = 0;
     bit<48> dequeued = 0;
     bit<32> sojourn = 0;
-    bit<32> units = 0;
+    bit<32> capped = 0;
     bit<32> delay = 0;
     bit<1> due = 0;
     bit<32> near = 0;
@@ -158,10 +158,10 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         dequeued = standard_metadata.egress_global_timestamp * 1000;
         enqueued = dequeued - (bit<48>)standard_metadata.deq_timedelta * 1000;
         if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
-            // The delay, in units of 1024 ns.
             sojourn = dequeued[31:0] - enqueued[31:0];
-            units = (bit<32>)sojourn[31:10];
-            delay = units < 32w8191 ? units : 32w8191;
+            // The delay, in units of 1024 ns. It is bounded in nanoseconds, so that a hash unit shifts the units once, to where each is needed.
+            capped = sojourn < 32w0x7fffff ? sojourn : 32w0x7fffff;
+            delay = (bit<32>)capped[22:10];
             // Whether an update is due.
             // start_update
             @atomic {
@@ -175,9 +175,9 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 due = condition_0 ? 1w1 : 1w0;
             }
             // The change of p': ((delay - target) << alpha) + ((delay - delay before) << beta).
-            near = units < 32w1023 ? units : 32w1023;
-            alpha = near << 9;
-            beta = delay << 17;
+            near = sojourn < 32w0xfffff ? sojourn : 32w0xfffff;
+            alpha = (bit<32>)near[19:10] << 9;
+            beta = (bit<32>)capped[22:10] << 17;
             both = alpha + beta;
             distance = both - 32w62464;
             if (due == 1w1) {

@@ -4,7 +4,7 @@
 //! Behind the queue, each packet that waited longer than `tau` looks up its flow's weight `w_f`: the part of its flow
 //! that left the queue while the packet waited. In a FIFO that is the part of its flow that was ahead of it. A
 //! [`Curve`] gives the probability of a mark or drop for that weight. Or the flow is fed back to ingress, where its
-//! next packets are marked or dropped before the queue ([`ActAt::Ingress`]).
+//! next packets are marked, dropped, limited to a rate or put into another queue ([`ActAt::Ingress`]).
 //!
 //! Each port has its own snapshots. A port counts as one FIFO: several queues of a port share the snapshots, and a
 //! weight then covers everything that left the port meanwhile.
@@ -18,104 +18,18 @@
 
 mod curve;
 mod held;
+mod params;
 
 use crate::counters::counters;
 use crate::hash_to_queues::digest;
 use crate::random::Random;
-use crate::{DropReason, Egress, Headers, Ingress, Limit, MarkReason, Outlet, Pipeline, Port, Sink, TailDropParams};
+use crate::{DropReason, Egress, Headers, Ingress, Limit, MarkReason, MultiQueueParams, Outlet, Pipeline, Port, Sink};
 pub use curve::{Curve, Step, Steps, StepsError};
 use held::HeldFlows;
-use queuescope_sketch::{ConQuest, ConQuestParams, ConQuestStats, Estimator, Expiry, ParamsError, Weights};
+pub use params::{ActAt, ConQuestAqmParams, ConQuestChange, FlowLimit, HeldAction, HoldParams, Response, WeightUnit};
+use queuescope_sketch::{ConQuest, ConQuestParams, ConQuestStats, ParamsError};
 use queuescope_wire::{ByteCount, Departure, Ecn, FlowId, Nanos, Packet, Rate};
-
-/// The parameters of the ConQuest AQM. Defaults are those of the paper's section 5.2, except where a field names
-/// another source.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConQuestAqmParams {
-    /// The snapshots of each port. By default h = 4, R = 2, C = 2048, T = 2 ms, with tags instead of cleaning.
-    pub sketch: ConQuestParams,
-    /// Which windows count. [`Estimator::Overlap`] by default; the paper uses [`Estimator::Inner`].
-    pub estimator: Estimator,
-    /// The unit of weights.
-    pub unit: WeightUnit,
-    /// `tau`: packets that waited no longer than this are left alone. 2 ms by default.
-    pub tau: Nanos,
-    /// The shortest backlog behind a leaving packet, as the time that the link needs for it. With a shorter backlog the
-    /// AQM leaves packets alone. Zero by default, as in the paper.
-    pub behind: Nanos,
-    /// `w_T`, in `unit`. 512 packets by default.
-    pub threshold: f64,
-    /// The probability with which a packet is chosen, as a function of its flow's weight.
-    pub curve: Curve,
-    /// What happens to a chosen packet.
-    pub response: Response,
-    /// Where that happens.
-    pub act_at: ActAt,
-    /// Changes of `tau` and `threshold` at given times, as a control plane would make them. None by default.
-    pub changes: Vec<ConQuestChange>,
-    /// The queue of each port, which the driver keeps. 16384 packets by default.
-    pub queue: TailDropParams,
-}
-
-/// A change of parameters at run time. A field that is `None` keeps its value.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct ConQuestChange {
-    /// When the change takes effect. Of several changes at one time the last one holds.
-    pub at: Nanos,
-    /// The new `tau`.
-    pub tau: Option<Nanos>,
-    /// The new `w_T`, in the same unit.
-    pub threshold: Option<f64>,
-}
-
-/// The unit of a flow's weight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WeightUnit {
-    /// Packets of the flow.
-    Packets,
-    /// Bytes of the flow.
-    Bytes,
-    /// Bytes of the flow over the bytes of all flows in the same windows, by the same estimator. Both lose the same to
-    /// the rounding to windows. From 0 to 1; collisions may make it larger.
-    ShareOfDeparted,
-    /// Bytes of the flow over the bytes that the link sends in the packet's delay. It needs no second count, but the
-    /// rate must be known, and it is too low when the link sends below its rate.
-    ShareOfDelay,
-    /// Packets of the flow over all packets that the packet found in the queue, which a switch provides itself. From 0
-    /// to 1; collisions may make it larger.
-    ShareOfQueue,
-}
-
-/// What happens to a chosen packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Response {
-    /// It is marked if it is ECN-capable, else dropped.
-    MarkOrDrop,
-    /// It is marked if it is ECN-capable, else left alone.
-    MarkOnly,
-    /// It is dropped.
-    Drop,
-}
-
-/// Where the AQM acts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ActAt {
-    /// On the chosen packet, as it leaves the queue. A drop here wastes the packet's time on the link.
-    Egress,
-    /// On later packets of the flow, before the queue (section 4.2, "act on future packets"). The chosen packet itself
-    /// is left alone.
-    Ingress(HoldParams),
-}
-
-/// How long and where ingress remembers flows that were fed back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HoldParams {
-    /// How long it acts on a flow after the last feedback.
-    pub hold: Nanos,
-    /// Registers of the array, found by hash; 0 counts as 1. A register holds the newest flow with that hash. A
-    /// collision makes ingress forget a flow early; it never makes it act on another flow.
-    pub registers: u32,
-}
+use std::num::NonZeroU16;
 
 /// The ConQuest AQM.
 ///
@@ -190,6 +104,10 @@ pub struct ConQuestAqmStats {
     pub fed_back: u64,
     /// Of these, packets that took the register of another flow that was still held.
     pub collisions: u64,
+    /// Packets of held flows that were within their limit ([`HeldAction::Limit`]). Others were dropped.
+    pub within_limit: u64,
+    /// Packets of held flows that entered the other queue ([`HeldAction::Reroute`]).
+    pub rerouted: u64,
 }
 
 counters!(ConQuestAqmStats {
@@ -202,40 +120,9 @@ counters!(ConQuestAqmStats {
     spared,
     fed_back,
     collisions,
+    within_limit,
+    rerouted,
 });
-
-impl Default for ConQuestAqmParams {
-    fn default() -> Self {
-        Self {
-            sketch: ConQuestParams {
-                snapshots: 4,
-                rows: 2,
-                columns: 2048,
-                window: Nanos(2_000_000),
-                expiry: Expiry::Tag,
-                weights: Weights::default(),
-                seed: 0,
-            },
-            estimator: Estimator::Overlap,
-            unit: WeightUnit::Packets,
-            tau: Nanos(2_000_000),
-            behind: Nanos::ZERO,
-            threshold: 512.0,
-            curve: Curve::Threshold,
-            response: Response::MarkOrDrop,
-            act_at: ActAt::Egress,
-            changes: Vec::new(),
-            queue: TailDropParams { limit: Limit::Packets(16_384) },
-        }
-    }
-}
-
-/// The hold is the default `tau`, about the time in which the queue drains. 1024 registers of 12 bytes.
-impl Default for HoldParams {
-    fn default() -> Self {
-        Self { hold: Nanos(2_000_000), registers: 1024 }
-    }
-}
 
 impl ConQuestAqm {
     /// Creates the program for a switch with these ports.
@@ -288,6 +175,12 @@ impl ConQuestAqm {
         self.held.register_index(port, flow)
     }
 
+    /// The time of a limit in a register at ingress, to which the packets of its flow have come ([`HeldAction::Limit`]). `None` beyond the last
+    /// register.
+    pub fn limit_time(&self, register: usize) -> Option<Nanos> {
+        self.held.time(register)
+    }
+
     /// The key of a flow in the snapshots.
     pub fn key(flow: FlowId) -> u64 {
         digest(u64::from(flow.0))
@@ -326,15 +219,24 @@ impl ConQuestAqm {
         chosen
     }
 
+    /// Counts a drop, if it is one.
+    #[inline]
+    fn drops(&mut self, drops: bool) -> bool {
+        self.stats.dropped += u64::from(drops);
+        drops
+    }
+
+    /// Whether held flows have a queue of their own.
+    fn reroutes(&self) -> bool {
+        matches!(self.params.act_at, ActAt::Ingress(HoldParams { action: HeldAction::Reroute, .. }))
+    }
+
     /// Marks a chosen packet, or returns true if it is to be dropped.
     #[inline]
     fn respond(&mut self, packet: &mut Packet, now: Nanos, sink: &mut impl Sink) -> bool {
         match (self.params.response, packet.ecn) {
             (Response::MarkOnly, Ecn::NotEct) => self.stats.spared += 1,
-            (Response::Drop, _) | (Response::MarkOrDrop, Ecn::NotEct) => {
-                self.stats.dropped += 1;
-                return true;
-            }
+            (Response::Drop, _) | (Response::MarkOrDrop, Ecn::NotEct) => return self.drops(true),
             (_, Ecn::Ce) => self.stats.marked_before += 1,
             (_, Ecn::Ect0 | Ecn::Ect1) => {
                 packet.ecn = Ecn::Ce;
@@ -385,7 +287,7 @@ impl Pipeline for ConQuestAqm {
         now: Nanos,
         sink: &mut impl Sink,
     ) -> Ingress {
-        let ActAt::Ingress(HoldParams { hold, .. }) = self.params.act_at else {
+        let ActAt::Ingress(HoldParams { hold, action, .. }) = self.params.act_at else {
             return if headers.fed_back { Ingress::Consume } else { Ingress::Enqueue(0) };
         };
         if headers.fed_back {
@@ -393,10 +295,26 @@ impl Pipeline for ConQuestAqm {
             self.stats.collisions += u64::from(self.held.hold(port, packet.flow, now, now.saturating_add(hold)));
             return Ingress::Consume;
         }
-        if self.held.holds(port, packet.flow, now) && self.respond(packet, now, sink) {
-            return Ingress::Drop(DropReason::FlowWeight);
+        let is_held = self.held.holds(port, packet.flow, now);
+        let is_dropped = is_held
+            && match action {
+                HeldAction::Respond => self.respond(packet, now, sink),
+                HeldAction::Drop => self.drops(true),
+                HeldAction::Limit(limit) => {
+                    let passes = self.held.passes(port, packet.flow, now, &limit);
+                    self.stats.within_limit += u64::from(passes);
+                    self.drops(!passes)
+                }
+                HeldAction::Reroute => {
+                    self.stats.rerouted += 1;
+                    return Ingress::Enqueue(ASIDE);
+                }
+            };
+        match action {
+            _ if is_dropped => Ingress::Drop(DropReason::FlowWeight),
+            HeldAction::Reroute => Ingress::Enqueue(REGULAR),
+            _ => Ingress::Enqueue(0),
         }
-        Ingress::Enqueue(0)
     }
 
     #[inline]
@@ -430,10 +348,19 @@ impl Pipeline for ConQuestAqm {
         }
     }
 
+    fn queues(&self, limit: Limit) -> MultiQueueParams {
+        let queues = if self.reroutes() { const { NonZeroU16::new(2).unwrap() } } else { NonZeroU16::MIN };
+        MultiQueueParams { queues, ..MultiQueueParams::one(limit) }
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.stats.by_name()
     }
 }
+
+/// The queue of rerouted flows, and that of all others. BMv2 serves the queue of the lowest number last.
+const ASIDE: u16 = 0;
+const REGULAR: u16 = 1;
 
 /// True with this probability: never at 0, always at 1. One number is drawn in any case, so that later draws do not
 /// depend on this probability.

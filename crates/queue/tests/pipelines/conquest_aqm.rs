@@ -3,8 +3,8 @@
 use crate::pipelines::driver::{Log, Switch, headers, outlets, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
-    ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestChange, Curve, DropReason, Egress, HoldParams, Limit, MarkReason,
-    Pipeline, Port, Response, Step, Steps, WeightUnit,
+    ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestChange, Curve, DropReason, Egress, FlowLimit, HeldAction,
+    HoldParams, Ingress, Limit, MarkReason, Pipeline, Port, Response, Step, Steps, WeightUnit,
 };
 use queuescope_sketch::{ConQuestParams, Estimator};
 use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet, QueueId};
@@ -335,7 +335,7 @@ fn a_flow_that_was_fed_back_is_dropped_at_ingress_until_its_hold_ends() {
 
 #[test]
 fn with_one_register_only_the_last_flow_is_held() {
-    let act_at = ActAt::Ingress(HoldParams { hold: Nanos(MS), registers: 0 });
+    let act_at = ActAt::Ingress(HoldParams { hold: Nanos(MS), registers: 0, action: HeldAction::Respond });
     let mut program = program(ConQuestAqmParams { act_at, ..exact_params() });
     let mut log = Log::default();
     let mut arrive = |flow: u32, time: u64, fed_back: bool| {
@@ -351,4 +351,76 @@ fn with_one_register_only_the_last_flow_is_held() {
     assert!(arrive(2, 14, false) && !arrive(1, 15, false));
     assert!(!arrive(2, 13 + MS, false));
     assert_eq!((program.stats().collisions, program.stats().fed_back, program.stats().marked), (1, 2, 2));
+}
+
+/// Packets of flow 0 each 0.12 ms, and of flow 1 each 1.2 ms, through a link that sends one each 0.12 ms, for half a second. Returns the packets of each flow that
+/// were sent, and the time that those of flow 1 waited on average, in ns.
+fn two_flows(action: Option<HeldAction>, hold: Nanos) -> (Switch<ConQuestAqm>, [usize; 2], u64) {
+    let sketch = ConQuestParams { window: Nanos(MS), ..ConQuestAqmParams::default().sketch };
+    let act_at =
+        action.map_or(ActAt::Egress, |action| ActAt::Ingress(HoldParams { hold, action, ..HoldParams::default() }));
+    // Without an action, no packet is chosen.
+    let threshold = if action.is_some() { 20.0 } else { 1e9 };
+    let params = ConQuestAqmParams { sketch, tau: Nanos(3 * MS), threshold, act_at, ..ConQuestAqmParams::default() };
+    let ports = outlets(&[100_000_000], 2);
+    let program = ConQuestAqm::new(params, &ports).unwrap();
+    let queues = program.queues(Limit::Packets(100)).queues.get();
+    let mut switch = Switch::new(program, &ports, queues, Limit::Packets(100), Nanos(2_000));
+    for n in 0..4_000u64 {
+        switch.offer(Nanos(n * 120_000), 0, packet(n, 0, 1500), headers(0, 0));
+        if n % 10 == 5 {
+            switch.offer(Nanos(n * 120_000 + 60_000), 0, packet(10_000 + n, 1, 1500), headers(0, 0));
+        }
+    }
+    switch.run_out();
+    let of = |flow| switch.log.sent.iter().filter(move |sent| sent.departure.packet.flow.0 == flow);
+    let waited = of(1).map(|sent| sent.departure.sojourn().0).sum::<u64>() / of(1).count() as u64;
+    let sent = [of(0).count(), of(1).count()];
+    (switch, sent, waited)
+}
+
+/// A flow that is held has what its limit leaves it, and the other flow does not wait for its queue, as it does without the program.
+#[test]
+fn a_limit_keeps_the_queue_for_the_other_flow() {
+    let (_, [heavy, light], waited) = two_flows(None, Nanos::ZERO);
+    assert!(heavy > 3_500 && light > 380 && waited > 8 * MS, "{heavy} and {light} packets, {waited} ns");
+    // At most 5000 packets per second: 60 % of the link.
+    let limit = FlowLimit { interval: Nanos(200_000), burst: 4 };
+    let (switch, [limited, light], waited) = two_flows(Some(HeldAction::Limit(limit)), Nanos(1_000 * MS));
+    assert!((2_400..2_700).contains(&limited) && light == 400 && waited < MS, "{limited}, {light}, {waited} ns");
+    let stats = *switch.program.stats();
+    assert!(stats.within_limit > 2_000 && stats.rerouted == 0, "{stats:?}");
+    assert!(switch.log.dropped.iter().all(|dropped| dropped.packet.flow.0 == 0 && dropped.enqueued.is_none()));
+    assert_eq!(stats.dropped, switch.log.dropped.len() as u64);
+}
+
+/// A flow that is held enters queue 0, and all others queue 1, where none waits for it for longer than a packet takes.
+#[test]
+fn a_rerouted_flow_waits_in_its_own_queue() {
+    let (switch, [heavy, light], waited) = two_flows(Some(HeldAction::Reroute), Nanos(20 * MS));
+    assert!(heavy > 3_300 && light == 400 && waited < MS, "{heavy} and {light} packets, {waited} ns");
+    let aside = switch.log.sent.iter().filter(|sent| sent.departure.queue == QueueId(0));
+    assert!(aside.clone().all(|sent| sent.departure.packet.flow.0 == 0), "only the heavy flow is there");
+    let stats = *switch.program.stats();
+    // Those that the queue has no room for were put there, too.
+    assert!(aside.count() > 3_000 && stats.rerouted > 3_000 && stats.dropped == 0, "{stats:?}");
+}
+
+#[test]
+fn a_dropped_flow_is_dropped_whatever_its_codepoint() {
+    let act_at = ActAt::Ingress(HoldParams { action: HeldAction::Drop, ..HoldParams::default() });
+    let mut program = program(ConQuestAqmParams { act_at, ..exact_params() });
+    let mut log = Log::default();
+    let mut arrive = |ecn, fed_back| {
+        let mut packet = Packet { ecn, ..packet(1, 1, 1000) };
+        let mut headers = headers(0, 0);
+        headers.fed_back = fed_back;
+        (program.ingress(Port(0), &mut packet, &mut headers, Nanos(10), &mut log), packet.ecn)
+    };
+    assert_eq!(arrive(Ecn::Ect0, false), (Ingress::Enqueue(0), Ecn::Ect0));
+    arrive(Ecn::Ect0, true);
+    for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ce] {
+        assert_eq!(arrive(ecn, false), (Ingress::Drop(DropReason::FlowWeight), ecn));
+    }
+    assert_eq!((program.stats().dropped, program.stats().marked), (3, 0));
 }

@@ -2,8 +2,8 @@
 
 use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use queuescope_queue::{
-    AbcParams, AckWindowParams, ActAt, ConQuestAqmParams, Curve, HashToQueuesParams, Headers, HoldParams, MeterParams,
-    Outlet, P4airParams, Pipeline, PipelineParams, QueueLength,
+    AbcParams, AckWindowParams, ActAt, ConQuestAqmParams, Curve, FlowLimit, HashToQueuesParams, Headers, HeldAction,
+    HoldParams, MeterParams, Outlet, P4airParams, Pipeline, PipelineParams, QueueLength,
 };
 use queuescope_sketch::ConQuestParams;
 use queuescope_tcp::{Flags, Segment};
@@ -53,13 +53,19 @@ fn the_same_traffic_gives_the_recorded_counters() {
         sketch: ConQuestParams { columns: 16, window: Nanos(8 * MS), ..ConQuestAqmParams::default().sketch },
         ..ConQuestAqmParams::default()
     };
-    let fed_back = ActAt::Ingress(HoldParams { hold: Nanos(MS), registers: 2 });
+    let held = |action| ActAt::Ingress(HoldParams { hold: Nanos(MS), registers: 2, action });
+    let limit = HeldAction::Limit(FlowLimit { interval: Nanos(MS), burst: 2 });
+    let fed_back = [HeldAction::Respond, limit, HeldAction::Reroute]
+        .map(|action| PipelineParams::ConQuestAqm(ConQuestAqmParams { act_at: held(action), ..conquest.clone() }));
     let meter = MeterParams { memory: Nanos(50 * MS), ..MeterParams::default() };
+    let [responds, limits, reroutes] = fed_back;
     let programs = [
         PipelineParams::HashToQueues(HashToQueuesParams::default()),
         PipelineParams::AckWindow(AckWindowParams::default()),
-        PipelineParams::ConQuestAqm(conquest.clone()),
-        PipelineParams::ConQuestAqm(ConQuestAqmParams { act_at: fed_back, ..conquest }),
+        PipelineParams::ConQuestAqm(conquest),
+        responds,
+        limits,
+        reroutes,
         PipelineParams::Abc(AbcParams { meter, ..AbcParams::default() }),
         PipelineParams::Abc(AbcParams {
             meter,

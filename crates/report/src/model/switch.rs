@@ -18,6 +18,10 @@ pub struct SwitchFit {
     /// The resource that is exhausted, if it does not fit.
     #[serde(alias = "room")]
     pub exhausted: Option<String>,
+    /// Why `p4 generate` writes no program for this switch, if that is so whatever the verdicts and the room: the program's registers do what the
+    /// switch's cannot, or its compiler rejects the program. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// The stages in the order of the pipeline. If the program does not fit: those that it would need. None if it
     /// cannot be placed.
     pub stages: Option<Vec<SwitchStage>>,

@@ -1,6 +1,6 @@
 //! The keys of the ConQuest AQM.
 
-use super::{TIME, optional};
+use super::{STEP, TIME, optional};
 use crate::describe::ValueKind;
 use crate::dom::{Node, TomlValue};
 use crate::explain::Written;
@@ -9,7 +9,8 @@ use crate::read::Findings;
 use crate::traffic::LONGEST;
 use crate::value::names;
 use queuescope_queue::{
-    ActAt, ConQuestAqmParams, ConQuestChange, Curve, HoldParams, Response, Step, Steps, WeightUnit,
+    ActAt, ConQuestAqmParams, ConQuestChange, Curve, FlowLimit, HeldAction, HoldParams, Response, Step, Steps,
+    WeightUnit,
 };
 use queuescope_sketch::Estimator;
 use queuescope_text::Problem;
@@ -50,6 +51,14 @@ pub(crate) fn conquest_aqm<K: KeyVisitor>(params: &mut ConQuestAqmParams, keys: 
     );
     keys.key("response", &mut params.response, "What happens to a chosen packet.");
     keys.key("act-at", &mut params.act_at, "Where that happens.");
+    let responds = match params.act_at {
+        ActAt::Egress => true,
+        ActAt::Ingress(hold) => hold.action == HeldAction::Respond,
+    };
+    keys.ensure("response", responds || params.response == ConQuestAqmParams::default().response, || {
+        let help = "leave it out, or write `act-at.ingress.action = \"respond\"`";
+        ("the action at ingress leaves no response to choose".to_owned(), help.to_owned())
+    });
     keys.list(
         "changes",
         &mut params.changes,
@@ -118,7 +127,20 @@ choice! {
         Self::Ingress(HoldParams::default()), Self::Ingress(params) => {
             keys.within("hold", &mut params.hold, TIME, "How long ingress acts on a flow after feedback.");
             keys.within("registers", &mut params.registers, 1..=1 << 20, "Registers that remember flows.");
+            keys.key("action", &mut params.action, "What happens to packets of these flows.");
         };
+}
+
+choice! {
+    HeldAction, "action on a held flow", keys;
+    "respond", "What `response` says.", Self::Respond, Self::Respond => {};
+    "drop", "They are dropped.", Self::Drop, Self::Drop => {};
+    "limit", "They pass at most at a rate; others are dropped.",
+        Self::Limit(FlowLimit::default()), Self::Limit(limit) => {
+            keys.within("interval", &mut limit.interval, STEP, "The time from one packet of a flow to the next at this rate.");
+            keys.within("burst", &mut limit.burst, 1..=65_536, "The packets of a flow that may pass at once.");
+        };
+    "reroute", "They enter another queue of the port; both are served in turn.", Self::Reroute, Self::Reroute => {};
 }
 
 impl Field for Steps {

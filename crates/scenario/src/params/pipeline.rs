@@ -8,8 +8,9 @@ use super::{FACTOR, STEP, TIME};
 use crate::keys::{Choice, KeyVisitor, Table, fields};
 use crate::value::names;
 use queuescope_queue::{
-    AckWindowParams, CodelDpParams, DropSchedule, EcnSharpDpParams, EgressPiParams, HashToQueuesParams, PieCpDecay,
-    PieCpParams, PieDpParams, PieGains, PieTableLayout, PieTableParams, PipelineParams, Trend,
+    AckWindowParams, CodelDpParams, DropSchedule, EcnSharpDpParams, EgressPiParams, HashToQueuesParams,
+    LONGEST_PIE_TARGET, PieCpDecay, PieCpParams, PieDpParams, PieGains, PieTableLayout, PieTableParams, PipelineParams,
+    Trend,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::ops::RangeInclusive;
@@ -68,6 +69,9 @@ const TARGET: &str = "The target delay.";
 const ACT: &str = "Whether packets are dropped; if not, the probability is only computed.";
 const TREND: &str = "The sign of the change of the delay.";
 
+/// The targets that a register of 16 bits can have.
+const REGISTER_TIME: RangeInclusive<Nanos> = Nanos::ZERO..=LONGEST_PIE_TARGET;
+
 fn pie_cp<K: KeyVisitor>(params: &mut PieCpParams, keys: &mut K) {
     keys.within("target", &mut params.target, TIME, TARGET);
     keys.within("period", &mut params.period, STEP, "How often the control plane reads.");
@@ -78,7 +82,7 @@ fn pie_cp<K: KeyVisitor>(params: &mut PieCpParams, keys: &mut K) {
 }
 
 fn pie_dp<K: KeyVisitor>(params: &mut PieDpParams, keys: &mut K) {
-    keys.within("target", &mut params.target, TIME, TARGET);
+    keys.within("target", &mut params.target, REGISTER_TIME, TARGET);
     keys.within("update", &mut params.update, STEP, "The period of the packet generator.");
     keys.within("alpha-shift", &mut params.alpha_shift, 0..=31, "The left shift of the distance to the target.");
     keys.within("beta-shift", &mut params.beta_shift, 0..=31, "The left shift of the change of the delay.");
@@ -122,7 +126,7 @@ fn ecn_sharp_dp<K: KeyVisitor>(params: &mut EcnSharpDpParams, keys: &mut K) {
 }
 
 fn pie_table<K: KeyVisitor>(params: &mut PieTableParams, keys: &mut K) {
-    keys.within("target", &mut params.target, TIME, TARGET);
+    keys.within("target", &mut params.target, REGISTER_TIME, TARGET);
     keys.within(
         "max-delay",
         &mut params.max_delay,

@@ -1,13 +1,13 @@
 //! What `p4 generate -o` writes: the program, the entries of its tables, a makefile and, for BMv2, a test.
 
-use crate::paths::{cannot_write, create};
+use super::MADE_BY;
+use crate::paths::{cannot_write, create, read_text};
 use anyhow::{Context, Result, bail};
 use queuescope_p4::ir::{
     Architecture, Forwarding, REPLAY, SwitchProgram, TestBuild, Trace, TracePacket, print_entries, print_forwarding,
     print_p4runtime,
 };
 use queuescope_pcap::PcapWriter;
-use queuescope_wire::Nanos;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
@@ -16,6 +16,9 @@ use std::path::Path;
 /// The packets of the test, and the seed that they are drawn with.
 pub(super) const PACKETS: usize = 500;
 pub(super) const SEED: u64 = 1;
+
+/// The longest program that is read to see what it is for.
+const LONGEST: u64 = 1 << 24;
 
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u32 = 1;
@@ -41,6 +44,7 @@ pub(super) fn write(
         bail!("-o {}: is a file, and the output is a folder with several files: name a folder", folder.display());
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    check_other_target(folder, program.name(), architecture)?;
     let mut written = String::new();
     for (ending, contents) in files(program, architecture, code, more)? {
         let path = folder.join(format!("{}.{ending}", program.name()));
@@ -48,6 +52,28 @@ pub(super) fn write(
         let _ = writeln!(written, "{}", path.display());
     }
     Ok(written)
+}
+
+/// Fails if the folder has the program for another target: files of the two have the same names.
+fn check_other_target(folder: &Path, name: &str, architecture: Architecture) -> Result<()> {
+    // What cannot be read is reported when it is written.
+    let Ok(text) = read_text(&folder.join(format!("{name}.p4")), LONGEST) else { return Ok(()) };
+    let first = text.lines().next().unwrap_or_default();
+    let is_for = |other: &Architecture| {
+        first.starts_with(MADE_BY)
+            && first
+                .split_once("--target ")
+                .is_some_and(|(_, rest)| rest.split_whitespace().next() == Some(other.name()))
+    };
+    match Architecture::ALL.into_iter().filter(|other| *other != architecture).find(is_for) {
+        Some(other) => bail!(
+            "-o {}: has {name} for {}, whose files have the same names: name another folder for {}",
+            folder.display(),
+            other.name(),
+            architecture.name()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// What is written with a program.
@@ -80,7 +106,7 @@ pub(super) fn files(
         return Ok(bytes(files));
     }
     let trace = Trace::new(program, SEED, PACKETS);
-    files.push(("readme.txt", readme(name, program.period(), [entries.is_some(), control.is_some()], &trace)));
+    files.push(("readme.txt", readme(program, [entries.is_some(), control.is_some()], &trace)));
     files.extend(entries.map(|entries| ("cli", entries)));
     files.extend(print_p4runtime(program, forwarding).map(|entries| ("p4runtime.json", entries)));
     files.push(("test.p4", TestBuild::new(program).print()));
@@ -117,7 +143,8 @@ fn makefile(architecture: Architecture, name: &str, has_entries: bool) -> String
 }
 
 /// What the files are, and how the packets are replayed.
-fn readme(name: &str, period: Option<Nanos>, [has_entries, has_control]: [bool; 2], trace: &Trace) -> String {
+fn readme(program: &SwitchProgram, [has_entries, has_control]: [bool; 2], trace: &Trace) -> String {
+    let (name, period) = (program.name(), program.period());
     let (of_entries, fill) =
         if has_entries { (README_OF_ENTRIES, "    simple_switch_CLI < NAME.cli\n") } else { ("", "") };
     let of_control = if has_control { README_OF_CONTROL } else { "" };
@@ -134,7 +161,7 @@ fn readme(name: &str, period: Option<Nanos>, [has_entries, has_control]: [bool; 
         _ => README_OF_RUNNING
             .replace("BORDER\n", if is_abc { README_OF_BORDER } else { "" })
             // Without the option, BMv2 has one queue, and drops the packets of others.
-            .replace("OPTIONS", if name == "p4air" { "-- --priority-queues 8 " } else { "" }),
+            .replace("OPTIONS", if program.chooses_queues() { "-- --priority-queues 8 " } else { "" }),
     };
     let acts = match generated {
         0 => format!("Of the {all} packets, {acts}."),

@@ -20,11 +20,15 @@ impl P4air {
     /// Names the first text that is not a parameter with a value that it takes.
     pub fn with(set: &[String]) -> Result<Self> {
         let mut params = SwitchP4airParams::default();
-        let mut others = vec!["p4air".to_owned()];
+        let mut others = Vec::new();
         let mut keys = Vec::new();
         for text in set {
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
             let (key, value) = (key.trim(), value.trim());
+            if keys.contains(&key) {
+                bail!("--set {text}: {key} is set twice: give it one value");
+            }
+            keys.push(key);
             match key {
                 "rate" => params.rate = value.parse().map_err(|why| anyhow!("--set {text}: {why}"))?,
                 "window-scale" => {
@@ -33,17 +37,10 @@ impl P4air {
                     };
                     params.window_scale = scale;
                 }
-                _ => {
-                    others.push(text.clone());
-                    continue;
-                }
+                _ => others.push(text.clone()),
             }
-            if keys.contains(&key) {
-                bail!("--set {text}: {key} is set twice: give it one value");
-            }
-            keys.push(key);
         }
-        let management = Management::parse("--set", &others.join(",")).map_err(|why| anyhow!("{why}"))?;
+        let management = Management::parse_with("--set", "p4air", &others).map_err(|why| anyhow!("{why}"))?;
         let Management::Program(PipelineParams::P4air(p4air)) = &management else {
             bail!("p4air is not a program of a switch");
         };

@@ -20,8 +20,19 @@ fn files(program: &SwitchProgram, architecture: Architecture) -> BTreeMap<&'stat
 fn keys() -> impl Strategy<Value = String> {
     let known =
         ["target", "update", "alpha-shift", "beta-shift", "calm", "short", "trend", "act", "max-delay", "layout"];
-    let of_conquest =
-        ["window", "snapshots", "rows", "columns", "estimator", "unit", "tau", "threshold", "response", "act-at"];
+    let of_conquest = [
+        "window",
+        "snapshots",
+        "rows",
+        "columns",
+        "estimator",
+        "unit",
+        "tau",
+        "threshold",
+        "response",
+        "act-at",
+        "act-at.ingress.action",
+    ];
     let of_printqueue = ["cell-bits", "index-bits", "alpha", "windows", "port", "step-bits", "level-bits"];
     let of_abc =
         ["reference", "memory", "least-time", "aqm", "aqm.least", "aqm.base", "aqm.gamma", "surcharges", "meters"];
@@ -55,8 +66,17 @@ fn sets() -> impl Strategy<Value = Vec<String>> {
 
 /// The algorithms. PIE_TABLE takes long to make.
 fn algorithm() -> impl Strategy<Value = &'static str> {
-    let others =
-        vec!["pie-cp", "step", "codel-dp", "ecn-sharp-dp", "conquest", "conquest-ingress", "abc-core", "abc-strip"];
+    let others = vec![
+        "pie-cp",
+        "step",
+        "codel-dp",
+        "ecn-sharp-dp",
+        "conquest",
+        "conquest-ingress",
+        "conquest-feedback",
+        "abc-core",
+        "abc-strip",
+    ];
     let others = prop::sample::select(others);
     let measurements = prop::sample::select(vec!["printqueue-windows", "printqueue-monitor"]);
     let large = prop::sample::select(vec!["pie-table", "abc-edge", "p4air"]);
@@ -146,6 +166,11 @@ fn each_target_has_its_files() {
             "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
         ),
         (
+            "conquest-feedback",
+            Architecture::V1model,
+            "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
+        ),
+        (
             "conquest-legacy",
             Architecture::V1model,
             "cli expected.pcap mk p4 p4runtime.json readme.txt replay.py sent.pcap test.p4",
@@ -223,4 +248,99 @@ fn a_program_is_made_again_from_its_first_line() {
         let error = made_from(&format!("{MADE_BY}{wrong}\n")).expect_err(wrong);
         assert!(!error.to_string().is_empty(), "{wrong}");
     }
+}
+
+fn error_of(name: &str, set: &str) -> Option<String> {
+    let parameters = parameters(name, &[set.to_owned()]);
+    parameters.and_then(|parameters| program(name, &parameters, &[])).err().map(|error| error.to_string())
+}
+
+/// What has no part in a program is refused in one line, which names what has.
+#[test]
+fn parameters_without_a_part_are_refused() {
+    for (name, set) in [
+        ("red-egress", "target-delay=3ms"),
+        ("red-egress", "mean-packet=100B"),
+        ("red-egress", "draws=ns3"),
+        ("p4air", "idle=3s"),
+        ("p4air", "table.hashed.seed=4"),
+        ("step", "target=3ms"),
+        ("abc-edge", "queue-length=register"),
+        ("abc-core", "memory=3s"),
+        ("abc-core-median", "aqm.memory=3s"),
+        ("abc-strip", "reference=3kbps"),
+    ] {
+        let error = error_of(name, set).unwrap_or_else(|| panic!("{name} takes {set}"));
+        assert!(error.contains(&format!("the program {name} does not have this parameter: ")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let error = error_of("abc-core", "memory=3s").expect("it is refused");
+    assert!(
+        error.starts_with("--set memory: ") && error.ends_with("use one of aqm.least, aqm.base, aqm.gamma, aqm.memory"),
+        "{error}"
+    );
+}
+
+/// The ranges that `--explain` shows are those of the program: their ends are taken, and what is beyond them is not.
+#[test]
+fn ranges_are_those_of_programs() {
+    for (name, key, inside, outside) in [
+        ("step", "ce-threshold", &["0s", "4.29s"][..], &["4.3s"][..]),
+        ("red-egress", "thresholds.max", &["5", "255"], &["256"]),
+        ("red-egress", "weight", &["0.0000152587890625", "0.5"], &["0.3", "1.0"]),
+        ("red-egress", "unit", &["packets"], &["bytes"]),
+        ("pie-dp", "target", &["0s", "65535us"], &["65536us"]),
+        ("conquest", "window", &["2097152ns", "67108864ns"], &["32768ns", "134217728ns", "3ms"]),
+        ("conquest", "snapshots", &["4", "8", "16"], &["3", "32"]),
+        ("conquest", "rows", &["1", "4"], &["5"]),
+        ("conquest-feedback", "rows", &["1", "2"], &["3"]),
+        ("conquest", "columns", &["2", "16384"], &["1", "3"]),
+        ("conquest", "tau", &["0s", "2.147s"], &["2.148s"]),
+        ("conquest", "threshold", &["0", "4294967295"], &["4294967296"]),
+        ("conquest-ingress", "act-at.ingress.hold", &["0s", "2.147s"], &["2.148s"]),
+        ("conquest-ingress", "act-at.ingress.registers", &["2", "65536"], &["1", "131072", "3"]),
+        ("conquest-ingress", "act-at.ingress.action", &["respond"], &["drop", "limit", "reroute"]),
+        ("conquest-feedback", "act-at.ingress.action", &["drop", "limit", "reroute"], &["respond"]),
+        ("conquest-feedback", "act-at.ingress.action.limit.interval", &["1us", "268ms"], &["269ms"]),
+        ("conquest-feedback", "response", &["mark-or-drop"], &["drop", "mark-only"]),
+        ("abc-core", "aqm.base", &["0", "511"], &["512", "1.5"]),
+        ("abc-core", "aqm.gamma", &["4", "256"], &["2", "512", "5"]),
+        ("p4air", "queues", &["8", "32"], &["7", "64"]),
+        ("p4air", "table.hashed.entries", &["128", "65536"], &["64", "129", "131072"]),
+        ("p4air", "delay-passes", &["0", "255"], &["256"]),
+        ("p4air", "least-window", &["1B", "65535B"], &["65536B"]),
+        ("p4air", "packet", &["64B", "16384B"], &["16385B"]),
+        ("p4air", "fingerprint.rise.of-previous.shift", &["1", "11"], &["0", "12"]),
+        ("p4air", "fingerprint.reduction-shift", &["1", "15"], &["0", "16"]),
+        ("p4air", "fingerprint.default-rtt", &["1us", "1.07s"], &["1.08s"]),
+    ] {
+        for value in inside {
+            assert_eq!(error_of(name, &format!("{key}={value}")), None, "{name}: {key}={value}");
+        }
+        for value in outside {
+            assert!(error_of(name, &format!("{key}={value}")).is_some(), "{name}: {key}={value}");
+        }
+        let shown = limits::of_program(name, parameters(name, &[]).expect("they are defaults").list());
+        assert!(shown.iter().any(|it| it.key == key && !it.range.is_empty()), "{name}: {key} in {shown:?}");
+    }
+}
+
+/// The files of two targets have the same names, so each has a folder of its own.
+#[test]
+fn a_folder_has_one_target() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let write = |name: &str, architecture: Architecture| {
+        let program = default_program(name);
+        let code = format!("{MADE_BY}{name} --target {}\n{}", architecture.name(), print(&program, architecture));
+        folder::write(folder.path(), &program, architecture, code, More::default()).map(|_| ())
+    };
+    let [v1model, tna] = Architecture::ALL;
+    write("step", v1model).expect("it is empty");
+    write("step", v1model).expect("it may be written again");
+    write("egress-pi", tna).expect("its files have other names");
+    let error = write("step", tna).expect_err("it has the other").to_string();
+    assert!(
+        error.ends_with("has step for v1model, whose files have the same names: name another folder for tna"),
+        "{error}"
+    );
 }

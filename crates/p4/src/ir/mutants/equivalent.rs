@@ -1,5 +1,7 @@
 //! Mutants that do what the program does, with proofs.
 
+use super::super::builder::SwitchProgram;
+
 /// Changes that change nothing, how many there are, and the proof. Variables are numbered as in the program. Three dots stand for any beginning.
 pub(super) type Equivalent = [(&'static str, usize, &'static str)];
 
@@ -93,6 +95,20 @@ const OF_CONQUEST: [(&str, usize, &str); 8] = [
     ("NotEqual as Greater", 1, "ecn != 0"),
 ];
 
+/// Those of the mark for a standing queue, with one row.
+const OF_STANDING: [(&str, usize, &str); 6] = [
+    (
+        "Add(Variable(Variable(8)), Constant(1)) as AddSaturating(Variable(Variable(8)), Constant(1))",
+        1,
+        "a queue length has 19 bits",
+    ),
+    ("Before as After", 4, "an action without updates: read"),
+    ("...(0, 1)], 1)", 8, "a generated packet is dropped, whatever it reads"),
+    ("...(0, 32767), (0, 0)], 1)", 4, "a packet that covers no whole window waited no longer than tau, which is two"),
+    ("Equal as GreaterOrEqual", 1, "one bit: generated == 1"),
+    ("NotEqual as Greater", 2, "ecn != 0, queue_length != 0"),
+];
+
 /// Those of ConQuest that acts at ingress, with one row.
 const OF_CONQUEST_INGRESS: [(&str, usize, &str); 6] = [
     ("Equal as GreaterOrEqual", 3, "one bit: generated == 1, fed_back == 1, is_same == 1"),
@@ -104,6 +120,29 @@ const OF_CONQUEST_INGRESS: [(&str, usize, &str); 6] = [
         "Or(Variable(Variable(26)), Constant(2147483648)) as Xor(Variable(Variable(26)), Constant(2147483648))",
         1,
         "the hash has 31 bits",
+    ),
+];
+
+/// Those of ConQuest that drops, limits or re-routes at ingress, with one row.
+const OF_CONQUEST_FEEDBACK: [(&str, usize, &str); 5] = [
+    ("Equal as GreaterOrEqual", 3, "one bit: generated == 1, fed_back == 1, is_same == 1"),
+    ("...(0, 32767), (0, 0)], 1)", 4, "a packet that covers no whole window waited no longer than tau, which is two"),
+    ("Before as After", 5, "an action without updates: read, read_until"),
+    ("...(0, 1)], 1)", 8, "a generated packet is dropped, whatever it reads"),
+    (
+        "Or(Variable(Variable(26)), Constant(2147483648)) as Xor(Variable(Variable(26)), Constant(2147483648))",
+        1,
+        "the hash has 31 bits",
+    ),
+];
+
+/// Those of a limit.
+const OF_LIMIT: [(&str, usize, &str); 2] = [
+    ("Equal as LessOrEqual", 1, "one bit: passes == 0"),
+    (
+        "Less as LessOrEqual",
+        2,
+        "a time that is now, and neither behind nor ahead, is the same either way: begin_time, pass_time",
     ),
 ];
 
@@ -181,7 +220,17 @@ const OF_ABC_MEAN: [(&str, usize, &str); 2] =
 /// That of ABC's exit.
 const OF_ABC_STRIP: [(&str, usize, &str); 1] = [("Equal as GreaterOrEqual", 1, "one bit: has_activity == 1")];
 
-const OF_EGRESS_PI: [(&str, usize, &str); 12] = [
+const OF_EGRESS_PI: [(&str, usize, &str); 14] = [
+    (
+        "Minimum(Variable(Variable(4)), Constant(8388607)) as Minimum(Variable(Variable(4)), Constant(8388606))",
+        1,
+        "the lowest ten bits are not read, and both ends have the same others",
+    ),
+    (
+        "Minimum(Variable(Variable(4)), Constant(1048575)) as Minimum(Variable(Variable(4)), Constant(1048574))",
+        1,
+        "the same",
+    ),
     ("Equal as GreaterOrEqual", 1, "one bit: long == 1"),
     (
         "Add(Variable(Variable(9)), Variable(Variable(10))) as AddSaturating(Variable(Variable(9)), Variable(Variable(10)))",
@@ -217,14 +266,18 @@ const OF_MONITOR: [(&str, usize, &str); 2] = [
     ("Equal as GreaterOrEqual", 1, "one bit: changes == 1"),
 ];
 
-pub(super) fn equivalent(program: &str) -> Vec<&'static Equivalent> {
-    match program {
+pub(super) fn equivalent(program: &SwitchProgram) -> Vec<&'static Equivalent> {
+    let has_limit = program.registers.iter().any(|register| register.name == "flow_time");
+    match program.name {
+        "conquest-feedback" if has_limit => vec![&OF_CONQUEST_FEEDBACK, &OF_LIMIT],
+        "conquest-feedback" => vec![&OF_CONQUEST_FEEDBACK],
         "red-egress" => vec![&OF_RED],
         "pie-cp" => vec![&OF_PIE_CP],
         "pie-dp" => vec![&OF_PIE, &OF_SHIFTS],
         "pie-table" => vec![&OF_PIE, &OF_TABLES],
         "egress-pi" => vec![&OF_EGRESS_PI],
         "conquest" => vec![&OF_CONQUEST],
+        "conquest-stands" => vec![&OF_STANDING],
         "conquest-ingress" => vec![&OF_CONQUEST_INGRESS],
         "conquest-legacy" => vec![&OF_CONQUEST_LEGACY],
         "codel-dp" => vec![&OF_SCHEDULE, &OF_CODEL],

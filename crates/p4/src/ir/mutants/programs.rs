@@ -3,19 +3,23 @@
 use super::super::builder::SwitchProgram;
 use crate::algorithms::{
     AbcCoreParams, AbcEdgeParams, ConQuestLegacyParams, abc_core_with, abc_edge_with, abc_strip_with, codel_dp_with,
-    conquest_defaults, conquest_legacy_with, conquest_with, ecn_sharp_dp_with, executable, p4air_with,
-    printqueue_monitor_with, printqueue_windows_with, red_egress_with, step_with,
+    conquest_defaults, conquest_legacy_with, conquest_stands_defaults, conquest_stands_with, conquest_with,
+    ecn_sharp_dp_with, executable, p4air_with, printqueue_monitor_with, printqueue_windows_with, red_egress_with,
+    step_with,
 };
 use queuescope_queue::{
-    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, FlowTable, HoldParams, P4airParams,
-    RedParams, SwitchAqmParams, SwitchAverage, SwitchMeterParams, SwitchP4airParams, SwitchRed,
+    ActAt, CodelDpParams, ConQuestAqmParams, DropSchedule, EcnSharpDpParams, FlowLimit, FlowTable, HeldAction,
+    HoldParams, P4airParams, RedParams, SwitchAqmParams, SwitchAverage, SwitchMeterParams, SwitchP4airParams,
+    SwitchRed,
 };
 use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
 
 /// All programs, in dimensions for which values at the limits are common.
 pub(super) fn programs() -> Vec<SwitchProgram> {
-    let hold = HoldParams { registers: 2, hold: Nanos(2) };
+    let hold = HoldParams { registers: 2, hold: Nanos(2), action: HeldAction::Respond };
+    let held = |action| ActAt::Ingress(HoldParams { action, ..hold });
+    let limit = HeldAction::Limit(FlowLimit { interval: Nanos(2), burst: 2 });
     // A long interval, so that few are due behind the end of the table.
     let (short, interval) = (Nanos(1 << 14), DropSchedule::LONGEST);
     let codel = CodelDpParams { target: short, interval, ..CodelDpParams::default() };
@@ -36,7 +40,11 @@ pub(super) fn programs() -> Vec<SwitchProgram> {
         printqueue_monitor_with(&steps, 1).expect("it fits"),
         step_with(Nanos(1 << 14)).expect("it fits"),
         small_conquest(ActAt::Egress, 2),
-        small_conquest(ActAt::Ingress(hold), 1),
+        small_stands(),
+        small_conquest(held(HeldAction::Respond), 1),
+        small_conquest(held(HeldAction::Drop), 1),
+        small_conquest(held(limit), 1),
+        small_conquest(held(HeldAction::Reroute), 1),
         small_legacy(),
     ];
     let edge = AbcEdgeParams {
@@ -75,6 +83,16 @@ pub(super) fn small_p4air() -> SwitchProgram {
     let table = FlowTable::Hashed { entries: 128, seed: 0 };
     let p4air = P4airParams { queues: 8, table, ..P4airParams::default() };
     p4air_with(&SwitchP4airParams { p4air, ..SwitchP4airParams::default() }).expect("it fits")
+}
+
+/// The mark for a standing queue with few columns.
+fn small_stands() -> SwitchProgram {
+    let mut params = conquest_stands_defaults();
+    params.sketch.rows = 1;
+    params.sketch.columns = 2;
+    params.sketch.window = Nanos(1 << 16);
+    params.tau = Nanos(1 << 17);
+    conquest_stands_with(&params, 2).expect("it fits")
 }
 
 /// ConQuest with few columns, and a threshold that a few packets reach. `tau` is two windows, so that one window may or may not matter, and a

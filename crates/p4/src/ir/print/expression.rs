@@ -45,6 +45,7 @@ impl<'a> Names<'a> {
             (Some(Architecture::V1model), Some(Input::ArrivalPort)) => "standard_metadata.ingress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::ArrivalPort)) => "ig_intr_md.ingress_port".to_owned(),
             (Some(Architecture::V1model), Some(Input::QueueLength)) => "standard_metadata.enq_qdepth".to_owned(),
+            (Some(Architecture::V1model), Some(Input::LengthBehind)) => "standard_metadata.deq_qdepth".to_owned(),
             (Some(Architecture::V1model), Some(Input::Port)) => "standard_metadata.egress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::Port)) => "eg_intr_md.egress_port".to_owned(),
             (Some(Architecture::Tna), Some(Input::Dequeued)) => "eg_prsr_md.global_tstamp".to_owned(),

@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(text.lines().count(), entries + 1, "a line for each");
             assert_eq!(json["bmv2_json"], format!("{}.json", program.name));
         }
-        assert_eq!(with_tables, 16);
+        assert_eq!(with_tables, 18);
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl<'a> TestBuild<'a> {
         if padding > 0 {
             out.line(&format!("bit<{padding}> unused;"));
         }
-        if out.has_note() {
+        if has_queue(self.program) {
             out.lines("bit<1> recirculated;\nbit<7> to_queue;");
         }
         (0..self.random).for_each(|number| out.line(&format!("bit<32> random_{number};")));
@@ -238,7 +238,7 @@ fn header(
     let fate = fate.unwrap_or_default();
     let of = |what: Input| (value(what), what.bits());
     let again = [(u64::from(fate.recirculated), 1), (fate.queue.unwrap_or(0).into(), 7)];
-    let again = again.into_iter().filter(|_| has_note(program));
+    let again = again.into_iter().filter(|_| has_queue(program));
     let at_ingress = gress == Gress::Ingress;
     let flags = [fate.dropped, fate.marked, at_ingress, fate.fed_back].map(|flag| (u64::from(flag), 1));
     let inputs = [of(Input::Port), of(Input::Generated), of(Input::Ecn)];
@@ -257,6 +257,11 @@ fn header(
         let _ = write!(bits, "{:0width$b}", value & ones(width), width = width as usize);
     }
     bits.as_bytes().chunks(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | (bit & 1))).collect()
+}
+
+/// Whether the header says to which queue a packet goes, and whether it comes again.
+fn has_queue(program: &SwitchProgram) -> bool {
+    has_note(program) || program.chooses_queues()
 }
 
 /// The most random numbers that a packet draws.

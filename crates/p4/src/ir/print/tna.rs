@@ -362,9 +362,8 @@ fn declarations(out: &mut Printer<'_>) {
     let (program, uses) = (out.program, out.uses());
     let statements = program.at(out.gress);
     out.variables();
-    if out.reads_here(Input::QueueLength) {
-        out.line("bit<19> queue_length = 0;");
-        out.line("Hash<bit<19>>(HashAlgorithm_t.IDENTITY) bits_of_queue_length;");
+    for (name, _) in cells(out) {
+        out.lines(&format!("bit<19> {name} = 0;\nHash<bit<19>>(HashAlgorithm_t.IDENTITY) bits_of_{name};"));
     }
     for (number, bits) in gateway::computed(program, statements).into_iter().enumerate() {
         out.line(&format!("bit<{bits}> compared_{} = 0;", out.compared + number));
@@ -407,14 +406,20 @@ fn declarations(out: &mut Printer<'_>) {
     }
 }
 
+/// The lengths of the queue that are read here, which a Tofino has in cells: their names, and its own.
+fn cells(out: &Printer<'_>) -> Vec<(&'static str, &'static str)> {
+    let all = [(Input::QueueLength, "enq_qdepth"), (Input::LengthBehind, "deq_qdepth")];
+    all.into_iter().filter(|(input, _)| out.reads_here(*input)).map(|(input, cells)| (input.name(), cells)).collect()
+}
+
 /// What packets do in the half that is printed.
 fn statements(out: &mut Printer<'_>) {
     if out.reads_here(Input::Ecn) {
         out.lines("if (hdr.ipv4.isValid()) {\nmeta.ecn = hdr.ipv4.ecn;\n} else {\nmeta.ecn = hdr.ipv6.ecn;\n}");
     }
-    if out.reads_here(Input::QueueLength) {
+    for (name, cells) in cells(out) {
         out.line("// Sixteen cells of 80 bytes count as a packet.");
-        out.line("queue_length = bits_of_queue_length.get({eg_intr_md.enq_qdepth[18:4]});");
+        out.line(&format!("{name} = bits_of_{name}.get({{eg_intr_md.{cells}[18:4]}});"));
     }
     out.body();
 }

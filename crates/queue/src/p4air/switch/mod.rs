@@ -169,7 +169,7 @@ impl SwitchP4air {
         [GROUP, QUEUE].map(|register| self.words[register][usize::from(entry)] as u8)
     }
 
-    /// A packet arrives, or comes back if `is_back`.
+    /// A packet arrives, or comes back if `is_back`. A note that the program cannot have made changes nothing, and the packet ends there.
     pub fn before_the_queue(&mut self, packet: &SwitchPacket, note: &mut SwitchNote, is_back: bool) -> SwitchFate {
         if is_back {
             return self.returned(usize::from(packet.port & 0x7f), note);
@@ -294,10 +294,11 @@ impl SwitchP4air {
         SwitchFate { window, ..enqueue(MICE as u8) }
     }
 
-    /// A packet leaves the queue, in which it found `depth` packets. Returns whether a copy goes back, with the note.
+    /// A packet leaves the queue, in which it found `depth` packets. Returns whether a copy goes back, with the note. A note that the program cannot
+    /// have made changes nothing.
     pub fn behind_the_queue(&mut self, depth: u32, note: &mut SwitchNote) -> bool {
         let (entry, fingerprint) = (usize::from(note.entry), self.params.p4air.fingerprint);
-        if note.round == 0 {
+        if note.round == 0 || !self.may_have_made(note) {
             return false;
         }
         if note.group == 0 {

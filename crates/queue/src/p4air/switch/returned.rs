@@ -15,7 +15,11 @@ const CONSUMED: SwitchFate =
 const AGAIN: SwitchFate = SwitchFate { queue: None, dropped: false, copied: false, recirculated: true, window: None };
 
 impl SwitchP4air {
+    /// A note that the program cannot have made changes nothing.
     pub(super) fn returned(&mut self, port: usize, note: &mut SwitchNote) -> SwitchFate {
+        if !self.may_have_made(note) {
+            return CONSUMED;
+        }
         match note.request {
             GROUP_REQUEST => self.change_group(port, note),
             QUEUE_REQUEST => self.change_queue(port, note),
@@ -33,6 +37,17 @@ impl SwitchP4air {
                 if u16::from(note.passes) < self.params.p4air.delay_passes { AGAIN } else { enqueue(note.queue) }
             }
         }
+    }
+
+    /// Whether all indexes of a note are within the registers.
+    pub(super) fn may_have_made(&self, note: &SwitchNote) -> bool {
+        let is_long_lived = |group: u8| (1..=GROUPS).contains(&usize::from(group));
+        let is_request = match note.request {
+            GROUP_REQUEST => is_long_lived(note.to),
+            MOVE_REQUEST => is_long_lived(note.to) && is_long_lived(note.giver) && note.to != note.giver,
+            _ => true,
+        };
+        is_request && usize::from(note.entry) < self.words[GROUP].len() && usize::from(note.group) <= GROUPS
     }
 
     /// The flow is in another queue, as its newest flow.

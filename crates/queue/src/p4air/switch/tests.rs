@@ -1,6 +1,7 @@
 use super::registers::{FLOWS, ROOM};
 use super::*;
 use crate::{FlowTable, GroupActions, P4airParams};
+use proptest::prelude::*;
 use queuescope_sketch::FingerprintParams;
 use queuescope_wire::Nanos;
 
@@ -335,4 +336,28 @@ fn parameters_that_a_switch_cannot_have_are_named() {
     );
     let flows = text(P4airParams { table: FlowTable::Exact, ..params().p4air });
     assert!(flows.unwrap_err().contains("table.hashed.entries must be a power of two"));
+}
+
+proptest! {
+    /// Notes of another program, or of one with other parameters, never panic.
+    #[test]
+    fn any_note_is_taken(
+        notes in prop::collection::vec((any::<[u16; 4]>(), any::<[u8; 8]>(), 0u8..6, 0u32..300, any::<bool>()), 1..40)
+    ) {
+        let mut switch = switch();
+        for (wide, narrow, request, depth, is_small) in notes {
+            // Half of them have groups and entries that there are.
+            let small = |value: u8| if is_small { value % 5 } else { value };
+            let [entry, sent, before, each] = wide;
+            let [round, group, queue, is_newest, to, giver, passes, _] = narrow;
+            let entry = if is_small { entry % 128 } else { entry };
+            let (group, to, giver) = (small(group), small(to), small(giver));
+            let round = round % 3;
+            let mut note =
+                SwitchNote { entry, sent, before, each, round, group, queue, is_newest, request, to, giver, passes };
+            switch.behind_the_queue(depth, &mut note.clone());
+            switch.before_the_queue(&data(7, u64::from(depth)), &mut note, true);
+            switch.before_the_queue(&data(7, u64::from(depth)), &mut SwitchNote::default(), false);
+        }
+    }
 }
