@@ -153,7 +153,7 @@ fn queues() -> impl Strategy<Value = Queue> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn the_report_is_the_same(
@@ -189,7 +189,7 @@ proptest! {
 
 #[test]
 fn the_report_of_a_capture_with_much_progress_is_the_same() {
-    let frames: Vec<_> = (0..150_000).map(|n| (1_700_000_000_000_000 + n * 400, (n * n % 97) as u16, 300)).collect();
+    let frames: Vec<_> = (0..150_000).map(|n| (1_700_000_000_000_000 + n * 250, (n * n % 97) as u16, 300)).collect();
     let file = pcap(&frames);
     let open = || OpenedCapture::from_reader(Cursor::new(file.clone()), "made", rate(), None).unwrap();
     let [with, without] = [true, false].map(|ahead| report(open(), &Queue::default(), ahead, 50));

@@ -10,15 +10,12 @@ mod feed;
 mod send;
 
 use crate::Progress;
-use crate::capture_input::CaptureInput;
-use crate::input::Queue;
 use crate::listener::Listener;
-use crate::packet_filter::PacketFilter;
-use crate::records::Frames;
-use feed::CaptureFeed;
+pub use feed::CaptureFeed;
 use queuescope_pcap::{Format, ReadError};
 use queuescope_report::model::Skipped;
-use queuescope_wire::{KeyMask, MaskedKey, Nanos};
+use queuescope_scenario::Overhead;
+use queuescope_wire::{MaskedKey, Nanos};
 pub use send::CaptureQueue;
 use send::{Direct, Sender};
 
@@ -57,25 +54,21 @@ impl Read {
     };
 }
 
-/// Sends a capture through a queue, to its end or to the first damage: all frames, or those that `chosen` matches. If it is to be read
-/// `ahead`, that is on another thread, unless the listener needs the frames or there can be no thread.
+/// Sends what `feed` reads through a queue. If it is to be read `ahead`, that is on another thread, unless the listener needs the frames or
+/// there can be no thread.
 ///
 /// # Errors
 /// Returns the error of the listener.
 pub fn replay<L: Listener<Key = MaskedKey>, Q: CaptureQueue<L>>(
-    mut arriving: CaptureInput,
-    reading: &Queue,
-    mask: KeyMask,
-    chosen: Option<PacketFilter<Frames>>,
+    feed: CaptureFeed,
     queue: Q,
+    overhead: Overhead,
     listener: &mut L,
     progress: Progress<'_>,
     ahead: bool,
 ) -> Result<Read, L::Error> {
-    arriving.reader.correct_times();
-    progress(arriving.reader.input_read(), 0);
-    let feed = CaptureFeed::new(arriving, reading, mask, chosen);
-    let mut sender = Sender::new(queue, reading.overhead, listener, progress);
+    progress(feed.bytes_read(), 0);
+    let mut sender = Sender::new(queue, overhead, listener, progress);
     let ahead = if ahead && !sender.wants_frames() { ahead::start(feed, Q::TAKES_FLOWS) } else { Err(feed) };
     let read = match ahead {
         Ok(ahead) => ahead::receive(ahead, &mut sender)?,

@@ -1,5 +1,7 @@
 //! Opens an input: a capture that is replayed, or a table of departures.
 
+use crate::Progress;
+use crate::capture::{self, CaptureFeed};
 use crate::capture_input::{CaptureInput, NotOpened, length};
 use crate::error::Error;
 use crate::input::{How, Input, Queue};
@@ -11,7 +13,6 @@ use crate::records::Frames;
 use crate::stop::Stop;
 #[cfg(feature = "table")]
 use crate::table::OpenedTable;
-use crate::{Progress, capture};
 use queuescope_pcap::{CaptureReader, Damage};
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model::{self, AS_IT_WAS};
@@ -143,7 +144,7 @@ impl OpenedCapture {
     ) -> Result<Source, L::Error> {
         let on_link = queue.overhead.on_frame();
         let outlet = Outlet { rate: self.rate, overhead: on_link, queue: QueueId(0), seed: 0 };
-        let chosen = self.chosen;
+        let feed = |arriving| CaptureFeed::new(arriving, queue, mask, self.chosen);
         let ahead = self.reads_ahead.unwrap_or_else(has_processors);
         let mut read = match (self.arriving, queue.managed()) {
             (None, _) => {
@@ -152,12 +153,12 @@ impl OpenedCapture {
             }
             (Some(arriving), Some(aqm)) => {
                 let managed = ManagedQueue::new(aqm, queue.limit, &outlet);
-                capture::replay(arriving, queue, mask, chosen, managed, listener, progress, ahead)?
+                capture::replay(feed(arriving), managed, queue.overhead, listener, progress, ahead)?
             }
             (Some(arriving), None) => {
                 let discipline = TailDrop::new(TailDropParams { limit: queue.limit }, outlet);
                 let replay = Replay::new(discipline, &outlet);
-                capture::replay(arriving, queue, mask, chosen, replay, listener, progress, ahead)?
+                capture::replay(feed(arriving), replay, queue.overhead, listener, progress, ahead)?
             }
         };
         if queue.managed().is_some() {

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 /// Reads a capture to its end or to the first damage.
 #[derive(Debug)]
-pub(super) struct CaptureFeed {
+pub struct CaptureFeed {
     input: CaptureInput,
     frames: FrameFeed,
 }
@@ -57,7 +57,9 @@ pub(super) struct ReadCapture {
 }
 
 impl CaptureFeed {
-    pub fn new(input: CaptureInput, reading: &Queue, mask: KeyMask, chosen: Option<PacketFilter<Frames>>) -> Self {
+    /// Reads all frames, or those that `chosen` matches. `mask` is the part of flow keys that is kept.
+    pub fn new(mut input: CaptureInput, reading: &Queue, mask: KeyMask, chosen: Option<PacketFilter<Frames>>) -> Self {
+        input.reader.correct_times();
         let frames = FrameFeed {
             overhead: reading.overhead,
             mtu: reading.mtu,
@@ -76,8 +78,13 @@ impl CaptureFeed {
         Self { input, frames }
     }
 
+    /// Bytes of the file that were read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.input.reader.input_read()
+    }
+
     /// From now on, arrivals name their flows by place, with the key of a flow that takes its place. At first, each arrival has its key.
-    pub fn name_by_place(&mut self) {
+    pub(super) fn name_by_place(&mut self) {
         self.frames.met = Some(MetFlows::new(self.frames.mask));
     }
 
@@ -85,7 +92,7 @@ impl CaptureFeed {
     ///
     /// # Errors
     /// Returns the error of `down`.
-    pub fn run<D: Downstream>(mut self, down: &mut D) -> Result<ReadCapture, D::Error> {
+    pub(super) fn run<D: Downstream>(mut self, down: &mut D) -> Result<ReadCapture, D::Error> {
         let damage = self.read(down)?;
         let Self { input, mut frames } = self;
         down.arrivals(&mut frames.batch)?;

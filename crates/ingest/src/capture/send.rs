@@ -12,6 +12,7 @@ use queuescope_scenario::Overhead;
 use queuescope_sim::Replay;
 use queuescope_wire::parse::Frame;
 use queuescope_wire::{ByteCount, Class, FlowId, MaskedKey, MetFlows, Nanos, Packet, PacketId};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// A queue that takes the packets of a capture.
@@ -123,9 +124,7 @@ impl<'a, L: Listener<Key = MaskedKey>, Q: CaptureQueue<L>> Sender<'a, L, Q> {
             let keys_here = keys;
             self.look_up(arrivals, &mut keys);
             for (index, Arrival { now, size, is_split, ecn, .. }) in arrivals.iter().enumerate() {
-                if let Some(gap) = gaps.pop_front_if(|gap| gap.start == self.next_id) {
-                    self.next_id = gap.end;
-                }
+                self.skip(gaps);
                 // Queues that do not take flows get them by key, so all arrivals have one.
                 let key = if Q::TAKES_FLOWS { &self.no_key } else { &keys_here[index] };
                 let flow = self.flows[index];
@@ -145,7 +144,19 @@ impl<'a, L: Listener<Key = MaskedKey>, Q: CaptureQueue<L>> Sender<'a, L, Q> {
                 }
             }
         }
+        // A batch may end with frames that were left out.
+        self.skip(gaps);
         batch.clear();
+    }
+
+    /// Skips ids that no packet has.
+    #[inline]
+    fn skip(&mut self, gaps: &mut VecDeque<Range<u64>>) {
+        if gaps.front().is_some_and(|gap| gap.start == self.next_id)
+            && let Some(gap) = gaps.pop_front()
+        {
+            self.next_id = gap.end;
+        }
     }
 
     /// Looks up the flows of arrivals, whose keys are the first of `keys`.
