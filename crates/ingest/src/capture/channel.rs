@@ -105,7 +105,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn values_come_out_in_order_whoever_is_slower() {
+    fn values_come_out_in_order_for_any_room() {
         for room in [1, 2, 3, 8] {
             let (full, empty) = channel(room);
             let sender = thread::spawn(move || (0..20_000_u32).all(|value| full.put(value)));
