@@ -35,7 +35,7 @@ fn rate() -> Rate {
 
 /// A frame of TCP or UDP over IPv4 or IPv6, of a flow, or of another protocol.
 fn frame(flow: u16, length: u16) -> Vec<u8> {
-    let protocol = if flow % 3 == 0 { 17 } else { 6 };
+    let protocol = if flow.is_multiple_of(3) { 17 } else { 6 };
     let mut frame = vec![2; 12];
     if flow % 11 == 10 {
         frame.extend([0x08, 0x06]);

@@ -69,6 +69,7 @@ pub fn replay<L: Listener<Key = MaskedKey>, Q: CaptureQueue<L>>(
 ) -> Result<Read, L::Error> {
     progress(feed.bytes_read(), 0);
     let mut sender = Sender::new(queue, overhead, listener, progress);
+    let feed = Box::new(feed);
     let ahead = if ahead && !sender.wants_frames() { ahead::start(feed, Q::TAKES_FLOWS) } else { Err(feed) };
     let read = match ahead {
         Ok(ahead) => ahead::receive(ahead, &mut sender)?,

@@ -39,9 +39,9 @@ enum Message {
 }
 
 /// Starts to read; or returns `feed` if there can be no thread. Arrivals name their flows `by_place`, or else by key.
-pub(super) fn start(feed: CaptureFeed, by_place: bool) -> Result<Ahead, CaptureFeed> {
+pub(super) fn start(feed: Box<CaptureFeed>, by_place: bool) -> Result<Ahead, Box<CaptureFeed>> {
     // The thread takes the feed only once it runs: if it cannot be started, the feed is still here.
-    let (give, take) = channel::<CaptureFeed>(1);
+    let (give, take) = channel::<Box<CaptureFeed>>(1);
     let (full, messages) = channel(AHEAD);
     let used = Used::default();
     let mut down = OtherThread { full, used: Arc::clone(&used) };
