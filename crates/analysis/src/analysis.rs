@@ -1,12 +1,16 @@
 //! The analysis of departures and drops, from any source.
 
 mod bursts;
+mod exact;
 pub(crate) mod found;
+mod lane;
 mod listening;
 mod params;
 mod watcher;
 
 use crate::analysis::found::{Counts, FoundBurst, Meters};
+use crate::analysis::lane::{Passing, SketchLane};
+use crate::delays::DelayCounts;
 pub use params::{ALPHA, AnalysisParams, DEPARTURES, MOST_BURSTS, Scale, SketchOptions};
 use queuescope_ingest::records::{as_departure, without_flow};
 pub use watcher::Watcher;
@@ -14,17 +18,16 @@ pub use watcher::Watcher;
 use crate::findings::{self, Findings};
 use crate::index::FlowIndex;
 use crate::worst::WorstMeter;
-use hdrhistogram::Histogram;
 use queuescope_ingest::PacketFilter;
 use queuescope_ingest::records::Departures;
 use queuescope_meter::{
     BurstFollower, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, MaxDelay, Overtaking,
-    PastDeparture, Ramps, Recent, Score,
+    PastDeparture, Ramps, Recent, Score, WindowSums,
 };
 use queuescope_queue::{Dropped, MarkReason, Sink};
 use queuescope_report::model;
 use queuescope_sim::Output;
-use queuescope_sketch::{ConQuest, ParamsError};
+use queuescope_sketch::ParamsError;
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 
 /// The analysis of one stream of departures and drops.
@@ -32,13 +35,16 @@ use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 pub struct Analysis<D: FlowIndex, W> {
     index: D,
     params: AnalysisParams,
+    /// Counts, from 1, how often flow ids were freed.
+    era: u32,
     recent: Recent,
     levels: Vec<Meters>,
     /// The sketch, which counts flows of the first granularity.
-    sketch: ConQuest,
-    scores: Vec<Score>,
+    sketch: SketchLane,
     /// Whether the exact meters are up to date. They are only while they are needed.
     exact: bool,
+    /// Whether they are sums of what is remembered: in a FIFO that forgets nothing early.
+    by_sums: bool,
     /// The longest delay that the sketches' windows cover.
     covered: Nanos,
     bursts: BurstTracker<D::Key>,
@@ -63,7 +69,7 @@ pub struct Analysis<D: FlowIndex, W> {
     worst: Option<WorstMeter<D::Key>>,
     watcher: W,
     counts: Counts,
-    delays: Histogram<u64>,
+    delays: DelayCounts,
     /// The flow of the current packet at each granularity, and the part that the flow has of the queue.
     flows: Vec<FlowId>,
     parts: Vec<Contribution>,
@@ -88,8 +94,6 @@ const BURST_PICTURES: usize = 60;
 /// all bursts are chosen from them. The report lists fewer.
 const MOST_CULPRITS: usize = 256;
 const MOST_COARSER_CULPRITS: usize = 40;
-/// The longest delay that percentiles distinguish, in nanoseconds: a century and a half.
-const LONGEST_DELAY: u64 = 1 << 62;
 /// Number of flows in a picture.
 const FLOWS_DRAWN: usize = 12;
 /// Number of flows up to which distinct flows are counted exactly.
@@ -103,17 +107,26 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
     pub fn new(index: D, params: AnalysisParams, watcher: W) -> Result<Self, ParamsError> {
         let count = index.granularities().len();
         let distinct = || DistinctFlows::new(DISTINCT_EXACTLY);
-        let meters = || Meters { exact: ExactMeter::new(), distinct: distinct(), in_bursts: distinct() };
+        let meters = || Meters {
+            sums: WindowSums::new(),
+            exact: ExactMeter::new(),
+            distinct: distinct(),
+            in_bursts: distinct(),
+        };
         let culprits = |level| if level == 0 { MOST_CULPRITS } else { MOST_COARSER_CULPRITS };
         let most_culprits: Vec<_> = (0..count).map(culprits).collect();
         Ok(Self {
             index,
+            era: 1,
             recent: Recent::new(params.history),
             exact: false,
             covered: params.sketch.span(),
             levels: (0..count).map(|_| meters()).collect(),
-            sketch: ConQuest::new(params.sketch.clone())?,
-            scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
+            by_sums: params.history == History::Fifo && params.most_flows.is_none(),
+            sketch: SketchLane::new(
+                params.sketch.clone(),
+                params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
+            )?,
             bursts: BurstTracker::new(&most_culprits, params.pictures.then_some((BURST_BUCKETS, FLOWS_DRAWN))),
             closed: 0,
             kept: Vec::new(),
@@ -129,7 +142,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
             worst: params.details.then(|| WorstMeter::new(params.tau.value())),
             watcher,
             counts: Counts::default(),
-            delays: Histogram::new_with_max(LONGEST_DELAY, 3).expect("three significant digits are allowed"),
+            delays: DelayCounts::default(),
             flows: vec![FlowId(0); count],
             parts: vec![Contribution::default(); count],
             last_enqueued: Nanos::ZERO,
@@ -177,6 +190,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
 
     /// Frees flows that were last seen before a time.
     fn free_flows(&mut self, before: Nanos) {
+        self.era = self.era.checked_add(1).expect("flows were freed fewer than 2^32 times");
         let (bursts, watcher, ramps, worst) = (&mut self.bursts, &mut self.watcher, &mut self.ramps, &mut self.worst);
         self.index.expire(before, |level, flow, key| {
             bursts.forget(level, flow, key);
@@ -200,17 +214,19 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         self.number();
         // Packets that did not wait were only counted. Most are of this kind.
         let idle = self.counts.departed.packets - self.counts.passed - self.counts.waited;
-        self.delays.saturating_record_n(0, idle);
+        let mut delays = self.delays.histogram();
+        delays.saturating_record_n(0, idle);
+        let (sketch, scores) = self.sketch.finish();
         let findings = Findings {
             left_out: self.left_out + self.perhaps_left_out.len() as u64,
             picture: self.series.map(|series| series.finish(FLOWS_DRAWN)),
             bursts: self.kept,
             index: self.index,
             levels: self.levels,
-            sketch: self.sketch,
-            scores: self.scores,
+            sketch,
+            scores,
             counts: self.counts,
-            delays: self.delays,
+            delays,
             overtaken: self.order.map_or(0, |order| order.overtaken()),
             most_overtaken: self.overtaken,
             victims: self.victims,
@@ -266,14 +282,14 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
     pub fn passed(&mut self, departure: &Departure) {
         let (packet, now) = (departure.packet, departure.dequeued);
         // Packets that are still in the queue may have come at any time before.
-        self.recent.advance(Nanos::ZERO);
+        self.advance(Nanos::ZERO);
         self.decide_before_forgetting();
         self.counts.departed.packets += 1;
         self.counts.departed.bytes += packet.size;
         self.counts.passed += 1;
         self.counts.last = self.counts.last.max(now);
         self.project(packet.flow);
-        self.sketch.record(self.index.digest(0, self.flows[0]), packet.size.0 as u32, now);
+        self.sketch(departure, now, false);
         self.remember(departure);
         if let Some(worst) = &mut self.worst {
             worst.departed(departure, self.flows[0]);
@@ -310,7 +326,9 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         let (flow, size) = (departure.packet.flow, departure.packet.size.0 as u32);
         let (enqueued, dequeued) = (departure.enqueued, departure.dequeued);
         self.ramps.came(self.flows[0], size, enqueued, self.least_ramp);
-        if self.exact {
+        if self.exact && self.by_sums {
+            self.levels.iter_mut().zip(&self.flows).for_each(|(level, flow)| level.sums.add(*flow, size));
+        } else if self.exact {
             let oldest = self.recent.oldest().map_or(dequeued, |past| past.dequeued);
             for (level, flow) in self.levels.iter_mut().zip(&self.flows) {
                 level.exact.forget_before(oldest);
@@ -358,7 +376,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         } else if sojourn > Nanos::ZERO {
             counts.waited += 1;
             counts.longest = counts.longest.max(sojourn);
-            self.delays.saturating_record(sojourn.0);
+            self.delays.record(sojourn.0);
         }
         self.last_enqueued = departure.enqueued;
     }
@@ -392,54 +410,12 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         self.least_ramp = self.params.least_ramp(window);
     }
 
-    /// Measures the exact part of the queue since `from` that the packet's flow had, at each granularity.
-    fn measure_exact(&mut self, departure: &Departure, from: Nanos) {
-        if !self.exact {
-            self.exact = true;
-            for (number, level) in self.levels.iter_mut().enumerate() {
-                for past in self.recent.since(Nanos::ZERO) {
-                    level.exact.record(self.index.project(number, past.flow), past.size, past.dequeued);
-                }
-            }
-        }
-        self.counts.history_too_short += u64::from(self.recent.is_too_short_for(from));
-        let total = self.recent.backlog_since(from).bytes.0;
-        let oldest = self.recent.oldest().map_or(departure.dequeued, |past| past.dequeued);
-        for (number, level) in self.levels.iter_mut().enumerate() {
-            level.exact.forget_before(oldest);
-            self.parts[number] = Contribution { own: level.exact.own(self.flows[number], from), total };
-        }
-    }
-
-    /// Clears the exact meters, as they are not needed any more. Where packets leave in any order they are kept: to rebuild
-    /// them from all remembered departures would cost more.
-    fn clear_exact(&mut self) {
-        if matches!(self.params.history, History::Fifo | History::NearlyFifo { .. }) && std::mem::take(&mut self.exact)
-        {
-            self.levels.iter_mut().for_each(|level| level.exact.clear());
-        }
-    }
-
-    /// Records the packet in the sketch. If the packet was `hit` by congestion, first compares the sketch's estimates with
-    /// the exact part.
+    /// Records the packet in the sketch. If the packet was `hit` by congestion, the sketch's estimates are compared with the exact part.
     #[inline]
     fn sketch(&mut self, departure: &Departure, from: Nanos, hit: bool) {
         let digest = self.index.digest(0, self.flows[0]);
         let (size, now) = (departure.packet.size.0 as u32, departure.dequeued);
-        match self.scores.as_mut_slice() {
-            [score] if hit => {
-                let estimate = self.sketch.observe(digest, size, from, now, score.estimator);
-                score.judge(self.parts[0], estimate);
-                return;
-            }
-            scores if hit => {
-                for score in scores {
-                    score.judge(self.parts[0], self.sketch.estimate(digest, from, now, score.estimator));
-                }
-            }
-            _ => {}
-        }
-        self.sketch.record(digest, size, now);
+        self.sketch.pass(Passing { digest, now, from, part: self.parts[0], size, judged: hit });
     }
 }
 
@@ -480,7 +456,7 @@ impl<D: FlowIndex, W: Watcher> Output for Analysis<D, W> {
         if goes_on && self.joined < self.recent.recorded() {
             self.join_passed(self.recent.recorded());
         }
-        self.recent.advance(from);
+        self.advance(from);
         self.decide_before_forgetting();
         let filled;
         let departure = if self.params.backlog_is_known {
@@ -502,7 +478,7 @@ impl<D: FlowIndex, W: Watcher> Output for Analysis<D, W> {
             self.counts.hit += 1;
             // Where packets leave in any order, more is remembered than what was in the queue.
             if !matches!(self.params.history, History::Departures(_)) {
-                self.counts.flows_met += self.levels[0].exact.flows_in_window();
+                self.counts.flows_met += self.flows_in_window();
             }
         }
         self.sketch(departure, from, hit);

@@ -57,14 +57,17 @@ impl FlowIndex for Flows {
         Self::granularities(self).iter().map(ToString::to_string).collect()
     }
 
+    #[inline]
     fn project(&self, level: usize, flow: FlowId) -> FlowId {
         Self::project(self, level, flow)
     }
 
+    #[inline]
     fn key(&self, level: usize, flow: FlowId) -> &FlowKey {
         self.level(level).key(flow)
     }
 
+    #[inline]
     fn digest(&self, level: usize, flow: FlowId) -> u64 {
         self.level(level).digest(flow)
     }
@@ -127,6 +130,7 @@ impl FlowIndex for Flows {
         rows.map(|group| row(group, false)).chain(grouped.overlaps.iter().map(|group| row(group, true))).collect()
     }
 
+    #[inline]
     fn is_full(&self) -> bool {
         Self::is_full(self)
     }

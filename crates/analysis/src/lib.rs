@@ -21,6 +21,7 @@
 
 mod analysis;
 mod analyzer;
+mod delays;
 mod findings;
 mod index;
 mod lasting;

@@ -159,6 +159,10 @@ impl Listener for Tally {
         }
         self.flows.intern(key, now, |_, _| ())
     }
+
+    fn wants_frames(&self) -> bool {
+        false
+    }
 }
 
 impl Output for Tally {

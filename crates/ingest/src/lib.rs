@@ -72,7 +72,7 @@ pub use clock::Clock;
 pub use error::{Error, ExpressionError};
 pub use file_identity::{FileIdentity, read_text};
 pub use input::{How, Input, Queue};
-pub use listener::Listener;
+pub use listener::{Listener, SeenFlow};
 pub use packet_filter::{Flag, PacketFilter, expression};
 pub use sorter::DepartureSorter;
 pub use source::{Opened, OpenedCapture, Source, open};

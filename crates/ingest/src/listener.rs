@@ -7,6 +7,15 @@ use queuescope_wire::parse::Frame;
 use queuescope_wire::{Departure, FlowId, Nanos, PacketId};
 use std::ops::Range;
 
+/// A flow that a [`Listener`] interned, and the era in which it did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SeenFlow {
+    /// Its id.
+    pub flow: FlowId,
+    /// The [era](Listener::era); 0 for none.
+    pub era: u32,
+}
+
 /// Processes every packet that leaves a queue or is dropped there. It assigns the flow ids.
 pub trait Listener: Output {
     /// The key of a packet's flow: a [`MaskedKey`](queuescope_wire::MaskedKey) or, from a table, a name.
@@ -16,6 +25,25 @@ pub trait Listener: Output {
 
     /// The id of the flow with this key, for a packet at `now`.
     fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
+
+    /// Another packet of a flow comes at `now`, in place of [`intern`](Self::intern), which would return this flow too. Returns false, and
+    /// does nothing, if that is not certain; then `intern` is called.
+    #[inline]
+    fn again(&mut self, _flow: SeenFlow, _now: Nanos) -> bool {
+        false
+    }
+
+    /// The current era, which is above 0. A new one begins whenever ids are freed, so that they may be of other flows.
+    #[inline]
+    fn era(&self) -> u32 {
+        1
+    }
+
+    /// Whether [`read`](Self::read) is to be called. If not, another thread may read the capture.
+    #[inline]
+    fn wants_frames(&self) -> bool {
+        true
+    }
 
     /// A frame of a capture was read, which becomes `packets`; the range is empty if the frame is left out. The frame is
     /// passed as a copy, so that it can stay in registers where it is not used.

@@ -1,5 +1,7 @@
 //! Opens an input: a capture that is replayed, or a table of departures.
 
+use crate::Progress;
+use crate::capture::{self, CaptureFeed};
 use crate::capture_input::{CaptureInput, NotOpened, length};
 use crate::error::Error;
 use crate::input::{How, Input, Queue};
@@ -11,7 +13,6 @@ use crate::records::Frames;
 use crate::stop::Stop;
 #[cfg(feature = "table")]
 use crate::table::OpenedTable;
-use crate::{Progress, capture};
 use queuescope_pcap::{CaptureReader, Damage};
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model::{self, AS_IT_WAS};
@@ -84,6 +85,8 @@ pub struct OpenedCapture {
     chosen: Option<PacketFilter<Frames>>,
     rate: Rate,
     origin: Origin,
+    /// Whether another thread reads ahead, if the caller decides it.
+    reads_ahead: Option<bool>,
 }
 
 impl OpenedCapture {
@@ -100,7 +103,7 @@ impl OpenedCapture {
             Err(NotOpened { is_stopped: true, .. }) => None,
             Err(NotOpened { why, .. }) => return Err(why.into()),
         };
-        Ok(Self { arriving, chosen, rate, origin: Origin::new(path, only) })
+        Ok(Self { arriving, chosen, rate, origin: Origin::new(path, only), reads_ahead: None })
     }
 
     /// Opens a capture from any reader. The report and errors call it `name`. If `only` is given, only packets that match
@@ -116,7 +119,15 @@ impl OpenedCapture {
     ) -> Result<Self, Error> {
         let chosen = PacketFilter::from_flag(Flag::Input, only)?;
         let origin = Origin { name: name.to_owned(), length: None, only: only.map(str::to_owned) };
-        Ok(Self { arriving: Some(CaptureReader::new(source, name)?.into()), chosen, rate, origin })
+        Ok(Self { arriving: Some(CaptureReader::new(source, name)?.into()), chosen, rate, origin, reads_ahead: None })
+    }
+
+    /// Sets whether another thread reads the capture, ahead of the queue. Unless set, one does if the process has more than one processor.
+    /// The listener is called on the thread of the caller either way, in the same order and with the same values. If it
+    /// [wants frames](Listener::wants_frames), there is no other thread.
+    #[must_use]
+    pub fn reads_ahead(self, ahead: bool) -> Self {
+        Self { reads_ahead: Some(ahead), ..self }
     }
 
     /// Sends its packets through a queue, and what leaves it to `listener`. `mask` is the part of flow keys to keep; if the
@@ -133,22 +144,21 @@ impl OpenedCapture {
     ) -> Result<Source, L::Error> {
         let on_link = queue.overhead.on_frame();
         let outlet = Outlet { rate: self.rate, overhead: on_link, queue: QueueId(0), seed: 0 };
-        let chosen = self.chosen;
-        let (mut read, format) = match (self.arriving, queue.managed()) {
+        let feed = |arriving| CaptureFeed::new(arriving, queue, mask, self.chosen);
+        let ahead = self.reads_ahead.unwrap_or_else(has_processors);
+        let mut read = match (self.arriving, queue.managed()) {
             (None, _) => {
                 progress(0, 0);
-                (capture::Read::NOTHING, "not read".to_owned())
+                capture::Read::NOTHING
             }
-            (Some(mut arriving), Some(aqm)) => {
+            (Some(arriving), Some(aqm)) => {
                 let managed = ManagedQueue::new(aqm, queue.limit, &outlet);
-                let read = capture::replay(&mut arriving, queue, mask, chosen, managed, listener, progress)?;
-                (read, arriving.reader.format().to_string())
+                capture::replay(feed(arriving), managed, queue.overhead, listener, progress, ahead)?
             }
-            (Some(mut arriving), None) => {
+            (Some(arriving), None) => {
                 let discipline = TailDrop::new(TailDropParams { limit: queue.limit }, outlet);
                 let replay = Replay::new(discipline, &outlet);
-                let read = capture::replay(&mut arriving, queue, mask, chosen, replay, listener, progress)?;
-                (read, arriving.reader.format().to_string())
+                capture::replay(feed(arriving), replay, queue.overhead, listener, progress, ahead)?
             }
         };
         if queue.managed().is_some() {
@@ -157,7 +167,7 @@ impl OpenedCapture {
         Ok(Source {
             input: model::Input {
                 name: self.origin.name,
-                format,
+                format: read.format.map_or_else(|| "not read".to_owned(), |format| format.to_string()),
                 first_ns: read.first.0,
                 damage: read.damage.as_ref().map(ToString::to_string),
             },
@@ -192,6 +202,11 @@ impl OpenedCapture {
     pub fn length(&self) -> Option<u64> {
         self.origin.length
     }
+}
+
+/// Whether the process has more than one processor.
+fn has_processors() -> bool {
+    std::thread::available_parallelism().is_ok_and(|count| count.get() > 1)
 }
 
 /// The note on a replay through a discipline.

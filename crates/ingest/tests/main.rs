@@ -1,5 +1,7 @@
 //! All integration tests of the crate, in one binary.
 
+#[cfg(target_os = "linux")]
+mod ahead;
 mod aqm;
 mod read_error;
 mod tap;

@@ -39,6 +39,7 @@ mod score;
 mod series;
 pub mod tap;
 mod tau;
+mod window_sums;
 
 pub use burst_flow_sums::{BurstCulprits, BurstFlowSums, BurstFlows};
 pub use bursts::{Burst, BurstFollower, BurstTracker, DetailedDeparture, HeldDepartures};
@@ -58,3 +59,4 @@ pub use retired::Unit;
 pub use score::Score;
 pub use series::{DepthSeries, Part, Picture};
 pub use tau::Tau;
+pub use window_sums::WindowSums;

@@ -63,25 +63,29 @@ impl Recent {
     /// cover more than a packet's own sojourn time, `from` must not be after the start of any later query.
     #[inline]
     pub fn advance(&mut self, from: Nanos) {
-        match self.history {
-            History::Fifo => {
-                while self.ring.front().is_some_and(|kept| kept.past.dequeued < from) {
-                    self.ring.pop_front();
-                }
-            }
+        self.advance_with(from, |_| ());
+    }
+
+    /// The same, and calls `forget` with each departure that is forgotten.
+    #[inline]
+    pub fn advance_with(&mut self, from: Nanos, mut forget: impl FnMut(PastDeparture)) {
+        let before = match self.history {
+            History::Fifo => from,
             History::Departures(most) => {
                 while self.ring.len() > most {
-                    self.ring.pop_front();
+                    self.ring.pop_front().into_iter().for_each(|kept| forget(kept.past));
                     self.forgotten = true;
                 }
+                return;
             }
             History::NearlyFifo { disorder, longest } => {
                 let now = self.ring.back().map_or(Nanos::ZERO, |kept| kept.past.dequeued);
-                let before = from.saturating_sub(disorder).max(now.saturating_sub(longest));
-                while self.ring.front().is_some_and(|kept| kept.past.dequeued < before) {
-                    self.ring.pop_front();
-                }
+                from.saturating_sub(disorder).max(now.saturating_sub(longest))
             }
+        };
+        while let Some(kept) = self.ring.front().filter(|kept| kept.past.dequeued < before) {
+            forget(kept.past);
+            self.ring.pop_front();
         }
     }
 

@@ -109,6 +109,14 @@ impl<K: Eq> FlowTable<K> {
         (FlowId(id), true)
     }
 
+    /// The flow of a live id was seen again, as by [`intern`](Self::intern).
+    #[inline]
+    pub fn seen(&mut self, id: FlowId, now: Nanos) {
+        let slot = &mut self.slots[id.index()];
+        debug_assert!(slot.is_live());
+        slot.last_seen = now.min(LATEST);
+    }
+
     /// Whether the next new flow should be preceded by [`expire`](Self::expire).
     #[inline]
     pub fn is_full(&self) -> bool {
@@ -270,7 +278,14 @@ impl Flows {
         id
     }
 
+    /// The flow with a live finest id was seen again, as by [`intern`](Self::intern).
+    #[inline]
+    pub fn seen(&mut self, flow: FlowId, now: Nanos) {
+        self.finest.seen(flow, now);
+    }
+
     /// Whether the next new flow should be preceded by [`expire`](Self::expire).
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.finest.is_full()
     }

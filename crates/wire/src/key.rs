@@ -66,7 +66,7 @@ impl FlowKey {
 
     /// All fields, packed into as few words as possible.
     #[inline]
-    fn words(&self) -> [u64; 6] {
+    pub(crate) fn words(&self) -> [u64; 6] {
         [
             self.src as u64,
             (self.src >> 64) as u64,
@@ -205,7 +205,7 @@ pub struct KeyMask {
 
 /// A key reduced to the fields that some granularity uses: made by [`KeyMask::mask`], and passed to
 /// [`Flows::intern`](crate::Flows::intern).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaskedKey {
     pub(crate) key: FlowKey,
     pub(crate) digest: u64,
@@ -266,7 +266,7 @@ impl KeyMask {
 
     /// The part of `key` that this mask keeps.
     #[inline]
-    fn apply(&self, key: &FlowKey) -> FlowKey {
+    pub(crate) fn apply(&self, key: &FlowKey) -> FlowKey {
         let family = key.family as usize;
         FlowKey {
             src: key.src & self.src.0[family],

@@ -7,6 +7,7 @@
 //! - [`Packet`] and [`Departure`]: a packet as a queue sees it, and the record that it left one.
 //! - [`FlowKey`] and [`Granularity`]: the flow of a packet, from a five-tuple to a prefix.
 //! - [`FlowTable`] and [`Flows`]: tables that assign small [`FlowId`]s to keys and reuse them.
+//! - [`MetFlows`]: the flows that a reader met lately, by which it names flows to a table on another thread.
 //! - [`Draws`]: the source of random numbers of a run, our own generator or that of ns-3.
 //! - [`parse`]: link, network and transport headers of a captured frame.
 //! - [`ActivityHeader`]: the header of ABC on Ethernet frames.
@@ -16,6 +17,7 @@ mod draws;
 mod flows;
 mod grouped;
 mod key;
+mod met;
 mod name;
 mod packet;
 pub mod parse;
@@ -26,5 +28,6 @@ pub use draws::{Draws, Mrg32k3a};
 pub use flows::{FlowTable, Flows};
 pub use grouped::grouped;
 pub use key::{Family, FlowKey, Granularity, GranularityError, KeyMask, MaskedKey, Prefixes};
+pub use met::MetFlows;
 pub use packet::{Backlog, Class, Departure, Ecn, FlowId, Packet, PacketId, QueueId};
 pub use units::{ByteCount, Nanos, Rate, UnitError};

@@ -7,7 +7,8 @@ use crate::analysis::watcher::Watcher;
 use crate::index::FlowIndex;
 use crate::worst::WorstMeter;
 use queuescope_meter::{
-    Amount, Burst, BurstFlows, BurstFollower, BurstTracker, DetailedDeparture, HeldDepartures, Sampled, Tau,
+    Amount, Burst, BurstFlows, BurstFollower, BurstTracker, Contribution, DetailedDeparture, HeldDepartures, Sampled,
+    Tau,
 };
 use queuescope_report::text;
 use queuescope_wire::{Departure, Nanos};
@@ -18,24 +19,60 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
     /// Processes a packet that left during a burst, or that starts one.
     pub(super) fn follow(&mut self, departure: &Departure, examined: bool, from: Nanos, tau: Nanos) {
         let (number, came, left) = (self.recent.recorded(), departure.enqueued, departure.dequeued);
-        if self.order.is_some() && left.saturating_sub(from).0 < tau.0.div_ceil(2) {
+        if self.order.is_none() {
+            if !self.bursts.is_open() {
+                self.start_at(from, number);
+            }
+            // Nothing is held, so nothing else was processed meanwhile.
+            return self.add_with(departure, examined, from, tau, number, None);
+        }
+        if left.saturating_sub(from).0 < tau.0.div_ceil(2) {
             self.left(HeldDepartures::Calm { came, left, tau });
         } else {
-            let is_fifo = self.order.is_none();
-            let parts = if is_fifo { std::mem::take(&mut self.parts) } else { self.parts.clone() };
-            let waited = DetailedDeparture { departure: *departure, examined, from, tau, number, parts };
-            if !is_fifo {
-                self.left(HeldDepartures::Waited(waited));
-            } else {
-                if !self.bursts.is_open() {
-                    self.start(&waited);
-                }
-                self.add(&waited);
-                self.parts = waited.parts;
-            }
+            let parts = self.parts.clone();
+            self.left(HeldDepartures::Waited(DetailedDeparture {
+                departure: *departure,
+                examined,
+                from,
+                tau,
+                number,
+                parts,
+            }));
         }
         // Held packets, which may have been processed meanwhile, are of other flows.
         self.project(departure.packet.flow);
+    }
+
+    /// Starts a burst with the packet with this number, which waited since `from`, without adding it.
+    fn start_at(&mut self, from: Nanos, number: u64) {
+        let (index, levels) = (&self.index, &mut self.levels);
+        let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
+        let (project, key) = (|level, flow| index.project(level, flow), |flow| index.key(0, flow).clone());
+        self.bursts.start(from, &self.recent, number, project, key, fresh);
+        self.joined = number;
+    }
+
+    /// Adds to the burst all departures since the last one that was added, up to and including this packet, which has the current flows. If
+    /// its `parts` are `None`, they are the current ones, too.
+    #[inline]
+    fn add_with(
+        &mut self,
+        departure: &Departure,
+        examined: bool,
+        from: Nanos,
+        tau: Nanos,
+        number: u64,
+        parts: Option<&[Contribution]>,
+    ) {
+        if self.joined < number {
+            self.join_passed(number);
+        }
+        self.joined = number + 1;
+        let (index, levels) = (&self.index, &mut self.levels);
+        let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
+        let key = |flow| index.key(0, flow).clone();
+        let parts = parts.unwrap_or(&self.parts);
+        self.bursts.departed(departure, examined, from, tau, &self.flows, parts, key, fresh);
     }
 
     pub(super) fn close_burst(&mut self) {
@@ -140,24 +177,13 @@ impl<D: FlowIndex, W: Watcher> BurstFollower<D::Key> for Analysis<D, W> {
     }
 
     fn start(&mut self, waited: &DetailedDeparture) {
-        let (index, levels) = (&self.index, &mut self.levels);
-        let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
-        let (project, key) = (|level, flow| index.project(level, flow), |flow| index.key(0, flow).clone());
-        self.bursts.start(waited.from, &self.recent, waited.number, project, key, fresh);
-        self.joined = waited.number;
+        self.start_at(waited.from, waited.number);
     }
 
     fn add(&mut self, waited: &DetailedDeparture) {
-        if self.joined < waited.number {
-            self.join_passed(waited.number);
-        }
-        self.joined = waited.number + 1;
-        self.project(waited.departure.packet.flow);
-        let DetailedDeparture { departure, examined, from, tau, parts, .. } = waited;
-        let (index, levels) = (&self.index, &mut self.levels);
-        let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
-        let key = |flow| index.key(0, flow).clone();
-        self.bursts.departed(departure, *examined, *from, *tau, &self.flows, parts, key, fresh);
+        let DetailedDeparture { departure, examined, from, tau, number, parts } = waited;
+        self.project(departure.packet.flow);
+        self.add_with(departure, *examined, *from, *tau, *number, Some(parts));
     }
 }
 

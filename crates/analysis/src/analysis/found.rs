@@ -1,7 +1,7 @@
 //! Parts of what an analysis finds: counts, meters, and bursts that have ended.
 
 use crate::worst::Worst;
-use queuescope_meter::{Burst, DistinctFlows, ExactMeter, RateChange};
+use queuescope_meter::{Burst, DistinctFlows, ExactMeter, RateChange, WindowSums};
 use queuescope_queue::{DropReason, MarkReason};
 use queuescope_report::model;
 use queuescope_wire::{Backlog, Nanos};
@@ -37,6 +37,8 @@ pub(crate) struct Counts {
 /// The meters of one granularity.
 #[derive(Debug)]
 pub(crate) struct Meters {
+    /// The exact part of the queue that each flow had, in a FIFO, and in queues of any order.
+    pub sums: WindowSums,
     pub exact: ExactMeter,
     pub distinct: DistinctFlows,
     /// Flows with packets in bursts.

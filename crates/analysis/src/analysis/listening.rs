@@ -3,7 +3,7 @@
 use super::Analysis;
 use super::watcher::Watcher;
 use crate::index::name_digest;
-use queuescope_ingest::Listener;
+use queuescope_ingest::{Listener, SeenFlow};
 use queuescope_log::packet;
 use queuescope_pcap::Record;
 use queuescope_wire::parse::Frame;
@@ -19,6 +19,26 @@ impl<W: Watcher> Listener for Analysis<Flows, W> {
         self.make_room(now);
         let levels = &mut self.levels;
         self.index.intern(key, now, |level, digest| levels[level].distinct.insert(digest))
+    }
+
+    #[inline]
+    fn again(&mut self, seen: SeenFlow, now: Nanos) -> bool {
+        // If there may be no room, `intern` makes some first.
+        let is_certain = seen.era == self.era && !self.index.is_full() && self.params.most_flows.is_none();
+        if is_certain {
+            self.index.seen(seen.flow, now);
+        }
+        is_certain
+    }
+
+    #[inline]
+    fn era(&self) -> u32 {
+        self.era
+    }
+
+    #[inline]
+    fn wants_frames(&self) -> bool {
+        self.watcher.wants_packets()
     }
 
     #[inline]
