@@ -31,10 +31,17 @@ pub fn measure(records: u64, runs: usize) {
             over.store(true, Ordering::Relaxed);
         });
     }
-    // The noise of this machine, in a pass that always does the same.
-    passes(runs * 1000, "none: a loop of that length", |_| {
-        black_box((0..10_000u32).fold(1u32, |x, n| black_box(x.wrapping_mul(5) ^ n)));
-    });
+    // The noise of this machine, in a pass that always does the same: alone, and beside the writer that sleeps and wakes.
+    for rate in [0, 100_000] {
+        let (log, over) = (traffic::log(records, 0, 0).0, AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| write_at(&log, &pool, rate, &over));
+            passes(runs * 1000, &format!("{rate}: a loop of that length"), |_| {
+                black_box((0..5_000u32).fold(1u32, |x, n| black_box(x.wrapping_mul(5) ^ n)));
+            });
+            over.store(true, Ordering::Relaxed);
+        });
+    }
     println!("\nat full rate, from a record to its alert, in milliseconds");
     println!("{:32} {:>9} {:>9} {:>9} {:>9}", "", "p50", "p99", "longest", "records");
     for passes in [Passes::Own, Passes::Writer] {
