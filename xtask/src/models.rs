@@ -76,18 +76,6 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: SEGMENTS,
-        what: "mapping a segment releases it to writers",
-        from: "self.ready.store(mapped.memory.len() as u64, Ordering::Release)",
-        to: "self.ready.store(mapped.memory.len() as u64, Ordering::Relaxed)",
-    },
-    Mutant {
-        file: SEGMENTS,
-        what: "a writer acquires the segments that are mapped",
-        from: "self.ready.load(Ordering::Acquire)",
-        to: "self.ready.load(Ordering::Relaxed)",
-    },
-    Mutant {
-        file: SEGMENTS,
         what: "the first refused segment ends the log",
         from: "< most && !mapped.refused {",
         to: "< most {",
