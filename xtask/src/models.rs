@@ -7,11 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The modelled file in the repository.
-const SOURCE: &str = "crates/log/src/store/sequence.rs";
+/// The modelled files in the repository.
+const SEQUENCE: &str = "crates/log/src/store/sequence.rs";
+const SEGMENTS: &str = "crates/log/src/store/segments.rs";
 
 /// A check or a fence, and the code without it.
 struct Mutant {
+    file: &'static str,
     what: &'static str,
     from: &'static str,
     to: &'static str,
@@ -19,49 +21,64 @@ struct Mutant {
 
 const MUTANTS: &[Mutant] = &[
     Mutant {
+        file: SEQUENCE,
         what: "completing releases what was written",
         from: "store(written.end, Ordering::Release)",
         to: "store(written.end, Ordering::Relaxed)",
     },
     Mutant {
+        file: SEQUENCE,
         what: "moving the tail acquires what was completed",
         from: "self.slot(start).load(Ordering::Acquire)",
         to: "self.slot(start).load(Ordering::Relaxed)",
     },
     Mutant {
+        file: SEQUENCE,
         what: "moving the tail releases it",
         from: "to << FROZEN_BITS, Ordering::AcqRel, Ordering::Acquire)",
         to: "to << FROZEN_BITS, Ordering::Relaxed, Ordering::Acquire)",
     },
     Mutant {
+        file: SEQUENCE,
         what: "taking the tail acquires it",
         from: "let mut word = self.tail.load(Ordering::Acquire);",
         to: "let mut word = self.tail.load(Ordering::Relaxed);",
     },
     Mutant {
+        file: SEQUENCE,
         what: "a writer waits until its slots were read",
         from: "if end > self.known_tail() + WINDOW {",
         to: "if false && end > self.known_tail() + WINDOW {",
     },
     Mutant {
+        file: SEQUENCE,
         what: "a slot's earlier ends are not taken",
         from: "(end > start).then_some(end)",
         to: "(end != 0).then_some(end)",
     },
     Mutant {
+        file: SEQUENCE,
         what: "a frozen tail is not moved",
         from: "if word & FROZEN != 0 {",
         to: "if false && word & FROZEN != 0 {",
     },
     Mutant {
+        file: SEQUENCE,
         what: "the tail moves by compare-and-swap",
         from: "match self.tail.compare_exchange(word, to << FROZEN_BITS, Ordering::AcqRel, Ordering::Acquire) {",
         to: "match Ok::<u64, u64>(self.tail.swap(to << FROZEN_BITS, Ordering::AcqRel)) {",
     },
     Mutant {
+        file: SEQUENCE,
         what: "each position has one writer",
         from: "self.reserved.fetch_add(count, Ordering::Relaxed).min(self.capacity)",
         to: "{ let was = self.reserved.load(Ordering::Relaxed); self.reserved.store(was + count, Ordering::Relaxed); was }",
+    },
+    Mutant {
+        file: SEGMENTS,
+        what: "the first refused segment ends the log",
+        from: "< most && !mapped.refused {",
+        to: "< most {",
     },
 ];
 
@@ -80,14 +97,15 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     let tree = target.join("tree");
     copy(&here, &tree)?;
-    let path = tree.join(SOURCE);
-    let source = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut survived = Vec::new();
-    for Mutant { what, from, to } in MUTANTS {
-        ensure!(source.matches(from).count() == 1, "'{from}' does not occur exactly once in {SOURCE}: update MUTANTS");
+    for Mutant { file, what, from, to } in MUTANTS {
+        let path = tree.join(file);
+        let source = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        ensure!(source.matches(from).count() == 1, "'{from}' does not occur exactly once in {file}: update MUTANTS");
         fs::write(&path, source.replace(from, to)).with_context(|| format!("cannot write {}", path.display()))?;
         // In a separate folder: cargo would confuse the two builds.
         let outcome = test(&tree, &target.join("changed"), "loom")?;
+        fs::write(&path, source).with_context(|| format!("cannot write {}", path.display()))?;
         ensure!(
             !outcome.output.contains("could not compile"),
             "without '{what}' it does not compile:\n{}",

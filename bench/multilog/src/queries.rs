@@ -1,12 +1,12 @@
 //! The paper's queries q1 to q5 (figure 8), with and without indexes; results counted and iterated.
 
-use crate::median;
 use crate::traffic::{self, Flows, SIZE, append, attribute, expression, pool};
+use crate::{median, thread_cpu};
 use queuescope_log::{Dnf, Log};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub fn measure(records: u64, runs: usize) {
     let pool = pool(Flows::Few);
@@ -28,42 +28,73 @@ pub fn measure(records: u64, runs: usize) {
     beside(&pool, &queries, records, runs);
 }
 
-/// How fast records are appended while the queries run continuously one after the other, and without queries.
+/// What runs on the other core while records are appended.
+const NEIGHBOURS: [&str; 4] = ["nothing", "queries", "a loop without memory", "a loop that reads 256 MB"];
+/// Records that are appended beside one neighbour before the next one's turn.
+const TURN: u64 = 500_000;
+
+/// How fast records are appended beside each neighbour. They take short turns in one log, so that the drift of the machine's speed meets all of them.
 fn beside(pool: &[u8], queries: &[(&str, String)], records: u64, runs: usize) {
     let queries: Vec<_> = queries.iter().map(|(_, text)| expression(text)).collect();
-    let (mut quiet, mut busy, mut queries_run) = (Vec::new(), Vec::new(), 0);
-    for run in 0..2 * runs {
+    let other: Vec<u64> = (0..32 << 20).collect();
+    let turns = records / 2 / TURN / NEIGHBOURS.len() as u64 * NEIGHBOURS.len() as u64;
+    let mut took = [const { Vec::new() }; NEIGHBOURS.len()];
+    for _ in 0..runs {
         let (log, _) = traffic::log(records, 4, 0);
-        append(&log, pool, records / 2, 32);
-        let over = AtomicBool::new(run % 2 == 0);
+        append(&log, pool, records - turns * TURN, 32);
+        let (wanted, there) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut count = 0;
-                while !over.load(Ordering::Relaxed) {
-                    black_box(log.snapshot().query().matching(&queries[count % queries.len()]).matched().count());
-                    count += 1;
-                }
-                if count > 0 {
-                    queries_run = count;
+                loop {
+                    let neighbour = wanted.load(Ordering::Acquire);
+                    there.store(neighbour, Ordering::Release);
+                    match neighbour {
+                        0 => thread::sleep(Duration::from_millis(1)),
+                        1 => {
+                            let query = &queries[count % queries.len()];
+                            black_box(log.snapshot().query().matching(query).matched().count());
+                            count += 1;
+                        }
+                        2 => {
+                            black_box((0..100_000u64).fold(0, |x, n| black_box(x * 5 ^ n)));
+                        }
+                        3 => {
+                            let part = &other[(count * 65_536) % other.len()..][..65_536];
+                            black_box(part.iter().step_by(8).sum::<u64>());
+                            count += 1;
+                        }
+                        _ => break,
+                    }
                 }
             });
-            let start = Instant::now();
-            append(&log, pool, records / 2, 32);
-            let rate = (records / 2) as f64 / start.elapsed().as_secs_f64() / 1e6;
-            if run % 2 == 0 { &mut quiet } else { &mut busy }.push(rate);
-            over.store(true, Ordering::Relaxed);
+            for turn in 0..turns as usize {
+                let neighbour = turn % NEIGHBOURS.len();
+                wanted.store(neighbour, Ordering::Release);
+                while there.load(Ordering::Acquire) != neighbour {
+                    std::hint::spin_loop();
+                }
+                let (start, cpu) = (Instant::now(), thread_cpu());
+                append(&log, pool, TURN, 32);
+                let each = |seconds: f64| seconds / TURN as f64 * 1e9;
+                took[neighbour].push((each(start.elapsed().as_secs_f64()), each(thread_cpu() - cpu)));
+            }
+            wanted.store(NEIGHBOURS.len(), Ordering::Release);
         });
     }
-    let middle = |rates: &mut Vec<f64>| {
-        rates.sort_unstable_by(f64::total_cmp);
-        rates[rates.len() / 2]
+    println!("nanoseconds for a record that is appended with 4 indexes, medians of {} turns", took[0].len());
+    println!("{:32} {:>9} {:>9} {:>9}", "beside", "by clock", "CPU time", "cost (%)");
+    let middle = |mut times: Vec<f64>| {
+        times.sort_unstable_by(f64::total_cmp);
+        times[times.len() / 2]
     };
-    let (quiet, busy) = (middle(&mut quiet), middle(&mut busy));
-    println!(
-        "appended with 4 indexes behind {} records: {quiet:.1} million/s, while {queries_run} queries ran {busy:.1} ({:+.1} %)",
-        records / 2,
-        (busy / quiet - 1.0) * 100.0
-    );
+    let mut alone = None;
+    for (name, took) in NEIGHBOURS.iter().zip(&took) {
+        let (clock, cpu) = took.iter().copied().unzip();
+        let (clock, cpu) = (middle(clock), middle(cpu));
+        let alone = *alone.get_or_insert(clock);
+        println!("{name:32} {clock:>9.2} {cpu:>9.2} {:>9.1}", (clock / alone - 1.0) * 100.0);
+    }
 }
 
 /// The queries, about the flow of a record.

@@ -1,17 +1,18 @@
 //! A thousand triggers each millisecond: CPU time of a pass, and the delay of an alert.
 
 use crate::thread_cpu;
-use crate::traffic::{self, Flows, SIZE, append, count_all, pool};
+use crate::traffic::{self, Flows, SIZE, count_all, pool};
 use hdrhistogram::Histogram;
 use queuescope_log::{Log, Monitor, Number, Relation, Trigger};
 use std::hint::black_box;
 use std::num::NonZeroU64;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
+/// The delay of an alert is measured for one record of each step of this length.
+const STEP: u64 = 10_000;
 
 pub fn measure(records: u64, runs: usize) {
     // By default, the system lets a thread sleep 50 us longer.
@@ -30,13 +31,24 @@ pub fn measure(records: u64, runs: usize) {
             over.store(true, Ordering::Relaxed);
         });
     }
-    // The noise of this machine, in a pass that always does the same.
-    passes(runs * 1000, "none: a loop of that length", |_| {
-        black_box((0..10_000u32).fold(1u32, |x, n| black_box(x.wrapping_mul(5) ^ n)));
-    });
-    let (log, filters) = traffic::log(records, 0, 64);
-    let counts = count_all(&log, &filters);
-    alerts(&log, &pool, records, counts[1]);
+    // The noise of this machine, in a pass that always does the same: alone, and beside the writer that sleeps and wakes.
+    for rate in [0, 100_000] {
+        let (log, over) = (traffic::log(records, 0, 0).0, AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| write_at(&log, &pool, rate, &over));
+            passes(runs * 1000, &format!("{rate}: a loop of that length"), |_| {
+                black_box((0..5_000u32).fold(1u32, |x, n| black_box(x.wrapping_mul(5) ^ n)));
+            });
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+    println!("\nat full rate, from a record to its alert, in milliseconds");
+    println!("{:32} {:>9} {:>9} {:>9} {:>9}", "", "p50", "p99", "longest", "records");
+    for passes in [Passes::Own, Passes::Writer] {
+        for _ in 0..runs {
+            alerts(&pool, records, passes);
+        }
+    }
 }
 
 /// A thousand triggers, of which none fires.
@@ -87,44 +99,76 @@ fn write_at(log: &Log, pool: &[u8], rate: u64, over: &AtomicBool) {
     }
 }
 
+/// The thread that makes the passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Passes {
+    /// A thread of its own, which sleeps between them.
+    Own,
+    /// The writer, which reads the clock after each batch.
+    Writer,
+}
+
 /// At full rate: the time from appending a record to the alert that it causes.
-fn alerts(log: &Log, pool: &[u8], records: u64, count: queuescope_log::AggregateId) {
+fn alerts(pool: &[u8], records: u64, passes: Passes) {
+    let (log, filters) = traffic::log(records, 0, 64);
+    let log = &log;
+    let count = count_all(log, &filters)[1];
     let (clock, done) = (Instant::now(), AtomicBool::new(false));
+    let now = || clock.elapsed().as_nanos() as u64;
+    // When each step of records was in the log; zero before. Neither thread waits for the other.
+    let appended: Vec<_> = (0..records / STEP).map(|_| AtomicU64::new(0)).collect();
     let mut delays = Histogram::<u64>::new(3).expect("three digits");
-    // Which positions were reached when. One record of 256 matches, so that each step raises the count.
-    let appended = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let step = 10_000;
-            for at in 0..records / step {
-                append(log, pool, step, 32);
-                appended.lock().expect("nobody panics").push(((at + 1) * step, clock.elapsed()));
-            }
-            done.store(true, Ordering::Relaxed);
-        });
-        let mut monitor = Monitor::new(log);
-        let (relation, threshold) = (Relation::Greater, Number::Unsigned(0));
-        let trigger = Trigger { aggregate: count, relation, threshold, period: MS, window: None };
-        monitor.add(trigger).expect("it can be");
-        let (mut pass, mut raised) = (0, 0);
-        while !done.load(Ordering::Relaxed) {
-            monitor.pass(pass * MS, |alert| {
-                let at = clock.elapsed();
-                let appended = appended.lock().expect("nobody panics");
-                for (position, when) in &appended[raised..] {
-                    if *position <= alert.position {
-                        delays += at.saturating_sub(*when).as_nanos() as u64;
-                        raised += 1;
-                    }
+    let mut monitor = Monitor::new(log);
+    // One record of 256 matches, so that each step raises the count.
+    let (relation, threshold) = (Relation::Greater, Number::Unsigned(0));
+    let trigger = Trigger { aggregate: count, relation, threshold, period: MS, window: None };
+    monitor.add(trigger).expect("it can be");
+    let mut raised = 0;
+    let mut pass = || {
+        monitor.pass(now(), |alert| {
+            let at = now();
+            for when in appended.iter().skip(raised).take((alert.position / STEP) as usize - raised) {
+                // The record may be seen before its time is noted.
+                let when = when.load(Ordering::Acquire);
+                if when > 0 {
+                    delays += at.saturating_sub(when);
                 }
-            });
-            pass += 1;
-            until(clock, pass);
+                raised += 1;
+            }
+        });
+        monitor.due().unwrap_or_default()
+    };
+    let write = |pass: Option<&mut dyn FnMut() -> u64>| {
+        let mut own = pass;
+        let (mut due, mut position) = (0, 0);
+        for batch in pool.chunks_exact(32 * SIZE).cycle().take((records / 32) as usize) {
+            let before = position;
+            position = log.append(batch).positions.end;
+            if before / STEP < position / STEP {
+                appended[(before / STEP) as usize].store(now(), Ordering::Release);
+            }
+            if let Some(pass) = &mut own
+                && now() >= due
+            {
+                due = pass();
+            }
         }
-    });
+        done.store(true, Ordering::Relaxed);
+    };
+    match passes {
+        Passes::Writer => write(Some(&mut pass)),
+        Passes::Own => thread::scope(|scope| {
+            scope.spawn(|| write(None));
+            while !done.load(Ordering::Relaxed) {
+                let due = pass();
+                thread::sleep(Duration::from_nanos(due.saturating_sub(now())));
+            }
+        }),
+    }
     let at = |quantile| delays.value_at_quantile(quantile) as f64 / 1e6;
     println!(
-        "\nat full rate an alert comes after its record: p50 {:.2} ms, p99 {:.2}, longest {:.2}, of {}",
+        "{:32} {:>9.2} {:>9.2} {:>9.2} {:>9}",
+        if passes == Passes::Own { "passes by a thread of their own" } else { "passes by the writer" },
         at(0.5),
         at(0.99),
         delays.max() as f64 / 1e6,

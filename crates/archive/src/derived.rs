@@ -243,9 +243,8 @@ fn work_out(folder: &Folder, definitions: &Definitions) -> Result<States, Folder
     Ok(states(&defined, &snapshot).map(|(name, state)| (name.to_owned(), state)).collect())
 }
 
-/// A log with as many records as fit into the address space. It takes memory only for records that are not released.
+/// A log with more records than a run will have: 64 TiB. It takes memory and addresses only for records that are not released.
 pub(crate) fn unbounded(schema: &Schema) -> Result<Log, FolderError> {
-    let size = schema.record_size() as u64;
-    let log = |bits: u32| Log::new(schema.clone(), Options { records: (1 << bits) / size, memory: Memory::Lazy });
-    [46, 44, 42, 40].into_iter().find_map(|bits| log(bits).ok()).map_or_else(|| Ok(log(38)?), Ok)
+    let records = (1 << 46) / schema.record_size() as u64;
+    Ok(Log::new(schema.clone(), Options { records, memory: Memory::Growing })?)
 }

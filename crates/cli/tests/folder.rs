@@ -391,7 +391,7 @@ fn too_little_address_space_is_explained() {
     let words = ["record", "data/demo.pcap.xz", "--log"];
     let command = command("", &[]);
     let mut limited = std::process::Command::new("sh");
-    limited.args(["-c", "ulimit -v 8000000 && exec \"$0\" \"$@\""]).arg(command.get_program());
+    limited.args(["-c", "ulimit -v 150000 && exec \"$0\" \"$@\""]).arg(command.get_program());
     let output =
         limited.args(words).arg(folder.path().join("log")).current_dir(file("")).output().expect("there is a shell");
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -1,6 +1,8 @@
 //! `query` finds what `record` stored in a folder.
 
-use crate::common::{file, printed, run, run_with_input};
+use crate::common::{ROOT, file, printed, run, run_with_input};
+use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn a_folder_answers_queries_like_the_capture() {
@@ -38,6 +40,35 @@ fn a_folder_answers_queries_like_the_capture() {
         assert_eq!(run(words, &[&log, &input]).status.code(), Some(2));
     }
     assert_eq!(printed(run("log verify", &[&log]), 0), verified);
+}
+
+/// A log's records take addresses as they come, so a limit of addresses need not be larger than the memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn folders_are_recorded_and_queried_under_a_limit_of_addresses() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    let limited = |kilobytes: u32, words: &str, paths: &[&Path]| {
+        let words = format!("ulimit -v {kilobytes} && exec \"$0\" {words} \"$@\"");
+        let mut command = Command::new("bash");
+        command.current_dir(ROOT).args(["-c", &words]).arg(env!("CARGO_BIN_EXE_queuescope")).args(paths);
+        command.output().expect("there is a shell")
+    };
+    let record = "record --aggregate 'bytes=sum(length)' --trigger 'much=bytes > 1MB@10ms' --index dst_ip --log";
+    for paths in [[&*log, &*demo]; 2] {
+        let recorded = printed(limited(8_000_000, record, &paths), 0);
+        assert!(recorded.starts_with("18,949 packets of "), "{recorded}");
+    }
+    for (words, path) in [
+        ("log info", &log),
+        ("log verify", &log),
+        ("query --select 'count,sum(length)' --csv", &log),
+        ("query --group dst_ip --csv", &log),
+        ("query --group dst_ip --csv", &demo),
+    ] {
+        let free = printed(run(&words.replace('\'', ""), &[path]), 0);
+        assert!(free == printed(limited(8_000_000, words, &[path]), 0) && free.len() > 10, "{words}: {free}");
+    }
 }
 
 /// A pipe can be read only once.

@@ -47,8 +47,8 @@ pub struct Log {
 /// Options of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// The most records that it can have, including those that it releases. Addresses are reserved for all of them; `memory` decides
-    /// when memory is taken.
+    /// The most records that it can have, including those that it releases. Addresses are reserved for all of them, unless memory
+    /// is [growing](Memory::Growing).
     pub records: u64,
     /// When memory is taken.
     pub memory: Memory,
@@ -279,9 +279,20 @@ impl Snapshot<'_> {
     /// Consecutive records.
     ///
     /// # Panics
-    /// Panics if not all of them are there.
+    /// Panics if not all of them are there, or if they are in two segments of a log with [`Memory::Growing`], which [`adjacent`](Self::adjacent)
+    /// avoids.
     pub fn records(&self, positions: Range<u64>) -> &[u8] {
         self.reading.view().rows(positions)
+    }
+
+    /// The first of some consecutive records: as many as lie one after another in memory. These are all of them, unless the log's memory is
+    /// [growing](Memory::Growing).
+    ///
+    /// # Panics
+    /// Panics if not all of these are there.
+    pub fn adjacent(&self, positions: Range<u64>) -> &[u8] {
+        let view = self.reading.view();
+        view.rows(positions.start..view.adjacent(positions))
     }
 
     /// A query for all records, which can be narrowed.

@@ -2,7 +2,8 @@
 
 #[cfg(not(any(loom, shuttle)))]
 mod with {
-    pub use std::sync::atomic::{AtomicU64, Ordering};
+    pub use std::sync::Mutex;
+    pub use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
     /// Waits for other threads: spins at first, then yields the processor.
     #[derive(Debug, Default)]
@@ -17,7 +18,8 @@ mod with {
 
 #[cfg(loom)]
 mod with {
-    pub use loom::sync::atomic::{AtomicU64, Ordering};
+    pub use loom::sync::Mutex;
+    pub use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
     #[derive(Debug, Default)]
     pub struct Backoff;
@@ -31,7 +33,8 @@ mod with {
 
 #[cfg(all(shuttle, not(loom)))]
 mod with {
-    pub use shuttle::sync::atomic::{AtomicU64, Ordering};
+    pub use shuttle::sync::Mutex;
+    pub use shuttle::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
     #[derive(Debug, Default)]
     pub struct Backoff;
@@ -43,7 +46,7 @@ mod with {
     }
 }
 
-pub use with::{AtomicU64, Backoff, Ordering};
+pub use with::{AtomicPtr, AtomicU64, Backoff, Mutex, Ordering};
 
 /// Prefetches memory that will be read soon: a hint without other effects.
 #[inline]

@@ -2,6 +2,7 @@
 
 mod floor;
 mod rows;
+mod segments;
 mod sequence;
 
 pub(crate) use floor::Floor;
@@ -40,7 +41,9 @@ impl Store {
     #[inline]
     pub fn append(&self, records: &[u8]) -> Range<u64> {
         let size = self.size();
-        let positions = self.sequence.reserve((records.len() / size) as u64);
+        let reserved = self.sequence.reserve((records.len() / size) as u64);
+        let end = self.floored.rows.ready(reserved.end);
+        let positions = reserved.start.min(end)..end;
         let (mut start, mut records) = (positions.start, records);
         while start < positions.end {
             let end = positions.end.min(start + PIECE);
@@ -56,7 +59,7 @@ impl Store {
     #[inline]
     #[expect(unsafe_code, reason = "the one place that writes rows")]
     fn write(&self, start: u64, piece: &[u8]) {
-        // SAFETY: (1) reserved positions are within the room, which sequence and rows share; (2) no two reservations share a
+        // SAFETY: (1) reserved positions are within the room, which sequence and rows share, and `append` got their memory; (2) no two reservations share a
         // position, and `append` passes its own once; (3) a piece is completed after this.
         unsafe { self.floored.rows.write(start, piece) }
     }
@@ -158,10 +161,10 @@ impl<'a> View<'a> {
         self.tail.saturating_sub(self.floored.given_back()) * self.size() as u64
     }
 
-    /// The records at some positions, one after another.
+    /// The records at some positions, one after another. Those of a block always are.
     ///
     /// # Panics
-    /// Panics if not all of them are in the view.
+    /// Panics if not all of them are in the view, or if they are not [adjacent](Self::adjacent).
     #[inline]
     #[expect(unsafe_code, reason = "the one place that reads rows")]
     pub fn rows(&self, positions: Range<u64>) -> &'a [u8] {
@@ -171,6 +174,11 @@ impl<'a> View<'a> {
         // it; (2) they are not before a floor of these rows, which is borrowed while the result lives: `floor` explains why
         // nothing behind it is given back.
         unsafe { self.floored.rows.read(positions) }
+    }
+
+    /// The end of the positions from `positions.start` on that lie one after another in memory.
+    pub fn adjacent(&self, positions: Range<u64>) -> u64 {
+        self.floored.rows.adjacent(positions)
     }
 
     /// Prefetches a record that will be read soon.

@@ -7,6 +7,7 @@
 use crate::derive::{AggregateState, State, Tail, Tallies};
 use crate::expr::{AggregateId, Number, Orderings, Relation};
 use crate::log::{Log, Snapshot};
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -102,8 +103,25 @@ pub struct Monitor<'a> {
     tail: Arc<Mutex<Tail>>,
     tallies: Tallies,
     last: u64,
+    /// When the next check is due.
+    next: u64,
+    /// One for each watch: all that a pass reads of most watches, in few cache lines.
+    checks: Vec<Check>,
     /// Triggers of the same aggregate, period and window.
     watches: Vec<Watch>,
+}
+
+/// When a watch is checked, and whether that needs more than a look at its tally.
+#[derive(Debug)]
+struct Check {
+    /// The time of the next check.
+    due: u64,
+    period: u64,
+    /// The place of the watch's tally, if it counts all records.
+    place: usize,
+    /// Below this tally no trigger fires, because none did at the last check and no threshold is reached. For tallies of the same start as those of
+    /// the monitor.
+    calm: u64,
 }
 
 /// An aggregate that is computed in each period, and the triggers over it.
@@ -112,18 +130,21 @@ struct Watch {
     id: AggregateId,
     aggregate: Arc<AggregateState>,
     value: usize,
-    period: u64,
     window: Option<Window>,
-    /// The time of the next check.
-    due: u64,
-    /// Its value at the last check, and the number of records then.
-    last_check: Option<(u64, Number)>,
-    /// For a count: the tally at the last check.
+    /// Its value when it was last computed, and the number of records then.
+    last_value: Option<(u64, Number)>,
+    /// For a count: the tally then.
     tally: Option<Tally>,
-    /// Whether all triggers were checked, and whether any of them fired then.
-    was_checked: bool,
-    firing: bool,
+    /// Values with which no trigger fires, if none fired at the last check: those between the nearest thresholds.
+    calm: Option<Between>,
     triggers: Vec<Watched>,
+}
+
+/// All numbers, or those above a limit, below another, or both.
+#[derive(Debug, Clone, Copy, Default)]
+struct Between {
+    low: Option<Number>,
+    high: Option<Number>,
 }
 
 /// An earlier value of a tally.
@@ -160,7 +181,8 @@ struct Window {
 impl<'a> Monitor<'a> {
     /// A monitor without triggers.
     pub fn new(log: &'a Log) -> Self {
-        Self { log, tail: Arc::default(), tallies: Tallies::default(), last: 0, watches: Vec::new() }
+        let (tail, tallies) = (Arc::default(), Tallies::default());
+        Self { log, tail, tallies, last: 0, next: 0, checks: Vec::new(), watches: Vec::new() }
     }
 
     /// Adds a trigger, which is first checked in the next pass. A window begins now, unless a trigger of the same
@@ -175,37 +197,36 @@ impl<'a> Monitor<'a> {
         let (aggregate, value) = snapshot.aggregate(id).ok_or(TriggerError::NoAggregate)?;
         self.last += 1;
         let watched = Watched { id: TriggerId(self.last), orderings: relation.orderings(), threshold, fired: false };
-        let joins = |watch: &&mut Watch| {
+        let joins = |(check, watch): &(&mut Check, &mut Watch)| {
             let same_window = match (&watch.window, periods) {
                 (None, None) => true,
                 (Some(window), Some(periods)) => window.periods == periods,
                 _ => false,
             };
-            watch.id == id && watch.period == period && same_window
+            watch.id == id && check.period == period && same_window
         };
-        let found = self.watches.iter_mut().find(joins);
+        let found = self.checks.iter_mut().zip(&mut self.watches).find(joins);
         match found {
-            Some(watch) => {
+            Some((check, watch)) => {
                 watch.triggers.push(watched);
-                watch.was_checked = false;
+                watch.calm = None;
+                check.calm = 0;
             }
             None => {
                 let window = periods.map(|periods| Window::new(periods, aggregate, snapshot.len()));
-                let aggregate = Arc::clone(aggregate);
-                let triggers = vec![watched];
+                let (aggregate, triggers) = (Arc::clone(aggregate), vec![watched]);
+                self.checks.push(Check { due: 0, period, place: 0, calm: 0 });
                 self.watches.push(Watch {
                     id,
                     aggregate,
                     value,
-                    period,
                     window,
-                    due: 0,
-                    last_check: None,
+                    last_value: None,
                     tally: None,
-                    was_checked: false,
-                    firing: false,
+                    calm: None,
                     triggers,
                 });
+                self.next = 0;
             }
         }
         Ok(TriggerId(self.last))
@@ -217,7 +238,10 @@ impl<'a> Monitor<'a> {
         for watch in &mut self.watches {
             watch.triggers.retain(|watched| watched.id != trigger);
         }
+        let mut watches = self.watches.iter();
+        self.checks.retain(|_| watches.next().is_some_and(|watch| !watch.triggers.is_empty()));
         self.watches.retain(|watch| !watch.triggers.is_empty());
+        self.next = self.checks.iter().map(|check| check.due).min().unwrap_or_default();
         self.len() < before
     }
 
@@ -232,67 +256,114 @@ impl<'a> Monitor<'a> {
     }
 
     /// The time of the next pass that has something to do; `None` without triggers.
+    #[inline]
     pub fn due(&self) -> Option<u64> {
-        self.watches.iter().map(|watch| watch.due).min()
+        (!self.is_empty()).then_some(self.next)
     }
 
     /// Checks the triggers whose period is over at `now`, in nanoseconds of any clock, and passes an [`Alert`] to `notify` for each that
     /// fires. Missed periods are not made up for.
     pub fn pass(&mut self, now: u64, mut notify: impl FnMut(Alert)) {
-        if self.watches.iter().all(|watch| watch.due > now) {
+        if self.is_empty() || self.next > now {
             return;
         }
         let snapshot = self.log.snapshot_with(Arc::clone(&self.tail));
+        let begun = self.tallies.begun;
         snapshot.tallies(&mut self.tallies);
-        for watch in self.watches.iter_mut().filter(|watch| watch.due <= now) {
-            // In step with the previous due time, unless that is long over.
-            let next = watch.due.saturating_add(watch.period);
-            if watch.is_checked() {
-                let missed = (now - watch.due) / watch.period;
-                watch.window.iter_mut().for_each(|window| window.miss(missed, &watch.aggregate));
+        let continued = self.tallies.begun == begun;
+        let tallies = &self.tallies;
+        let mut next = u64::MAX;
+        for (check, watch) in self.checks.iter_mut().zip(&mut self.watches) {
+            if check.due <= now {
+                let missed = check.missed(now);
+                if !continued || tallies.counts.get(check.place).is_none_or(|count| *count >= check.calm) {
+                    watch.look(now, missed, &snapshot, tallies, &mut notify);
+                    (check.place, check.calm) = watch.calm_tally(tallies.begun);
+                }
             }
-            watch.due = if next > now { next } else { now.saturating_add(watch.period) };
-            watch.look(now, &snapshot, &self.tallies, &mut notify);
+            next = next.min(check.due);
         }
+        self.next = next;
+    }
+}
+
+impl Check {
+    /// Sets the time of the next check. Returns the number of periods that passed without a check before this one.
+    fn missed(&mut self, now: u64) -> u64 {
+        let missed = (now - self.due) / self.period;
+        // In step with the previous due time, unless that is long over.
+        let next = self.due.saturating_add(self.period);
+        self.due = if next > now { next } else { now.saturating_add(self.period) };
+        missed
     }
 }
 
 impl Watch {
-    /// Whether it was checked before.
-    fn is_checked(&self) -> bool {
-        self.last_check.is_some()
-    }
-
-    fn look(&mut self, now: u64, snapshot: &Snapshot<'_>, tallies: &Tallies, notify: &mut impl FnMut(Alert)) {
+    fn look(
+        &mut self,
+        now: u64,
+        missed: u64,
+        snapshot: &Snapshot<'_>,
+        tallies: &Tallies,
+        notify: &mut impl FnMut(Alert),
+    ) {
+        if let (Some(window), Some(_)) = (&mut self.window, self.last_value) {
+            window.miss(missed, &self.aggregate);
+        }
         let position = snapshot.len();
         let value = self.value(snapshot, tallies);
-        let same = self.last_check.replace((position, value)).is_some_and(|(_, before)| before == value);
-        if same && self.was_checked && !self.firing {
+        let same = self.last_value.replace((position, value)).is_some_and(|(_, before)| before == value);
+        if self.calm.is_some_and(|calm| same || calm.contains(value)) {
             return;
         }
-        (self.was_checked, self.firing) = (true, false);
+        let mut fired = false;
+        let mut calm = Between::default();
         for watched in &mut self.triggers {
-            let fires = watched.orderings.contains(value.compare(watched.threshold));
+            let ordering = value.compare(watched.threshold);
+            let fires = watched.orderings.contains(ordering);
             if fires {
                 notify(Alert { trigger: watched.id, at: now, value, position, new: !watched.fired });
             }
             watched.fired = fires;
-            self.firing |= fires;
+            fired |= fires;
+            calm.narrow(watched.threshold, ordering);
         }
+        self.calm = (!fired).then_some(calm);
+    }
+
+    /// The place of its tally, and the tally below which its value stays calm; zero if that is not known.
+    fn calm_tally(&self, begun: u64) -> (usize, u64) {
+        let (None, Some(tally), Some((_, value)), Some(calm)) = (&self.window, self.tally, self.last_value, self.calm)
+        else {
+            return (0, 0);
+        };
+        // Its value was computed without a tally if no record came since it was known.
+        if tally.begun != begun {
+            return (0, 0);
+        }
+        let more = match (calm.high, value) {
+            (None, _) => u64::MAX,
+            (Some(Number::Unsigned(high)), Number::Unsigned(value)) => {
+                high.saturating_sub(value).try_into().unwrap_or(u64::MAX)
+            }
+            _ => 0,
+        };
+        // The same value is calm even if it is a threshold.
+        (tally.place, tally.count.saturating_add(more.max(1)))
     }
 
     /// The aggregate's current value.
     fn value(&mut self, snapshot: &Snapshot<'_>, tallies: &Tallies) -> Number {
         let end = snapshot.len();
         if self.window.is_none()
-            && let Some((position, value)) = self.last_check
+            && let Some((position, value)) = self.last_value
             && position == end
         {
             return value;
         }
         let more = self.counted(snapshot, tallies);
         let function = &self.aggregate.function;
-        match (&mut self.window, self.last_check, more) {
+        match (&mut self.window, self.last_value, more) {
             (None, Some((_, Number::Unsigned(value))), Some(more)) => Number::Unsigned(value + u128::from(more)),
             (None, ..) => function.value(&snapshot.state(&self.aggregate), self.value),
             (Some(window), _, more) => {
@@ -313,6 +384,23 @@ impl Watch {
         let place = before.map(|tally| tally.place).or_else(|| snapshot.tallied(&self.aggregate));
         self.tally = place.map(|place| Tally { begun: tallies.begun, place, count: tallies.counts[place] });
         self.tally.zip(before).map(|(now, before)| now.count - before.count)
+    }
+}
+
+impl Between {
+    fn contains(&self, value: Number) -> bool {
+        self.low.is_none_or(|low| value.compare(low).is_gt())
+            && self.high.is_none_or(|high| value.compare(high).is_lt())
+    }
+
+    /// Leaves only numbers that compare like the present one with a threshold, which is in this order to it; the present one may be a limit.
+    fn narrow(&mut self, threshold: Number, ordering: Ordering) {
+        if ordering.is_ge() && self.low.is_none_or(|low| threshold.compare(low).is_gt()) {
+            self.low = Some(threshold);
+        }
+        if ordering.is_le() && self.high.is_none_or(|high| threshold.compare(high).is_lt()) {
+            self.high = Some(threshold);
+        }
     }
 }
 

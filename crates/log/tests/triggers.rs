@@ -1,8 +1,10 @@
 //! Triggers fire exactly when their condition holds.
 
+use proptest::prelude::*;
 use queuescope_log::{
     AggregateId, Alert, Function, Log, Memory, Monitor, Number, Options, Relation, Schema, Trigger, TriggerError,
 };
+use std::cmp::Ordering;
 
 const SCHEMA: &str = "name = \"one\"\n[[attribute]]\nname = \"value\"\nkind = \"u16\"\n";
 const MS: u64 = 1_000_000;
@@ -212,4 +214,157 @@ fn invalid_triggers_are_refused() {
     assert!(log.remove_aggregate(all));
     append(&log, [1]);
     assert_eq!(pass(&mut monitor, 0)[0].trigger, trigger);
+}
+
+/// What an aggregate counts or sums, as the property has it.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    /// The number of values below a limit; of all values, if that is zero.
+    Count(u16),
+    Sum,
+    Max,
+}
+
+const AGGREGATES: [Over; 5] = [Over::Count(0), Over::Count(10), Over::Count(3), Over::Sum, Over::Max];
+
+impl Over {
+    fn of(self, values: &[u16]) -> Number {
+        let values = values.iter().copied();
+        Number::Unsigned(match self {
+            Self::Count(0) => values.count() as u128,
+            Self::Count(limit) => values.filter(|value| *value < limit).count() as u128,
+            Self::Sum => values.map(u128::from).sum(),
+            Self::Max => values.max().unwrap_or(0).into(),
+        })
+    }
+}
+
+/// Whether a value in this order to the threshold fires.
+fn holds(relation: Relation, ordering: Ordering) -> bool {
+    match relation {
+        Relation::Less => ordering.is_lt(),
+        Relation::AtMost => ordering.is_le(),
+        Relation::Equal => ordering.is_eq(),
+        Relation::NotEqual => ordering.is_ne(),
+        Relation::AtLeast => ordering.is_ge(),
+        Relation::Greater => ordering.is_gt(),
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Append(Vec<u16>),
+    Pass,
+    /// By the aggregate's place; the window is in periods.
+    Add(usize, Relation, Number, Option<u64>),
+    /// The `n`th trigger that is there.
+    Remove(usize),
+    /// A filter that comes or goes: the monitor then counts from the start.
+    Filter,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let relation = prop::sample::select(vec![
+        Relation::Less,
+        Relation::AtMost,
+        Relation::Equal,
+        Relation::NotEqual,
+        Relation::AtLeast,
+        Relation::Greater,
+    ]);
+    let threshold = prop_oneof![
+        (0..40u128).prop_map(Number::Unsigned),
+        (0..3000u128).prop_map(Number::Unsigned),
+        (-3..40i128).prop_map(Number::Signed),
+        (-3..80i32).prop_map(|half| Number::Float(f64::from(half) / 2.0)),
+        Just(Number::Unsigned(u128::MAX)),
+    ];
+    let window = prop::option::of(1..4u64);
+    prop_oneof![
+        4 => prop::collection::vec(0..30u16, 0..12).prop_map(Event::Append),
+        1 => (900..2200u16).prop_map(|count| Event::Append((0..count).map(|n| n % 29).collect())),
+        6 => Just(Event::Pass),
+        3 => (0..AGGREGATES.len(), relation, threshold, window).prop_map(|(at, relation, threshold, window)| {
+            Event::Add(at, relation, threshold, window)
+        }),
+        1 => (0..20usize).prop_map(Event::Remove),
+        1 => Just(Event::Filter),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn triggers_fire_like_a_check_by_hand(events in prop::collection::vec(event(), 1..60)) {
+        let log = log();
+        let value = log.schema().find("value").unwrap();
+        let aggregates = AGGREGATES.iter().enumerate().map(|(at, over)| {
+            let (filter, function) = match over {
+                Over::Count(0) => (None, Function::Count),
+                Over::Count(limit) => (Some(format!("value < {limit}")), Function::Count),
+                Over::Sum => (None, Function::Sum(value)),
+                Over::Max => (None, Function::Max(value)),
+            };
+            aggregate(&log, &format!("A{at}"), filter.as_deref(), &function)
+        });
+        let aggregates: Vec<_> = aggregates.collect();
+        let mut monitor = Monitor::new(&log);
+        let mut all: Vec<u16> = Vec::new();
+        // The end of the records at each pass, where each window began, and all triggers with whether they fired.
+        let (mut ends, mut begun) = (Vec::new(), Vec::<((usize, u64), usize)>::new());
+        let mut triggers = Vec::new();
+        let mut filter = None;
+        for event in events {
+            match event {
+                Event::Append(values) => {
+                    append(&log, values.iter().copied());
+                    all.extend(values);
+                }
+                Event::Add(at, relation, threshold, window) => {
+                    let (period, length) = (MS, window.map(|periods| periods * MS));
+                    let trigger = Trigger { aggregate: aggregates[at], relation, threshold, period, window: length };
+                    let id = monitor.add(trigger).unwrap();
+                    if let Some(window) = window && !begun.iter().any(|(key, _)| *key == (at, window)) {
+                        begun.push(((at, window), all.len()));
+                    }
+                    triggers.push((id, at, relation, threshold, window, false));
+                }
+                Event::Remove(at) if !triggers.is_empty() => {
+                    let (id, ..) = triggers.remove(at % triggers.len());
+                    prop_assert!(monitor.remove(id));
+                    begun.retain(|((at, window), _)| {
+                        triggers.iter().any(|(_, other, _, _, length, _)| other == at && *length == Some(*window))
+                    });
+                }
+                Event::Remove(_) => {}
+                Event::Filter => match filter.take() {
+                    Some(filter) => prop_assert!(log.remove_filter(filter)),
+                    None => filter = Some(log.add_filter(log.scope().parse("value == 7").unwrap().dnf(&log.scope()).unwrap())),
+                },
+                Event::Pass => {
+                    let now = ends.len() as u64 * MS;
+                    let alerts = pass(&mut monitor, now);
+                    let mut expected = Vec::new();
+                    for (id, at, relation, threshold, window, fired) in &mut triggers {
+                        let start = window.map_or(0, |periods| {
+                            let begun = begun.iter().find(|(key, _)| *key == (*at, periods)).map_or(0, |(_, start)| *start);
+                            ends.len().checked_sub(periods as usize).map_or(0, |pass| ends[pass]).max(begun)
+                        });
+                        let value = AGGREGATES[*at].of(&all[start..]);
+                        let fires = holds(*relation, value.compare(*threshold));
+                        if fires {
+                            expected.push((*id, value, !*fired));
+                        }
+                        *fired = fires;
+                    }
+                    ends.push(all.len());
+                    let mut found: Vec<_> = alerts.iter().map(|alert| (alert.trigger, alert.value, alert.new)).collect();
+                    found.sort_unstable_by_key(|(id, ..)| *id);
+                    prop_assert_eq!(found, expected);
+                    prop_assert!(alerts.iter().all(|alert| alert.position == all.len() as u64 && alert.at == now));
+                }
+            }
+        }
+    }
 }

@@ -357,7 +357,12 @@ impl Shared {
         let next = from.max(snapshot.first());
         let most = (self.at_once / self.log.schema().record_size()).max(1) as u64;
         records.clear();
-        records.extend_from_slice(snapshot.records(next..snapshot.len().min(next + most)));
+        let (mut at, end) = (next, snapshot.len().min(next + most));
+        while at < end {
+            let adjacent = snapshot.adjacent(at..end);
+            records.extend_from_slice(adjacent);
+            at += (adjacent.len() / self.log.schema().record_size()) as u64;
+        }
         (next, snapshot.len())
     }
 

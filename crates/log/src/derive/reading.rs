@@ -29,7 +29,8 @@ pub(crate) struct Tail {
     chunk: u64,
     /// How many of its records were examined.
     count: usize,
-    filters: Vec<Bits>,
+    /// The matches among them: of each 64 records, a word for each filter. So a reader that comes often touches little memory.
+    words: Vec<u64>,
 }
 
 /// How many records each filter matched since a [`Tail`] was started, by its place.
@@ -58,7 +59,13 @@ impl Reading {
         if chunk != self.view().tail() / CHUNK {
             return None;
         }
-        self.tail().filters.get(filter).map(of)
+        let tail = self.tail();
+        let words = tail.words.chunks_exact(tail.counts.len().max(1));
+        let mut bits = [0; WORDS];
+        for (bits, words) in bits.iter_mut().zip(words) {
+            *bits = *words.get(filter)?;
+        }
+        Some(of(&bits))
     }
 
     /// How many matches each filter had since the tail was started: zero for an ordered filter.
@@ -77,11 +84,10 @@ impl Reading {
         let gone = tail.chunk < view.first() / CHUNK;
         if !known || gone || (tail.chunk, tail.count) > (chunk, count) {
             let filters = self.stages.filters.len();
-            let (sums, filters) = (vec![0; filters], vec![[0; WORDS]; filters]);
+            let (sums, words) = (vec![0; filters], vec![0; filters * WORDS]);
             let (of, begun) = (Arc::downgrade(&self.stages.counts), tail.begun + 1);
-            *tail = Tail { of, begun, counts: sums.clone(), sums, chunk, count: 0, filters };
+            *tail = Tail { of, begun, counts: sums.clone(), sums, chunk, count: 0, words };
         }
-        let whole = tail.chunk < chunk;
         while tail.chunk < chunk {
             let (at, sums) = (tail.chunk as usize, &mut tail.sums);
             let mut add = |counts: &[u16]| {
@@ -92,12 +98,7 @@ impl Reading {
                 let Tail { sums, counts, .. } = &mut *tail;
                 sums.copy_from_slice(counts);
             }
-            (tail.chunk, tail.count) = (tail.chunk + 1, 0);
-        }
-        if whole {
-            let Tail { sums, counts, filters, .. } = &mut *tail;
-            counts.copy_from_slice(sums);
-            filters.fill([0; WORDS]);
+            tail.next_chunk();
         }
         tail.go_on(count, self);
         tail
@@ -117,19 +118,31 @@ impl Reading {
 }
 
 impl Tail {
+    /// Goes to the next chunk.
+    fn next_chunk(&mut self) {
+        let used = self.count.div_ceil(64) * self.counts.len();
+        self.words[..used].fill(0);
+        self.counts.copy_from_slice(&self.sums);
+        (self.chunk, self.count) = (self.chunk + 1, 0);
+    }
+
     /// Examines more records of the chunk, up to `count`.
     fn go_on(&mut self, count: usize, reading: &Reading) {
         if self.count >= count {
             return;
         }
-        // Whole words of bits, from the one that was not full.
-        let (word, size) = (self.count / 64, reading.view().size());
-        let new = &reading.view().chunk(self.chunk)[word * 64 * size..];
+        // Whole words, from the one that was not full.
+        let (word, size, filters) = (self.count / 64, reading.view().size(), self.counts.len());
+        let new = &reading.view().chunk(self.chunk)[word * 64 * size..count * size];
         with_scratch(|scratch| {
-            reading.stages.evaluate(new, size, &mut scratch.set, |filter, bits| {
-                self.filters[filter][word..].copy_from_slice(&bits[..WORDS - word]);
-                self.counts[filter] = self.sums[filter] + u64::from(super::count(&self.filters[filter]));
-            });
+            for (word, rows) in (word..).zip(new.chunks(64 * size)) {
+                let known = &mut self.words[word * filters..(word + 1) * filters];
+                reading.stages.evaluate_word(rows, size, &mut scratch.set, |filter, bits| {
+                    // The matches that were known are still there.
+                    self.counts[filter] += u64::from((bits ^ known[filter]).count_ones());
+                    known[filter] = bits;
+                });
+            }
         });
         self.count = count;
     }

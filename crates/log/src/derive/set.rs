@@ -13,7 +13,7 @@ use crate::expr::{Dnf, MaskTest, Predicate, Ranges};
 use crate::schema::{AttributeId, Reader, Schema};
 use std::ops::Range;
 use table::Table;
-use transpose::transpose;
+use transpose::{transpose, transpose_word};
 
 /// Terms of a group.
 const TERMS: usize = 64;
@@ -110,14 +110,8 @@ impl Group {
     /// Passes to `emit` the matches of each filter among at most a chunk of records. Bits behind the last
     /// record are zero.
     pub fn evaluate(&self, rows: &[u8], scratch: &mut Scratch, mut emit: impl FnMut(usize, &Bits)) {
-        let count = rows.len() / self.size;
-        let (words, keys) = (&mut scratch.words[..count], &mut scratch.keys[..count]);
-        words.fill(u64::MAX);
-        for step in &self.steps {
-            step.apply(rows, self.size, keys, words);
-        }
-        let used = self.filters.last().map_or(0, |(_, terms)| terms.end);
-        transpose(words, used, &mut scratch.terms);
+        let count = self.fill(rows, scratch);
+        transpose(&scratch.words[..count], self.used(), &mut scratch.terms);
         for (name, terms) in &self.filters {
             match &scratch.terms[terms.clone()] {
                 [] => emit(*name, &[0; WORDS]),
@@ -131,6 +125,31 @@ impl Group {
                 }
             }
         }
+    }
+
+    /// The same for at most 64 records, as a word for each filter. It touches little memory.
+    pub fn evaluate_word(&self, rows: &[u8], scratch: &mut Scratch, mut emit: impl FnMut(usize, u64)) {
+        let count = self.fill(rows, scratch);
+        let matched = transpose_word(&scratch.words[..count], self.used());
+        for (name, terms) in &self.filters {
+            emit(*name, matched[terms.clone()].iter().fold(0, |any, term| any | term));
+        }
+    }
+
+    /// Works out the terms of each record, and returns the number of records.
+    fn fill(&self, rows: &[u8], scratch: &mut Scratch) -> usize {
+        let count = rows.len() / self.size;
+        let (words, keys) = (&mut scratch.words[..count], &mut scratch.keys[..count]);
+        words.fill(u64::MAX);
+        for step in &self.steps {
+            step.apply(rows, self.size, keys, words);
+        }
+        count
+    }
+
+    /// The number of its terms.
+    fn used(&self) -> usize {
+        self.filters.last().map_or(0, |(_, terms)| terms.end)
     }
 }
 

@@ -126,6 +126,22 @@ impl Stages {
         }
     }
 
+    /// The same for at most 64 records, as words.
+    pub fn evaluate_word(
+        &self,
+        rows: &[u8],
+        size: usize,
+        scratch: &mut set::Scratch,
+        mut emit: impl FnMut(usize, u64),
+    ) {
+        for group in &*self.groups {
+            group.evaluate_word(rows, scratch, &mut emit);
+        }
+        for place in &*self.alone {
+            emit(*place, self.filters[*place].look(rows, size)[0]);
+        }
+    }
+
     /// The aggregate with this id, and which of its values is meant.
     pub fn aggregate(&self, id: AggregateId) -> Option<(&Arc<AggregateState>, usize)> {
         let (_, (aggregate, value)) = self.operands.get(&id)?;

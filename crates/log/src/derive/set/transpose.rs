@@ -8,19 +8,8 @@ pub(super) fn transpose(words: &[u64], used: usize, terms: &mut [Bits]) {
     let parts = words.chunks(64);
     let count = parts.len();
     for (index, part) in parts.enumerate() {
-        let all = match <&[u64; 64]>::try_from(part) {
-            Ok(part) => *part,
-            Err(_) => {
-                let mut padded = [0; 64];
-                padded[..part.len()].copy_from_slice(part);
-                padded
-            }
-        };
-        if used <= 8 {
-            few(&all, index, terms);
-        } else {
-            many(all, index, terms);
-        }
+        let mut put = |turned: &[u64]| terms.iter_mut().zip(turned).for_each(|(term, bits)| term[index] = *bits);
+        if used <= 8 { put(&few(&padded(part))) } else { put(&many(padded(part))) }
     }
     if count < WORDS {
         for term in terms {
@@ -29,8 +18,26 @@ pub(super) fn transpose(words: &[u64], used: usize, terms: &mut [Bits]) {
     }
 }
 
+/// The same for at most 64 records: a word for each term.
+pub(super) fn transpose_word(words: &[u64], used: usize) -> [u64; 64] {
+    if used > 8 {
+        return many(padded(words));
+    }
+    let mut terms = [0; 64];
+    terms[..8].copy_from_slice(&few(&padded(words)));
+    terms
+}
+
+fn padded(words: &[u64]) -> [u64; 64] {
+    <[u64; 64]>::try_from(words).unwrap_or_else(|_| {
+        let mut padded = [0; 64];
+        padded[..words.len()].copy_from_slice(words);
+        padded
+    })
+}
+
 /// For at most eight terms: eight records at a time.
-fn few(words: &[u64; 64], index: usize, terms: &mut [Bits]) {
+fn few(words: &[u64; 64]) -> [u64; 8] {
     let mut turned = [0u64; 8];
     for (at, eight) in words.chunks_exact(8).enumerate() {
         let mut x = eight.iter().rev().fold(0, |x, word| x << 8 | (word & 0xff));
@@ -46,13 +53,11 @@ fn few(words: &[u64; 64], index: usize, terms: &mut [Bits]) {
             *term |= u64::from(byte) << (at * 8);
         }
     }
-    for (term, bits) in terms.iter_mut().zip(turned) {
-        term[index] = bits;
-    }
+    turned
 }
 
 /// For any number of terms: blocks of 32 x 32 are swapped, then of 16 x 16, and so on.
-fn many(mut rows: [u64; 64], index: usize, terms: &mut [Bits]) {
+fn many(mut rows: [u64; 64]) -> [u64; 64] {
     let mut width = 32;
     let mut mask = u64::MAX >> 32;
     while width > 0 {
@@ -67,9 +72,7 @@ fn many(mut rows: [u64; 64], index: usize, terms: &mut [Bits]) {
         width /= 2;
         mask ^= mask << width;
     }
-    for (term, bits) in terms.iter_mut().zip(rows) {
-        term[index] = bits;
-    }
+    rows
 }
 
 #[cfg(test)]
@@ -87,6 +90,10 @@ mod tests {
                     let expected = words.get(record).is_some_and(|word| word >> bit & 1 == 1);
                     prop_assert_eq!(term[record / 64] >> (record % 64) & 1 == 1, expected, "{} {}", bit, record);
                 }
+            }
+            for (index, part) in words.chunks(64).enumerate() {
+                let word = transpose_word(part, used);
+                prop_assert!(terms.iter().take(used).zip(word).all(|(term, bits)| term[index] == bits), "{}", index);
             }
         }
     }
