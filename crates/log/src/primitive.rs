@@ -5,6 +5,14 @@ mod with {
     pub use std::sync::Mutex;
     pub use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+    /// Null pointers. The system provides memory only for those that are used.
+    #[expect(unsafe_code, reason = "no safe way leads to zeroed memory of atomics")]
+    pub fn nulls(count: usize) -> Box<[AtomicPtr<u8>]> {
+        let zeros: Box<[usize]> = vec![0; count].into();
+        // SAFETY: an atomic pointer has the size and the alignment of a `usize`, zero is null, and the box is not used otherwise.
+        unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [AtomicPtr<u8>]) }
+    }
+
     /// Waits for other threads: spins at first, then yields the processor.
     #[derive(Debug, Default)]
     pub struct Backoff(crossbeam_utils::Backoff);
@@ -21,6 +29,10 @@ mod with {
     pub use loom::sync::Mutex;
     pub use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+    pub fn nulls(count: usize) -> Box<[AtomicPtr<u8>]> {
+        (0..count).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect()
+    }
+
     #[derive(Debug, Default)]
     pub struct Backoff;
 
@@ -36,6 +48,10 @@ mod with {
     pub use shuttle::sync::Mutex;
     pub use shuttle::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+    pub fn nulls(count: usize) -> Box<[AtomicPtr<u8>]> {
+        (0..count).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect()
+    }
+
     #[derive(Debug, Default)]
     pub struct Backoff;
 
@@ -46,7 +62,7 @@ mod with {
     }
 }
 
-pub use with::{AtomicPtr, AtomicU64, Backoff, Mutex, Ordering};
+pub use with::{AtomicPtr, AtomicU64, Backoff, Mutex, Ordering, nulls};
 
 /// Prefetches memory that will be read soon: a hint without other effects.
 #[inline]

@@ -10,7 +10,7 @@
 //! The first segment that cannot be mapped ends the log: no later one is tried. So no position behind it is ever
 //! written, and the written positions have no hole.
 
-use crate::primitive::{AtomicPtr, AtomicU64, Mutex, Ordering};
+use crate::primitive::{AtomicPtr, AtomicU64, Mutex, Ordering, nulls};
 use std::sync::PoisonError;
 
 /// Segments of memory of the type `M`.
@@ -36,9 +36,8 @@ struct Mapped<M> {
 impl<M> Segments<M> {
     /// Up to `most` segments, of which none is mapped.
     pub fn new(most: usize) -> Self {
-        let bases = (0..most).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
         let mapped = Mutex::new(Mapped { memory: Vec::new(), first: 0, refused: false });
-        Self { bases, ready: AtomicU64::new(0), mapped }
+        Self { bases: nulls(most), ready: AtomicU64::new(0), mapped }
     }
 
     /// The number of segments that were mapped.
