@@ -5,14 +5,13 @@
     target/python/bin/python bench/folder.py /tmp/folder [RUNS] [QUEUESCOPE]
 
 The programs take turns. DuckDB and polars are measured within this process, without their start; queuescope is started for each question.
-Their answers are compared. The table has medians in seconds, and the ratio of queuescope to the faster of the two others, and the highest
+The numbers of their answers are compared. The table has medians in seconds, and the ratio of queuescope to the faster of the two others, and the highest
 memory of queuescope.
 """
 
 import csv
 import io
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -106,6 +105,16 @@ def of_queuescope(arguments):
     return seconds, rows
 
 
+def memory(arguments):
+    """The highest memory of a run in KiB. A process of this one would count the memory that it begins with, which is this one's."""
+    code = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    command = [sys.executable, "-c", code, QUEUESCOPE, "query", FOLDER, *arguments, "--csv"]
+    return int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+
+
 def of_duckdb(sql):
     before = time.perf_counter()
     rows = connection.execute(sql.replace("{first}", str(FIRST))).fetchall()
@@ -118,9 +127,14 @@ def of_polars(build):
     return time.perf_counter() - before, frame.rows()
 
 
-def figures(rows):
-    """The last column of each row, sorted: keys have other texts in each program."""
-    return sorted(int(row[-1] or 0) for row in rows)
+def figures(rows, count):
+    """The numbers behind the keys of each row, sorted: keys have other texts in each program."""
+    return sorted([int(value or 0) for value in row[len(row) - count :]] for row in rows)
+
+
+def functions(arguments):
+    """The number of functions that a question selects."""
+    return arguments[arguments.index("--select") + 1].count(",") + 1
 
 
 def main():
@@ -128,6 +142,7 @@ def main():
     print(f"{records:,} records, medians of {RUNS} runs in turn, seconds; {os.cpu_count()} processors")
     print(f"{'':24} {'queuescope':>10} {'DuckDB':>10} {'polars':>10} {'ratio':>7}")
     only = os.environ.get("ONLY")
+    highest = 0
     for name, arguments, sql, build in QUESTIONS:
         if only and only not in name:
             continue
@@ -140,17 +155,17 @@ def main():
             ):
                 taken, rows = run(question)
                 seconds.setdefault(program, []).append(taken)
-                answers[program] = figures(rows)
+                answers[program] = figures(rows, functions(arguments))
         for program in ("duckdb", "polars"):
             if answers[program] != answers["queuescope"]:
                 print(f"{name}: {program} has another answer", file=sys.stderr)
+        highest = max(highest, memory(arguments))
         # The first run of each is not counted.
         medians = {program: statistics.median(taken[1:]) for program, taken in seconds.items()}
         ratio = medians["queuescope"] / min(medians["duckdb"], medians["polars"])
         columns = [medians["queuescope"], medians["duckdb"], medians["polars"]]
         print(f"{name:24} " + " ".join(f"{median:>10.3f}" for median in columns) + f" {ratio:>7.2f}", flush=True)
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"highest memory of queuescope: {memory:.0f} MiB")
+    print(f"highest memory of queuescope: {highest // 1024} MiB")
 
 
 main()

@@ -1,4 +1,5 @@
-//! The file with a folder's definitions: its first line has the checksum of the others.
+//! `definitions.toml`: a folder's definitions as people write them. Its first line has the checksum of the others. Every folder has this file,
+//! so a lost one is noticed.
 
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;

@@ -1,7 +1,6 @@
-//! What is derived from a folder's records: its definitions, and the values of its aggregates when recording ended.
+//! What is derived from a folder's records: the values of its aggregates when recording ended.
 //!
-//! `definitions.toml` has the definitions as people write them. Every folder has this file, so a lost one is noticed. `aggregates.json`
-//! saves reading all records when recording continues. If it is missing, changed, or of other records or definitions, the aggregates
+//! `aggregates.json` saves reading all records when recording continues. If it is missing, changed, or of other records or definitions, the aggregates
 //! are computed from the records again.
 
 use crate::definitions::{BY_HAND, DEFINITIONS, SEAL, read, read_sealed, write};

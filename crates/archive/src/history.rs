@@ -65,6 +65,22 @@ impl ArchiveQuery<'_> {
     }
 }
 
+/// The end of a folder's records at some time.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// Above the positions of all records.
+    position: u64,
+    /// Up to where records were written.
+    note: Note,
+}
+
+impl End {
+    /// A position above those of all records.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+}
+
 /// What was read to answer a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
@@ -161,12 +177,14 @@ impl History {
         found.map_or_else(|| outcome.map(|()| None), |found| Ok(Some(found)))
     }
 
-    /// A position above those of all records that exist now.
+    /// The end of the records that exist now.
     ///
     /// # Errors
     /// Fails if the folder cannot be read.
-    pub fn end(&self) -> Result<u64, FolderError> {
-        self.folder.may_end()
+    pub fn end(&self) -> Result<End, FolderError> {
+        // The note first: more is written in the meantime.
+        let note = Note::read(&self.folder.path);
+        Ok(End { position: self.folder.may_end()?, note })
     }
 
     /// Passes the matching records to `receive`, in the order of their positions, until `receive` returns `Break`. It covers the records that
@@ -175,9 +193,7 @@ impl History {
     /// # Errors
     /// Fails if something cannot be read, or is not as it was written. Records passed before the error are right.
     pub fn each(&self, ask: ArchiveQuery<'_>, receive: &mut Receive<'_>) -> Result<Sources, FolderError> {
-        // Before anything else: more is written in the meantime.
-        let note = Note::read(&self.folder.path);
-        let until = self.end()?;
+        let End { position: until, note } = self.end()?;
         let mut run = QueryRun::new(self, ask).until(until);
         self.go_through(&mut run, &mut |position, record| {
             if position < until { receive(position, record) } else { ControlFlow::Break(()) }

@@ -44,7 +44,7 @@ pub use compact::{Compacted, Files, compact};
 pub use definitions::definitions;
 pub use derived::{Aggregates, aggregates};
 pub use error::{Damage, FolderError};
-pub use history::{ArchiveQuery, History, KeySink, Sources};
+pub use history::{ArchiveQuery, End, History, KeySink, Sources};
 pub use names::ALERTS;
 pub use prune::{Pruned, Retention, in_future, prune};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};

@@ -3,10 +3,9 @@
 use super::chooser::Chooser;
 use super::open::{Open, Unit};
 use super::query_run::QueryRun;
-use super::{ArchiveQuery, History, Sources};
+use super::{ArchiveQuery, End, History, Sources};
 use crate::catalogue::{Catalogue, Entry};
 use crate::error::FolderError;
-use crate::mark::Note;
 use queuescope_log::{AttributeId, Folding, Grouping, KeyBatch, KeyGather, Selected};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -15,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 
-/// How often a query reads volumes on several threads, if something cannot be read: volumes may be joined or removed meanwhile. Then it reads
-/// records in order, which can continue with other volumes, and finds what is damaged.
+/// How often a query begins anew on several threads because volumes were joined or removed meanwhile. After that, or if something is damaged, it
+/// reads records in order: that can continue with other volumes, and finds the first record that cannot be read.
 const TRIES: usize = 3;
 
 /// Receives the keys of records.
@@ -38,7 +37,7 @@ impl KeySink for Grouping<'_> {
 }
 
 impl History {
-    /// Passes the keys of matching records before a position to sinks, one on each thread, in any order. Only the columns of the needed attributes are read, and none if nothing is needed.
+    /// Passes the keys of matching records before an end to sinks, one on each thread, in any order. Only the columns of the needed attributes are read, and none if nothing is needed.
     ///
     /// ```no_run
     /// use queuescope_archive::{ArchiveQuery, History};
@@ -49,32 +48,24 @@ impl History {
     /// let length = history.schema().find("length").ok_or("unknown attribute")?;
     /// let ask = ArchiveQuery { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &[length] };
     /// let fold = || Folding::new(history.schema(), &[Function::Sum(length)]);
-    /// let (foldings, sources) = history.keys(ask, history.end()?, NonZeroUsize::MIN, fold);
+    /// let (foldings, sources) = history.keys(ask, &history.end()?, NonZeroUsize::MIN, fold);
     /// println!("{} records", sources?.records);
     /// println!("{:?}", foldings.into_iter().map(Folding::finish).collect::<Vec<_>>());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The error, if something cannot be read, is that of [`each`](Self::each), and the sinks have the records that `each` passes before it.
+    /// If something cannot be read, all is read again in order, on one thread. So the error is that of [`each`](Self::each), and the one sink has
+    /// the records that `each` passes before it.
     pub fn keys<S: KeySink>(
         &self,
         ask: ArchiveQuery<'_>,
-        until: u64,
+        end: &End,
         threads: NonZeroUsize,
         new: impl Fn() -> S,
     ) -> (Vec<S>, Result<Sources, FolderError>) {
-        // Before anything else: more is written in the meantime.
-        let note = Note::read(&self.folder.path);
-        let (mut sinks, mut run) = (0..TRIES)
-            .find_map(|_| {
-                let worker = |_| Some((Worker::new(self, ask)?, new()));
-                let mut workers = (0..threads.get()).map(worker).collect::<Option<Vec<_>>>()?;
-                let mut run = QueryRun::new(self, ask).until(until);
-                let catalogue = Catalogue::read(&self.folder.path).ok()?;
-                // What cannot be read now may have been joined with other volumes, or is damaged.
-                self.whole_units(&catalogue, &mut run, &mut workers).ok()?;
-                Some((workers.into_iter().map(|(_, sink)| sink).collect(), run))
-            })
+        let End { position: until, note } = end.clone();
+        let (mut sinks, mut run) = self
+            .on_threads(ask, until, threads, &new)
             .unwrap_or_else(|| (vec![new()], QueryRun::new(self, ask).until(until)));
         // The rest comes in order: journals, a volume that got records since the query started, and everything if volumes cannot be read.
         let mut gather = KeyGather::new(self.schema(), &ask.keys(ask.needed, self.schema()));
@@ -98,7 +89,32 @@ impl History {
         (sinks, read.map(|()| run.sources))
     }
 
-    /// Passes on the units of which all records are wanted or not by the query alone, and moves `run` behind them.
+    /// Passes on the keys of volumes, on several threads, and returns a run that continues behind them; `None` if volumes cannot be read this way.
+    fn on_threads<'a, S: KeySink>(
+        &'a self,
+        ask: ArchiveQuery<'a>,
+        until: u64,
+        threads: NonZeroUsize,
+        new: &impl Fn() -> S,
+    ) -> Option<(Vec<S>, QueryRun<'a>)> {
+        let mut catalogue = Catalogue::read(&self.folder.path).ok()?;
+        for _ in 0..TRIES {
+            let worker = |_| Some((Worker::new(self, ask)?, new()));
+            let mut workers = (0..threads.get()).map(worker).collect::<Option<Vec<_>>>()?;
+            let mut run = QueryRun::new(self, ask).until(until);
+            if self.whole_units(&catalogue, &mut run, &mut workers).is_ok() {
+                return Some((workers.into_iter().map(|(_, sink)| sink).collect(), run));
+            }
+            let now = Catalogue::read(&self.folder.path).ok()?;
+            if now == catalogue {
+                return None;
+            }
+            catalogue = now;
+        }
+        None
+    }
+
+    /// Passes on the keys of the units that have no record behind those wanted, and moves `run` behind them.
     fn whole_units<S: KeySink>(
         &self,
         catalogue: &Catalogue,
@@ -140,7 +156,8 @@ impl History {
             others.into_iter().map(join).fold(own, Result::and)
         })?;
         workers.iter().for_each(|(worker, _)| run.sources.add_read(&worker.sources));
-        run.begin_at(at);
+        let records = units.iter().map(|unit| unit.end - unit.first).sum();
+        run.continue_behind(at, records, catalogue.removed.records);
         Ok(())
     }
 }
@@ -189,8 +206,8 @@ impl<'a> Worker<'a> {
                 entry.check(&folder.path)?;
                 let batch = KeyBatch::new(group.records as usize, Arc::clone(chooser.attributes()), Vec::new());
                 sink.add(&batch, Selected::All(batch.rows()));
+                sources.counted += group.records;
             }
-            sources.counted += group.records;
             return Ok(());
         }
         let open = Open::volume(open, entry, folder, &history.columns, ask)?;

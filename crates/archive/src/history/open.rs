@@ -43,6 +43,14 @@ impl Open {
                 let has_extremes = extremes::can_exclude(ask.expression, &folder.schema);
                 let volume =
                     Volume::open(file, columns, has_extremes).map_err(|error| FolderError::volume(&path, &error))?;
+                if volume.groups() != entry.groups.len() {
+                    let why = format!(
+                        "it has {} row groups, and the catalogue lists {}",
+                        volume.groups(),
+                        entry.groups.len()
+                    );
+                    return Err(Damage::new(&path, why).into());
+                }
                 let pages = pages(entry, &sums, folder, ask)?;
                 Self { name: entry.name.clone(), path, volume, pages, has_extremes }
             }
@@ -64,9 +72,7 @@ impl Open {
             sources.pages += pages.len() as u64;
             return Some(pages.into());
         }
-        let found = self
-            .has_extremes
-            .then(|| extremes::pages(self.volume.metadata(), group, ask.expression, &folder.schema, columns));
+        let found = self.has_extremes.then(|| self.volume.by_extremes(group, ask.expression, &folder.schema, columns));
         match found.flatten().filter(|pages| pages.len() <= MOST_PAGES) {
             Some(pages) => {
                 sources.by_extremes += 1;

@@ -13,6 +13,16 @@ use std::ops::ControlFlow;
 /// Records of a journal that are queried at once.
 const AT_ONCE: usize = 1 << 17;
 
+/// Volumes that were passed on before others are read.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    /// The position behind them.
+    end: u64,
+    records: u64,
+    /// The number of records that had been removed.
+    removed: u64,
+}
+
 /// A query that runs.
 pub(super) struct QueryRun<'a> {
     history: &'a History,
@@ -37,6 +47,7 @@ pub(super) struct QueryRun<'a> {
     journals: Vec<(u64, u64)>,
     /// The volume that was opened last.
     open: Option<Open>,
+    passed: Option<Passed>,
 }
 
 impl<'a> QueryRun<'a> {
@@ -69,6 +80,7 @@ impl<'a> QueryRun<'a> {
             stopped: false,
             journals: Vec::new(),
             open: None,
+            passed: None,
         }
     }
 
@@ -84,10 +96,10 @@ impl<'a> QueryRun<'a> {
 
     /// Continues behind the records that were passed on, with the current files of the folder.
     pub fn go_on(&mut self, catalogue: &Catalogue, receive: &mut Receive<'_>) -> Result<(), FolderError> {
-        self.sources.removed = catalogue.removed.records;
+        self.sources.removed = self.passed.map_or(catalogue.removed.records, |passed| passed.removed);
         // Records read from journals may be in volumes now.
         let still = self.journals.iter().filter(|(end, _)| *end > catalogue.end()).map(|(_, records)| records);
-        self.sources.records = catalogue.records() + still.sum::<u64>();
+        self.sources.records = self.records_of(catalogue) + still.sum::<u64>();
         self.at = self.at.max(catalogue.removed.before);
         self.read = self.read.max(catalogue.removed.before);
         for unit in Unit::all(catalogue) {
@@ -106,8 +118,23 @@ impl<'a> QueryRun<'a> {
     }
 
     /// Continues with records from a position on: those before it were passed on.
-    pub fn begin_at(&mut self, at: u64) {
+    fn begin_at(&mut self, at: u64) {
         (self.at, self.read) = (at, at);
+    }
+
+    /// Continues behind volumes with some records, which were passed on when others had been removed.
+    pub fn continue_behind(&mut self, at: u64, records: u64, removed: u64) {
+        self.passed = Some(Passed { end: at, records, removed });
+        self.begin_at(at);
+    }
+
+    /// The number of records in volumes: in those that were passed on, which may be removed by now, and in others.
+    fn records_of(&self, catalogue: &Catalogue) -> u64 {
+        let Some(Passed { end, records, .. }) = self.passed else { return catalogue.records() };
+        let groups = catalogue.volumes.iter().flat_map(|entry| &entry.groups);
+        // A volume that was joined meanwhile may have some of those that were passed on.
+        let behind = groups.map(|group| group.records.min(group.end.saturating_sub(end.max(group.first))));
+        records + behind.sum::<u64>()
     }
 
     /// Reads the records of a unit.

@@ -78,8 +78,10 @@ impl<'a> Bounds<'a> {
     fn may_be_in(&self, index: &ColumnIndexMetaData, page: usize) -> bool {
         match self {
             Self::Numbers(ranges) => {
+                // Times are stored as signed numbers: a page with some from 2262 on has the highest of these as its lowest.
                 let within = |low: u64, high: u64| {
-                    ranges.iter().any(|(first, last)| first <= u128::from(high) && last >= u128::from(low))
+                    low > high
+                        || ranges.iter().any(|(first, last)| first <= u128::from(high) && last >= u128::from(low))
                 };
                 // Numbers are stored as signed ones with the same bits.
                 match index {

@@ -1,7 +1,7 @@
 //! Reads volumes.
 
 use super::sums::{Checked, Fetched};
-use super::{Columns, PAGE, index};
+use super::{Columns, PAGE, extremes, index};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{RecordBatch, UInt32Array};
@@ -14,8 +14,8 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::Encoding;
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
-use queuescope_log::{AttributeId, Schema, Selected};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy};
+use queuescope_log::{AttributeId, Dnf, Schema, Selected};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -56,9 +56,20 @@ impl Volume {
         })
     }
 
-    /// The metadata of the file.
-    pub fn metadata(&self) -> &ParquetMetaData {
-        self.metadata.metadata()
+    /// The number of its row groups.
+    pub fn groups(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    /// The pages of a row group that may have matching records, by the extremes of each; `None` if these do not say, or exclude none.
+    pub fn by_extremes(
+        &self,
+        group: usize,
+        expression: &Dnf,
+        schema: &Schema,
+        columns: &Columns,
+    ) -> Option<Vec<usize>> {
+        guarded(|| Ok(extremes::pages(self.metadata.metadata(), group, expression, schema, columns))).ok().flatten()
     }
 
     /// The columns of some attributes in the order of the schema, and perhaps that of positions behind them; of all pages of a row group or of
@@ -77,7 +88,7 @@ impl Volume {
             let wanted: Vec<_> = wanted.map(|(place, _)| place).chain(positions).collect();
             let of_group = self.metadata.metadata().row_group(group);
             let chunks = wanted.iter().map(|place| of_group.column(*place));
-            // Texts without a dictionary would be given one, by a comparison of each text with all others.
+            // Arrow would build a dictionary for texts that have none, which takes longer than to read each.
             let is_plain = |place: &usize| {
                 let column = of_group.column(*place);
                 column.dictionary_page_offset().is_none()

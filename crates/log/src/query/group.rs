@@ -170,6 +170,9 @@ impl<'a> Grouping<'a> {
     }
 
     /// Adds the selected records of a batch, which has the attributes of all keys and functions.
+    ///
+    /// # Panics
+    /// Panics if there is a function of the caller: it needs whole records.
     pub fn add_batch(&mut self, batch: &KeyBatch, selected: Selected<'_>) {
         let Self { groups, after, last, places, .. } = self;
         let mut selected = selected;

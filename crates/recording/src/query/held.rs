@@ -1,7 +1,7 @@
 //! Records in memory or in a folder, and questions about them.
 
 use super::queue_times::QueueTimes;
-use queuescope_archive::{ArchiveQuery, FolderError, History, KeySink, Sources};
+use queuescope_archive::{ArchiveQuery, End, FolderError, History, KeySink, Sources};
 use queuescope_ingest::notes::noted;
 use queuescope_log::{AttributeId, Dnf, Explained, Folding, Function, GroupKey, Grouped, Grouping, Kind, Log, Schema};
 use queuescope_report::format::count;
@@ -120,16 +120,15 @@ impl Collect for Grouping<'_> {
 }
 
 impl Held {
-    /// A position above those of all records that exist now.
-    pub(super) fn end(&self) -> u64 {
+    /// The end of the records of a folder; `None` for records in memory, and if it cannot be read, which the query will report.
+    pub(super) fn end(&self) -> Option<End> {
         match self {
-            Self::Memory(_) => u64::MAX,
-            // What cannot be read is reported by the query.
-            Self::Folder(history) => history.end().unwrap_or(u64::MAX),
+            Self::Memory(_) => None,
+            Self::Folder(history) => history.end().ok(),
         }
     }
 
-    /// Collects the wanted records before a position in `new`, whose argument is the number of collections, for functions that the collection
+    /// Collects the wanted records before an end in `new`, whose argument is the number of collections, for functions that the collection
     /// computes. The records of a folder come from several threads, unless the result depends on their order.
     ///
     /// # Errors
@@ -137,20 +136,19 @@ impl Held {
     pub(super) fn collect<C: Collect>(
         &self,
         question: Question<'_>,
-        until: u64,
+        end: Option<&End>,
         functions: &[Function],
         new: impl Fn(usize) -> C,
     ) -> io::Result<(C, Seen)> {
-        let of_folder = match self {
-            Self::Folder(history) if question.company.is_none() => Some(history),
-            _ => None,
-        };
-        if let Some(history) = of_folder.filter(|_| functions.iter().all(|of| is_of_any_order(of, self.schema()))) {
+        let in_any_order = || functions.iter().all(|function| is_of_any_order(function, self.schema()));
+        if let (Self::Folder(history), Some(end), None) = (self, end, question.company)
+            && in_any_order()
+        {
             let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
             let threads = threads.min(MOST_THREADS);
             let Question { expression, from, to, needed, company: _ } = question;
             let ask = ArchiveQuery { expression, from, to, needed };
-            let (collected, sources) = history.keys(ask, until, threads, || new(threads.get()));
+            let (collected, sources) = history.keys(ask, end, threads, || new(threads.get()));
             let joined = collected.into_iter().reduce(|mut one, other| {
                 one.merge(other);
                 one
@@ -159,7 +157,7 @@ impl Held {
         }
         let mut collection = new(1);
         let seen = self.each_at(question, &mut |position, record| {
-            if position >= until {
+            if end.is_some_and(|end| position >= end.position()) {
                 return Ok(ControlFlow::Break(()));
             }
             if question.company.is_none_or(|company| company.has(position, record)) {
@@ -169,11 +167,10 @@ impl Held {
         })?;
         Ok((collection, seen))
     }
-}
 
-impl Held {
     /// Computes functions for each group of the wanted records, and passes the groups to `pass`, in the order of their keys. If they do not fit
-    /// in `memory`, several passes over the records find some of them each.
+    /// in `memory`, several passes over the records find some of them each. If records are removed between two passes, the second is the last one,
+    /// and that is damage.
     ///
     /// # Errors
     /// Returns errors of `pass`.
@@ -185,9 +182,9 @@ impl Held {
         memory: ByteCount,
         pass: &mut dyn FnMut(Grouped) -> io::Result<()>,
     ) -> io::Result<Seen> {
-        let until = self.end();
-        let memory = usize::try_from(memory.0).unwrap_or(usize::MAX).max(LEAST_MEMORY);
-        let (mut after, mut first): (Option<Vec<u128>>, Option<Seen>) = (None, None);
+        let end = self.end();
+        let memory = usize::try_from(memory.0).unwrap_or(usize::MAX);
+        let (mut after, mut removed, mut damage): (Option<Vec<u128>>, _, Option<String>) = (None, None, None);
         loop {
             let new = |collections: usize| {
                 let grouping = Grouping::new(self.schema(), by, functions).with_memory(memory / collections);
@@ -196,28 +193,25 @@ impl Held {
                     None => grouping,
                 }
             };
-            let (grouping, mut seen) = self.collect(question, until, functions, new)?;
+            let (grouping, mut seen) = self.collect(question, end.as_ref(), functions, new)?;
             let grouped = grouping.finish();
             let behind = grouped.behind().map(<[u128]>::to_vec);
             pass(grouped)?;
-            if let Some(first) = first.filter(|first| first.damage.is_none()) {
-                let removed = seen.removed.saturating_sub(first.removed);
-                let gone = (removed > 0).then(|| {
-                    format!("{} packets were removed while groups were counted; give it more --memory", count(removed))
-                });
-                seen.damage = seen.damage.or(gone);
+            damage = damage.or(seen.damage.take());
+            let gone = seen.removed.saturating_sub(*removed.get_or_insert(seen.removed));
+            if gone > 0 {
+                let why =
+                    "were removed between two passes over the folder, so groups are missing; give it more --memory";
+                damage = damage.or_else(|| Some(format!("{} packets {why}", count(gone))));
             }
             after = behind;
-            if after.is_none() {
-                return Ok(seen);
+            if after.is_none() || gone > 0 {
+                return Ok(Seen { damage, ..seen });
             }
-            first = Some(seen);
         }
     }
 }
 
-/// With less memory for groups, each of very many passes would find a few.
-const LEAST_MEMORY: usize = 8 << 20;
 /// The most threads that read a folder: each has the columns of a row group in memory.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
@@ -229,6 +223,9 @@ fn is_of_any_order(function: &Function, schema: &Schema) -> bool {
         Function::User(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 fn in_memory(log: &Log, question: Question<'_>, each: &mut Each<'_>) -> io::Result<Seen> {
     let snapshot = log.snapshot();

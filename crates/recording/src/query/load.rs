@@ -22,6 +22,8 @@ use std::path::Path;
 const BATCH: usize = 64;
 /// The memory for groups of a folder's packets, by default.
 const GROUPS: ByteCount = ByteCount(512_000_000);
+/// The least memory for groups: with less, there would be very many passes.
+const LEAST_GROUPS: ByteCount = ByteCount(8_000_000);
 /// Records between updates of the progress.
 const UPDATE: u64 = 65_536;
 
@@ -107,7 +109,7 @@ impl Loaded {
             skipped: over_memory(refused).into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect(),
             damage: damage.or_else(|| too_much(refused)),
             refused,
-            memory: options.memory,
+            memory: options.memory.max(LEAST_GROUPS),
             held: Held::Memory(Box::new(log)),
             moments: moments(schema),
             flows: None,
@@ -137,7 +139,7 @@ impl Loaded {
     /// Limits the memory for groups of packets. With more groups, the packets of a folder are read several times.
     #[must_use]
     pub fn with_memory(self, memory: ByteCount) -> Self {
-        Self { memory, ..self }
+        Self { memory: memory.max(LEAST_GROUPS), ..self }
     }
 
     /// Reads a table of departures into memory, in the order of its rows.
@@ -187,7 +189,7 @@ impl Loaded {
             skipped: notes.into_iter().flatten().chain(odd(stats, oversized)).collect(),
             damage: damage(ended.as_ref(), stats).or_else(|| too_much(refused)),
             refused,
-            memory: options.memory,
+            memory: options.memory.max(LEAST_GROUPS),
             held: Held::Memory(Box::new(log)),
             moments: moments(schema),
             flows: schema.find("flow").map(|id| (id, names)),

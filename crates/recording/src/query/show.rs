@@ -90,7 +90,7 @@ pub fn write_rows(
         Selection::All(functions) => {
             let functions = counted(functions);
             let new = |_| Folding::new(schema, &functions);
-            let (folding, seen) = loaded.held.collect(question, loaded.held.end(), &functions, new)?;
+            let (folding, seen) = loaded.held.collect(question, loaded.held.end().as_ref(), &functions, new)?;
             let mut values = folding.finish();
             found = values.pop().map_or(0, whole);
             let cell = |(value, function): (Number, &Function)| match function {
