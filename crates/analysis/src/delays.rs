@@ -8,8 +8,8 @@ const LONGEST: u64 = 1 << 62;
 const EXACT_BITS: u32 = 11;
 const HALF: usize = 1 << (EXACT_BITS - 1);
 
-/// Counts delays in the ranges of a [`Histogram`] with three significant digits, from which it is made at the end. To find the range takes
-/// a few instructions here, and several times as many in the library.
+/// Counts delays in the ranges of a [`Histogram`] with three significant digits, from which it is made at the end: to find
+/// the range takes a few instructions.
 #[derive(Debug, Default)]
 pub(crate) struct DelayCounts {
     /// By range, up to the highest so far.

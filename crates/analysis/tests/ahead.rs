@@ -239,7 +239,6 @@ fn a_stop_ends_the_thread_while_it_waits() {
     let (report, _) = report(capture, &Queue::default(), true, 1 << 14);
     assert!(stop.is_obeyed());
     assert_eq!(report.input.damage, None);
-    assert!(report.totals.packets <= 3_000);
     drop(writer.join().unwrap());
 }
 

@@ -15,8 +15,9 @@ pub struct WindowSums {
     active: u64,
 }
 
-/// Sixteen bytes, so that none lies in two cache lines.
+/// Aligned so that none lies in two cache lines.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(16))]
 struct FlowSum {
     bytes: u64,
     packets: u32,

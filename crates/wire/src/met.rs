@@ -28,7 +28,7 @@ pub struct MetFlows {
 }
 
 impl MetFlows {
-    /// The number of places. The keys take 192 KiB, which a second-level cache holds beside the file's bytes.
+    /// The number of places. The keys take 192 KiB.
     pub const PLACES: usize = 1 << 12;
 
     /// No flow was met. Keys are reduced by `mask`.

@@ -5,7 +5,7 @@ use queuescope_sketch::{ConQuest, ConQuestParams, ParamsError};
 use queuescope_wire::Nanos;
 
 /// The sketch, and the scores of its estimators. Nothing else depends on what they compute, so packets are collected, and passed to the
-/// sketch in one loop, in which the processor works on several at once.
+/// sketch in one loop.
 #[derive(Debug)]
 pub(super) struct SketchLane {
     sketch: ConQuest,

@@ -49,11 +49,15 @@ pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
     };
     match conquest_with(&ConQuestAqmParams { sketch, act_at, ..defaults }) {
         Ok(program) => program.steps(),
-        Err(_) => match act_at {
-            ActAt::Egress => conquest(dimensions),
-            ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => conquest_at_ingress(dimensions),
-            ActAt::Ingress(_) => conquest_with_feedback(dimensions),
-        },
+        Err(why) => {
+            let mut steps = match act_at {
+                ActAt::Egress => conquest(dimensions),
+                ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => conquest_at_ingress(dimensions),
+                ActAt::Ingress(_) => conquest_with_feedback(dimensions),
+            };
+            steps.refused = Some(why.to_string());
+            steps
+        }
     }
 }
 
@@ -77,7 +81,14 @@ pub(super) fn conquest_stands_steps(dimensions: Snapshots) -> Program {
         ..defaults.sketch
     };
     let program = conquest_stands_with(&ConQuestAqmParams { sketch, ..defaults }, BEHIND);
-    program.map_or_else(|_| conquest_standing(dimensions), |program| program.steps())
+    match program {
+        Ok(program) => program.steps(),
+        Err(why) => {
+            let mut steps = conquest_standing(dimensions);
+            steps.refused = Some(why.to_string());
+            steps
+        }
+    }
 }
 
 /// ConQuest's mark for a standing queue: marks or drops a packet whose flow has at least half of the queue that it found, if it waited longer than `tau` and
@@ -227,14 +238,14 @@ impl Limits {
                 );
             }
             if hold.hold.0 > LONGEST_HOLD {
-                return fail("act-at.ingress.hold", "must be at most 2.14 s");
+                return fail("act-at.ingress.hold", "must be at most 2.147 s");
             }
             if let HeldAction::Limit(limit) = hold.action
                 && limit.tolerance().0.saturating_add(limit.interval.0) > LONGEST_BURST
             {
                 return fail(
                     "act-at.ingress.action.limit.interval",
-                    "must be at most 2.14 s for all packets of a burst together",
+                    "must be at most 2.147 s, also times the packets of `burst`",
                 );
             }
             if hold.action != HeldAction::Respond && params.response != ConQuestAqmParams::default().response {

@@ -95,12 +95,11 @@ fn of_conquest(name: &str, key: &str) -> Option<&'static str> {
         "tau" => "0s to 2.147s",
         "threshold" => "0 to 4294967295",
         "curve" => "threshold, steps",
-        "changes" => "none: the control plane makes them",
         "act-at.ingress.hold" => "0s to 2.147s",
         "act-at.ingress.registers" => "2 to 65536, a power of two",
         "act-at.ingress.action" if name == "conquest-ingress" => "respond",
         "act-at.ingress.action" => "drop, limit, reroute",
-        "act-at.ingress.action.limit.interval" => "1us to 2.147s for all packets of a burst",
+        "act-at.ingress.action.limit.interval" => "1us to 2.147s, times burst, too",
         "response" if name == "conquest-feedback" => "mark-or-drop: it has no effect",
         _ => return None,
     })

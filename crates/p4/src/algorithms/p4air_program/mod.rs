@@ -16,7 +16,7 @@ use queuescope_queue::{FlowAction, SwitchP4airParams, SwitchRegister};
 const NAME: &str = "p4air";
 
 /// Why the program is not for Tofino. `docs/explanation/pipeline.md` has the forms that were tried.
-pub(super) const REJECTED: &str = "p4c finds no placement: it makes 202 tables of it, with 15 in the longest chain, in 17 stages before the queue and 14 \
+pub(super) const REJECTED: &str = "p4c finds no placement: with the default parameters it makes 202 tables of it, with 15 in the longest chain, in 17 stages before the queue and 14 \
                         behind it; a Tofino has 12 stages of 16 tables";
 
 /// The groups of long-lived flows.
