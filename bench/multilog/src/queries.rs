@@ -57,7 +57,7 @@ fn beside(pool: &[u8], queries: &[(&str, String)], records: u64, runs: usize) {
                             count += 1;
                         }
                         2 => {
-                            black_box((0..100_000u64).fold(0, |x, n| black_box(x * 5 ^ n)));
+                            black_box((0..100_000u64).fold(0, |x, n| black_box((x * 5) ^ n)));
                         }
                         3 => {
                             let part = &other[(count * 65_536) % other.len()..][..65_536];

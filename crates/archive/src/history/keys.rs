@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 
-/// How often a query begins anew on several threads because volumes were joined or removed meanwhile. After that, or if something is damaged, it
+/// How often a query starts again on several threads because volumes were joined or removed meanwhile. After that, or if something is damaged, it
 /// reads records in order: that can continue with other volumes, and finds the first record that cannot be read.
 const TRIES: usize = 3;
 
