@@ -38,27 +38,37 @@ pub fn conquest_defaults() -> ConQuestAqmParams {
 /// The steps of ConQuest with these dimensions: those of [`conquest_with`], cleaned by traffic, where it can have them. It takes powers of two; for
 /// others, those that [`conquest`] and [`conquest_at_ingress`] have in words.
 pub(super) fn conquest_steps(dimensions: Snapshots, act_at: ActAt) -> Program {
+    let params = ConQuestAqmParams { act_at, ..sized(conquest_defaults(), dimensions) };
+    steps_or(conquest_with(&params), || match act_at {
+        ActAt::Egress => conquest(dimensions),
+        ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => conquest_at_ingress(dimensions),
+        ActAt::Ingress(_) => conquest_with_feedback(dimensions),
+    })
+}
+
+/// Parameters with other dimensions, cleaned by traffic.
+fn sized(params: ConQuestAqmParams, dimensions: Snapshots) -> ConQuestAqmParams {
     let Snapshots { snapshots, rows, columns } = dimensions;
-    let defaults = conquest_defaults();
     let sketch = ConQuestParams {
         snapshots: snapshots as usize,
         rows: rows as usize,
         columns: columns as usize,
         expiry: Expiry::Clean { passes: Passes::None },
-        ..defaults.sketch
+        ..params.sketch
     };
-    match conquest_with(&ConQuestAqmParams { sketch, act_at, ..defaults }) {
-        Ok(program) => program.steps(),
-        Err(why) => {
-            let mut steps = match act_at {
-                ActAt::Egress => conquest(dimensions),
-                ActAt::Ingress(HoldParams { action: HeldAction::Respond, .. }) => conquest_at_ingress(dimensions),
-                ActAt::Ingress(_) => conquest_with_feedback(dimensions),
-            };
+    ConQuestAqmParams { sketch, ..params }
+}
+
+/// The steps of a program or, if it cannot be, those in words, refused with the reason.
+fn steps_or(program: Result<SwitchProgram, InvalidProgram>, in_words: impl FnOnce() -> Program) -> Program {
+    program.map_or_else(
+        |why| {
+            let mut steps = in_words();
             steps.refused = Some(why.to_string());
             steps
-        }
-    }
+        },
+        |program| program.steps(),
+    )
 }
 
 /// Our mark for a standing queue, in as many snapshots as the paper has: windows of 1.05 ms, and a `tau` of 1 ms.
@@ -71,24 +81,8 @@ pub fn conquest_stands_defaults() -> ConQuestAqmParams {
 
 /// The steps of the mark for a standing queue with these dimensions, likewise: others than the program can have are those that [`conquest_standing`] has in words.
 pub(super) fn conquest_stands_steps(dimensions: Snapshots) -> Program {
-    let Snapshots { snapshots, rows, columns } = dimensions;
-    let defaults = conquest_stands_defaults();
-    let sketch = ConQuestParams {
-        snapshots: snapshots as usize,
-        rows: rows as usize,
-        columns: columns as usize,
-        expiry: Expiry::Clean { passes: Passes::None },
-        ..defaults.sketch
-    };
-    let program = conquest_stands_with(&ConQuestAqmParams { sketch, ..defaults }, BEHIND);
-    match program {
-        Ok(program) => program.steps(),
-        Err(why) => {
-            let mut steps = conquest_standing(dimensions);
-            steps.refused = Some(why.to_string());
-            steps
-        }
-    }
+    let params = sized(conquest_stands_defaults(), dimensions);
+    steps_or(conquest_stands_with(&params, BEHIND), || conquest_standing(dimensions))
 }
 
 /// ConQuest's mark for a standing queue: marks or drops a packet whose flow has at least half of the queue that it found, if it waited longer than `tau` and
