@@ -30,7 +30,8 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-recording", 7),
     ("queuescope-monitor", 8),
     ("queuescope", 9),
-    ("queuescope-cli", 9),
+    ("queuescope-fleet", 9),
+    ("queuescope-cli", 10),
 ];
 
 /// The command, and the dependencies that only it may use: the other crates have their own errors, options and

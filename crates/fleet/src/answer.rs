@@ -1,0 +1,1 @@
+//! Partial results of members, and how they become one.

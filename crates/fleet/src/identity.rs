@@ -1,0 +1,1 @@
+//! Names, roles, certificates and tokens.

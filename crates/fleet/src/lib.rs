@@ -1,0 +1,9 @@
+//! Every host at once: agents record the packets of their hosts, a coordinator asks all of them, and takes atomic pictures of their
+//! logs.
+//!
+//! - [`cut`]: the distributed atomic snapshot (Confluo, NSDI 2019, section 4), without clocks and connections.
+
+pub mod answer;
+pub mod cut;
+pub mod identity;
+pub mod protocol;
