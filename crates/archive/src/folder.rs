@@ -122,6 +122,13 @@ impl Folder {
         path.join(MANIFEST).try_exists().unwrap_or(true)
     }
 
+    /// When it was made, in nanoseconds since 1970: its manifest is never written again. 0 if that cannot be read.
+    pub fn made_at(&self) -> u64 {
+        let made = fs::metadata(self.path.join(MANIFEST)).and_then(|manifest| manifest.modified()).ok();
+        let since = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
+        since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0)
+    }
+
     /// Whether there are files that every log has, even if `log.toml` is missing.
     fn has_rest(path: &Path) -> bool {
         [SCHEMA, catalogue::NAME].iter().any(|name| path.join(name).exists())

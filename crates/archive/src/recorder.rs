@@ -22,10 +22,11 @@ use follow::{Archiving, Shared, Threads};
 use queuescope_log::{Appended, AttributeId, Defined, Definitions, LAST_TIME, Log, Reader, Schema};
 use recover::has_room;
 pub(crate) use recover::recover;
+use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// When a record counts as kept, and [`Recorder::append`] returns.
@@ -199,7 +200,18 @@ pub struct Recorder {
     derived: Option<(Definitions, Defined)>,
     /// What was wrong with the saved aggregates.
     damage: Option<Damage>,
+    listener: Listener,
     _lock: Lock,
+}
+
+/// Is called when alerts were written.
+#[derive(Default)]
+struct Listener(OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Listener").field(&self.0.get().is_some()).finish()
+    }
 }
 
 impl Recorder {
@@ -269,7 +281,7 @@ impl Recorder {
         let archiving = Archiving { indexes: options.indexes, keep: options.keep, pauses };
         let threads = Threads::start(&shared, journal, options.archive.then_some(archiving))?;
         Ok((
-            Self { shared, threads, time, late: AtomicU64::new(0), derived: None, damage: None, _lock: lock },
+            Self { shared, threads, time, late: AtomicU64::new(0), derived: None, damage: None, listener: Listener::default(), _lock: lock },
             Recovery {
                 records: recovered.records,
                 cut: recovered.cut,
@@ -326,6 +338,20 @@ impl Recorder {
     /// ends.
     pub fn alerted(&self, bytes: u64) {
         self.shared.mark.alerts(bytes);
+        if let Some(listener) = self.listener.0.get() {
+            listener();
+        }
+    }
+
+    /// Calls `listener` whenever alerts were written, in the thread that writes them: it should be quick. Only the first call of this has an
+    /// effect; returns whether it was the first.
+    pub fn when_alerted(&self, listener: impl Fn() + Send + Sync + 'static) -> bool {
+        self.listener.0.set(Box::new(listener)).is_ok()
+    }
+
+    /// When the folder was made, in nanoseconds since 1970; 0 if that is not known any more. Another folder in its place has another time.
+    pub fn made_at(&self) -> u64 {
+        self.shared.folder.made_at()
     }
 
     /// The folder's position for a position of the log.
@@ -425,6 +451,12 @@ impl Recorder {
         let finished = finished?;
         kept.map_err(|why| FinishError::Archive { written: finished.records, why: Arc::new(why) })?;
         Ok(finished)
+    }
+}
+
+impl AsRef<Log> for Recorder {
+    fn as_ref(&self) -> &Log {
+        self.log()
     }
 }
 

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod acting;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+mod agent;
 mod analyze;
 #[cfg(target_os = "linux")]
 mod capture_live;
@@ -11,6 +13,8 @@ mod compare;
 mod doctor;
 #[cfg(feature = "experiments")]
 mod experiment;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+mod fleet;
 mod focus;
 mod folder;
 #[cfg(target_os = "linux")]
@@ -29,6 +33,8 @@ mod values;
 
 #[cfg(target_os = "linux")]
 pub use acting::ActingArgs;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+pub use agent::Agent;
 pub use analyze::{Analyze, Why};
 #[cfg(target_os = "linux")]
 pub use capture_live::{Capture, DirectionName};
@@ -38,6 +44,11 @@ pub use compare::Compare;
 pub use doctor::Doctor;
 #[cfg(feature = "experiments")]
 pub use experiment::{Experiment, Paper};
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+pub use fleet::{
+    Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite, FleetJoin, FleetMembers,
+    FleetQuery, FleetRevoke, RoleName,
+};
 pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
 #[cfg(target_os = "linux")]
@@ -182,6 +193,28 @@ pub enum Command {
     /// be queried during the capture.
     #[cfg(target_os = "linux")]
     Capture(Box<Capture>),
+    /// Record an interface of this host, and answer a coordinator about it: this host becomes a member of a fleet.
+    ///
+    /// Packets are recorded in a folder as with capture --log. The agent keeps one connection to the coordinator open, answers
+    /// its questions, and sends it the alerts of triggers. While it has no connection, it records, and keeps the alerts.
+    #[cfg(all(target_os = "linux", feature = "fleet"))]
+    Agent(Box<Agent>),
+    /// Make or run the coordinator of a fleet, to which agents and people connect.
+    #[cfg(all(target_os = "linux", feature = "fleet"))]
+    #[command(subcommand)]
+    Coordinator(Coordinator),
+    /// Ask a coordinator about all hosts at once: queries, atomic snapshots, alerts. Also invite and revoke members.
+    #[cfg(all(target_os = "linux", feature = "fleet"))]
+    #[command(subcommand)]
+    Fleet(Fleet),
+    /// Ask a coordinator about all hosts (not in this build).
+    #[cfg(not(all(target_os = "linux", feature = "fleet")))]
+    #[command(hide = true, aliases = ["agent", "coordinator"])]
+    Fleet {
+        /// The arguments that a build with the feature would take.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     /// Send flows over TCP at known times, and receive them: load to measure queues with.
     #[cfg(target_os = "linux")]
     #[command(subcommand)]

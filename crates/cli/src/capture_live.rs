@@ -1,6 +1,6 @@
 //! `queuescope capture`: copies the packets of an interface to a file or a folder.
 
-use crate::args::{Capture as CaptureArgs, DirectionName as Direction};
+use crate::args::Capture as CaptureArgs;
 use crate::expressions::recording_error;
 use crate::outcome::{Outcome, print};
 use crate::paths::cannot_write;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::{Frames, Records};
 use queuescope_ingest::{Stop, is_standard_input};
-use queuescope_live::capture::{Capture, CaptureParams, Captured, Counts, Woken};
+use queuescope_live::capture::{Capture, CaptureParams, Captured, Counts, Direction, Woken};
 use queuescope_monitor::Stopped;
 use queuescope_pcap::{PcapngWriter, Record, Statistics};
 use queuescope_recording::{Error, Headers, IntoFolder, Kept, Spool, Unwritten, into_folder};
@@ -31,14 +31,11 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     let headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, None)?;
     let stop = Stop::on_signals()?;
     let params = CaptureParams { snaplen: args.snaplen, direction: args.direction.into(), ring: args.buffer.0 };
-    let capture = Capture::open(&args.interface, params)?;
+    let most = args.count.map_or(u64::MAX, Into::into);
     let mut live_capture =
-        LiveCapture { args, capture, headers, stop, counts: CaptureCounts::default(), from: clock()?, is_gone: false };
+        LiveCapture::open(&args.interface, params, headers, stop, Limits { duration: args.run_time.duration, most })?;
     if let Some(folder) = &args.log {
-        let put = |folder: &mut IntoFolder<'_>| {
-            folder.go_on();
-            live_capture.run(CaptureSink::Folder(folder)).map(|()| None).map_err(capture_error)
-        };
+        let put = |folder: &mut IntoFolder<'_>| live_capture.to_folder(folder, &mut |_counts| ());
         let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
         let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
         let counted = live_capture.capture.counts();
@@ -78,9 +75,20 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
 /// The number of the interface in the file, which has only one.
 const INTERFACE: u32 = 0;
 
+/// When a capture ends, if nothing else ends it.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// After this time.
+    pub duration: Option<Nanos>,
+    /// After this many packets.
+    pub most: u64,
+}
+
 /// A capture in progress.
-struct LiveCapture<'a> {
-    args: &'a CaptureArgs,
+pub struct LiveCapture<'a> {
+    interface: &'a str,
+    params: CaptureParams,
+    limits: Limits,
     capture: Capture,
     headers: Headers,
     stop: Stop,
@@ -106,7 +114,41 @@ struct CaptureCounts {
     unsummed: u64,
 }
 
-impl LiveCapture<'_> {
+impl<'a> LiveCapture<'a> {
+    /// Starts to capture.
+    ///
+    /// # Errors
+    /// Fails if the interface cannot be captured.
+    pub fn open(
+        interface: &'a str,
+        params: CaptureParams,
+        headers: Headers,
+        stop: Stop,
+        limits: Limits,
+    ) -> Result<Self> {
+        let capture = Capture::open(interface, params)?;
+        let counts = CaptureCounts::default();
+        Ok(Self { interface, params, limits, capture, headers, stop, counts, from: clock()?, is_gone: false })
+    }
+
+    /// Captures to a folder. Packets that cannot be written are counted. `idle` gets the kernel's counts now and then.
+    ///
+    /// # Errors
+    /// Fails if the interface cannot be read.
+    pub fn to_folder(
+        &mut self,
+        folder: &mut IntoFolder<'_>,
+        idle: &mut dyn FnMut(Counts),
+    ) -> Result<Option<String>, Error> {
+        folder.go_on();
+        self.run(CaptureSink::Folder(folder), idle).map(|()| None).map_err(capture_error)
+    }
+
+    /// The kernel's counts.
+    pub fn counted(&mut self) -> Counts {
+        self.capture.counts()
+    }
+
     /// Creates the file and writes its header. If that fails, nothing is captured.
     fn begin(&self, path: &Path, is_standard_output: bool) -> Result<PcapngWriter<Spool>> {
         let out = match is_standard_output {
@@ -115,7 +157,7 @@ impl LiveCapture<'_> {
         };
         let application = concat!("queuescope ", env!("CARGO_PKG_VERSION"));
         let mut writer = PcapngWriter::new(out, application)?;
-        writer.named_interface(self.capture.dlt(), self.args.snaplen, &self.args.interface)?;
+        writer.named_interface(self.capture.dlt(), self.params.snaplen, self.interface)?;
         writer.flush()?;
         writer.get_mut().go_on();
         Ok(writer)
@@ -123,7 +165,7 @@ impl LiveCapture<'_> {
 
     /// Captures to the file. Returns what could not be written.
     fn write(&mut self, mut writer: PcapngWriter<Spool>) -> Result<Option<Unwritten>> {
-        self.run(CaptureSink::File(&mut writer))?;
+        self.run(CaptureSink::File(&mut writer), &mut |_counts| ())?;
         let Counts { passed, dropped, .. } = self.capture.counts();
         let counted =
             Statistics { from: self.from, until: clock()?, received: passed, dropped, delivered: self.counts.all };
@@ -132,9 +174,9 @@ impl LiveCapture<'_> {
     }
 
     /// Captures until a signal comes, `--for` or `--count` is reached, or the interface is gone.
-    fn run(&mut self, to: CaptureSink<'_, '_>) -> Result<()> {
-        let until = self.args.run_time.duration.map(|duration| self.from.saturating_add(duration));
-        let most = self.args.count.map_or(u64::MAX, Into::into);
+    fn run(&mut self, to: CaptureSink<'_, '_>, idle: &mut dyn FnMut(Counts)) -> Result<()> {
+        let until = self.limits.duration.map(|duration| self.from.saturating_add(duration));
+        let most = self.limits.most;
         let (headers, counts, link) = (&mut self.headers, &mut self.counts, self.capture.dlt());
         let stopped = Stopped::default();
         let mut sink = PacketSink { to, headers, counts, link, until, most, is_over: false, failed: None, stopped };
@@ -145,6 +187,7 @@ impl LiveCapture<'_> {
             }
             // Flush before waiting, for a reader that follows the output.
             sink.flush()?;
+            idle(self.capture.counts());
             let left = until.map(|until| clock().map(|now| until.saturating_sub(now))).transpose()?;
             match self.capture.wait(self.stop.waker(), left)? {
                 Woken::Packets if left != Some(Nanos::ZERO) => continue,
@@ -159,7 +202,7 @@ impl LiveCapture<'_> {
     }
 
     /// The notes on a capture.
-    fn notes(&self, counted: Counts, kept: Option<&Kept>) -> Vec<Skipped> {
+    pub fn notes(&self, counted: Counts, kept: Option<&Kept>) -> Vec<Skipped> {
         let CaptureCounts { supers, unsummed, .. } = self.counts;
         let gone = "interface is gone; packets that were captured before are kept";
         let notes = [
@@ -177,7 +220,7 @@ impl LiveCapture<'_> {
             noted("went_down", counted.went_down, "times that the interface was down"),
             noted("gone", self.is_gone.into(), gone),
         ];
-        let loopback = self.capture.is_loopback() && self.args.direction == Direction::Both;
+        let loopback = self.capture.is_loopback() && self.params.direction == Direction::Both;
         let loopback = noted(
             "loopback",
             loopback.into(),
@@ -194,9 +237,9 @@ impl LiveCapture<'_> {
     }
 
     /// Writes the number of packets and the notes.
-    fn write_summary(&self, to: &str, missing: u64, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
+    pub fn write_summary(&self, to: &str, missing: u64, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
         let kept = self.counts.kept.saturating_sub(missing);
-        writeln!(out, "{} packets of {} captured to {to}", count(kept), self.args.interface)?;
+        writeln!(out, "{} packets of {} captured to {to}", count(kept), self.interface)?;
         notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
     }
 }

@@ -21,6 +21,12 @@ fn used_by(command: &Command) -> CapabilitySet {
         // `doctor` opens nothing that a user names.
         Command::Doctor(_) => USED,
         Command::Capture(_) => PACKETS,
+        #[cfg(feature = "fleet")]
+        Command::Agent(_) => PACKETS,
+        #[cfg(feature = "fleet")]
+        Command::Coordinator(_) | Command::Fleet(_) => CapabilitySet::empty(),
+        #[cfg(not(feature = "fleet"))]
+        Command::Fleet { .. } => CapabilitySet::empty(),
         // Real hosts may have congestion controls that are BPF programs in the kernel.
         #[cfg(feature = "experiments")]
         Command::Experiment(_) => NAMESPACES | TUN | PROBE,

@@ -4,18 +4,24 @@
 //! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], `experiment`,
 //!   [`p4`], `live`, `link`, `compare`, `doctor`, `traffic`, `capture_live` and [`generate`] are the subcommands.
 
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+pub mod agent;
 pub mod analyze;
 pub mod args;
 #[cfg(target_os = "linux")]
 pub mod capture_live;
 #[cfg(target_os = "linux")]
 pub mod compare;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+pub mod coordinator;
 #[cfg(target_os = "linux")]
 pub mod doctor;
 #[cfg(feature = "experiments")]
 pub mod experiment;
 mod export;
 mod expressions;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+pub mod fleet;
 pub mod folder;
 pub mod generate;
 #[cfg(target_os = "linux")]

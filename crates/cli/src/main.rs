@@ -67,6 +67,17 @@ fn run() -> Result<Outcome> {
         Command::Keep(args) => queuescope_cli::link::keep(args),
         #[cfg(target_os = "linux")]
         Command::Traffic(what) => queuescope_cli::traffic::run(what),
+        #[cfg(all(target_os = "linux", feature = "fleet"))]
+        Command::Agent(args) => queuescope_cli::agent::run(args),
+        #[cfg(all(target_os = "linux", feature = "fleet"))]
+        Command::Coordinator(what) => queuescope_cli::coordinator::run(what),
+        #[cfg(all(target_os = "linux", feature = "fleet"))]
+        Command::Fleet(what) => queuescope_cli::fleet::run(what),
+        #[cfg(not(all(target_os = "linux", feature = "fleet")))]
+        Command::Fleet { .. } => anyhow::bail!(
+            "this queuescope was built without fleets, as `make demo` builds it, or is not for Linux; `cargo install --path crates/cli \
+             --locked` builds one that has them"
+        ),
         Command::Generate { what } => generate::run(*what).map(|()| Outcome::Complete),
     }
 }

@@ -3,7 +3,13 @@
 //!
 //! - [`cut`]: the distributed atomic snapshot (Confluo, NSDI 2019, section 4), without clocks and connections.
 
+pub mod agent;
 pub mod answer;
+pub mod client;
+mod clock;
+pub mod coordinator;
 pub mod cut;
 pub mod identity;
+mod locked;
 pub mod protocol;
+pub mod transport;

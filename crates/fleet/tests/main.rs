@@ -1,1 +1,9 @@
 //! Tests of the crate.
+
+mod calls;
+mod cut;
+#[cfg(target_os = "linux")]
+mod hosts;
+#[cfg(target_os = "linux")]
+#[path = "../../live/tests/common/mod.rs"]
+mod namespaces;

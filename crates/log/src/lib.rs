@@ -23,6 +23,7 @@ mod columns;
 mod define;
 mod derive;
 mod expr;
+mod frozen;
 mod intake;
 mod log;
 mod primitive;
@@ -41,6 +42,7 @@ pub use expr::{
     AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,
     Number, Orderings, Predicate, Ranges, Relation, Scope, Term, Test,
 };
+pub use frozen::FrozenTail;
 pub use intake::{Counts, Intake, RatioError, Sampling};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
 pub use query::{Explained, Folding, Group, GroupKey, Grouped, Grouping, Matched, Query, Step};
@@ -49,5 +51,5 @@ pub use schema::{
     Attribute, AttributeId, DateError, Kind, LAST_TIME, Order, Place, Reader, Schema, begins_as_date, departure,
     packet, parse_date, queued,
 };
-pub use store::{FrozenTail, Memory, MemoryError};
+pub use store::{Memory, MemoryError};
 pub use trigger::{Alert, Monitor, Trigger, TriggerError, TriggerId};

@@ -4,7 +4,7 @@ use crate::derive::{AggregateState, BLOCK, CHUNK, Derived, Function, Reading, St
 use crate::expr::{AggregateId, Dnf, NameError, Number, Scope};
 use crate::query::Query;
 use crate::schema::{AttributeId, Schema};
-use crate::store::{FrozenTail, MOST, Memory, MemoryError, Store};
+use crate::store::{MOST, Memory, MemoryError, Store};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 /// Appending and reading do not wait for each other.
 ///
 /// A reader takes a [`Snapshot`]: all records before some position, and the data derived from them. It has every record
-/// whose append returned before the snapshot was taken.
+/// whose append returned before the snapshot was taken, unless an earlier record is still being written or the tail is
+/// [frozen](crate::FrozenTail); with [`append_visible`](Self::append_visible) it has them always.
 ///
 /// Old records can be [released](Self::release). Later snapshots begin behind them, and their memory is freed when
 /// no earlier snapshot is left; aggregates still include them.
@@ -122,6 +123,24 @@ impl Log {
         Appended { positions, refused }
     }
 
+    /// Like [`append`](Self::append), and returns when readers see the records. This takes as long as a [frozen tail](crate::FrozenTail) and
+    /// writers of earlier positions take.
+    ///
+    /// What happens after it, on whatever host, is after these records in each snapshot of several logs.
+    ///
+    /// # Panics
+    /// As [`append`](Self::append).
+    pub fn append_visible(&self, records: &[u8]) -> Appended {
+        let appended = self.append(records);
+        self.wait_until_visible(appended.positions.end);
+        appended
+    }
+
+    /// Waits until readers see the records before a position, which were appended or are being appended by other threads.
+    pub fn wait_until_visible(&self, position: u64) {
+        self.store.wait_until_visible(position);
+    }
+
     /// Adds a filter. When this returns, its matches are known for all existing records; they are computed
     /// here, while writers continue.
     ///
@@ -213,15 +232,18 @@ impl Log {
         self.derived.release(before, &self.store)
     }
 
-    /// Freezes the tail that readers see, until the result is dropped.
-    ///
-    /// # Panics
-    /// Panics if 65 535 results exist.
-    pub fn freeze_tail(&self) -> FrozenTail<'_> {
+    /// Freezes the tail that readers see; [`FrozenTail`](crate::FrozenTail) thaws it.
+    pub(crate) fn freeze(&self) -> u64 {
         self.store.freeze()
     }
 
-    /// All records whose append returned before this call, and perhaps more.
+    /// Undoes one [`freeze`](Self::freeze).
+    pub(crate) fn thaw(&self) {
+        self.store.thaw();
+    }
+
+    /// The records that readers see: those whose append returned before this call, unless an earlier one is still being written or the tail
+    /// is [frozen](crate::FrozenTail).
     pub fn snapshot(&self) -> Snapshot<'_> {
         self.snapshot_with(Arc::default())
     }
@@ -231,6 +253,12 @@ impl Log {
         // The stages first: the records that they have seen are then older than the view.
         let stages = self.derived.stages();
         Snapshot { schema: &self.schema, reading: Reading::new(&self.store, stages, tail) }
+    }
+}
+
+impl AsRef<Self> for Log {
+    fn as_ref(&self) -> &Self {
+        self
     }
 }
 

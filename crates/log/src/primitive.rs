@@ -22,6 +22,24 @@ mod with {
             self.0.snooze();
         }
     }
+
+    /// How long a thread sleeps that has waited for longer than a spin.
+    const SLEEP: std::time::Duration = std::time::Duration::from_micros(50);
+
+    /// Waits for something that may take milliseconds: spins at first, then yields the processor, then sleeps.
+    #[derive(Debug, Default)]
+    pub struct Patience(crossbeam_utils::Backoff);
+
+    impl Patience {
+        #[expect(clippy::disallowed_methods, reason = "another thread or host decides how long it takes")]
+        pub fn wait(&self) {
+            if self.0.is_completed() {
+                std::thread::sleep(SLEEP);
+            } else {
+                self.0.snooze();
+            }
+        }
+    }
 }
 
 #[cfg(loom)]
@@ -41,6 +59,8 @@ mod with {
             loom::thread::yield_now();
         }
     }
+
+    pub type Patience = Backoff;
 }
 
 #[cfg(all(shuttle, not(loom)))]
@@ -60,9 +80,11 @@ mod with {
             shuttle::thread::yield_now();
         }
     }
+
+    pub type Patience = Backoff;
 }
 
-pub use with::{AtomicPtr, AtomicU64, Backoff, Mutex, Ordering, nulls};
+pub use with::{AtomicPtr, AtomicU64, Backoff, Mutex, Ordering, Patience, nulls};
 
 /// Prefetches memory that will be read soon: a hint without other effects.
 #[inline]

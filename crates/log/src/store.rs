@@ -7,7 +7,6 @@ mod sequence;
 
 pub(crate) use floor::Floor;
 pub use rows::{Memory, MemoryError};
-pub use sequence::FrozenTail;
 
 use crate::derive::CHUNK;
 use floor::FlooredRows;
@@ -97,9 +96,19 @@ impl Store {
         self.floored.give_back()
     }
 
-    /// Freezes the tail that readers see.
-    pub fn freeze(&self) -> FrozenTail<'_> {
+    /// Freezes the tail that readers see, and returns its position.
+    pub fn freeze(&self) -> u64 {
         self.sequence.freeze()
+    }
+
+    /// Undoes one [`freeze`](Self::freeze).
+    pub fn thaw(&self) {
+        self.sequence.thaw();
+    }
+
+    /// Waits until readers see all records before `end`, whose positions are reserved.
+    pub fn wait_until_visible(&self, end: u64) {
+        self.sequence.wait_until_visible(end);
     }
 
     /// The position behind the last one that there is room for.

@@ -3,10 +3,11 @@
 use crate::common;
 use proptest::prelude::*;
 use queuescope_log::{
-    AggregateId, AttributeId, Commutative, Dnf, Expr, FilterId, Function, Log, Memory, Number, Options, Schema, Scope,
+    AggregateId, AttributeId, Commutative, Dnf, Expr, FilterId, FrozenTail, Function, Log, Memory, Number, Options, Schema, Scope,
     Snapshot, State,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn log(schema: &Schema, records: u64) -> Log {
     Log::new(schema.clone(), Options { records, memory: Memory::Lazy }).unwrap_or_else(|error| panic!("{error}"))
@@ -370,7 +371,7 @@ fn records_without_room_are_refused() {
 #[should_panic(expected = "65535 hold the tail frozen")]
 fn too_many_holds_of_a_frozen_tail_panic() {
     let log = log(Schema::ethernet_tcp(), 10);
-    (0..=65_535).for_each(|_| std::mem::forget(log.freeze_tail()));
+    (0..=65_535).for_each(|_| std::mem::forget(FrozenTail::of(&log)));
 }
 
 #[test]
@@ -398,8 +399,8 @@ fn a_frozen_tail_stays() {
     let log = log(schema, 100_000);
     let record = vec![0; schema.record_size()];
     let _ = log.append(&record);
-    let frozen = log.freeze_tail();
-    let other = log.freeze_tail();
+    let frozen = FrozenTail::of(&log);
+    let other = FrozenTail::of(&log);
     for _ in 0..5000 {
         let _ = log.append(&record);
     }
@@ -408,4 +409,31 @@ fn a_frozen_tail_stays() {
     assert_eq!(log.snapshot().len(), 1);
     drop(other);
     assert_eq!(log.snapshot().len(), 5001);
+}
+
+#[test]
+fn a_visible_append_waits_for_the_tail() {
+    let schema = Schema::ethernet_tcp();
+    let log = log(schema, 100);
+    let record = vec![0; schema.record_size()];
+    assert_eq!(log.append_visible(&record).positions, 0..1);
+    let is_back = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let frozen = FrozenTail::of(&log);
+        let writer = scope.spawn(|| {
+            let appended = log.append_visible(&record);
+            // The tail has thawed by the time this is visible, and the other thread knows it.
+            is_back.store(true, Ordering::SeqCst);
+            appended
+        });
+        while log.append(&[]).positions.start < 2 {
+            std::thread::yield_now();
+        }
+        // It is written, and cannot return while this lives.
+        assert!(!is_back.load(Ordering::SeqCst));
+        assert_eq!(log.snapshot().len(), 1);
+        drop(frozen);
+        assert_eq!(writer.join().unwrap().positions, 1..2);
+        assert_eq!(log.snapshot().len(), 2);
+    });
 }

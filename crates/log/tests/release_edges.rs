@@ -2,7 +2,7 @@
 
 use crate::rising;
 
-use queuescope_log::{Function, Log, Memory, MemoryError, Monitor, Number, Options, Relation, Schema, Trigger};
+use queuescope_log::{FrozenTail, Function, Log, Memory, MemoryError, Monitor, Number, Options, Relation, Schema, Trigger};
 use rising::{append, dnf, found, log_from, record, records};
 
 const BLOCK: u64 = Log::BLOCK;
@@ -26,7 +26,7 @@ fn a_log_begins_far_away_and_has_room_for_much() {
     let filter = log.add_filter(dnf(&log, "value < 300"));
     log.add_index(log.schema().find("key").expect("it is there"));
     assert_eq!(log.append(&records(0..BLOCK + 10)).positions, first..first + BLOCK + 10);
-    let frozen = log.freeze_tail();
+    let frozen = FrozenTail::of(&log);
     assert_eq!(frozen.position(), first + BLOCK + 10);
     drop(frozen);
     assert_eq!(log.release(u64::MAX), first + BLOCK);
@@ -69,7 +69,7 @@ fn writers_skip_chunks_that_were_released() {
     let count = log.add_aggregate(&["COUNT"], Some(filter), &Function::Count).expect("the name is free");
     let rise = log.add_filter(dnf(&log, "value > COUNT"));
     // While the tail is frozen, writers derive nothing.
-    let frozen = log.freeze_tail();
+    let frozen = FrozenTail::of(&log);
     assert_eq!(log.append(&records(0..BLOCK + 3000)).refused, 0);
     drop(frozen);
     assert_eq!(log.release(u64::MAX), BLOCK);

@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "the environment of a test sets how long it runs")]
 
 use queuescope_log::{
-    Dnf, FilterId, Function, GroupKey, Log, Memory, Monitor, Number, Options, Relation, Schema, Snapshot, Trigger,
+    Dnf, FilterId, FrozenTail, Function, GroupKey, Log, Memory, Monitor, Number, Options, Relation, Schema, Snapshot, Trigger,
 };
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -196,7 +196,7 @@ fn round(prefault: bool) {
                 positions.filter(|at| random(*at) < 20).count() as u128
             };
             // The window begins at the log's current position.
-            let frozen = log.freeze_tail();
+            let frozen = FrozenTail::of(&log);
             let all = monitor.add(trigger).expect("it can be");
             let window = monitor.add(Trigger { window: Some(3), ..trigger }).expect("it can be");
             let mut last = frozen.position();
@@ -226,7 +226,7 @@ fn round(prefault: bool) {
                 assert_eq!(found(window), expected(recent.iter().sum()));
                 now += 1;
                 if now % 16 == 0 {
-                    let frozen = log.freeze_tail();
+                    let frozen = FrozenTail::of(&log);
                     assert_eq!(log.snapshot().len(), frozen.position());
                     thread::yield_now();
                     assert_eq!(log.snapshot().len(), frozen.position());

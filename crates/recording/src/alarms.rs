@@ -143,6 +143,9 @@ impl<'a> Alarms<'a> {
                 lines.push(Line::Alert(alert));
             }
         });
+        if lines.is_empty() {
+            return Ok(());
+        }
         self.fired += lines.len() as u64;
         let length = self.write(&lines).map_err(Error::write(&self.path))?;
         self.recording.recorder().alerted(length);
@@ -156,7 +159,7 @@ impl<'a> Alarms<'a> {
             json::write_line(line, &mut text)?;
         }
         self.out.write_all(&text)?;
-        if self.recording.is_synced() && !lines.is_empty() {
+        if self.recording.is_synced() {
             self.out.sync_data()?;
         }
         Ok(self.out.metadata()?.len())

@@ -5,6 +5,7 @@ use crate::error::{Error, with_causes};
 use crate::keep_options::{Derived, KeepOptions};
 use crate::recording::{Notes, Recorded, Recording};
 use crate::spool::Unwritten;
+use queuescope_archive::Recorder;
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_ingest::records::{Frames, Records};
 use queuescope_ingest::{CaptureInput, Flag, PacketFilter, Progress};
@@ -13,6 +14,7 @@ use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Frames between updates of the progress.
 const UPDATE: u64 = 65_536;
@@ -137,6 +139,11 @@ impl Headers {
 }
 
 impl IntoFolder<'_> {
+    /// The recorder, for readers in other threads, which must be gone before the folder is finished.
+    pub fn recorder(&self) -> Arc<Recorder> {
+        self.recording.shared_recorder()
+    }
+
     /// From now on, records that cannot be kept are counted, and are not an error.
     pub fn go_on(&self) {
         self.recording.go_on();

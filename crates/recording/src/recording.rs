@@ -149,6 +149,11 @@ impl Recording {
         &self.batch.recorder
     }
 
+    /// The recorder, for readers in other threads. [`finish`](Self::finish) fails while one of these is left.
+    pub fn shared_recorder(&self) -> Arc<Recorder> {
+        Arc::clone(&self.batch.recorder)
+    }
+
     /// From now on, records that cannot be kept are counted, and are not an error: a measurement cannot be repeated.
     pub fn go_on(&self) {
         self.batch.goes_on.set(true);

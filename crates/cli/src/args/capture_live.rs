@@ -98,7 +98,7 @@ impl From<DirectionName> for Direction {
 }
 
 /// Parses the memory of the ring buffer. Less does not hold a batch; more would be requested from the kernel at once.
-fn ring(text: &str) -> Result<ByteCount, String> {
+pub fn ring(text: &str) -> Result<ByteCount, String> {
     let bytes = text.parse::<ByteCount>().map_err(|error| error.to_string())?;
     if (1 << 20..=1 << 32).contains(&bytes.0) { Ok(bytes) } else { Err("use 1MiB to 4GiB".to_owned()) }
 }

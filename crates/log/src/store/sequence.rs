@@ -29,7 +29,7 @@
 //! - *The tail never moves back, and never while it is frozen.* It moves by compare-and-swap from the word that was read,
 //!   and the word includes the number of threads that hold it frozen.
 
-use crate::primitive::{AtomicU64, Backoff, Ordering, prefetch};
+use crate::primitive::{AtomicU64, Backoff, Ordering, Patience, prefetch};
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
 
@@ -134,20 +134,34 @@ impl Sequence {
         self.tail.load(Ordering::Acquire) >> FROZEN_BITS
     }
 
-    /// Moves the tail, then freezes it until the result is dropped (paper section 4).
+    /// Moves the tail, then freezes it there, until it is thawed as often as it was frozen (paper section 4). Returns its position.
     ///
     /// # Panics
-    /// Panics if 65 535 results exist.
-    pub fn freeze(&self) -> FrozenTail<'_> {
+    /// Panics if it is frozen 65 535 times.
+    pub fn freeze(&self) -> u64 {
         self.tail();
         let mut held = self.tail.load(Ordering::Acquire);
         loop {
             // One more would change the position. Leaking guards can reach this number.
             assert!(held & FROZEN != FROZEN, "{FROZEN} hold the tail frozen, and no more can");
             match self.tail.compare_exchange(held, held + 1, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return FrozenTail { sequence: self, position: held >> FROZEN_BITS },
+                Ok(_) => return held >> FROZEN_BITS,
                 Err(now) => held = now,
             }
+        }
+    }
+
+    /// Undoes one [`freeze`](Self::freeze).
+    pub fn thaw(&self) {
+        let held = self.tail.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(held & FROZEN != 0, "the tail was not frozen");
+    }
+
+    /// Waits until readers see all positions before `end`, which are complete or will be without the caller.
+    pub fn wait_until_visible(&self, end: u64) {
+        let patience = Patience::default();
+        while self.tail() < end {
+            patience.wait();
         }
     }
 
@@ -171,39 +185,6 @@ impl Sequence {
     #[inline]
     fn slot(&self, position: u64) -> &AtomicU64 {
         &self.ends[(position % WINDOW) as usize]
-    }
-}
-
-/// A tail that does not move while this lives. Writers continue for up to a window of records, and then wait.
-///
-/// ```
-/// use queuescope_log::{Log, Memory, Options, Schema, departure};
-///
-/// let log = Log::new(Schema::departure().clone(), Options { records: 1_000, memory: Memory::Lazy })?;
-/// log.append(&[0; departure::SIZE]);
-/// let frozen = log.freeze_tail();
-/// log.append(&[0; departure::SIZE]); // written, and not visible yet
-/// assert_eq!((frozen.position(), log.snapshot().len()), (1, 1));
-/// drop(frozen);
-/// assert_eq!(log.snapshot().len(), 2);
-/// # Ok::<(), queuescope_log::MemoryError>(())
-/// ```
-#[derive(Debug)]
-pub struct FrozenTail<'a> {
-    sequence: &'a Sequence,
-    position: u64,
-}
-
-impl FrozenTail<'_> {
-    /// The position of the tail: the number of records that readers see.
-    pub fn position(&self) -> u64 {
-        self.position
-    }
-}
-
-impl Drop for FrozenTail<'_> {
-    fn drop(&mut self) {
-        self.sequence.tail.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -367,17 +348,38 @@ mod models {
                 let rows = Arc::clone(&rows);
                 thread::spawn(move || rows.check())
             };
-            {
-                let frozen = rows.sequence.freeze();
-                assert_eq!(rows.check(), frozen.position(), "a frozen tail moved");
-                let again = rows.sequence.freeze();
-                assert_eq!(again.position(), frozen.position());
-                drop(frozen);
-                assert_eq!(rows.check(), again.position(), "one of two let it go");
-            }
+            let frozen = rows.sequence.freeze();
+            assert_eq!(rows.check(), frozen, "a frozen tail moved");
+            assert_eq!(rows.sequence.freeze(), frozen);
+            rows.sequence.thaw();
+            assert_eq!(rows.check(), frozen, "one of two let it go");
+            rows.sequence.thaw();
             writer.join().unwrap();
             mover.join().unwrap();
             assert_eq!(rows.check(), 2);
+        });
+    }
+
+    #[test]
+    fn an_append_that_was_waited_for_is_before_all_later_cuts() {
+        model(|| {
+            let (one, other) = (Rows::new(4), Rows::new(4));
+            let writer = {
+                let (one, other) = (Arc::clone(&one), Arc::clone(&other));
+                thread::spawn(move || {
+                    let end = one.append(1);
+                    one.sequence.wait_until_visible(end);
+                    other.append(1);
+                })
+            };
+            // The second is frozen while the first still is, so a cut that has the effect has the cause.
+            let causes = one.sequence.freeze();
+            let effects = other.sequence.freeze();
+            one.sequence.thaw();
+            other.sequence.thaw();
+            assert!(effects <= causes, "an effect without its cause");
+            writer.join().unwrap();
+            assert_eq!((one.check(), other.check()), (1, 1));
         });
     }
 }

@@ -1,0 +1,28 @@
+//! Cuts through the logs of many hosts, which are processes on this machine: `cuts hosts [MOST [CUTS]]` and `cuts ingest [SECONDS]`.
+//!
+//! `hosts` alternates cuts with rounds of empty messages over the same streams: a cut is two messages to each agent and two replies, so
+//! two rounds are compared with it. `ingest` has one agent that appends as fast as it can, with a cut each millisecond and without.
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks and arguments")]
+
+mod agent;
+mod hosts;
+mod ingest;
+
+use rustix::time::{ClockId, clock_gettime};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, default: u64| arguments.get(at).map_or(Some(default), |text| text.parse().ok());
+    match (arguments.first().map_or("", String::as_str), number(1, 128), number(2, 1_000)) {
+        ("hosts", Some(most), Some(cuts)) => hosts::measure(most as usize, cuts as usize),
+        ("ingest", ..) => ingest::measure(number(1, 10).unwrap_or(10)),
+        ("agent", ..) => agent::run(&arguments[1..]),
+        _ => eprintln!("cuts hosts [MOST [CUTS]] | cuts ingest [SECONDS]"),
+    }
+}
+
+/// Seconds of CPU time of all threads of this process.
+fn cpu() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}

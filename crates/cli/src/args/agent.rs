@@ -1,0 +1,54 @@
+//! Arguments of `agent`.
+
+use super::capture_live::{DirectionName, ring};
+use super::fleet::FleetAccess;
+use super::record::{Derived, KeepOptions};
+use super::shared::{Recorded, RunTime};
+use clap::{Args, ValueHint};
+use queuescope_wire::ByteCount;
+use std::path::PathBuf;
+
+/// Arguments of `agent`.
+#[derive(Debug, Args)]
+#[command(mut_arg("log_memory", |arg| arg.long("memory")), mut_arg("log_index", |arg| arg.long("index")))]
+#[command(
+    after_help = "Exit status: 0 if all went well; 1 if packets were not written (they are counted); 2 if nothing could be recorded, or if the coordinator refused this host. SIGINT and SIGTERM end the agent, and what was captured is written.\n\n\
+                        Example: queuescope agent eth0 --log /var/log/queuescope --credentials /etc/queuescope/me --trigger 'busy=bytes > 100MB@10ms/1s' --aggregate 'bytes=sum(length)'"
+)]
+pub struct Agent {
+    /// The interface
+    #[arg(value_name = "INTERFACE")]
+    pub interface: String,
+
+    /// Record headers in this folder. It is created; if it has a log of packets, that is continued
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub log: PathBuf,
+
+    /// Direction of the packets
+    #[arg(long, value_enum, default_value_t = DirectionName::Both)]
+    pub direction: DirectionName,
+
+    /// Memory for packets that are not read yet, from 1MiB to 4GiB
+    #[arg(long, value_name = "BYTES", default_value = "32MiB", value_parser = ring)]
+    pub buffer: ByteCount,
+
+    /// Which packets are recorded.
+    #[command(flatten)]
+    pub recorded: Recorded,
+
+    /// How long the agent runs.
+    #[command(flatten)]
+    pub run_time: RunTime,
+
+    /// How packets are kept.
+    #[command(flatten)]
+    pub keeping: KeepOptions,
+
+    /// What is computed from them.
+    #[command(flatten)]
+    pub derived: Derived,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}

@@ -1,0 +1,270 @@
+//! Arguments of `coordinator` and `fleet`.
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use queuescope_log::parse_date;
+use queuescope_wire::Nanos;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The subcommands of `coordinator`.
+#[derive(Debug, Subcommand)]
+pub enum Coordinator {
+    /// Make a coordinator's folder: its certificate authority, and the credentials of a first administrator.
+    Init(CoordinatorInit),
+    /// Run the coordinator: agents and people connect to it.
+    Run(CoordinatorRun),
+}
+
+/// Arguments of `coordinator init`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if the folder was made, 2 if not.\n\n\
+                        Example: queuescope coordinator init /var/lib/queuescope --name monitor.example.net --name 192.0.2.7")]
+pub struct CoordinatorInit {
+    /// The folder. It must not exist, or be empty
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+
+    /// A DNS name or an IP address at which the coordinator is reached; localhost and loopback addresses are always added
+    #[arg(long, value_name = "NAME", required = true)]
+    pub name: Vec<String>,
+}
+
+/// Arguments of `coordinator run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if it ended by SIGINT or SIGTERM, 2 if it could not run.\n\n\
+                        Example: queuescope coordinator run /var/lib/queuescope --listen 0.0.0.0:7401")]
+pub struct CoordinatorRun {
+    /// The folder that coordinator init made
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+
+    /// The address and port to listen on
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7401")]
+    pub listen: SocketAddr,
+
+    /// How long a host's log stays frozen for a cut if the coordinator does not thaw it, from 1ms to 1s
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = lease)]
+    pub lease: Nanos,
+}
+
+/// The subcommands of `fleet`.
+#[derive(Debug, Subcommand)]
+pub enum Fleet {
+    /// Join a fleet with a token: get a certificate, and keep it in a folder.
+    Join(FleetJoin),
+    /// Make a token with which one host or person can join once.
+    Invite(FleetInvite),
+    /// Revoke all certificates of a host or person.
+    Revoke(FleetRevoke),
+    /// List the members, their states, and what they have recorded.
+    Members(FleetMembers),
+    /// Take an atomic snapshot of the logs of all hosts: a cut.
+    ///
+    /// If one record was visible before another was written, on whatever hosts, a cut that has the second has the first.
+    Cut(FleetCut),
+    /// Ask all hosts, and merge their answers.
+    ///
+    /// Each host evaluates the question on its own records. The answer names the hosts whose part is missing.
+    Query(FleetQuery),
+    /// Print the alerts of all hosts, a line of JSON each.
+    Alerts(FleetAlerts),
+}
+
+/// How a coordinator is reached.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct FleetAccess {
+    /// The folder with your certificate, which fleet join made
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub credentials: PathBuf,
+
+    /// The coordinator's address, if it is not the one at which you joined
+    #[arg(long, value_name = "HOST:PORT")]
+    pub coordinator: Option<String>,
+}
+
+/// Arguments of `fleet join`.
+#[derive(Debug, Args)]
+pub struct FleetJoin {
+    /// The token, which fleet invite printed; - reads it from standard input, so that it is not in the list of processes
+    #[arg(value_name = "TOKEN")]
+    pub token: String,
+
+    /// The coordinator's address
+    #[arg(long, value_name = "HOST:PORT")]
+    pub coordinator: String,
+
+    /// The folder for your key and certificate. It must not exist, or be empty
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub credentials: PathBuf,
+}
+
+/// A role in a fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RoleName {
+    /// A host that records
+    Agent,
+    /// Asks questions
+    Reader,
+    /// Also changes what hosts compute, and acts
+    Operator,
+    /// Also invites and revokes
+    Admin,
+}
+
+impl RoleName {
+    /// Its name in certificates.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Reader => "reader",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Arguments of `fleet invite`.
+#[derive(Debug, Args)]
+pub struct FleetInvite {
+    /// The name of the host or person: 1 to 64 letters, digits, dots, dashes and underscores
+    pub name: String,
+
+    /// What the holder may do
+    #[arg(long, value_enum, default_value_t = RoleName::Agent)]
+    pub role: RoleName,
+
+    /// How long the token is valid, from 1s to 30d
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub expires: Nanos,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet revoke`.
+#[derive(Debug, Args)]
+pub struct FleetRevoke {
+    /// The name
+    pub name: String,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet members`.
+#[derive(Debug, Args)]
+pub struct FleetMembers {
+    /// Print a line of JSON for each member
+    #[arg(long)]
+    pub json: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet cut`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if the cut has all hosts; 1 if hosts are missing from it, or if it is void; 2 if there is none.")]
+pub struct FleetCut {
+    /// Only these hosts; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub member: Vec<String>,
+
+    /// How long to wait for each reply, at most half the coordinator's lease
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    pub within: Nanos,
+
+    /// Print one line of JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet query`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if all hosts answered fully; 1 if a part is missing (which is printed); 2 if there is no answer.\n\n\
+                        Examples: queuescope fleet query 'tcp port 443' --group src_ip --select 'sum(length),count' --top 10 --credentials me\n          \
+                        queuescope fleet query --select count --cut new --credentials me")]
+pub struct FleetQuery {
+    /// Which packets: an expression as for queuescope query, or all
+    #[arg(value_name = "EXPRESSION")]
+    pub expression: Option<String>,
+
+    /// What to compute: count, sum(length), min(ts), max(length), mean(length), stddev(length); separated by commas
+    #[arg(long, value_name = "FUNCTIONS", default_value = "count")]
+    pub select: String,
+
+    /// Compute it for each group of packets that have these attributes in common, or the same interval of time: dst_ip,ts/100ms
+    #[arg(long, value_name = "ATTRIBUTES")]
+    pub group: Option<String>,
+
+    /// Only the groups with the highest values in the first column
+    #[arg(long, value_name = "N", requires = "group")]
+    pub top: Option<u64>,
+
+    /// Only packets from this time on: a date such as 2026-11-27T12:00:00Z
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub from: Option<Nanos>,
+
+    /// Only packets before this time
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub to: Option<Nanos>,
+
+    /// Ask about a cut: its number, or new to make one
+    #[arg(long, value_name = "N|new")]
+    pub cut: Option<String>,
+
+    /// Only these hosts; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub member: Vec<String>,
+
+    /// How long to wait for each host
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub within: Nanos,
+
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+
+    /// Print lines of JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet alerts`.
+#[derive(Debug, Args)]
+pub struct FleetAlerts {
+    /// The number of the first alert; 1 is the oldest
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub from: u64,
+
+    /// Go on until SIGINT, as alerts come
+    #[arg(long)]
+    pub follow: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Parses a lease. A shorter one ends before replies come; a longer one could fill the window of writers.
+fn lease(text: &str) -> Result<Nanos, String> {
+    let lease = text.parse::<Nanos>().map_err(|error| error.to_string())?;
+    if (1_000_000..=1_000_000_000).contains(&lease.0) { Ok(lease) } else { Err("use 1ms to 1s".to_owned()) }
+}
+
+/// Parses a date, as the time since 1970.
+fn date(text: &str) -> Result<Nanos, String> {
+    parse_date(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,260 @@
+//! `queuescope fleet`: asks a coordinator about all hosts.
+
+use crate::args::{Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite, FleetJoin, FleetMembers, FleetRevoke};
+use crate::outcome::{Outcome, ignore_closed_pipe, print};
+use crate::paths::read_text;
+use anyhow::{Context, Result, bail};
+use queuescope_fleet::client::{Client, join};
+use queuescope_fleet::identity::{Credentials, CurrentCredentials};
+use queuescope_fleet::protocol::{Alert, CutResponse, Member, State};
+use queuescope_ingest::Stop;
+use queuescope_report::format::count;
+use queuescope_wire::Nanos;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tokio::runtime::{Builder, Runtime};
+use tokio_stream::StreamExt;
+
+mod query;
+
+/// The file of the coordinator's address, beside credentials.
+const ADDRESS: &str = "coordinator";
+/// The longest token.
+const LONGEST: u64 = 4_096;
+
+/// Runs `fleet`.
+///
+/// # Errors
+/// Fails if the coordinator cannot be reached, or if it refuses the call.
+pub fn run(what: &Fleet) -> Result<Outcome> {
+    match what {
+        Fleet::Join(args) => joined(args),
+        Fleet::Invite(args) => invite(args),
+        Fleet::Revoke(args) => revoke(args),
+        Fleet::Members(args) => members(args),
+        Fleet::Cut(args) => cut(args),
+        Fleet::Query(args) => query::run(args),
+        Fleet::Alerts(args) => alerts(args),
+    }
+}
+
+/// A coordinator's address, and the credentials for it.
+pub struct Access {
+    /// `HOST:PORT`.
+    pub coordinator: String,
+    /// The credentials.
+    pub credentials: CurrentCredentials,
+    /// Their folder.
+    pub folder: PathBuf,
+}
+
+impl Access {
+    /// Reads a folder of credentials.
+    ///
+    /// # Errors
+    /// Fails if there are none, or if the coordinator's address is not known.
+    pub fn open(args: &FleetAccess) -> Result<Self> {
+        let folder = args.credentials.clone();
+        let Some(credentials) = Credentials::load(&folder).map_err(|error| anyhow::anyhow!(error.with_causes()))? else {
+            bail!("{} has no credentials: make them with queuescope fleet join", folder.display())
+        };
+        let coordinator = match &args.coordinator {
+            Some(given) => given.clone(),
+            None => address(&folder)?,
+        };
+        Ok(Self { coordinator, credentials: CurrentCredentials::new(credentials), folder })
+    }
+}
+
+fn address(folder: &Path) -> Result<String> {
+    let path = folder.join(ADDRESS);
+    let text = read_text(&path, LONGEST).with_context(|| {
+        format!("cannot read the coordinator's address in {}; give --coordinator HOST:PORT", path.display())
+    })?;
+    Ok(text.trim().to_owned())
+}
+
+/// Notes the coordinator's address beside credentials.
+///
+/// # Errors
+/// Fails if the file cannot be written.
+pub fn note_address(folder: &Path, coordinator: &str) -> Result<()> {
+    let path = folder.join(ADDRESS);
+    fs::write(&path, format!("{coordinator}\n")).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The threads of connections.
+///
+/// # Errors
+/// Fails if the system starts no threads.
+pub fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(2).thread_name("fleet").enable_all().build()
+}
+
+/// Runs a call to the coordinator.
+fn with_client<T>(access: &FleetAccess, call: impl AsyncFnOnce(&mut Client) -> Result<T>) -> Result<T> {
+    let access = Access::open(access)?;
+    let runtime = runtime().context("cannot start threads")?;
+    runtime.block_on(async {
+        let mut client = Client::connect(&access.coordinator, &access.credentials).await?;
+        call(&mut client).await
+    })
+}
+
+fn joined(args: &FleetJoin) -> Result<Outcome> {
+    let token = if args.token == "-" { io::read_to_string(io::stdin())? } else { args.token.clone() };
+    if Credentials::load(&args.credentials).is_ok_and(|there| there.is_some()) {
+        bail!("{} has credentials already; give another folder, or remove it", args.credentials.display());
+    }
+    let runtime = runtime().context("cannot start threads")?;
+    let identity = runtime.block_on(join(&args.coordinator, token.trim(), &args.credentials))?;
+    note_address(&args.credentials, &args.coordinator)?;
+    say(&format!("joined as {} ({}); the key and certificate are in {}", identity.name, identity.role, args.credentials.display()))
+}
+
+fn invite(args: &FleetInvite) -> Result<Outcome> {
+    let token = with_client(&args.access, async |client| Ok(client.invite(&args.name, args.role.name(), args.expires).await?))?;
+    say(&token)
+}
+
+fn revoke(args: &FleetRevoke) -> Result<Outcome> {
+    let revoked = with_client(&args.access, async |client| Ok(client.revoke(&args.name).await?))?;
+    say(&format!("{} valid certificates of {} revoked", count(revoked), args.name))
+}
+
+fn members(args: &FleetMembers) -> Result<Outcome> {
+    let members = with_client(&args.access, async |client| Ok(client.members().await?))?;
+    let lines = |out: &mut dyn Write| members.iter().try_for_each(|member| writeln!(out, "{}", member_json(member)));
+    print(args.json, lines, |out| {
+        let rows = members.iter().map(|member| {
+            let trip = if member.round_trip == 0 { "-".to_owned() } else { Nanos(member.round_trip).to_string() };
+            let version = member.version.clone();
+            [member.name.clone(), state(member.state()).to_owned(), count(member.records), count(member.shed), trip, version, member.source.clone()]
+        });
+        table(&["host", "state", "records", "shed", "round trip", "version", "source"], rows, out)
+    })?;
+    Ok(Outcome::Complete)
+}
+
+fn cut(args: &FleetCut) -> Result<Outcome> {
+    let cut = with_client(&args.access, async |client| Ok(client.cut(&args.member, args.within).await?))?;
+    let json = |out: &mut dyn Write| writeln!(out, "{}", cut_json(&cut));
+    print(args.json, json, |out| {
+        let rows = cut.members.iter().map(|member| {
+            let position = if member.state() == State::Answered { count(member.position) } else { "-".to_owned() };
+            [member.name.clone(), state(member.state()).to_owned(), position]
+        });
+        table(&["host", "state", "records"], rows, out)?;
+        let (frozen, thawed) = (Nanos(cut.frozen_within), Nanos(cut.thawed_within));
+        writeln!(out, "cut {}: all frozen after {frozen}, all thawed {thawed} later", cut.cut)
+    })?;
+    Ok(Outcome::from_damage(cut_damage(&cut)))
+}
+
+/// Why a cut is not whole.
+fn cut_damage(cut: &CutResponse) -> Option<String> {
+    if !cut.void.is_empty() {
+        return Some(cut.void.clone());
+    }
+    let missing: Vec<_> = cut.members.iter().filter(|member| member.state() != State::Answered).collect();
+    let names: Vec<_> = missing.iter().map(|member| format!("{} ({})", member.name, state(member.state()))).collect();
+    (!names.is_empty()).then(|| format!("these hosts are not in the cut: {}", names.join(", ")))
+}
+
+fn alerts(args: &FleetAlerts) -> Result<Outcome> {
+    let stop = Stop::on_signals()?;
+    with_client(&args.access, async |client| {
+        let mut alerts = client.alerts(args.from, args.follow).await?;
+        loop {
+            // Alerts may be rare; a stop is looked for meanwhile.
+            let next = tokio::time::timeout(std::time::Duration::from_millis(100), alerts.next()).await;
+            match next {
+                Ok(Some(alert)) => {
+                    let alert = alert.map_err(|status| anyhow::anyhow!("{}", status.message()))?;
+                    let mut out = io::stdout().lock();
+                    let written = writeln!(out, "{}", alert_json(&alert)).and_then(|()| out.flush());
+                    if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+                        return Ok(());
+                    }
+                    ignore_closed_pipe(written)?;
+                }
+                Ok(None) => return Ok(()),
+                Err(_) if stop.is_requested() => return Ok(()),
+                Err(_) => {}
+            }
+        }
+    })?;
+    Ok(Outcome::Complete)
+}
+
+fn say(text: &str) -> Result<Outcome> {
+    print(false, |_| Ok(()), |out| writeln!(out, "{text}"))?;
+    Ok(Outcome::Complete)
+}
+
+/// The name of a state.
+fn state(state: State) -> &'static str {
+    match state {
+        State::Unspecified => "unknown",
+        State::Answered => "here",
+        State::Absent => "absent",
+        State::Late => "late",
+        State::Failed => "failed",
+        State::OtherVersion => "other version",
+        State::Shedding => "shedding",
+    }
+}
+
+fn member_json(member: &Member) -> Value {
+    json!({
+        "host": member.name, "state": state(member.state()), "records": member.records, "shed": member.shed,
+        "alerts_waiting": member.waiting, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
+        "version": member.version, "source": member.source,
+    })
+}
+
+fn cut_json(cut: &CutResponse) -> Value {
+    let members = cut.members.iter().map(|member| {
+        let is_in = member.state() == State::Answered;
+        json!({
+            "host": member.name, "state": state(member.state()),
+            "position": is_in.then_some(member.position), "clock_ns": is_in.then_some(member.at),
+        })
+    });
+    json!({
+        "cut": cut.cut, "void": (!cut.void.is_empty()).then_some(&cut.void), "members": members.collect::<Vec<_>>(),
+        "frozen_within_ns": cut.frozen_within, "thawed_within_ns": cut.thawed_within,
+    })
+}
+
+fn alert_json(alert: &Alert) -> Value {
+    json!({
+        "number": alert.number, "host": alert.member, "trigger": alert.trigger, "at_ns": alert.at,
+        "value": alert.value, "packets": alert.packets,
+    })
+}
+
+/// Writes rows under a header: the first column to the left, numbers to the right.
+fn table<const N: usize>(
+    header: &[&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let rows: Vec<_> = rows.collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).chain([header[at].len()]).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let is_number = |at: usize| rows.iter().all(|row| row[at].starts_with(|first: char| first.is_ascii_digit() || first == '-'));
+    let right: [bool; N] = std::array::from_fn(|at| !rows.is_empty() && is_number(at));
+    let line = |cells: [&str; N], out: &mut dyn Write| {
+        let mut text = String::new();
+        for at in 0..N {
+            let (cell, width) = (cells[at], widths[at]);
+            text += &if right[at] { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") };
+        }
+        writeln!(out, "{}", text.trim_end())
+    };
+    line(*header, out)?;
+    rows.iter().try_for_each(|row| line(std::array::from_fn(|at| row[at].as_str()), out))
+}

@@ -1,0 +1,65 @@
+//! The agent of a host: answers a coordinator about the records that this host keeps.
+//!
+//! It dials out, and keeps one stream open. When the stream ends it tries again, with pauses that become longer. Recording goes on
+//! meanwhile, and alerts stay in the folder until the coordinator has stored them.
+
+mod alerts;
+mod backoff;
+mod dial;
+mod part;
+mod session;
+
+pub use backoff::Backoff;
+pub use dial::{AgentConnection, AgentError, AgentEvent};
+pub use session::SessionError;
+
+use queuescope_archive::Recorder;
+use queuescope_log::Log;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tokio::sync::Notify;
+
+/// What an agent serves: a folder that is being recorded.
+#[derive(Debug, Clone)]
+pub struct Served {
+    records: Records,
+    /// The folder.
+    folder: PathBuf,
+    /// Where the records come from, for people.
+    source: String,
+    /// Packets that the source did not record.
+    shed: Arc<AtomicU64>,
+    /// Is notified when alerts were written.
+    alerted: Arc<Notify>,
+}
+
+impl Served {
+    /// Serves a folder to which `recorder` records. `source` is for people, such as `interface eth0`; the source counts packets that it
+    /// does not record in `shed`.
+    pub fn new(recorder: Arc<Recorder>, folder: PathBuf, source: String, shed: Arc<AtomicU64>) -> Self {
+        let alerted = Arc::new(Notify::new());
+        let listener = Arc::clone(&alerted);
+        // If there is a listener already, alerts are found when it is time to look for them.
+        recorder.when_alerted(move || listener.notify_one());
+        Self { records: Records(recorder), folder, source, shed, alerted }
+    }
+}
+
+impl Served {
+    /// The number of records that readers see, with those that were in the folder before.
+    pub fn visible(&self) -> u64 {
+        let recorder = &self.records.0;
+        recorder.position(recorder.log().snapshot().len())
+    }
+}
+
+/// A recorder that is shared. It has the log whose tail is frozen.
+#[derive(Debug, Clone)]
+struct Records(Arc<Recorder>);
+
+impl AsRef<Log> for Records {
+    fn as_ref(&self) -> &Log {
+        self.0.log()
+    }
+}

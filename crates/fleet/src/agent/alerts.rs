@@ -1,0 +1,71 @@
+//! The alerts of a folder, for the coordinator: the folder keeps them, so nothing is lost while it is away.
+
+use crate::protocol::Alert;
+use queuescope_archive::AlertLines;
+use serde::Deserialize;
+use std::io;
+use std::path::Path;
+
+/// Reads the alerts that the coordinator has not stored, and numbers them: the first of the folder is 1.
+#[derive(Debug)]
+pub struct Alerts {
+    lines: AlertLines,
+    store: u64,
+    read: u64,
+    /// The coordinator has all up to this one.
+    stored: u64,
+    /// Lines that are no alerts.
+    malformed: u64,
+}
+
+/// An alert as the folder has it.
+#[derive(Debug, Deserialize)]
+struct Line {
+    trigger: String,
+    at_ns: u64,
+    value: f64,
+    packets: u64,
+}
+
+impl Alerts {
+    /// Those of a folder behind the first `stored`.
+    pub fn after(folder: &Path, store: u64, stored: u64) -> Self {
+        Self { lines: AlertLines::new(folder, false), store, read: 0, stored, malformed: 0 }
+    }
+
+    /// The coordinator has stored all up to a number.
+    pub fn stored(&mut self, sequence: u64) {
+        self.stored = self.stored.max(sequence);
+    }
+
+    /// How many wait to be stored, as far as they were read.
+    pub fn waiting(&self) -> u64 {
+        self.read.saturating_sub(self.stored)
+    }
+
+    /// Alerts that were not returned before.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be read.
+    pub fn more(&mut self) -> io::Result<Vec<Alert>> {
+        let lines = self.lines.more()?;
+        let mut alerts = Vec::new();
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            self.read += 1;
+            match serde_json::from_slice::<Line>(line) {
+                Ok(_) if self.read <= self.stored => {}
+                Ok(Line { trigger, at_ns, value, packets }) => alerts.push(Alert {
+                    sequence: self.read,
+                    store: self.store,
+                    trigger,
+                    at: at_ns,
+                    value,
+                    packets,
+                    ..Alert::default()
+                }),
+                Err(_) => self.malformed += 1,
+            }
+        }
+        Ok(alerts)
+    }
+}

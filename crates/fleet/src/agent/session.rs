@@ -1,0 +1,224 @@
+//! An agent's side of one stream.
+
+use super::alerts::Alerts;
+use super::{Records, Served};
+use crate::clock;
+use crate::cut::Freezer;
+use crate::locked::lock;
+use crate::protocol::{
+    Answer, FromAgent, Frozen, Hello, PROTOCOL, Question, Status, Thawed, ToAgent, answer, from_agent, to_agent,
+};
+use queuescope_log::FrozenTail;
+use queuescope_wire::Nanos;
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::Sender;
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio_stream::{Stream, StreamExt};
+
+/// Time between two messages about this agent's state. Alerts of which no notice came are found then, too.
+const STATUS: Duration = Duration::from_secs(1);
+/// Questions that are answered at the same time; others wait.
+const AT_ONCE: usize = 2;
+
+/// Why a stream ended.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The coordinator closed it, or it broke.
+    #[error("the stream ended: {0}")]
+    Ended(String),
+    /// The coordinator has another version.
+    #[error(
+        "the coordinator has version {version} (protocol {protocol}), and this agent has {own} (protocol {PROTOCOL}): \
+         protocols may differ by one; upgrade the older of the two"
+    )]
+    Version {
+        /// Its version.
+        version: String,
+        /// Its protocol.
+        protocol: u32,
+        /// The version of the agent.
+        own: &'static str,
+    },
+    /// The folder cannot be read.
+    #[error("cannot read the alerts in {folder}: {why}")]
+    Alerts {
+        /// The folder.
+        folder: String,
+        /// The error of the system.
+        why: io::Error,
+    },
+}
+
+impl Served {
+    /// The first message.
+    pub fn hello(&self) -> Hello {
+        let schema = self.records.0.log().schema();
+        Hello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
+            schema: schema.name().to_owned(),
+            source: self.source.clone(),
+            store: self.store(),
+        }
+    }
+
+    /// Serves a stream until it ends: `come` has the messages of the coordinator, `go` takes those of the agent. The first message,
+    /// [`hello`](Self::hello), has been sent. `welcomed` is called when the coordinator has accepted it. Returns why the stream ended.
+    pub async fn session<E: ToString>(
+        &self,
+        mut come: impl Stream<Item = Result<ToAgent, E>> + Unpin,
+        go: Sender<FromAgent>,
+        welcomed: impl FnOnce(),
+    ) -> SessionError {
+        let Err(why) = self.serve_stream(&mut come, go, welcomed).await;
+        why
+    }
+
+    async fn serve_stream<E: ToString>(
+        &self,
+        come: &mut (impl Stream<Item = Result<ToAgent, E>> + Unpin),
+        go: Sender<FromAgent>,
+        welcomed: impl FnOnce(),
+    ) -> Result<Infallible, SessionError> {
+        let ended = |why: &str| SessionError::Ended(why.to_owned());
+        let stored = match come.next().await {
+            Some(Ok(ToAgent { message: Some(to_agent::Message::Welcome(welcome)) })) => {
+                if welcome.protocol.abs_diff(PROTOCOL) > 1 {
+                    let (version, protocol) = (welcome.version, welcome.protocol);
+                    return Err(SessionError::Version { version, protocol, own: env!("CARGO_PKG_VERSION") });
+                }
+                welcome.stored
+            }
+            Some(Ok(_)) => return Err(ended("the coordinator did not begin with a welcome")),
+            Some(Err(why)) => return Err(SessionError::Ended(why.to_string())),
+            None => return Err(ended("the coordinator closed it at once")),
+        };
+        welcomed();
+        let mut stream = Serving {
+            served: self,
+            go,
+            freezer: Arc::default(),
+            alerts: Alerts::after(&self.folder, self.store(), stored),
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+        };
+        let mut status = interval(STATUS);
+        status.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                message = come.next() => match message {
+                    Some(Ok(message)) => stream.receive(message).await?,
+                    Some(Err(why)) => return Err(SessionError::Ended(why.to_string())),
+                    None => return Err(ended("the coordinator closed it")),
+                },
+                () = self.alerted.notified() => stream.alert().await?,
+                _ = status.tick() => {
+                    stream.alert().await?;
+                    stream.status().await?;
+                }
+            }
+        }
+    }
+
+    /// Names the folder: another one in its place has other alerts.
+    fn store(&self) -> u64 {
+        self.records.0.made_at()
+    }
+}
+
+/// A stream that is being served. When it ends, the tail thaws.
+struct Serving<'a> {
+    served: &'a Served,
+    go: Sender<FromAgent>,
+    /// Leases end even while this stream waits for its peer, so their timers run beside it.
+    freezer: Arc<Mutex<Freezer<FrozenTail<Records>>>>,
+    alerts: Alerts,
+    turns: Arc<Semaphore>,
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        lock(&self.freezer).let_go();
+    }
+}
+
+impl Serving<'_> {
+    async fn receive(&mut self, message: ToAgent) -> Result<(), SessionError> {
+        let records = &self.served.records;
+        match message.message {
+            Some(to_agent::Message::Freeze(freeze)) => {
+                let (now, lease) = (clock::steady(), Nanos(freeze.lease));
+                let frozen = lock(&self.freezer)
+                    .freeze(now, freeze.cut, lease, || FrozenTail::of(records.clone()))
+                    .map(FrozenTail::position);
+                let Some(position) = frozen else { return Ok(()) };
+                let freezer = Arc::clone(&self.freezer);
+                tokio::spawn(async move {
+                    sleep_until(clock::instant(now.saturating_add(lease))).await;
+                    lock(&freezer).expire(clock::steady());
+                });
+                let (position, at) = (records.0.position(position), clock::wall().0);
+                self.send(from_agent::Message::Frozen(Frozen { cut: freeze.cut, position, at })).await
+            }
+            Some(to_agent::Message::Thaw(thaw)) => {
+                let lapsed = lock(&self.freezer).thaw(thaw.cut);
+                self.send(from_agent::Message::Thawed(Thawed { cut: thaw.cut, lapsed })).await
+            }
+            Some(to_agent::Message::Ping(number)) => self.send(from_agent::Message::Pong(number)).await,
+            Some(to_agent::Message::Stored(sequence)) => {
+                self.alerts.stored(sequence);
+                Ok(())
+            }
+            Some(to_agent::Message::Question(question)) => {
+                self.answer(question);
+                Ok(())
+            }
+            // A later version may have other messages; a second welcome says nothing new.
+            Some(to_agent::Message::Welcome(_)) | None => Ok(()),
+        }
+    }
+
+    /// Answers in a thread of its own: freezing must not wait for it.
+    fn answer(&self, question: Question) {
+        let (served, go, turns) = (self.served.clone(), self.go.clone(), Arc::clone(&self.turns));
+        tokio::spawn(async move {
+            // The semaphore is never closed.
+            let Ok(_turn) = turns.acquire().await else { return };
+            let number = question.number;
+            let answered = tokio::task::spawn_blocking(move || served.part(&question)).await;
+            let result = match answered {
+                Ok(Ok(part)) => answer::Result::Part(part),
+                Ok(Err(why)) => answer::Result::Error(why),
+                Err(_) => answer::Result::Error("the agent failed while it answered; its log has the reason".to_owned()),
+            };
+            let message = Some(from_agent::Message::Answer(Answer { number, result: Some(result) }));
+            // If the stream is over, nobody waits for the answer.
+            let _ = go.send(FromAgent { message }).await;
+        });
+    }
+
+    async fn alert(&mut self) -> Result<(), SessionError> {
+        let folder = self.served.folder.display();
+        let more = self.alerts.more().map_err(|why| SessionError::Alerts { folder: folder.to_string(), why })?;
+        for alert in more {
+            self.send(from_agent::Message::Alert(alert)).await?;
+        }
+        Ok(())
+    }
+
+    async fn status(&self) -> Result<(), SessionError> {
+        let records = self.served.visible();
+        let (shed, waiting) = (self.served.shed.load(Ordering::Relaxed), self.alerts.waiting());
+        self.send(from_agent::Message::Status(Status { records, shed, waiting })).await
+    }
+
+    async fn send(&self, message: from_agent::Message) -> Result<(), SessionError> {
+        let sent = self.go.send(FromAgent { message: Some(message) }).await;
+        sent.map_err(|_| SessionError::Ended("the connection broke".to_owned()))
+    }
+}

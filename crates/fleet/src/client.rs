@@ -1,0 +1,132 @@
+//! The side of people and programs: what they ask of a coordinator.
+
+use crate::clock;
+use crate::identity::{
+    Credentials, CurrentCredentials, DefaultTimeProvider, Identity, IdentityError, PendingKey, Token, client_config,
+    join_config,
+};
+use crate::protocol::fleet_client::FleetClient;
+use crate::protocol::{
+    Alert, AlertsRequest, CutRequest, CutResponse, InviteRequest, JoinRequest, Member, MembersRequest, QueryRequest,
+    QueryResponse, RevokeRequest,
+};
+use crate::transport::{ConnectError, Link, connect};
+use queuescope_wire::Nanos;
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use tonic::transport::Channel;
+use tonic::{Code, Status, Streaming};
+
+/// The most bytes of an answer.
+const ANSWER: usize = 1 << 30;
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Something is wrong with a certificate or token.
+    #[error("{}", .0.with_causes())]
+    Identity(#[from] IdentityError),
+    /// The coordinator refused it.
+    #[error("{}", .0.message())]
+    Refused(Box<Status>),
+}
+
+/// A connection to a coordinator.
+#[derive(Debug, Clone)]
+pub struct Client {
+    calls: FleetClient<Channel>,
+    link: Link,
+}
+
+/// Joins a fleet: exchanges a token for a certificate, and keeps it with its key in a folder. Returns the name and the role.
+///
+/// # Errors
+/// Fails if the token is wrong or used, if the coordinator at this address is another, or if the folder cannot be written.
+pub async fn join(coordinator: &str, token: &str, folder: &Path) -> Result<Identity, ClientError> {
+    let expected = token.parse::<Token>().map_err(IdentityError::from)?.fingerprint();
+    let link = connect(coordinator, join_config(expected, Arc::new(DefaultTimeProvider))?).await?;
+    let pending = PendingKey::generate()?;
+    let request = JoinRequest { token: token.to_owned(), signing_request: pending.request().to_owned() };
+    let answer = FleetClient::new(link.channel.clone()).join(request).await;
+    let answer = answer.map_err(|status| failed(&link, status))?.into_inner();
+    let now = clock::seconds();
+    let own = Credentials::accept_from(expected, pending, &answer.certificate, &answer.authority, now)?;
+    own.save(folder)?;
+    Ok(own.subject().member()?.clone())
+}
+
+impl Client {
+    /// Connects to the coordinator at `HOST:PORT`.
+    ///
+    /// # Errors
+    /// Fails if nobody answers there, or if one side does not accept the other's certificate.
+    pub async fn connect(coordinator: &str, credentials: &CurrentCredentials) -> Result<Self, ClientError> {
+        let tls = client_config(credentials, Arc::new(DefaultTimeProvider))?;
+        let link = connect(coordinator, tls).await?;
+        let calls = FleetClient::new(link.channel.clone()).max_decoding_message_size(ANSWER);
+        Ok(Self { calls, link })
+    }
+
+    /// All members. Role: reader.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn members(&mut self) -> Result<Vec<Member>, ClientError> {
+        Ok(self.calls.members(MembersRequest {}).await.map_err(|status| failed(&self.link, status))?.into_inner().members)
+    }
+
+    /// Makes a cut through the logs of these members, or of all if there are no names. Role: reader.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it, or if another cut is being made.
+    pub async fn cut(&mut self, members: &[String], within: Nanos) -> Result<CutResponse, ClientError> {
+        let request = CutRequest { members: members.to_vec(), within: within.0 / 1_000 };
+        Ok(self.calls.cut(request).await.map_err(|status| failed(&self.link, status))?.into_inner())
+    }
+
+    /// Puts a question to members. Role: reader.
+    ///
+    /// # Errors
+    /// Fails if the question is wrong, or if the coordinator refuses it.
+    pub async fn query(&mut self, request: QueryRequest) -> Result<QueryResponse, ClientError> {
+        Ok(self.calls.query(request).await.map_err(|status| failed(&self.link, status))?.into_inner())
+    }
+
+    /// The alerts from a number on, and with `follow` those that come. Role: reader.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn alerts(&mut self, from: u64, follow: bool) -> Result<Streaming<Alert>, ClientError> {
+        Ok(self.calls.alerts(AlertsRequest { from, follow }).await.map_err(|status| failed(&self.link, status))?.into_inner())
+    }
+
+    /// Makes a join token. Role: admin.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn invite(&mut self, name: &str, role: &str, life: Nanos) -> Result<String, ClientError> {
+        let request = InviteRequest { name: name.to_owned(), role: role.to_owned(), seconds: life.0 / 1_000_000_000 };
+        Ok(self.calls.invite(request).await.map_err(|status| failed(&self.link, status))?.into_inner().token)
+    }
+
+    /// Revokes all certificates of a name. Returns how many had not expired. Role: admin.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn revoke(&mut self, name: &str) -> Result<u64, ClientError> {
+        let request = RevokeRequest { name: name.to_owned() };
+        Ok(self.calls.revoke(request).await.map_err(|status| failed(&self.link, status))?.into_inner().certificates)
+    }
+}
+
+/// The error of a call: what the coordinator said, or why it said nothing.
+fn failed(link: &Link, status: Status) -> ClientError {
+    match status.code() {
+        Code::Unknown | Code::Unavailable | Code::Cancelled if status.source().is_some() => link.failed(&status).into(),
+        _ => ClientError::Refused(Box::new(status)),
+    }
+}

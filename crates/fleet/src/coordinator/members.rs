@@ -1,0 +1,248 @@
+//! The members of a fleet: one stream each.
+
+use super::Coordinator;
+use crate::clock;
+use crate::locked::lock;
+use crate::protocol::{Hello, Member, PROTOCOL, State, Status, ToAgent, Welcome, to_agent};
+use queuescope_wire::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{oneshot, watch};
+
+/// Messages to an agent that wait to be sent. More mean that it does not read.
+const WAITING: usize = 64;
+
+/// An open stream of an agent. Clones are the same stream.
+#[derive(Debug, Clone)]
+pub struct Session {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    /// Sessions have rising numbers: an agent that comes again has another.
+    number: u64,
+    to: Sender<ToAgent>,
+    is_over: watch::Sender<bool>,
+}
+
+impl Session {
+    /// The member's name.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Its number; no other stream has had it.
+    pub(super) fn number(&self) -> u64 {
+        self.inner.number
+    }
+
+    /// Sends a message, unless too many wait already.
+    pub(super) fn send(&self, message: ToAgent) -> bool {
+        self.inner.to.try_send(message).is_ok()
+    }
+
+    /// Returns when the stream is over for the coordinator.
+    pub(super) async fn over(&self) {
+        // The sender lives as long as this session.
+        let _ = self.inner.is_over.subscribe().wait_for(|over| *over).await;
+    }
+}
+
+/// Why an agent is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AttachError {
+    /// Another version.
+    #[error(
+        "{name} has version {version} (protocol {protocol}), and this coordinator has {own} (protocol {PROTOCOL}): \
+         protocols may differ by one; upgrade the older of the two"
+    )]
+    Version {
+        /// The member.
+        name: String,
+        /// Its version.
+        version: String,
+        /// Its protocol.
+        protocol: u32,
+        /// The version of the coordinator.
+        own: &'static str,
+    },
+    /// Too many members.
+    #[error("this coordinator has {most} members already, which is its limit")]
+    TooMany {
+        /// The limit.
+        most: usize,
+    },
+}
+
+/// All members that there are or have been.
+#[derive(Debug)]
+pub struct Members {
+    most: usize,
+    last: u64,
+    members: BTreeMap<String, Known>,
+    round: Option<Round>,
+}
+
+#[derive(Debug)]
+struct Known {
+    member: Member,
+    session: Option<Session>,
+}
+
+/// Empty messages that went out to all, and whose replies are awaited.
+#[derive(Debug)]
+struct Round {
+    /// Its number, which is the time when it began.
+    number: u64,
+    awaited: BTreeSet<u64>,
+    done: oneshot::Sender<()>,
+}
+
+impl Members {
+    pub fn new(most: usize) -> Self {
+        Self { most, last: 0, members: BTreeMap::new(), round: None }
+    }
+
+    /// The states of all, by name.
+    pub fn list(&self) -> Vec<Member> {
+        self.members.values().map(|known| known.member.clone()).collect()
+    }
+
+    /// The open streams of these members, or of all if there are no names; and the names of those that have none.
+    pub fn sessions(&self, names: &[String]) -> (Vec<Session>, Vec<String>) {
+        let all = || self.members.keys();
+        let names: Vec<&String> = if names.is_empty() { all().collect() } else { names.iter().collect() };
+        let (mut open, mut absent) = (Vec::new(), Vec::new());
+        for name in names {
+            match self.members.get(name).and_then(|known| known.session.clone()) {
+                Some(session) => open.push(session),
+                None => absent.push(name.clone()),
+            }
+        }
+        (open, absent)
+    }
+
+    pub fn status(&mut self, session: &Session, status: Status) {
+        self.with(session, |known| {
+            (known.member.records, known.member.shed, known.member.waiting) =
+                (status.records, status.shed, status.waiting);
+            let is_whole = status.shed == 0;
+            known.member.set_state(if is_whole { State::Answered } else { State::Shedding });
+        });
+    }
+
+    pub fn seen(&mut self, session: &Session, now: Nanos) {
+        self.with(session, |known| known.member.seen = now.0);
+    }
+
+    /// Empty messages go out to these. The result comes when all have replied; a round that is not over ends.
+    pub fn begin_round(&mut self, number: u64, sessions: &[Session]) -> oneshot::Receiver<()> {
+        let (done, all) = oneshot::channel();
+        self.round = Some(Round { number, awaited: sessions.iter().map(Session::number).collect(), done });
+        self.end_round();
+        all
+    }
+
+    pub fn pong(&mut self, session: &Session, number: u64, now: Nanos) {
+        let Some(round) = self.round.as_mut().filter(|round| round.number == number) else { return };
+        if round.awaited.remove(&session.number()) {
+            self.end_round();
+            self.with(session, |known| known.member.round_trip = now.0.saturating_sub(number).max(1));
+        }
+    }
+
+    fn left_round(&mut self, session: &Session) {
+        if self.round.as_mut().is_some_and(|round| round.awaited.remove(&session.number())) {
+            self.end_round();
+        }
+    }
+
+    /// Ends the round if nobody is awaited.
+    fn end_round(&mut self) {
+        if let Some(round) = self.round.take_if(|round| round.awaited.is_empty()) {
+            // Whoever waited may have given up.
+            let _ = round.done.send(());
+        }
+    }
+
+    fn with(&mut self, session: &Session, change: impl FnOnce(&mut Known)) {
+        let Some(known) = self.members.get_mut(session.name()) else { return };
+        if known.session.as_ref().map(Session::number) == Some(session.number()) {
+            change(known);
+        }
+    }
+}
+
+impl Coordinator {
+    /// An agent said hello. Returns its stream, and the messages to it; the first is a welcome. An earlier stream of the same name
+    /// ends.
+    ///
+    /// # Errors
+    /// Fails if it has another version, or if there are too many members.
+    pub fn attach(&self, name: &str, hello: Hello) -> Result<(Session, Receiver<ToAgent>), AttachError> {
+        let own = env!("CARGO_PKG_VERSION");
+        let mut members = lock(&self.shared.members);
+        if members.members.len() >= members.most && !members.members.contains_key(name) {
+            return Err(AttachError::TooMany { most: members.most });
+        }
+        let is_near = hello.protocol.abs_diff(PROTOCOL) <= 1;
+        let mut member = Member {
+            name: name.to_owned(),
+            version: hello.version.clone(),
+            source: hello.source,
+            seen: clock::wall().0,
+            ..Member::default()
+        };
+        member.set_state(if is_near { State::Answered } else { State::OtherVersion });
+        members.last += 1;
+        let (to, messages) = channel(WAITING);
+        let (name_of, number, is_over) = (name.to_owned(), members.last, watch::Sender::new(false));
+        let session = Session { inner: Arc::new(Inner { name: name_of, number, to, is_over }) };
+        let known = Known { member, session: is_near.then(|| session.clone()) };
+        let earlier = members.members.insert(name.to_owned(), known).and_then(|earlier| earlier.session);
+        drop(members);
+        if let Some(earlier) = earlier {
+            self.is_over(&earlier);
+        }
+        if !is_near {
+            let (version, protocol) = (hello.version, hello.protocol);
+            return Err(AttachError::Version { name: name.to_owned(), version, protocol, own });
+        }
+        let stored = self.shared.alerts.last_of(name, hello.store);
+        let welcome = Welcome { version: own.to_owned(), protocol: PROTOCOL, stored };
+        session.send(ToAgent { message: Some(to_agent::Message::Welcome(welcome)) });
+        Ok((session, messages))
+    }
+
+    /// Ends the stream of a member, if it has one.
+    pub fn end(&self, name: &str) {
+        let (sessions, _) = lock(&self.shared.members).sessions(&[name.to_owned()]);
+        sessions.iter().for_each(|session| self.detach(session));
+    }
+
+    /// Ends the streams of all members.
+    pub(super) fn end_all(&self) {
+        let (sessions, _) = lock(&self.shared.members).sessions(&[]);
+        sessions.iter().for_each(|session| self.detach(session));
+    }
+
+    /// A stream ended.
+    pub(super) fn detach(&self, session: &Session) {
+        lock(&self.shared.members).with(session, |known| {
+            known.session = None;
+            known.member.set_state(State::Absent);
+        });
+        lock(&self.shared.members).left_round(session);
+        self.is_over(session);
+    }
+
+    /// Nothing more comes from a stream.
+    fn is_over(&self, session: &Session) {
+        session.inner.is_over.send_replace(true);
+        self.left_cut(session);
+        lock(&self.shared.questions).gone(session);
+    }
+}

@@ -1,0 +1,206 @@
+//! Runs a coordinator.
+
+use super::{AlertStore, AlertStoreError, Coordinator, CoordinatorOptions, FleetService};
+use crate::clock;
+use crate::identity::{
+    Authority, Credentials, CurrentCredentials, DefaultTimeProvider, Identity, IdentityError, Lives, PendingKey, Registrar, ServerName,
+    server_config,
+};
+use crate::protocol::fleet_server::FleetServer;
+use crate::transport::{Listening, incoming};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, io};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tonic::transport::Server;
+
+/// The file of alerts in the coordinator's folder, the one of its starts, and the folders of its authority and of the first administrator.
+const ALERTS: &str = "alerts.jsonl";
+const STARTS: &str = "starts";
+const AUTHORITY: &str = "authority";
+const ADMIN: &str = "admin";
+/// The name of the first administrator.
+const FIRST: &str = "admin";
+/// Connections whose peers do not reply to an empty frame for this long are closed.
+const ALIVE: Duration = Duration::from_secs(10);
+/// Time between two looks at the members: round trips are measured, and certificates are renewed.
+const LOOK: Duration = Duration::from_secs(5);
+/// Time for calls to end when the coordinator ends.
+const LAST: Duration = Duration::from_secs(1);
+/// Connections beside those of members.
+const PEOPLE: usize = 256;
+/// The most bytes of a message of an agent beside its part of an answer.
+const MESSAGE: usize = 1 << 20;
+
+/// Why a coordinator cannot be made or run.
+#[derive(Debug, thiserror::Error)]
+pub enum CoordinatorError {
+    /// Its certificates.
+    #[error("{}", .0.with_causes())]
+    Identity(#[from] IdentityError),
+    /// Its alerts.
+    #[error(transparent)]
+    Alerts(#[from] AlertStoreError),
+    /// A file or folder.
+    #[error("cannot {what} {}: {why}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        why: io::Error,
+    },
+    /// A name that is neither a DNS name nor an address.
+    #[error("'{0}' is neither a DNS name nor an IP address")]
+    Name(String),
+    /// The address to listen on.
+    #[error("cannot listen on {address}: {why}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the system.
+        why: io::Error,
+    },
+    /// The server.
+    #[error("the coordinator ended: {0}")]
+    Server(#[from] tonic::transport::Error),
+}
+
+/// Makes a coordinator's folder: its authority with certificates for `names`, localhost and loopback addresses, and the credentials of a first
+/// administrator. Returns the folder of these.
+///
+/// # Errors
+/// Fails if there is one already, if a name is wrong, or if files cannot be written.
+pub fn create(folder: &Path, names: &[String]) -> Result<PathBuf, CoordinatorError> {
+    let all = names.iter().map(String::as_str).chain(["localhost", "127.0.0.1", "::1"]);
+    let name = |name: &str| ServerName::try_from(name.to_owned()).map_err(|_| CoordinatorError::Name(name.to_owned()));
+    let mut names: Vec<_> = all.map(name).collect::<Result<_, _>>()?;
+    let mut seen = Vec::new();
+    names.retain(|name| !seen.contains(name) && { seen.push(name.clone()); true });
+    fs::create_dir_all(folder).map_err(failed("make", folder))?;
+    let (now, lives, authority) = (clock::seconds(), Lives::default(), folder.join(AUTHORITY));
+    Authority::create(&authority, &names, &lives, now)?;
+    let registrar = Registrar::open(&authority, lives)?;
+    let admin = Identity::parse(FIRST, "admin")?;
+    let token = registrar.invite(&admin, Duration::from_secs(60), now)?.text();
+    let pending = PendingKey::generate()?;
+    let issued = registrar.join(&token, pending.request(), now)?;
+    let path = folder.join(ADMIN);
+    Credentials::accept(pending, &issued.pem, registrar.authority().certificate_pem(), now)?.save(&path)?;
+    Ok(path)
+}
+
+/// A coordinator that can be reached.
+#[derive(Debug)]
+pub struct CoordinatorServer {
+    coordinator: Coordinator,
+    registrar: Arc<Registrar>,
+    credentials: CurrentCredentials,
+    listener: TcpListener,
+    listening: Listening,
+}
+
+impl CoordinatorServer {
+    /// Opens a folder that [`create`] made, and listens. Only one process may have the folder.
+    ///
+    /// # Errors
+    /// Fails if a file is damaged, if another process has the folder, or if the address cannot be used.
+    pub async fn open(
+        folder: &Path,
+        listen: SocketAddr,
+        options: CoordinatorOptions,
+    ) -> Result<Self, CoordinatorError> {
+        let registrar = Arc::new(Registrar::open(&folder.join(AUTHORITY), Lives::default())?);
+        let credentials = registrar.credentials(clock::seconds())?;
+        let alerts = AlertStore::open(&folder.join(ALERTS))?;
+        let coordinator = Coordinator::new(options, another_start(&folder.join(STARTS))?, alerts);
+        let not_here = |why| CoordinatorError::Listen { address: listen, why };
+        let listener = TcpListener::bind(listen).await.map_err(not_here)?;
+        Ok(Self { coordinator, registrar, credentials, listener, listening: Listening::default() })
+    }
+
+    /// The coordinator.
+    pub fn coordinator(&self) -> &Coordinator {
+        &self.coordinator
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop` is ready. Returns the number of connections that it refused.
+    ///
+    /// # Errors
+    /// Fails if TLS cannot be configured, or if the server fails.
+    pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<u64, CoordinatorError> {
+        let Self { coordinator, registrar, credentials, listener, listening } = self;
+        let tls = server_config(&credentials, Arc::clone(registrar.revocations()), Arc::new(DefaultTimeProvider))?;
+        let options = coordinator.options();
+        let service = FleetServer::new(FleetService::new(coordinator.clone(), Arc::clone(&registrar)))
+            .max_decoding_message_size(options.part_bytes + MESSAGE);
+        let connections = incoming(listener, tls, options.members + PEOPLE, listening.clone());
+        let looking = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                coordinator.round_trip(LOOK).await;
+                let now = clock::seconds();
+                if now >= credentials.get().renew_at() {
+                    // The old certificate serves until it expires; this is tried again.
+                    let _ = registrar.renew_own(&credentials, now);
+                }
+            }
+        };
+        let mut server = Server::builder()
+            .http2_keepalive_interval(Some(ALIVE))
+            .http2_keepalive_timeout(Some(ALIVE))
+            .tcp_nodelay(true);
+        let over = Notify::new();
+        let serving = server.add_service(service).serve_with_incoming_shutdown(connections, over.notified());
+        tokio::pin!(serving);
+        tokio::select! {
+            served = &mut serving => served?,
+            () = looking => {}
+            () = stop => {
+                // Agents connect to the next coordinator at once.
+                coordinator.end_all();
+                over.notify_one();
+                // Calls that do not end must not keep it.
+                let _ = tokio::time::timeout(LAST, serving).await;
+            }
+        }
+        Ok(listening.refused())
+    }
+}
+
+/// Counts the starts of a coordinator: cuts of a later one have higher numbers.
+fn another_start(path: &Path) -> Result<u32, CoordinatorError> {
+    let before = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        read => {
+            let text = read.map_err(failed("read", path))?;
+            let damaged = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not a number");
+            text.trim().parse().map_err(damaged).map_err(failed("read", path))?
+        }
+    };
+    let now: u32 = before + 1;
+    let new = path.with_extension("new");
+    let written = fs::File::create(&new)
+        .and_then(|mut file| io::Write::write_all(&mut file, format!("{now}\n").as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&new, path));
+    written.map_err(failed("write", path))?;
+    Ok(now)
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CoordinatorError {
+    let path = path.to_owned();
+    move |why| CoordinatorError::File { what, path, why }
+}

@@ -1,0 +1,211 @@
+//! The coordinator's calls over gRPC: each checks the certificate of its caller.
+
+use super::{Coordinator, CutError, QueryError};
+use crate::clock;
+use crate::identity::{CertificateFacts, Identity, IdentityError, MemberName, Registrar, Role};
+use crate::protocol::fleet_server::Fleet;
+use crate::protocol::{
+    Alert, AlertsRequest, Certificate, CheckRequest, CheckResponse, CutRequest, CutResponse, FromAgent, InviteRequest,
+    InviteResponse, JoinRequest, MembersRequest, MembersResponse, PROTOCOL, QueryRequest, QueryResponse, RenewRequest,
+    RevokeRequest, RevokeResponse, ToAgent, from_agent,
+};
+use crate::transport::Peer;
+use queuescope_wire::Nanos;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::channel;
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status, Streaming, async_trait};
+
+/// Time for an agent's first message.
+const FIRST: Duration = Duration::from_secs(10);
+/// Alerts that are sent together.
+const ALERTS: usize = 256;
+
+/// The calls of a coordinator.
+#[derive(Debug, Clone)]
+pub struct FleetService {
+    coordinator: Coordinator,
+    registrar: Arc<Registrar>,
+}
+
+type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl FleetService {
+    /// Serves this coordinator, to those that the registrar knows.
+    pub fn new(coordinator: Coordinator, registrar: Arc<Registrar>) -> Self {
+        Self { coordinator, registrar }
+    }
+
+    /// The caller, if it has a valid certificate with this role.
+    fn caller<T>(&self, request: &Request<T>, needed: Role) -> Result<Identity, Status> {
+        let certificate = self.certificate(request)?;
+        let identity = certificate.subject.member().map_err(|error| refused(&error))?;
+        if identity.role.allows(needed) {
+            Ok(identity.clone())
+        } else {
+            let text = format!("{} has the role {}, and this needs {needed}", identity.name, identity.role);
+            Err(Status::permission_denied(text))
+        }
+    }
+
+    /// The valid certificate of the caller: it may have been revoked or have expired since the connection was opened.
+    fn certificate<T>(&self, request: &Request<T>) -> Result<Arc<CertificateFacts>, Status> {
+        let peer = request.extensions().get::<Peer>().and_then(|peer| peer.certificate.clone());
+        let certificate = peer
+            .ok_or_else(|| Status::unauthenticated("this needs a certificate: get one with queuescope fleet join"))?;
+        self.registrar.revocations().check(&certificate, clock::seconds()).map_err(|error| refused(&error))?;
+        Ok(certificate)
+    }
+
+    /// Runs a call of the registrar, which waits for the disk.
+    async fn registered<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Registrar) -> Result<T, IdentityError> + Send + 'static,
+    ) -> Result<T, Status> {
+        let registrar = Arc::clone(&self.registrar);
+        let done = tokio::task::spawn_blocking(move || call(&registrar)).await;
+        done.map_err(|_| Status::internal("the coordinator failed; its log has the reason"))?
+            .map_err(|error| refused(&error))
+    }
+
+    fn certificate_of(&self, pem: String) -> Response<Certificate> {
+        let authority = self.registrar.authority().certificate_pem().to_owned();
+        Response::new(Certificate { certificate: pem, authority })
+    }
+}
+
+#[async_trait]
+impl Fleet for FleetService {
+    type AttachStream = Messages<ToAgent>;
+    type AlertsStream = Messages<Alert>;
+
+    async fn join(&self, request: Request<JoinRequest>) -> Result<Response<Certificate>, Status> {
+        let JoinRequest { token, signing_request } = request.into_inner();
+        let issued = self.registered(move |registrar| registrar.join(&token, &signing_request, clock::seconds())).await?;
+        Ok(self.certificate_of(issued.pem))
+    }
+
+    async fn renew(&self, request: Request<RenewRequest>) -> Result<Response<Certificate>, Status> {
+        let old = self.certificate(&request)?;
+        let text = request.into_inner().signing_request;
+        let issued = self.registered(move |registrar| registrar.renew(&old, &text, clock::seconds())).await?;
+        Ok(self.certificate_of(issued.pem))
+    }
+
+    async fn attach(&self, request: Request<Streaming<FromAgent>>) -> Result<Response<Self::AttachStream>, Status> {
+        let agent = self.caller(&request, Role::Agent)?;
+        let mut come = request.into_inner();
+        let first = timeout(FIRST, come.message()).await;
+        let first = first.map_err(|_| Status::deadline_exceeded("the agent did not say hello in time"))??;
+        let Some(from_agent::Message::Hello(hello)) = first.and_then(|first| first.message) else {
+            return Err(Status::invalid_argument("the first message of an agent is hello"));
+        };
+        let attached = self.coordinator.attach(agent.name.as_str(), hello);
+        let (session, messages) = attached.map_err(|error| Status::failed_precondition(error.to_string()))?;
+        let coordinator = self.coordinator.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = session.over() => break,
+                    message = come.message() => match message {
+                        Ok(Some(message)) => coordinator.receive(&session, message),
+                        Ok(None) | Err(_) => break,
+                    },
+                }
+            }
+            coordinator.detach(&session);
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(messages).map(Ok))))
+    }
+
+    async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
+        self.certificate(&request)?;
+        Ok(Response::new(CheckResponse { version: env!("CARGO_PKG_VERSION").to_owned(), protocol: PROTOCOL }))
+    }
+
+    async fn members(&self, request: Request<MembersRequest>) -> Result<Response<MembersResponse>, Status> {
+        self.caller(&request, Role::Reader)?;
+        Ok(Response::new(MembersResponse { members: self.coordinator.members() }))
+    }
+
+    async fn cut(&self, request: Request<CutRequest>) -> Result<Response<CutResponse>, Status> {
+        self.caller(&request, Role::Reader)?;
+        let CutRequest { members, within } = request.into_inner();
+        let made = self.coordinator.cut(&members, Nanos(within.saturating_mul(1_000))).await;
+        made.map(|made| Response::new(made.response())).map_err(|error| no_cut(&error))
+    }
+
+    async fn query(&self, request: Request<QueryRequest>) -> Result<Response<QueryResponse>, Status> {
+        self.caller(&request, Role::Reader)?;
+        self.coordinator.query(request.into_inner()).await.map(Response::new).map_err(|error| match error {
+            QueryError::Ask(error) => Status::invalid_argument(error.to_string()),
+            QueryError::Cut(error) => no_cut(&error),
+            QueryError::Rows(error) => Status::internal(error.to_string()),
+        })
+    }
+
+    async fn alerts(&self, request: Request<AlertsRequest>) -> Result<Response<Self::AlertsStream>, Status> {
+        self.caller(&request, Role::Reader)?;
+        let AlertsRequest { mut from, follow } = request.into_inner();
+        let (go, alerts) = channel(ALERTS);
+        let coordinator = self.coordinator.clone();
+        tokio::spawn(async move {
+            let mut count = coordinator.alerts().count();
+            loop {
+                count.borrow_and_update();
+                let more = coordinator.alerts().from(from, ALERTS);
+                if more.is_empty() && !follow {
+                    return;
+                }
+                let is_empty = more.is_empty();
+                for alert in more {
+                    from = alert.number + 1;
+                    if go.send(Ok(alert)).await.is_err() {
+                        return;
+                    }
+                }
+                if is_empty {
+                    tokio::select! {
+                        () = go.closed() => return,
+                        changed = count.changed() => if changed.is_err() { return },
+                    }
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(alerts))))
+    }
+
+    async fn invite(&self, request: Request<InviteRequest>) -> Result<Response<InviteResponse>, Status> {
+        self.caller(&request, Role::Admin)?;
+        let InviteRequest { name, role, seconds } = request.into_inner();
+        let member = Identity::parse(&name, &role).map_err(|error| refused(&error))?;
+        let life = Duration::from_secs(seconds);
+        let token = self.registered(move |registrar| registrar.invite(&member, life, clock::seconds())).await?;
+        Ok(Response::new(InviteResponse { token: token.text() }))
+    }
+
+    async fn revoke(&self, request: Request<RevokeRequest>) -> Result<Response<RevokeResponse>, Status> {
+        self.caller(&request, Role::Admin)?;
+        let name: MemberName = request.into_inner().name.parse().map_err(|error| refused(&error))?;
+        let revoked = name.clone();
+        let certificates = self.registered(move |registrar| registrar.revoke(&name, clock::seconds())).await?;
+        self.coordinator.end(revoked.as_str());
+        Ok(Response::new(RevokeResponse { certificates }))
+    }
+}
+
+fn refused(error: &IdentityError) -> Status {
+    Status::permission_denied(error.with_causes())
+}
+
+fn no_cut(error: &CutError) -> Status {
+    match error {
+        CutError::Busy(_) => Status::unavailable(error.to_string()),
+        CutError::Unknown(_) => Status::not_found(error.to_string()),
+        CutError::Void { .. } => Status::failed_precondition(error.to_string()),
+    }
+}

@@ -1,0 +1,7 @@
+//! TLS connections under gRPC.
+
+mod client;
+mod server;
+
+pub use client::{ConnectError, Link, connect};
+pub use server::{Connection, Listening, Peer, incoming};

@@ -1,0 +1,180 @@
+//! Agents, a coordinator and its users over real connections on loopback.
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
+mod home;
+
+use home::{Home, PATIENCE, credentials, patiently};
+use queuescope_fleet::client::{Client, ClientError, join};
+use queuescope_fleet::identity::{DefaultTimeProvider, Token, client_config, join_config};
+use queuescope_fleet::protocol::fleet_client::FleetClient;
+use queuescope_fleet::protocol::{FromAgent, Hello, MembersRequest, PROTOCOL, QueryRequest, State, ToAgent, from_agent};
+use queuescope_fleet::transport::connect;
+use queuescope_log::packet;
+use queuescope_wire::Nanos;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Streaming};
+
+const MINUTE: Nanos = Nanos(60_000_000_000);
+
+/// The code of a refused call.
+fn code<T: std::fmt::Debug>(result: Result<T, ClientError>) -> Code {
+    match result {
+        Err(ClientError::Refused(status)) => status.code(),
+        other => panic!("{other:?} in place of a refusal"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_good_once_and_roles_limit_calls() {
+    let home = Home::start().await;
+    let token = home.admin().await.invite("ana", "reader", MINUTE).await.expect("it is an administrator");
+    let joined = join(&home.address, &token, &home.path("ana")).await.expect("the token is new");
+    assert_eq!((joined.name.to_string().as_str(), joined.role.to_string().as_str()), ("ana", "reader"));
+    assert_eq!(code(join(&home.address, &token, &home.path("again")).await), Code::PermissionDenied);
+    let mut ana = home.client("ana").await;
+    assert!(ana.members().await.expect("readers may").is_empty());
+    assert_eq!(code(ana.invite("bob", "admin", MINUTE).await), Code::PermissionDenied);
+    assert_eq!(code(ana.revoke("admin").await), Code::PermissionDenied);
+    home.join("host", "agent").await;
+    let mut host = home.client("host").await;
+    assert_eq!(code(host.members().await), Code::PermissionDenied);
+    assert_eq!(code(host.cut(&[], MINUTE).await), Code::PermissionDenied);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_certificate_there_is_only_joining() {
+    let home = Home::start().await;
+    let token = home.admin().await.invite("ana", "reader", MINUTE).await.expect("it is an administrator");
+    let fingerprint = token.parse::<Token>().expect("it is one").fingerprint();
+    let tls = join_config(fingerprint, Arc::new(DefaultTimeProvider)).expect("TLS works");
+    let link = connect(&home.address, tls).await.expect("it listens");
+    let refused = FleetClient::new(link.channel).members(MembersRequest {}).await.expect_err("it has no certificate");
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    assert!(refused.message().contains("queuescope fleet join"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_members_while_their_streams_are_open() {
+    let mut home = Home::start().await;
+    let (one, two) = (home.host("one").await, home.host("two").await);
+    assert_eq!(one.recorder.append(&[0; 3 * packet::SIZE]).expect("there is room").refused, 0);
+    home.wait_for("one", State::Answered).await;
+    home.wait_for("two", State::Answered).await;
+    let cut = home.admin().await.cut(&[], MINUTE).await.expect("nobody else makes one");
+    let positions: Vec<_> = cut.members.iter().map(|member| (member.name.as_str(), member.position)).collect();
+    assert_eq!((positions, cut.void.as_str()), (vec![("one", 3), ("two", 0)], ""));
+    two.serving.abort();
+    home.wait_for("two", State::Absent).await;
+    let next = home.admin().await.cut(&[], MINUTE).await.expect("nobody else makes one");
+    assert_eq!(next.members.iter().map(|member| member.state()).collect::<Vec<_>>(), [State::Answered, State::Absent]);
+    // The coordinator starts again: agents come back, and numbers of cuts go on.
+    home.stop().await;
+    home.run().await;
+    home.wait_for("one", State::Answered).await;
+    let later = home.admin().await.cut(&["one".to_owned()], MINUTE).await.expect("nobody else makes one");
+    assert!(later.cut > next.cut && later.members[0].position == 3, "{later:?}");
+    // Nothing stays frozen.
+    assert_eq!(one.recorder.append(&[0; packet::SIZE]).expect("there is room").refused, 0);
+    assert_eq!(one.recorder.log().snapshot().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alerts_come_once_whoever_ends_meanwhile() {
+    let mut home = Home::start().await;
+    let host = home.host("host").await;
+    alert(&host.folder, "first");
+    host.recorder.alerted(0);
+    assert_eq!(alerts(&home, 1).await, ["first"]);
+    home.stop().await;
+    alert(&host.folder, "second");
+    host.recorder.alerted(0);
+    home.run().await;
+    assert_eq!(alerts(&home, 2).await, ["first", "second"]);
+    host.serving.abort();
+    alert(&host.folder, "third");
+    let _again = home.serve("host", &host.recorder, &host.folder);
+    assert_eq!(alerts(&home, 3).await, ["first", "second", "third"]);
+}
+
+/// Adds an alert to a folder, as recording does.
+fn alert(folder: &Path, trigger: &str) {
+    let mut file = OpenOptions::new().create(true).append(true).open(folder.join("alerts.jsonl")).expect("it can");
+    let line = format!("{{\"kind\":\"alert\",\"trigger\":\"{trigger}\",\"at_ns\":5,\"value\":1.5,\"packets\":7}}\n");
+    file.write_all(line.as_bytes()).expect("there is room");
+}
+
+/// The alerts of the coordinator, when there are so many.
+async fn alerts(home: &Home, count: usize) -> Vec<String> {
+    let mut client = home.admin().await;
+    patiently("alerts", async || {
+        let mut stream = client.alerts(1, false).await.expect("it answers");
+        let mut names = Vec::new();
+        while let Some(alert) = stream.message().await.expect("it is whole") {
+            assert_eq!((alert.member.as_str(), alert.number), ("host", names.len() as u64 + 1));
+            names.push(alert.trigger);
+        }
+        (names.len() >= count).then_some(names)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_host_ends() {
+    let home = Home::start().await;
+    let host = home.host("host").await;
+    home.wait_for("host", State::Answered).await;
+    assert_eq!(home.admin().await.revoke("host").await.expect("it is an administrator"), 1);
+    let ended = tokio::time::timeout(PATIENCE, host.serving).await.expect("it ends").expect("it does not panic");
+    assert!(ended.to_string().contains("revoked"), "{ended}");
+    home.wait_for("host", State::Absent).await;
+    let refused = Client::connect(&home.address, &credentials(&home.path("host"))).await;
+    let refused = match refused {
+        Err(refused) => refused.to_string(),
+        // TLS 1.3 clients learn of a refusal with their first call.
+        Ok(mut client) => client.members().await.expect_err("it is revoked").to_string(),
+    };
+    assert!(refused.contains("it was revoked"), "{refused}");
+}
+
+/// Opens the stream of an agent by hand.
+async fn attach(home: &Home, name: &str, protocol: u32) -> Result<(mpsc::Sender<FromAgent>, Streaming<ToAgent>), tonic::Status> {
+    home.join(name, "agent").await;
+    let tls = client_config(&credentials(&home.path(name)), Arc::new(DefaultTimeProvider)).expect("TLS works");
+    let link = connect(&home.address, tls).await.expect("it listens");
+    let (go, messages) = mpsc::channel(8);
+    let hello = Hello { version: "9.9.9".to_owned(), protocol, ..Hello::default() };
+    go.send(FromAgent { message: Some(from_agent::Message::Hello(hello)) }).await.expect("there is room");
+    let come = FleetClient::new(link.channel).attach(ReceiverStream::new(messages)).await?;
+    Ok((go, come.into_inner()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_version_is_refused_with_one_line() {
+    let home = Home::start().await;
+    let refused = attach(&home, "new", PROTOCOL + 2).await.expect_err("it is too new");
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().contains("new has version 9.9.9") && !refused.message().contains('\n'), "{refused:?}");
+    home.wait_for("new", State::OtherVersion).await;
+    attach(&home, "near", PROTOCOL + 1).await.expect("a neighbour");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_does_not_answer_costs_its_own_part() {
+    let home = Home::start().await;
+    let (_go, _come) = attach(&home, "mute", PROTOCOL).await.expect("it is a member");
+    let host = home.host("host").await;
+    assert_eq!(host.recorder.append(&[0; 5 * packet::SIZE]).expect("there is room").refused, 0);
+    home.wait_for("host", State::Answered).await;
+    let request = QueryRequest { select: "count".to_owned(), within: 1_000, ..QueryRequest::default() };
+    let answer = home.admin().await.query(request).await.expect("it answers");
+    let states: Vec<_> = answer.members.iter().map(|member| (member.name.as_str(), member.state(), member.records)).collect();
+    assert_eq!(states, [("host", State::Answered, 5), ("mute", State::Late, 0)]);
+    let cut = home.admin().await.cut(&[], MINUTE).await.expect("nobody else makes one");
+    let states: Vec<_> = cut.members.iter().map(|member| (member.name.as_str(), member.state())).collect();
+    assert_eq!(states, [("host", State::Answered), ("mute", State::Late)]);
+}
