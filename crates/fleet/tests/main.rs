@@ -4,6 +4,7 @@ mod calls;
 mod cut;
 #[cfg(target_os = "linux")]
 mod hosts;
+mod identity;
 #[cfg(target_os = "linux")]
 #[path = "../../live/tests/common/mod.rs"]
 mod namespaces;

@@ -1,0 +1,95 @@
+//! Connections: TLS 1.3 with the fleet's certificates, for HTTP/2.
+//!
+//! Sessions are not resumed and there is no early data, so each connection checks both certificates.
+
+mod coordinator;
+mod joining;
+mod members;
+
+use super::facts::CertificateFacts;
+use super::trust::provider;
+use super::{CurrentCredentials, Fingerprint, IdentityError, Revocations, Subject};
+use coordinator::CoordinatorVerifier;
+use joining::PinnedAuthority;
+use members::MemberVerifier;
+use rustls::client::Resumption;
+use rustls::server::NoServerSessionStorage;
+use rustls::time_provider::TimeProvider;
+use rustls::version::TLS13;
+use rustls::{ClientConfig, ServerConfig, ServerConnection};
+use std::sync::Arc;
+
+/// HTTP/2 over TLS (RFC 9113, section 3.2).
+const ALPN: &[u8] = b"h2";
+
+/// A coordinator's side. Clients with a certificate must be members whose certificates are valid and not revoked. Clients without one are
+/// accepted as well, so that they can join: [`peer`] returns nothing for them, and the service lets them do nothing else.
+///
+/// # Errors
+/// Fails if the credentials are a member's, or if TLS cannot be configured.
+pub fn server_config(
+    credentials: &CurrentCredentials,
+    revocations: Arc<Revocations>,
+    clock: Arc<dyn TimeProvider>,
+) -> Result<Arc<ServerConfig>, IdentityError> {
+    let current = credentials.get();
+    if let Subject::Member(member) = current.subject() {
+        return Err(IdentityError::NotACoordinator(member.clone()));
+    }
+    let verifier = MemberVerifier::new(current.trust().clone(), revocations);
+    let builder = ServerConfig::builder_with_details(provider(), clock).with_protocol_versions(&[&TLS13]);
+    let builder = builder.map_err(|error| IdentityError::Tls(Box::new(error)))?;
+    let mut config =
+        builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(credentials.clone()));
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}
+
+/// A member's side. The server must have a coordinator's certificate of the same authority, valid for the name or address of the connection.
+///
+/// # Errors
+/// Fails if the credentials are a coordinator's, or if TLS cannot be configured.
+pub fn client_config(
+    credentials: &CurrentCredentials,
+    clock: Arc<dyn TimeProvider>,
+) -> Result<Arc<ClientConfig>, IdentityError> {
+    let current = credentials.get();
+    current.subject().member()?;
+    let verifier = Arc::new(CoordinatorVerifier::new(current.trust().clone()));
+    let builder = ClientConfig::builder_with_details(provider(), clock).with_protocol_versions(&[&TLS13]);
+    let builder = builder.map_err(|error| IdentityError::Tls(Box::new(error)))?;
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    Ok(finished(builder.with_client_cert_resolver(Arc::new(credentials.clone()))))
+}
+
+/// The side of a member that joins: it has no certificate, and knows of the authority only the fingerprint in its token. The server must send
+/// the authority's certificate with that fingerprint, and a coordinator's certificate that this authority signed and that is valid for the
+/// name or address of the connection.
+///
+/// # Errors
+/// Fails if TLS cannot be configured.
+pub fn join_config(fingerprint: Fingerprint, clock: Arc<dyn TimeProvider>) -> Result<Arc<ClientConfig>, IdentityError> {
+    let verifier = Arc::new(PinnedAuthority::new(fingerprint));
+    let builder = ClientConfig::builder_with_details(provider(), clock).with_protocol_versions(&[&TLS13]);
+    let builder = builder.map_err(|error| IdentityError::Tls(Box::new(error)))?;
+    Ok(finished(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
+}
+
+/// The certificate of a client, or nothing if it has none. The handshake has checked it.
+///
+/// # Errors
+/// Fails if it is not a member's, which the handshake has excluded.
+pub fn peer(connection: &ServerConnection) -> Result<Option<CertificateFacts>, IdentityError> {
+    let Some([certificate, ..]) = connection.peer_certificates() else { return Ok(None) };
+    let facts = CertificateFacts::from_der(certificate)?;
+    facts.subject.member()?;
+    Ok(Some(facts))
+}
+
+fn finished(mut config: ClientConfig) -> Arc<ClientConfig> {
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.resumption = Resumption::disabled();
+    Arc::new(config)
+}

@@ -1,0 +1,143 @@
+//! Tokens, used by several threads at once, and joining with them.
+
+use super::common::{Fleet, HOUR, NOW};
+use queuescope_fleet::identity::{Identity, IdentityError, PendingKey, Registrar, Token, TokenError, Tokens};
+use queuescope_fleet::identity::{Lives, Revocations};
+use std::fs;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+fn web() -> Identity {
+    Identity::parse("web-1", "agent").unwrap()
+}
+
+/// Half of the threads share one handle; the others have handles of their own, as other processes would.
+#[test]
+fn of_32_threads_with_one_token_exactly_one_joins() {
+    let fleet = Fleet::new();
+    let token = fleet.registrar.invite(&web(), HOUR, NOW).unwrap();
+    let shared = Arc::new(Registrar::open(fleet.dir.path(), Lives::default()).unwrap());
+    let start = Arc::new(Barrier::new(32));
+    let threads = (0..32).map(|thread| {
+        let own = Arc::new(Registrar::open(fleet.dir.path(), Lives::default()).unwrap());
+        let (registrar, start, text) =
+            (if thread % 2 == 0 { shared.clone() } else { own }, start.clone(), token.text());
+        let pending = PendingKey::generate().unwrap();
+        thread::spawn(move || {
+            start.wait();
+            registrar.join(&text, pending.request(), NOW)
+        })
+    });
+    let threads: Vec<_> = threads.collect();
+    let results: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    let joined: Vec<_> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
+    assert_eq!(joined.len(), 1);
+    assert_eq!(joined[0].facts.subject.to_string(), "agent/web-1");
+    let used =
+        |result: &&Result<_, IdentityError>| matches!(result, Err(IdentityError::Token(TokenError::Used { .. })));
+    assert_eq!(results.iter().filter(used).count(), 31);
+    assert_eq!(Revocations::open(fleet.dir.path()).unwrap().valid(NOW), 1);
+}
+
+#[test]
+fn a_wrong_request_leaves_the_token_and_a_wrong_token_issues_nothing() {
+    let fleet = Fleet::new();
+    let token = fleet.registrar.invite(&web(), HOUR, NOW).unwrap();
+    let pending = PendingKey::generate().unwrap();
+    let error = fleet.registrar.join(&token.text(), "hello", NOW).unwrap_err();
+    assert!(matches!(error, IdentityError::Request { .. }), "{error}");
+    let join = |text: &str, now| fleet.registrar.join(text, pending.request(), now).unwrap_err();
+    let error = join("hello", NOW);
+    assert!(matches!(error, IdentityError::Token(TokenError::Malformed(_))), "{error}");
+    let error = join(&token.text(), NOW + 3600);
+    assert!(matches!(error, IdentityError::Token(TokenError::Expired { .. })), "{error}");
+    let theirs = Fleet::new().registrar.invite(&web(), HOUR, NOW).unwrap();
+    let error = join(&theirs.text(), NOW);
+    assert!(matches!(error, IdentityError::Token(TokenError::OtherAuthority { .. })), "{error}");
+    assert_eq!(fleet.registrar.revocations().valid(NOW), 0);
+    fleet.registrar.join(&token.text(), pending.request(), NOW).unwrap();
+    assert_eq!(fleet.registrar.revocations().valid(NOW), 1);
+}
+
+#[test]
+fn a_revoked_name_loses_its_tokens_and_its_renewals() {
+    let fleet = Fleet::new();
+    let member = fleet.member("web-1", "agent");
+    let token = fleet.registrar.invite(&web(), HOUR, NOW).unwrap();
+    let pending = PendingKey::generate().unwrap();
+    assert_eq!(fleet.registrar.revoke(&web().name, NOW).unwrap(), 1);
+    let error = fleet.registrar.join(&token.text(), pending.request(), NOW).unwrap_err();
+    assert!(matches!(error, IdentityError::Token(TokenError::Unknown { .. })), "{error}");
+    let error = fleet.registrar.renew(member.facts(), pending.request(), NOW).unwrap_err();
+    assert!(matches!(error, IdentityError::Revoked { .. }), "{error}");
+    let again = fleet.member("web-1", "agent");
+    fleet.registrar.renew(again.facts(), pending.request(), NOW).unwrap();
+    let error = fleet.registrar.renew(again.facts(), pending.request(), again.facts().not_after + 1).unwrap_err();
+    assert!(matches!(error, IdentityError::Expired { .. }), "{error}");
+    let error = fleet.registrar.renew(fleet.coordinator.get().facts(), pending.request(), NOW).unwrap_err();
+    assert!(matches!(error, IdentityError::NotAMember), "{error}");
+}
+
+/// Revocations and renewals at the same time: whatever comes first, no certificate of the name is left.
+#[test]
+fn no_renewal_escapes_a_revocation() {
+    let fleet = Fleet::new();
+    let member = fleet.member("web-1", "agent");
+    let start = Barrier::new(9);
+    let renewed = thread::scope(|scope| {
+        let renew = || {
+            let pending = PendingKey::generate().unwrap();
+            start.wait();
+            fleet.registrar.renew(member.facts(), pending.request(), NOW).ok()
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(renew)).collect();
+        start.wait();
+        fleet.registrar.revoke(&web().name, NOW).unwrap();
+        threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    for issued in renewed {
+        assert!(fleet.registrar.revocations().is_revoked(&web(), &issued.facts.serial));
+    }
+    assert_eq!(fleet.registrar.revocations().valid(NOW), 0);
+}
+
+#[test]
+fn a_damaged_or_lost_file_is_reported_and_left_as_it_is() {
+    let fleet = Fleet::new();
+    let token = fleet.registrar.invite(&web(), HOUR, NOW).unwrap();
+    let pending = PendingKey::generate().unwrap();
+    for name in ["tokens.json", "certificates.json"] {
+        let path = fleet.dir.path().join(name);
+        let whole = fs::read(&path).unwrap();
+        let damaged = [&whole[..whole.len() / 2], b"", b"{}", b"{\"format\":1,\"sha256\":\"\",\"content\":{}}"];
+        for bytes in damaged {
+            fs::write(&path, bytes).unwrap();
+            let error = Registrar::open(fleet.dir.path(), Lives::default()).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("{name} is damaged: it")) && error.contains("; restore it from a backup"),
+                "{error}"
+            );
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+        }
+        // Also while the coordinator runs.
+        let error = match name {
+            "tokens.json" => fleet.registrar.join(&token.text(), pending.request(), NOW).map(drop),
+            _ => fleet.registrar.revoke(&web().name, NOW).map(drop),
+        };
+        assert!(error.unwrap_err().to_string().contains(&format!("{name} is damaged: it")));
+        fs::remove_file(&path).unwrap();
+        let error = Registrar::open(fleet.dir.path(), Lives::default()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no ") && error.contains(&format!("{name}: restore it from a backup")),
+            "{error}"
+        );
+        match name {
+            "tokens.json" => Tokens::create(fleet.dir.path()).unwrap(),
+            _ => Revocations::create(fleet.dir.path()).unwrap(),
+        }
+        Registrar::open(fleet.dir.path(), Lives::default()).unwrap();
+    }
+    let token: Token = token.text().parse().unwrap();
+    let error = fleet.registrar.tokens().redeem(&token, NOW).unwrap_err();
+    assert!(matches!(error, IdentityError::Token(TokenError::Unknown { .. })), "{error}");
+}
