@@ -5,10 +5,9 @@ use crate::fleet::{note_address, runtime};
 use crate::outcome::{Outcome, print};
 use crate::terminal::note;
 use anyhow::{Context, Result};
-use queuescope_fleet::coordinator::{CoordinatorError, CoordinatorOptions, CoordinatorServer, create};
+use queuescope_fleet::coordinator::{self as fleet, CoordinatorError, CoordinatorOptions, CoordinatorServer, create};
 use queuescope_ingest::Stop;
 use queuescope_report::format::count;
-use std::io::Write;
 use std::time::Duration;
 
 /// Time between two looks for a signal.
@@ -43,19 +42,25 @@ fn serve_until_signal(args: &CoordinatorRun) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     let runtime = runtime().context("cannot start threads")?;
     let options = CoordinatorOptions { lease: args.lease, ..CoordinatorOptions::default() };
-    let stopped = async {
-        while !stop.is_requested() {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
     let refused = runtime.block_on(async {
         let server = CoordinatorServer::open(&args.folder, args.listen, options).await?;
         let address = server.address().map_err(|why| CoordinatorError::Listen { address: args.listen, why })?;
         note(&format!("the coordinator listens on {address}"));
-        server.serve(stopped).await
+        let coordinator = server.coordinator().clone();
+        server.serve(until_stopped(&stop, &coordinator)).await
     })?;
     if refused > 0 {
         note(&format!("{} connections were refused, without a valid certificate or over the limit", count(refused)));
     }
     Ok(Outcome::Complete)
+}
+
+/// Waits for a signal, and notes what goes wrong meanwhile.
+async fn until_stopped(stop: &Stop, coordinator: &fleet::Coordinator) {
+    while !stop.is_requested() {
+        tokio::time::sleep(LOOK).await;
+        if let Some(trouble) = coordinator.trouble() {
+            note(&trouble);
+        }
+    }
 }

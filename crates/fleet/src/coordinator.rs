@@ -63,6 +63,7 @@ struct Shared {
     cuts: Mutex<Cuts>,
     questions: Mutex<Questions>,
     alerts: AlertStore,
+    trouble: Mutex<Option<String>>,
 }
 
 impl Coordinator {
@@ -75,6 +76,7 @@ impl Coordinator {
                 cuts: Mutex::new(Cuts::new(epoch)),
                 questions: Mutex::default(),
                 alerts,
+                trouble: Mutex::default(),
             }),
         }
     }
@@ -87,6 +89,11 @@ impl Coordinator {
     /// The alerts that members sent.
     pub fn alerts(&self) -> &AlertStore {
         &self.shared.alerts
+    }
+
+    /// Why something could not be stored since the last call, if so.
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.shared.trouble).take()
     }
 
     /// The states of all members, by name.
@@ -107,7 +114,7 @@ impl Coordinator {
     }
 
     /// A message came from an agent.
-    fn receive(&self, session: &Session, message: FromAgent) {
+    async fn receive(&self, session: &Session, message: FromAgent) {
         let now = clock::steady();
         match message.message {
             // The first message only; later ones say nothing new.
@@ -117,17 +124,27 @@ impl Coordinator {
             Some(from_agent::Message::Answer(answer)) => lock(&self.shared.questions).answer(session, answer),
             Some(from_agent::Message::Status(status)) => lock(&self.shared.members).status(session, status),
             Some(from_agent::Message::Pong(number)) => lock(&self.shared.members).pong(session, number, now),
-            Some(from_agent::Message::Alert(alert)) => self.alert(session, alert),
+            Some(from_agent::Message::Alert(alert)) => self.alert(session, alert).await,
         }
         lock(&self.shared.members).seen(session, clock::wall());
     }
 
-    /// Stores an alert, and says so to its agent, which keeps it until then.
-    fn alert(&self, session: &Session, alert: protocol::Alert) {
+    /// Stores an alert, and says so to its agent, which keeps it until then. If it cannot be stored, the stream ends, and the agent sends the
+    /// alert again with its next one.
+    async fn alert(&self, session: &Session, alert: protocol::Alert) {
         let sequence = alert.sequence;
         let alert = protocol::Alert { member: session.name().to_owned(), ..alert };
-        if self.shared.alerts.store(alert).is_ok() {
-            self.send(session, to_agent::Message::Stored(sequence));
+        let coordinator = self.clone();
+        // It waits for the disk.
+        let stored = tokio::task::spawn_blocking(move || coordinator.shared.alerts.store(alert)).await;
+        match stored {
+            Ok(Ok(())) => self.send(session, to_agent::Message::Stored(sequence)),
+            Ok(Err(why)) => {
+                *lock(&self.shared.trouble) = Some(why.to_string());
+                self.detach(session);
+            }
+            // The thread panicked, and the panic was printed then.
+            Err(_) => self.detach(session),
         }
     }
 

@@ -112,7 +112,7 @@ impl Fleet for FleetService {
                 tokio::select! {
                     () = session.over() => break,
                     message = come.message() => match message {
-                        Ok(Some(message)) => coordinator.receive(&session, message),
+                        Ok(Some(message)) => coordinator.receive(&session, message).await,
                         Ok(None) | Err(_) => break,
                     },
                 }
