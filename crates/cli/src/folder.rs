@@ -95,7 +95,7 @@ fn value(value: Number, function: &Function, schema: &Schema) -> String {
             Ok(at) if schema.time() == Some(*id) => utc(at),
             _ => schema.attribute(*id).text_of(key),
         },
-        (Function::Sum(id) | Function::Mean(id), _) => match schema.attribute(*id).kind {
+        (Function::Sum(id) | Function::Mean(id) | Function::Deviation(id), _) => match schema.attribute(*id).kind {
             Kind::Size => format!("{text} bytes"),
             Kind::Time => duration(value.to_f64() as u64),
             _ => text,

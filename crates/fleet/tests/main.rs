@@ -1,5 +1,6 @@
 //! Tests of the crate.
 
+mod answer;
 mod calls;
 mod cut;
 #[cfg(target_os = "linux")]

@@ -10,7 +10,9 @@
 mod aggregate;
 mod cells;
 mod derived;
+mod deviation;
 mod filter;
+mod function;
 mod index;
 mod matches;
 mod ordered;
@@ -20,10 +22,11 @@ mod set;
 mod sieve;
 mod stages;
 
-pub(crate) use aggregate::{AggregateState, Working};
-pub use aggregate::{Commutative, Function, State};
+pub(crate) use aggregate::AggregateState;
 pub(crate) use derived::Derived;
 pub(crate) use filter::FilterState;
+pub(crate) use function::Working;
+pub use function::{Commutative, Function, State};
 pub(crate) use index::Sorted;
 pub(crate) use matches::{Bits, WORDS, clear_from, count, ones};
 pub(crate) use reading::{Reading, Tail, Tallies};

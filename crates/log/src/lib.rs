@@ -45,11 +45,11 @@ pub use expr::{
 pub use frozen::FrozenTail;
 pub use intake::{Counts, Intake, RatioError, Sampling};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
-pub use query::{Explained, Folding, Group, GroupKey, Grouped, Grouping, Matched, Query, Step};
+pub use query::{Explained, Folding, Group, GroupKey, GroupPart, Grouped, Grouping, Matched, PartError, Query, Step};
 pub use queuescope_text::TextError;
 pub use schema::{
-    Attribute, AttributeId, DateError, Kind, LAST_TIME, Order, Place, Reader, Schema, begins_as_date, departure,
-    packet, parse_date, queued,
+    Attribute, AttributeId, DateError, Kind, LAST_TIME, Order, Place, Reader, Schema, begins_as_date, date_text,
+    departure, packet, parse_date, queued,
 };
 pub use store::{Memory, MemoryError};
 pub use trigger::{Alert, Monitor, Trigger, TriggerError, TriggerId};

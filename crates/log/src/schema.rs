@@ -10,7 +10,7 @@ pub mod packet;
 pub mod queued;
 mod read;
 
-pub use date::{DateError, begins_as_date, parse_date};
+pub use date::{DateError, begins_as_date, date_text, parse_date};
 pub use key::{Order, Place, Reader};
 pub use kind::Kind;
 

@@ -35,7 +35,13 @@ fn simple() -> impl Strategy<Value = Function> {
 
 fn function() -> impl Strategy<Value = Function> {
     let number = || attribute().prop_filter("it can be added", |id| is_number(*id));
-    prop_oneof![3 => simple(), 1 => number().prop_map(Function::Sum), 1 => number().prop_map(Function::Mean)]
+    let deviation = number().prop_map(Function::Deviation);
+    prop_oneof![
+        3 => simple(),
+        1 => number().prop_map(Function::Sum),
+        1 => number().prop_map(Function::Mean),
+        1 => deviation
+    ]
 }
 
 fn condition(name: String, function: &Function) -> impl Strategy<Value = String> + use<> {
@@ -49,7 +55,9 @@ fn condition(name: String, function: &Function) -> impl Strategy<Value = String>
                 })
                 .boxed()
         }
-        Function::Mean(_) => prop_oneof![(-1e9..1e9).prop_map(|n: f64| format!("{n:?}")), Just("7".to_owned())].boxed(),
+        Function::Mean(_) | Function::Deviation(_) => {
+            prop_oneof![(-1e9..1e9).prop_map(|n: f64| format!("{n:?}")), Just("7".to_owned())].boxed()
+        }
         Function::Sum(id) => match common::schema().attribute(*id).kind {
             Kind::Float => (-1e9..1e9).prop_map(|n: f64| format!("{n:?}")).boxed(),
             Kind::Signed => any::<i64>().prop_map(|n| n.to_string()).boxed(),

@@ -33,6 +33,7 @@ enum Which {
     Min,
     Max,
     Mean,
+    Deviation,
 }
 
 impl Which {
@@ -43,6 +44,7 @@ impl Which {
             Self::Min => Function::Min(attribute),
             Self::Max => Function::Max(attribute),
             Self::Mean => Function::Mean(attribute),
+            Self::Deviation => Function::Deviation(attribute),
         }
     }
 }
@@ -54,7 +56,8 @@ fn attribute() -> impl Strategy<Value = AttributeId> {
 }
 
 fn event(longest: usize) -> impl Strategy<Value = Event> {
-    let which = prop::sample::select(vec![Which::Count, Which::Sum, Which::Min, Which::Max, Which::Mean]);
+    let which =
+        prop::sample::select(vec![Which::Count, Which::Sum, Which::Min, Which::Max, Which::Mean, Which::Deviation]);
     prop_oneof![
         2 => (1..40usize).prop_map(Event::Append),
         3 => (1..=longest).prop_map(Event::Append),
@@ -191,9 +194,18 @@ impl LogWithModel<'_> {
             }
             Which::Max => assert!(value.compare(number(keys.iter().copied().max().unwrap_or(0))).is_eq()),
             // Sums of floating-point numbers depend on their order, and huge values can cancel to anything.
-            Which::Sum | Which::Mean if described.kind == queuescope_log::Kind::Float => {}
+            Which::Sum | Which::Mean | Which::Deviation if described.kind == queuescope_log::Kind::Float => {}
             Which::Sum => assert!(near(float(value), sum()), "{value:?} {}", sum()),
             Which::Mean => assert!(near(float(value), sum() / (places.len().max(1) as f64)), "{value:?}"),
+            Which::Deviation => {
+                let count = places.len().max(1) as f64;
+                // Not from the sum: that saturates.
+                let mean = keys.iter().map(|key| float(number(*key)) / count).sum::<f64>();
+                let apart = keys.iter().map(|key| (float(number(*key)) - mean).powi(2)).sum::<f64>() / count;
+                // The reference rounds each number to 53 bits.
+                let rounded = mean.abs().max(1.0) * 1e-12;
+                assert!((float(value) - apart.sqrt()).abs() <= apart.sqrt() * 1e-9 + rounded, "{value:?} {apart}");
+            }
         }
     }
 }

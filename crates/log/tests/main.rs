@@ -10,6 +10,7 @@ mod errors;
 mod expressions;
 mod log;
 mod parameters;
+mod parts;
 mod queries;
 mod queued;
 mod records;

@@ -3,6 +3,7 @@
 //! - [`Loaded`] is an input, in memory or in a folder ([`Held`]); a [`Question`] selects packets, and [`Held::each`] finds them.
 //! - [`Selection`] is the content of an answer, built from [`SelectOptions`] as people write them. [`write_rows`] writes the answer as text, CSV
 //!   or JSON; [`Parquet`] and [`Export`] write packets to files.
+//! - [`parts`] computes the groups of some hosts' records as parts, which another process joins; [`write_groups`] writes the joined rows.
 //! - [`QueueTimes`]: replaces the packets found by those that were in the same queue while they waited.
 //!
 //! ```
@@ -26,16 +27,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cell;
 mod export;
 mod held;
 mod load;
+mod parts;
 mod queue_times;
+mod rows;
 mod select;
 mod show;
 
 pub use export::{Export, Parquet};
 pub use held::{Held, Question, Seen};
 pub use load::{LoadOptions, Loaded};
+pub use parts::{PartLimits, PartQuestion, Parts, Records, parts};
 pub use queue_times::QueueTimes;
+pub use rows::Form;
 pub use select::{Groups, SelectOptions, Selection};
-pub use show::{Form, Found, share, write_attributes, write_foot, write_plan, write_rows};
+pub use show::{Foot, Found, share, write_attributes, write_foot, write_groups, write_plan, write_rows};

@@ -1,6 +1,40 @@
-//! TEMP
-impl super::Served {
-    pub(super) fn part(&self, _question: &crate::protocol::Question) -> Result<crate::protocol::Part, String> {
-        Err("not yet".to_owned())
+//! Answers questions.
+
+use super::Served;
+use crate::answer::Asked;
+use crate::clock;
+use crate::protocol::{Part, Question};
+use queuescope_recording::query::{PartLimits, Records};
+use queuescope_wire::{ByteCount, Nanos};
+use std::error::Error;
+use std::io::ErrorKind;
+
+/// Memory for the groups of an answer.
+const MEMORY: ByteCount = ByteCount(256_000_000);
+/// The longest time for an answer, whatever the question says.
+const LONGEST: u64 = 600_000;
+
+impl Served {
+    /// This host's part of the answer to a question.
+    ///
+    /// # Errors
+    /// Returns why there is none, for people.
+    pub(super) fn part(&self, question: &Question) -> Result<Part, String> {
+        let recorder = &*self.records.0;
+        let until = clock::steady().saturating_add(Nanos(question.within.min(LONGEST) * 1_000_000));
+        let (asked, extent) = Asked::of_question(question, recorder.log().schema()).map_err(|error| error.to_string())?;
+        let limits = PartLimits { groups: usize::try_from(question.groups).unwrap_or(usize::MAX), memory: MEMORY };
+        let partial = asked.evaluate(Records::Recorder(recorder), extent, limits, &|| clock::steady() < until);
+        let partial = partial.map_err(|error| match error.kind() {
+            ErrorKind::Interrupted => "it had not read all of its records when the time was over".to_owned(),
+            _ => with_causes(&error),
+        })?;
+        partial.to_part(&asked).map_err(|error| with_causes(&error))
     }
+}
+
+/// An error and its causes.
+fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

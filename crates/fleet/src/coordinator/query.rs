@@ -1,10 +1,73 @@
-//! TEMP
-use super::{Coordinator, CutError};
-use crate::protocol::{QueryRequest, QueryResponse};
+//! Questions whose answers are merged.
+
+use super::{AskedMembers, Coordinator, CutError};
+use crate::answer::{AskError, Asked, IpcLimits, Merging, Partial, RowsError};
+use crate::protocol::{MemberAnswer, Part, QueryRequest, QueryResponse, Question, State};
+use queuescope_log::Schema;
+use queuescope_wire::Nanos;
+
+/// The longest time to wait for answers.
+const LONGEST: Nanos = Nanos(600_000_000_000);
+
+/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum QueryError { #[error(transparent)] Ask(CutError), #[error(transparent)] Cut(CutError), #[error(transparent)] Rows(CutError) }
+pub enum QueryError {
+    /// The question is wrong.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The cut is not there, or void.
+    #[error(transparent)]
+    Cut(#[from] CutError),
+    /// The answer cannot be sent.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+}
+
 impl Coordinator {
-    pub async fn query(&self, _r: QueryRequest) -> Result<QueryResponse, QueryError> {
-        Err(QueryError::Ask(CutError::Unknown(0)))
+    /// Puts a question to members, and merges their answers. The result has a line for each member, whether it answered or not.
+    ///
+    /// # Errors
+    /// Fails if the question is wrong, or if the cut that it names is not there or void.
+    pub async fn query(&self, request: QueryRequest) -> Result<QueryResponse, QueryError> {
+        // Hosts record headers of packets; those with other records answer with an error.
+        let asked = Asked::of_request(&request, Schema::packet())?;
+        let limits = IpcLimits { bytes: self.options().part_bytes, rows: self.options().groups as usize };
+        let QueryRequest { expression, select, group, from, to, cut, members, within, .. } = request;
+        let within = Nanos(within.saturating_mul(1_000_000)).min(LONGEST);
+        let question = Question { expression, select, group, from, to, ..Question::default() };
+        let mut replies = Vec::new();
+        self.ask(AskedMembers { question, members, cut, within }, |reply| {
+            replies.push(reply);
+            true
+        })
+        .await?;
+        // In the order of their names: sums of fractions depend on it in their last bits.
+        replies.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut merging = Merging::new(&asked);
+        let mut answers = Vec::new();
+        for reply in replies {
+            let mut answer = MemberAnswer { name: reply.name, problem: reply.problem, ..MemberAnswer::default() };
+            answer.set_state(reply.state);
+            if let Some(part) = reply.part {
+                match joined(&part, &asked, limits, &mut merging) {
+                    Ok(()) => {
+                        (answer.records, answer.left_out, answer.notes) = (part.records, part.left_out, part.notes);
+                        answer.problem = part.damage;
+                    }
+                    Err(why) => {
+                        answer.set_state(State::Failed);
+                        answer.problem = why;
+                    }
+                }
+            }
+            answers.push(answer);
+        }
+        Ok(QueryResponse { rows: merging.finish().encode(&asked)?, members: answers })
     }
+}
+
+/// Joins a member's part to the answer.
+fn joined(part: &Part, asked: &Asked, limits: IpcLimits, merging: &mut Merging<'_>) -> Result<(), String> {
+    let partial = Partial::of_part(part, asked, limits).map_err(|error| error.to_string())?;
+    merging.add(&partial).map_err(|error| error.to_string())
 }

@@ -101,7 +101,7 @@ fn threshold(text: &str, function: &Function, schema: &Schema) -> Result<Number,
                 _ => attribute.amount_of(text).map(|amount| Number::Unsigned(amount.unsigned_abs())),
             }
         }
-        Function::Mean(id) => match float() {
+        Function::Mean(id) | Function::Deviation(id) => match float() {
             Some(number) => Ok(number),
             None => schema.attribute(*id).amount_of(text).map(|amount| Number::Float(amount as f64)),
         },

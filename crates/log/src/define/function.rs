@@ -6,10 +6,10 @@ use queuescope_text::{Problem, did_you_mean, quoted};
 use std::ops::Range;
 
 /// The known functions, for errors.
-const KNOWN: [&str; 5] = ["count", "sum", "min", "max", "mean"];
+const KNOWN: [&str; 6] = ["count", "sum", "min", "max", "mean", "stddev"];
 
 impl Function {
-    /// Reads `count`, or `sum`, `min`, `max` or `mean` (also `avg`) of an attribute, such as `sum(length)`.
+    /// Reads `count`, or `sum`, `min`, `max`, `mean` (also `avg`) or `stddev` of an attribute, such as `sum(length)`.
     ///
     /// # Errors
     /// Returns what is wrong with it, and where.
@@ -37,7 +37,8 @@ impl Function {
             "max" => Ok(Self::Max(id)),
             "sum" if attribute.kind.is_number() => Ok(Self::Sum(id)),
             "mean" | "avg" if attribute.kind.is_number() => Ok(Self::Mean(id)),
-            "sum" | "mean" | "avg" => {
+            "stddev" if attribute.kind.is_number() => Ok(Self::Deviation(id)),
+            "sum" | "mean" | "avg" | "stddev" => {
                 let message = format!("`{}` is not a number, so its values cannot be added", attribute.name);
                 Err(Problem::new(message).at(inner, "here"))
             }
@@ -54,6 +55,7 @@ impl Function {
             Self::Min(id) => of("min", id),
             Self::Max(id) => of("max", id),
             Self::Mean(id) => of("mean", id),
+            Self::Deviation(id) => of("stddev", id),
             Self::User(_) => "a function of the user's".to_owned(),
         }
     }

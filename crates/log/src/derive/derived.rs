@@ -1,7 +1,8 @@
 //! Which thread derives which chunk, how derived data changes, and how it is discarded with the records that leave memory.
 
-use super::aggregate::{AggregateState, Function, State, Working};
+use super::aggregate::AggregateState;
 use super::cells::PerBlock;
+use super::function::{Function, State, Working};
 use super::stages::{IndexState, Stages};
 use super::{BLOCK, CHUNK, FilterState, with_scratch};
 use crate::expr::{AggregateId, Dnf, NameError};

@@ -6,7 +6,8 @@
 //! independently of others. Where records have left memory, the aggregates know their states over these, and the filter begins behind them.
 
 use super::CHUNK;
-use super::aggregate::{AggregateState, State};
+use super::aggregate::AggregateState;
+use super::function::State;
 use super::matches::{Bits, WORDS};
 use crate::expr::{AggregateId, Aggregates, Dnf, Filter, Number};
 use crate::schema::Schema;

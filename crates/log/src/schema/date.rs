@@ -45,6 +45,23 @@ pub fn parse_date(text: &str) -> Result<Nanos, DateError> {
     nanos.map(Nanos).ok_or_else(|| DateError::OutOfRange { text: shown() })
 }
 
+/// A time since 1970 as a date with a time in UTC, which [`parse_date`] parses.
+///
+/// ```
+/// use queuescope_log::{date_text, parse_date};
+///
+/// let text = date_text(parse_date("2021-07-23T18:56:49.5+02:00")?);
+/// println!("{text}");
+/// assert_eq!(text, "2021-07-23T16:56:49.500000000Z");
+/// # Ok::<(), queuescope_log::DateError>(())
+/// ```
+pub fn date_text(time: Nanos) -> String {
+    let second = 1_000_000_000;
+    // Every number of seconds in 64 bits of nanoseconds is before the year 2555.
+    let date = chrono::DateTime::from_timestamp((time.0 / second) as i64, (time.0 % second) as u32);
+    date.unwrap_or_default().to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
+}
+
 /// Whether a text begins as a date does: `2021-07-23`.
 pub fn begins_as_date(text: &str) -> bool {
     text.len() >= DAY

@@ -2,8 +2,9 @@
 
 use super::held::Question;
 use super::load::Loaded;
+use super::rows::Form;
 use super::select::Selection;
-use super::show::{Form, Found, write_rows};
+use super::show::{Found, write_rows};
 use crate::atomic_file::AtomicFile;
 use crate::error::Error;
 use queuescope_log::{AttributeId, Schema, arrow};

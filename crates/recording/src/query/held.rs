@@ -3,7 +3,7 @@
 use super::queue_times::QueueTimes;
 use queuescope_archive::{ArchiveQuery, End, FolderError, History, KeySink, Sources};
 use queuescope_ingest::notes::noted;
-use queuescope_log::{AttributeId, Dnf, Explained, Folding, Function, GroupKey, Grouped, Grouping, Kind, Log, Schema};
+use queuescope_log::{AttributeId, Dnf, Explained, Folding, Function, GroupKey, Grouped, Grouping, Log, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_wire::ByteCount;
@@ -50,7 +50,7 @@ pub struct Seen {
     /// The steps by which records were found.
     pub steps: Vec<String>,
     /// Records that were removed before, because they were old or too many.
-    removed: u64,
+    pub(super) removed: u64,
 }
 
 impl Held {
@@ -140,7 +140,7 @@ impl Held {
         functions: &[Function],
         new: impl Fn(usize) -> C,
     ) -> io::Result<(C, Seen)> {
-        let in_any_order = || functions.iter().all(|function| is_of_any_order(function, self.schema()));
+        let in_any_order = || functions.iter().all(|function| function.is_of_any_order(self.schema()));
         if let (Self::Folder(history), Some(end), None) = (self, end, question.company)
             && in_any_order()
         {
@@ -183,46 +183,50 @@ impl Held {
         pass: &mut dyn FnMut(Grouped) -> io::Result<()>,
     ) -> io::Result<Seen> {
         let end = self.end();
-        let memory = usize::try_from(memory.0).unwrap_or(usize::MAX);
-        let (mut after, mut removed, mut damage): (Option<Vec<u128>>, _, Option<String>) = (None, None, None);
-        loop {
-            let new = |collections: usize| {
-                let grouping = Grouping::new(self.schema(), by, functions).with_memory(memory / collections);
-                match &after {
-                    Some(after) => grouping.after(after.clone()),
-                    None => grouping,
-                }
-            };
-            let (grouping, mut seen) = self.collect(question, end.as_ref(), functions, new)?;
-            let grouped = grouping.finish();
-            let behind = grouped.behind().map(<[u128]>::to_vec);
-            pass(grouped)?;
-            damage = damage.or(seen.damage.take());
-            let gone = seen.removed.saturating_sub(*removed.get_or_insert(seen.removed));
-            if gone > 0 {
-                let why =
-                    "were removed between two passes over the folder, so groups are missing; give it more --memory";
-                damage = damage.or_else(|| Some(format!("{} packets {why}", count(gone))));
+        let new = |memory| Grouping::new(self.schema(), by, functions).with_memory(memory);
+        in_passes(memory, &new, &mut |new| self.collect(question, end.as_ref(), functions, new), pass)
+    }
+}
+
+/// Collects groups of records in as many passes as `memory` needs, and passes the groups of each to `pass`. `new` makes a grouping with some bytes
+/// of memory. `read` adds all records to groupings, which it gets from its argument for a number of groupings at the same time, and joins them.
+///
+/// # Errors
+/// Returns errors of `read` and `pass`.
+pub(super) fn in_passes<'a>(
+    memory: ByteCount,
+    new: &dyn Fn(usize) -> Grouping<'a>,
+    read: &mut dyn FnMut(&dyn Fn(usize) -> Grouping<'a>) -> io::Result<(Grouping<'a>, Seen)>,
+    pass: &mut dyn FnMut(Grouped) -> io::Result<()>,
+) -> io::Result<Seen> {
+    let memory = usize::try_from(memory.0).unwrap_or(usize::MAX);
+    let (mut after, mut removed, mut damage): (Option<Vec<u128>>, _, Option<String>) = (None, None, None);
+    loop {
+        let (grouping, mut seen) = read(&|collections| {
+            let grouping = new(memory / collections);
+            match &after {
+                Some(after) => grouping.after(after.clone()),
+                None => grouping,
             }
-            after = behind;
-            if after.is_none() || gone > 0 {
-                return Ok(Seen { damage, ..seen });
-            }
+        })?;
+        let grouped = grouping.finish();
+        let behind = grouped.behind().map(<[u128]>::to_vec);
+        pass(grouped)?;
+        damage = damage.or(seen.damage.take());
+        let gone = seen.removed.saturating_sub(*removed.get_or_insert(seen.removed));
+        if gone > 0 {
+            let why = "were removed between two passes over the folder, so groups are missing; give it more --memory";
+            damage = damage.or_else(|| Some(format!("{} packets {why}", count(gone))));
+        }
+        after = behind;
+        if after.is_none() || gone > 0 {
+            return Ok(Seen { damage, ..seen });
         }
     }
 }
 
 /// The most threads that read a folder: each has the columns of a row group in memory.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
-
-/// Whether a function's result is the same to the last bit in any order of the records: sums of fractions are rounded after each.
-fn is_of_any_order(function: &Function, schema: &Schema) -> bool {
-    match function {
-        Function::Count | Function::Min(_) | Function::Max(_) => true,
-        Function::Sum(id) | Function::Mean(id) => schema.attribute(*id).kind != Kind::Float,
-        Function::User(_) => false,
-    }
-}
 
 #[cfg(test)]
 mod tests;
@@ -260,7 +264,7 @@ const MISSING: &str = "packets at the end that were written and are gone: a jour
 const LOST: &str =
     "packets are not there: the disk could not keep up when they came, or they were missing when recording continued";
 
-fn seen(sources: Result<Sources, FolderError>) -> Seen {
+pub(super) fn seen(sources: Result<Sources, FolderError>) -> Seen {
     let sources = match sources {
         Ok(sources) => sources,
         Err(error) => return Seen { damage: Some(error.to_string()), ..Seen::default() },

@@ -235,7 +235,7 @@ fn first(history: &History) -> Result<Option<u64>, FolderError> {
 }
 
 /// Attributes that are points in time: the time of records, and those of a packet and its queue.
-fn moments(schema: &Schema) -> Vec<AttributeId> {
+pub(super) fn moments(schema: &Schema) -> Vec<AttributeId> {
     let named = ["ts", "enqueued", "dequeued"].into_iter().filter_map(|name| time_named(schema, name));
     let mut moments: Vec<_> = schema.time().into_iter().chain(named).collect();
     moments.sort_unstable();

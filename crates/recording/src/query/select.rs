@@ -145,14 +145,31 @@ impl Selection {
 }
 
 impl Selection {
+    /// The names of its columns.
+    pub fn names(&self, schema: &Schema) -> Vec<String> {
+        let keys = match self {
+            Self::Packets(attributes, _) => {
+                return attributes.iter().map(|id| schema.attribute(*id).name.clone()).collect();
+            }
+            Self::All(_) => &[][..],
+            Self::Groups(groups) => &groups.keys,
+        };
+        let functions = self.functions().iter().map(|(name, _)| name);
+        keys.iter().map(|(name, _)| name).chain(functions).cloned().collect()
+    }
+
+    /// Its functions, with the names of the columns; none for attributes of packets.
+    pub fn functions(&self) -> &[(String, Function)] {
+        match self {
+            Self::Packets(..) => &[],
+            Self::All(functions) | Self::Groups(Groups { functions, .. }) => functions,
+        }
+    }
+
     /// All attributes that it uses.
     pub fn attributes(&self) -> Vec<AttributeId> {
         let of = |functions: &[(String, Function)]| -> Vec<AttributeId> {
-            let attribute = |(_, function): &(String, Function)| match function {
-                Function::Sum(id) | Function::Min(id) | Function::Max(id) | Function::Mean(id) => Some(*id),
-                _ => None,
-            };
-            functions.iter().filter_map(attribute).collect()
+            functions.iter().filter_map(|(_, function)| function.attribute()).collect()
         };
         match self {
             Self::Packets(attributes, _) => attributes.clone(),

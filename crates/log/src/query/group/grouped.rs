@@ -1,6 +1,6 @@
 //! Groups that were computed.
 
-use super::{Groups, Rows};
+use super::{GroupPart, Groups, Rows};
 use crate::expr::Number;
 use crate::query::group::sums::Sums;
 use std::cmp::Ordering;
@@ -68,6 +68,15 @@ impl Grouped {
         self.order.iter().map(|group| {
             let group = *group as usize;
             (self.rows.keys(group).collect(), self.values(group).collect())
+        })
+    }
+
+    /// The groups with the states of their functions, in the order of [`iter`](Self::iter), for
+    /// [`Grouping::add_part`](super::Grouping::add_part).
+    pub fn parts(&self) -> impl Iterator<Item = GroupPart> + '_ {
+        self.order.iter().map(|group| {
+            let group = *group as usize;
+            (self.rows.keys(group).collect(), self.sums.iter().map(|sums| sums.state(group)).collect())
         })
     }
 

@@ -112,11 +112,11 @@ impl Sums {
     pub fn join(&mut self, group: usize, other: &State, groups: usize) {
         self.grow(groups);
         match &mut self.states {
-            States::Counts(counts) => counts[group] += other[0] as u64,
+            States::Counts(counts) => counts[group] = counts[group].saturating_add(other[0] as u64),
             States::Sums(sums) => sums[group] = sums[group].saturating_add(other[0]),
             States::Means(means) => {
                 let (sum, count) = &mut means[group];
-                (*sum, *count) = (sum.saturating_add(other[0]), *count + other[1] as u64);
+                (*sum, *count) = (sum.saturating_add(other[0]), count.saturating_add(other[1] as u64));
             }
             States::Lows(lows) => lows[group] = lows[group].min(other[0] as u64),
             States::Highs(highs) => highs[group] = highs[group].max(other[0] as u64),

@@ -1,0 +1,199 @@
+//! Groups of some records as parts, which can be joined with those of other records: other hosts have them.
+
+use super::held::{Collect, Held, Question, Seen, in_passes, seen};
+use super::show::whole;
+use queuescope_archive::{ArchiveQuery, End, Recorder};
+use queuescope_ingest::notes::noted;
+use queuescope_log::{AttributeId, Dnf, Folding, Function, Group, GroupKey, GroupPart, Grouping, Log, Schema};
+use queuescope_wire::ByteCount;
+use std::io;
+use std::ops::ControlFlow;
+
+/// Records between two looks at whether to go on.
+const BETWEEN_LOOKS: u64 = 4096;
+
+/// The records of a host.
+#[derive(Debug, Clone, Copy)]
+pub enum Records<'a> {
+    /// A log in memory. Positions are its own.
+    Log(&'a Log),
+    /// A log that this process records to a folder: records that have left memory are read from the folder. Positions are the folder's
+    /// ([`Recorder::position`]).
+    Recorder(&'a Recorder),
+    /// An input that was loaded, or a folder that another process may record to. Positions are the folder's.
+    Held(&'a Held),
+}
+
+/// Which groups are wanted, of which records.
+#[derive(Debug, Clone, Copy)]
+pub struct PartQuestion<'a> {
+    /// Records must match this expression.
+    pub expression: &'a Dnf,
+    /// Records must have this time or a later one, in nanoseconds since the records' epoch,
+    pub from: u64,
+    /// and a time before this one; `u64::MAX` means no end.
+    pub to: u64,
+    /// Records must have a position before this one.
+    pub before: Option<u64>,
+    /// What records of a group have in common; without keys there is one group.
+    pub keys: &'a [GroupKey],
+    /// The functions over each group.
+    pub functions: &'a [Function],
+}
+
+/// What an answer may take.
+#[derive(Debug, Clone, Copy)]
+pub struct PartLimits {
+    /// The most groups of the answer: those with the highest values of the first function.
+    pub groups: usize,
+    /// The memory for groups, roughly. With more groups, the records are read several times.
+    pub memory: ByteCount,
+}
+
+/// The groups of a host's records.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// The groups, sorted by keys. Behind the states of all functions is that of [`Function::Count`].
+    pub groups: Vec<GroupPart>,
+    /// The number of matching packets, including those of groups that were left out.
+    pub packets: u64,
+    /// Groups that were left out because there were too many.
+    pub left_out: u64,
+    /// What was read.
+    pub seen: Seen,
+}
+
+/// Computes groups of the records that exist now. `go_on` is called now and then while records are read one by one; once it returns false, the
+/// computation ends with [`io::ErrorKind::Interrupted`].
+///
+/// # Errors
+/// Fails if it should not go on. What cannot be read is in the answer as damage.
+///
+/// # Panics
+/// Panics if an attribute belongs to another schema, or is not comparable.
+pub fn parts(
+    records: Records<'_>,
+    question: PartQuestion<'_>,
+    limits: PartLimits,
+    go_on: &dyn Fn() -> bool,
+) -> io::Result<Parts> {
+    let functions: Vec<_> = question.functions.iter().cloned().chain([Function::Count]).collect();
+    let mut needed: Vec<_> = question.keys.iter().map(GroupKey::attribute).collect();
+    needed.extend(functions.iter().filter_map(Function::attribute));
+    // Records that come from now on are in no pass.
+    let end = match records {
+        Records::Log(log) => Some(log.snapshot().len()),
+        Records::Recorder(recorder) => Some(recorder.position(recorder.log().snapshot().len())),
+        Records::Held(_) => None,
+    };
+    let question = PartQuestion { before: end.into_iter().chain(question.before).min(), ..question };
+    let reading = Reading { records, question, functions: &functions, needed: &needed, go_on };
+    let mut parts = Parts::default();
+    if question.keys.is_empty() {
+        let (folding, seen) = reading.read(None, &|_| Folding::new(records.schema(), &functions))?;
+        parts.seen = seen;
+        parts.packets = folding.states().last().map_or(0, |count| u64::try_from(count[0]).unwrap_or(u64::MAX));
+        if parts.packets > 0 {
+            parts.groups.push((Vec::new(), folding.states().to_vec()));
+        }
+        return Ok(parts);
+    }
+    let end = match records {
+        Records::Held(held) => held.end(),
+        _ => None,
+    };
+    let new = |memory| Grouping::new(records.schema(), question.keys, &functions).with_memory(memory);
+    let (mut highest, mut all) = (Vec::new(), 0);
+    let seen = in_passes(limits.memory, &new, &mut |new| reading.read(end.as_ref(), new), &mut |mut grouped| {
+        parts.packets += grouped.iter().filter_map(|(_, values)| values.last().copied()).map(whole).sum::<u64>();
+        all += grouped.len() as u64;
+        if grouped.len() > limits.groups {
+            grouped.top(limits.groups, 0);
+        }
+        highest.extend(grouped.iter().zip(grouped.parts()));
+        keep_highest(&mut highest, limits.groups);
+        Ok(())
+    })?;
+    parts.left_out = all - highest.len() as u64;
+    parts.groups = highest.into_iter().map(|(_, part)| part).collect();
+    parts.groups.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    parts.seen = seen;
+    Ok(parts)
+}
+
+/// Keeps the groups with the highest first values, if there are too many.
+fn keep_highest(groups: &mut Vec<(Group, GroupPart)>, most: usize) {
+    if groups.len() > most {
+        groups.sort_by(|((a_keys, a), _), ((b_keys, b), _)| b[0].compare(a[0]).then_with(|| a_keys.cmp(b_keys)));
+        groups.truncate(most);
+    }
+}
+
+impl<'a> Records<'a> {
+    /// The schema of the records.
+    pub fn schema(&self) -> &'a Schema {
+        match self {
+            Self::Log(log) => log.schema(),
+            Self::Recorder(recorder) => recorder.log().schema(),
+            Self::Held(held) => held.schema(),
+        }
+    }
+}
+
+/// Reads the records of a question.
+struct Reading<'a> {
+    records: Records<'a>,
+    question: PartQuestion<'a>,
+    functions: &'a [Function],
+    needed: &'a [AttributeId],
+    go_on: &'a dyn Fn() -> bool,
+}
+
+impl Reading<'_> {
+    /// Collects all records in collections that `new` makes; its argument is their number.
+    fn read<C: Collect>(&self, end: Option<&End>, new: &dyn Fn(usize) -> C) -> io::Result<(C, Seen)> {
+        let PartQuestion { expression, from, to, before, .. } = self.question;
+        let question = Question { expression, from, to, needed: self.needed, company: None };
+        if let (Records::Held(held), None) = (self.records, before) {
+            return held.collect(question, end, self.functions, new);
+        }
+        let before = before.unwrap_or(u64::MAX);
+        let (mut collection, mut added, mut stopped) = (new(1), 0u64, false);
+        let mut add = |position: u64, record: &[u8]| {
+            added += 1;
+            stopped = added.is_multiple_of(BETWEEN_LOOKS) && !(self.go_on)();
+            if stopped || position >= before {
+                return ControlFlow::Break(());
+            }
+            collection.record(record);
+            ControlFlow::Continue(())
+        };
+        let seen = match self.records {
+            Records::Log(log) => {
+                let snapshot = log.snapshot();
+                let query = snapshot.query().matching(expression).from(from).to(to);
+                for (position, record) in query.matched() {
+                    if add(position, record).is_break() {
+                        break;
+                    }
+                }
+                let first = snapshot.first();
+                let released = "earlier packets are no longer in memory";
+                let skipped = noted("released", first.min(before), released).into_iter().collect();
+                Seen { records: Some(before.saturating_sub(first)), skipped, ..Seen::default() }
+            }
+            Records::Recorder(recorder) => {
+                let ask = ArchiveQuery { expression, from, to, needed: self.needed };
+                let sources = recorder.each(ask, &mut add);
+                let gone = sources.as_ref().map_or(0, |sources| sources.removed + sources.lost);
+                // The folder has some of the records in memory, too.
+                Seen { records: Some(before.saturating_sub(gone)), ..seen(sources) }
+            }
+            Records::Held(held) => held.each_at(question, &mut |position, record| Ok(add(position, record)))?,
+        };
+        if stopped {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "the answer is no longer wanted"));
+        }
+        Ok((collection, seen))
+    }
+}
