@@ -68,6 +68,6 @@ pub use revocations::Revocations;
 pub use role::Role;
 pub use rustls::pki_types::ServerName;
 pub use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
-pub use tls::{client_config, join_config, peer, server_config};
+pub use tls::{client_config, connection_error, join_config, peer, server_config};
 pub use token::{Token, TokenError};
 pub use tokens::Tokens;

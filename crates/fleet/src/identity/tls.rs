@@ -93,3 +93,12 @@ fn finished(mut config: ClientConfig) -> Arc<ClientConfig> {
     config.resumption = Resumption::disabled();
     Arc::new(config)
 }
+
+/// Why a connection failed, for people: the reason that one side gives for a certificate, in place of its form in TLS.
+#[must_use]
+pub fn connection_error(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(rustls::CertificateError::Other(reason)) => reason.0.to_string(),
+        other => other.to_string(),
+    }
+}

@@ -1,6 +1,6 @@
 //! Connections to a coordinator.
 
-use crate::identity::ServerName;
+use crate::identity::{ServerName, connection_error};
 use hyper_util::rt::TokioIo;
 use rustls::{AlertDescription, ClientConfig};
 use std::error::Error;
@@ -119,7 +119,9 @@ fn causes(error: &dyn Error) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut next = error.source();
     while let Some(error) = next {
-        let text = error.to_string();
+        let of_tls = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let of_tls = of_tls.and_then(|error| error.downcast_ref()).or_else(|| error.downcast_ref());
+        let text = of_tls.map_or_else(|| error.to_string(), connection_error);
         // Some errors repeat their cause.
         if texts.last().is_none_or(|last| !last.contains(&text)) {
             texts.push(text);

@@ -12,7 +12,7 @@ use std::path::Path;
 const BATCH: u64 = 8192;
 /// Records after which some must have left memory: twice what fits.
 const MOST: u64 = 16 * Log::BLOCK;
-/// Records with the same port, one after another.
+/// Records with the same slot, one after another.
 const RUN: u64 = 10;
 
 fn recorder(path: &Path) -> Recorder {
@@ -73,7 +73,7 @@ fn records_that_left_memory_are_read_from_the_folder() {
     let first = recorder.position(recorder.log().snapshot().first());
     assert!(first > 0 && first < count);
     let of_all = asked("");
-    let by_port = asked("port,delta");
+    let by_port = asked("slot,delta");
     // Ends in the folder, at the border, in memory, and behind all.
     for before in [first / 2, first, (first + count) / 2, count, count + 10] {
         let extent = Extent { before: Some(before), ..Extent::default() };
@@ -115,7 +115,7 @@ fn records_that_left_memory_are_read_from_the_folder() {
 fn damage_of_a_folder_is_in_its_part() {
     let folder = tempfile::tempdir().expect("there is room");
     let recorder = recorder(folder.path());
-    recorder.append(&record([1; 8]).repeat(100)).expect("it can be written");
+    let _ = recorder.append(&record([1; 8]).repeat(100)).expect("it can be written");
     recorder.finish().unwrap_or_else(|error| panic!("{error}"));
     let held = Held::Folder(Box::new(History::open(folder.path()).unwrap_or_else(|error| panic!("{error}"))));
     let volume = std::fs::read_dir(folder.path())
@@ -124,7 +124,7 @@ fn damage_of_a_folder_is_in_its_part() {
         .find(|path| path.extension().is_some_and(|end| end == "parquet"))
         .expect("there is a volume");
     std::fs::write(&volume, b"PAR1").expect("it can be written");
-    let part = answer(&asked("port"), Records::Held(&held), Extent::default(), ENOUGH);
+    let part = answer(&asked("slot"), Records::Held(&held), Extent::default(), ENOUGH);
     assert!(part.groups.is_empty());
     assert!(part.damage.is_some_and(|damage| damage.contains("parquet")));
     assert!(READ.rows > 0);

@@ -8,7 +8,7 @@ use queuescope_recording::query::{PartLimits, Records};
 use queuescope_wire::ByteCount;
 
 fn asked() -> Asked {
-    let texts = Texts { select: "count,sum(length)", group: "port,delta", ..Texts::default() };
+    let texts = Texts { select: "count,sum(length)", group: "slot,delta", ..Texts::default() };
     Asked::new(&texts, schema()).expect("it is valid")
 }
 
@@ -44,7 +44,7 @@ proptest! {
 #[test]
 fn what_one_host_left_out_is_in_the_merged_answer() {
     let asked = asked();
-    let records: Vec<_> = (0..5u128).map(|port| super::record([0, 0, port, 0, 0, 0, 0, 0])).collect();
+    let records: Vec<_> = (0..5u128).map(|slot| super::record([0, 0, slot, 0, 0, 0, 0, 0])).collect();
     let few = PartLimits { groups: 2, ..ENOUGH };
     let mut merging = Merging::new(&asked);
     for limits in [few, ENOUGH] {
@@ -59,7 +59,7 @@ fn what_one_host_left_out_is_in_the_merged_answer() {
 #[test]
 fn answers_beyond_the_readers_limits_are_refused() {
     let asked = asked();
-    let records: Vec<_> = (0..9u128).map(|port| super::record([0, 0, port, 0, 0, 0, 0, 0])).collect();
+    let records: Vec<_> = (0..9u128).map(|slot| super::record([0, 0, slot, 0, 0, 0, 0, 0])).collect();
     let part = answer(&asked, Records::Log(&log(&records)), Extent::default(), ENOUGH);
     let bytes = part.encode(&asked).expect("it can be written");
     let decode = |limits| Partial::decode(&bytes, &asked, limits).map(|part| part.groups.len());

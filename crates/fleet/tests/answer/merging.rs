@@ -71,7 +71,7 @@ proptest! {
 
     #[test]
     fn only_records_before_a_position_count(records in prop::collection::vec(any_record(), 1..60), before in any::<Index>()) {
-        let asked = Asked::new(&Texts { select: "count,sum(length)", group: "port", ..Texts::default() }, schema()).expect("it is valid");
+        let asked = Asked::new(&Texts { select: "count,sum(length)", group: "slot", ..Texts::default() }, schema()).expect("it is valid");
         let before = before.index(records.len() + 1);
         let extent = Extent { before: Some(before as u64), ..Extent::default() };
         let part = answer(&asked, Records::Log(&log(&records)), extent, ENOUGH);
@@ -101,8 +101,8 @@ proptest! {
 
 #[test]
 fn a_part_of_another_answer_adds_nothing() {
-    let ask = |select| Asked::new(&Texts { select, group: "port", ..Texts::default() }, schema()).expect("it is valid");
-    let (one, other) = (ask("count"), ask("count,max(port)"));
+    let ask = |select| Asked::new(&Texts { select, group: "slot", ..Texts::default() }, schema()).expect("it is valid");
+    let (one, other) = (ask("count"), ask("count,max(slot)"));
     let log = log(&[super::record([1; 8])]);
     let part = answer(&other, Records::Log(&log), Extent::default(), ENOUGH);
     let mut merging = Merging::new(&one);
@@ -121,8 +121,8 @@ fn questions_that_cannot_be_answered_are_refused() {
     assert!(refused(&Texts::default()).contains("group packets (--group dst_ip)"));
     for (texts, part) in [
         (Texts { expression: "lenght > 1", select: "count", ..Texts::default() }, "lenght"),
-        (Texts { select: "stddev(src)", ..Texts::default() }, "`src` is not a number"),
-        (Texts { group: "port/1ms", ..Texts::default() }, "`port` is not a time"),
+        (Texts { select: "stddev(via)", ..Texts::default() }, "`via` is not a number"),
+        (Texts { group: "slot/1ms", ..Texts::default() }, "`slot` is not a time"),
     ] {
         let error = refused(&texts);
         assert!(error.contains(part) && error.contains('\u{2500}'), "it shows the place: {error}");

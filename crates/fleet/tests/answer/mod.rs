@@ -17,8 +17,8 @@ use std::sync::LazyLock;
 /// Attributes of each kind that questions compute with.
 const ATTRIBUTES: [(&str, &str); 8] = [
     ("at", "time"),
-    ("src", "address"),
-    ("port", "u16"),
+    ("via", "address"),
+    ("slot", "u16"),
     ("length", "size32"),
     ("delta", "i32"),
     ("share", "f64"),
@@ -66,8 +66,8 @@ fn fraction() -> impl Strategy<Value = u128> {
 fn any_record() -> impl Strategy<Value = Vec<u8>> {
     let at = prop_oneof![Just(0u128), 0..100_000_000u128];
     let keys = (at, key(128), key(16), key(32), key(32), fraction(), key(128), key(64));
-    keys.prop_map(|(at, src, port, length, delta, share, wide, bytes)| {
-        record([at, src, port, length, delta, share, wide, bytes])
+    keys.prop_map(|(at, via, slot, length, delta, share, wide, bytes)| {
+        record([at, via, slot, length, delta, share, wide, bytes])
     })
 }
 
@@ -95,7 +95,7 @@ const FUNCTIONS: [&str; 16] = [
     "sum(bytes)",
     "sum(wide)",
     "min(at)",
-    "min(src)",
+    "min(via)",
     "min(share)",
     "min(delta)",
     "max(delta)",
@@ -111,12 +111,12 @@ fn question() -> impl Strategy<Value = Question> {
     let expression = prop_oneof![
         3 => Just(String::new()),
         2 => (0..5u32).prop_map(|than| format!("length > {than}B")),
-        1 => (0..5u32).prop_map(|than| format!("port < {} and not delta == {than}", 32767 + than)),
-        1 => Just("port == 1 or share >= 0.5".to_owned()),
+        1 => (0..5u32).prop_map(|than| format!("slot < {} and not delta == {than}", 32767 + than)),
+        1 => Just("slot == 1 or share >= 0.5".to_owned()),
         1 => Just("length > 1 and length < 1".to_owned()),
     ];
     let select = subsequence(FUNCTIONS.to_vec(), 0..5).prop_shuffle();
-    let group = subsequence(vec!["src", "port", "at/10ms", "delta", "share", "wide"], 0..4).prop_shuffle();
+    let group = subsequence(vec!["via", "slot", "at/10ms", "delta", "share", "wide"], 0..4).prop_shuffle();
     (expression, select, group, prop::option::of(0..4u64)).prop_filter_map(
         "packets are not selected",
         |(expression, select, group, top)| {

@@ -5,10 +5,10 @@ use queuescope_fleet::answer::{Asked, Extent, Merged, Merging, Texts, write_answ
 use queuescope_fleet::protocol::{MemberAnswer, State};
 use queuescope_recording::query::{Form, Records};
 
-/// A host's records: `count` packets of some port.
-fn records(port: u128, count: u128) -> Vec<Vec<u8>> {
+/// A host's records: `count` packets of some slot.
+fn records(slot: u128, count: u128) -> Vec<Vec<u8>> {
     let at = 1_700_000_000_000_000_000;
-    (0..count).map(|n| record([at + n, 0xffff_0a00_0001, port, 100 + 2 * n, 1 << 31, 1 << 63, 1, 1 << 60])).collect()
+    (0..count).map(|n| record([at + n, 0xffff_0a00_0001, slot, 100 + 2 * n, 1 << 31, 1 << 63, 1, 1 << 60])).collect()
 }
 
 fn merged(asked: &Asked, hosts: &[Vec<Vec<u8>>]) -> Merged {
@@ -50,7 +50,7 @@ fn ask(select: &str, group: &str, top: Option<u64>) -> Asked {
 
 #[test]
 fn rows_of_all_hosts_and_what_is_missing() {
-    let asked = ask("count,sum(length),stddev(length),min(at)", "port,src", Some(2));
+    let asked = ask("count,sum(length),stddev(length),min(at)", "slot,via", Some(2));
     let merged = merged(&asked, &[records(443, 3), records(443, 1), records(53, 2), records(22, 1)]);
     let members = [
         member("a", State::Answered, &["3 packets were lost"], ""),
@@ -62,7 +62,7 @@ fn rows_of_all_hosts_and_what_is_missing() {
     assert_eq!(
         text,
         "\
-port  src       count  sum(length)  stddev(length)                         min(at)
+slot  via       count  sum(length)  stddev(length)                         min(at)
  443  10.0.0.1      4          406           1.658  2023-11-14T22:13:20.000000000Z
   53  10.0.0.1      2          202           1.000  2023-11-14T22:13:20.000000000Z
 7 of 7 packets of 2 of 4 hosts
@@ -79,7 +79,7 @@ note: d\\u{1b}: it is not connected
     let (csv, notes, _) = printed(&asked, &merged, &members, Form::Csv);
     assert_eq!(
         csv,
-        "port,src,count,sum(length),stddev(length),min(at)\n\
+        "slot,via,count,sum(length),stddev(length),min(at)\n\
          443,10.0.0.1,4,406,1.6583123951777,1700000000000000000\n\
          53,10.0.0.1,2,202,1.0,1700000000000000000\n"
     );
@@ -98,11 +98,11 @@ note: d\\u{1b}: it is not connected
 
 #[test]
 fn an_answer_of_no_packets_has_no_extremes() {
-    let asked = ask("count,sum(bytes),min(src),max(delta),mean(length),stddev(length)", "", None);
+    let asked = ask("count,sum(bytes),min(via),max(delta),mean(length),stddev(length)", "", None);
     let merged = merged(&asked, &[Vec::new(), Vec::new()]);
     let members = [member("a", State::Answered, &[], ""), member("b", State::Answered, &[], "")];
     let (csv, _, damage) = printed(&asked, &merged, &members, Form::Csv);
-    assert_eq!(csv, "count,sum(bytes),min(src),max(delta),mean(length),stddev(length)\n0,0,,,,\n");
+    assert_eq!(csv, "count,sum(bytes),min(via),max(delta),mean(length),stddev(length)\n0,0,,,,\n");
     assert_eq!(damage, None, "nothing is missing");
     let batch = merged.batch(&asked).expect("it has no times");
     let nulls: Vec<_> = batch.columns().iter().map(|column| column.null_count()).collect();
@@ -111,7 +111,7 @@ fn an_answer_of_no_packets_has_no_extremes() {
 
 #[test]
 fn columns_have_the_types_of_their_attributes() {
-    let asked = ask("count,sum(delta),sum(wide),sum(share),max(src),min(length),mean(delta)", "at/1s,port", None);
+    let asked = ask("count,sum(delta),sum(wide),sum(share),max(via),min(length),mean(delta)", "at/1s,slot", None);
     let batch = merged(&asked, &[records(1, 1)]).batch(&asked).expect("its time is before 2262");
     let schema = batch.schema();
     let types: Vec<_> = schema.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type())).collect();
@@ -119,12 +119,12 @@ fn columns_have_the_types_of_their_attributes() {
         types,
         [
             "at/1s Timestamp(ns, \"UTC\")",
-            "port UInt16",
+            "slot UInt16",
             "count UInt64",
             "sum(delta) Decimal128(38, 0)",
             "sum(wide) Utf8",
             "sum(share) Float64",
-            "max(src) Dictionary(Int32, Utf8)",
+            "max(via) Dictionary(Int32, Utf8)",
             "min(length) UInt32",
             "mean(delta) Float64",
         ]

@@ -2,7 +2,7 @@
 
 use queuescope_fleet::identity::{
     Authority, CertificateFacts, Credentials, CurrentCredentials, Identity, Issued, Lives, PendingKey, Registrar,
-    ServerName, SigningRequest, TimeProvider, peer, server_config,
+    ServerName, SigningRequest, TimeProvider, connection_error, peer, server_config,
 };
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, Issuer, KeyPair, SanType};
 use rustls::pki_types::pem::PemObject;
@@ -184,7 +184,13 @@ pub async fn connect(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>, nam
         Ok::<_, io::Error>(seen(connection, CertificateFacts::from_der(certificate).ok()))
     };
     let (server, client) = tokio::join!(server_side, client_side);
-    (server.map_err(|error| error.to_string()), client.map_err(|error| error.to_string()))
+    (server.map_err(|error| text(&error)), client.map_err(|error| text(&error)))
+}
+
+/// The error as people see it.
+fn text(error: &io::Error) -> String {
+    let of_tls = error.get_ref().and_then(|error| error.downcast_ref());
+    of_tls.map_or_else(|| error.to_string(), connection_error)
 }
 
 fn seen(connection: &rustls::CommonState, peer: Option<CertificateFacts>) -> Seen {
