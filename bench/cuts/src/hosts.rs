@@ -17,7 +17,9 @@ const WITHIN: Duration = Duration::from_secs(2);
 
 /// Measures fleets of 1, 2, 4 and so on agents, up to `most`.
 pub fn measure(most: usize, cuts: usize) {
-    println!("agents   cut p50   cut p99   two rounds p50   p99   cut CPU per agent   two rounds   beyond   cut CPU in all");
+    println!(
+        "agents   cut p50   cut p99   two rounds p50   p99   cut CPU per agent   two rounds   beyond   cut CPU in all"
+    );
     let mut agents = 1;
     while agents <= most {
         let fleet = Fleet::start(agents);

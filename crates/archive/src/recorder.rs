@@ -26,8 +26,8 @@ use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// When a record counts as kept, and [`Recorder::append`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -281,7 +281,16 @@ impl Recorder {
         let archiving = Archiving { indexes: options.indexes, keep: options.keep, pauses };
         let threads = Threads::start(&shared, journal, options.archive.then_some(archiving))?;
         Ok((
-            Self { shared, threads, time, late: AtomicU64::new(0), derived: None, damage: None, listener: Listener::default(), _lock: lock },
+            Self {
+                shared,
+                threads,
+                time,
+                late: AtomicU64::new(0),
+                derived: None,
+                damage: None,
+                listener: Listener::default(),
+                _lock: lock,
+            },
             Recovery {
                 records: recovered.records,
                 cut: recovered.cut,

@@ -38,7 +38,8 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         let shed = Arc::new(AtomicU64::new(0));
         let source = format!("interface {}", args.interface);
         let served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
-        let network = Network::start(served, connection, stop, Arc::clone(&refused)).map_err(|error| Error::Source(error.into()))?;
+        let network = Network::start(served, connection, stop, Arc::clone(&refused))
+            .map_err(|error| Error::Source(error.into()))?;
         let ended = live.to_folder(folder, &mut |counts| shed.store(counts.dropped, Ordering::Relaxed));
         network.end();
         ended

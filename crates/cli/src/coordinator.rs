@@ -29,12 +29,19 @@ pub fn run(what: &Coordinator) -> Result<Outcome> {
 fn init(args: &CoordinatorInit) -> Result<Outcome> {
     let admin = create(&args.folder, &args.name)?;
     note_address(&admin, &format!("127.0.0.1:{PORT}"))?;
-    print(false, |_| Ok(()), |out| {
-        let (folder, admin) = (args.folder.display(), admin.display());
-        writeln!(out, "{folder} has a certificate authority; {admin} has the credentials of the first administrator")?;
-        writeln!(out, "next: queuescope coordinator run {folder} --listen 0.0.0.0:{PORT}")?;
-        writeln!(out, "then: queuescope fleet invite HOST --credentials {admin}")
-    })?;
+    print(
+        false,
+        |_| Ok(()),
+        |out| {
+            let (folder, admin) = (args.folder.display(), admin.display());
+            writeln!(
+                out,
+                "{folder} has a certificate authority; {admin} has the credentials of the first administrator"
+            )?;
+            writeln!(out, "next: queuescope coordinator run {folder} --listen 0.0.0.0:{PORT}")?;
+            writeln!(out, "then: queuescope fleet invite HOST --credentials {admin}")
+        },
+    )?;
     Ok(Outcome::Complete)
 }
 

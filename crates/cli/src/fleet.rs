@@ -57,7 +57,8 @@ impl Access {
     /// Fails if there are none, or if the coordinator's address is not known.
     pub fn open(args: &FleetAccess) -> Result<Self> {
         let folder = args.credentials.clone();
-        let Some(credentials) = Credentials::load(&folder).map_err(|error| anyhow::anyhow!(error.with_causes()))? else {
+        let Some(credentials) = Credentials::load(&folder).map_err(|error| anyhow::anyhow!(error.with_causes()))?
+        else {
             bail!("{} has no credentials: make them with queuescope fleet join", folder.display())
         };
         let coordinator = match &args.coordinator {
@@ -111,11 +112,18 @@ fn joined(args: &FleetJoin) -> Result<Outcome> {
     let runtime = runtime().context("cannot start threads")?;
     let identity = runtime.block_on(join(&args.coordinator, token.trim(), &args.credentials))?;
     note_address(&args.credentials, &args.coordinator)?;
-    say(&format!("joined as {} ({}); the key and certificate are in {}", identity.name, identity.role, args.credentials.display()))
+    say(&format!(
+        "joined as {} ({}); the key and certificate are in {}",
+        identity.name,
+        identity.role,
+        args.credentials.display()
+    ))
 }
 
 fn invite(args: &FleetInvite) -> Result<Outcome> {
-    let token = with_client(&args.access, async |client| Ok(client.invite(&args.name, args.role.name(), args.expires).await?))?;
+    let token = with_client(&args.access, async |client| {
+        Ok(client.invite(&args.name, args.role.name(), args.expires).await?)
+    })?;
     say(&token)
 }
 
@@ -131,7 +139,15 @@ fn members(args: &FleetMembers) -> Result<Outcome> {
         let rows = members.iter().map(|member| {
             let trip = if member.round_trip == 0 { "-".to_owned() } else { Nanos(member.round_trip).to_string() };
             let version = member.version.clone();
-            [member.name.clone(), state(member.state()).to_owned(), count(member.records), count(member.shed), trip, version, member.source.clone()]
+            [
+                member.name.clone(),
+                state(member.state()).to_owned(),
+                count(member.records),
+                count(member.shed),
+                trip,
+                version,
+                member.source.clone(),
+            ]
         });
         table(&["host", "state", "records", "shed", "round trip", "version", "source"], rows, out)
     })?;
@@ -245,7 +261,8 @@ fn table<const N: usize>(
     let rows: Vec<_> = rows.collect();
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).chain([header[at].len()]).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
-    let is_number = |at: usize| rows.iter().all(|row| row[at].starts_with(|first: char| first.is_ascii_digit() || first == '-'));
+    let is_number =
+        |at: usize| rows.iter().all(|row| row[at].starts_with(|first: char| first.is_ascii_digit() || first == '-'));
     let right: [bool; N] = std::array::from_fn(|at| !rows.is_empty() && is_number(at));
     let line = |cells: [&str; N], out: &mut dyn Write| {
         let mut text = String::new();

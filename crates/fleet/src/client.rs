@@ -76,7 +76,13 @@ impl Client {
     /// # Errors
     /// Fails if the coordinator refuses it.
     pub async fn members(&mut self) -> Result<Vec<Member>, ClientError> {
-        Ok(self.calls.members(MembersRequest {}).await.map_err(|status| failed(&self.link, status))?.into_inner().members)
+        Ok(self
+            .calls
+            .members(MembersRequest {})
+            .await
+            .map_err(|status| failed(&self.link, status))?
+            .into_inner()
+            .members)
     }
 
     /// Makes a cut through the logs of these members, or of all if there are no names. Role: reader.
@@ -101,7 +107,12 @@ impl Client {
     /// # Errors
     /// Fails if the coordinator refuses it.
     pub async fn alerts(&mut self, from: u64, follow: bool) -> Result<Streaming<Alert>, ClientError> {
-        Ok(self.calls.alerts(AlertsRequest { from, follow }).await.map_err(|status| failed(&self.link, status))?.into_inner())
+        Ok(self
+            .calls
+            .alerts(AlertsRequest { from, follow })
+            .await
+            .map_err(|status| failed(&self.link, status))?
+            .into_inner())
     }
 
     /// Makes a join token. Role: admin.

@@ -10,7 +10,6 @@ mod questions;
 mod serve;
 mod service;
 
-
 pub use alerts::{AlertStore, AlertStoreError};
 pub use cuts::{CutError, MadeCut};
 pub use members::{AttachError, Session};
@@ -18,7 +17,6 @@ pub use query::QueryError;
 pub use questions::{AskedMembers, Reply};
 pub use serve::{CoordinatorError, CoordinatorServer, create};
 pub use service::FleetService;
-
 
 use crate::clock;
 use crate::locked::lock;

@@ -3,6 +3,8 @@
 //!
 //! - [`cut`]: the distributed atomic snapshot (Confluo, NSDI 2019, section 4), without clocks and connections.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read and write files"))]
+
 pub mod agent;
 pub mod answer;
 pub mod client;

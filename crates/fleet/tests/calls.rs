@@ -1,5 +1,4 @@
 //! Agents, a coordinator and its users over real connections on loopback.
-#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
 mod home;
 
@@ -7,7 +6,9 @@ use home::{Home, PATIENCE, credentials, patiently};
 use queuescope_fleet::client::{Client, ClientError, join};
 use queuescope_fleet::identity::{DefaultTimeProvider, Token, client_config, join_config};
 use queuescope_fleet::protocol::fleet_client::FleetClient;
-use queuescope_fleet::protocol::{FromAgent, Hello, MembersRequest, PROTOCOL, QueryRequest, State, ToAgent, from_agent};
+use queuescope_fleet::protocol::{
+    CutMember, FromAgent, Hello, MembersRequest, PROTOCOL, QueryRequest, State, ToAgent, from_agent,
+};
 use queuescope_fleet::transport::connect;
 use queuescope_log::packet;
 use queuescope_wire::Nanos;
@@ -71,7 +72,7 @@ async fn agents_are_members_while_their_streams_are_open() {
     two.serving.abort();
     home.wait_for("two", State::Absent).await;
     let next = home.admin().await.cut(&[], MINUTE).await.expect("nobody else makes one");
-    assert_eq!(next.members.iter().map(|member| member.state()).collect::<Vec<_>>(), [State::Answered, State::Absent]);
+    assert_eq!(next.members.iter().map(CutMember::state).collect::<Vec<_>>(), [State::Answered, State::Absent]);
     // The coordinator starts again: agents come back, and numbers of cuts go on.
     home.stop().await;
     home.run().await;
@@ -142,7 +143,11 @@ async fn a_revoked_host_ends() {
 }
 
 /// Opens the stream of an agent by hand.
-async fn attach(home: &Home, name: &str, protocol: u32) -> Result<(mpsc::Sender<FromAgent>, Streaming<ToAgent>), tonic::Status> {
+async fn attach(
+    home: &Home,
+    name: &str,
+    protocol: u32,
+) -> Result<(mpsc::Sender<FromAgent>, Streaming<ToAgent>), tonic::Status> {
     home.join(name, "agent").await;
     let tls = client_config(&credentials(&home.path(name)), Arc::new(DefaultTimeProvider)).expect("TLS works");
     let link = connect(&home.address, tls).await.expect("it listens");
@@ -172,7 +177,8 @@ async fn a_host_that_does_not_answer_costs_its_own_part() {
     home.wait_for("host", State::Answered).await;
     let request = QueryRequest { select: "count".to_owned(), within: 1_000, ..QueryRequest::default() };
     let answer = home.admin().await.query(request).await.expect("it answers");
-    let states: Vec<_> = answer.members.iter().map(|member| (member.name.as_str(), member.state(), member.records)).collect();
+    let states: Vec<_> =
+        answer.members.iter().map(|member| (member.name.as_str(), member.state(), member.records)).collect();
     assert_eq!(states, [("host", State::Answered, 5), ("mute", State::Late, 0)]);
     let cut = home.admin().await.cut(&[], MINUTE).await.expect("nobody else makes one");
     let states: Vec<_> = cut.members.iter().map(|member| (member.name.as_str(), member.state())).collect();

@@ -1,6 +1,5 @@
 //! The guarantee of cuts, with real processes in network namespaces: a host appends a record, waits until it is visible, and then sends a
 //! packet; another appends when the packet arrives. No cut has the second record without the first.
-#![allow(clippy::disallowed_methods, reason = "tests start programs, read files and look at clocks; this one starts itself")]
 
 mod fleet;
 mod host;
@@ -31,7 +30,13 @@ fn cuts(test: &str, wanted: usize, thaws_early: bool) -> Option<(Cuts, Vec<u64>)
     let begun = Instant::now();
     let mut cuts = Cuts::default();
     while cuts.valid < wanted {
-        assert!(begun.elapsed() < 4 * PATIENCE, "{} of {wanted} cuts, {} void, {} partial", cuts.valid, cuts.void, cuts.partial);
+        assert!(
+            begun.elapsed() < 4 * PATIENCE,
+            "{} of {wanted} cuts, {} void, {} partial",
+            cuts.valid,
+            cuts.void,
+            cuts.partial
+        );
         let cut = fleet.cut();
         if !cut.void.is_empty() {
             cuts.void += 1;

@@ -3,8 +3,8 @@
 use crate::common;
 use proptest::prelude::*;
 use queuescope_log::{
-    AggregateId, AttributeId, Commutative, Dnf, Expr, FilterId, FrozenTail, Function, Log, Memory, Number, Options, Schema, Scope,
-    Snapshot, State,
+    AggregateId, AttributeId, Commutative, Dnf, Expr, FilterId, FrozenTail, Function, Log, Memory, Number, Options,
+    Schema, Scope, Snapshot, State,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

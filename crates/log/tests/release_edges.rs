@@ -2,7 +2,9 @@
 
 use crate::rising;
 
-use queuescope_log::{FrozenTail, Function, Log, Memory, MemoryError, Monitor, Number, Options, Relation, Schema, Trigger};
+use queuescope_log::{
+    FrozenTail, Function, Log, Memory, MemoryError, Monitor, Number, Options, Relation, Schema, Trigger,
+};
 use rising::{append, dnf, found, log_from, record, records};
 
 const BLOCK: u64 = Log::BLOCK;

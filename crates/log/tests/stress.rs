@@ -4,7 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "the environment of a test sets how long it runs")]
 
 use queuescope_log::{
-    Dnf, FilterId, FrozenTail, Function, GroupKey, Log, Memory, Monitor, Number, Options, Relation, Schema, Snapshot, Trigger,
+    Dnf, FilterId, FrozenTail, Function, GroupKey, Log, Memory, Monitor, Number, Options, Relation, Schema, Snapshot,
+    Trigger,
 };
 use std::collections::VecDeque;
 use std::ops::Range;

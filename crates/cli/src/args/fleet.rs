@@ -168,7 +168,9 @@ pub struct FleetMembers {
 
 /// Arguments of `fleet cut`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 if the cut has all hosts; 1 if hosts are missing from it, or if it is void; 2 if there is none.")]
+#[command(
+    after_help = "Exit status: 0 if the cut has all hosts; 1 if hosts are missing from it, or if it is void; 2 if there is none."
+)]
 pub struct FleetCut {
     /// Only these hosts; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -189,9 +191,11 @@ pub struct FleetCut {
 
 /// Arguments of `fleet query`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 if all hosts answered fully; 1 if a part is missing (which is printed); 2 if there is no answer.\n\n\
+#[command(
+    after_help = "Exit status: 0 if all hosts answered fully; 1 if a part is missing (which is printed); 2 if there is no answer.\n\n\
                         Examples: queuescope fleet query 'tcp port 443' --group src_ip --select 'sum(length),count' --top 10 --credentials me\n          \
-                        queuescope fleet query --select count --cut new --credentials me")]
+                        queuescope fleet query --select count --cut new --credentials me"
+)]
 pub struct FleetQuery {
     /// Which packets: an expression as for queuescope query, or all
     #[arg(value_name = "EXPRESSION")]

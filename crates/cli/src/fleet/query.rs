@@ -39,7 +39,9 @@ pub fn run(args: &FleetQuery) -> Result<Outcome> {
     let number = match args.cut.as_deref() {
         None => None,
         Some("new") => Some(None),
-        Some(number) => Some(Some(number.parse().with_context(|| format!("--cut is a number or new, not '{number}'"))?)),
+        Some(number) => {
+            Some(Some(number.parse().with_context(|| format!("--cut is a number or new, not '{number}'"))?))
+        }
     };
     let answer = with_client(&args.access, async |client| {
         request.cut = match number {

@@ -150,7 +150,11 @@ impl Ended {
 }
 
 /// Renews the certificate when it is time, for as long as a connection is open.
-async fn keep_valid(connection: &AgentConnection, channel: Channel, report: &(dyn Fn(AgentEvent) + Sync)) -> Infallible {
+async fn keep_valid(
+    connection: &AgentConnection,
+    channel: Channel,
+    report: &(dyn Fn(AgentEvent) + Sync),
+) -> Infallible {
     let mut backoff = Backoff::default();
     loop {
         let now = clock::seconds();

@@ -22,7 +22,8 @@ impl Served {
     pub(super) fn part(&self, question: &Question) -> Result<Part, String> {
         let recorder = &*self.records.0;
         let until = clock::steady().saturating_add(Nanos(question.within.min(LONGEST) * 1_000_000));
-        let (asked, extent) = Asked::of_question(question, recorder.log().schema()).map_err(|error| error.to_string())?;
+        let (asked, extent) =
+            Asked::of_question(question, recorder.log().schema()).map_err(|error| error.to_string())?;
         let limits = PartLimits { groups: usize::try_from(question.groups).unwrap_or(usize::MAX), memory: MEMORY };
         let partial = asked.evaluate(Records::Recorder(recorder), extent, limits, &|| clock::steady() < until);
         let partial = partial.map_err(|error| match error.kind() {

@@ -12,8 +12,8 @@ use queuescope_log::FrozenTail;
 use queuescope_wire::Nanos;
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
@@ -194,7 +194,9 @@ impl Serving<'_> {
             let result = match answered {
                 Ok(Ok(part)) => answer::Result::Part(part),
                 Ok(Err(why)) => answer::Result::Error(why),
-                Err(_) => answer::Result::Error("the agent failed while it answered; its log has the reason".to_owned()),
+                Err(_) => {
+                    answer::Result::Error("the agent failed while it answered; its log has the reason".to_owned())
+                }
             };
             let message = Some(from_agent::Message::Answer(Answer { number, result: Some(result) }));
             // If the stream is over, nobody waits for the answer.

@@ -23,6 +23,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema as ArrowSchema};
 use queuescope_log::arrow::{Column, ColumnError};
 use queuescope_log::{Attribute, AttributeId, Function, Group, Kind, LAST_TIME, Number, Schema};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Digits of a sum.
@@ -98,18 +99,25 @@ impl Merged {
         let own = StreamWriter::try_new(Vec::new(), &ArrowSchema::new(fields))?;
         let mut stream = own.get_ref().clone();
         others.iter().for_each(|frame| stream.extend_from_slice(frame.bytes));
-        let mut groups: Vec<Group> = Vec::new();
-        for batch in StreamReader::try_new(stream.as_slice(), None)? {
-            let batch = batch?;
-            let start = groups.len();
-            groups.extend((0..batch.num_rows()).map(|_| Group::default()));
-            let keys = asked.keys().len();
-            for (place, (column, array)) in columns.iter().zip(batch.columns()).enumerate() {
-                column.read(array, place < keys, &mut groups[start..])?;
-            }
-        }
+        // Arrow panics on some malformed buffers.
+        let read = catch_unwind(AssertUnwindSafe(|| read_groups(&stream, &columns, asked.keys().len())));
+        let groups = read.map_err(|_| IpcError::Malformed("a buffer that Arrow cannot read"))??;
         Ok(Self { groups, packets, records, left_out })
     }
+}
+
+/// The groups of a stream, of which the first columns are keys.
+fn read_groups(stream: &[u8], columns: &[ColumnOf<'_>], keys: usize) -> Result<Vec<Group>, RowsError> {
+    let mut groups: Vec<Group> = Vec::new();
+    for batch in StreamReader::try_new(stream, None)? {
+        let batch = batch?;
+        let start = groups.len();
+        groups.extend((0..batch.num_rows()).map(|_| Group::default()));
+        for (place, (column, array)) in columns.iter().zip(batch.columns()).enumerate() {
+            column.read(array, place < keys, &mut groups[start..])?;
+        }
+    }
+    Ok(groups)
 }
 
 /// A column of rows.

@@ -88,8 +88,11 @@ impl AlertStore {
                 break;
             }
             let number = alerts.len() as u64 + 1;
-            let parsed: Line<'_> = serde_json::from_str(&line)
-                .map_err(|why| AlertStoreError::Line { path: path.to_owned(), line: number, why })?;
+            let parsed: Line<'_> = serde_json::from_str(&line).map_err(|why| AlertStoreError::Line {
+                path: path.to_owned(),
+                line: number,
+                why,
+            })?;
             let alert = parsed.into_alert();
             last.insert((alert.member.clone(), alert.store), alert.sequence);
             alerts.push(alert);

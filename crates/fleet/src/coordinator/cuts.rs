@@ -2,8 +2,8 @@
 
 use super::{Coordinator, Session};
 use crate::clock;
-use crate::locked::lock;
 use crate::cut::{Busy, Cut, Cutter, Missing, Next};
+use crate::locked::lock;
 use crate::protocol::{CutMember, CutResponse, Freeze, Frozen, State, Thaw, Thawed, to_agent};
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, VecDeque};
@@ -73,7 +73,7 @@ impl Cuts {
         Self { cutter: Cutter::after(u64::from(epoch) << 32), running: None, made: VecDeque::new() }
     }
 
-    fn finish(&mut self, cut: Cut<u64>) {
+    fn finish(&mut self, cut: &Cut<u64>) {
         let Some(running) = self.running.take() else { return };
         let name = |number: &u64| running.sessions[number].name().to_owned();
         let positions = cut.positions.iter();
@@ -191,7 +191,7 @@ impl Coordinator {
         let mut thaw = Vec::new();
         match step(&mut cuts.cutter) {
             None => {}
-            Some(Next::Done(cut)) => cuts.finish(cut),
+            Some(Next::Done(cut)) => cuts.finish(&cut),
             Some(Next::Thaw(members)) => {
                 let cut = cuts.cutter.running().unwrap_or_default();
                 if let Some(running) = &mut cuts.running {

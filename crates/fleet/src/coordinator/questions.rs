@@ -146,7 +146,8 @@ impl Coordinator {
         for session in &sessions {
             let before = cut.as_ref().and_then(|cut| cut.positions.get(session.name())).map(|(position, _)| *position);
             let groups = self.shared.options.groups;
-            let question = Question { number, before, groups, within: asked.within.0 / 1_000_000, ..asked.question.clone() };
+            let question =
+                Question { number, before, groups, within: asked.within.0 / 1_000_000, ..asked.question.clone() };
             self.send(session, to_agent::Message::Question(question));
         }
         let until = tokio::time::sleep(Duration::from_nanos(asked.within.0));

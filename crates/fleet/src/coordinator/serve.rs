@@ -3,8 +3,8 @@
 use super::{AlertStore, AlertStoreError, Coordinator, CoordinatorOptions, FleetService};
 use crate::clock;
 use crate::identity::{
-    Authority, Credentials, CurrentCredentials, DefaultTimeProvider, Identity, IdentityError, Lives, PendingKey, Registrar, ServerName,
-    server_config,
+    Authority, Credentials, CurrentCredentials, DefaultTimeProvider, Identity, IdentityError, Lives, PendingKey,
+    Registrar, ServerName, server_config,
 };
 use crate::protocol::fleet_server::FleetServer;
 use crate::transport::{Listening, incoming};
@@ -81,7 +81,12 @@ pub fn create(folder: &Path, names: &[String]) -> Result<PathBuf, CoordinatorErr
     let name = |name: &str| ServerName::try_from(name.to_owned()).map_err(|_| CoordinatorError::Name(name.to_owned()));
     let mut names: Vec<_> = all.map(name).collect::<Result<_, _>>()?;
     let mut seen = Vec::new();
-    names.retain(|name| !seen.contains(name) && { seen.push(name.clone()); true });
+    names.retain(|name| {
+        !seen.contains(name) && {
+            seen.push(name.clone());
+            true
+        }
+    });
     fs::create_dir_all(folder).map_err(failed("make", folder))?;
     let (now, lives, authority) = (clock::seconds(), Lives::default(), folder.join(AUTHORITY));
     Authority::create(&authority, &names, &lives, now)?;
@@ -182,6 +187,7 @@ impl CoordinatorServer {
 }
 
 /// Counts the starts of a coordinator: cuts of a later one have higher numbers.
+#[expect(clippy::disallowed_methods, reason = "the coordinator's folder is this crate's own")]
 fn another_start(path: &Path) -> Result<u32, CoordinatorError> {
     let before = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
@@ -194,7 +200,9 @@ fn another_start(path: &Path) -> Result<u32, CoordinatorError> {
     let now: u32 = before + 1;
     let new = path.with_extension("new");
     let written = fs::File::create(&new)
-        .and_then(|mut file| io::Write::write_all(&mut file, format!("{now}\n").as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|mut file| {
+            io::Write::write_all(&mut file, format!("{now}\n").as_bytes()).and_then(|()| file.sync_all())
+        })
         .and_then(|()| fs::rename(&new, path));
     written.map_err(failed("write", path))?;
     Ok(now)

@@ -85,7 +85,8 @@ impl Fleet for FleetService {
 
     async fn join(&self, request: Request<JoinRequest>) -> Result<Response<Certificate>, Status> {
         let JoinRequest { token, signing_request } = request.into_inner();
-        let issued = self.registered(move |registrar| registrar.join(&token, &signing_request, clock::seconds())).await?;
+        let issued =
+            self.registered(move |registrar| registrar.join(&token, &signing_request, clock::seconds())).await?;
         Ok(self.certificate_of(issued.pem))
     }
 

@@ -64,6 +64,7 @@ impl Credentials {
     /// # Errors
     /// Fails if a text is not a certificate, if the certificate is for another key, or if it does not pass the check against the authority at
     /// `now`.
+    #[expect(clippy::needless_pass_by_value, reason = "a key has one certificate")]
     pub fn accept(pending: PendingKey, certificate: &str, authority: &str, now: u64) -> Result<Self, IdentityError> {
         Self::new(pending.key.serialize_pem(), certificate, authority, Some(now))
     }

@@ -24,7 +24,7 @@ pub(super) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 /// Whether these are pairs of lowercase digits.
 pub(super) fn is_pairs(text: &str) -> bool {
-    text.len() % 2 == 0 && text.bytes().all(|digit| value(digit).is_some())
+    text.len().is_multiple_of(2) && text.bytes().all(|digit| value(digit).is_some())
 }
 
 fn value(digit: u8) -> Option<u8> {

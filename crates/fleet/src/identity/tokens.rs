@@ -253,7 +253,11 @@ mod tests {
         assert_eq!(error, "a join token cannot last 2592001 seconds: give 60 to 2592000 seconds");
         let stored = || Stored { member: web(), secret_sha256: String::new(), expires: NOW, used: None };
         let full: Content = (0..MOST).map(|number| (number.to_string(), stored())).collect();
-        tokens.file.update(|tokens| Ok(*tokens = full)).unwrap();
+        let fill = |tokens: &mut _| {
+            *tokens = full;
+            Ok(())
+        };
+        tokens.file.update(fill).unwrap();
         let error = tokens.invite(&web(), HOUR, NOW).unwrap_err().to_string();
         assert!(error.starts_with("there are 65536 join tokens already, which is the most: wait until "), "{error}");
         let error = Tokens::create(dir.path()).unwrap_err().to_string();

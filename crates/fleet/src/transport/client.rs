@@ -14,9 +14,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tonic::Status;
 use tonic::codegen::Service;
 use tonic::codegen::http::Uri;
-use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
 /// Time for the connection and its handshake.

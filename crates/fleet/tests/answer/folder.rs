@@ -1,12 +1,12 @@
 //! Records of which some have left memory: each is read once, from the folder or from memory.
 
-use super::{ENOUGH, READ, answer, record, schema};
+use super::{ENOUGH, answer, record, schema};
 use queuescope_archive::{Durability, Full, History, Recorder, RecorderOptions, Retention};
 use queuescope_fleet::answer::{Asked, Extent, Merging, Partial, Texts};
 use queuescope_log::{Log, Number};
 use queuescope_recording::query::{Held, PartLimits, Records};
 use queuescope_wire::ByteCount;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Records that are appended at once.
 const BATCH: u64 = 8192;
@@ -118,14 +118,16 @@ fn damage_of_a_folder_is_in_its_part() {
     let _ = recorder.append(&record([1; 8]).repeat(100)).expect("it can be written");
     recorder.finish().unwrap_or_else(|error| panic!("{error}"));
     let held = Held::Folder(Box::new(History::open(folder.path()).unwrap_or_else(|error| panic!("{error}"))));
-    let volume = std::fs::read_dir(folder.path())
-        .expect("it is there")
-        .map(|entry| entry.expect("it is there").path())
-        .find(|path| path.extension().is_some_and(|end| end == "parquet"))
-        .expect("there is a volume");
+    let volume = volume(folder.path()).expect("there is a volume");
     std::fs::write(&volume, b"PAR1").expect("it can be written");
     let part = answer(&asked("slot"), Records::Held(&held), Extent::default(), ENOUGH);
     assert!(part.groups.is_empty());
     assert!(part.damage.is_some_and(|damage| damage.contains("parquet")));
-    assert!(READ.rows > 0);
+}
+
+/// A volume in a folder or below it.
+fn volume(folder: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("it is there").map(|entry| entry.expect("it is there").path());
+    let is_volume = |path: &PathBuf| path.extension().is_some_and(|end| end == "parquet");
+    entries.into_iter().find_map(|path| if path.is_dir() { volume(&path) } else { Some(path).filter(is_volume) })
 }

@@ -96,7 +96,8 @@ impl Home {
 
     /// Serves a folder to the coordinator.
     pub fn serve(&self, name: &str, recorder: &Arc<Recorder>, folder: &Path) -> JoinHandle<AgentError> {
-        let served = Served::new(Arc::clone(recorder), folder.to_owned(), "a test".to_owned(), Arc::new(AtomicU64::new(0)));
+        let served =
+            Served::new(Arc::clone(recorder), folder.to_owned(), "a test".to_owned(), Arc::new(AtomicU64::new(0)));
         let connection = AgentConnection {
             coordinator: self.address.clone(),
             credentials: credentials(&self.path(name)),

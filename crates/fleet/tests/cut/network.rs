@@ -93,7 +93,7 @@ enum Event {
     Continues(usize),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ToMember {
     Freeze(u64),
     Thaw(u64),

@@ -71,8 +71,7 @@ impl Fleet {
             start(&receive, plan("receive", "10.8.2.1", false)),
             start(&send, plan("send", "10.8.1.1", thaws_early)),
         ];
-        let mut fleet =
-            Self { dir, hosts, client, runtime, stop, serving, _namespaces: [coordinator, send, receive] };
+        let mut fleet = Self { dir, hosts, client, runtime, stop, serving, _namespaces: [coordinator, send, receive] };
         fleet.wait_for_members();
         Ok(fleet)
     }
@@ -111,7 +110,8 @@ pub fn runtime() -> Runtime {
 }
 
 async fn client(credentials: &Path, coordinator: &str) -> FleetClient<Channel> {
-    let credentials = CurrentCredentials::new(Credentials::load(credentials).expect("it is whole").expect("it is there"));
+    let credentials =
+        CurrentCredentials::new(Credentials::load(credentials).expect("it is whole").expect("it is there"));
     let tls = client_config(&credentials, Arc::new(DefaultTimeProvider)).expect("TLS works");
     FleetClient::new(connect(coordinator, tls).await.expect("it listens").channel)
 }
@@ -150,7 +150,10 @@ fn namespaces() -> Result<[Namespace; 3], String> {
 }
 
 /// A cable between two namespaces: for each end, the name of its interface and its address.
-fn cable(one: (&Namespace, &'static str, &'static str), other: (&Namespace, &'static str, &'static str)) -> Result<(), String> {
+fn cable(
+    one: (&Namespace, &'static str, &'static str),
+    other: (&Namespace, &'static str, &'static str),
+) -> Result<(), String> {
     let made = format!("ip link add {} type veth peer name {} netns {}", one.1, other.1, other.0.number());
     one.0.run(move || ip(&made))?;
     for (namespace, name, address) in [one, other] {

@@ -120,7 +120,11 @@ async fn serve_without_freezing(served: &Served, coordinator: &str, credentials:
     let (go, messages) = mpsc::channel(64);
     let hello = Some(from_agent::Message::Hello(served.hello()));
     go.send(FromAgent { message: hello }).await.expect("there is room");
-    let come = FleetClient::new(link.channel).attach(ReceiverStream::new(messages)).await.expect("it is a member").into_inner();
+    let come = FleetClient::new(link.channel)
+        .attach(ReceiverStream::new(messages))
+        .await
+        .expect("it is a member")
+        .into_inner();
     let (replies, frozen) = (go.clone(), served.clone());
     let others = come.filter(move |message| {
         let reply = match message {

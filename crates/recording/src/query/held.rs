@@ -188,6 +188,9 @@ impl Held {
     }
 }
 
+/// Adds all records to groupings, which it gets from its argument.
+type ReadAll<'f, 'a> = dyn FnMut(&dyn Fn(usize) -> Grouping<'a>) -> io::Result<(Grouping<'a>, Seen)> + 'f;
+
 /// Collects groups of records in as many passes as `memory` needs, and passes the groups of each to `pass`. `new` makes a grouping with some bytes
 /// of memory. `read` adds all records to groupings, which it gets from its argument for a number of groupings at the same time, and joins them.
 ///
@@ -196,7 +199,7 @@ impl Held {
 pub(super) fn in_passes<'a>(
     memory: ByteCount,
     new: &dyn Fn(usize) -> Grouping<'a>,
-    read: &mut dyn FnMut(&dyn Fn(usize) -> Grouping<'a>) -> io::Result<(Grouping<'a>, Seen)>,
+    read: &mut ReadAll<'_, 'a>,
     pass: &mut dyn FnMut(Grouped) -> io::Result<()>,
 ) -> io::Result<Seen> {
     let memory = usize::try_from(memory.0).unwrap_or(usize::MAX);
