@@ -79,8 +79,8 @@ impl Management {
     }
 }
 
-/// The shortest valid scenario.
-const NETWORK: &str = "[[flows]]\n";
+/// A short scenario. Its link is fast, so that no parameter is refused because of it.
+const NETWORK: &str = "[link]\nrate = \"1000gbps\"\n[[flows]]\n";
 
 /// Sets the discipline or program of `link` from a text, which is source `source`. Returns the entries that it
 /// replaced.

@@ -8,7 +8,9 @@ use crate::topology::Topology;
 use crate::traffic::Traffic;
 use crate::value::Buffer;
 use crate::workload::{Arrivals, Intensity};
-use queuescope_queue::{AbcParams, Limit, PipelineParams, QueueLength};
+use queuescope_queue::{
+    AbcParams, ActAt, ConQuestAqmParams, FlowLimit, HeldAction, HoldParams, Limit, PipelineParams, QueueLength,
+};
 use queuescope_text::did_you_mean;
 use queuescope_text::{Place, Problem};
 use queuescope_wire::{ByteCount, Nanos};
@@ -276,6 +278,7 @@ fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
                 abc_buffer(scenario, &path, link, rtt, *buffer, findings);
             }
             Some(PipelineParams::ConQuestAqm(params)) => {
+                flow_limit(scenario, &path, link, params, findings);
                 for (n, change) in params.changes.iter().enumerate() {
                     let key = format!("pipeline.conquest-aqm.changes.{n}.at");
                     change_time(scenario, &path_of(findings, &path, &key), change.at, findings);
@@ -313,6 +316,30 @@ fn abc_buffer(scenario: &Scenario, path: &str, link: &Link, rtt: Nanos, buffer: 
             .at(limit, format!("it holds {held}"))
             .at(program, format!("ABC assumes room for {buffer} packets"))
             .help(format!("write limit = \"{buffer}packets\", or reduce `buffer` of `queue-length`"))
+    });
+}
+
+/// Checks that ConQuest limits held flows to less than the rate of the link: a limit above it does nothing.
+fn flow_limit(scenario: &Scenario, path: &str, link: &Link, params: &ConQuestAqmParams, findings: &mut Findings) {
+    let ActAt::Ingress(HoldParams { action: HeldAction::Limit(FlowLimit { interval, .. }), .. }) = params.act_at else {
+        return;
+    };
+    // How often a trace sends is not known here.
+    let Capacity::Rate(rate) = link.capacity else { return };
+    let largest = scenario.largest_packet().saturating_add(link.overhead.on_ip_packet().into());
+    let on_link = rate.time_for(ByteCount(largest));
+    if interval > on_link || [".rate", ".pipeline"].iter().any(|key| findings.has_failed(&format!("{path}{key}"))) {
+        return;
+    }
+    let program = place_of(findings, path, "pipeline.conquest-aqm.act-at.ingress.action.limit.interval");
+    let capacity = place_of(findings, path, "rate");
+    findings.report(|| {
+        // A tenth of the link, as by default on 10 Gb/s.
+        let tenth = on_link.0.saturating_mul(10).div_ceil(1000);
+        Problem::new("the limit of held flows is not below the rate of the link, so it limits none")
+            .at(program, format!("a packet of {largest} bytes each {interval}"))
+            .at(capacity, format!("at {rate}, such a packet takes {on_link}"))
+            .help(format!("write interval = \"{tenth}us\", which is a tenth of the link"))
     });
 }
 

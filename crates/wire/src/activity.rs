@@ -4,6 +4,7 @@
 //! 0x88b5 (for local experiments, IEEE 802), 16 bits of activity, and the EtherType of what follows. A frame is 4 bytes longer
 //! with it. The P4 programs `abc-edge`, `abc-core` and `abc-strip` have the same header.
 
+use crate::parse::VLAN_TAGS;
 use std::ops::Range;
 
 /// The header of ABC: the activity of a packet's aggregate.
@@ -42,8 +43,7 @@ pub enum MalformedActivity {
 
 /// The two addresses of a frame.
 const ADDRESSES: usize = 12;
-/// The EtherTypes of VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad. A tag has 4 bytes.
-const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+/// The bytes of a VLAN tag.
 const TAG: usize = 4;
 
 impl ActivityHeader {
@@ -107,7 +107,7 @@ impl ActivityHeader {
 
 /// Whether there are VLAN tags at `at`, and an activity header behind them.
 fn is_tagged(frame: &[u8], at: usize) -> bool {
-    let is_tag = |at: &usize| word(frame, *at).is_some_and(|kind| TAGS.contains(&kind));
+    let is_tag = |at: &usize| word(frame, *at).is_some_and(|kind| VLAN_TAGS.contains(&kind));
     let behind = (at..).step_by(TAG).find(|at| !is_tag(at));
     behind.is_some_and(|behind| behind > at && word(frame, behind) == Some(ActivityHeader::ETHERTYPE))
 }

@@ -5,6 +5,7 @@
 //! virtio_net_hdr` of `linux/virtio_net.h`.
 
 use etherparse::checksum::Sum16BitWords;
+use queuescope_wire::parse::VLAN_TAGS;
 
 /// The size of that header in bytes: flags, GSO type, length of the headers, segment size, and the start and offset of the checksum.
 pub(super) const VNET_HEADER: usize = 10;
@@ -13,8 +14,6 @@ const TAG: usize = 4;
 /// The two addresses of a frame, and its header without tags.
 const ADDRESSES: usize = 12;
 const ETHERNET: usize = 14;
-/// The EtherTypes of VLAN tags.
-const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 /// The size of the buffer in bytes, a little more than the longest packet, so that none is truncated.
 const BUFFER: usize = 65_536 + 64;
 /// The flag for a checksum that the reader must complete.
@@ -102,7 +101,8 @@ impl Incoming {
             (self.from, grown) = (VNET_HEADER, TAG);
         }
         let frame = &self.bytes[self.from..self.to];
-        let is_tag = |at: &usize| frame.get(*at..*at + 2).is_some_and(|kind| TAGS.iter().any(|tag| tag == kind));
+        let kind = |at: usize| frame.get(at..at + 2).and_then(|kind| kind.try_into().ok()).map(u16::from_be_bytes);
+        let is_tag = |at: &usize| kind(*at).is_some_and(|kind| VLAN_TAGS.contains(&kind));
         let tags = (ADDRESSES..).step_by(TAG).take_while(is_tag).count();
         self.prepare(grown, ETHERNET + tags * TAG);
     }

@@ -9,7 +9,7 @@ mod known;
 pub use known::{Known, Segment, fill_known};
 
 use super::Schema;
-use queuescope_wire::parse::{Frame, LinkType};
+use queuescope_wire::parse::{Frame, LinkType, VLAN_TAGS};
 use queuescope_wire::{Family, Nanos};
 use std::net::Ipv4Addr;
 
@@ -173,9 +173,7 @@ impl Writer<'_> {
         self.put::<12>(18, macs);
         let (mut ethertype, mut at) = (u16::from_be_bytes([e0, e1]), 14);
         for tag in 0..MOST_STEPS {
-            let (0x8100 | 0x88a8 | 0x9100 | 0x9200, Some(&[t0, t1, e0, e1])) = (ethertype, chunk(data, at)) else {
-                break;
-            };
+            let (true, Some(&[t0, t1, e0, e1])) = (VLAN_TAGS.contains(&ethertype), chunk(data, at)) else { break };
             match tag {
                 0 => {
                     self.has |= HAS_VLAN;

@@ -7,6 +7,9 @@ use super::bytes::{be16, chunk};
 /// `ETH_P_802_2`.
 pub const LLC: u16 = 0x0004;
 
+/// The EtherTypes of VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad.
+pub const VLAN_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const MPLS_UNICAST: u16 = 0x8847;
@@ -121,8 +124,7 @@ impl Link {
         for _ in 0..MOST_STEPS {
             match self.ethertype {
                 IPV4 | IPV6 => return self.with(Payload::Ip),
-                // 802.1Q, 802.1ad, and the numbers in use before 802.1ad.
-                0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
+                ethertype if VLAN_TAGS.contains(&ethertype) => {
                     let Some(&[t0, t1, e0, e1]) = chunk(data, self.at) else { return self.with(Payload::Cut) };
                     if !tagged {
                         self.vlan = u16::from_be_bytes([t0, t1]) & 0x0fff;
@@ -183,7 +185,7 @@ impl Link {
         let mut at = self.at + 4 + 14;
         let mut ethertype = be16(data, at - 2);
         for _ in 0..2 {
-            if let Some(0x8100 | 0x88a8) = ethertype {
+            if ethertype.is_some_and(|ethertype| VLAN_TAGS.contains(&ethertype)) {
                 ethertype = be16(data, at + 2);
                 at += 4;
             }

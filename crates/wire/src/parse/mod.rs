@@ -24,7 +24,7 @@ mod transport;
 mod tunnel;
 
 pub use invariant::{Fingerprint, InvariantParams, Nat, NoFingerprint, Reach, Strength};
-pub use link::LLC;
+pub use link::{LLC, VLAN_TAGS};
 pub use offload::Segments;
 pub use stats::ParseStats;
 

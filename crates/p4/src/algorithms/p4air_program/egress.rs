@@ -8,7 +8,7 @@ use crate::ir::{
     AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Operation,
     RegisterAction, Unit, Variable, When,
 };
-use queuescope_queue::{SwitchP4airParams, SwitchRequest};
+use queuescope_queue::{SwitchNote, SwitchP4airParams, SwitchRequest};
 
 /// The registers of flows behind the queue.
 const REGISTERS: [&str; 7] =
@@ -33,7 +33,7 @@ fn long_lived(p: &mut Builder, it: &Parts<'_>) {
     let found = p.compute("found", 19, Unit::Number, Operation::Minimum(it.queue_length.into(), most.into()));
     let found = p.compute("found_depth", 16, Unit::Number, Operation::Gather(found.slice(0, 16), 0));
     p.choose(
-        is(it.round, 1),
+        is(it.round, SwitchNote::WITHIN.into()),
         |p| {
             let is_deeper = (AluExpression::Term(AluTerm::Word), Comparison::Less, value(found));
             let keep = if_holds("keep_deepest", is_deeper, AluExpression::Term(value(found)), AluOutput::Nothing);

@@ -20,7 +20,7 @@ pub(super) const REJECTED: &str = "p4c finds no placement: with the default para
                         behind it; a Tofino has 12 stages of 16 tables";
 
 /// The groups of long-lived flows.
-const GROUPS: u8 = 4;
+const GROUPS: u8 = SwitchP4airParams::GROUPS;
 
 /// P4air: finds the kind of congestion control of each flow, gives each kind its own queues, and slows down flows that send more than
 /// their share.
@@ -97,7 +97,7 @@ struct Parts<'a> {
 /// The bits of a port's number.
 const PORT_BITS: u32 = SwitchP4airParams::PORTS.ilog2();
 /// The bits of a group's number in an entry.
-const GROUP_BITS: u32 = 3;
+const GROUP_BITS: u32 = SwitchP4airParams::GROUP_BITS;
 
 impl<'a> Parts<'a> {
     fn new(p: &mut Builder, params: &'a SwitchP4airParams) -> Self {
@@ -156,7 +156,7 @@ impl<'a> Parts<'a> {
         let bits = self.params.queue_bits();
         p.set(self.newest_at, Operation::Join(self.home.into(), queue.slice(0, bits), bits));
         p.set(self.flow_wide, Operation::Gather(self.entry.into(), 0));
-        p.set(self.mark, Operation::Or(self.flow_wide.into(), FLOW_MARK.into()));
+        p.set(self.mark, Operation::Or(self.flow_wide.into(), u64::from(SwitchRegister::FLOW_MARK).into()));
     }
 
     /// Finds the entry of a group of flows on the packet's port.
@@ -164,9 +164,6 @@ impl<'a> Parts<'a> {
         p.set(self.gained_at, Operation::Join(self.home.into(), group.slice(0, GROUP_BITS), GROUP_BITS));
     }
 }
-
-/// A bit beside the flow's number: zero is no flow.
-const FLOW_MARK: u64 = 1 << 16;
 
 /// The number of a register.
 fn register(name: &str) -> usize {

@@ -8,9 +8,7 @@ use crate::ir::{
 use queuescope_queue::{SwitchP4airParams, SwitchRequest};
 
 /// The first queue of long-lived flows.
-const LONG_LIVED: u64 = 2;
-/// The bits of the number of a group's queues.
-const COUNT_BITS: u32 = 5;
+const LONG_LIVED: u64 = SwitchP4airParams::LONG_LIVED as u64;
 
 /// Reads the first queues of the groups.
 pub(super) fn read_bounds(p: &mut Builder, it: &Parts<'_>, part: &str) {
@@ -107,7 +105,7 @@ fn queue_by_hash(p: &mut Builder, it: &Parts<'_>, first: Variable, end: Variable
     p.look_up(MatchTable {
         name: "queue_of_flow".into(),
         about: "A queue within a group, by the number of its queues and bits of the flow's hash".into(),
-        keys: vec![count.slice(0, COUNT_BITS), it.entry.slice(0, bits)],
+        keys: vec![count.slice(0, SwitchP4airParams::COUNT_BITS), it.entry.slice(0, bits)],
         entries: TableEntries::Exact(entries.collect()),
         results: vec![place],
         otherwise: vec![0],

@@ -7,15 +7,14 @@ use crate::ir::{
     ActionTable, AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition,
     MatchTable, Operation, Polynomial, RegisterAction, TableEntries, Unit, Variable, When,
 };
-use queuescope_queue::{FlowAction, SwitchRequest, SwitchShift};
+use queuescope_queue::{FlowAction, SwitchNote, SwitchP4airParams, SwitchRegister, SwitchRequest, SwitchShift};
 
-/// The bit that distinguishes the time of a SYN from a round-trip time.
-const SYN_MARK: u64 = 1 << 31;
+const SYN_MARK: u64 = SwitchRegister::SYN_MARK as u64;
 /// Times that are less than this behind another are later.
 const LATER: u64 = 1 << 31;
 /// The queues of short-lived flows.
-const ANTS: u64 = 0;
-const MICE: u64 = 1;
+const ANTS: u64 = SwitchP4airParams::ANTS as u64;
+const MICE: u64 = SwitchP4airParams::MICE as u64;
 
 pub(super) fn traffic(p: &mut Builder, it: &Parts<'_>) {
     p.of(Aspect::Metric);
@@ -171,11 +170,11 @@ fn with_data(p: &mut Builder, it: &Parts<'_>, [now, rtt, share]: [Variable; 3]) 
         |p| {
             p.access(register("sent"), it.flow(), swap("begin_round", 1), Some(it.sent));
             p.access(register("sent_before"), it.flow(), swap("keep_sent", it.sent), Some(it.before));
-            p.set(it.round, Operation::Copy(2.into()));
+            p.set(it.round, Operation::Copy(u64::from(SwitchNote::ENDED).into()));
         },
         |p| {
             p.access(register("sent"), it.flow(), count("count_sent"), Some(it.sent));
-            p.set(it.round, Operation::Copy(1.into()));
+            p.set(it.round, Operation::Copy(u64::from(SwitchNote::WITHIN).into()));
         },
     );
     let sent = p.compute("sent_so_far", 32, Unit::Number, Operation::Gather(it.sent.into(), 0));

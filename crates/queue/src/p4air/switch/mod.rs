@@ -12,7 +12,7 @@ mod returned;
 #[cfg(test)]
 mod tests;
 
-use super::{ANTS, FlowAction, LONG_LIVED, MICE};
+use super::FlowAction;
 pub use params::{SwitchP4airError, SwitchP4airParams, SwitchShift};
 use registers::{
     ABOVE, AGGRESSIVENESS, ALL_FLOWS, BOUNDS, DEPTH, DEPTH_BEFORE, GAINED, GROUP, NEWEST, PERIOD_LEFT, PULSE_LEFT,
@@ -83,7 +83,7 @@ pub struct SwitchNote {
     pub before: u16,
     /// In a copy that moves a queue: flows for each queue.
     pub each: u16,
-    /// The packet's place in the flow's round trip: 0 if it has no data, 1 within it, 2 if it ends it.
+    /// The packet's place in the flow's round trip: 0 if it has no data, otherwise [`WITHIN`](Self::WITHIN) or [`ENDED`](Self::ENDED).
     pub round: u8,
     /// The flow's group: 0 if it is short-lived, then those of [`FlowGroup::LONG_LIVED`](queuescope_sketch::FlowGroup::LONG_LIVED).
     pub group: u8,
@@ -99,6 +99,13 @@ pub struct SwitchNote {
     pub giver: u8,
     /// How often it has come back to be delayed.
     pub passes: u8,
+}
+
+impl SwitchNote {
+    /// A value of [`round`](Self::round): the packet has data, and is within the round trip.
+    pub const WITHIN: u8 = 1;
+    /// A value of [`round`](Self::round): the packet ends the round trip.
+    pub const ENDED: u8 = 2;
 }
 
 /// Why a copy or a packet comes back to the half before the queue: values of [`SwitchNote::request`].
@@ -133,14 +140,11 @@ pub struct SwitchFate {
 }
 
 /// The groups of long-lived flows.
-const GROUPS: usize = 4;
-/// The bit that distinguishes the time of a SYN from a round-trip time, and a flow's number from none.
-const MARK: u32 = 1 << 31;
-/// The same for a flow's number, which has up to 16 bits.
-const FLOW_MARK: u32 = 1 << 16;
-/// Values of [`SwitchNote::round`].
-const WITHIN: u8 = 1;
-const ENDED: u8 = 2;
+const GROUPS: usize = SwitchP4airParams::GROUPS as usize;
+const SYN_MARK: u32 = SwitchRegister::SYN_MARK;
+const FLOW_MARK: u32 = SwitchRegister::FLOW_MARK;
+/// Times wrap: one that is less than this behind another is later.
+const HALF: u32 = 1 << 31;
 
 impl SwitchP4air {
     /// Creates the program. It knows no flow yet.
@@ -181,11 +185,11 @@ impl SwitchP4air {
         let (entry, port) = (usize::from(note.entry), usize::from(port & 0x7f));
         let now = (packet.arrived.0 >> 10) as u32;
         if tcp.syn {
-            self.words[RTT][entry] = now | MARK;
+            self.words[RTT][entry] = now | SYN_MARK;
             self.words[ROUND_END][entry] = now;
             self.words[SENT][entry] = 0;
             self.words[SENT_BEFORE][entry] = 0;
-            return enqueue(ANTS as u8);
+            return enqueue(SwitchP4airParams::ANTS);
         }
         let rtt = self.rtt(entry, now, packet.has_data);
         let group = self.words[GROUP][entry] as u8;
@@ -202,8 +206,8 @@ impl SwitchP4air {
     /// bits of time wrap, every 37 minutes, leaves it wrong until the next SYN.
     fn rtt(&mut self, entry: usize, now: u32, has_data: bool) -> u32 {
         let word = &mut self.words[RTT][entry];
-        if has_data && *word >= MARK {
-            *word = (now | MARK).wrapping_sub(*word);
+        if has_data && *word >= SYN_MARK {
+            *word = (now | SYN_MARK).wrapping_sub(*word);
         }
         *word
     }
@@ -218,7 +222,7 @@ impl SwitchP4air {
         note: &mut SwitchNote,
     ) -> SwitchFate {
         let end = &mut self.words[ROUND_END][entry];
-        let ended = now.wrapping_sub(*end) < MARK;
+        let ended = now.wrapping_sub(*end) < HALF;
         if ended {
             *end = now.wrapping_add(rtt);
         }
@@ -226,7 +230,7 @@ impl SwitchP4air {
         let packets = if ended { std::mem::replace(sent, 1) } else { self.count(SENT, entry) };
         let before = if ended { std::mem::replace(&mut self.words[SENT_BEFORE][entry], packets) } else { 0 };
         (note.sent, note.before) = (packets as u16, before as u16);
-        note.round = if ended { ENDED } else { WITHIN };
+        note.round = if ended { SwitchNote::ENDED } else { SwitchNote::WITHIN };
         if group == 0 {
             let is_full = !ended && packets >= share;
             if is_full || ended && is_tcp && packets < before {
@@ -235,7 +239,7 @@ impl SwitchP4air {
             return SwitchFate {
                 copied: note.request > 0,
                 dropped: is_full && is_tcp,
-                ..enqueue(if is_tcp { MICE } else { ANTS } as u8)
+                ..enqueue(if is_tcp { SwitchP4airParams::MICE } else { SwitchP4airParams::ANTS })
             };
         }
         let is_over = !ended && packets > share;
@@ -264,7 +268,7 @@ impl SwitchP4air {
     /// The flow's queue, and whether a copy must write another one.
     fn find_queue(&mut self, entry: usize, port: usize, group: u8, note: &mut SwitchNote) {
         let bounds = [0, 1, 2].map(|n| self.words[BOUNDS + n][port] as u8);
-        let all = [LONG_LIVED as u8, bounds[0], bounds[1], bounds[2], self.params.p4air.queues as u8];
+        let all = [SwitchP4airParams::LONG_LIVED, bounds[0], bounds[1], bounds[2], self.params.p4air.queues as u8];
         let [first, end] = [0, 1].map(|next| all[usize::from(group).clamp(1, GROUPS) - 1 + next]);
         let other = first.wrapping_add(self.params.place(end.wrapping_sub(first), note.entry));
         let gained = self.words[GAINED][port << 3 | usize::from(group)];
@@ -291,7 +295,7 @@ impl SwitchP4air {
         let limit = limit.max(self.params.least_window());
         let acts = tcp.ack && is_above && self.params.action(group) == FlowAction::Window;
         let window = (acts && u32::from(tcp.window) > limit).then_some(limit as u16);
-        SwitchFate { window, ..enqueue(MICE as u8) }
+        SwitchFate { window, ..enqueue(SwitchP4airParams::MICE) }
     }
 
     /// A packet leaves the queue, in which it found `depth` packets. Returns whether a copy goes back, with the note. A note that the program cannot
@@ -309,7 +313,7 @@ impl SwitchP4air {
         }
         let found = depth.min(SwitchP4airParams::DEEPEST);
         let deepest = &mut self.words[DEPTH][entry];
-        if note.round == WITHIN {
+        if note.round == SwitchNote::WITHIN {
             *deepest = (*deepest).max(found);
             return false;
         }

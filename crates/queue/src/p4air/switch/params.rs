@@ -1,8 +1,8 @@
 //! The parameters of P4air on a switch.
 
 use crate::p4air::{
-    ActEvery, ActOn, Assignment, FlowAction, FlowTable, LONG_LIVED, Newest, P4airParams, Queueing, RttSource,
-    ShareForm, Start,
+    ANTS, ActEvery, ActOn, Assignment, FlowAction, FlowTable, LONG_LIVED, MICE, Newest, P4airParams, Queueing,
+    RttSource, ShareForm, Start,
 };
 use queuescope_sketch::{FlowGroup, RatePattern, Rise};
 use queuescope_wire::{Class, Rate};
@@ -57,6 +57,18 @@ impl SwitchP4airParams {
     pub const PORTS: u64 = 128;
     /// The deepest queue that is counted, in packets.
     pub const DEEPEST: u32 = 4095;
+    /// The groups of long-lived flows: numbers from 1 on.
+    pub const GROUPS: u8 = 4;
+    /// The bits of a group's number in the entry of a register.
+    pub const GROUP_BITS: u32 = 3;
+    /// The bits of the number of a group's queues.
+    pub const COUNT_BITS: u32 = 5;
+    /// The queue of ants.
+    pub const ANTS: u8 = ANTS as u8;
+    /// The queue of mice.
+    pub const MICE: u8 = MICE as u8;
+    /// The first queue of long-lived flows.
+    pub const LONG_LIVED: u8 = LONG_LIVED as u8;
 
     /// Checks that a switch can have the parameters.
     ///
@@ -150,7 +162,7 @@ impl SwitchP4airParams {
     /// The queue of a flow within a group of `queues` queues, from 0. Copies that come back at the same time may give a group more than it can have, or take
     /// its last one: the table has no entry for these, so flows take its first.
     pub fn place(&self, queues: u8, entry: u16) -> u8 {
-        let queues = queues & 0x1f;
+        let queues = queues & ((1 << Self::COUNT_BITS) - 1);
         let turn = entry & ((1 << TURN_BITS) - 1);
         if queues > self.most_queues() { 0 } else { ((u16::from(queues) * turn) >> TURN_BITS) as u8 }
     }

@@ -112,13 +112,17 @@ pub(super) const REGISTERS: [SwitchRegister; PULSES + 1] = [
 impl SwitchRegister {
     /// All registers: the 25 of the description that is placed, of which three are pairs.
     pub const ALL: [Self; PULSES + 1] = REGISTERS;
+    /// The bit of `round_trip_time` that distinguishes the time of a SYN from a round-trip time.
+    pub const SYN_MARK: u32 = 1 << 31;
+    /// The bit of `newest_flow` that distinguishes a flow's number, which has up to 16 bits, from none.
+    pub const FLOW_MARK: u32 = 1 << 16;
 
     /// The number of its words.
     pub fn entries(&self, params: &SwitchP4airParams) -> u64 {
         match self.of {
             Flow => 1 << params.flow_bits(),
             Port => SwitchP4airParams::PORTS,
-            Group => SwitchP4airParams::PORTS << 3,
+            Group => SwitchP4airParams::PORTS << SwitchP4airParams::GROUP_BITS,
             Queue => SwitchP4airParams::PORTS << params.queue_bits(),
         }
     }
